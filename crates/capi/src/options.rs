@@ -1,4 +1,4 @@
-//! What `tpa_setsockopt` and `tpa_getsockopt` know.
+//! Options that `tpa_setsockopt` and `tpa_getsockopt` know.
 
 use crate::Errno;
 use crate::state::State;
@@ -43,7 +43,7 @@ pub const TPA_CHANNEL_RATE: c_int = 14;
 /// int, to be read: bytes sent whose arrival is not known yet.
 pub const TPA_UNACKNOWLEDGED: c_int = 15;
 
-/// What was set.
+/// Options that were set.
 #[derive(Clone)]
 pub(crate) struct Settings {
     options: Options,
@@ -55,7 +55,7 @@ pub(crate) struct Settings {
     pub(crate) nonblocking: bool,
     receive: Option<std::time::Duration>,
     send: Option<std::time::Duration>,
-    /// How long closing waits; zero has it reset the connection.
+    /// Time for which closing waits; zero has it reset the connection.
     pub(crate) linger: Option<std::time::Duration>,
 }
 

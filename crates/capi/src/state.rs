@@ -1,9 +1,9 @@
-//! What a socket has become.
+//! States of a socket.
 
 use meshpace_live::tpa::{TpaListener, TpaPort, TpaStream};
 use std::sync::Arc;
 
-/// What a socket has become.
+/// State of a socket.
 #[derive(Clone)]
 pub(crate) enum State {
     /// `tpa_socket` made it.

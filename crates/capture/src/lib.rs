@@ -28,7 +28,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a node's files show.
+/// Layers that a node's files show.
 const LAYERS: [&str; 2] = ["radio", "ip"];
 /// Bytes before each MPDU of an aggregate.
 const DELIMITER: u32 = 4;
@@ -42,7 +42,7 @@ fn path(dir: &Path, node: usize, layer: &str) -> PathBuf {
 pub struct CaptureError {
     /// The file or directory.
     pub path: PathBuf,
-    /// What went wrong.
+    /// The system's error.
     pub source: io::Error,
 }
 
@@ -69,7 +69,7 @@ pub struct PcapProbe {
     transports: Vec<Capture>,
     flows: Vec<FlowFacts>,
     config: RadioConfig,
-    /// Whether the MAC is that of 802.11n, whose data frames have the header with QoS control.
+    /// True if the MAC is that of 802.11n, whose data frames have the header with QoS control.
     has_qos: bool,
     /// So many aggregates are in the file of each node's radio: their reference numbers.
     aggregates: Vec<u32>,
@@ -166,7 +166,7 @@ impl PcapProbe {
     }
 }
 
-/// What the radio knows of an MPDU beside its frame.
+/// Data of the radio about an MPDU beside its frame.
 struct Part {
     /// From the end of the PLCP header to its first bit.
     offset: Duration,
@@ -174,7 +174,7 @@ struct Part {
     aggregate: Option<radiotap::Aggregate>,
 }
 
-/// Whether a frame stands for the MPDUs of an aggregate.
+/// True if a frame stands for the MPDUs of an aggregate.
 fn is_aggregate(frame: &Frame<SimPacket>) -> bool {
     frame.kind == FrameKind::Data && frame.body.is_none()
 }

@@ -15,7 +15,7 @@ use meshpace_sim::{Flow, SimPacket};
 use meshpace_transport::tcp::{self, Flags};
 use meshpace_transport::{Config, Segment, flush, tpa, train, udp};
 
-/// What the payload of every segment is taken to be: it is not captured, but checksums cover it.
+/// Payload that every segment is taken to have: it is not captured, but checksums cover it.
 static PAYLOAD: [u8; 65_535] = [0; 65_535];
 
 /// Initial sequence number of the end that sends the data. Any would do; fixed, because a capture must not vary, and not
@@ -24,7 +24,7 @@ const SENDER_ISN: u32 = 1_000_000;
 /// Initial sequence number of the end that receives the data.
 const RECEIVER_ISN: u32 = 2_000_000;
 
-/// What a capture has to know of a flow besides its packets.
+/// Facts about a flow that a capture needs besides its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowFacts {
     /// The node that sends the data.

@@ -41,7 +41,7 @@ const IS_LAST: u16 = 0x0008;
 pub struct Ht {
     /// 0 to 15.
     pub mcs: u8,
-    /// Whether its guard intervals are the short ones.
+    /// True if its guard intervals are the short ones.
     pub short_guard: bool,
 }
 
@@ -60,24 +60,24 @@ impl Ht {
 pub struct Aggregate {
     /// The same for all MPDUs of an aggregate, and for no other of the file.
     pub reference: u32,
-    /// Whether nothing follows it.
+    /// True if no MPDU of the aggregate follows it.
     pub is_last: bool,
 }
 
-/// What is said of one frame.
+/// Description of one frame, for its radiotap header.
 #[derive(Clone, Copy, Debug)]
 pub struct Radio {
     /// When the first bit of the MPDU was on the air here, microseconds.
     pub tsft: u64,
     /// Carrier frequency, MHz.
     pub frequency_mhz: u16,
-    /// Whether its preamble is the short one.
+    /// True if its preamble is the short one.
     pub short_preamble: bool,
-    /// Whether it is of OFDM.
+    /// True if it is of OFDM.
     pub is_ofdm: bool,
     /// Its bit rate.
     pub rate: Rate,
-    /// What is said in place of the bit rate of a frame of 802.11n.
+    /// Rate of a frame of 802.11n, which is written in place of the bit rate.
     pub ht: Option<Ht>,
     /// If it is an MPDU of an aggregate.
     pub aggregate: Option<Aggregate>,

@@ -84,15 +84,15 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     end(advice(arguments).map(|text| finish(&text)))
 }
 
-/// What is known of the mesh.
+/// Mesh that is known, and its measurements.
 struct Known {
     mesh: Mesh,
     /// The files that the scenario names, and their contents.
     files: Vec<(String, Vec<u8>)>,
     dump: Option<Dump>,
-    /// What the measuring kit measured.
+    /// Measurements by the measuring kit.
     runs: Vec<Run>,
-    /// What is missing of that, in sentences.
+    /// Sentences on what is missing of them.
     notes: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ impl Known {
     }
 }
 
-/// What runs a scenario made of the mesh.
+/// Runner of the scenarios that are made of the mesh.
 struct Machine<'a, 'b> {
     arguments: &'a Arguments,
     known: &'a Known,
@@ -219,7 +219,7 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     ))
 }
 
-/// What people have to know before any setting: who starves, which links are too weak, which dumps are missing.
+/// First part of the advice, which comes before any setting: flows that starve, links that are too weak, dumps that are missing.
 fn first(told: &[Told], routes: &Routes, known: &Known, mcs: u8) -> String {
     let mut text = "# Who gets what (with what is usual)\n\n".to_owned();
     told.iter().for_each(|told| text.push_str(&flows::words(told, &|node| known.name(node))));
@@ -355,7 +355,7 @@ fn several(files: &[PathBuf]) -> Result<Known, String> {
     Ok(of_dump(dumps::merge(&dumps)))
 }
 
-/// Whether both ends of every link are numbers.
+/// True if both ends of every link are numbers.
 fn has_numbers(bytes: &[u8], titles: &[&str]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let places: Vec<usize> =
@@ -402,7 +402,7 @@ fn listed(names: &[String]) -> String {
     names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ") + &more
 }
 
-/// What each path carries by what each of its hops carries alone, or else by its metric, and what was measured; nothing where neither is known.
+/// Table of the goodput of each path by that of each of its hops alone, or else by its metric, with the measured one; empty where neither is known.
 fn shown_paths(arguments: &Arguments, known: &Known, ways: &[Vec<usize>]) -> Result<String, String> {
     let hop = arguments.hop_goodput;
     let Some(dump) = known.dump.as_ref() else {

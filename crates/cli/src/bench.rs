@@ -67,7 +67,7 @@ enum Other {
 struct Workload {
     name: &'static str,
     text: &'static str,
-    /// What other simulators need to do the same work, if they can.
+    /// Settings with which other simulators do the same work, if they can.
     others: Option<Others>,
 }
 
@@ -207,7 +207,7 @@ struct There {
     ns2: bool,
     /// ns-3's library, and the program compiled against it.
     ns3: Option<(ns3::Library, PathBuf)>,
-    /// What is missing, as lines for people.
+    /// Lines for people on the simulators that are missing.
     missing: String,
 }
 

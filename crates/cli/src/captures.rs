@@ -14,7 +14,7 @@ const MAX_NAME: usize = 200;
 /// The captures of a campaign.
 pub struct Captures {
     directory: PathBuf,
-    /// Whether every run has a subdirectory.
+    /// True if every run has a subdirectory.
     several: bool,
     replace: bool,
     /// The first failure, until it is told.

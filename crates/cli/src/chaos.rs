@@ -165,7 +165,7 @@ fn batch(from: u64, to: u64, jobs: usize) -> Option<Tally> {
     })
 }
 
-/// What was counted, in words.
+/// The counts, in words.
 fn table(kept: &Kept) -> String {
     let tally = &kept.tally;
     let seeds = tally.runs;

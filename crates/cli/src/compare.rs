@@ -71,7 +71,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// How it is printed.
+/// Format of the output.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// One object per line.

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How to get what is missing.
+/// Advice on how to get what is missing.
 const MISSING: &str = "--dask needs the Python package of meshpace with Dask: pip install 'FILE.whl[dask]' with the wheel of a release, or './crates/python[dask]' in meshpace's sources; \
                        MESHPACE_PYTHON names the interpreter that has it, python3 otherwise";
 

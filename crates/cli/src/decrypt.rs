@@ -30,7 +30,7 @@ pub struct Arguments {
     plain: PathBuf,
 }
 
-/// What was done.
+/// Counts of packets and datagrams.
 #[derive(Clone, Copy, Default, Debug)]
 struct Done {
     packets: u64,
@@ -75,7 +75,7 @@ fn about(path: &Path) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// What is wrong with the capture, or with reading or writing.
+/// The system's error for an error of the capture.
 fn as_io(error: PcapError) -> io::Error {
     let cut = || io::Error::new(io::ErrorKind::InvalidData, "it ends in the middle of a packet");
     match error {

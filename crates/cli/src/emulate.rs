@@ -275,7 +275,7 @@ fn options(arguments: &Arguments, file: &Path, scenario: &Scenario) -> Result<Op
     })
 }
 
-/// What of a point is emulated.
+/// The part of a point that is emulated.
 fn mesh(point: &Point) -> impl PartialEq + use<'_> {
     let config = &point.config;
     (config.duration, &config.positions, &config.mobility, &config.firewall, &config.mesh)

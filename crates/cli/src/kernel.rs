@@ -228,7 +228,7 @@ fn warn(request: &Request, watches: bool) {
     }
 }
 
-/// How long to wait at most before looking around again.
+/// Longest wait before looking around again.
 const GLANCE: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Keeps the hops fresh until interrupted or unloaded.

@@ -5,7 +5,7 @@ use crate::output::complain;
 use clap::Args;
 use std::process::ExitCode;
 
-/// What `meshpace kernel --help` and the refusal say.
+/// Text of `meshpace kernel --help` and of the refusal.
 const HOW: &str = "this program was built without eBPF. With clang, libelf and zlib (apt-get install clang libelf-dev \
                    zlib1g-dev pkg-config), this builds it:\n  cargo build --release --bin meshpace --features kernel";
 

@@ -51,7 +51,7 @@ struct Cli {
     command: Command,
 }
 
-/// What scripts go by.
+/// Exit statuses, for scripts.
 const STATUSES: &str = "Exit status: 0 all went well; 1 a run failed, a check did not hold or results could not be written; \
     2 the scenario or the command line is refused, and nothing was run; 130 interrupted by Ctrl-C. \
     Results go to standard output, everything else to standard error.";

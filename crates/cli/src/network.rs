@@ -1,4 +1,4 @@
-//! What `send` and `recv` share: the transport by its name, our address, the path.
+//! Arguments that `send` and `recv` share: the transport by its name, our address, the path.
 
 use crate::output::complain;
 use clap::{Args, ValueEnum};
@@ -140,13 +140,13 @@ impl Placement {
         }
     }
 
-    /// How long the datagrams of quiet trains over UDP are.
+    /// Settings with the length of the segments in the datagrams of quiet trains over UDP.
     fn datagrams(&self) -> meshpace_transport::tpa::Config {
         let default = meshpace_transport::tpa::Config::default();
         meshpace_transport::tpa::Config { segment: self.segment.unwrap_or(default.segment), ..default }
     }
 
-    /// Whether a sender of this transport knows all that it has to.
+    /// Checks that a sender of this transport knows all that it has to.
     pub fn check_path(&self, config: &Config) -> io::Result<()> {
         if needs_path_rate(config) && self.path_rate.is_none() {
             let text = "--path-rate: quiet trains need the data rate of the 802.11 channel, as --path-rate '2 Mbit/s'";
@@ -237,7 +237,7 @@ impl Placement {
     }
 }
 
-/// Whether a transport has to know the data rate of its path.
+/// True if a transport has to know the data rate of its path.
 fn needs_path_rate(config: &Config) -> bool {
     match config {
         Config::Train(_) => true,
@@ -258,7 +258,7 @@ fn way_to(peer: Ipv4Addr) -> io::Result<Ipv4Addr> {
     }
 }
 
-/// Whether packets from an address behind a TUN device get to `peer`: to this machine always, further if it forwards.
+/// Checks that packets from an address behind a TUN device get to `peer`: to this machine always, further if it forwards.
 fn reachable(peer: Ipv4Addr, address: Ipv4Addr) -> io::Result<()> {
     if peer.is_loopback() {
         let host = Ipv4Addr::from(u32::from(address).wrapping_sub(1));

@@ -3,7 +3,7 @@
 use meshpace_lab::campaign::Campaign;
 use meshpace_scenario::estimate::Estimate;
 
-/// What a campaign may take without being told so, hours.
+/// Time that a campaign may take without a warning, hours.
 const PATIENCE_H: f64 = 24.0;
 
 /// Why the campaign should not be started on `jobs` threads without a second thought.

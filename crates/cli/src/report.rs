@@ -49,7 +49,7 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
         let page = arguments.page.clone().unwrap_or_else(|| arguments.directory.join(meshpace_report::PAGE));
         let command = format!("meshpace report {}", arguments.directory.display());
         let (text, sets) = (own.made.scenario_text.clone(), own.made.set.clone());
-        let settings = Plot::of(&Source { name: own.made.scenario.clone(), text, sets });
+        let settings = Plot::from_source(&Source { name: own.made.scenario.clone(), text, sets });
         let (title, records) = (own.made.scenario.as_str(), &own.records);
         picture::write(&page, &Subject { title, command: &command, records, map: None, settings: &settings })?;
         return Ok(page);

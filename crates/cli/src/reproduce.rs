@@ -87,7 +87,7 @@ impl Quality {
 /// The register in a directory, or the one that is part of the program.
 ///
 /// # Errors
-/// What is wrong with its files.
+/// Sentences on what is wrong with its files.
 pub fn register(directory: Option<&Path>) -> Result<Register, String> {
     let Some(directory) = directory else { return Ok(Register::embedded()) };
     let register = Register::read(directory).map_err(|problems| problems.join("\n"))?;
@@ -142,7 +142,7 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     if failed > 0 {
         return Err((FAILED, format!("{failed} runs failed")));
     }
-    let turned = verdicts::turned(&expected, &entries);
+    let turned = verdicts::differences(&expected, &entries);
     match (&arguments.expect, turned.is_empty()) {
         (Some(file), false) => Err((
             FAILED,
@@ -177,7 +177,7 @@ fn conclude(out: &Path, register: &Register, chosen: &[&str]) -> Result<Vec<verd
 /// Of so many experiments at once it is told what came out; of more the page tells it.
 const TOLD: usize = 3;
 
-/// What came out of an experiment, in sentences.
+/// Results of an experiment, in sentences.
 fn account(id: &str, register: &Register, entries: &[verdicts::Entry], resolver: &Resolver) -> Option<String> {
     let experiment = register.find(id)?;
     let own: Vec<&verdicts::Entry> = entries.iter().filter(|entry| entry.experiment == id).collect();
@@ -192,7 +192,7 @@ fn expected(file: &Path) -> Result<Vec<verdicts::Entry>, String> {
     verdicts::parse(&text).map_err(shown)
 }
 
-/// What the plans would take.
+/// Prints the estimated cost of the plans.
 fn estimate(plans: &[Runs], jobs: usize, as_json: bool) -> Result<(), Failure> {
     let prices = plans.iter().map(price::of).collect::<Result<Vec<_>, _>>();
     let prices = prices.map_err(|why| (FAILED, why))?;

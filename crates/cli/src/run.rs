@@ -117,14 +117,14 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     execute(arguments, campaign, jobs, Watchers { captures, recording })
 }
 
-/// What looks on while runs are made, and writes what it sees.
+/// Watchers that look on while runs are made, and write what they see.
 struct Watchers {
     captures: Option<Captures>,
     recording: Option<Recording>,
 }
 
 impl Watchers {
-    /// Whether every run is to be made, its record being there or not.
+    /// True if every run is to be made, even if its record is there.
     fn want_runs(&self) -> bool {
         self.captures.is_some() || self.recording.is_some()
     }
@@ -195,13 +195,13 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
     }
 }
 
-/// Whether a file that is refused is no TOML by its name either.
+/// True if a file that is refused is no TOML by its name either.
 fn is_no_toml(file: &Path, refusal: &Refusal) -> bool {
     let other = file.extension().is_some_and(|extension| !extension.eq_ignore_ascii_case("toml"));
     other && refusal.problems.iter().all(|problem| problem.message.starts_with("not TOML"))
 }
 
-/// Whether a text is a record or a manifest: JSON objects, where a scenario is TOML.
+/// True if a text is a record or a manifest: JSON objects, where a scenario is TOML.
 fn is_of_records(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
     [first, text]

@@ -1,4 +1,4 @@
-//! What all commands that make runs share: who makes them, what is told meanwhile, and how it ends.
+//! Frame of all commands that make runs: who makes them, what is told meanwhile, and how it ends.
 
 use crate::dask::Bridge;
 use crate::output::{Failure, complain, note};

@@ -161,7 +161,7 @@ fn collect(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a file belongs to the register and is no scenario itself.
+/// True if a file belongs to the register and is no scenario itself.
 fn is_of_register(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".published.toml") || name == "register.toml"

@@ -141,7 +141,7 @@ fn load(arguments: &Arguments) -> Load {
     }
 }
 
-/// What was measured, and over how many hops.
+/// Runs the transfer: its measurements, and the number of hops.
 fn run(
     arguments: &Arguments,
     transport: &Transport,

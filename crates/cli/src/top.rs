@@ -84,7 +84,7 @@ fn look(directory: &Path) -> Result<Value, String> {
     serde_json::from_str(&ask(directory, "state")?).map_err(|error| error.to_string())
 }
 
-/// What changed since `before`, which is the start without one.
+/// Page with the changes since `before`, which is the start without one.
 fn page(now: &Value, before: Option<&Value>) -> String {
     let since = |pointer: &str| {
         let at = |state: &Value| state.pointer(pointer).and_then(Value::as_f64).unwrap_or(0.0);

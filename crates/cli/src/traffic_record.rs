@@ -7,7 +7,7 @@ use meshpace_live::generator::receive::Received;
 use meshpace_transport::{Config, Stats, pacing};
 use serde_json::Map;
 
-/// What a record says of a run besides what was measured.
+/// Facts about a run that its record has besides the measurements.
 pub struct About<'a> {
     /// Where the data went.
     pub title: String,

@@ -57,7 +57,7 @@ const PAGE: [Asset; 6] = [
 ];
 /// The page itself, what the address ends with or not.
 const INDEX: &str = "index.html";
-/// What the page asks for to know what to play.
+/// File that the page asks for to know what to play.
 const SCENARIO: &str = "scenario.json";
 
 /// The longest first line of a recording, bytes: the places and links of the largest mesh.
@@ -66,10 +66,10 @@ const LONGEST_HEADER: u64 = 64 << 20;
 const MOST_AT_ONCE: u64 = 256 << 20;
 /// Under this name it finds a recorded run.
 const RECORDING: &str = "recording.jsonl";
-/// What is said to those who ask for anything else.
+/// Answer to those who ask for anything else.
 const NOT_HERE: &str = "not here\n";
 
-/// What a browser may do with the page: run what came with it, and nothing from elsewhere. The library wants small letters.
+/// Headers that say what a browser may do with the page: run what came with it, and nothing from elsewhere. The library wants small letters.
 const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
@@ -98,7 +98,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// What the page plays: the scenario with the files it names, or nothing.
+/// The scenario that the page plays, with the files it names, or nothing.
 fn scenario(arguments: &Arguments) -> Value {
     let Some(file) = &arguments.file else { return json!({ "source": null }) };
     if is_recording(file) {
@@ -118,7 +118,7 @@ fn scenario(arguments: &Arguments) -> Value {
     }
 }
 
-/// Whether a file is a stream of `run --record`: by its first line.
+/// True if a file is a stream of `run --record`: by its first line.
 fn is_recording(file: &Path) -> bool {
     let mut line = String::new();
     let read = File::open(file).and_then(|file| BufReader::new(file.take(LONGEST_HEADER)).read_line(&mut line));
@@ -237,13 +237,13 @@ fn answer(request: &Request<Incoming>, token: &str, arguments: &Arguments) -> Re
     )
 }
 
-/// Whether two texts are the same, in a time that does not tell where they differ.
+/// True if two texts are the same, in a time that does not tell where they differ.
 fn is_same(given: &str, token: &str) -> bool {
     let differences = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
     given.len() == token.len() && differences == 0
 }
 
-/// What of a file is there from byte `from` on, and its length: a file that is still written has more the next time.
+/// The rest of a file from byte `from` on, and its length: a file that is still written has more the next time.
 fn rest_of(file: &Path, from: u64) -> std::io::Result<(File, u64)> {
     let mut file = File::open(file)?;
     let length = file.metadata()?.len().saturating_sub(from).min(MOST_AT_ONCE);

@@ -7,7 +7,7 @@ use meshpace_transport::names;
 struct Word {
     /// In small letters.
     tried: &'static [&'static str],
-    /// What to write, or what there is to know.
+    /// Text to write instead, or an explanation.
     write: &'static str,
     /// The keys that it is about.
     keys: &'static [&'static str],
@@ -17,7 +17,7 @@ const fn word(tried: &'static [&'static str], write: &'static str, keys: &'stati
     Word { tried, write, keys }
 }
 
-/// What people have tried.
+/// Words that people have tried.
 const WORDS: [Word; 25] = [
     word(&["reno", "tcp-reno", "new reno"], "flow.transport = \"newreno\"", &["flow.transport"]),
     word(
@@ -102,7 +102,7 @@ fn find(tried: &str) -> Option<&'static Word> {
     WORDS.iter().find(|word| word.tried.contains(&tried))
 }
 
-/// What to write instead of what somebody tried; none if it is no word that is known.
+/// The text to write instead of what somebody tried; none if it is no word that is known.
 pub fn instead(tried: &str) -> Option<String> {
     let small = tried.trim().to_lowercase();
     // A transport in other letters: "CUBIC", "TCP AP".

@@ -61,7 +61,7 @@ impl AsFd for Device {
     }
 }
 
-/// Whether this process may make TAP devices by `/dev/net/tun`; if not, what the system says.
+/// Checks that this process may make TAP devices by `/dev/net/tun`.
 ///
 /// # Errors
 /// The system's error about the file.

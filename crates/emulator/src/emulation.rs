@@ -61,11 +61,11 @@ pub struct Options {
     pub pcap: Option<(PathBuf, bool)>,
     /// Factor by which the mesh runs slower than real time.
     pub slowdown: u64,
-    /// Whether to ask for real-time priority.
+    /// True if real-time priority is to be asked for.
     pub wants_priority: bool,
     /// Limits within which a run is still valid.
     pub budget: Budget,
-    /// Whether to end as soon as it is used up.
+    /// True if the emulation is to end as soon as the budget is used up.
     pub hard: bool,
     /// Changes of links.
     pub plan: Vec<Planned>,
@@ -117,7 +117,7 @@ pub struct ProgramReport {
     pub spec: Spec,
     /// Its exit status as a shell says it; None if it was never started.
     pub status: Option<u8>,
-    /// Whether it had to be ended.
+    /// True if it had to be ended.
     pub was_ended: bool,
     /// Its share of the processors.
     pub share: Share,
@@ -154,7 +154,7 @@ pub struct Emulation {
     pub losses: Losses,
     /// Frames put on the air.
     pub frames: u64,
-    /// Whether the mesh ran with real-time priority.
+    /// True if the mesh ran with real-time priority.
     pub had_priority: bool,
 }
 

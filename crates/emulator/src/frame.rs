@@ -70,7 +70,7 @@ pub struct Facts {
     pub conversation: Conversation,
     /// Time to live; 255 for what is not IPv4.
     pub ttl: u8,
-    /// Whether the transport reacts to congestion marks.
+    /// True if the transport reacts to congestion marks.
     pub ecn_capable: bool,
     /// Its code point of differentiated services; 0 for what is not IPv4.
     pub dscp: u8,
@@ -85,7 +85,7 @@ pub struct Facts {
 pub struct TcpFacts {
     /// Its sequence number.
     pub sequence: u32,
-    /// Whether it begins or ends a connection, or resets it.
+    /// True if it begins or ends a connection, or resets it.
     pub is_control: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Setup {
     pub mtu: u16,
     /// Kernel parameters of every namespace: name, value.
     pub sysctls: Vec<(String, String)>,
-    /// Whether to do without `/dev/net/tun` where it is open, too.
+    /// True if `/dev/net/tun` is not to be used where it is open, either.
     pub without_tun: bool,
 }
 

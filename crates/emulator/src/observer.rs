@@ -12,7 +12,7 @@ pub const SAMPLE: Duration = Duration::from_millis(100);
 
 /// Sees every frame as a probe does, and how things are every [`SAMPLE`]. It must not wait: the mesh waits for it.
 pub trait Observer: Probe<CarriedFrame> + Send + 'static {
-    /// Whether samples are wanted at all; the same whenever it is asked.
+    /// True if samples are wanted at all; the same whenever it is asked.
     fn is_sampled(&self) -> bool {
         true
     }

@@ -10,7 +10,7 @@ pub struct LinkChange {
     pub one: NodeId,
     /// The other.
     pub other: NodeId,
-    /// Whether it is restored.
+    /// True if the link is restored.
     pub up: bool,
 }
 

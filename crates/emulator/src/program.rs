@@ -41,7 +41,7 @@ impl Spec {
         Ok(Spec { node: address::parse_node(node.trim(), nodes)?, command: command.to_owned() })
     }
 
-    /// Whether the shell finds the program: the first word, if it is a plain one.
+    /// Checks that the shell finds the program: the first word, if it is a plain one.
     pub fn check(&self) -> Result<(), String> {
         let word = self.command.split_whitespace().next().unwrap_or_default();
         let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte));

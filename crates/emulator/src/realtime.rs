@@ -35,7 +35,7 @@ pub struct Settings {
     pub slowdown: u64,
     /// When it ends, in the mesh's time.
     pub duration: Duration,
-    /// Whether to ask for real-time priority.
+    /// True if real-time priority is to be asked for.
     pub wants_priority: bool,
     /// The share of late frames beyond which it ends at once.
     pub hard: Option<f64>,
@@ -81,7 +81,7 @@ pub struct Report {
     pub capture_failed: Option<String>,
     /// Why what the observer made is not, if it is not.
     pub observer_failed: Option<String>,
-    /// Whether it ended because too many frames were late.
+    /// True if it ended because too many frames were late.
     pub gave_up: bool,
 }
 

@@ -122,7 +122,7 @@ impl Stream {
         }
     }
 
-    /// Whether a packet with payload that enters has been there before, at least in part.
+    /// True if a packet with payload that enters has been there before, at least in part.
     fn is_again(&mut self, facts: &Facts) -> bool {
         let Some(tcp) = facts.tcp else { return false };
         let end = tcp.sequence.wrapping_add(facts.payload);
@@ -162,7 +162,7 @@ impl Stream {
     }
 }
 
-/// Whether sequence number `a` is after `b` (RFC 9293, section 3.4).
+/// True if sequence number `a` is after `b` (RFC 9293, section 3.4).
 fn is_after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }

@@ -1,4 +1,4 @@
-//! Whether a run in real time can be trusted.
+//! Verdict on a run in real time: whether it can be trusted.
 //!
 //! Two things make it invalid: frames that are handed over later than their time on the air on their last hop (a program then sees
 //! another network than the one emulated), and programs that were ready to run and had to wait for a processor (the programs are then

@@ -148,8 +148,8 @@ mod tests {
     fn what_is_written_is_read() {
         let usual = Path::new(4, Rate::from_mbps(11));
         assert_eq!(Path::decode(&usual.encode()), Some(usual));
-        let deaf = Path { sensing: None, ..usual };
-        assert_eq!(Path::decode(&deaf.encode()), Some(deaf));
+        let unlimited = Path { sensing: None, ..usual };
+        assert_eq!(Path::decode(&unlimited.encode()), Some(unlimited));
         let guarded = Path { always: false, ..usual };
         assert_eq!(Path::decode(&guarded.encode()), Some(guarded));
         assert_eq!(Path::decode(&[0; 35]), None);

@@ -1,4 +1,4 @@
-//! What to set in a mesh: each of a few choices is tried in a model of it against what is usual, seed by seed, one at a time.
+//! Settings for a mesh: each of a few choices is tried in a model of it against what is usual, seed by seed, one at a time.
 //!
 //! The choices are those that an operator has without new hardware: attempts of the MAC, RTS, congestion control, pacing. What is usual is what Linux
 //! does: seven attempts, no RTS, CUBIC with delayed ACKs, no pacing, aggregates of up to 64 MPDUs. Beyond the [`limits`] nothing here was held
@@ -122,7 +122,7 @@ pub enum Mesh {
 }
 
 impl Mesh {
-    /// Whether it is one of links.
+    /// True if it is one of links.
     fn has_links(&self) -> bool {
         !matches!(self, Mesh::Places(_))
     }
@@ -131,7 +131,7 @@ impl Mesh {
 /// The scenario in which choices are tried: bulk transfers between the ends of `flows`.
 ///
 /// # Errors
-/// What of it is beyond the [`limits`].
+/// A sentence on the part of it that is beyond the [`limits`].
 pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], mcs: u8, seconds: u64) -> Result<String, String> {
     if mcs > limits::MCS {
         return Err(format!("MCS {mcs}: only rates up to MCS {} were held against another simulator", limits::MCS));
@@ -207,7 +207,7 @@ pub fn written(scenario: &str, sets: &[String]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Whether there are not too many nodes.
+/// Checks that there are not too many nodes.
 ///
 /// # Errors
 /// A sentence if there are.
@@ -218,7 +218,7 @@ pub fn nodes_within(nodes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the flows of these records have no more hops than were looked into.
+/// Checks that the flows of these records have no more hops than were looked into.
 ///
 /// # Errors
 /// A sentence if one has.
@@ -278,7 +278,7 @@ pub struct Answer {
     pub rank: usize,
     /// The comparisons with the usual choice.
     pub lines: Vec<Line>,
-    /// What it changes for each flow.
+    /// Changes that it makes for each flow.
     pub flows: Vec<flows::Change>,
 }
 
@@ -289,19 +289,19 @@ impl Answer {
         (counts[1].runs, counts[1].starved_runs, counts[0].starved_runs)
     }
 
-    /// Whether every flow gets something in every run, where with what is usual one starves in some.
+    /// True if every flow gets something in every run, where with what is usual one starves in some.
     pub fn feeds(&self) -> bool {
         let (runs, starved, usual) = self.starved();
         runs > 0 && starved == 0 && usual > 0
     }
 
-    /// Whether it carries more for sure and starves nobody.
+    /// True if it carries more for sure and starves nobody.
     pub fn carries_more(&self) -> bool {
         self.lines.first().and_then(|line| line.better) == Some(Side::B)
     }
 }
 
-/// What helps, over all questions, in sentences; if nothing does, that.
+/// The choices that help, over all questions, in sentences; if none does, a sentence that says so.
 pub fn helps(answers: &[Answer]) -> String {
     let amount = |answer: &Answer| answer.lines.first().and_then(amount).unwrap_or_default();
     let mut text = String::new();

@@ -130,7 +130,7 @@ mod tests {
     struct Seen {
         order: InOrder<(Run, Result<u64, String>)>,
         runs: Vec<(Run, Result<u64, String>)>,
-        /// Whether results are refused.
+        /// True if results are refused.
         is_closed: bool,
     }
 

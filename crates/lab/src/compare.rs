@@ -20,7 +20,7 @@ pub struct Metric {
     pub noun: &'static str,
     /// Unit for people, and the factor.
     pub unit: (&'static str, f64),
-    /// Whether more of it is better.
+    /// True if a larger value is better.
     pub more_is_better: bool,
     of: fn(&Value) -> Option<f64>,
 }
@@ -166,13 +166,13 @@ pub struct Line {
     pub seeds: usize,
     /// The better side, if the interval says so.
     pub better: Option<Side>,
-    /// Whether runs of the same seed were compared with each other.
+    /// True if runs of the same seed were compared with each other.
     pub paired: bool,
     /// Of the seeds, those in which the second is better.
     pub b_wins: usize,
     /// Counts of the runs of both sides.
     pub counts: [Counts; 2],
-    /// Whether it says something to people: Jain's index of files beside other traffic does not.
+    /// True if it is shown to people: Jain's index of files beside other traffic is not.
     #[serde(skip)]
     pub is_shown: bool,
 }
@@ -416,7 +416,7 @@ pub struct Rank {
     pub name: String,
     /// The mean over the runs.
     pub mean: Mean,
-    /// Whether there is no clear difference from the one before it.
+    /// True if there is no clear difference from the one before it.
     pub ties: bool,
     /// Runs in which a flow was starved, and all runs.
     pub starved: (usize, usize),

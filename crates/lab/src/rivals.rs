@@ -30,12 +30,12 @@ impl Rival {
         self.lines.iter().find(|line| line.metric == metric)
     }
 
-    /// Whether it is better by `metric`, the interval of the difference says so.
+    /// True if it is better by `metric`: the interval of the difference says so, and it starves no flow.
     pub fn is_better(&self, metric: &str) -> bool {
         self.line(metric).is_some_and(|line| line.better == Some(Side::B))
     }
 
-    /// Whether it is better in both goodput and Jain's index over 2 s.
+    /// True if it is better in both goodput and Jain's index over 2 s.
     pub fn is_better_in_both(&self) -> bool {
         BOTH.iter().all(|metric| self.is_better(metric))
     }

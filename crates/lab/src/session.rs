@@ -116,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Whether the record of a run is there.
+    /// True if the record of a run is there.
     pub fn has(&self, run: Run) -> bool {
         match &self.records {
             Records::Memory(lines) => lines.contains_key(&run.key(&self.keys)),

@@ -174,7 +174,7 @@ pub fn sweep(argument: &str) -> Result<String, String> {
     Ok(format!("sweep.{}=[{}]", Value::from(key.trim()), values.join(", ")))
 }
 
-/// Whether a value is TOML as it stands: a number, a truth value, a list, a table, a text in quotes. Anything else is a text.
+/// True if a value is TOML as it stands: a number, a truth value, a list, a table, a text in quotes. Anything else is a text.
 fn is_toml(value: &str) -> bool {
     toml::from_str::<toml::Table>(&format!("value = {value}")).is_ok()
 }

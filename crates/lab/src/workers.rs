@@ -85,7 +85,7 @@ impl Job {
         })
     }
 
-    /// Whether this program gives the same results as the one that handed the job out.
+    /// Checks that this program gives the same results as the one that handed the job out.
     ///
     /// # Errors
     /// In what they differ.
@@ -325,5 +325,13 @@ mod tests {
             assert!(cost(chunk) <= size || chunk.len() == 1, "{} s in {} runs", cost(chunk), chunk.len());
         }
         assert!(chunks.len() as f64 <= 2.0 * total / size + 1.0, "{} chunks", chunks.len());
+    }
+
+    #[test]
+    fn more_workers_get_more_chunks() {
+        // Chunks of one worker cost about 30 s and of four about 8 s, which is between the least and the most.
+        let campaign = campaign("[[flow]]\n[sweep]\nduration = ['1200 s']\n", 200);
+        let count = |workers: usize| chunks(&campaign, campaign.all().collect(), workers, None).len();
+        assert!((2 * count(1)..=6 * count(1)).contains(&count(4)), "{} and {} chunks", count(1), count(4));
     }
 }

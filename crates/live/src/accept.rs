@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long to wait for a descriptor, or for memory: the connection waits meanwhile, and asking again at once would be asking all the time.
+/// Time to wait for a descriptor, or for memory: the connection waits meanwhile, and asking again at once would be asking all the time.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The next connection; none once the listener is closed, which whoever shuts it down says first. One that is gone already is passed over.
@@ -21,7 +21,7 @@ pub(crate) fn next(listener: &TcpListener, is_closed: &AtomicBool) -> Option<(Tc
     None
 }
 
-/// Whether the process or the system has no descriptor, or no memory, for another connection now.
+/// True if the process or the system has no descriptor, or no memory, for another connection now.
 pub(crate) fn lacks_room(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }

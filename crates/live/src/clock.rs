@@ -28,7 +28,7 @@ pub fn sharpen_timers() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// What is left until `deadline`, for system calls that want a span. They start from now, as this does, and both read the
+/// Time that is left until `deadline`, for system calls that want a span. They start from now, as this does, and both read the
 /// same clock: what passes in between makes the wake-up late by that much, and nothing adds up.
 pub(crate) fn until(deadline: Time) -> Duration {
     deadline.since(Clock.now())

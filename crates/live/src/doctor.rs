@@ -1,4 +1,4 @@
-//! What this machine can do for transports on real networks, what it cannot, and the command that changes it.
+//! Checks of this machine for transports on real networks: what it can do, what it cannot, and the command that changes it.
 
 use crate::clock::{Clock, sharpen_timers};
 use crate::poll::Poller;
@@ -10,18 +10,18 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto};
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// How one thing stands.
+/// Result of one check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// What was looked at.
+    /// Subject of the check.
     pub subject: &'static str,
-    /// Whether it is as it should be.
+    /// True if it is as it should be.
     pub ok: bool,
-    /// What was found.
+    /// Description of what was found.
     pub found: String,
-    /// What needs it.
+    /// Features that need it.
     pub needed_for: &'static str,
-    /// What changes it, if it is not as it should be and something can.
+    /// Command or advice that changes it, if it is not as it should be and can be changed.
     pub remedy: Option<String>,
 }
 

@@ -42,7 +42,7 @@ pub enum Stream {
     Tcp(TcpStream),
 }
 
-/// What may take TPA's place.
+/// Rule for the transport that may take TPA's place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Fallback {
     /// TCP, unless the options have a secret or known keys: then nothing. The default.
@@ -52,21 +52,21 @@ pub enum Fallback {
     Plaintext,
 }
 
-/// What a peer had.
+/// Transport that a peer had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Has {
     Tpa,
     Tcp,
 }
 
-/// How it is raced.
+/// Times of the race between TPA and TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Race {
-    /// How long TPA is tried alone. Default 250 ms.
+    /// Time for which TPA is tried alone. Default 250 ms.
     pub head_start: Duration,
-    /// How long after the beginning a TCP connection that is open is taken although TPA might still open. Default 1 s.
+    /// Time after the beginning from which a TCP connection that is open is taken although TPA might still open. Default 1 s.
     pub patience: Duration,
-    /// How long it is remembered what a peer had. Default 10 minutes.
+    /// Time for which it is remembered what a peer had. Default 10 minutes.
     pub memory: Duration,
 }
 
@@ -133,12 +133,12 @@ impl Dialer {
         Ok(stream)
     }
 
-    /// Whether the options have TPA's peers prove who they are.
+    /// True if the options have TPA's peers prove who they are.
     fn is_keyed(&self) -> bool {
         self.options.security.knows_peer()
     }
 
-    /// Whether a failure of TPA is worth remembering: nobody can forge a silence without standing in the way, and without keys that is enough.
+    /// True if a failure of TPA is to be remembered: nobody can forge a silence without standing in the way, and without keys that is enough.
     fn shows_lack(&self, error: &io::Error) -> bool {
         !self.is_keyed() && error.kind() == io::ErrorKind::TimedOut
     }

@@ -1,5 +1,4 @@
-//! What the kernel is asked of routes and devices, and what it is told of them: rtnetlink(7), always in the network namespace of the
-//! calling thread.
+//! Requests to the kernel about routes and devices, and its answers: rtnetlink(7), always in the network namespace of the calling thread.
 
 use netlink_packet_core::{
     DecodeError, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
@@ -14,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 /// Longest answer of the kernel to one question, with room to spare.
 const ANSWER: usize = 1 << 15;
 
-/// What is asked to be made is to be new.
+/// Flags of a request to make an entry, which has to be new.
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
 
 // What `libc` does not name: linux/if_link.h, linux/if_addr.h, linux/fib_rules.h, linux/rtnetlink.h.
@@ -247,7 +246,7 @@ pub(crate) fn route(socket: &Socket, peer: IpAddr) -> io::Result<Message> {
     ask(socket, question, libc::RTM_NEWROUTE)
 }
 
-/// What there is to know of a device.
+/// The kernel's entry for a device.
 ///
 /// # Errors
 ///

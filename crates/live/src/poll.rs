@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// What the caller of [`Poller::add`] named a descriptor; not [`u64::MAX`].
+/// Name that the caller of [`Poller::add`] gave a descriptor; not [`u64::MAX`].
 pub type Token = u64;
 
 const WAKER: Token = Token::MAX;
@@ -33,7 +33,7 @@ impl Waker {
     }
 }
 
-/// What became ready.
+/// Report of a descriptor that became ready.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
     /// Whose descriptor.
@@ -84,7 +84,7 @@ impl Poller {
     /// Watches a descriptor for something to read.
     ///
     /// # Errors
-    /// What the system says of the descriptor.
+    /// The system's, about the descriptor.
     pub fn add(&self, source: impl AsFd, token: Token) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, source, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
     }
@@ -92,7 +92,7 @@ impl Poller {
     /// Watches a descriptor also for room to write, or no longer.
     ///
     /// # Errors
-    /// What the system says of the descriptor.
+    /// The system's, about the descriptor.
     pub fn watch_writable(&self, source: impl AsFd, token: Token, yes: bool) -> io::Result<()> {
         let flags = if yes { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
         Ok(epoll::modify(&self.epoll, source, epoll::EventData::new_u64(token), flags)?)
@@ -101,17 +101,17 @@ impl Poller {
     /// Forgets a descriptor.
     ///
     /// # Errors
-    /// What the system says of the descriptor.
+    /// The system's, about the descriptor.
     pub fn remove(&self, source: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }
 
-    /// What adds descriptors to it.
+    /// A handle that adds descriptors to it.
     pub fn registrar(&self) -> Registrar {
         Registrar(Arc::clone(&self.epoll))
     }
 
-    /// What wakes this poller.
+    /// A handle that wakes this poller.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
@@ -120,17 +120,17 @@ impl Poller {
     /// the waker or at the deadline.
     ///
     /// # Errors
-    /// What the system says of the wait; that a signal ended it is none.
+    /// The system's, about the wait; a signal that ends it is none.
     pub fn wait(&self, deadline: Time, ready: &mut Vec<Ready>) -> io::Result<()> {
         self.wait_for(until(deadline), deadline == Time::NEVER, ready).map(|_| ())
     }
 
     /// Looks for what is ready without waiting, again and again for `span`: what comes meanwhile costs nobody a sleep and a
     /// wake-up, which take longer than that where the processor rests in between. Others who want this processor have it first.
-    /// Whether anything, a call of the waker included, has come.
+    /// True if anything, a call of the waker included, has come.
     ///
     /// # Errors
-    /// What the system says of the wait.
+    /// The system's, about the wait.
     pub fn look(&self, span: Duration, ready: &mut Vec<Ready>) -> io::Result<bool> {
         let end = Clock.now() + span;
         loop {

@@ -4,7 +4,7 @@
 //! Both have a fixed size, so that neither a fast writer nor a peer can make them grow. A ring that has held nothing yet, or was
 //! told to rest, takes no memory.
 
-/// What has been written and not been acknowledged.
+/// Bytes that have been written and not been acknowledged.
 #[derive(Debug)]
 pub struct SendRing {
     /// Empty, or as many as the capacity.
@@ -61,7 +61,7 @@ impl SendRing {
         (self.end - self.start) as usize
     }
 
-    /// Whether nothing is kept.
+    /// True if no bytes are kept.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
@@ -86,7 +86,7 @@ impl SendRing {
     }
 }
 
-/// What has arrived and not been read, in order or not.
+/// Bytes that have arrived and not been read, in order or not.
 #[derive(Debug)]
 pub struct ReceiveRing {
     /// Empty, or as many as the capacity.

@@ -1,4 +1,4 @@
-//! What only the kernel's own interface offers: every `unsafe` of the crate, each with the reason why it is sound.
+//! System calls that have no safe wrapper: every `unsafe` of the crate, each with the reason why it is sound.
 #![expect(unsafe_code, reason = "system calls without a safe wrapper")]
 
 use nix::libc;
@@ -12,7 +12,7 @@ mod ioctl {
     );
 }
 
-/// What a device of `/dev/net/tun` carries.
+/// Layer of the network that a device of `/dev/net/tun` carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layer {
     /// IP packets: TUN.
@@ -25,7 +25,7 @@ pub enum Layer {
 /// which it was opened.
 ///
 /// # Errors
-/// What the kernel says: rights, a name that is taken or too long.
+/// The kernel's: no rights, a name that is taken or too long.
 pub fn attach_tun(tun: &OwnedFd, name: &str, layer: Layer) -> io::Result<()> {
     if name.len() >= libc::IFNAMSIZ || name.contains('\0') {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: not a device's name")));
@@ -42,11 +42,11 @@ pub fn attach_tun(tun: &OwnedFd, name: &str, layer: Layer) -> io::Result<()> {
     request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: the descriptor is open as long as `tun` is borrowed, and TUNSETIFF reads and writes one `ifreq`, which
     // `request` is, for the length of the call.
-    unsafe { ioctl::tunsetiff(tun.as_raw_fd(), &raw mut request as u64) }?;
+    unsafe { ioctl::tunsetiff(tun.as_raw_fd(), &raw mut request as nix::sys::ioctl::ioctl_param_type) }?;
     Ok(())
 }
 
-/// What the kernel tells of one of its TCP connections.
+/// Information that the kernel gives about one of its TCP connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpInfo {
     /// Smoothed round-trip time, microseconds.

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 
-/// What a process without rights is told.
+/// Advice for a process without rights, behind the error.
 pub(crate) const MUST_BE_ROOT: &str =
     " (run as root; TPA and the kernel's own TCP need no rights; `meshpace doctor` tells more)";
 
@@ -59,7 +59,7 @@ impl Tun {
     /// Writes one packet or frame.
     ///
     /// # Errors
-    /// What the system says of the device or the packet.
+    /// The system's, about the device or the packet.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.0, packet)?;
         Ok(())

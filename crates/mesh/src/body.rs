@@ -48,7 +48,7 @@ impl<P: Packet> Body<P> {
         }
     }
 
-    /// What it asks of an attempt: [`Packet::asked`].
+    /// Demand on an attempt to send it: [`Packet::asked`].
     #[inline(always)]
     pub fn asked(&self, attempt: u32) -> Option<Asked> {
         if let Body::Data(packet) = self { packet.asked(attempt) } else { None }

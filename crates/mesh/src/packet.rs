@@ -4,7 +4,7 @@ use crate::category::Category;
 use crate::radio::FrameRate;
 use meshpace_core::{FlowId, NodeId};
 
-/// What a packet asks of an attempt to send it.
+/// Demand that a packet makes on an attempt to send it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asked {
     /// To be made at this rate.
@@ -41,8 +41,8 @@ pub trait Packet: Clone {
     fn category(&self) -> Category {
         Category::BestEffort
     }
-    /// What it asks of an attempt, 0 being the first, where its sender chooses rate and number of attempts itself, as the drivers of Linux are told to; None where
-    /// the MAC does. Only with an OFDM radio, without RTS and without aggregates.
+    /// Its demand on an attempt, 0 being the first, where its sender chooses rate and number of attempts itself, as the drivers of Linux
+    /// are told to; None where the MAC does. Only with an OFDM radio, without RTS and without aggregates.
     #[inline(always)]
     fn asked(&self, _attempt: u32) -> Option<Asked> {
         None

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 struct State {
     session: Session,
-    /// What was found damaged in the directory.
+    /// Damaged records that were found in the directory, a sentence each.
     damaged: Vec<String>,
 }
 
@@ -63,19 +63,19 @@ impl Campaign {
         Ok(Campaign { runs, directory, state: Mutex::new(State { session, damaged }) })
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     #[getter]
     fn total(&self) -> usize {
         self.runs.runs()
     }
 
-    /// How many are made.
+    /// Number of runs that are made.
     fn done(&self, py: Python<'_>) -> PyResult<usize> {
         let state = self.state(py)?;
         Ok(self.runs.all().filter(|run| state.session.has(*run)).count())
     }
 
-    /// What was found damaged in the directory and is run again.
+    /// The damaged records that were found in the directory, a sentence each; their runs are made again.
     fn damaged(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         Ok(self.state(py)?.damaged.clone())
     }

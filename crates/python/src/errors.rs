@@ -17,7 +17,7 @@ pub fn records(py: Python<'_>, why: impl Into<String>) -> PyErr {
     raise(py, "RecordsError", (why.into(),))
 }
 
-/// What an engine of runs came back with: a Python exception that was on its way, or an error of files.
+/// The exception for an error of an engine of runs: a Python exception that was on its way, or an error of files.
 pub fn of_io(py: Python<'_>, error: io::Error) -> PyErr {
     match error.downcast::<PyErr>() {
         Ok(exception) => exception,

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Records in a batch.
 const BATCH: usize = 2048;
 
-/// What a row is.
+/// Meaning of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rows {
     /// A run.

@@ -1,4 +1,4 @@
-//! Lines of records, in memory or in a file.
+//! Records as JSON, one per line, in memory or in a file.
 
 use serde_json::Value;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Lines of records.
+/// Records as JSON, one per line.
 #[derive(Clone)]
 pub enum Lines {
     /// In memory.
@@ -16,12 +16,12 @@ pub enum Lines {
 }
 
 impl Lines {
-    /// Every line without its newline.
+    /// The lines, without their newlines. A file is opened anew by each call; a line that cannot be read is an error.
     pub fn iter(&self) -> io::Result<Box<dyn Iterator<Item = io::Result<String>> + Send>> {
         Ok(match self {
             Lines::Memory(lines) => {
                 let lines = Arc::clone(lines);
-                Box::new((0..lines.len()).map(move |number| Ok(lines[number].clone())))
+                Box::new((0..lines.len()).map(move |index| Ok(lines[index].clone())))
             }
             Lines::File(path) => Box::new(BufReader::new(File::open(&**path)?).lines()),
         })

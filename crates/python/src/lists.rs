@@ -1,4 +1,4 @@
-//! What a scenario can name: transports and keys, as lines of JSON.
+//! Names that a scenario can use: transports and keys, as lines of JSON.
 
 use meshpace_scenario::keys::{self as known, Level};
 use pyo3::exceptions::PyValueError;

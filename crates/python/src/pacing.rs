@@ -32,7 +32,7 @@ impl Sample {
 struct Rule {
     object: Py<PyAny>,
     hears_of_acks: bool,
-    /// What it said last, seconds.
+    /// Interval that it returned last, seconds.
     interval: f64,
 }
 
@@ -93,7 +93,7 @@ impl custom::Rule for Rule {
 /// The pacing of this transport is the rule that `factory` makes.
 ///
 /// # Errors
-/// What the transport is instead of a TCP or a TPA.
+/// The kind of the transport, where it is neither a TCP nor a TPA.
 pub fn pace(transport: &mut Config, name: &str, factory: &Arc<Py<PyAny>>) -> Result<(), &'static str> {
     let pacing = match transport {
         Config::Tcp(tcp) => &mut tcp.pacing,

@@ -1,4 +1,4 @@
-//! What happens in Python while runs are made: reports of progress, and checks for Ctrl-C.
+//! Calls of Python while runs are made: reports of progress, and checks for Ctrl-C.
 
 use meshpace_lab::campaign::{Campaign, Run, Work};
 use meshpace_lab::record::Record;

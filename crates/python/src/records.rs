@@ -47,7 +47,7 @@ impl Records {
         py.detach(read).map_err(|error| errors::of_io(py, error))
     }
 
-    /// Who starved, a sentence each, and in how many runs.
+    /// Sentences on the flows that starved, and the number of runs in which one did.
     fn starved(&self, py: Python<'_>) -> PyResult<(Vec<String>, usize)> {
         let counted = || -> io::Result<(Vec<String>, usize)> {
             let mut tally = Tally::default();
@@ -90,7 +90,7 @@ pub fn open(py: Python<'_>, directory: PathBuf) -> PyResult<(Records, String)> {
     read.map_err(|why| errors::records(py, why))
 }
 
-/// What distinguishes two sets of records, seed by seed, as JSON: one object per metric, each with the sentence for people.
+/// Comparison of two sets of records, seed by seed, as JSON: one object per metric, each with the sentence for people.
 #[pyfunction]
 pub fn compare(py: Python<'_>, a: &Records, b: &Records, names: [String; 2]) -> PyResult<String> {
     let compared = py.detach(|| Ok::<_, String>(told(&trial("as written", a, b)?, &names, |_| None)));
@@ -151,7 +151,7 @@ pub fn report(
         let values = records.lines.iter().and_then(|lines| {
             lines.map(|text| line::open(&text?).map_err(io::Error::other)).collect::<io::Result<Vec<Value>>>()
         });
-        let settings = Plot::of(&Source { name: title.to_owned(), text, sets });
+        let settings = Plot::from_source(&Source { name: title.to_owned(), text, sets });
         let records = &values.map_err(|error| error.to_string())?;
         picture::write(&page, &Subject { title, command, records, map: None, settings: &settings })
     });

@@ -48,7 +48,7 @@ impl Paced {
     }
 }
 
-/// What people call a model, why it is not applicable if it is not, and the scenarios with it if it is.
+/// A model: its name for people, why it is not applicable if it is not, and the scenarios with it if it is.
 type Model = (String, Option<String>, Vec<Scenario>);
 
 /// The other choices of the model under which scenarios are compared ([`meshpace_lab::robust::choices`]).
@@ -150,7 +150,7 @@ impl Scenario {
         Value::Array(self.read.points.iter().map(point).collect()).to_string()
     }
 
-    /// What a run of each point takes, about: seconds of CPU time, bytes of memory.
+    /// Estimated cost of a run of each point: seconds of CPU time, bytes of memory.
     fn estimates(&self) -> Vec<(f64, f64)> {
         let estimate = |point| {
             let Estimate { cpu_s, bytes } = Estimate::of(point);

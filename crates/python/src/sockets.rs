@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// How long a call waits before it looks for signals.
+/// Time for which a call waits before it looks for signals.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// The same for closing, which gives the peer as long to close too.

@@ -70,9 +70,9 @@ pub struct Chart {
     pub lines: Vec<Line>,
     /// The largest value that there can be, if there is one: the axis ends there, and so do intervals.
     pub most: Option<f64>,
-    /// Whether equal distances are equal ratios.
+    /// True if the vertical axis is logarithmic.
     pub log: bool,
-    /// Whether the lines are named below.
+    /// True if a legend below names the lines.
     pub legend: bool,
     /// The vertical range, instead of the one that the values need.
     pub range: Option<(f64, f64)>,
@@ -152,7 +152,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Whether a value is on the axis: an interval that goes on beyond it has no end there.
+    /// True if a value is on the axis: an interval that goes on beyond it has no end there.
     fn has(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -292,7 +292,7 @@ impl Chart {
         );
     }
 
-    /// Whether any line has published values.
+    /// True if any line has published values.
     fn is_published(&self) -> bool {
         self.lines.iter().any(|line| !line.published.is_empty())
     }

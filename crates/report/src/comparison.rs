@@ -32,7 +32,7 @@ pub struct Subject<'a> {
     pub variants: &'a [(&'a str, &'a [Value])],
     /// Each but the first against the first.
     pub pairs: &'a [Pair<'a>],
-    /// Whether it holds under other models, pair by pair.
+    /// Result of the tests under other models, pair by pair.
     pub asked: &'a Asked,
 }
 
@@ -110,7 +110,7 @@ fn head(metric: &Metric) -> String {
     if metric.unit.0.is_empty() { metric.noun.to_owned() } else { format!("{}, {}", metric.noun, metric.unit.0) }
 }
 
-/// Whether it holds.
+/// The section on whether the results hold under other models.
 fn held(subject: &Subject<'_>) -> Markup {
     match subject.asked {
         Asked::No => html! {},

@@ -62,7 +62,7 @@ fn row<'a>(
     let same = |a: usize, b: usize| [of, over].iter().all(|curve| values(a, curve) == values(b, curve));
     let mut factors = vec![Some(*gains.first()?)];
     for (pair, panels) in gains.windows(2).zip(numbers.windows(2)) {
-        factors.push((!same(panels[0], panels[1])).then(|| pair[1].over(&pair[0])));
+        factors.push((!same(panels[0], panels[1])).then(|| pair[1].divided_by(&pair[0])));
     }
     Some(Row { x, whole: *gains.last()?, factors })
 }

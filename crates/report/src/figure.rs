@@ -420,7 +420,7 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 /// Largest over smallest value up to which a linear axis shows more than a logarithmic one.
 const LINEAR: f64 = 30.0;
 
-/// Whether values lie so far apart that a linear axis would hide the small ones.
+/// True if values lie so far apart that a linear axis would hide the small ones.
 fn spans(lines: &[Line]) -> bool {
     let values = || lines.iter().flat_map(|line| &line.points).map(|point| point.value).filter(|value| *value > 0.0);
     values().fold(0.0, f64::max) > LINEAR * values().fold(f64::MAX, f64::min)

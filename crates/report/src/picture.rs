@@ -31,7 +31,7 @@ struct Plot {
     title: String,
     svg: String,
     csv: String,
-    /// Whether it is higher than others are: as high as two of them.
+    /// True if it is higher than others are: as high as two of them.
     tall: bool,
 }
 

@@ -17,7 +17,7 @@ struct Cli {
     command: Command,
 }
 
-/// What scripts go by.
+/// Exit statuses, for scripts.
 const STATUSES: &str =
     "Exit status: 0 all went well; 1 it failed; 2 the command line or the file is refused; 130 interrupted by Ctrl-C.";
 

@@ -87,7 +87,7 @@ fn make_flows(all: &mut Flows, root: &Reader<'_>, topology: &Topology, tables: u
     let ends = &topology.default_ends;
     if tables != 1 && tables != ends.len() {
         let message = format!("topology.flows makes {} flows, and there are {tables} tables", ends.len());
-        root.wrong("flow", message, format!("expected one [[flow]] for all of them, or {}", ends.len()));
+        root.report_invalid("flow", message, format!("expected one [[flow]] for all of them, or {}", ends.len()));
     } else if let (1, [flow], [label]) = (tables, all.flows.as_slice(), all.labels.as_slice()) {
         let (flow, label) = (flow.clone(), label.clone());
         all.names = numbered(all.names.first().cloned().flatten().as_deref(), ends.len()).collect();
@@ -126,14 +126,18 @@ pub fn read(
                 }
             }
             if all.flows.len() > usize::from(u16::MAX) {
-                root.wrong("flow", format!("{} flows with their counts", all.flows.len()), "expected at most 65535");
+                root.report_invalid(
+                    "flow",
+                    format!("{} flows with their counts", all.flows.len()),
+                    "expected at most 65535",
+                );
             }
             if topology.makes_flows {
                 make_flows(&mut all, root, topology, items.len());
             }
             refuse_shared_names(root, items, &all.names);
         }
-        Some(value) => root.wrong(
+        Some(value) => root.report_invalid(
             "flow",
             format!("expected 1 to 65535 flows, found {}", value.describe()),
             "expected [[flow]], in two brackets: there can be several",
@@ -167,7 +171,7 @@ fn read_one(
     };
     for key in ["from", "to"].into_iter().filter(|_| topology.makes_flows) {
         if keys.get(key).is_some() {
-            keys.wrong(key, "topology.flows says between which nodes flows run", format!("expected no {key}"));
+            keys.report_invalid(key, "topology.flows says between which nodes flows run", format!("expected no {key}"));
         }
     }
     let from = end(keys, "from", topology, default.map(|ends| ends.0));
@@ -175,17 +179,17 @@ fn read_one(
     if let (Some(from), Some(to)) = (from, to)
         && from == to
     {
-        keys.wrong("to", format!("from and to are both node {to}"), "expected another node than from");
+        keys.report_invalid("to", format!("from and to are both node {to}"), "expected another node than from");
     }
 
     let name = name(keys);
-    let count: u64 = keys.one(&COUNT);
+    let count: u64 = keys.standalone(&COUNT);
     if topology.makes_flows && count > 1 {
-        keys.wrong("count", "topology.flows says how many flows there are", "expected no count");
+        keys.report_invalid("count", "topology.flows says how many flows there are", "expected no count");
     }
 
-    let segment: Option<u32> = keys.one(&SEGMENT);
-    let max_window: Option<u32> = keys.one(&MAX_WINDOW);
+    let segment: Option<u32> = keys.standalone(&SEGMENT);
+    let max_window: Option<u32> = keys.standalone(&MAX_WINDOW);
     let application = traffic::read(keys, load, segment);
     let segment = segment.or(application.segment);
 
@@ -216,7 +220,7 @@ fn read_one(
             let is_http = matches!(application.traffic, Traffic::Http { .. });
             if is_http || !application.is_limited && udp.rate.is_none() {
                 let expected = "expected traffic = \"cbr\" and a rate: nothing else holds UDP back";
-                keys.wrong("transport", "udp has no rate of its own", expected);
+                keys.report_invalid("transport", "udp has no rate of its own", expected);
             }
         }
     }
@@ -224,7 +228,7 @@ fn read_one(
         let key = if error.name == "segment" || error.name == "max_window" { error.name.as_ref() } else { "transport" };
         let place = if key == "transport" { format!("{}: ", error.name) } else { String::new() };
         let message = format!("{place}expected {}, found {}", error.expected, error.value);
-        keys.wrong(key, message, format!("expected {}", error.expected));
+        keys.report_invalid(key, message, format!("expected {}", error.expected));
     }
     if keys.problems().count() > before {
         return None;
@@ -240,12 +244,12 @@ fn name(keys: &mut Reader<'_>) -> Option<String> {
     let length = name.chars().count();
     if name.trim() != name || !(1..=LONGEST_NAME).contains(&length) || name.chars().any(is_unprintable) {
         let expected = format!("expected 1 to {LONGEST_NAME} printable characters, no space at either end");
-        keys.wrong("name", format!("{name:?} is no name of a flow"), expected);
+        keys.report_invalid("name", format!("{name:?} is no name of a flow"), expected);
     }
     Some(name.to_owned())
 }
 
-/// Whether a character cannot stand in a line of text: control characters, and those that break lines or turn their direction.
+/// True for a character that cannot stand in a line of text: control characters, and those that break lines or turn their direction.
 fn is_unprintable(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -279,7 +283,7 @@ fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: O
     let nodes = topology.positions.len() as u64;
     let Some(value) = keys.get(key) else {
         if default.is_none() && nodes > 0 {
-            keys.wrong(key, "is missing", format!("{key} = the number of a node"));
+            keys.report_invalid(key, "is missing", format!("{key} = the number of a node"));
         }
         return default;
     };
@@ -311,16 +315,16 @@ fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: O
         }
         _ => {
             let message = format!("expected the number of a node, found {}", value.describe());
-            keys.wrong(key, message, "expected a node number");
+            keys.report_invalid(key, message, "expected a node number");
             None
         }
     }
 }
 
 fn times(keys: &mut Reader<'_>, duration: Duration, duration_set_by: Option<Origin>) -> (Time, Duration, Option<Time>) {
-    let start = Time::ZERO + keys.one(&START);
-    let jitter = keys.one(&START_JITTER);
-    let stop = keys.one::<Option<Duration>>(&STOP).map(|stop| Time::ZERO + stop);
+    let start = Time::ZERO + keys.standalone(&START);
+    let jitter = keys.standalone(&START_JITTER);
+    let stop = keys.standalone::<Option<Duration>>(&STOP).map(|stop| Time::ZERO + stop);
     if start.0 >= duration.0 {
         let set_by = keys.value("start").and_then(Value::set_by).or(duration_set_by);
         keys.problems().add(Problem {
@@ -337,7 +341,7 @@ fn times(keys: &mut Reader<'_>, duration: Duration, duration_set_by: Option<Orig
     }
     if stop.is_some_and(|stop| stop <= start) {
         let expected = format!("expected more than {} s", start.as_secs_f64());
-        keys.disagree(&["stop", "start"], "the flow stops before it starts", expected);
+        keys.report_conflict(&["stop", "start"], "the flow stops before it starts", expected);
     }
     (start, jitter, stop)
 }

@@ -1,6 +1,6 @@
 //! Every key that a scenario may have.
 //!
-//! What a piece declares ([`mod@meshpace_core::parameter`]) comes from its declarations; the reader is given those and nothing else. Names,
+//! Keys that a piece declares ([`mod@meshpace_core::parameter`]) come from its declarations; the reader is given those and nothing else. Names,
 //! defaults and meanings of the other keys are `keys/table.txt`; the reader takes no other. What may be written comes from the reader itself: it
 //! reads the scenarios of `prototypes`, which together make it ask for everything, and what it asks for is recorded. The table adds that
 //! only where a bound depends on the rest of the scenario or is checked later.
@@ -59,12 +59,12 @@ impl Key {
         }
     }
 
-    /// Whether it is a list of tables.
+    /// True if it is a list of tables.
     pub fn is_list_of_tables(&self) -> bool {
         self.written.as_deref().is_some_and(|written| written.starts_with("list of tables"))
     }
 
-    /// Whether one of `keys` is below it.
+    /// True if one of `keys` is below it.
     fn is_above(&self, keys: &[(usize, Key)]) -> bool {
         keys.iter().any(|(_, key)| key.name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('.')))
     }
@@ -103,13 +103,13 @@ fn table() -> Vec<Key> {
         .collect()
 }
 
-/// Whether the key at `path` is in the table, so that the reader may ask for it without a declaration.
+/// True if the key at `path` is in the table, so that the reader may ask for it without a declaration.
 pub(crate) fn is_in_table(path: &str) -> bool {
     static NAMES: LazyLock<BTreeSet<String>> = LazyLock::new(|| table().into_iter().map(|key| key.name).collect());
     NAMES.contains(without_numbers(path).as_ref())
 }
 
-/// Whether the key at `path` is one.
+/// True if the key at `path` is one of all keys, of the table or declared.
 pub fn is_listed(path: &str) -> bool {
     static NAMES: LazyLock<BTreeSet<String>> = LazyLock::new(|| all().into_iter().map(|key| key.name).collect());
     NAMES.contains(without_numbers(path).as_ref())

@@ -223,10 +223,10 @@ fn read_point(
 ) -> (Point, Option<String>, Files) {
     let mut root = Reader::new(tree, None, String::new(), problems);
     let title = root.text("title").map(str::to_owned);
-    let (duration, warmup): (Duration, Duration) = (root.one(&DURATION), root.one(&WARMUP));
+    let (duration, warmup): (Duration, Duration) = (root.standalone(&DURATION), root.standalone(&WARMUP));
     if warmup >= duration {
         let message = format!("nothing is left to measure: the run ends at {} s", duration.as_secs_f64());
-        root.disagree(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
+        root.report_conflict(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
     }
     let (series, batches) = pieces::read(&mut root, duration);
     let (mesh, mesh_files) = mesh::read(&mut root, load);

@@ -46,7 +46,7 @@ fn piece<T: Clone + Default>(
     let Some(mut piece) = kind else {
         if keys.value("kind").is_none() {
             let names: Vec<String> = kinds.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-            keys.wrong("kind", "is missing", format!("expected one of {}", names.join(", ")));
+            keys.report_invalid("kind", "is missing", format!("expected one of {}", names.join(", ")));
         }
         // What the parameters mean is unknown, so they are not looked at.
         return T::default();
@@ -61,6 +61,6 @@ fn report(keys: &Reader<'_>, checked: Result<(), ParameterError>) {
     if let Err(error) = checked {
         let key = error.name.rsplit('.').next().unwrap_or_default();
         let message = format!("expected {}, found {}", error.expected, error.value);
-        keys.wrong(key, message, format!("expected {}", error.expected));
+        keys.report_invalid(key, message, format!("expected {}", error.expected));
     }
 }

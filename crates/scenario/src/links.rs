@@ -44,13 +44,17 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, load: Load<'_>) -> F
     let bytes = match load(name) {
         Ok(bytes) => bytes,
         Err(why) => {
-            keys.wrong("links", why, "expected a CSV file with the columns from, to and loss_db, snr_db or delivery");
+            keys.report_invalid(
+                "links",
+                why,
+                "expected a CSV file with the columns from, to and loss_db, snr_db or delivery",
+            );
             return Files::new();
         }
     };
     match parse(&bytes, power_dbm, radio) {
         Ok(links) => radio.propagation = Propagation::Links(Links::new(links)),
-        Err((line, why)) => keys.wrong("links", format!("{name}:{line}: {why}"), "read from here"),
+        Err((line, why)) => keys.report_invalid("links", format!("{name}:{line}: {why}"), "read from here"),
     }
     vec![(PathBuf::from(name), bytes)]
 }

@@ -28,11 +28,11 @@ pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
         let what =
             "the categories of mac.edca have queues of their own: drop-tail or fq-codel-airtime, without a marker";
         let expected = "expected link.queue \"drop-tail\" or \"fq-codel-airtime\" and no link.marker with it";
-        reader.disagree(&["link", "mac"], what, expected);
+        reader.report_conflict(&["link", "mac"], what, expected);
     } else if (is_marked || matches!(link.queue, QueueConfig::Llap(_))) && mac.ht.is_some_and(|ht| ht.mpdus > 1) {
         let what = "the aggregates of mac.profile = \"ht\" come from a drop-tail, fq-codel or fq-codel-airtime queue without a marker";
         let expected = "expected neither llap nor link.marker with it, or mac.ampdu_mpdus = 1";
-        reader.disagree(&["link", "mac"], what, expected);
+        reader.report_conflict(&["link", "mac"], what, expected);
     }
     (MeshConfig { radio, mac, routing: routing(reader), link }, files)
 }
@@ -46,7 +46,7 @@ fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig, load: Load<'_>) -> (Radio
     let both = keys.get("rts_cts").is_some() && keys.get("rts_threshold").is_some();
     let threshold = keys.quantity("rts_threshold", &SIZE, Sign::NotNegative, f64::from(u32::MAX));
     if both {
-        keys.disagree(
+        keys.report_conflict(
             &["rts_threshold", "rts_cts"],
             "excludes radio.rts_cts, which is there too",
             "expected one of the two",
@@ -57,7 +57,7 @@ fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig, load: Load<'_>) -> (Radio
         (Some(false), None) => RtsPolicy::Never,
         (_, None) => RtsPolicy::Always,
     };
-    let limit = keys.one(&QUEUE);
+    let limit = keys.standalone(&QUEUE);
     propagation::read(&mut keys, &mut radio);
     let files = links::read(&mut keys, &mut radio, load);
     keys.finish("[radio]");
@@ -77,7 +77,7 @@ fn mac(reader: &mut Reader<'_>) -> MacConfig {
     ht.edca = keys.flag("edca").unwrap_or_default().then_some(edca);
     if is_ht && keys.value("long_retry_limit").is_some() {
         let instead = "expected mac.short_retry_limit, which counts every attempt";
-        keys.wrong("long_retry_limit", "802.11n has one limit", instead);
+        keys.report_invalid("long_retry_limit", "802.11n has one limit", instead);
     }
     if !is_ht {
         let of_ht = HtConfig::PARAMETERS.iter().chain(EdcaConfig::PARAMETERS).map(|parameter| parameter.key);
@@ -98,7 +98,7 @@ fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
     keys.parameters(&mut olsr);
     let is_given = keys.value("detection").is_some();
     if matches!(routing, RoutingConfig::Olsr(_)) && is_given && aodv.detection == AodvDetection::LinkLayer {
-        keys.disagree(
+        keys.report_conflict(
             &["detection", "protocol"],
             "OLSR knows its neighbours by their HELLOs, so these cannot be left out",
             "expected \"hello\" or \"both\" under OLSR",

@@ -24,17 +24,17 @@ impl Path {
         Ok(Path(parts))
     }
 
-    /// Whether the path is exactly these parts.
+    /// True if the path is exactly these parts.
     pub fn is(&self, parts: &[&str]) -> bool {
         self.0.iter().eq(parts)
     }
 
-    /// Whether the path is `part` or something in it.
+    /// True if the path is `part` or a key inside it.
     pub fn starts_with(&self, part: &str) -> bool {
         self.0.first().is_some_and(|first| first == part)
     }
 
-    /// Whether the path names `key` of one or of every flow.
+    /// True if the path names `key` of one or of every flow.
     pub fn is_of_flow(&self, key: &str) -> bool {
         match self.0.as_slice() {
             [flow, last] => flow == "flow" && last == key,
@@ -43,7 +43,7 @@ impl Path {
         }
     }
 
-    /// Whether setting one can change what the other has set: equal, or one inside the other, also across
+    /// True if setting one can change what the other has set: equal, or one inside the other, also across
     /// `flow.x` and `flow.0.x`.
     pub fn overlaps(&self, other: &Path) -> bool {
         let (a, b) = (self.every_flow(), other.every_flow());

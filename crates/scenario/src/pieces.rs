@@ -14,11 +14,11 @@ pub fn watch(root: &mut Reader<'_>, nodes: usize) -> Vec<Watch> {
     let Some(value) = root.get("watch") else { return Vec::new() };
     let expected = "expected a list such as [{ node = 0, toward = 9 }]";
     let Kind::Array(items) = &value.kind else {
-        root.wrong("watch", format!("expected a list, found {}", value.describe()), expected);
+        root.report_invalid("watch", format!("expected a list, found {}", value.describe()), expected);
         return Vec::new();
     };
     if root.value("series").is_none() {
-        root.wrong("watch", "there is no time series", "expected series = \"1 s\" or so");
+        root.report_invalid("watch", "there is no time series", "expected series = \"1 s\" or so");
     }
     let mut watched = Vec::new();
     for (number, item) in items.iter().enumerate() {
@@ -33,10 +33,10 @@ pub fn watch(root: &mut Reader<'_>, nodes: usize) -> Vec<Watch> {
         let mut keys = Reader::new(table, Some(origin), format!("watch.{number}"), root.problems());
         let mut node = |key| {
             if keys.get(key).is_none() {
-                keys.wrong(key, "is missing", format!("expected {key} = the number of a node"));
+                keys.report_invalid(key, "is missing", format!("expected {key} = the number of a node"));
             }
             // Without nodes the topology was refused, and that has been said.
-            keys.whole(key, 0..=nodes.max(1) as u64 - 1, "a node").map(|node| NodeId(node as u16))
+            keys.integer(key, 0..=nodes.max(1) as u64 - 1, "a node").map(|node| NodeId(node as u16))
         };
         if let (Some(node), Some(toward)) = (node("node"), node("toward")) {
             watched.push(Watch { node, toward });
@@ -53,7 +53,11 @@ pub fn read(root: &mut Reader<'_>, duration: Duration) -> (Option<Duration>, Opt
     if let Some(window) = series
         && (window < 1e-6 || seconds / window > MAX_WINDOWS)
     {
-        root.wrong("series", format!("more than {MAX_WINDOWS} windows in {seconds} s"), "expected a longer window");
+        root.report_invalid(
+            "series",
+            format!("more than {MAX_WINDOWS} windows in {seconds} s"),
+            "expected a longer window",
+        );
         return (None, None);
     }
     let are_wanted = root.value("batches").is_some();

@@ -1,4 +1,4 @@
-//! `[plot]`: how `run --report` shows the sweep. None of its keys changes a run.
+//! `[plot]`: how `run --report` plots the results of a sweep. No key of it changes a run.
 
 use super::diagnostic::Problems;
 use super::reader::Reader;
@@ -8,7 +8,7 @@ use super::words::{nearest, one_of};
 use super::{Source, overrides};
 use meshpace_core::{Parameter, parameter};
 
-/// Metrics that can be drawn against the axis, by the names that `plot.metrics` takes, in the order in which it is drawn.
+/// Names that `plot.metrics` takes; docs/records.md says what each is made of. Each is drawn against the horizontal axis.
 pub const METRICS: [&str; 13] = [
     "goodput",
     "jain",
@@ -31,20 +31,21 @@ static LOGARITHMIC: Parameter =
 /// Settings of a scenario's plots.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plot {
-    /// The swept key of the horizontal axis; guessed if it is none.
+    /// The swept key of the horizontal axis; the report chooses one if it is `None`.
     pub x: Option<String>,
-    /// The swept keys whose values are lines of one plot; all but the axis if it says none. Each combination of the values of
-    /// the others has plots of its own.
+    /// The swept keys whose values are told apart by the lines of one plot; `None` means all but `x`. Each combination of the values of
+    /// the remaining swept keys gets plots of its own.
     pub lines: Option<Vec<String>>,
-    /// The metrics that are drawn, of [`METRICS`]; the usual ones if it names none.
+    /// The metrics that are drawn, of [`METRICS`]; the report's own selection if it is `None`.
     pub metrics: Option<Vec<&'static str>>,
-    /// Whether the vertical axes are logarithmic.
+    /// True if the vertical axes are logarithmic.
     pub logarithmic: bool,
 }
 
 impl Plot {
-    /// The settings in the text of a scenario, which may be one that is refused today: what is wrong is as if it were not there.
-    pub fn of(source: &Source) -> Plot {
+    /// The settings in the text of a scenario. The rest of it is not checked, so that the records of a scenario that this version refuses can
+    /// still be drawn. A setting that is wrong is left out; a text that is no TOML gives the defaults.
+    pub fn from_source(source: &Source) -> Plot {
         let problems = Problems::default();
         let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
         if !errors.is_empty() {
@@ -56,7 +57,7 @@ impl Plot {
         Plot::take(&mut root, &sweep, &source.sets, &problems)
     }
 
-    /// Takes `[plot]` out of the tree.
+    /// Removes `[plot]` from the root table, and checks it.
     pub(super) fn take(root: &mut Table, sweep: &Sweep, sets: &[String], problems: &Problems) -> Plot {
         let Some(Entry { value: Value { kind, origin }, .. }) = root.remove("plot") else { return Plot::default() };
         let Kind::Table(table) = kind else {
@@ -65,47 +66,48 @@ impl Plot {
         };
         let mut plot = Reader::new(&table, Some(&origin), "plot".to_owned(), problems);
         let swept = sweep.keys();
-        let is_swept = |plot: &Reader<'_>, key: &'static str, name: &str| {
-            // A key that --set has taken out of the sweep is no mistake of the file.
+        let check_swept = |plot: &Reader<'_>, key: &'static str, name: &str| {
+            // A key that --set fixes is swept no more: it is ignored, and no error.
             let is_set = sets.iter().any(|set| set.split('=').next().map(str::trim) == Some(name));
             if !swept.contains(&name) && !is_set {
                 let near = nearest(name, swept.iter().copied());
                 let hint = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-                let there = if swept.is_empty() { "there is no [sweep]".to_owned() } else { one_of(&swept) };
-                plot.wrong(
+                let available = if swept.is_empty() { "there is no [sweep]".to_owned() } else { one_of(&swept) };
+                plot.report_invalid(
                     key,
                     format!("\"{name}\" is not swept{hint}"),
-                    format!("expected a key of [sweep]: {there}"),
+                    format!("expected a key of [sweep]: {available}"),
                 );
             }
             swept.contains(&name)
         };
-        let x = plot.text("x").filter(|x| is_swept(&plot, "x", x)).map(str::to_owned);
+        let x = plot.text("x").filter(|x| check_swept(&plot, "x", x)).map(str::to_owned);
         let lines = names(&mut plot, "lines");
         let lines = lines.map(|lines| {
-            let mut lines: Vec<String> = lines.into_iter().filter(|name| is_swept(&plot, "lines", name)).collect();
+            let mut lines: Vec<String> = lines.into_iter().filter(|name| check_swept(&plot, "lines", name)).collect();
+            // What is on the axis cannot tell lines apart.
             lines.retain(|name| x.as_ref() != Some(name));
             lines
         });
         let metrics = names(&mut plot, "metrics").map(|chosen| {
-            let known = |name: &String| {
-                let found = METRICS.iter().find(|known| *known == name).copied();
+            let metric = |name: &String| {
+                let found = METRICS.iter().find(|metric| *metric == name).copied();
                 if found.is_none() {
                     let near = nearest(name, METRICS).map(|near| format!("; did you mean \"{near}\"?"));
-                    let message = format!("nothing is called \"{name}\"{}", near.unwrap_or_default());
-                    plot.wrong("metrics", message, format!("expected {}", one_of(&METRICS)));
+                    let message = format!("there is no metric \"{name}\"{}", near.unwrap_or_default());
+                    plot.report_invalid("metrics", message, format!("expected {}", one_of(&METRICS)));
                 }
                 found
             };
-            chosen.iter().filter_map(known).collect()
+            chosen.iter().filter_map(metric).collect()
         });
-        let logarithmic = plot.one(&LOGARITHMIC);
+        let logarithmic = plot.standalone(&LOGARITHMIC);
         plot.finish("a plot");
         Plot { x, lines, metrics, logarithmic }
     }
 }
 
-/// A list of strings.
+/// A list of at least one string; anything else is reported.
 fn names(plot: &mut Reader<'_>, key: &'static str) -> Option<Vec<String>> {
     let value = plot.get(key)?;
     let name = |value: &Value| if let Kind::String(text) = &value.kind { Some(text.clone()) } else { None };
@@ -115,7 +117,7 @@ fn names(plot: &mut Reader<'_>, key: &'static str) -> Option<Vec<String>> {
     };
     if names.is_none() {
         let example = if key == "lines" { "[\"flow.transport\"]" } else { "[\"goodput\", \"jain\"]" };
-        plot.wrong(
+        plot.report_invalid(
             key,
             format!("expected a list of names, found {}", value.describe()),
             format!("expected such as {example}"),

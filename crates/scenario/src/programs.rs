@@ -17,7 +17,7 @@ pub struct Program {
 pub fn read(root: &mut Reader<'_>, nodes: usize) -> Vec<Program> {
     let Some(value) = root.get("program") else { return Vec::new() };
     let Kind::Array(items) = &value.kind else {
-        root.wrong("program", format!("expected tables, found {}", value.describe()), "expected [[program]]");
+        root.report_invalid("program", format!("expected tables, found {}", value.describe()), "expected [[program]]");
         return Vec::new();
     };
     let mut programs = Vec::new();
@@ -31,14 +31,14 @@ pub fn read(root: &mut Reader<'_>, nodes: usize) -> Vec<Program> {
         let mut keys = Reader::new(table, Some(origin), path, root.problems());
         for (key, expected) in [("node", "the number of a node"), ("command", "a command, such as \"iperf3 -s\"")] {
             if keys.get(key).is_none() {
-                keys.wrong(key, "is missing", format!("expected {key} = {expected}"));
+                keys.report_invalid(key, "is missing", format!("expected {key} = {expected}"));
             }
         }
         // Without nodes the topology was refused, and that has been said.
-        let node = keys.whole("node", 0..=nodes.max(1) as u64 - 1, "a node");
+        let node = keys.integer("node", 0..=nodes.max(1) as u64 - 1, "a node");
         let command = keys.text("command").map(str::trim);
         if command == Some("") {
-            keys.wrong("command", "nothing to run", "expected a command, such as \"iperf3 -s\"");
+            keys.report_invalid("command", "nothing to run", "expected a command, such as \"iperf3 -s\"");
         }
         if let (Some(node), Some(command)) = (node, command) {
             programs.push(Program { node: NodeId(node as u16), command: command.to_owned() });

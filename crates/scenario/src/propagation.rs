@@ -2,7 +2,7 @@
 
 use super::diagnostic::Problem;
 use super::quantity::RATIO;
-use super::reader::{Reader, Sign, quantity_of};
+use super::reader::{Reader, Sign, parse_quantity};
 use super::transport::pacing::assign;
 use super::value::{Kind, Origin, Value};
 use meshpace_mesh::config::{Propagation, RadioConfig, Reception};
@@ -16,14 +16,14 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
     let model = keys.choice("model", &[("two-ray", false), ("log-distance", true)], &[]);
     if is_ofdm && model == Some(false) {
         let message = "two-ray has the constants of a radio at 914 MHz";
-        keys.wrong("model", message, "expected \"log-distance\" with rates of 802.11a and 802.11n");
+        keys.report_invalid("model", message, "expected \"log-distance\" with rates of 802.11a and 802.11n");
     }
     let is_log_distance = model.unwrap_or(is_ofdm || links);
     let usual = if is_log_distance || is_ofdm { Reception::Sinr } else { Reception::Ns2 };
     let reception = keys.choice("reception", &[("ns2", Reception::Ns2), ("sinr", Reception::Sinr)], &[]);
     radio.reception = reception.unwrap_or(usual);
     if is_ofdm && radio.reception == Reception::Ns2 {
-        keys.wrong("reception", "belongs to 802.11b", "expected \"sinr\" with rates of 802.11a and 802.11n");
+        keys.report_invalid("reception", "belongs to 802.11b", "expected \"sinr\" with rates of 802.11a and 802.11n");
     }
     let mut usual = LogDistance::default();
     if let Some(ofdm) = radio.ofdm {
@@ -56,7 +56,7 @@ fn log_distance_only() -> Vec<&'static str> {
 /// Refuses keys that belong to something else.
 pub fn refuse(keys: &Reader<'_>, names: &[&str], owner: &str, instead: &str) {
     for name in names.iter().filter(|name| keys.value(name).is_some()) {
-        keys.wrong(name, format!("belongs to {owner}"), format!("expected {instead} with it"));
+        keys.report_invalid(name, format!("belongs to {owner}"), format!("expected {instead} with it"));
     }
 }
 
@@ -81,7 +81,7 @@ fn log_distance(keys: &mut Reader<'_>, mut model: LogDistance) -> LogDistance {
 
 /// One attenuator's setting, or what is wrong with it and where.
 fn attenuator(keys: &Reader<'_>, value: &Value, origin: &Origin, whose: &str) -> Option<f64> {
-    let expected = match quantity_of(value, &RATIO, Sign::Any, f64::MAX) {
+    let expected = match parse_quantity(value, &RATIO, Sign::Any, f64::MAX) {
         Ok(db) if (0.0..=MAX_ATTENUATOR_DB).contains(&db) => return Some(db),
         Ok(_) => format!("an attenuator of 0 dB to {MAX_ATTENUATOR_DB} dB"),
         Err(expected) => expected,

@@ -58,7 +58,7 @@ fn non_ht(keys: &mut Reader<'_>, radio: &mut RadioConfig, has_ofdm: bool) -> Opt
     if let Some(Value { kind: Kind::String(text), .. }) = keys.get("rate")
         && number(text).is_some()
     {
-        keys.wrong("rate", "belongs to 802.11n", "expected mac.profile = \"ht\" with it");
+        keys.report_invalid("rate", "belongs to 802.11n", "expected mac.profile = \"ht\" with it");
         return None;
     }
     let found = rate(keys, "rate")?;
@@ -89,6 +89,6 @@ fn rate(keys: &mut Reader<'_>, key: &'static str) -> Option<Rate> {
 fn require(keys: &Reader<'_>, key: &str, holds: bool, expected: &str) {
     if !holds {
         let found = keys.value(key).map(Value::describe).unwrap_or_default();
-        keys.wrong(key, format!("expected {expected}, found {found}"), format!("expected {expected}"));
+        keys.report_invalid(key, format!("expected {expected}, found {found}"), format!("expected {expected}"));
     }
 }

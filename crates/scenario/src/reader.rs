@@ -1,4 +1,4 @@
-//! Reads the keys of one table, remembers which it knows, and reports the rest.
+//! Reads one TOML table of a scenario. Keys that are written and that nothing asked for are reported as unknown.
 
 use super::diagnostic::{Problem, Problems};
 use super::keys::{self, Form};
@@ -8,20 +8,21 @@ use super::words::{nearest, one_of};
 use meshpace_core::parameter::{self, Parameter, Parameters, Range, Slot, Unit};
 use std::ops::RangeInclusive;
 
-/// A table being read. A key that is missing or wrong gives `None`; what is wrong is noted, and the scenario refused.
+/// A table being read. A key that is missing or wrong gives `None`. Each mistake is added to the [`Problems`], and a scenario with a problem is not run.
 pub struct Reader<'a> {
     table: &'a Table,
-    /// Place of the table, if it was written.
+    /// File and line of the table, or the `--set` argument that wrote it; `None` if it is not written.
     origin: Option<&'a Origin>,
     /// The table's own dotted path; empty at the root.
     path: String,
-    /// Of which kind the table is, where its kinds have keys of their own.
+    /// The value of the table's `kind`, where the keys that are allowed depend on it.
     kind: Option<&'static str>,
+    /// Keys that were asked for; all others are unknown.
     known: Vec<&'static str>,
     problems: &'a Problems,
 }
 
-/// Sign that a quantity may have.
+/// The signs that a quantity may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sign {
     /// Above zero.
@@ -42,14 +43,14 @@ impl Sign {
         }
     }
 
-    /// Those of at most this size.
-    const fn to(self, most: f64) -> Range {
+    /// The numbers of this sign whose absolute value is at most `most`.
+    const fn at_most(self, most: f64) -> Range {
         let range = self.range();
         Range { least: if range.least == 0.0 { 0.0 } else { -most }, most, ..range }
     }
 }
 
-static NO_KEYS: Table = Table { entries: Vec::new() };
+static EMPTY_TABLE: Table = Table { entries: Vec::new() };
 
 impl<'a> Reader<'a> {
     /// A reader of `table`, which is found at `path`.
@@ -67,55 +68,56 @@ impl<'a> Reader<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The value of `key`, which is known from now on. A key that is neither declared nor in the table of keys cannot be read.
+    /// The value of `key`; [`Reader::finish`] does not report the key. It must be a parameter's, or listed in keys/table.txt: any other
+    /// panics in a debug build and gives `None` in a release build.
     pub fn get(&mut self, key: &'static str) -> Option<&'a Value> {
         let is_listed = self.known.contains(&key) || keys::is_in_table(&self.path(key));
         debug_assert!(is_listed, "{}: declare it, or add it to keys/table.txt", self.path(key));
         if !is_listed {
             return None;
         }
-        self.asked(key, None);
+        self.record_read(key, None);
         if !self.known.contains(&key) {
             self.known.push(key);
         }
         self.table.get(key)
     }
 
-    /// Whether `key` is written. It is known from now on, also where nothing reads it.
-    pub fn has(&mut self, key: &'static str) -> bool {
+    /// True if `key` is written. [`Reader::finish`] does not report the key, even if nothing reads its value.
+    pub fn allow(&mut self, key: &'static str) -> bool {
         self.known.push(key);
         self.value(key).is_some()
     }
 
-    /// Keys that are read from now on belong to a table of this kind: the list of keys tells what each kind takes.
-    pub fn is_of(&mut self, kind: &'static str) {
+    /// Says the table's kind. docs/keys.md lists keys that are read after this call under that kind.
+    pub fn set_kind(&mut self, kind: &'static str) {
         self.kind = Some(kind);
     }
 
-    /// The same with the name of the first of `kinds` that `is_one` holds for.
-    pub fn is_of_one<T>(&mut self, kinds: &[(&'static str, T)], is_one: impl Fn(&T) -> bool) {
-        self.kind = kinds.iter().find(|(_, kind)| is_one(kind)).map(|(name, _)| *name);
+    /// Sets the kind to the name of the first of `kinds` for which `matches` holds, or to none.
+    pub fn set_kind_matching<T>(&mut self, kinds: &[(&'static str, T)], matches: impl Fn(&T) -> bool) {
+        self.kind = kinds.iter().find(|(_, kind)| matches(kind)).map(|(name, _)| *name);
     }
 
-    /// Tells a recording, if there is one, that `key` is read as `form`.
-    fn asked(&self, key: &str, form: Option<Form>) {
+    /// Notes for the list of keys, if one is being made, that `key` is read as `form`; `None` if only its presence was asked for.
+    fn record_read(&self, key: &str, form: Option<Form>) {
         if let Some(recording) = self.problems.recording() {
             recording.note(&self.path(key), self.kind, form);
         }
     }
 
-    /// The value of `key`, without making it known.
+    /// The value of `key`, which stays unknown if nothing else asks for it.
     pub fn value(&self, key: &str) -> Option<&'a Value> {
         self.table.get(key)
     }
 
-    /// Place of `key`, or else of its table.
+    /// Where `key` is written, or else its table.
     pub fn origin(&self, key: &str) -> Option<Origin> {
         self.table.get(key).map(|value| &value.origin).or(self.origin).cloned()
     }
 
-    /// Notes that `key` is wrong.
-    pub fn wrong(&self, key: &str, message: impl AsRef<str>, expected: impl Into<String>) {
+    /// Adds the problem that the value of `key` is wrong.
+    pub fn report_invalid(&self, key: &str, message: impl AsRef<str>, expected: impl Into<String>) {
         self.problems.add(Problem {
             message: format!("{}: {}", self.path(key), message.as_ref()),
             origin: self.origin(key),
@@ -125,9 +127,9 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Notes that `keys` do not go together. The first is named; the place is that of a `--set` argument for any of
-    /// them, because the file went together without it.
-    pub fn disagree(&self, keys: &[&str], message: impl AsRef<str>, expected: impl Into<String>) {
+    /// Adds the problem that `keys` contradict each other. The message names the first. Its place is the first of them that `--set` wrote, the
+    /// likely culprit; else the first that is written; else the table.
+    pub fn report_conflict(&self, keys: &[&str], message: impl AsRef<str>, expected: impl Into<String>) {
         let set = keys.iter().find_map(|key| self.table.get(key)?.set_by());
         let written = keys.iter().find(|key| self.table.get(key).is_some());
         self.problems.add(Problem {
@@ -139,12 +141,17 @@ impl<'a> Reader<'a> {
         });
     }
 
-    fn mismatch(&self, key: &str, value: &Value, expected: impl Into<String>) {
+    /// Adds the problem that `value` is not what is expected, such as "true or false".
+    fn report_unexpected(&self, key: &str, value: &Value, expected: impl Into<String>) {
         let expected = expected.into();
-        self.wrong(key, format!("expected {expected}, found {}", value.describe()), format!("expected {expected}"));
+        self.report_invalid(
+            key,
+            format!("expected {expected}, found {}", value.describe()),
+            format!("expected {expected}"),
+        );
     }
 
-    /// Reads what a piece declares; a parameter that is not there keeps its value.
+    /// Reads the parameters that a piece of the model declares. One that is missing or wrong keeps its value.
     pub fn parameters(&mut self, piece: &mut dyn Parameters) {
         let mut tables: Vec<(&'static str, Reader<'a>)> = Vec::new();
         for slot in piece.slots() {
@@ -152,41 +159,42 @@ impl<'a> Reader<'a> {
                 self.parameter(slot);
                 continue;
             }
-            let place = tables.iter().position(|(table, _)| *table == slot.table).unwrap_or_else(|| {
+            let index = tables.iter().position(|(table, _)| *table == slot.table).unwrap_or_else(|| {
                 let table = Reader { kind: self.kind, ..self.table(slot.table) };
                 tables.push((slot.table, table));
                 tables.len() - 1
             });
-            tables[place].1.parameter(slot);
+            tables[index].1.parameter(slot);
         }
         for (_, table) in tables {
-            table.finish("this table");
+            let context = format!("[{}]", table.path);
+            table.finish(&context);
         }
     }
 
-    /// A parameter that no piece keeps: what is written, or its default.
-    pub fn one<T: parameter::Kind + Default>(&mut self, parameter: &'static Parameter) -> T {
+    /// A parameter that is no field of a piece: the value that is written, or its default.
+    pub fn standalone<T: parameter::Kind + Default>(&mut self, parameter: &'static Parameter) -> T {
         let mut value: T = (parameter.default)().and_then(|default| T::of(&default)).unwrap_or_default();
         self.parameter(Slot::new(parameter, &mut value));
         value
     }
 
-    /// Reads one parameter of a piece; if it is not there it keeps its value.
+    /// Reads one parameter of a piece. One that is missing or wrong keeps its value.
     pub fn parameter(&mut self, Slot { parameter, setting, .. }: Slot<'_>) {
         if let Some(recording) = self.problems.recording() {
             recording.declare(&self.path(parameter.key), self.kind, parameter, setting.get());
         }
         self.known.push(parameter.key);
-        if let Some(value) = self.declared(parameter) {
+        if let Some(value) = self.read_declared(parameter) {
             setting.set(&value);
         }
     }
 
-    /// The value of a parameter as its declaration has it.
-    fn declared(&mut self, parameter: &Parameter) -> Option<parameter::Value> {
+    /// The value that is written for a parameter, in the type, unit and range that it declares.
+    fn read_declared(&mut self, parameter: &Parameter) -> Option<parameter::Value> {
         let (key, form) = (parameter.key, parameter.form);
         if form.or_none {
-            self.asked(key, Some(Form::Choice(vec!["none"])));
+            self.record_read(key, Some(Form::Choice(vec!["none"])));
             if matches!(self.value(key), Some(Value { kind: Kind::String(text), .. }) if text == "none") {
                 return Some(parameter::Value::Word("none"));
             }
@@ -194,8 +202,8 @@ impl<'a> Reader<'a> {
         match form.unit {
             Unit::Flag => self.flag(key).map(parameter::Value::Flag),
             Unit::Number => self.number(key, form.range).map(parameter::Value::Number),
-            Unit::Whole(what) => self.whole_in(key, form.range, what).map(parameter::Value::Whole),
-            Unit::Wholes(count, what) => self.wholes(key, count, form.range, what).map(parameter::Value::Wholes),
+            Unit::Whole(noun) => self.integer_in(key, form.range, noun).map(parameter::Value::Whole),
+            Unit::Wholes(count, noun) => self.integers(key, count, form.range, noun).map(parameter::Value::Wholes),
             Unit::Choice(words) => {
                 let choices: Vec<_> = words.iter().map(|word| (*word, *word)).collect();
                 self.choice(key, &choices, &[]).map(parameter::Value::Word)
@@ -209,12 +217,12 @@ impl<'a> Reader<'a> {
 
     /// A string.
     pub fn text(&mut self, key: &'static str) -> Option<&'a str> {
-        self.asked(key, Some(Form::Text));
+        self.record_read(key, Some(Form::Text));
         let value = self.get(key)?;
         match &value.kind {
             Kind::String(text) => Some(text),
             _ => {
-                self.mismatch(key, value, "a string in quotes");
+                self.report_unexpected(key, value, "a string in quotes");
                 None
             }
         }
@@ -222,52 +230,53 @@ impl<'a> Reader<'a> {
 
     /// true or false.
     pub fn flag(&mut self, key: &'static str) -> Option<bool> {
-        self.asked(key, Some(Form::Flag));
+        self.record_read(key, Some(Form::Flag));
         let value = self.get(key)?;
         match value.kind {
             Kind::Bool(flag) => Some(flag),
             _ => {
-                self.mismatch(key, value, "true or false");
+                self.report_unexpected(key, value, "true or false");
                 None
             }
         }
     }
 
-    /// A whole number of `what` within `range`.
-    pub fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>, what: &str) -> Option<u64> {
-        self.whole_in(key, Range::new(*range.start() as f64, *range.end() as f64), what)
+    /// An integer within `range`. `noun` is the thing counted, for messages.
+    pub fn integer(&mut self, key: &'static str, range: RangeInclusive<u64>, noun: &str) -> Option<u64> {
+        self.integer_in(key, Range::new(*range.start() as f64, *range.end() as f64), noun)
     }
 
-    fn whole_in(&mut self, key: &'static str, range: Range, what: &str) -> Option<u64> {
-        self.asked(key, Some(Form::Whole { range, what: what.to_owned() }));
+    fn integer_in(&mut self, key: &'static str, range: Range, noun: &str) -> Option<u64> {
+        self.record_read(key, Some(Form::Whole { range, what: noun.to_owned() }));
         let value = self.get(key)?;
         let number = value.whole().filter(|number| range.contains(*number as f64));
         if number.is_none() {
             let bound = range.words(|number| number.to_string());
-            self.mismatch(key, value, format!("a whole number of {what}, {bound}"));
+            self.report_unexpected(key, value, format!("a whole number of {noun}, {bound}"));
         }
         number
     }
 
-    /// A list of `count` whole numbers of `what` within `range`.
-    fn wholes(&mut self, key: &'static str, count: usize, range: Range, what: &str) -> Option<Vec<u64>> {
-        self.asked(key, Some(Form::Wholes { count, what: what.to_owned() }));
+    /// A list of `count` integers within `range`. `noun` is the thing counted, for messages.
+    fn integers(&mut self, key: &'static str, count: usize, range: Range, noun: &str) -> Option<Vec<u64>> {
+        self.record_read(key, Some(Form::Wholes { count, what: noun.to_owned() }));
         let value = self.get(key)?;
         let numbers = match &value.kind {
             Kind::Array(items) => items.iter().map(Value::whole).collect::<Option<Vec<u64>>>(),
             _ => None,
         };
-        let is_inside = |numbers: &Vec<u64>| numbers.iter().all(|number| range.contains(*number as f64));
-        let numbers = numbers.filter(|numbers| numbers.len() == count && is_inside(numbers));
+        let all_in_range = |numbers: &Vec<u64>| numbers.iter().all(|number| range.contains(*number as f64));
+        let numbers = numbers.filter(|numbers| numbers.len() == count && all_in_range(numbers));
         if numbers.is_none() {
-            self.mismatch(key, value, format!("a list of {count} {what}"));
+            let bound = range.words(|number| number.to_string());
+            self.report_unexpected(key, value, format!("a list of {count} {noun}, each {bound}"));
         }
         numbers
     }
 
-    /// A number without a unit within `range`.
+    /// A dimensionless number within `range`.
     fn number(&mut self, key: &'static str, range: Range) -> Option<f64> {
-        self.asked(key, Some(Form::Number { range }));
+        self.record_read(key, Some(Form::Number { range }));
         let value = self.get(key)?;
         let number = match value.kind {
             Kind::Integer(number) => number as f64,
@@ -278,21 +287,22 @@ impl<'a> Reader<'a> {
             return Some(number);
         }
         let bound = range.words(|number| number.to_string());
+        // "a number from 0 to 1", "a number of at least 2", "a number above 0".
         let preposition = match (range.least.is_finite(), range.most.is_finite()) {
             (true, true) if !range.is_above && !range.is_below => "from ",
             (true, _) if !range.is_above => "of ",
             _ => "",
         };
-        self.mismatch(key, value, format!("a number {preposition}{bound}"));
+        self.report_unexpected(key, value, format!("a number {preposition}{bound}"));
         None
     }
 
-    /// A quantity in base units, at most `max` in size.
+    /// A quantity of absolute value at most `max`, in the dimension's base unit, such as s, m or bit/s.
     pub fn quantity(&mut self, key: &'static str, dimension: &'static Dimension, sign: Sign, max: f64) -> Option<f64> {
-        self.quantity_in(key, dimension, sign.to(max), sign.range())
+        self.quantity_in(key, dimension, sign.at_most(max), sign.range())
     }
 
-    /// A quantity within `range`, of which `stated` is said beforehand.
+    /// A quantity within `range`. `stated` is the range that the documentation and messages give; it may leave out a technical upper limit.
     fn quantity_in(
         &mut self,
         key: &'static str,
@@ -300,29 +310,29 @@ impl<'a> Reader<'a> {
         range: Range,
         stated: Range,
     ) -> Option<f64> {
-        self.asked(key, Some(Form::Quantity { dimension, range: stated }));
+        self.record_read(key, Some(Form::Quantity { dimension, range: stated }));
         let value = self.get(key)?;
-        match quantity_within(value, dimension, &range, &stated) {
+        match parse_quantity_in(value, dimension, &range, &stated) {
             Ok(number) => Some(number),
             Err(expected) => {
-                self.mismatch(key, value, expected);
+                self.report_unexpected(key, value, expected);
                 None
             }
         }
     }
 
-    /// One of `choices`; those in `later` are named as not supported by this version.
+    /// One of `choices`; the key `kind` also sets the table's kind. A word of `later` is reported as not supported by this version.
     pub fn choice<T: Clone>(&mut self, key: &'static str, choices: &[(&'static str, T)], later: &[&str]) -> Option<T> {
-        self.asked(key, Some(Form::Choice(choices.iter().map(|(name, _)| *name).collect())));
+        self.record_read(key, Some(Form::Choice(choices.iter().map(|(name, _)| *name).collect())));
         let value = self.get(key)?;
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         let Kind::String(text) = &value.kind else {
-            self.mismatch(key, value, quoted(&names));
+            self.report_unexpected(key, value, quoted(&names));
             return None;
         };
         if let Some((name, choice)) = choices.iter().find(|(name, _)| name == text) {
             if key == "kind" {
-                self.is_of(name);
+                self.set_kind(name);
             }
             return Some(choice.clone());
         }
@@ -342,21 +352,21 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// The table at `key`; an empty one if the key is missing or no table.
+    /// A reader of the table at `key`, or of an empty table if the key is missing or no table.
     pub fn table(&mut self, key: &'static str) -> Reader<'a> {
         let path = self.path(key);
-        self.asked(key, Some(Form::Table));
+        self.record_read(key, Some(Form::Table));
         match self.get(key) {
             Some(Value { kind: Kind::Table(table), origin }) => Reader::new(table, Some(origin), path, self.problems),
             Some(value) => {
-                self.mismatch(key, value, format!("a table: [{path}]"));
-                Reader::new(&NO_KEYS, Some(&value.origin), path, self.problems)
+                self.report_unexpected(key, value, format!("a table: [{path}]"));
+                Reader::new(&EMPTY_TABLE, Some(&value.origin), path, self.problems)
             }
-            None => Reader::new(&NO_KEYS, self.origin, path, self.problems),
+            None => Reader::new(&EMPTY_TABLE, self.origin, path, self.problems),
         }
     }
 
-    /// Reports the keys that nobody asked for. `context` says for what they were unknown, such as "a chain".
+    /// Reports the keys that nothing asked for. `context` names the thing that does not have them, such as "a chain".
     pub fn finish(self, context: &str) {
         for entry in self.table.entries.iter().filter(|entry| !self.known.contains(&entry.key.as_str())) {
             let near = nearest(&entry.key, self.known.iter().copied());
@@ -376,12 +386,12 @@ fn quoted(names: &[&str]) -> String {
     one_of(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// The quantity in base units, or what was expected.
-pub fn quantity_of(value: &Value, dimension: &Dimension, sign: Sign, max: f64) -> Result<f64, String> {
-    quantity_within(value, dimension, &sign.to(max), &sign.range())
+/// The quantity in the dimension's base unit, or the words that follow "expected" in the message.
+pub fn parse_quantity(value: &Value, dimension: &Dimension, sign: Sign, max: f64) -> Result<f64, String> {
+    parse_quantity_in(value, dimension, &sign.at_most(max), &sign.range())
 }
 
-fn quantity_within(value: &Value, dimension: &Dimension, range: &Range, stated: &Range) -> Result<f64, String> {
+fn parse_quantity_in(value: &Value, dimension: &Dimension, range: &Range, stated: &Range) -> Result<f64, String> {
     let number = match &value.kind {
         Kind::String(text) => dimension.parse(text)?,
         Kind::Integer(_) | Kind::Float(_) => {
@@ -394,7 +404,7 @@ fn quantity_within(value: &Value, dimension: &Dimension, range: &Range, stated: 
         return Ok(number);
     }
     if stated.contains(number) {
-        return Err(format!("{} of at most {:e} {}", dimension.name, range.most, base_unit(dimension)));
+        return Err(format!("{} of absolute value at most {:e} {}", dimension.name, range.most, base_unit(dimension)));
     }
     let bound = dimension.bound(stated);
     let of = if bound.starts_with("above") || bound.starts_with("below") { "" } else { "of " };

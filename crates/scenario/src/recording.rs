@@ -79,7 +79,7 @@ impl Asked {
         self.place
     }
 
-    /// Whether a piece declares it.
+    /// True if a piece declares the key.
     pub fn is_declared(&self) -> bool {
         !self.declared.is_empty()
     }

@@ -33,17 +33,17 @@ pub struct Topology {
     pub positions: Vec<Position>,
     /// The ends of flow 0, 1, ...; a chain has the same for every flow.
     pub default_ends: Vec<(u64, u64)>,
-    /// Whether `topology.flows` asks for as many flows as there are default ends.
+    /// True if `topology.flows` asks for as many flows as there are default ends.
     pub makes_flows: bool,
     /// Pairs of scripted neighbours, where the topology has such; `None` where who hears whom is all there is.
     pub links: Option<Vec<(u64, u64)>>,
-    /// Whether frames from others than scripted neighbours are dropped.
+    /// True if frames from others than scripted neighbours are dropped.
     pub firewall: bool,
     /// Movement of the nodes.
     pub mobility: Mobility,
     /// Draw of places or flows for each seed.
     pub draw: Option<Draw>,
-    /// Whether flows may have ends that no path connects.
+    /// True if flows may have ends that no path connects.
     pub allow_partition: bool,
     /// The `--set` argument that changed the topology.
     pub set_by: Option<Origin>,
@@ -98,8 +98,8 @@ impl Topology {
             None if given => return Topology::default(),
             None => TopologyKind::Chain,
         };
-        let allow_partition = keys.one(&ALLOW_PARTITION);
-        kinds.iter().filter(|(_, one)| *one == kind).for_each(|(name, _)| keys.is_of(name));
+        let allow_partition = keys.standalone(&ALLOW_PARTITION);
+        kinds.iter().filter(|(_, one)| *one == kind).for_each(|(name, _)| keys.set_kind(name));
         let firewall = keys.flag("firewall");
         let mut topology = match kind {
             TopologyKind::Chain => shapes::chain(&mut keys, spacing),
@@ -119,7 +119,7 @@ impl Topology {
             topology.mobility = match (keys.text("motion"), keys.get("moves")) {
                 (None, _) => moves::read(&mut keys, topology.positions.len()),
                 (Some(_), Some(_)) => {
-                    keys.disagree(&["motion", "moves"], "two movements", "expected either motion or moves");
+                    keys.report_conflict(&["motion", "moves"], "two movements", "expected either motion or moves");
                     Mobility::Still
                 }
                 (Some(name), None) => motion::read(&keys, name, load, &mut topology),
@@ -164,9 +164,9 @@ fn at(x: f64, y: f64) -> Position {
 /// `width` and `height` of an area that has to be given.
 fn area(keys: &mut Reader<'_>) -> Option<(f64, f64)> {
     let mut side = |parameter: &'static Parameter| {
-        let length: Option<f64> = keys.one(parameter);
+        let length: Option<f64> = keys.standalone(parameter);
         if keys.value(parameter.key).is_none() {
-            keys.wrong(parameter.key, "is missing", format!("expected {} = \"1000 m\" or so", parameter.key));
+            keys.report_invalid(parameter.key, "is missing", format!("expected {} = \"1000 m\" or so", parameter.key));
         }
         length
     };
@@ -177,10 +177,10 @@ fn area(keys: &mut Reader<'_>) -> Option<(f64, f64)> {
 fn refuse_pointless_firewall(keys: &Reader<'_>, topology: &Topology) {
     if topology.mobility != Mobility::Still {
         let message = "a firewall knows the neighbours of nodes that stay where they are, and these move";
-        keys.wrong("firewall", message, "expected no firewall where nodes move");
+        keys.report_invalid("firewall", message, "expected no firewall where nodes move");
     } else if topology.links.is_none() && !topology.positions.is_empty() {
         let message = "this topology does not say who is whose neighbour";
-        keys.wrong("firewall", message, "expected a chain, a cross, a grid or a map with links");
+        keys.report_invalid("firewall", message, "expected a chain, a cross, a grid or a map with links");
     }
 }
 

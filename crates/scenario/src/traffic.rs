@@ -36,7 +36,7 @@ pub struct Application {
     pub trace: Option<Vec<TraceWrite>>,
     /// The file of the trace, with its contents.
     pub file: Option<(PathBuf, Vec<u8>)>,
-    /// Whether something but the transport limits what is written, so that UDP can carry it.
+    /// True if what is written is limited by more than the transport, so that UDP can carry it.
     pub is_limited: bool,
     /// The transport of a flow that names none, where it is not the usual one.
     pub transport: Option<&'static str>,
@@ -92,8 +92,12 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>, segment: Option<u32>) -> Appl
         segment: None,
     };
     for (key, owners, names) in KEYS {
-        if keys.has(key) && kind.map_or(!given, |kind| !owners.contains(&kind)) {
-            keys.wrong(key, format!("belongs to traffic = {names}"), format!("expected {key} only with {names}"));
+        if keys.allow(key) && kind.map_or(!given, |kind| !owners.contains(&kind)) {
+            keys.report_invalid(
+                key,
+                format!("belongs to traffic = {names}"),
+                format!("expected {key} only with {names}"),
+            );
         }
     }
     // A kind that is none was reported; which keys belong to it is unknown.
@@ -116,11 +120,11 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>, segment: Option<u32>) -> Appl
         }
         TrafficKind::FixedRate => {
             let rate = rate(keys, None);
-            let jitter = keys.one(&WRITE_JITTER);
+            let jitter = keys.standalone(&WRITE_JITTER);
             let interval = rate.time_for(segment.unwrap_or(1460));
             if jitter > interval {
                 let message = format!("a write every {} s cannot be later than that", interval.as_secs_f64());
-                keys.wrong("write_jitter", message, "expected at most the time between two writes");
+                keys.report_invalid("write_jitter", message, "expected at most the time between two writes");
             }
             application.traffic = Traffic::FixedRate { rate, jitter };
         }
@@ -133,18 +137,18 @@ fn rate(keys: &mut Reader<'_>, default: Option<Rate>) -> Rate {
     let rate = keys.quantity("rate", &RATE, Sign::Positive, 1e12);
     if default.is_none() && keys.get("rate").is_none() {
         let expected = "this traffic needs a rate such as \"100 kbit/s\"";
-        keys.wrong("rate", "is missing", expected);
+        keys.report_invalid("rate", "is missing", expected);
     }
     rate.map_or(default.unwrap_or(Rate(1)), |bps| Rate::from_bps((bps.round() as u64).max(1)))
 }
 
 fn http(keys: &mut Reader<'_>) -> Traffic {
-    let (mean_size, shape) = (keys.one(&FILE_SIZE), keys.one(&FILE_SHAPE));
-    let pause: Option<Duration> = keys.one(&PAUSE);
+    let (mean_size, shape) = (keys.standalone(&FILE_SIZE), keys.standalone(&FILE_SHAPE));
+    let pause: Option<Duration> = keys.standalone(&PAUSE);
     if keys.get("pause").is_none() {
-        keys.wrong("pause", "is missing", "http traffic needs its mean pause, such as \"10 s\"");
+        keys.report_invalid("pause", "is missing", "http traffic needs its mean pause, such as \"10 s\"");
     }
-    let (persistent, mean_pause) = (keys.one(&PERSISTENT), pause.unwrap_or_default());
+    let (persistent, mean_pause) = (keys.standalone(&PERSISTENT), pause.unwrap_or_default());
     Traffic::Http { mean_size, shape, mean_pause, persistent }
 }
 
@@ -152,7 +156,11 @@ fn trace(keys: &mut Reader<'_>, load: Load<'_>, application: &mut Application) {
     application.traffic = Traffic::Trace { number: 0 };
     let Some(name) = keys.text("trace") else {
         if keys.get("trace").is_none() {
-            keys.wrong("trace", "is missing", "expected the name of a CSV file with the columns time_s and bytes");
+            keys.report_invalid(
+                "trace",
+                "is missing",
+                "expected the name of a CSV file with the columns time_s and bytes",
+            );
         }
         return;
     };
@@ -160,11 +168,11 @@ fn trace(keys: &mut Reader<'_>, load: Load<'_>, application: &mut Application) {
         Ok(bytes) => {
             match writes(&bytes) {
                 Ok(writes) => application.trace = Some(writes),
-                Err((line, why)) => keys.wrong("trace", format!("{name}:{line}: {why}"), "read from here"),
+                Err((line, why)) => keys.report_invalid("trace", format!("{name}:{line}: {why}"), "read from here"),
             }
             application.file = Some((PathBuf::from(name), bytes));
         }
-        Err(why) => keys.wrong("trace", why, "expected a CSV file"),
+        Err(why) => keys.report_invalid("trace", why, "expected a CSV file"),
     }
 }
 

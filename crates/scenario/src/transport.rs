@@ -35,7 +35,7 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
             let mut keys = flow.table("transport");
             let name = if keys.get("name").is_some() { keys.text("name")? } else { DEFAULT_PIECES };
             let mut config = named(&keys, "name", name, usual)?;
-            keys.is_of(match &config {
+            keys.set_kind(match &config {
                 Config::Tcp(_) => "TCP",
                 Config::Tpa(_) => "TPA",
                 Config::Train(_) => "quiet-train",
@@ -57,7 +57,7 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
         }
         Some(value) => {
             let expected = "the name of a transport, or a table";
-            flow.wrong("transport", format!("expected {expected}, found {}", value.describe()), expected);
+            flow.report_invalid("transport", format!("expected {expected}, found {}", value.describe()), expected);
             None
         }
     }

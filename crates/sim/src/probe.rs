@@ -23,7 +23,7 @@ pub enum Loss {
     Routing(DropReason),
 }
 
-/// What a station has received of an aggregate that ends now.
+/// Reception by one station of an aggregate that ends now.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Received {
     /// The station.
@@ -41,7 +41,7 @@ pub struct Aggregate<'a, P> {
     pub frame: &'a Frame<P>,
     /// Its MPDUs in their order.
     pub mpdus: &'a [Mpdu<P>],
-    /// Who has received it, where it ends; None where it begins.
+    /// Its reception by a station, where it ends; None where it begins.
     pub reception: Option<Received>,
 }
 
@@ -162,7 +162,7 @@ pub trait Probe<P> {
     /// Something happened at `now`.
     fn on(&mut self, now: Time, event: Event<'_, P>);
 
-    /// What an aggregate consists of: after [`Event::OnAir`] of the frame, which does not say it, and at the end wherever at least one
+    /// The MPDUs of an aggregate: after [`Event::OnAir`] of the frame, which does not say them, and at the end wherever at least one
     /// MPDU was received, if [`Interests::receptions`]. To those who do not ask, an aggregate is one frame.
     #[inline(always)]
     fn on_aggregate(&mut self, _now: Time, _aggregate: Aggregate<'_, P>) {}

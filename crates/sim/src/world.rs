@@ -318,7 +318,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         if let Segment::Udp(datagram) = &packet.segment
             && let Some(arrivals) = self.arrivals.get_mut(number)
         {
-            arrivals.add(datagram.number);
+            arrivals.record(datagram.number);
         }
         self.tell_path(number, place, end);
         let power = self.power(number, place, end, previous_hop);

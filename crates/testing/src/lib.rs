@@ -1,4 +1,4 @@
-//! What tests of several crates share: telling that a test was skipped, and why; inputs of strangers ([`fuzz`]).
+//! Helpers of the tests of several crates: telling that a test was skipped, and why; inputs of strangers ([`fuzz`]).
 //!
 //! A test that cannot run says so with [`skipped`] and returns. The line goes to standard error, which `cargo test` hides unless
 //! asked, and to the end of the file that the environment variable `MESHPACE_SKIPS` names: `./check` lists what stands there.
@@ -50,7 +50,7 @@ fn line(class: Class, file: &str, test: &str, reason: &impl Display) -> String {
     format!("SKIPPED {}: {file}: {test}: {reason}\n", class.name())
 }
 
-/// Whether `program` can be started; if not, says that the test is skipped for want of the Debian package `package`.
+/// True if `program` can be started; if not, says that the test is skipped for want of the Debian package `package`.
 #[track_caller]
 pub fn has(program: &str, package: &str) -> bool {
     let mut command = Command::new(program);
@@ -67,7 +67,7 @@ pub fn has(program: &str, package: &str) -> bool {
     }
 }
 
-/// Whether slow tests are run, which `MESHPACE_SLOW=1` asks for; if not, says that this one is skipped and what it does.
+/// True if slow tests are run, which `MESHPACE_SLOW=1` asks for; if not, says that this one is skipped and what it does.
 #[track_caller]
 pub fn is_slow_run(what: &str) -> bool {
     let is_slow = std::env::var("MESHPACE_SLOW").is_ok_and(|value| value == "1");

@@ -1,4 +1,4 @@
-//! What `doctor` does whichever command has it.
+//! Actions of `doctor`, whichever command has it.
 
 use meshpace_live::doctor::Finding;
 use meshpace_live::tcp::filter;

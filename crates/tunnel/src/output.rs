@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether only errors are told.
+/// True if only errors are told.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// From now on only errors are told.
@@ -13,7 +13,7 @@ pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Whether only errors are told.
+/// True if only errors are told.
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }

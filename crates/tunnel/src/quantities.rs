@@ -1,4 +1,4 @@
-//! What command lines have: rates, times and sizes with their units, and names of hosts.
+//! Values of command lines: rates, times and sizes with their units, and names of hosts.
 
 use meshpace_core::Rate;
 use meshpace_scenario::quantity::{Dimension, RATE, SIZE, TIME};
@@ -10,7 +10,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 ///
 /// # Errors
 ///
-/// What was expected instead.
+/// The form or range that was expected instead.
 pub fn quantity(dimension: &Dimension, text: &str) -> Result<f64, String> {
     match dimension.parse(text) {
         Ok(value) if value > 0.0 => Ok(value),
@@ -23,7 +23,7 @@ pub fn quantity(dimension: &Dimension, text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 ///
-/// What was expected instead.
+/// The form or range that was expected instead.
 pub fn rate(text: &str) -> Result<Rate, String> {
     quantity(&RATE, text).map(|bps| Rate::from_bps(bps.round().max(1.0) as u64))
 }
@@ -32,7 +32,7 @@ pub fn rate(text: &str) -> Result<Rate, String> {
 ///
 /// # Errors
 ///
-/// What was expected instead.
+/// The form or range that was expected instead.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let plain = text.parse::<f64>().is_ok();
     quantity(&TIME, &if plain { format!("{text} s") } else { text.to_owned() })
@@ -42,7 +42,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 ///
-/// What was expected instead.
+/// The form or range that was expected instead.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let shorthand = [("k", 1e3), ("M", 1e6), ("G", 1e9)];
     let short = shorthand.iter().find_map(|(letter, factor)| {

@@ -38,10 +38,10 @@ const PIECE_TIME: Duration = Duration::from_secs(30);
 const PIECE: usize = 64 << 10;
 /// Connections at a time. A browser opens six.
 const MOST_CONNECTIONS: usize = 64;
-/// How long there is waited when the system has no descriptors for another connection.
+/// Time to wait when the system has no descriptors for another connection.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// What is answered: what is in memory, or the next bytes of a file.
+/// Body of an answer: bytes in memory, or the next bytes of a file.
 pub enum Content {
     /// In memory.
     Whole(Bytes),
@@ -53,7 +53,7 @@ pub enum Content {
 /// and come from no other page.
 ///
 /// # Errors
-/// What the system says when the event loop cannot be set up.
+/// The system's, if the event loop cannot be set up.
 pub fn serve(
     listener: TcpListener,
     answer: impl Fn(&Request<Incoming>) -> Response<Content> + 'static,
@@ -99,7 +99,7 @@ fn run<A: Fn(&Request<Incoming>) -> Response<Content> + 'static>(
     LocalSet::new().block_on(&runtime, async move { listen(&mut Seats::default(), answer).await })
 }
 
-/// What answers a request.
+/// Function that answers a request.
 type Answer = Rc<dyn Fn(&Request<Incoming>) -> Response<Content>>;
 
 /// An answer of one line.
@@ -127,7 +127,7 @@ fn refusal(request: &Request<Incoming>, is_loopback: bool) -> Option<(StatusCode
     is_foreign.then_some((StatusCode::FORBIDDEN, "not for other pages\n"))
 }
 
-/// Whether a `Host` names a machine in a way that no name server has a part in. The port may be another one, of a tunnel.
+/// True if a `Host` names a machine in a way that no name server has a part in. The port may be another one, of a tunnel.
 fn is_this_machine(host: &str) -> bool {
     let end = host.rfind(':').filter(|&colon| host[colon + 1..].bytes().all(|byte| byte.is_ascii_digit()));
     let name = &host[..end.unwrap_or(host.len())];
@@ -140,13 +140,13 @@ fn is_this_machine(host: &str) -> bool {
 struct Seats(Vec<Seat>);
 
 struct Seat {
-    /// Whether the whole head of its request is there.
+    /// True if the whole head of its request is there.
     has_asked: Rc<Cell<bool>>,
     task: AbortHandle,
 }
 
 impl Seats {
-    /// What has come of waiting for a client.
+    /// Handles the result of waiting for a client.
     async fn next(&mut self, client: io::Result<impl AsyncRead + AsyncWrite + Unpin + 'static>, answer: &Answer) {
         match client {
             Ok(stream) => self.take(stream, Rc::clone(answer)),

@@ -238,7 +238,7 @@ fn is_for_tunnels(config: &Config) -> bool {
     }
 }
 
-/// What is said of a `--transport` that no tunnel can use.
+/// Refusal of a `--transport` that no tunnel can use.
 fn not_for_tunnels(name: &str, is_there: bool) -> String {
     let usable = names::table().iter().filter(|entry| is_for_tunnels(&(entry.build)())).map(|entry| entry.name);
     let usable: Vec<&str> = usable.chain([BBR]).collect();
@@ -250,7 +250,7 @@ fn not_for_tunnels(name: &str, is_there: bool) -> String {
     format!("--transport {name}: {what} A tunnel takes one of {}", usable.join(", "))
 }
 
-/// What carries streams if nothing else is said, to a far end that is reached by an 802.11 device.
+/// Transport of streams if nothing else is said, to a far end that is reached by an 802.11 device.
 const OVER_RADIO: &str = "quiet-train";
 
 /// The same elsewhere: a session whose bulk goes by BBR.
@@ -259,7 +259,7 @@ const BBR: &str = "bbr";
 /// The TPA that sessions have for what is small.
 const EXPRESS: &str = "tpa-3";
 
-/// What carries the streams of an end.
+/// Transports that carry the streams of an end.
 struct Carriage {
     /// TPA, which sessions have for what is small.
     tpa: meshpace_transport::tpa::Config,
@@ -354,7 +354,7 @@ impl Common {
 }
 
 impl Listen {
-    /// What it is run with, and where streams may go.
+    /// The options with which it is run, and the targets to which streams may go.
     fn prepare(&self) -> io::Result<(tpa::Options, Allowed)> {
         let common = &self.common;
         let mut options = common.options(common.transport.as_deref().unwrap_or(EXPRESS))?;
@@ -396,7 +396,7 @@ impl Listen {
 }
 
 impl Connect {
-    /// What it is run with, over a transport of this name.
+    /// The options with which it is run, over a transport of this name.
     fn prepare(&self, transport: &str) -> io::Result<tpa::Options> {
         let options = self.common.options(transport)?;
         if let Security::Keys { peers, .. } = &options.security
@@ -433,7 +433,7 @@ impl Connect {
     }
 }
 
-/// Who tells what happens to the streams and sessions of an end.
+/// Function that tells what happens to the streams and sessions of an end.
 fn told(name: &str) -> impl Fn(Event) + Send + Sync + use<> {
     let name = name.to_owned();
     move |event| match event {
@@ -447,7 +447,7 @@ fn told(name: &str) -> impl Fn(Event) + Send + Sync + use<> {
 
 /// An end that runs. It ends with [`End::end`].
 struct End {
-    /// What carries its streams, if it decides.
+    /// Transport of its streams, if it decides.
     transport: Option<String>,
     keylog: Option<Arc<KeyLog>>,
     role: Role,
@@ -494,7 +494,7 @@ impl Door {
         }
     }
 
-    /// What is said of it then, after its address.
+    /// Words on its opening, behind its address.
     fn opened(&self, far: SocketAddr) -> String {
         match self {
             Door::To(forward) => format!("goes to {} through {far}", forward.target),
@@ -519,7 +519,7 @@ impl Door {
 }
 
 impl End {
-    /// Whether an entry makes sense, without beginning it.
+    /// Checks that an entry makes sense, without beginning it.
     ///
     /// # Errors
     ///
@@ -583,7 +583,7 @@ impl End {
         done
     }
 
-    /// Whether it can go on.
+    /// Checks that it can go on.
     ///
     /// # Errors
     ///
@@ -597,7 +597,7 @@ impl End {
         self.keylog.as_ref().map_or(Ok(()), |log| log.check())
     }
 
-    /// What it has done.
+    /// Its counters.
     fn counters(&self) -> Counters {
         match &self.role {
             Role::Listens { exit, .. } => exit.counters(),
@@ -605,7 +605,7 @@ impl End {
         }
     }
 
-    /// What its UDP port has received and not used.
+    /// The counters of its UDP port.
     fn port_counters(&self) -> PortCounters {
         match &self.role {
             Role::Listens { service, .. } => service.port_counters(),
@@ -613,12 +613,12 @@ impl End {
         }
     }
 
-    /// What carries its streams, if it decides.
+    /// The transport of its streams, if it decides.
     fn transport(&self) -> Option<&str> {
         self.transport.as_deref()
     }
 
-    /// Whether far ends have to be told that it ends.
+    /// True if far ends have to be told that it ends.
     fn carries(&self) -> bool {
         let totals = self.counters().totals();
         totals.open > 0 || totals.datagrams.flows > 0

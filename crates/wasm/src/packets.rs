@@ -24,7 +24,7 @@ pub struct Passed {
     pub arrived: bool,
 }
 
-/// What happens in a time-sequence graph.
+/// Kind of an event in a time-sequence graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A segment is sent for the first time; its first byte, and the byte after its last.
@@ -123,7 +123,7 @@ impl Packets {
 }
 
 impl Flow {
-    /// Whether a packet is of the connection under way, which a later one becomes.
+    /// True if a packet is of the connection under way, which a later one becomes.
     fn is_of_present(&mut self, connection: u16) -> bool {
         let later = connection.wrapping_sub(self.connection);
         if later == 0 {

@@ -6,9 +6,9 @@ use meshpace_core::{Duration, Time};
 use meshpace_scenario::Point;
 use meshpace_sim::{Config, Measurement, Outcome, World};
 
-/// How far apart the places are at which a run is looked at for marks.
+/// Interval at which a run is looked at for marks.
 const LOOK: Duration = Duration::from_millis(10);
-/// How far apart the kept states are at first.
+/// Interval between the kept states at first.
 const SPACING: Duration = Duration::from_millis(500);
 /// The most of them; then every other one is let go.
 const MOST_STATES: usize = 64;
@@ -69,7 +69,7 @@ impl Playback {
         self.config
     }
 
-    /// What records call each flow's transport.
+    /// The name of each flow's transport in records.
     pub fn transports(&self) -> &[String] {
         &self.transports
     }
@@ -94,7 +94,7 @@ impl Playback {
         Time(self.config.duration.0)
     }
 
-    /// Whether nothing more comes.
+    /// True if the run is over.
     pub fn is_over(&self) -> bool {
         self.state.measurement.is_over(self.now())
     }
@@ -109,7 +109,7 @@ impl Playback {
         self.state.world.engine().fingerprint()
     }
 
-    /// What was measured so far.
+    /// The measurements so far.
     pub fn outcome(&self) -> Outcome {
         self.state.measurement.outcome(&self.state.world)
     }
@@ -129,7 +129,7 @@ impl Playback {
         &self.history
     }
 
-    /// Whether frames are kept for [`Playback::take_events`] from now on.
+    /// Sets whether frames are kept for [`Playback::take_events`] from now on.
     pub fn watch(&mut self, yes: bool) {
         self.state.world.engine_mut().probe().keeps_frames = yes;
     }

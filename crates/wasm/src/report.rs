@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// Numbers per node in [`nodes`].
 pub const NODE_FIELDS: usize = 6;
 
-/// What does not change in a run: duration and warm-up, places, links, ranges, flows, routing, seed.
+/// The constants of a run: duration and warm-up, places, links, ranges, flows, routing, seed.
 pub fn stage(playback: &Playback) -> Value {
     let config = playback.config();
     let channel = Channel::new(&config.mesh.radio);
@@ -85,7 +85,7 @@ fn way(world: &World<'_, Watch>, from: NodeId, to: NodeId, most: usize) -> Vec<i
     nodes
 }
 
-/// What was measured until now, under the names of `meshpace run --format json`.
+/// The measurements until now, under the names of `meshpace run --format json`.
 pub fn record(playback: &Playback) -> Value {
     let outcome: Outcome = playback.outcome();
     let flows = outcome

@@ -9,7 +9,7 @@ use meshpace_mesh::{Body, Packet};
 use meshpace_sim::SimPacket;
 use meshpace_sim::probe::{self, Interests, Loss, Probe};
 
-/// What a frame carries.
+/// Content of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carried {
     /// Nothing: RTS, CTS, ACK.
@@ -37,15 +37,15 @@ pub enum Event {
         to: NodeId,
         /// 0 RTS, 1 CTS, 2 data, 3 ACK, 5 block ACK, 6 its request.
         kind: u8,
-        /// How long it takes, seconds.
+        /// Its time on the air, seconds.
         air_time_s: f64,
         /// Length of the MPDU.
         bytes: u32,
         /// The flow of what it carries or, if it is an ACK, acknowledges.
         flow: Option<u16>,
-        /// What that is.
+        /// Kind of that content.
         carried: Carried,
-        /// Whether it was on the air before.
+        /// True if it was on the air before.
         retry: bool,
     },
     /// Somebody it was meant for has it.
@@ -142,11 +142,11 @@ impl Event {
 /// The probe. What it keeps is taken out of it after every stretch of a run, so that a clone of the run stays small.
 #[derive(Clone, Default)]
 pub struct Watch {
-    /// Whether frames are kept; failures of links and routes always are.
+    /// True if frames are kept; failures of links and routes always are.
     pub keeps_frames: bool,
-    /// What happened since it was last taken.
+    /// Events since they were last taken.
     pub events: Vec<(Time, Event)>,
-    /// What transports sent and got since it was last taken.
+    /// Packets that transports sent and got since they were last taken.
     pub packets: Vec<(Time, Passed)>,
     /// Air time by link until now.
     pub air: AirTime,

@@ -13,7 +13,7 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("radio.tcl", include_str!("../../../../validation/ns2/radio.tcl")),
 ];
 
-/// Whether `ns` is on the path.
+/// True if `ns` is in a directory of PATH.
 pub fn installed() -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join("ns").is_file()))
 }

@@ -18,7 +18,7 @@ const PROGRAM: &str = include_str!("../../../../validation/ns3/mesh.cc");
 const RELEASE: &str = "3.44";
 /// The variable that names the library's directory; empty for none.
 const VARIABLE: &str = "MESHPACE_NS3";
-/// How to get it.
+/// Advice on how to get it.
 pub const REMEDY: &str = "pip install ns3==3.44.post0, or MESHPACE_NS3=DIR for one with include/ns3 and lib in DIR";
 /// The modules to link with.
 const MODULES: [&str; 9] =
@@ -32,9 +32,9 @@ const ASSERTIONS_COST: f64 = 1.4;
 pub struct Library {
     headers: PathBuf,
     libraries: PathBuf,
-    /// What stands behind a module's name in that of its file: nothing or the build's profile ("-optimized").
+    /// Text behind a module's name in that of its file: nothing or the build's profile ("-optimized").
     profile: String,
-    /// Whether assertions are compiled in.
+    /// True if assertions are compiled in.
     pub assertions: bool,
 }
 

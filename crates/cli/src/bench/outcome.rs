@@ -1,4 +1,4 @@
-//! What was measured on one workload, as a JSON object and as lines for people.
+//! Measurements of one workload, as a JSON object and as lines for people.
 
 use super::pairs::{Series, median};
 use serde_json::{Value, json};

@@ -9,11 +9,11 @@ use tempfile::TempDir;
 
 /// Our part.
 pub struct Own {
-    /// What is run; it prints one JSON object.
+    /// Command to run; it prints one JSON object.
     pub command: Command,
-    /// How long it simulates, s.
+    /// Simulated time of a run, s.
     pub simulated_s: f64,
-    /// What the last run printed.
+    /// Record that the last run printed.
     pub last: Value,
 }
 
@@ -34,15 +34,15 @@ impl Own {
 pub struct Rival {
     /// The simulator.
     pub name: &'static str,
-    /// What is run; it prints one line of key=value pairs.
+    /// Command to run; it prints one line of key=value pairs.
     pub command: Command,
-    /// How long it simulates, s.
+    /// Simulated time of a run, s.
     pub simulated_s: f64,
     /// Keeps the files that the command reads.
     pub _files: TempDir,
 }
 
-/// What came of it.
+/// Measurements of the pairs of runs.
 #[derive(Default)]
 pub struct Series {
     /// CPU time of our runs, s.
@@ -51,7 +51,7 @@ pub struct Series {
     pub others: Vec<f64>,
     /// CPU time per simulated second, the other's by ours, pair by pair.
     pub ratios: Vec<f64>,
-    /// What the other printed in the end.
+    /// Line that the other's last run printed.
     printed: String,
 }
 

@@ -1,4 +1,4 @@
-//! What was counted, on disk: a file that a later call goes on from.
+//! Counts that are kept on disk: a file that a later call goes on from.
 
 use meshpace_live::chaos::faults::Fault;
 use meshpace_live::chaos::{Broken, Found, Run, Spread, Tally};
@@ -13,14 +13,14 @@ const FILE: &str = "chaos.json";
 /// Of the file: another one is of another build.
 const FORMAT: u64 = 1;
 
-/// What was counted, and where to go on.
+/// Counts, and the seed from which to go on.
 pub struct Kept {
     file: Option<PathBuf>,
     /// The first seed.
     pub from: u64,
     /// The seed that is next.
     pub next: u64,
-    /// What was counted.
+    /// The counts.
     pub tally: Tally,
 }
 

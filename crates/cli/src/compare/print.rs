@@ -1,4 +1,4 @@
-//! What `meshpace compare` prints, for people and for programs.
+//! Output of `meshpace compare`, for people and for programs.
 
 use super::{Compared, Format, Sides};
 use crate::output::alarm;
@@ -115,7 +115,7 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// Who is best in what: the variants where they are several, the transports in them otherwise.
+/// Rankings: of the variants where there are more than two, of the transports in them otherwise.
 fn ranked(sides: &Sides) -> String {
     let (rankings, what) = if sides.sides.len() > 2 {
         let groups: Vec<(String, Vec<&Value>)> =

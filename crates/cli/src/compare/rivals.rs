@@ -1,4 +1,4 @@
-//! What `meshpace compare --against` prints: one value of a swept key and every other one, point by point.
+//! Output of `meshpace compare --against`: one value of a swept key and every other one, point by point.
 
 use super::Format;
 use super::print::{COLUMNS, cells};
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The metrics of the table; the other formats have all.
 const SHOWN: [&str; 3] = ["aggregate_goodput_bps", "jain_2s", "delay_p95_s"];
 
-/// What is said of a delay of which there is none on a side, so that there is no difference.
+/// Words for a delay that has no value on a side, so that there is no difference.
 const NONE: [&str; 3] = ["none in both", "none in the given", "none"];
 
 /// A metric of one comparison.

@@ -7,7 +7,7 @@ use crate::output::{Failure, note};
 use meshpace_lab::campaign::Work;
 use meshpace_lab::robust::{Asked, Choice, FRAMES, Robust, Trial, choices, count, frames};
 
-/// Whether the comparison holds, if that is asked for.
+/// Tests whether the comparison holds under other models, if that is asked for.
 pub fn ask(machine: &Machine<'_>, sides: &Sides) -> Result<Asked, Failure> {
     let Arguments { robust, report, .. } = machine.arguments;
     let by_itself = *robust == When::Auto;

@@ -1,4 +1,4 @@
-//! What is compared: several scenarios or directories, variants of one, or the values of a key that it sweeps.
+//! Sides that are compared: several scenarios or directories, variants of one, or the values of a key that it sweeps.
 
 use super::{Arguments, Progress, records_of};
 use crate::output::Failure;
@@ -25,15 +25,15 @@ pub struct Side {
 
 /// All sides, and what made them.
 pub struct Sides {
-    /// What it is about.
+    /// Title of the comparison.
     pub title: String,
     /// Two or more.
     pub sides: Vec<Side>,
     /// The arguments of --set that all have.
     pub common: Vec<String>,
-    /// Whether what is for programs has the names: always, but where there were only ever two sides, `a` and `b`.
+    /// True if output for programs has the names: always, but where there were only ever two sides, `a` and `b`.
     pub is_named: bool,
-    /// What was run; nothing if records were read.
+    /// Scenarios that were run; none if records were read.
     pub scenarios: Vec<Scenario>,
     /// The key whose values are the sides, if one scenario has them all.
     pub axis: Option<String>,
@@ -41,7 +41,7 @@ pub struct Sides {
     pub files: Vec<PathBuf>,
 }
 
-/// What makes runs.
+/// Runner of the scenarios.
 pub struct Machine<'a> {
     /// The command.
     pub arguments: &'a Arguments,
@@ -244,7 +244,7 @@ fn stored(directory: &Path) -> Result<Vec<Value>, String> {
     Ok(archive.records)
 }
 
-/// What people call several places: the names of the files where those differ, or else their paths.
+/// Names of several places for people: the names of the files where those differ, or else their paths.
 fn names(places: &[&PathBuf]) -> Vec<String> {
     let stem = |place: &&PathBuf| {
         place.file_stem().map_or_else(|| place.display().to_string(), |stem| stem.display().to_string())

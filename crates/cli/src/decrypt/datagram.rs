@@ -5,11 +5,11 @@ use pcap_file::DataLink;
 
 /// Where it is.
 pub struct Datagram<'a> {
-    /// What stands before the IP header.
+    /// Bytes before the IP header.
     link: &'a [u8],
     ip: IpHeaders,
     udp: UdpHeader,
-    /// What it carries.
+    /// Payload of the datagram.
     pub content: &'a [u8],
 }
 
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use etherparse::PacketBuilder;
 
-    /// What stands before an IP packet of a kind.
+    /// Maker of the bytes before an IP packet of a kind.
     type Head = fn([u8; 2]) -> Vec<u8>;
 
     /// Behind every kind of link, what is put in is found, and what replaces it too, with right checksums.

@@ -41,7 +41,7 @@ pub fn programs(point: &Point, command: &Path, slowdown: u64) -> Result<Vec<Spec
     Ok(receivers)
 }
 
-/// What the programs of a flow have to be told: both, and each of them.
+/// Arguments for the programs of a flow: those of both, and those of each.
 struct Kind {
     both: String,
     receiver: String,

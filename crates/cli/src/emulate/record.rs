@@ -37,7 +37,7 @@ pub fn line(scenario: &Scenario, seed: u64, emulation: &Emulation) -> String {
     line::seal(&value.to_string())
 }
 
-/// How well the machine kept the time. Times in seconds by its clock.
+/// Account of how well the machine kept the time. Times in seconds by its clock.
 fn real_time(emulation: &Emulation) -> Value {
     let Emulation { lateness, losses, .. } = emulation;
     let program = |program: &ProgramReport| {

@@ -20,7 +20,7 @@ const TRY: Duration = Duration::from_millis(12_000);
 const WINDOW: Duration = Duration::from_millis(1_000);
 const UNDER_WAY: usize = 4;
 
-/// What one set of runs takes.
+/// Cost of one set of runs.
 #[derive(Debug)]
 pub struct Price {
     id: String,

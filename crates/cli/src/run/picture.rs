@@ -18,7 +18,7 @@ const MAPPED: usize = 500;
 pub struct Watch(Arc<Mutex<Option<Routes>>>);
 
 impl Watch {
-    /// Whether `run` is that one.
+    /// True if `run` is that one.
     pub fn is_of(campaign: &Campaign, run: Run) -> bool {
         run.point + 1 == campaign.scenario.points.len() && run.seed == campaign.first_seed
     }

@@ -23,11 +23,11 @@ pub struct Sink<'a> {
     pub table: Vec<Record>,
     /// The records so far, if they are to be shown.
     pub shown: Option<Vec<serde_json::Value>>,
-    /// Who starved in what was written so far.
+    /// Flows that starved in what was written so far.
     pub starved: Tally,
     /// Flows that delivered nothing, and why.
     silent: Vec<String>,
-    /// Whether a CSV header is still to be written.
+    /// True if a CSV header is still to be written.
     header: bool,
     /// Runs that wait for those before them.
     order: InOrder<Run>,
@@ -35,7 +35,7 @@ pub struct Sink<'a> {
     pub reader: Reader,
 }
 
-/// Who reads standard output.
+/// Reader of standard output.
 pub enum Reader {
     /// Without a reader nothing of the runs is left: they end with it.
     Needed,

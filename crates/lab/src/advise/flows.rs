@@ -1,4 +1,4 @@
-//! What each flow gets with what is usual, who starves, and what a choice changes for each of them.
+//! Goodput of each flow with what is usual, flows that starve, and the change that a choice makes for each of them.
 
 use super::routes::{Hop, Route};
 use crate::statistics::estimate;
@@ -27,7 +27,7 @@ pub struct Told {
     pub silent_runs: usize,
     /// The longest such time, seconds.
     pub longest_gap_s: f64,
-    /// What it carries with nobody else sending, bit/s, where that was asked.
+    /// Goodput with nobody else sending, bit/s, where that was asked.
     pub alone_bps: Option<f64>,
     /// The same in the other direction.
     pub back_alone_bps: Option<f64>,
@@ -155,7 +155,7 @@ fn weak(hop: &Hop, name: &dyn Fn(usize) -> String) -> String {
     )
 }
 
-/// What a choice changes for a flow.
+/// Change that a choice makes for a flow.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Change {
     /// Its number.

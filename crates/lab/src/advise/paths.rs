@@ -1,4 +1,4 @@
-//! What each flow's path carries by what its hops carry alone: the prediction of [`predict`] with its bar, the bound, the share beside the other flows.
+//! Goodput of each flow's path by what its hops carry alone: the prediction of [`predict`] with its bar, the bound, the share beside the other flows.
 
 use crate::field::dumps::Dump;
 use crate::field::{path, predict, ways};
@@ -11,9 +11,9 @@ pub struct Path {
     pub flow: usize,
     /// Its nodes.
     pub path: Vec<usize>,
-    /// What the air time of its hops allows it alone.
+    /// The bound: goodput that the air time of its hops allows it alone.
     pub alone_kbps: f64,
-    /// What it is predicted to carry alone.
+    /// Goodput that it is predicted to have alone.
     pub predicted_kbps: f64,
     /// The bar of the prediction; none for one hop, and where what the hops carry is an estimate itself.
     pub interval_kbps: Option<(f64, f64)>,
@@ -21,7 +21,7 @@ pub struct Path {
     pub shared_kbps: f64,
     /// A fair share of the prediction.
     pub predicted_shared_kbps: f64,
-    /// What was measured.
+    /// The measured goodput.
     pub measured_kbps: Option<f64>,
 }
 

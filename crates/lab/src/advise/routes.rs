@@ -1,5 +1,5 @@
-//! What carries each flow of a scenario: the route that static routing takes, what the radio does to a frame on each hop, and the route that would need
-//! the fewest tries.
+//! Routes of the flows of a scenario: the route that static routing takes, what the radio does to a frame on each hop, and the route that
+//! would need the fewest tries.
 //!
 //! A hop over which the share d of the data frames arrives, and r the other way, needs 1 / (d r) tries for a frame (ETX: De Couto, Aguayo, Bicket, Morris,
 //! MobiCom 2003, section 3). That is loss by noise alone; frames that collide come on top.
@@ -38,7 +38,7 @@ impl Hop {
         (self.delivery * self.delivery_back).recip()
     }
 
-    /// Whether it cannot carry the rate it is asked for without repeating much.
+    /// True if it cannot carry the rate that it is asked for without repeating many frames.
     pub fn is_weak(&self) -> bool {
         self.delivery.min(self.delivery_back) < WEAK
     }

@@ -1,4 +1,4 @@
-//! How far the predictions were from measurements of real meshes: docs/field.md, which has the same figures.
+//! Errors of the predictions against measurements of real meshes: docs/field.md, which has the same figures.
 
 /// Predictions beside measurements.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -11,7 +11,7 @@ pub struct Error {
     pub per_cent: (i32, i32),
     /// Source of the measurement.
     pub source: &'static str,
-    /// Whether the rate of the links was known.
+    /// True if the rate of the links was known.
     pub is_rate_known: bool,
 }
 
@@ -40,7 +40,7 @@ pub fn nearest(flows: usize, hops: usize) -> Vec<&'static Error> {
     SIMULATED.iter().filter(of).collect()
 }
 
-/// How sure a prediction is, in a sentence for each measurement that tells of it.
+/// Errors to expect of a prediction, in a sentence for each measurement that tells of it.
 pub fn words(flows: usize, hops: usize) -> String {
     let mut sentences = Vec::new();
     let mut most = (1, 0);

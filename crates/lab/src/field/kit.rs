@@ -1,4 +1,4 @@
-//! What `kit/meshpace-kit` wrote: a directory for each node, with what its radio, its routing and iperf3 told (docs/measuring-kit.md).
+//! Files of `kit/meshpace-kit`: a directory for each node, with what its radio, its routing and iperf3 told (docs/measuring-kit.md).
 //!
 //! The file `kit` in it begins with `meshpace-kit 1`, then a line `node NAME`, a line `to ADDRESS NUMBER` for each measurement, and `end` if it came to its end. To each
 //! number belong `N.route` (`ip route get`), `N.iperf3` (`iperf3 -J`), and, if there are radios, `N.survey-before` and `N.survey-after`. The other files are dumps as
@@ -34,9 +34,9 @@ pub struct Run {
 pub struct Kit {
     /// Its nodes, links with what the measured ones carry alone, and routes.
     pub dump: Dump,
-    /// What was measured, over hops and over paths, by node and order.
+    /// The measurements, over hops and over paths, by node and order.
     pub runs: Vec<Run>,
-    /// What is missing or failed, in sentences.
+    /// Sentences on what is missing or failed.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a path carries by what is known of each of its hops: no simulation, a bound to hold measurements and simulations against.
+//! Goodput of a path by what is known of each of its hops: no simulation, a bound to hold measurements and simulations against.
 //!
 //! A hop that alone carries g takes 1 / g of the channel's time for each bit. Hops next to each other share one channel: of any
 //! [`REUSE`] consecutive hops one sends at a time, so that a path alone carries 1 over the largest sum of 1 / g over so many hops (J. Li, C. Blake,
@@ -48,8 +48,8 @@ pub fn alone(hops: &[f64]) -> f64 {
     hops.windows(REUSE.min(hops.len())).map(time).fold(0.0, f64::max).recip()
 }
 
-/// What each of `flows`, by what it carries alone, gets of one channel beside others that offer a fixed rate: pairs of what such a one carries alone
-/// and what it offers.
+/// Goodput of each of `flows`, given by what it carries alone, on one channel beside others that offer a fixed rate, given as pairs: what
+/// such a one carries alone and what it offers.
 pub fn shared(flows: &[f64], offered: &[(f64, f64)]) -> Vec<f64> {
     let taken: f64 = offered.iter().map(|(alone, rate)| (rate / alone).min(1.0)).sum();
     let part = (1.0 - taken).max(0.0) / flows.len() as f64;

@@ -1,4 +1,4 @@
-//! What TCP carries over a path alone, by what each hop carries alone, with an error bar.
+//! Goodput of TCP over a path alone, by what each hop carries alone, with an error bar.
 //!
 //! The bound of [`path::alone`] says what the air time of the hops allows. TCP stays below it: data and acknowledgements of all hops contend, stations that do not
 //! hear each other collide, and aggregates are smaller where a window is spread over several queues (J. Bicket, D. Aguayo, S. Biswas, R. Morris,
@@ -28,7 +28,7 @@ pub struct Measured {
     pub hops: usize,
     /// The bound by what each of its hops carried alone, in the unit of `goodput`.
     pub bound: f64,
-    /// What it carried.
+    /// The measured goodput.
     pub goodput: f64,
 }
 
@@ -89,17 +89,17 @@ pub fn predict(hops: &[f64]) -> Prediction {
 pub struct Median {
     /// The hops.
     pub hops: usize,
-    /// How many paths.
+    /// Number of paths.
     pub paths: usize,
     /// The median of the predictions.
     pub predicted: f64,
     /// The median of what was measured.
     pub measured: f64,
-    /// How many are within their bar.
+    /// Number of paths whose measurement is within the bar of the prediction.
     pub held: usize,
 }
 
-/// How good predictions are.
+/// Quality of predictions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Worth {
     /// By hops, the fewest first.
@@ -111,7 +111,7 @@ pub struct Worth {
 }
 
 impl Worth {
-    /// What a fit is worth on these paths.
+    /// Quality of the predictions that a fit makes for these paths.
     pub fn of(fit: &Fit, paths: &[Measured]) -> Worth {
         let predicted = |one: &Measured| fit.by_bound(one.hops, one.bound);
         let is_held =
@@ -136,7 +136,7 @@ impl Worth {
         }
     }
 
-    /// How many paths are within their bar, and of how many.
+    /// Number of paths within their bar, and number of all paths.
     pub fn held(&self) -> (usize, usize) {
         self.medians.iter().fold((0, 0), |sum, one| (sum.0 + one.held, sum.1 + one.paths))
     }

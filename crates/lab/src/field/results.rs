@@ -24,7 +24,7 @@ pub struct Measured {
 /// Measurements in a file, one entry per run or series; its content says of which kind it is.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// A sentence on what is wrong with it, and where.
 pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, String> {
     let inflated;
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {

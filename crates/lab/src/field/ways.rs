@@ -71,7 +71,7 @@ pub fn etx(dump: &Dump) -> Links {
     dump.links.iter().flat_map(both).collect()
 }
 
-/// What each link carries alone, Mbit/s, where that is told.
+/// Goodput of each link alone, Mbit/s, where that is told.
 pub fn mbps(dump: &Dump) -> Links {
     links(dump, |link| link.mbps)
 }

@@ -57,10 +57,10 @@ pub struct Manifest {
     /// The registered experiment that the runs belong to.
     #[serde(default)]
     pub experiment: Option<String>,
-    /// How much was run: "quick" or "paper"; none if the seeds were given.
+    /// Quality of the campaign, which sets the number of runs: "quick" or "paper"; none if the seeds were given.
     #[serde(default)]
     pub quality: Option<String>,
-    /// Whether all runs have been made.
+    /// True if all runs have been made.
     #[serde(default = "yes")]
     pub complete: bool,
 }
@@ -84,10 +84,10 @@ impl Manifest {
         }
     }
 
-    /// Whether both are of the same campaign, though perhaps of different seeds.
+    /// Checks that both are of the same campaign, though perhaps of different seeds.
     ///
     /// # Errors
-    /// What this one is of instead, in words.
+    /// The campaign or version that this one is of instead, in words.
     pub fn same_campaign(&self, other: &Manifest) -> Result<(), String> {
         if self.scenario_sha256 != other.scenario_sha256 {
             let quality = self.quality.as_ref().map(|quality| format!(" of quality {quality}")).unwrap_or_default();
@@ -103,7 +103,7 @@ impl Manifest {
         }
     }
 
-    /// Whether this program can say something about the records.
+    /// Checks that this program can read the records.
     ///
     /// # Errors
     /// Why not, and what to do.

@@ -70,7 +70,7 @@ pub struct Record {
     pub fingerprint: String,
     /// The format of the line, [`line::FORMAT`].
     pub format: u32,
-    /// What was lost and what routing sent; only for simulated runs.
+    /// Losses, and the messages that routing sent; only for simulated runs.
     #[serde(flatten)]
     pub network: Option<NetworkRecord>,
     /// The revision of the model that made it, [`meshpace_sim::MODEL_REVISION`]; 0 for what was measured on a real network.
@@ -279,14 +279,14 @@ impl Record {
     /// The record in a line, without its newline.
     ///
     /// # Errors
-    /// What is wrong with the line, in words.
+    /// A sentence on what is wrong with the line.
     pub fn from_line(line: &str) -> Result<Record, String> {
         line::open(line).map_err(str::to_owned)?;
         serde_json::from_str(line).map_err(|error| format!("is none of this format: {error}"))
     }
 }
 
-/// What could not be measured is `null` there and NaN here.
+/// A number, NaN here where it could not be measured and is `null` there.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Option::<f64>::deserialize(deserializer).map(|number| number.unwrap_or(f64::NAN))
 }

@@ -53,7 +53,7 @@ impl LinkSeries {
     }
 }
 
-/// What a flow did in each window. `null` where there was nothing to average.
+/// Values of a flow in each window. `null` where there was nothing to average.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSeries {
     /// Goodput, bit/s.
@@ -96,7 +96,7 @@ pub struct BatchRecord {
     pub flows: Vec<FlowPiece>,
 }
 
-/// What a flow did in a batch.
+/// Values of a flow in a batch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FlowPiece {
     /// Goodput, bit/s.

@@ -30,7 +30,7 @@ pub struct Store {
     /// The unfinished file, once there is something to write.
     unfinished: Option<Unfinished>,
     places: Places,
-    /// Whether the directory has exactly these records and nothing else.
+    /// True if the directory has exactly these records, in a finished file, and no others.
     is_finished: bool,
     damaged: Vec<String>,
 }
@@ -168,12 +168,12 @@ impl Store {
         &self.damaged
     }
 
-    /// Whether the directory has these records already, finished.
+    /// True if the directory has these records already, finished.
     pub fn is_finished(&self) -> bool {
         self.is_finished
     }
 
-    /// Whether the run is there.
+    /// True if the record of the run is there.
     pub fn has(&self, key: &Key) -> bool {
         self.places.get(key).is_some()
     }
@@ -205,7 +205,7 @@ impl Store {
         self.places.len()
     }
 
-    /// Whether no run is there.
+    /// True if there is no record of a run.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

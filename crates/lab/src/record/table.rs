@@ -283,7 +283,7 @@ fn file_times(flows: &[FlowRecord]) -> Vec<f64> {
     flows.iter().flat_map(|flow| flow.completions.iter().flatten()).map(|file| file.end_s - file.start_s).collect()
 }
 
-/// Whether it is a flow of UDP, paced or not, with whatever is added to it.
+/// True for a flow of UDP, paced or not, with whatever is added to it.
 fn is_datagrams(flow: &FlowRecord) -> bool {
     matches!(flow.transport.split(['{', '+']).next(), Some("udp" | "udp-paced"))
 }

@@ -1,23 +1,26 @@
-//! The ratio of two means with its confidence interval.
+//! How much more one transport has than another: the ratio of two means with its confidence interval.
 //!
-//! The logarithm of the ratio has, by the delta method, the variance (s1/m1)^2/n1 + (s0/m0)^2/n0; Welch and Satterthwaite
-//! give its degrees of freedom (B. L. Welch, Biometrika 34, 1947). Runs are treated as independent although both sides
-//! use the same seeds: on fixed places a seed fixes the start jitter and the streams of random numbers, which two
-//! transports consume at different times, so that pairing would halve the degrees of freedom for nothing. Where a seed
-//! draws the places of the nodes, runs are compared in pairs: with d = a/m1 - b/m0 for each pair, the variance is that of
-//! the mean of d, with n - 1 degrees of freedom.
+//! With s, m, n the standard deviation, mean and count of one number per run, of the values (1) and of the baseline (0), the logarithm of the
+//! ratio has, by the delta method, the variance (s1/m1)^2/n1 + (s0/m0)^2/n0; Welch and Satterthwaite give its degrees of
+//! freedom (B. L. Welch, Biometrika 34, 1947). This is [`Gain::of`].
+//!
+//! A run is a simulation of one transport with one seed, and both sides have the same seeds. Where the nodes have fixed places, a seed
+//! determines the jitter of starts and the random numbers, which two transports use at different times: two runs of one seed are hardly correlated, and
+//! pairs would cost half of the degrees of freedom without a smaller variance. Where the seed also draws the places of the nodes, runs are
+//! compared in pairs ([`Gain::of_pairs`]): with d = a/m1 - b/m0 for each pair of values a and b, the variance is that of the mean of d,
+//! with n - 1 degrees of freedom.
 
 use crate::statistics::{estimate, student_t};
 
-/// A ratio of two means and the uncertainty of its logarithm.
+/// A ratio of two means, as in "84 % more than the baseline", and the uncertainty of its logarithm.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gain {
     /// ln(mean / baseline mean).
     log: f64,
-    /// Variance of it.
+    /// Estimated variance of `log`.
     variance: f64,
     /// Degrees of freedom of that variance.
-    freedom: f64,
+    degrees_of_freedom: f64,
 }
 
 impl Gain {
@@ -28,34 +31,41 @@ impl Gain {
         if !usable(a.count, a.mean) || !usable(b.count, b.mean) {
             return None;
         }
-        let part = |count: usize, mean: f64, deviation: f64| (deviation / mean).powi(2) / count as f64;
-        let parts = [part(a.count, a.mean, a.deviation), part(b.count, b.mean, b.deviation)];
+        let variance_of = |count: usize, mean: f64, deviation: f64| (deviation / mean).powi(2) / count as f64;
+        let variances = [variance_of(a.count, a.mean, a.deviation), variance_of(b.count, b.mean, b.deviation)];
         let freedom = [a.count - 1, b.count - 1];
-        Some(Gain::from_parts((a.mean / b.mean).ln(), &parts, &freedom.map(|freedom| freedom as f64)))
+        Some(Gain::from_variances((a.mean / b.mean).ln(), &variances, &freedom.map(|freedom| freedom as f64)))
     }
 
-    /// The gain of the first over the second of each pair; None with fewer than two pairs or a mean that is not above zero.
+    /// The gain of the mean of the first over the mean of the second, by the differences within pairs; None with fewer than two pairs or a mean that is not above zero.
     pub fn of_pairs(pairs: &[(f64, f64)]) -> Option<Gain> {
         let count = pairs.len() as f64;
         let (a, b) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0 / count, sum.1 + pair.1 / count));
         let is_usable = pairs.len() >= 2 && a > 0.0 && b > 0.0;
-        let spread: Vec<f64> = pairs.iter().map(|pair| pair.0 / a - pair.1 / b).collect();
-        let variance = estimate(&spread, 0.95).deviation.powi(2) / count;
-        is_usable.then(|| Gain { log: (a / b).ln(), variance, freedom: count - 1.0 })
+        let differences: Vec<f64> = pairs.iter().map(|pair| pair.0 / a - pair.1 / b).collect();
+        let variance = estimate(&differences, 0.95).deviation.powi(2) / count;
+        is_usable.then(|| Gain { log: (a / b).ln(), variance, degrees_of_freedom: count - 1.0 })
     }
 
-    /// This gain divided by `other`, which is independent of it: the factor that is left.
-    pub fn over(&self, other: &Gain) -> Gain {
-        Gain::from_parts(self.log - other.log, &[self.variance, other.variance], &[self.freedom, other.freedom])
+    /// This ratio divided by the ratio `other`. The variances are added: where both have the same baseline, which makes them agree more than
+    /// independent ratios do, the interval is too wide.
+    pub fn divided_by(&self, other: &Gain) -> Gain {
+        let freedom = [self.degrees_of_freedom, other.degrees_of_freedom];
+        Gain::from_variances(self.log - other.log, &[self.variance, other.variance], &freedom)
     }
 
-    fn from_parts(log: f64, parts: &[f64; 2], freedom: &[f64; 2]) -> Gain {
-        let variance = parts[0] + parts[1];
-        let weight: f64 = parts.iter().zip(freedom).map(|(part, freedom)| part * part / freedom).sum();
+    /// Of the variances of two logarithms, which add up, by the formula of Welch and Satterthwaite.
+    fn from_variances(log: f64, variances: &[f64; 2], freedom: &[f64; 2]) -> Gain {
+        let variance = variances[0] + variances[1];
+        let denominator: f64 = variances.iter().zip(freedom).map(|(part, freedom)| part * part / freedom).sum();
         Gain {
             log,
             variance,
-            freedom: if weight > 0.0 { variance * variance / weight } else { freedom[0].min(freedom[1]) },
+            degrees_of_freedom: if denominator > 0.0 {
+                variance * variance / denominator
+            } else {
+                freedom[0].min(freedom[1])
+            },
         }
     }
 
@@ -64,15 +74,17 @@ impl Gain {
         100.0 * (self.log.exp() - 1.0)
     }
 
-    /// Its natural logarithm: the gains of independent causes add up in it.
+    /// Natural logarithm of the ratio. The logarithms of ratios that multiply add up.
     pub fn ln(&self) -> f64 {
         self.log
     }
 
     /// Its 95 % confidence interval in per cent. Degrees of freedom are rounded down, which widens it.
     pub fn interval_pct(&self) -> (f64, f64) {
-        let half = student_t(0.95, self.freedom.floor().max(1.0) as usize + 1) * self.variance.sqrt();
-        (100.0 * ((self.log - half).exp() - 1.0), 100.0 * ((self.log + half).exp() - 1.0))
+        // `student_t` takes a number of values, which is one more than the degrees of freedom.
+        let values = self.degrees_of_freedom.floor().max(1.0) as usize + 1;
+        let half_width = student_t(0.95, values) * self.variance.sqrt();
+        (100.0 * ((self.log - half_width).exp() - 1.0), 100.0 * ((self.log + half_width).exp() - 1.0))
     }
 }
 
@@ -81,11 +93,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worked_ratio() {
+    fn the_interval_of_means_is_that_computed_by_hand() {
         // Means 200 and 100, both s = 10, n = 5. Variance of the logarithm: (0.05^2 + 0.1^2)/5 = 0.0025; degrees of
         // freedom 0.0025^2 / ((0.0005^2 + 0.002^2)/4) = 5.88, so t(5) = 2.5706; half width 0.12853.
-        let around = |mean: f64| [-1.0, -1.0, 0.0, 1.0, 1.0].map(|x| mean + 10.0 * x);
-        let gain = Gain::of(&around(200.0), &around(100.0)).unwrap();
+        let with_mean = |mean: f64| [-1.0, -1.0, 0.0, 1.0, 1.0].map(|x| mean + 10.0 * x);
+        let gain = Gain::of(&with_mean(200.0), &with_mean(100.0)).unwrap();
         assert!((gain.pct() - 100.0).abs() < 1e-9);
         let (low, high) = gain.interval_pct();
         assert!((low - 100.0 * (2.0 * (-0.12853f64).exp() - 1.0)).abs() < 0.01, "{low}");
@@ -93,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worked_ratio_of_pairs() {
+    fn the_interval_of_pairs_is_that_computed_by_hand() {
         // Means 200 and 100. d = 0, -0.1, 0.1: s = 0.1, n = 3; t(2) = 4.3027, half width 0.24842.
         let gain = Gain::of_pairs(&[(160.0, 80.0), (180.0, 100.0), (260.0, 120.0)]).unwrap();
         assert!((gain.pct() - 100.0).abs() < 1e-9);
@@ -108,14 +120,14 @@ mod tests {
     fn factors_multiply() {
         let total = Gain::of(&[300.0, 302.0], &[100.0, 101.0]).unwrap();
         let part = Gain::of(&[150.0, 151.0], &[100.0, 101.0]).unwrap();
-        let left = total.over(&part);
-        assert!(((1.0 + left.pct() / 100.0) * (1.0 + part.pct() / 100.0) - (1.0 + total.pct() / 100.0)).abs() < 1e-12);
+        let rest = total.divided_by(&part);
+        assert!(((1.0 + rest.pct() / 100.0) * (1.0 + part.pct() / 100.0) - (1.0 + total.pct() / 100.0)).abs() < 1e-12);
         let width = |gain: &Gain| gain.interval_pct().1 - gain.interval_pct().0;
-        assert!(width(&left) > 0.0);
+        assert!(width(&rest) > 0.0);
     }
 
     #[test]
-    fn too_little_to_say() {
+    fn no_gain_of_too_few_runs_or_a_mean_of_zero() {
         assert_eq!(Gain::of(&[1.0], &[1.0, 2.0]), None);
         assert_eq!(Gain::of(&[1.0, 2.0], &[0.0, 0.0]), None);
     }

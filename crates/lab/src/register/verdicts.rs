@@ -1,5 +1,5 @@
-//! `verdicts.json`: the verdict of every claim and every published number, for programs; and the comparison of two such
-//! lists.
+//! `verdicts.json`, for other programs: whether each published claim and each published number was reproduced; and the comparison of two
+//! such lists.
 
 use super::collection::Collection;
 use super::data::{Cause, Number, Published};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The file, beside the report.
+/// Name of the file, which is written beside the report.
 pub const FILE: &str = "verdicts.json";
 
 /// One verdict.
@@ -24,45 +24,47 @@ pub const FILE: &str = "verdicts.json";
 pub struct Entry {
     /// The experiment's id.
     pub experiment: String,
-    /// The statement, or the row, quantity and place of a published number.
+    /// The text of a claim; of a published number, its curve, metric and value of the horizontal axis; of an experiment that cannot be judged,
+    /// its title.
     pub claim: String,
-    /// The published number, or smallest and largest; null where a claim gives none.
+    /// The published number, or the two ends of its range or interval; null where a claim gives none.
     #[serde(default)]
     pub published: Value,
-    /// Ours; null where several numbers decide.
+    /// The simulator's number; null where several decide.
     #[serde(default)]
     pub measured: Value,
-    /// The ends of our interval.
+    /// The ends of the 95 % confidence interval of `measured`; null where there is none.
     #[serde(default)]
     pub interval: Value,
-    /// Unit of the three.
+    /// Unit of `published`, `measured` and `interval`.
     #[serde(default)]
     pub unit: String,
     /// The verdict in words.
     pub verdict: String,
-    /// Why it is not better; null for what is reproduced.
+    /// Why it is not reproduced exactly; null for what is, and for what cannot be told.
     #[serde(default)]
     pub cause: Option<Cause>,
     /// Command that makes the records again.
     #[serde(default)]
     pub command: String,
-    /// The numbers that decided, in words.
+    /// The numbers that decided, in words; empty for a published number; the reason, for an experiment that cannot be judged.
     #[serde(default)]
     pub evidence: String,
-    /// The revision of the model that made the records, [`meshpace_sim::MODEL_REVISION`]; 0 in files written before revision 10.
+    /// [`meshpace_sim::MODEL_REVISION`] of the program that wrote this; 0 in files written before revision 10.
     #[serde(default)]
     pub model: u32,
 }
 
-/// The verdicts on everything in `collections`.
+/// The verdicts on the experiments in `collections`. If these are several, the experiments that cannot be judged are there as well.
 pub fn of(register: &Register, collections: &[Collection]) -> Vec<Entry> {
     let mut entries = Vec::new();
     for experiment in &register.experiments {
+        // Several experiments may be judged by the same runs.
         let owner = register.owner(experiment).ok().flatten().map(|owner| owner.published.id.clone());
         match collections.iter().find(|collection| owner.is_some() && collection.runs == owner) {
             Some(collection) => judged(experiment, collection, register.directory.as_deref(), &mut entries),
             None if experiment.published.unjudged.is_some() && collections.len() > 1 => {
-                entries.push(unjudged(experiment));
+                entries.push(unjudged_entry(experiment));
             }
             None => {}
         }
@@ -70,7 +72,7 @@ pub fn of(register: &Register, collections: &[Collection]) -> Vec<Entry> {
     entries
 }
 
-fn unjudged(experiment: &Experiment) -> Entry {
+fn unjudged_entry(experiment: &Experiment) -> Entry {
     let published = &experiment.published;
     Entry {
         experiment: published.id.clone(),
@@ -87,10 +89,11 @@ fn unjudged(experiment: &Experiment) -> Entry {
     }
 }
 
-/// Why something is not reproduced: its own cause, or the experiment's. None for what is, and for what cannot be told.
+/// Why a claim is not reproduced: `own`, the claim's cause; else the experiment's; else open. `None` for what is reproduced, and for what
+/// cannot be told.
 pub fn cause_of(published: &Published, verdict: Verdict, own: Option<Cause>) -> Option<Cause> {
-    let is_known = matches!(verdict, Verdict::Reproduced | Verdict::CannotBeTold);
-    (!is_known).then(|| own.or(published.cause).unwrap_or(Cause::Open))
+    let needs_none = matches!(verdict, Verdict::Reproduced | Verdict::CannotBeTold);
+    (!needs_none).then(|| own.or(published.cause).unwrap_or(Cause::Open))
 }
 
 fn judged(experiment: &Experiment, collection: &Collection, register: Option<&Path>, entries: &mut Vec<Entry>) {
@@ -121,17 +124,17 @@ fn judged(experiment: &Experiment, collection: &Collection, register: Option<&Pa
         let label = published
             .curve(&cell.curve)
             .map_or_else(|| labels::label(&cell.curve).into(), |_| published.label(&cell.curve));
-        let place = if cell.x.text.is_empty() { String::new() } else { format!(" at {}", cell.x.text) };
-        let (mean, half) = (cell.ours.mean, cell.ours.half_width);
+        let at_x = if cell.x.text.is_empty() { String::new() } else { format!(" at {}", cell.x.text) };
+        let (mean, half_width) = (cell.ours.mean, cell.ours.half_width);
         entries.push(Entry {
             experiment: published.id.clone(),
-            claim: format!("{label}: {title}{place}"),
+            claim: format!("{label}: {title}{at_x}"),
             published: match cell.published {
                 Number::Mean(mean) => json!(mean),
                 Number::Interval([mean, half]) => json!([mean - half, mean + half]),
             },
             measured: json!(mean),
-            interval: if half.is_finite() { json!([mean - half, mean + half]) } else { Value::Null },
+            interval: if half_width.is_finite() { json!([mean - half_width, mean + half_width]) } else { Value::Null },
             unit: metric.map(|metric| metric.unit).unwrap_or_default(),
             verdict: cell.verdict.words().to_owned(),
             cause: cause(cell.verdict, None),
@@ -146,7 +149,7 @@ fn range([low, high]: [f64; 2]) -> Value {
     if low == high { json!(low) } else { json!([low, high]) }
 }
 
-/// The file's text: one entry per line, so that a change shows where it is.
+/// The file's text: one entry per line, so that a comparison of lines names the entry that changed.
 pub fn text(entries: &[Entry]) -> String {
     let lines: Vec<String> = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()).collect();
     if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
@@ -155,7 +158,7 @@ pub fn text(entries: &[Entry]) -> String {
 /// Writes the file into `directory`, beside the report.
 ///
 /// # Errors
-/// The file and why it cannot be written.
+/// Names the file and why it cannot be written.
 pub fn write(directory: &Path, entries: &[Entry]) -> Result<(), String> {
     write_whole(directory, FILE, text(entries)).map_err(|error| format!("{}: {error}", directory.join(FILE).display()))
 }
@@ -163,33 +166,33 @@ pub fn write(directory: &Path, entries: &[Entry]) -> Result<(), String> {
 /// The entries in the text of such a file.
 ///
 /// # Errors
-/// The fault of the text.
+/// The text is no JSON list of verdicts.
 pub fn parse(text: &str) -> Result<Vec<Entry>, String> {
     serde_json::from_str(text).map_err(|error| format!("this is no list of verdicts: {error}"))
 }
 
-/// Differences from `expected`, among the experiments that `found` has, one sentence each.
-pub fn turned(expected: &[Entry], found: &[Entry]) -> Vec<String> {
-    let named = |entries: &[Entry]| -> BTreeMap<(String, String), String> {
+/// The differences of `found` from `expected`, one sentence each; experiments of which `found` has nothing are left out.
+pub fn differences(expected: &[Entry], found: &[Entry]) -> Vec<String> {
+    let by_claim = |entries: &[Entry]| -> BTreeMap<(String, String), String> {
         entries.iter().map(|entry| ((entry.experiment.clone(), entry.claim.clone()), entry.verdict.clone())).collect()
     };
     let ids: std::collections::BTreeSet<&str> = found.iter().map(|entry| entry.experiment.as_str()).collect();
-    let (expected, there) = (named(expected), named(found));
-    let mut told = Vec::new();
+    let (expected, found) = (by_claim(expected), by_claim(found));
+    let mut differences = Vec::new();
     for ((id, claim), verdict) in expected.iter().filter(|((id, _), _)| ids.contains(id.as_str())) {
-        match there.get(&(id.clone(), claim.clone())) {
+        match found.get(&(id.clone(), claim.clone())) {
             Some(now) if now == verdict => {}
-            Some(now) => told.push(format!("{id}: \"{claim}\": {verdict} was expected, {now} came out")),
-            None => told.push(format!("{id}: \"{claim}\": {verdict} was expected, and the register has no such claim")),
+            Some(now) => differences.push(format!("{id}: \"{claim}\": {verdict} was expected, {now} came out")),
+            None => differences.push(format!("{id}: \"{claim}\": {verdict} was expected, and nothing was judged")),
         }
     }
-    for ((id, claim), verdict) in there.iter().filter(|(key, _)| !expected.contains_key(*key)) {
-        told.push(format!("{id}: \"{claim}\": nothing was expected, {verdict} came out"));
+    for ((id, claim), verdict) in found.iter().filter(|(key, _)| !expected.contains_key(*key)) {
+        differences.push(format!("{id}: \"{claim}\": nothing was expected, {verdict} came out"));
     }
-    told
+    differences
 }
 
-/// Counts of the claims that hold, paper by paper, and the causes of the others.
+/// A table of how many verdicts are of each kind, paper by paper (an id begins with its paper), and how often each cause is named.
 pub fn scoreboard(entries: &[Entry]) -> String {
     let count = |paper: &str, verdict: Verdict| {
         let of_paper =
@@ -198,8 +201,8 @@ pub fn scoreboard(entries: &[Entry]) -> String {
     };
     let row = |title: &str, paper: &str| {
         let counts = Verdict::ALL.map(|verdict| count(paper, verdict));
-        let [reproduced, shape, differs, untold, unjudged] = counts.map(|count| count.to_string());
-        [title.to_owned(), counts.iter().sum::<usize>().to_string(), reproduced, shape, differs, untold, unjudged]
+        let [reproduced, in_shape, differs, untold, unjudged] = counts.map(|count| count.to_string());
+        [title.to_owned(), counts.iter().sum::<usize>().to_string(), reproduced, in_shape, differs, untold, unjudged]
     };
     let mut papers: Vec<&str> = PAPERS.to_vec();
     for entry in entries {
@@ -234,20 +237,20 @@ mod tests {
 
     fn entry(id: &str, claim: &str, verdict: Verdict) -> Entry {
         let cause = (verdict != Verdict::Reproduced).then_some(Cause::Routing);
-        Entry { verdict: verdict.words().to_owned(), cause, claim: claim.to_owned(), ..unjudged_of(id) }
+        Entry { verdict: verdict.words().to_owned(), cause, claim: claim.to_owned(), ..blank(id) }
     }
 
-    fn unjudged_of(id: &str) -> Entry {
+    fn blank(id: &str) -> Entry {
         serde_json::from_value(json!({"experiment": id, "claim": "", "verdict": ""})).unwrap()
     }
 
     #[test]
-    fn what_turned_is_told_in_either_direction_and_only_of_what_was_run() {
+    fn changed_missing_and_new_claims_of_the_experiments_that_were_run_are_differences() {
         let before = [entry("AP05-F1", "a", Verdict::Reproduced), entry("AP05-F2", "b", Verdict::Differs)];
-        assert!(turned(&before, &before).is_empty());
-        assert!(turned(&before, &before[..1]).is_empty(), "F2 was not run");
+        assert!(differences(&before, &before).is_empty());
+        assert!(differences(&before, &before[..1]).is_empty(), "F2 was not run");
         let after = [entry("AP05-F1", "a", Verdict::InShape), entry("AP05-F2", "c", Verdict::Differs)];
-        let told = turned(&before, &after);
+        let told = differences(&before, &after);
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[0].contains("AP05-F1") && told[0].contains("reproduced in shape came out"), "{told:?}");
         assert_eq!(parse(&text(&after)), Ok(after.to_vec()));

@@ -232,7 +232,7 @@ fn own_sets(scenarios: &[Scenario]) -> impl Iterator<Item = &str> {
     sets.filter(move |set| !is_common(set)).filter_map(|set| Some(set.split_once('=')?.0.trim()))
 }
 
-/// Whether one of two keys is the other, or has it as a part, whatever flow they are of.
+/// True if one of two keys is the other, or has it as a part, whatever flow they are of.
 fn overlap(one: &str, other: &str) -> bool {
     let parts = |key: &str| -> Vec<String> {
         key.split('.').filter(|part| part.parse::<usize>().is_err()).map(str::to_owned).collect()

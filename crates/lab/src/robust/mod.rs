@@ -30,8 +30,8 @@ pub fn frames(records: &[Value]) -> u64 {
 pub enum Answer {
     /// This side is clearly better, and starves no flow.
     Better(Side),
-    /// This side is clearly ahead, but starves a flow.
-    Ahead(Side),
+    /// This side is clearly better, but starves a flow.
+    BetterButStarves(Side),
     /// The interval of the difference has a zero in it.
     Open,
     /// Nothing can be said: there is no interval, or it was not measured in all runs of both sides.
@@ -45,7 +45,7 @@ impl Answer {
             Some(Line { better: Some(side), .. }) => Answer::Better(*side),
             Some(line) if line.counts.iter().any(|of| of.missing > 0) || line.seeds < LEAST => Answer::Unknown,
             Some(line) => match line.ahead() {
-                Some(side) => Answer::Ahead(side),
+                Some(side) => Answer::BetterButStarves(side),
                 // None on both sides is the same on both.
                 None if line.interval.is_some() || line.counts.iter().all(|of| of.none == of.runs) => Answer::Open,
                 None => Answer::Unknown,
@@ -166,7 +166,7 @@ impl Robust {
                 Answer::Unknown => Verdict::Untold,
                 answer if answer == written => Verdict::Holds,
                 Answer::Better(_) => Verdict::Flips,
-                Answer::Ahead(_) => Verdict::Starves,
+                Answer::BetterButStarves(_) => Verdict::Starves,
                 Answer::Open => Verdict::Untold,
             };
             Row { model: &trial.model, line, answer, verdict }

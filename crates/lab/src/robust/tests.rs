@@ -80,7 +80,7 @@ fn a_tie_holds_in_models_that_tie_and_flips_in_others() {
 #[test]
 fn a_side_ahead_that_starves_a_flow_is_not_called_better_and_only_that_can_hold() {
     let all = robust(trial("as written", 100.0, 4), &[("x", 100.0, 4), ("y", 100.0, 0)]);
-    assert_eq!(all.written(GOODPUT), Answer::Ahead(Side::B));
+    assert_eq!(all.written(GOODPUT), Answer::BetterButStarves(Side::B));
     assert_eq!(verdicts(&all, GOODPUT), [Verdict::Holds, Verdict::Flips]);
     let told = answer(&all, GOODPUT, ["old", "new"]);
     assert!(

@@ -13,7 +13,7 @@ fn by(row: &Row<'_>) -> String {
     row.line.and_then(amount).map(|amount| format!(" by {amount}")).unwrap_or_default()
 }
 
-/// Whether the answer of a metric holds, in one sentence: "tcp-ap is faster as written, by 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
+/// Verdict on the answer of a metric, in one sentence: "tcp-ap is faster as written, by 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
 pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
     let Some(metric) = metric(name) else { return String::new() };
     let rows: Vec<Row<'_>> = robust.rows(name).collect();
@@ -27,7 +27,7 @@ pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
         Answer::Better(side) => {
             format!("{} is {}{} as written; this holds {held}", called(side), metric.praise, by(&written))
         }
-        Answer::Ahead(side) => format!(
+        Answer::BetterButStarves(side) => format!(
             "nobody is called {} as written: {} is ahead{}, but starves a flow{}; the same {held}",
             metric.praise,
             called(side),
@@ -47,7 +47,7 @@ pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
             let verb = if matches!(written.answer, Answer::Better(_)) { "flips with" } else { "becomes clear with" };
             parts.push(format!("{verb} {told}, where {} is {}", called(side), metric.praise));
         }
-        let told = listed(of(Verdict::Starves).filter(|row| row.answer == Answer::Ahead(side)));
+        let told = listed(of(Verdict::Starves).filter(|row| row.answer == Answer::BetterButStarves(side)));
         if !told.is_empty() {
             parts.push(format!("{} is ahead, but starves a flow, with {told}", called(side)));
         }
@@ -112,7 +112,7 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
 pub fn verdict(row: &Row<'_>, names: [&str; 2]) -> String {
     match row.answer {
         Answer::Better(side) => names[side as usize].to_owned(),
-        Answer::Ahead(side) => format!("– ({} starves)", names[side as usize]),
+        Answer::BetterButStarves(side) => format!("– ({} starves)", names[side as usize]),
         Answer::Open | Answer::Unknown => "–".to_owned(),
     }
 }

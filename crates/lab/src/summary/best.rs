@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Candidate {
     /// Its values by seed: infinite for "none", NaN where nothing was measured.
     pub values: BTreeMap<u64, f64>,
-    /// Whether some flow was starved in one of its runs.
+    /// True if some flow was starved in one of its runs.
     pub starves: bool,
 }
 
@@ -41,7 +41,7 @@ pub fn best(candidates: &[Candidate], more_is_better: bool, shown: impl Fn(f64) 
     (most.is_finite() && all.iter().all(beats) && !candidates[first].starves).then_some(first)
 }
 
-/// Whether two sets of values differ by more than chance: the 95 % interval of the difference, in pairs of equal seeds, has no zero in it. None with
+/// True if two sets of values differ by more than chance: the 95 % interval of the difference, in pairs of equal seeds, has no zero in it. None with
 /// fewer than three pairs.
 pub fn is_clear(a: &BTreeMap<u64, f64>, b: &BTreeMap<u64, f64>) -> Option<bool> {
     let differences: Vec<f64> = a.iter().filter_map(|(seed, a)| b.get(seed).map(|b| a - b)).collect();

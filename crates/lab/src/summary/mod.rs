@@ -17,7 +17,7 @@ pub const PLUS_MINUS: &str = "±: half the width of the 95 % confidence interval
 /// Runs below which an interval would say nothing: Student's t for two values is 12.7.
 pub const LEAST: usize = 3;
 
-/// Whether Jain's index says something of a run: it has several flows, and not short files beside other traffic, whose shares nobody wants to
+/// True if Jain's index is meaningful for a run: it has several flows, and not short files beside other traffic, whose shares nobody wants to
 /// be equal.
 pub fn has_shares(record: &Value) -> bool {
     let flows = flows(record);

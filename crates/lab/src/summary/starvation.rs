@@ -17,7 +17,7 @@ pub enum Starved {
     Gap(f64),
 }
 
-/// Whether a flow was starved, by its bytes delivered and its longest gap, seconds, where that is known, in so many seconds.
+/// Starvation of a flow, if it was starved in the `measured` seconds, by its bytes delivered and its longest gap, seconds, where these are known.
 pub fn starved(delivered: Option<u64>, gap: Option<f64>, measured: f64) -> Option<Starved> {
     match (delivered?, gap) {
         // It never had anything to send.
@@ -44,7 +44,7 @@ pub fn of_record(record: &Value) -> Vec<(usize, Starved)> {
     of_flows(record).enumerate().filter_map(|(id, starved)| Some((id, starved?))).collect()
 }
 
-/// Whether a run starved some flow.
+/// True if a run starved some flow.
 pub fn starves(record: &Value) -> bool {
     of_flows(record).any(|starved| starved.is_some())
 }

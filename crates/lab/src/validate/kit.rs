@@ -12,7 +12,7 @@ const FEW: usize = 10;
 /// The paths of two and more hops in the directory of a mesh, and what is missing there, in sentences.
 ///
 /// # Errors
-/// What is wrong with the directory, or that there is no such path.
+/// A sentence on what is wrong with the directory, or that there is no such path.
 pub fn measured(directory: &Path) -> Result<(Table, Vec<String>), String> {
     let kit = kit::read(directory)?;
     let mbps = ways::mbps(&kit.dump);

@@ -117,7 +117,7 @@ pub struct Point {
     pub ours: Sample,
     /// The rule in short.
     pub rule: String,
-    /// Whether it holds.
+    /// The verdict: whether the rule holds.
     pub verdict: Verdict,
 }
 

@@ -45,7 +45,7 @@ impl Sample {
         100.0 * (self.mean - reference.mean) / reference.mean
     }
 
-    /// Whether the two means lie inside the joined interval: |a - b| <= sqrt(wa^2 + wb^2), with wa and wb the half
+    /// True if the two means lie inside the joined interval: |a - b| <= sqrt(wa^2 + wb^2), with wa and wb the half
     /// widths of the 95 % intervals; false if one of them is not known.
     pub fn joins(&self, other: &Sample) -> bool {
         (self.mean - other.mean).abs() <= self.half_width.hypot(other.half_width)

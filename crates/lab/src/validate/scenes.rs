@@ -162,7 +162,7 @@ pub struct Micro {
     pub x: Vec<f64>,
     /// Source and destination of each flow.
     pub flows: Vec<(u16, u16)>,
-    /// Whether RTS/CTS precedes unicast frames.
+    /// True if RTS/CTS precedes unicast frames.
     pub rts: bool,
     /// Payload of a datagram, bytes.
     pub segment: u32,

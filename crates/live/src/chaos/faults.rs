@@ -25,7 +25,7 @@ named! {
         /// A datagram is lost.
         Drop = "drop",
         /// The wire carries nothing for a while.
-        Dark = "dark",
+        Outage = "outage",
         /// A datagram comes several times.
         Repeat = "repeat",
         /// It is overtaken.
@@ -179,13 +179,14 @@ impl Fault {
         let may = match self {
             Fault::Drop | Fault::Repeat | Fault::Delay | Fault::SlowReader | Fault::SlowWriter | Fault::Guess => true,
             // Without encryption who reads can forge anything: nothing is promised.
-            Fault::Corrupt => sealed && (known || !opening),
+            // Elsewhere than in the request that shows a cookie, which is for nothing else, that is so of opening without known keys.
+            Fault::Corrupt => sealed && (known || !opening || moment == Moment::Shown),
             Fault::Cut | Fault::Replay | Fault::Elsewhere => sealed,
             Fault::Refuse => known || mood == Mood::Rough,
             Fault::Unlisten => mood == Mood::Rough || (mood == Mood::Weather && known),
             Fault::Stray | Fault::NoPort | Fault::NoRoute => sealed && mood != Mood::Weather,
             Fault::TooBig => sealed && mood != Mood::Weather && (!opening || mood == Mood::Rough),
-            Fault::Dark | Fault::Stop | Fault::StopPeer | Fault::FullBuffer => mood != Mood::Observer,
+            Fault::Outage | Fault::Stop | Fault::StopPeer | Fault::FullBuffer => mood != Mood::Observer,
             Fault::Move => mood == Mood::Rough || (mood == Mood::Weather && sealed),
             Fault::Crowd => !known,
             Fault::Crash | Fault::CrashPeer | Fault::Abort | Fault::AbortPeer | Fault::Narrow => mood == Mood::Rough,

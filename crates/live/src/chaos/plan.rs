@@ -4,7 +4,7 @@
 //! that what is rare by itself is not rare here; what a moment needs in order to come about is aimed at as well.
 
 use super::faults::{Fault, Moment, Mood, Protected, cells};
-use crate::tpa::session::handshake::Inside;
+use crate::tpa::session::handshake::InnerTransport;
 use crate::tpa::session::path::Fixed;
 use crate::tpa::session::settings::{Limits, Settings};
 use crate::tpa::{Options, Security};
@@ -19,9 +19,9 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// One connection with this inside, which is a stream.
-    Stream(Inside),
+    Stream(InnerTransport),
     /// A tunnel's session of many streams, whose bulk goes by this.
-    Tunnel(Inside),
+    Tunnel(InnerTransport),
 }
 
 /// A fault that a run aims at.
@@ -143,18 +143,23 @@ impl Plan {
             }
         };
         let kind = match rng.below(8) {
-            0 | 1 if !moment.is_of_tunnel() => Kind::Stream(Inside::Tpa),
-            2 | 3 if !moment.is_of_tunnel() => Kind::Stream(Inside::Trains),
-            4 if !moment.is_of_tunnel() => Kind::Stream(Inside::Bbr),
-            5 => Kind::Tunnel(Inside::Bbr),
-            _ => Kind::Tunnel(Inside::Trains),
+            0 | 1 if !moment.is_of_tunnel() => Kind::Stream(InnerTransport::Tpa),
+            2 | 3 if !moment.is_of_tunnel() => Kind::Stream(InnerTransport::Trains),
+            4 if !moment.is_of_tunnel() => Kind::Stream(InnerTransport::Bbr),
+            5 => Kind::Tunnel(InnerTransport::Bbr),
+            _ => Kind::Tunnel(InnerTransport::Trains),
         };
         let settings = settings(rng, kind, mood, security);
         let hostile_until = Time((rng.uniform_in(20.0, 60.0) * 1e9) as u64);
         let last = hostile_until.0;
         let rests = moment == Moment::Question;
-        let small = kind == Kind::Stream(Inside::Tpa);
-        let habits = [0, 1].map(|_| habits(rng, 0, last, if small { 80_000 } else { 200_000 }, rests));
+        let most = match kind {
+            Kind::Stream(InnerTransport::Tpa) => 80_000,
+            // Trains send a segment in less than a round trip, which is 160 ms at most: nobody takes longer than is asked of him.
+            Kind::Stream(InnerTransport::Trains) => 200_000.min(1000 * u64::from(settings[0].transport.segment)),
+            Kind::Stream(InnerTransport::Bbr) | Kind::Tunnel(_) => 200_000,
+        };
+        let habits = [0, 1].map(|_| habits(rng, 0, last, most, rests));
         let streams = if matches!(kind, Kind::Tunnel(_)) { streams(rng, last) } else { Vec::new() };
         let most_lost = match mood {
             Mood::Weather | Mood::Rough => [0.02, 0.1, 0.3][rng.below(3) as usize],
@@ -219,16 +224,16 @@ fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) ->
         transport.segment = 64 + rng.below(600) as u32;
         transport.block_segments = 1 + rng.below(12) as u8;
     }
-    let inside = match kind {
-        Kind::Stream(inside) | Kind::Tunnel(inside) => inside,
+    let inner = match kind {
+        Kind::Stream(inner) | Kind::Tunnel(inner) => inner,
     };
     let mut options = match kind {
         Kind::Stream(_) => Options::of(transport),
         Kind::Tunnel(_) => tunnel::options(transport),
     };
     let hops = 1 + rng.below(4) as u8;
-    options.trains = (inside != Inside::Tpa).then(train::Config::default);
-    options.bbr = inside == Inside::Bbr;
+    options.trains = (inner != InnerTransport::Tpa).then(train::Config::default);
+    options.bbr = inner == InnerTransport::Bbr;
     options.takes_tpa = matches!(kind, Kind::Tunnel(_));
     options.path = options.trains.as_ref().map(|_| {
         let path = PathInfo { hops, rate: Rate::from_mbps(2 + rng.below(50)), received_power_dbm: None };
@@ -246,11 +251,15 @@ fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) ->
     options.limits = Limits { half_open, half_open_per_source: half_open, ..options.limits };
     let mut settings = Settings::clone(&options.service().settings);
     // Who misses all datagrams of a key in a row has lost the connection: where the wire can be silent, as many are not under way.
-    settings.key_life = match (inside, mood) {
-        (Inside::Tpa, _) | (_, Mood::Observer) => 6 + rng.below(2) as u32,
-        (Inside::Trains, _) => 9,
-        (Inside::Bbr, _) => 12,
+    settings.key_life = match (inner, mood) {
+        (InnerTransport::Tpa, _) | (_, Mood::Observer) => 6 + rng.below(2) as u32,
+        (InnerTransport::Trains, _) => 9,
+        (InnerTransport::Bbr, _) => 12,
     };
+    if mood == Mood::Weather {
+        // Losses in a row, each of which doubles a timer, take longer than a connection bears where nothing arrives. Here it is to arrive.
+        settings.silence_timeout = Duration::from_secs(300);
+    }
     let mut theirs = settings.clone();
     theirs.aes = rng.below(2) == 0;
     theirs.beside.bbr = false;

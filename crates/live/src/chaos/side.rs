@@ -7,13 +7,14 @@ use super::stream::{Application, Ending, Got};
 use super::tunnel::Tunnel;
 use super::wire::Flight;
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
-use crate::tpa::session::handshake::{Inside, Tag};
+use crate::tpa::session::handshake::{InnerTransport, Tag, tag_of};
 use crate::tpa::session::port::{Arrived, Party, Port};
+use crate::tpa::session::seal::number_of;
 use crate::tunnel::session::NAME;
 use crate::tunnel::{Beginning, decode, missing};
 use meshpace_core::Time;
 use nix::libc;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 /// Datagrams that the kernel keeps for a process that does not run.
@@ -53,6 +54,8 @@ pub(crate) struct Side {
     /// Half of a session that waits for its other carrier.
     waiting: BTreeMap<[u8; NAME], [Option<u64>; 2]>,
     pub(crate) accepted: usize,
+    /// Datagrams of open connections that were taken, by tag and number.
+    taken: BTreeSet<(Tag, u64)>,
     /// A rule that was broken.
     pub(crate) broken: Option<String>,
 }
@@ -80,6 +83,7 @@ impl Side {
             tunnels: Vec::new(),
             waiting: BTreeMap::new(),
             accepted: 0,
+            taken: BTreeSet::new(),
             broken: None,
         }
     }
@@ -93,20 +97,20 @@ impl Side {
     pub(crate) fn open(&mut self, plan: &Plan, now: Time) {
         let far = home(1);
         match plan.kind {
-            Kind::Stream(inside) => {
+            Kind::Stream(inner) => {
                 let habits = plan.habits[0].clone();
-                let id = self.port.open(now, far, inside, |tag| Seat::Stream(tag, Application::new(tag, true, habits)));
+                let id = self.port.open(now, far, inner, |tag| Seat::Stream(tag, Application::new(tag, true, habits)));
                 self.work(plan, id, now);
             }
-            Kind::Tunnel(inside) => {
+            Kind::Tunnel(inner) => {
                 // As `tunnel::dialing` does: both at the same time.
-                let bulk = self.port.open(now, far, inside, |_| Seat::Carrier);
-                let express = self.port.open(now, far, Inside::Tpa, |_| Seat::Carrier);
+                let bulk = self.port.open(now, far, inner, |_| Seat::Carrier);
+                let express = self.port.open(now, far, InnerTransport::Tpa, |_| Seat::Carrier);
                 let mut name = [0; NAME];
                 name.iter_mut()
                     .zip(stream(plan.seed, 50 + self.life).next_u64().to_be_bytes())
                     .for_each(|(to, from)| *to = from);
-                let bbr = inside == Inside::Bbr;
+                let bbr = inner == InnerTransport::Bbr;
                 self.tunnels.push(Tunnel::new([express, bulk], name, true, bbr, plan.streams.clone()));
                 self.work(plan, bulk, now);
                 self.work(plan, express, now);
@@ -135,10 +139,17 @@ impl Side {
 
     fn receive(&mut self, plan: &Plan, now: Time, mut flight: Flight) -> Arrived {
         let habits = &plan.habits[1];
+        let name = tag_of(&flight.bytes).filter(|tag| *tag != 0).zip(number_of(&flight.bytes));
         let arrived = self.port.receive(now, flight.from, &mut flight.bytes, |opener| match plan.kind {
             Kind::Stream(_) => Seat::Stream(opener, Application::new(opener, false, habits.clone())),
             Kind::Tunnel(_) => Seat::Newcomer(Vec::new()),
         });
+        if matches!(arrived, Arrived::Told(_) | Arrived::Accepted(_))
+            && let Some(name) = name.filter(|_| plan.protected().sealed)
+            && !self.taken.insert(name)
+        {
+            self.broken.get_or_insert_with(|| format!("datagram {} of tag {:x} is taken twice", name.1, name.0));
+        }
         match arrived {
             Arrived::Refused | Arrived::Settled => {}
             Arrived::Told(id) => self.after(plan, id, now),
@@ -339,7 +350,7 @@ impl Side {
         places[carrier as usize] = Some(id);
         if let [Some(express), Some(bulk)] = *places {
             self.waiting.remove(&name);
-            let bbr = self.port.parties.get(&bulk).is_some_and(|party| party.session.inside() == Inside::Bbr);
+            let bbr = self.port.parties.get(&bulk).is_some_and(|party| party.session.inner() == InnerTransport::Bbr);
             self.tunnels.push(Tunnel::new([express, bulk], name, false, bbr, plan.streams.clone()));
         }
         true
@@ -382,17 +393,17 @@ impl Side {
     }
 
     /// All applications there have been, by their streams.
-    pub(crate) fn applications(&self) -> BTreeMap<StreamName, Application> {
-        let mut all = self.gone.clone();
+    pub(crate) fn applications(&self) -> BTreeMap<StreamName, &Application> {
+        let mut all: BTreeMap<StreamName, &Application> = self.gone.iter().map(|(name, one)| (*name, one)).collect();
         for party in self.port.parties.values() {
             if let Seat::Stream(tag, application) = &party.application {
-                all.insert(StreamName::Connection(*tag), application.clone());
+                all.insert(StreamName::Connection(*tag), application);
             }
         }
         for tunnel in &self.tunnels {
             for (number, application) in &tunnel.streams {
                 let (name, number) = tunnel.key(*number);
-                all.insert(StreamName::Tunnelled(name, number), application.clone());
+                all.insert(StreamName::Tunnelled(name, number), application);
             }
         }
         all
@@ -418,6 +429,11 @@ impl Side {
         seats || self.tunnels.iter().any(of)
     }
 
+    /// Whether a tunnel that is alive opens a stream later.
+    pub(crate) fn opens_later(&self, now: Time) -> bool {
+        self.tunnels.iter().any(|tunnel| tunnel.opens_at() > now && tunnel.opens_at() != Time::NEVER)
+    }
+
     /// Who waits, in words.
     pub(crate) fn waiting(&self, now: Time) -> Vec<String> {
         let of = |name: String, one: &Application| {
@@ -434,7 +450,7 @@ impl Side {
             let kept = (exchange.send.len(), exchange.receive.available());
             let state = format!(
                 "{:?} {:?}, {:?}, {kept:?} B kept, {:?}, wakes in {wakes:.1} s",
-                session.inside(),
+                session.inner(),
                 exchange.phase,
                 exchange.delivery,
                 exchange.sending

@@ -4,6 +4,9 @@ use super::plan::Habits;
 use crate::tpa::session::content::byte;
 use meshpace_core::Time;
 
+/// Bytes that are written at once, at most.
+const CHUNK: u64 = 4096;
+
 /// How a stream ended for its application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
@@ -29,6 +32,8 @@ pub(crate) struct Application {
     contents: [u64; 2],
     pub(crate) habits: Habits,
     pub(crate) written: u64,
+    /// Bytes from this offset on, which are not computed again each time that somebody takes only some of them.
+    ahead: (u64, Vec<u8>),
     /// It has closed its direction.
     pub(crate) closed: bool,
     pub(crate) read: u64,
@@ -51,6 +56,7 @@ impl Application {
             contents: [ours, theirs],
             habits,
             written: 0,
+            ahead: (0, Vec::new()),
             closed: false,
             read: 0,
             saw_end: false,
@@ -61,20 +67,40 @@ impl Application {
         }
     }
 
+    /// A copy, for words: without what it keeps to be faster.
+    pub(crate) fn told(&self) -> Application {
+        Application { ahead: Default::default(), ..self.clone() }
+    }
+
     /// Writes what it may by now: `put` takes some of it. Whether it wrote anything.
     pub(crate) fn write(&mut self, now: Time, mut put: impl FnMut(&[u8]) -> usize) -> bool {
         let before = self.written;
         let until = self.habits.by(now);
         while self.written < until {
-            let length = (until - self.written).min(4096);
-            let chunk: Vec<u8> = (self.written..self.written + length).map(|at| byte(self.contents[0], at)).collect();
-            let taken = put(&chunk) as u64;
-            self.written += taken;
-            if taken < length {
+            let (start, bytes) = &mut self.ahead;
+            if self.written >= *start + bytes.len() as u64 {
+                *start = self.written;
+                bytes.clear();
+                bytes.extend((self.written..until.min(self.written + CHUNK)).map(|at| byte(self.contents[0], at)));
+            }
+            let left = &bytes[(self.written - *start) as usize..];
+            let taken = put(left);
+            self.written += taken as u64;
+            if taken < left.len() {
                 break;
             }
         }
         self.written > before
+    }
+
+    /// Whether it has written all that it may by now.
+    fn has_done(&self, now: Time) -> bool {
+        self.written == self.habits.by(now) && self.closed == self.has_written_all()
+    }
+
+    /// Whether it will write more later.
+    pub(crate) fn goes_on(&self, now: Time) -> bool {
+        self.ending == Ending::None && self.habits.after(now) != Time::NEVER
     }
 
     /// Whether it has written everything.
@@ -101,6 +127,18 @@ impl Application {
         }
         acted
     }
+}
+
+/// Whether all that the two ends of a stream have said has arrived, and they say no more by now; so too of one that has failed.
+pub(crate) fn rests(now: Time, ends: [Option<&Application>; 2]) -> bool {
+    if ends.into_iter().flatten().any(|one| matches!(one.ending, Ending::Failed(_))) {
+        return true;
+    }
+    let [Some(one), Some(other)] = ends else { return false };
+    let has = |own: &Application, peer: &Application| {
+        own.has_done(now) && own.read == peer.written && own.saw_end == peer.closed
+    };
+    has(one, other) && has(other, one)
 }
 
 /// What must be true of the two ends of a stream once it is over, the one that has opened it first; the second may never have had it.

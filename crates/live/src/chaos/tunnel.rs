@@ -75,13 +75,18 @@ impl Tunnel {
         self.noted.take()
     }
 
+    /// When the next stream is opened from here.
+    pub(crate) fn opens_at(&self) -> Time {
+        let next = self.plans.get(self.streams.len()).filter(|_| self.connects && self.failure.is_none());
+        next.map_or(Time::NEVER, |plan| plan.at)
+    }
+
     /// When it has something to do by itself.
     pub(crate) fn next_wakeup(&self, now: Time) -> Time {
         if self.failure.is_some() {
             return Time::NEVER;
         }
-        let opens = self.plans.get(self.streams.len()).filter(|_| self.connects).map_or(Time::NEVER, |plan| plan.at);
-        let opens = if opens > now { opens } else { Time::NEVER };
+        let opens = if self.opens_at() > now { self.opens_at() } else { Time::NEVER };
         let of = |one: &Application| if one.ending == Ending::None { one.habits.after(now) } else { Time::NEVER };
         self.streams.values().map(of).fold(opens, Time::min)
     }

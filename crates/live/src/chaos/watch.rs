@@ -4,7 +4,7 @@ use super::faults::Moment;
 use crate::tpa::cipher::Cipher;
 use crate::tpa::session::content::shows_payload;
 use crate::tpa::session::engine::AnySegment;
-use crate::tpa::session::handshake::{Cookie, Inside, Kind, Opening, Tag, tag_of, understand_stray};
+use crate::tpa::session::handshake::{Cookie, InnerTransport, Kind, Opening, Tag, tag_of, understand_stray};
 use crate::tpa::session::path_frame::PathFrame;
 use crate::tpa::session::seal::{Reader, number_of};
 use meshpace_core::{Duration, Time};
@@ -18,7 +18,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender {
     /// What its connection carries, if it is there and not over.
-    pub(crate) inside: Option<Inside>,
+    pub(crate) inner: Option<InnerTransport>,
     /// The first key of the direction.
     pub(crate) key: Option<(Cipher, [u8; 32])>,
     /// What its tunnel has done since its last datagram.
@@ -92,11 +92,11 @@ impl Watch {
                 return Ok(Moment::FirstOfKey);
             }
         }
-        let (Some(inside), Some(content)) = (sender.inside, content) else { return Ok(Moment::Late) };
+        let (Some(inner), Some(content)) = (sender.inner, content) else { return Ok(Moment::Late) };
         if self.sealed && PathFrame::read(content).is_some() {
             return Ok(Moment::Path);
         }
-        let Some((segment, _)) = AnySegment::read(inside, content) else { return Err("a segment that nobody reads") };
+        let Some((segment, _)) = AnySegment::read(inner, content) else { return Err("a segment that nobody reads") };
         let flags = segment.flags();
         Ok(match () {
             () if flags.has(Flags::RST) => Moment::Reset,

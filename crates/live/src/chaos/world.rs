@@ -4,7 +4,7 @@ use super::faults::{Fault, Moment, Mood};
 use super::plan::{Kind, Plan, stream};
 use super::planner::Planner;
 use super::side::{Side, StreamName, home};
-use super::stream::{Application, Ending, compare};
+use super::stream::{Application, Ending, compare, rests};
 use super::watch::{Sender, Watch};
 use super::wire::{Arrival, Flight, Notice, Wire};
 use super::{Broken, Run, Trail};
@@ -46,6 +46,9 @@ const FIRST: u64 = 16 << 10;
 /// Bytes of IPv4's header and UDP's.
 const HEADERS: usize = 28;
 
+/// Bytes of a message of a handshake that say something: a request's head and the first key of Noise.
+const OPENING: usize = 96;
+
 /// Strangers of a crowd.
 const STRANGERS: u64 = 24;
 
@@ -68,8 +71,10 @@ pub(crate) struct World {
     mtu: usize,
     /// From then on nothing goes wrong.
     calm: Time,
-    /// When something moved last, and how much had.
+    /// When something moved last, or somebody had nothing to wait for, and how much had.
     moved: (Time, u64),
+    /// All that was said has arrived, and more is said later.
+    rests: bool,
     /// Where the ends have been seen.
     addresses: BTreeSet<SocketAddr>,
     trail: Trail,
@@ -92,6 +97,7 @@ impl World {
             mtu: 65_535,
             calm: plan.hostile_until,
             moved: (Time::ZERO, 0),
+            rests: false,
             addresses: sides.iter().map(|side| side.address).collect(),
             sides,
             trail,
@@ -200,12 +206,17 @@ impl World {
         }
         let progress = self.sides[0].progress() + self.sides[1].progress();
         let is_waiting = self.sides.iter().any(Side::is_waiting);
+        if self.rests {
+            self.rests = self.is_resting();
+            self.moved = (now, progress);
+        }
         if progress != self.moved.1 || !is_waiting {
             let waited = now.since(self.moved.0.max(self.calm));
             if self.moved.1 != progress && now > self.calm {
                 self.run.longest_wait = self.run.longest_wait.max(waited);
             }
             self.moved = (now, progress);
+            self.rests = self.is_resting();
         }
         if now > self.calm && is_waiting {
             let waited = now.since(self.moved.0.max(self.calm));
@@ -228,6 +239,16 @@ impl World {
         if now.since(self.calm) > LATEST {
             self.breaks("a run comes to an end", String::new());
         }
+    }
+
+    /// Whether nobody waits for anything but the time at which an application goes on.
+    fn is_resting(&self) -> bool {
+        let now = self.now;
+        let all = [self.sides[0].applications(), self.sides[1].applications()];
+        let names: BTreeSet<&StreamName> = all.iter().flat_map(BTreeMap::keys).collect();
+        let goes_on = all.iter().flat_map(BTreeMap::values).any(|one| one.goes_on(now));
+        (goes_on || self.sides[0].opens_later(now))
+            && names.iter().all(|name| rests(now, [0, 1].map(|end| all[end].get(name).copied())))
     }
 
     /// A datagram arrives.
@@ -311,7 +332,7 @@ impl World {
                 .values()
                 .any(|party| party.session.tag() == tag && party.exchange.window_closed);
         let sender = Sender {
-            inside: party.filter(|party| !party.session.is_over()).map(|party| party.session.inside()),
+            inner: party.filter(|party| !party.session.is_over()).map(|party| party.session.inner()),
             key: side.port.keys().get(&tag).copied(),
             noted,
             is_closed,
@@ -391,7 +412,7 @@ impl World {
                 self.until(now + Duration::from_secs(1));
                 return Some(false);
             }
-            Fault::Dark => {
+            Fault::Outage => {
                 let span = self.seconds(0.1, if rough { 40.0 } else { 8.0 });
                 let until = self.until(now + span);
                 let both = self.rng.below(2) == 0;
@@ -415,7 +436,9 @@ impl World {
                 return Some(false);
             }
             Fault::Corrupt => {
-                let bit = self.rng.below(8 * flight.bytes.len() as u64) as usize;
+                // The rest of a message of a handshake is padding.
+                let most = if moment.is_opening() { OPENING } else { usize::MAX };
+                let bit = self.rng.below(8 * flight.bytes.len().min(most) as u64) as usize;
                 forged.bytes[bit / 8] ^= 1 << (bit % 8);
                 let at = self.near();
                 self.wire.put(at, Arrival::Datagram(forged));
@@ -563,7 +586,7 @@ impl World {
             let from = SocketAddr::from(([172, 16, network, number as u8], 5000));
             let rng = stream(self.plan.seed, 1000 + number);
             let mut stranger: Port<()> = Port::new(now, from, settings.clone(), rng, false);
-            let id = stranger.open(now, home(1), settings.inside(), |_| ());
+            let id = stranger.open(now, home(1), settings.inner(), |_| ());
             stranger.work(id, now);
             for _ in 0..2 {
                 for (_, bytes) in stranger.leaving() {
@@ -598,7 +621,11 @@ impl World {
                 return self.breaks("all places are given back", format!(": end {end}: {left:?} {in_use:?}"));
             }
         }
-        let all: [BTreeMap<StreamName, Application>; 2] = [self.sides[0].applications(), self.sides[1].applications()];
+        // Copies: the run is changed meanwhile.
+        let all = [0, 1].map(|end| {
+            let side: &Side = &self.sides[end];
+            side.applications().into_iter().map(|(name, one)| (name, one.told())).collect::<BTreeMap<_, _>>()
+        });
         let names: BTreeSet<StreamName> = all.iter().flat_map(BTreeMap::keys).copied().collect();
         let crowded = self.run.faults[Fault::Crowd as usize] > 0;
         for name in &names {

@@ -1,4 +1,4 @@
-//! What a sender is driven through, whichever the transport.
+//! Interface through which a sender is driven, whichever the transport.
 
 use crate::Clock;
 use meshpace_core::{Duration, Time};
@@ -6,12 +6,12 @@ use meshpace_transport::Stats;
 use std::io::{self, Read, Write};
 use std::sync::atomic::AtomicBool;
 
-/// What a carrier has achieved so far, all its connections together.
+/// Progress of a carrier so far, all its connections together.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Progress {
     /// Payload bytes the far end has acknowledged. A carrier that does not know counts what has left.
     pub acknowledged: u64,
-    /// Whether the present connection has ended in order.
+    /// True if the present connection has ended in order.
     pub is_over: bool,
     /// The transport's counters; zero what it does not count.
     pub stats: Stats,
@@ -47,7 +47,7 @@ pub trait Carrier {
     ///
     /// The system cannot wait for its sockets.
     fn wait(&mut self, until: Time) -> io::Result<()>;
-    /// What has been achieved.
+    /// The progress so far.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ pub(super) fn discard(stream: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// How long there is to connect: a moment at least.
+/// Time that is left to connect: a moment at least.
 pub(super) fn time_left(until: Time) -> Duration {
     until.since(Clock.now()).max(Duration::from_millis(1))
 }

@@ -46,7 +46,7 @@ impl Kernel {
         self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// What the present connection has achieved.
+    /// Bytes of the present connection that the peer has acknowledged, and its counters.
     fn present(&self) -> io::Result<(u64, Stats)> {
         let Some(stream) = &self.stream else { return Ok((0, Stats::default())) };
         let info = sys::tcp_info(stream)?;

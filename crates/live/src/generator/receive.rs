@@ -23,10 +23,10 @@ use std::thread;
 /// A peer of the kernel's TCP that says nothing is asked after so many seconds, then as often, and is gone after so many
 /// questions.
 const KEEP_ALIVE: (u32, u32, u32) = (10, 5, 4);
-/// How often somebody who waits looks whether to go on.
+/// Interval at which somebody who waits looks whether to go on.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What one peer has sent.
+/// Account of the data that one peer has sent.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Received {
     /// Who.
@@ -35,11 +35,11 @@ pub struct Received {
     pub bytes: u64,
     /// From the opening to the last byte.
     pub duration: Duration,
-    /// Whether the peer closed in order: everything it sent is here.
+    /// True if the peer closed in order: everything it sent is here.
     pub in_order: bool,
     /// Why not, as far as it is known.
     pub error: Option<String>,
-    /// What our own transport counted; zero of the kernel's.
+    /// Counters of our own transport; zero for the kernel's.
     pub stats: Stats,
 }
 

@@ -7,16 +7,16 @@ use meshpace_core::{Duration, Rng, Time};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How long to wait for a connection.
+/// Time to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(30);
-/// How long to wait, at the end, for what was written to arrive.
+/// Time to wait, at the end, for what was written to arrive.
 const FAREWELL: Duration = Duration::from_secs(60);
-/// How often [`send`] reports.
+/// Interval at which [`send`] reports.
 const TICK: Duration = Duration::from_millis(200);
 /// The windows in which goodput is looked at, those of the simulator's short-term index.
 const WINDOW: Duration = Duration::from_secs(2);
 
-/// What is sent.
+/// Load that is sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Load {
     /// As many bytes, then the end.
@@ -50,20 +50,20 @@ pub struct File {
     pub bytes: u64,
 }
 
-/// What was measured.
+/// Results of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// From the first call to connect to the last acknowledgement, or to the end of the time.
     pub duration: Duration,
-    /// What was achieved in it.
+    /// Progress in that time.
     pub progress: Progress,
     /// Windows of 2 s in which nothing was acknowledged.
     pub idle_windows: u32,
     /// Files, of that load.
     pub files: Vec<File>,
-    /// How long files were under way.
+    /// Time for which files were under way, all of them together.
     pub transferring: Duration,
-    /// Whether it was interrupted.
+    /// True if it was interrupted.
     pub interrupted: bool,
 }
 
@@ -148,7 +148,7 @@ struct Run<'a, F> {
     looked_at: Time,
     before: Progress,
     window_end: Time,
-    /// What had been acknowledged when the window began.
+    /// Bytes that had been acknowledged when the window began.
     window_from: u64,
     idle_windows: u32,
 }
@@ -234,7 +234,7 @@ impl<F: FnMut(&Tick)> Run<'_, F> {
     }
 }
 
-/// What is sent: bytes that do not compress.
+/// Payload that is sent: bytes that do not compress.
 fn payload() -> Vec<u8> {
     let mut rng = Rng::stream(0, Purpose::Traffic, 1);
     (0..8192).flat_map(|_| rng.next_u64().to_le_bytes()).collect()

@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How often somebody who waits looks whether to go on.
+/// Interval at which somebody who waits looks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Connections of a stack to one host, one at a time.
@@ -20,7 +20,7 @@ pub struct Tcp<I: Interface> {
     protocol: Protocol,
     to: SocketAddrV4,
     present: Option<Id>,
-    /// What earlier connections achieved.
+    /// Progress of earlier connections.
     past: Progress,
     past_stats: Stats,
 }

@@ -11,7 +11,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
-/// How long the reset of a connection that is given up may take to leave this host.
+/// Time that the reset of a connection that is given up may take to leave this host.
 const FAREWELL: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// TPA connections to one host, one at a time.
@@ -52,7 +52,7 @@ impl Tpa {
         self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// What the present connection has acknowledged.
+    /// Bytes of the present connection that the peer has acknowledged.
     fn acknowledged(&self) -> u64 {
         self.stream.as_ref().map_or(0, |stream| self.written - stream.unacknowledged() as u64)
     }

@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of the header.
 pub const HEADER: usize = 24;
-/// How often a hello or the end is repeated, and how often at most.
+/// Interval at which a hello or the end is repeated, and number of attempts at most.
 const REPEAT: Duration = Duration::from_millis(200);
 const ATTEMPTS: u32 = 10;
 
-/// What a datagram is.
+/// Kind of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Data; the number counts from 0.
@@ -50,7 +50,7 @@ pub fn header(kind: Kind, number: u64, token: Token) -> [u8; HEADER] {
     bytes
 }
 
-/// What a datagram says, if it is one of ours.
+/// Kind, number and token of a datagram, if it is one of ours.
 pub fn understand(bytes: &[u8]) -> Option<(Kind, u64, Token)> {
     let header = bytes.first_chunk::<HEADER>()?;
     let kind = match header[..8] {

@@ -13,7 +13,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::process::{Command, Stdio};
 
-/// What the names of all our tables begin with; a token follows.
+/// Beginning of the names of all our tables; a token follows.
 pub const PREFIX: &str = "meshpace_";
 
 /// Hexadecimal digits of a token.
@@ -218,7 +218,7 @@ fn claim(table: &str) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(table)?)
 }
 
-/// Whether the owner of a table lives.
+/// True if the owner of a table lives.
 fn has_owner(table: &str) -> bool {
     // Anything but the name's being free speaks for leaving the table alone.
     claim(table).is_err()

@@ -14,16 +14,16 @@ pub trait Interface {
     fn address(&self) -> Ipv4Addr;
     /// The longest packet in bytes.
     fn mtu(&self) -> u16;
-    /// What time it is for the connections: an interface of a world of its own has a clock of its own, whose owner calls
+    /// The time for the connections: an interface of a world of its own has a clock of its own, whose owner calls
     /// [`Stack::take_packets`](super::Stack::take_packets) and [`Stack::run_timers`](super::Stack::run_timers) and never waits.
     fn now(&self) -> Time {
         Clock.now()
     }
-    /// How far checksums are believed.
+    /// The extent to which checksums are verified.
     fn check(&self) -> Check {
         Check::Full
     }
-    /// Whether everything that is sent to the address is ours. If not, only [claimed](Interface::claim) ports are.
+    /// True if everything that is sent to the address is ours. If not, only [claimed](Interface::claim) ports are.
     fn owns_address(&self) -> bool {
         true
     }

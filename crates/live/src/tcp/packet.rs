@@ -16,7 +16,7 @@ pub const TIME_TO_LIVE: u8 = 64;
 pub enum Packet<'a> {
     /// A TCP segment.
     Tcp {
-        /// Who sent it, and to whom.
+        /// Its source and destination.
         addresses: Addresses,
         /// Its header.
         header: Header,
@@ -24,7 +24,7 @@ pub enum Packet<'a> {
         payload: &'a [u8],
         /// Time to live left.
         ttl: u8,
-        /// Whether a router marked it (RFC 3168).
+        /// True if a router marked it (RFC 3168).
         ce: bool,
     },
     /// Somebody on the way could not deliver a segment of ours.
@@ -124,7 +124,7 @@ fn split(bytes: &[u8]) -> Result<(Ipv4HeaderSlice<'_>, &[u8]), Error> {
     Ok((ip, body))
 }
 
-/// What an ICMP message says of a TCP segment: it quotes the segment's IP header and eight bytes at least.
+/// The complaint of an ICMP message about a TCP segment: it quotes the segment's IP header and eight bytes at least.
 fn unreachable(message: &[u8]) -> Option<Unreachable> {
     let [kind @ (3 | 11), code, _, _, _, _, _, _, quoted @ ..] = message else { return None };
     if checksum::sum(message, 0) != 0xffff {

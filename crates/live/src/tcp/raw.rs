@@ -140,7 +140,7 @@ impl Interface for Raw {
 }
 
 impl Raw {
-    /// Whether a TCP packet is for a claimed port.
+    /// True if a TCP packet is for a claimed port.
     fn is_ours(&self, packet: &[u8]) -> bool {
         let port = packet.first().and_then(|first| {
             let start = usize::from(first & 0xf) * 4 + 2;

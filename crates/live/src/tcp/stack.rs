@@ -1,6 +1,6 @@
 //! Connections over an interface: the table of them, the bytes behind them, the clock.
 //!
-//! What RFC 9293 asks of a host besides the connections themselves: segments for nobody are answered with a reset (section
+//! Duties of a host by RFC 9293 besides the connections themselves: segments for nobody are answered with a reset (section
 //! 3.10.7.1), initial sequence numbers cannot be guessed (RFC 6528; here random ones, so that a new connection between
 //! the same ports relies on TIME-WAIT alone), ICMP errors end only what is being opened (RFC 1122, section 4.2.3.9, and
 //! RFC 5927, section 4: an established connection keeps on trying).
@@ -41,7 +41,7 @@ const AT_ONCE: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Id(u64);
 
-/// What a stack keeps at most.
+/// Limits of what a stack keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of a connection that are written and not acknowledged.
@@ -61,7 +61,7 @@ impl Default for Limits {
 /// Where a connection stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// Whether the handshake is over.
+    /// True if the handshake is over.
     pub established: bool,
     /// Bytes that can be read.
     pub readable: usize,
@@ -69,9 +69,9 @@ pub struct Status {
     pub writable: usize,
     /// Bytes written and not acknowledged.
     pub unacknowledged: u64,
-    /// Whether the peer has closed and everything has been read.
+    /// True if the peer has closed and everything has been read.
     pub at_end: bool,
-    /// How it ended, if it has.
+    /// Way in which it ended, if it has.
     pub end: Option<End>,
     /// The last error reported from the way.
     pub unreachable: Option<Unreachable>,
@@ -79,7 +79,7 @@ pub struct Status {
     pub too_long: Option<u16>,
 }
 
-/// What arrived and was no use, counted.
+/// Counts of packets that were not used or not sent, and of connections that were pushed out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Trouble {
     /// Packets that are none, or not for a TCP.
@@ -155,7 +155,7 @@ impl<I: Interface> Stack<I> {
         })
     }
 
-    /// What connections are told of their path. With `follow_time_to_live` the hops are those that the peer's packets have
+    /// Sets the path that connections are told of. With `follow_time_to_live` the hops are those that the peer's packets have
     /// come, by their time to live, once there are any.
     pub fn set_path(&mut self, path: PathInfo, follow_time_to_live: bool) {
         (self.path, self.follow_time_to_live) = (path, follow_time_to_live);
@@ -170,7 +170,7 @@ impl<I: Interface> Stack<I> {
         &self.output.interface
     }
 
-    /// What wakes [`Stack::step`] from another thread.
+    /// A handle that wakes [`Stack::step`] from another thread.
     pub fn waker(&self) -> crate::poll::Waker {
         self.poller.waker()
     }
@@ -338,12 +338,12 @@ impl<I: Interface> Stack<I> {
         self.entries.get(&id).map(|entry| &entry.connection)
     }
 
-    /// How many connections there are, those being opened and those in TIME-WAIT included.
+    /// Number of connections, those being opened and those in TIME-WAIT included.
     pub fn connections(&self) -> usize {
         self.entries.len()
     }
 
-    /// What was no use.
+    /// The counts of packets that were not used or not sent, and of connections that were pushed out.
     pub fn trouble(&self) -> Trouble {
         Trouble { unsent: self.output.unsent, ..self.trouble }
     }
@@ -459,7 +459,7 @@ impl<I: Interface> Stack<I> {
         }
     }
 
-    /// What fits into a packet besides bare headers, in bytes.
+    /// Bytes that fit into a packet besides bare headers.
     fn path_mss(&self) -> io::Result<u16> {
         let mtu = self.output.interface.mtu();
         // RFC 791: every link carries 68 bytes; headers of 60 and 60 leave nothing of that, so ask for a little more.

@@ -19,7 +19,7 @@ pub struct Passed {
     pub at: Time,
     /// The side it came from, 0 or 1.
     pub from: usize,
-    /// How many copies came out, 0 to 2.
+    /// Number of copies that came out, 0 to 2.
     pub copies: usize,
     /// The packet: an IP packet, or what a UDP datagram carried.
     pub bytes: Vec<u8>,
@@ -62,7 +62,7 @@ impl Carrier {
         Ok(Carrier { stop, waker, record, thread: Some(thread) })
     }
 
-    /// What has entered since the start or the last call; nothing without recording.
+    /// Takes the packets that have entered since the start or the last call; none without recording.
     pub(super) fn take_record(&self) -> Vec<Passed> {
         std::mem::take(&mut self.record.lock().expect("nobody panics while holding it"))
     }

@@ -1,4 +1,4 @@
-//! What a link does to each packet of one direction: drop, duplicate, hold back, queue, delay.
+//! Impairment of the packets of one direction of a link: drop, duplicate, hold back, queue, delay.
 //!
 //! A pure function of a seed and of the packets' order, sizes and times. Losses can also be given by index: the n-th packet
 //! of this direction, from 0.
@@ -16,7 +16,7 @@ pub enum Loss {
     Indices(BTreeSet<u64>),
 }
 
-/// What one direction of a link does.
+/// Impairment in one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Impairment {
     /// Constant one-way delay.
@@ -27,7 +27,7 @@ pub struct Impairment {
     pub duplicate: f64,
     /// Probability that a packet is held back by `reorder_delay` and overtaken.
     pub reorder: f64,
-    /// How much longer a packet that is held back takes.
+    /// Time that a packet that is held back takes in addition.
     pub reorder_delay: Duration,
     /// Bit rate; none for no limit.
     pub rate: Option<Rate>,

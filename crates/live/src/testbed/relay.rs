@@ -1,4 +1,4 @@
-//! A lossy link for UDP within one process, over loopback, that needs no rights.
+//! A relay of UDP over loopback that delays, loses and changes datagrams. It is a thread of this process and needs no privileges.
 
 use super::carrier::{Carrier, Passed, Sides};
 use super::impairment::{Direction, Impairment};
@@ -14,26 +14,28 @@ pub struct Relay {
 }
 
 struct Sockets {
-    front: UdpSocket,
-    /// The client: whoever sent to the front last.
+    /// The one that the client sends to, side 0.
+    client_socket: UdpSocket,
+    /// The client: whoever sent to its socket last.
     client: Option<SocketAddr>,
-    back: UdpSocket,
+    /// The one that is connected to the server, side 1.
+    server_socket: UdpSocket,
 }
 
 impl Relay {
-    /// Starts one in front of `server`; `there` is from the client to the server.
+    /// Starts a relay to `server`. `to_server` is done to datagrams from the client to the server, `to_client` to the others.
     ///
     /// # Errors
-    /// If no socket can be had.
-    pub fn new(server: SocketAddr, there: Impairment, back: Impairment, recording: bool) -> io::Result<Relay> {
-        let front = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = front.local_addr()?;
-        let behind = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        behind.connect(server)?;
-        front.set_nonblocking(true)?;
-        behind.set_nonblocking(true)?;
-        let sockets = Sockets { front, client: None, back: behind };
-        let directions = [Direction::new(there, 0), Direction::new(back, 1)];
+    /// If a socket cannot be made or the thread not be started.
+    pub fn new(server: SocketAddr, to_server: Impairment, to_client: Impairment, recording: bool) -> io::Result<Relay> {
+        let client_socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = client_socket.local_addr()?;
+        let server_socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        server_socket.connect(server)?;
+        client_socket.set_nonblocking(true)?;
+        server_socket.set_nonblocking(true)?;
+        let sockets = Sockets { client_socket, client: None, server_socket };
+        let directions = [Direction::new(to_server, 0), Direction::new(to_client, 1)];
         Ok(Relay { carrier: Carrier::start(sockets, directions, recording)?, address })
     }
 
@@ -42,7 +44,7 @@ impl Relay {
         self.address
     }
 
-    /// What has entered since the start or the last call; nothing without recording.
+    /// The datagrams that came in since the start or the last call, those that were lost afterwards too; none unless it records.
     pub fn take_record(&self) -> Vec<Passed> {
         self.carrier.take_record()
     }
@@ -50,23 +52,24 @@ impl Relay {
 
 impl Sides for Sockets {
     fn watch(&self, poller: &Poller) -> io::Result<()> {
-        poller.add(&self.front, 0)?;
-        poller.add(&self.back, 1)
+        poller.add(&self.client_socket, 0)?;
+        poller.add(&self.server_socket, 1)
     }
 
     fn receive(&mut self, side: usize, into: &mut [u8]) -> io::Result<usize> {
         if side == 1 {
-            return self.back.recv(into);
+            return self.server_socket.recv(into);
         }
-        let (length, client) = self.front.recv_from(into)?;
+        let (length, client) = self.client_socket.recv_from(into)?;
         self.client = Some(client);
         Ok(length)
     }
 
     fn send(&self, side: usize, packet: &[u8]) -> io::Result<()> {
         match (side, self.client) {
-            (1, _) => self.back.send(packet).map(|_| ()),
-            (_, Some(client)) => self.front.send_to(packet, client).map(|_| ()),
+            (1, _) => self.server_socket.send(packet).map(|_| ()),
+            (_, Some(client)) => self.client_socket.send_to(packet, client).map(|_| ()),
+            // Nobody to send it to yet.
             (_, None) => Ok(()),
         }
     }

@@ -53,7 +53,7 @@ impl Link {
         }
     }
 
-    /// What has entered since the start or the last call; nothing without recording.
+    /// Takes the packets that have entered since the start or the last call; none without recording.
     pub fn take_record(&self) -> Vec<Passed> {
         self.carrier.take_record()
     }

@@ -1,11 +1,13 @@
-//! What reads datagrams: bodies for fuzzers.
+//! Bodies for fuzzers of the code that reads datagrams.
 
 use super::session::addresses::Addresses;
 use super::session::cipher::{Cipher, Suite};
 use super::session::counters::Counters;
 use super::session::endpoint::{Endpoint, Route};
 use super::session::framing::{Content, Framing, decode_plain};
-use super::session::handshake::{Cookie, Inside, Kind, Opening, Protection, Tag, Terms, tag_of, understand_stray};
+use super::session::handshake::{
+    Cookie, InnerTransport, Kind, Opening, Protection, Tag, Terms, tag_of, understand_stray,
+};
 use super::session::host::{Host, Randomness};
 use super::session::noise::{self, Keys};
 use super::session::outbox::Outbox;
@@ -42,17 +44,17 @@ impl<'a> Input<'a> {
 ///
 /// If it is otherwise.
 pub fn datagram(data: &[u8]) {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
-        let mut framing = Framing::new(7, None, 20, inside);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut framing = Framing::new(7, None, 20, inner);
         let mut bytes = data.to_vec();
         if let Some(Content::Segment(segment, payload)) = framing.open(&mut bytes) {
             let length = framing.length(&segment, payload.len());
             let mut written = Vec::new();
             framing.write(&mut written, &segment, payload, &[]);
-            assert_eq!(written.len(), length, "{inside:?}: the length that is announced is that which is written");
+            assert_eq!(written.len(), length, "{inner:?}: the length that is announced is that which is written");
             // Not bit by bit: bits without a meaning are not kept. What it means is.
             let again = framing.open(&mut written).expect("what was written can be read");
-            assert_eq!(format!("{again:?}"), format!("{:?}", Content::Segment(segment, payload)), "{inside:?}");
+            assert_eq!(format!("{again:?}"), format!("{:?}", Content::Segment(segment, payload)), "{inner:?}");
         }
     }
     if let Some((tag, _, payload)) = decode_plain(data) {
@@ -64,7 +66,7 @@ pub fn datagram(data: &[u8]) {
     for cipher in [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm] {
         let keys = Keys { cipher, send: [1; 32], receive: [2; 32] };
         let theirs = Keys { cipher, send: keys.receive, receive: keys.send };
-        let [mut ours, mut peer] = [&keys, &theirs].map(|keys| Framing::new(7, Some(keys), 4, Inside::Tpa));
+        let [mut ours, mut peer] = [&keys, &theirs].map(|keys| Framing::new(7, Some(keys), 4, InnerTransport::Tpa));
         assert!(ours.open(&mut data.to_vec()).is_none(), "nobody sealed it");
         assert!(!ours.is_authentic(&mut data.to_vec()));
         // It has changed nothing: what the peer seals is taken, once.

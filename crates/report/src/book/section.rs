@@ -58,8 +58,8 @@ fn judged(chapter: &Chapter, collection: &Collection, book: &Book, resolver: &Re
     }
 }
 
-/// Whether what the paper published is drawn beside the runs, in a sentence; None of studies of this project's own and of experiments
-/// without plots.
+/// A sentence on whether the numbers that the paper published are drawn beside the runs; None of studies of this project's own and of
+/// experiments without plots.
 fn drawn(published: &Published, paper: &str) -> Option<&'static str> {
     let has_plots = published.figures.iter().any(|figure| figure.kind != FigureKind::Table);
     if STUDIES.contains(&paper) || !has_plots {

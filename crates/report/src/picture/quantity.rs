@@ -14,7 +14,7 @@ pub struct Quantity {
     scale: f64,
     /// The largest value that there can be.
     pub most: Option<f64>,
-    /// Whether more of it is better.
+    /// True if a larger value is better.
     pub more_is_better: bool,
     of: fn(&Value) -> Option<f64>,
 }

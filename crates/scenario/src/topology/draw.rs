@@ -211,13 +211,13 @@ static PAUSE: Parameter = parameter!(pause: Duration = Duration::from_secs(20) =
 
 /// `placement = N`.
 pub fn placement(keys: &mut Reader<'_>) -> Option<u64> {
-    keys.one(&PLACEMENT)
+    keys.standalone(&PLACEMENT)
 }
 
 fn number_of_nodes(keys: &mut Reader<'_>) -> Option<u64> {
-    let nodes = keys.one(&NODES);
+    let nodes = keys.standalone(&NODES);
     if keys.get("nodes").is_none() {
-        keys.wrong("nodes", "is missing", "expected nodes = 50 or so");
+        keys.report_invalid("nodes", "is missing", "expected nodes = 50 or so");
     }
     nodes
 }
@@ -226,22 +226,26 @@ fn number_of_nodes(keys: &mut Reader<'_>) -> Option<u64> {
 fn random_flows(keys: &mut Reader<'_>, nodes: u64, with_hops: bool) -> Option<Pairs> {
     let value = keys.get("flows")?;
     if !matches!(value.kind, Kind::Table(_)) {
-        keys.wrong("flows", format!("expected a table, found {}", value.describe()), "expected { count = 10 }");
+        keys.report_invalid(
+            "flows",
+            format!("expected a table, found {}", value.describe()),
+            "expected { count = 10 }",
+        );
         return None;
     }
     let mut table = keys.table("flows");
     let most = (nodes / 2).min(u64::from(u16::MAX));
-    let count = table.whole("count", 1..=most, "flows whose ends are all different nodes");
+    let count = table.integer("count", 1..=most, "flows whose ends are all different nodes");
     if table.get("count").is_none() {
-        table.wrong("count", "is missing", "expected the number of flows");
+        table.report_invalid("count", "is missing", "expected the number of flows");
     }
     let (mut min_hops, mut max_hops) = (1, nodes);
     if with_hops {
-        min_hops = table.whole("min_hops", 1..=nodes - 1, "hops").unwrap_or(min_hops);
-        max_hops = table.whole("max_hops", 1..=nodes - 1, "hops").unwrap_or(max_hops);
+        min_hops = table.integer("min_hops", 1..=nodes - 1, "hops").unwrap_or(min_hops);
+        max_hops = table.integer("max_hops", 1..=nodes - 1, "hops").unwrap_or(max_hops);
         if max_hops < min_hops {
             let message = format!("{max_hops} is below min_hops, {min_hops}");
-            table.disagree(&["max_hops", "min_hops"], message, "expected at least min_hops");
+            table.report_conflict(&["max_hops", "min_hops"], message, "expected at least min_hops");
         }
     }
     table.finish("the flows of this topology");
@@ -271,12 +275,12 @@ pub fn waypoint(keys: &mut Reader<'_>, channel: &Channel) -> Topology {
     let area = area(keys);
     let placement = placement(keys);
     let pairs = random_flows(keys, nodes.unwrap_or(MAX_NODES), false);
-    let (min_speed, max_speed): (f64, f64) = (keys.one(&MIN_SPEED), keys.one(&MAX_SPEED));
+    let (min_speed, max_speed): (f64, f64) = (keys.standalone(&MIN_SPEED), keys.standalone(&MAX_SPEED));
     if max_speed < min_speed {
         let message = format!("{max_speed} m/s is below min_speed, {min_speed} m/s");
-        keys.disagree(&["max_speed", "min_speed"], message, "expected at least min_speed");
+        keys.report_conflict(&["max_speed", "min_speed"], message, "expected at least min_speed");
     }
-    let pause = keys.one(&PAUSE);
+    let pause = keys.standalone(&PAUSE);
     let (Some(nodes), Some((width, height))) = (nodes, area) else { return Topology::default() };
     if keys.problems().count() > before {
         return Topology::default();
@@ -299,7 +303,7 @@ fn topology(keys: &Reader<'_>, draw: Draw, why: &str) -> Topology {
         },
         Err(unplaced) => {
             let expected = "expected more nodes, a smaller area, nearer ends, or topology.allow_partition = true";
-            keys.wrong("nodes", format!("{why}: {unplaced}"), expected);
+            keys.report_invalid("nodes", format!("{why}: {unplaced}"), expected);
             Topology::default()
         }
     }

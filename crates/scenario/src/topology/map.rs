@@ -134,7 +134,7 @@ fn csv(bytes: &[u8]) -> Result<Map, Wrong> {
     Ok(Map { positions, links: None })
 }
 
-/// Whether the numbers of a map cannot be metres, and may be degrees: a mesh is larger than a metre.
+/// True if the numbers of a map cannot be metres, and may be degrees: a mesh is larger than a metre.
 fn are_degrees(positions: &[Position]) -> bool {
     let first = positions[0];
     positions.iter().all(|place| place.x.abs() <= 180.0 && place.y.abs() <= 180.0 && place.distance(first) < 1.0)

@@ -28,7 +28,7 @@ pub fn read(keys: &Reader<'_>, name: &str, load: Load<'_>, topology: &mut Topolo
     let bytes = match load(name) {
         Ok(bytes) => bytes,
         Err(why) => {
-            keys.wrong("motion", why, "expected a trace of ns-2 (setdest) or of BonnMotion");
+            keys.report_invalid("motion", why, "expected a trace of ns-2 (setdest) or of BonnMotion");
             return Mobility::Still;
         }
     };
@@ -38,7 +38,7 @@ pub fn read(keys: &Reader<'_>, name: &str, load: Load<'_>, topology: &mut Topolo
             trace.moves
         }
         Err((line, why)) => {
-            keys.wrong("motion", format!("{name}:{line}: {why}"), "read from here");
+            keys.report_invalid("motion", format!("{name}:{line}: {why}"), "read from here");
             Vec::new()
         }
     };

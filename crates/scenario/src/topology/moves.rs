@@ -2,7 +2,7 @@
 
 use super::super::MAX_SECONDS;
 use super::super::quantity::{LENGTH, TIME};
-use super::super::reader::{Reader, Sign, quantity_of};
+use super::super::reader::{Reader, Sign, parse_quantity};
 use super::super::value::{Kind, Value};
 use super::{MAX_COORDINATE, Topology, at};
 use meshpace_core::{Duration, NodeId, Parameter, Time, parameter};
@@ -16,7 +16,7 @@ pub fn read(keys: &mut Reader<'_>, nodes: usize) -> Mobility {
     let Some(value) = keys.get("moves") else { return Mobility::Still };
     let Kind::Array(items) = &value.kind else {
         let example = "[{ node = 3, start = \"40 s\", end = \"60 s\", to = [\"350 m\", \"50 m\"] }]";
-        keys.wrong("moves", "expected a list", format!("expected a list such as {example}"));
+        keys.report_invalid("moves", "expected a list", format!("expected a list such as {example}"));
         return Mobility::Still;
     };
     let mut moves: Vec<Move> = Vec::new();
@@ -36,7 +36,7 @@ pub fn read(keys: &mut Reader<'_>, nodes: usize) -> Mobility {
                     next.node.0,
                     earlier.end.as_secs_f64()
                 );
-                leg.wrong("start", message, "expected the moves of a node one after the other");
+                leg.report_invalid("start", message, "expected the moves of a node one after the other");
             }
             moves.push(next);
         }
@@ -48,23 +48,23 @@ pub fn read(keys: &mut Reader<'_>, nodes: usize) -> Mobility {
 fn one(leg: &mut Reader<'_>, nodes: usize) -> Option<Move> {
     for key in ["node", "start", "end", "to"] {
         if leg.get(key).is_none() {
-            leg.wrong(key, "is missing", "expected { node, start, end, to }");
+            leg.report_invalid(key, "is missing", "expected { node, start, end, to }");
         }
     }
-    let node = leg.whole("node", 0..=(nodes as u64).saturating_sub(1), "a node");
+    let node = leg.integer("node", 0..=(nodes as u64).saturating_sub(1), "a node");
     let mut time = |key| leg.quantity(key, &TIME, Sign::NotNegative, MAX_SECONDS).map(Duration::from_secs_f64);
     let (start, end) = (time("start"), time("end"));
     let to = leg.get("to").and_then(|value| {
         let place = place_of(value);
         if let Err(expected) = &place {
-            leg.wrong("to", format!("expected {expected}"), format!("expected {expected}"));
+            leg.report_invalid("to", format!("expected {expected}"), format!("expected {expected}"));
         }
         place.ok()
     });
     let (start, end) = (start?, end?);
     if end <= start {
         let message = format!("goes back in time: the move starts at {} s", start.as_secs_f64());
-        leg.disagree(&["end", "start"], message, "expected a time after the start");
+        leg.report_conflict(&["end", "start"], message, "expected a time after the start");
         return None;
     }
     Some(Move { node: NodeId(node? as u16), start: Time::ZERO + start, end: Time::ZERO + end, to: to? })
@@ -73,7 +73,7 @@ fn one(leg: &mut Reader<'_>, nodes: usize) -> Option<Move> {
 fn place_of(value: &Value) -> Result<Position, String> {
     match &value.kind {
         Kind::Array(pair) if pair.len() == 2 => {
-            let metres = |coordinate| quantity_of(coordinate, &LENGTH, Sign::Any, MAX_COORDINATE);
+            let metres = |coordinate| parse_quantity(coordinate, &LENGTH, Sign::Any, MAX_COORDINATE);
             Ok(at(metres(&pair[0])?, metres(&pair[1])?))
         }
         _ => Err("a pair such as [\"200 m\", \"0 m\"]".to_owned()),
@@ -88,7 +88,7 @@ static TRAVEL: Parameter = parameter!(travel: Duration = Duration::from_secs(20)
 /// TPA-ROAM: N1, N2, N3 (nodes 0, 1, 2) in a row; N4 (node 3) stays with each in turn, at P1, P2, P3, P2, P1, for
 /// `pause`, and takes `travel` from one to the next. Its connection runs from N4 to N1.
 pub fn roaming(keys: &mut Reader<'_>) -> Topology {
-    let (pause, travel): (Duration, Duration) = (keys.one(&PAUSE), keys.one(&TRAVEL));
+    let (pause, travel): (Duration, Duration) = (keys.standalone(&PAUSE), keys.standalone(&TRAVEL));
     let (p1, p2, p3) = (at(100.0, 50.0), at(350.0, 50.0), at(580.0, 50.0));
     let positions = vec![at(0.0, 0.0), at(200.0, 0.0), at(400.0, 0.0), p1];
     let moves = [p2, p3, p2, p1].into_iter().zip(0u64..).map(|(to, before)| {

@@ -3,7 +3,7 @@
 use super::super::diagnostic::Problem;
 use super::super::files::Load;
 use super::super::quantity::LENGTH;
-use super::super::reader::{Reader, Sign, quantity_of};
+use super::super::reader::{Reader, Sign, parse_quantity};
 use super::super::value::{Kind, Origin, Value};
 use super::{MAX_COORDINATE, MAX_NODES, Topology, at, map};
 use meshpace_mesh::config::Position;
@@ -20,14 +20,16 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>) -> Topology {
             Ok(bytes) => {
                 match map::read(name, &bytes) {
                     Ok(map) => (topology.positions, topology.links) = (map.positions, map.links),
-                    Err((place, why)) => keys.wrong("file", format!("{name}:{place}: {why}"), "read from here"),
+                    Err((place, why)) => {
+                        keys.report_invalid("file", format!("{name}:{place}: {why}"), "read from here")
+                    }
                 }
                 topology.files.push((PathBuf::from(name), bytes));
             }
-            Err(why) => keys.wrong("file", why, "expected a CSV, GraphML or JSON file"),
+            Err(why) => keys.report_invalid("file", why, "expected a CSV, GraphML or JSON file"),
         },
         (None, None) if keys.value("motion").is_some() => {}
-        _ => keys.wrong(
+        _ => keys.report_invalid(
             if inline.is_some() { "positions" } else { "kind" },
             "expected either positions or file",
             "nodes need positions = [[\"0 m\", \"0 m\"], ...], file = \"map.csv\" or motion = \"trace.txt\"",
@@ -35,7 +37,7 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>) -> Topology {
     }
     if topology.positions.len() as u64 > MAX_NODES {
         let key = if inline.is_some() { "positions" } else { "file" };
-        keys.wrong(key, format!("more than {MAX_NODES} nodes"), format!("expected at most {MAX_NODES} nodes"));
+        keys.report_invalid(key, format!("more than {MAX_NODES} nodes"), format!("expected at most {MAX_NODES} nodes"));
         topology.positions.clear();
     }
     topology
@@ -43,7 +45,7 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>) -> Topology {
 
 fn inline_positions(keys: &Reader<'_>, value: &Value) -> Vec<Position> {
     let Kind::Array(items) = &value.kind else {
-        keys.wrong(
+        keys.report_invalid(
             "positions",
             "expected a list",
             "expected a list such as [[\"0 m\", \"0 m\"], [\"200 m\", \"0 m\"]]",
@@ -51,7 +53,7 @@ fn inline_positions(keys: &Reader<'_>, value: &Value) -> Vec<Position> {
         return Vec::new();
     };
     if items.is_empty() {
-        keys.wrong("positions", "expected at least one node", "expected at least one position");
+        keys.report_invalid("positions", "expected at least one node", "expected at least one position");
     }
     let mut positions = Vec::new();
     for (number, item) in items.iter().enumerate() {
@@ -59,7 +61,7 @@ fn inline_positions(keys: &Reader<'_>, value: &Value) -> Vec<Position> {
             Kind::Array(pair) if pair.len() == 2 => {
                 let mut metres = [0.0; 2];
                 for (metres, coordinate) in metres.iter_mut().zip(pair) {
-                    match quantity_of(coordinate, &LENGTH, Sign::Any, MAX_COORDINATE) {
+                    match parse_quantity(coordinate, &LENGTH, Sign::Any, MAX_COORDINATE) {
                         Ok(number) => *metres = number,
                         Err(expected) => wrong_position(keys, number, &coordinate.origin, &expected),
                     }

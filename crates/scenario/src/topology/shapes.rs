@@ -34,7 +34,7 @@ pub fn usual_spacing(radio: &RadioConfig, channel: &Channel) -> f64 {
 
 /// A length as it is written, or the usual one.
 fn length(keys: &mut Reader<'_>, parameter: &'static Parameter, usual: f64) -> f64 {
-    let written: f64 = keys.one(parameter);
+    let written: f64 = keys.standalone(parameter);
     if keys.value(parameter.key).is_some() { written } else { usual }
 }
 
@@ -45,7 +45,7 @@ fn chain_links(first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
 
 /// Nodes 0..=hops at (spacing * i, 0).
 pub fn chain(keys: &mut Reader<'_>, usual: f64) -> Topology {
-    let hops: u64 = keys.one(&HOPS);
+    let hops: u64 = keys.standalone(&HOPS);
     let spacing = length(keys, &SPACING, usual);
     let positions = (0..=hops).map(|i| at(spacing * i as f64, 0.0)).collect();
     let links = Some(chain_links(0, hops).collect());
@@ -75,7 +75,7 @@ pub fn tpa_cross() -> Topology {
 
 /// Two chains, the first with nodes 0..=hops, the second north of it with the next numbers (PAR4 with 4 hops).
 pub fn parallel(keys: &mut Reader<'_>, usual: f64) -> Topology {
-    let hops: u64 = keys.one(&PARALLEL_HOPS);
+    let hops: u64 = keys.standalone(&PARALLEL_HOPS);
     let (spacing, separation) = (length(keys, &SPACING, usual), length(keys, &SEPARATION, 2.0 * usual));
     let row = |y: f64| (0..=hops).map(move |i| at(spacing * i as f64, y));
     let positions = row(0.0).chain(row(separation)).collect();
@@ -97,11 +97,11 @@ pub fn asymmetric(keys: &mut Reader<'_>, usual: f64) -> Topology {
 
 /// Row by row from the south, each from west to east: node = row * columns + column.
 pub fn grid(keys: &mut Reader<'_>, channel: &Channel, usual: f64) -> Topology {
-    let (rows, columns): (u64, u64) = (keys.one(&ROWS), keys.one(&COLUMNS));
+    let (rows, columns): (u64, u64) = (keys.standalone(&ROWS), keys.standalone(&COLUMNS));
     let spacing = length(keys, &SPACING, usual);
     if rows * columns > MAX_NODES {
         let message = format!("{rows} rows of {columns} nodes are more than {MAX_NODES} nodes");
-        keys.wrong("rows", message, format!("expected at most {MAX_NODES} nodes in all"));
+        keys.report_invalid("rows", message, format!("expected at most {MAX_NODES} nodes in all"));
         return Topology::default();
     }
     let place = |i| at(spacing * (i % columns) as f64, spacing * (i / columns) as f64);
@@ -121,9 +121,9 @@ fn grid_flows(keys: &mut Reader<'_>, rows: u64, columns: u64, channel: &Channel)
     if matches!(value.kind, Kind::Table(_)) {
         let mut table = keys.table("flows");
         let most = rows.min(columns);
-        let per_side = table.whole("per_side", 1..=most, "flows from each side");
+        let per_side = table.integer("per_side", 1..=most, "flows from each side");
         if table.get("per_side").is_none() {
-            table.wrong("per_side", "is missing", format!("expected 1 to {most} flows from each side"));
+            table.report_invalid("per_side", "is missing", format!("expected 1 to {most} flows from each side"));
         }
         let placement = draw::placement(keys);
         table.finish("the flows of a grid");
@@ -134,7 +134,7 @@ fn grid_flows(keys: &mut Reader<'_>, rows: u64, columns: u64, channel: &Channel)
     let Some(is_paper) = keys.choice("flows", &[("paper", true), ("symmetric", false)], &[]) else { return none };
     if (rows, columns) != (5, 5) {
         let message = format!("these flows are drawn on 5 rows and 5 columns, not on {rows} and {columns}");
-        keys.disagree(&["flows", "rows", "columns"], message, "expected a grid of 5 x 5");
+        keys.report_conflict(&["flows", "rows", "columns"], message, "expected a grid of 5 x 5");
         return none;
     }
     let node = |row: u64, column: u64| row * 5 + column;

@@ -53,7 +53,7 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInt
     if !kind.is_same_kind(pacing) {
         *pacing = kind;
     }
-    keys.is_of_one(&kinds, |kind| kind.is_same_kind(pacing));
+    keys.set_kind_matching(&kinds, |kind| kind.is_same_kind(pacing));
     if let pacing::Config::Adaptive(config) = pacing {
         let interference = AdaptiveConfig {
             measure: Measure::OutOfInterference(usual.clone()),
@@ -98,7 +98,7 @@ static LINK_DELAY_ACK: Parameter = parameter!(link_delay_ack: Option<Duration> =
     "delay of an ACK over a link", "AP10, section IV.E");
 
 fn read_interference(keys: &mut Reader<'_>, config: &mut OutOfInterference) {
-    let fixed: Option<u8> = keys.one(&SENSING_HOPS);
+    let fixed: Option<u8> = keys.standalone(&SENSING_HOPS);
     let mut sense = match &config.sensing {
         Sensing::Estimated(sense) => sense.clone(),
         Sensing::Fixed(_) => CarrierSense::two_ray(),
@@ -109,13 +109,14 @@ fn read_interference(keys: &mut Reader<'_>, config: &mut OutOfInterference) {
         (None, Sensing::Fixed(hops)) => Sensing::Fixed(*hops),
         (None, Sensing::Estimated(_)) => Sensing::Estimated(sense),
     };
-    let rts: Option<RtsCts> = keys.one(&RTS_CTS);
+    let rts: Option<RtsCts> = keys.standalone(&RTS_CTS);
     assign(&mut config.link_delay, rts.map(LinkDelay::Midpoint));
-    let (data, ack): (Option<Duration>, Option<Duration>) = (keys.one(&LINK_DELAY_DATA), keys.one(&LINK_DELAY_ACK));
+    let (data, ack): (Option<Duration>, Option<Duration>) =
+        (keys.standalone(&LINK_DELAY_DATA), keys.standalone(&LINK_DELAY_ACK));
     match (data, ack) {
         (Some(data), Some(ack)) => config.link_delay = LinkDelay::Fixed { data, ack },
         (None, None) => {}
-        _ => keys.disagree(
+        _ => keys.report_conflict(
             &["link_delay_data", "link_delay_ack"],
             "are given together or not at all",
             "expected link_delay_data and link_delay_ack, or neither for the middle of their bounds",

@@ -36,11 +36,11 @@ fn read_window(keys: &mut Reader<'_>, config: &mut tcp::Config) {
     }
     if window.grows()
         && let Some(limit) =
-            keys.whole("byte_counting", 0..=65535, "segments an ACK may count for (0: one step per ACK)")
+            keys.integer("byte_counting", 0..=65535, "segments an ACK may count for (0: one step per ACK)")
     {
         config.byte_counting = (limit > 0).then_some(limit as u32);
     }
-    keys.is_of_one(&kinds, |kind| kind.is_same_kind(window));
+    keys.set_kind_matching(&kinds, |kind| kind.is_same_kind(window));
     keys.parameters(window);
     keys.finish(window.noun());
 }
@@ -58,7 +58,7 @@ fn read_ack(keys: &mut Reader<'_>, ack: &mut ack::Config) {
     {
         *ack = kind;
     }
-    keys.is_of_one(&kinds, |kind| is_kind(kind, ack));
+    keys.set_kind_matching(&kinds, |kind| is_kind(kind, ack));
     keys.parameters(ack);
     keys.finish(ack.noun());
 }

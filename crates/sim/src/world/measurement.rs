@@ -99,7 +99,7 @@ impl Measured {
     /// `world` is at the beginning of the measured interval.
     fn new<O: Probe<SimPacket>>(world: &mut World<'_, O>, begin: Time) -> Measured {
         let baseline: Vec<Counted> = world.flows.iter().map(|flow| flow.counted(begin)).collect();
-        world.arrivals = baseline.iter().map(|counted| Arrivals::from(counted.sender.segments_sent)).collect();
+        world.arrivals = baseline.iter().map(|counted| Arrivals::starting_at(counted.sender.segments_sent)).collect();
         if world.engine.motion().is_some() {
             world.absences = alloc::vec![Absence::default(); world.flows.len()];
             world.next_sample = begin + SAMPLE;

@@ -98,7 +98,7 @@ impl Connection {
         self.sender.acknowledged()
     }
 
-    /// Whether the peer has closed and everything it sent is delivered.
+    /// True if the peer has closed and everything it sent is delivered.
     pub fn peer_has_closed(&self) -> bool {
         self.receiver.is_closed()
     }
@@ -118,12 +118,12 @@ impl Connection {
         self.sender.control()
     }
 
-    /// How it has ended, if it has.
+    /// Way in which it has ended, if it has.
     pub fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Whether it has ended.
+    /// True if it has ended.
     pub fn is_done(&self) -> bool {
         self.end.is_some()
     }

@@ -17,7 +17,7 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const WINDOW: f64 = 2.0;
 /// Rounds that a rate counts for (section 4.1.1.3, BtlBwFilterLen).
 const ROUNDS: usize = 10;
-/// How long a least RTT counts, and how long it is probed (section 4.1.2, 4.3.5).
+/// Time for which a least RTT counts, and time for which it is probed (section 4.1.2, 4.3.5).
 const RTT_LIFE: Duration = Duration::from_secs(10);
 const RTT_PROBE: Duration = Duration::from_millis(200);
 /// Growth within a round that a pipe which is not full shows, and how many rounds without are enough (section 4.3.2.2).
@@ -31,12 +31,12 @@ const FIRST: u64 = 10;
 const LEAST: u64 = 4;
 /// The RTT of the first rate, before there is a sample (section 4.2.1).
 const UNKNOWN_RTT: f64 = 1e-3;
-/// How much below the estimate the pacing stays, so that no queue is left (as Linux has it since 2016).
+/// Share of the estimated rate at which the sender paces, below 1 so that no queue is left (as Linux has it since 2016).
 const MARGIN: f64 = 0.99;
-/// What may arrive in a bunch is allowed for, up to so much of the rate, seconds (as Linux has it since 2019).
+/// Largest allowance for data that are acknowledged in a bunch, as time at the estimated rate, seconds (as Linux has it since 2019).
 const BUNCH: f64 = 0.1;
 
-/// What the control is at.
+/// State of the control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// Doubles the rate each round trip.
@@ -76,7 +76,7 @@ pub struct Control {
     window: u64,
     /// The window before it was cut.
     before: u64,
-    /// What came beyond the rate since then, and the most of that in this half of the rounds and the one before.
+    /// Start of a bunch, bytes reported since then, and the most of them beyond the rate in this half of the rounds and in the one before.
     bunch_since: Time,
     bunch: u64,
     bunches: [u64; 2],
@@ -112,7 +112,7 @@ impl Control {
         }
     }
 
-    /// What it is at.
+    /// The state of the control.
     pub fn phase(&self) -> Phase {
         self.phase
     }
@@ -202,7 +202,7 @@ impl Control {
         self.is_full |= lost >= LOSSES && f64::from(lost) > LOSSY * (arrived as f64 / self.segment as f64);
     }
 
-    /// Whether the pipe is full (section 4.3.2.2).
+    /// Notes whether the pipe is full: the rate has not grown for some rounds (section 4.3.2.2).
     fn watch_growth(&mut self) {
         if self.is_full {
             return;

@@ -1,4 +1,4 @@
-//! What is under way: which segments, what a report says of them, and which are lost.
+//! Segments under way: which they are, what a report says of them, and which are lost.
 //!
 //! Losses: RFC 9002, section 6.1. A segment is lost if one with a number higher by the packet threshold has arrived, or one that left 9/8
 //! of the RTT later. Delivery rate: draft-cheng-iccrg-delivery-rate-estimation-02, section 3.
@@ -21,7 +21,7 @@ pub struct Piece {
     pub offset: u64,
     /// Payload bytes.
     pub payload: u16,
-    /// Whether the FIN follows.
+    /// True if the FIN follows.
     pub fin: bool,
 }
 
@@ -32,7 +32,7 @@ impl Piece {
     }
 }
 
-/// What has become of a segment.
+/// State of a segment that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Out,
@@ -53,7 +53,7 @@ struct Sent {
     limited: bool,
 }
 
-/// What one report has brought.
+/// News that one report has brought.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct News {
     /// Bytes that it reports for the first time.
@@ -70,7 +70,7 @@ pub struct News {
     pub delivered_before: u64,
 }
 
-/// What is under way.
+/// Segments that are under way.
 #[derive(Clone, Debug)]
 pub struct Flight {
     sent: VecDeque<Sent>,
@@ -115,7 +115,7 @@ impl Flight {
         self.bytes
     }
 
-    /// Whether nothing is, not even a FIN.
+    /// True if no segment is under way, not even a FIN.
     pub fn is_empty(&self) -> bool {
         self.out == 0
     }
@@ -130,7 +130,7 @@ impl Flight {
         self.lost_at
     }
 
-    /// Whether something is to be sent again.
+    /// True if a lost piece is to be sent again.
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
@@ -170,7 +170,7 @@ impl Flight {
         number
     }
 
-    /// Whether a report can be about what was sent.
+    /// True if a report can be about segments that were sent.
     pub fn is_possible(&self, report: &Report) -> bool {
         report.count == 0 || report.newest < self.base + self.sent.len() as u64
     }

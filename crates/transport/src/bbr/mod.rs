@@ -24,7 +24,7 @@ pub use connection::Connection;
 pub use control::Phase;
 pub use segment::{RANGES, Report, Segment};
 
-/// What a connection is told.
+/// Settings of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Payload of a full segment, bytes, 1 to 65495.

@@ -11,7 +11,7 @@ use crate::stats::Stats;
 use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Time};
 
-/// How long a report waits for a second segment.
+/// Time for which a report waits for a second segment.
 pub const DELAY: Duration = Duration::from_millis(10);
 /// Segments that share a report.
 const EVERY: u32 = 2;
@@ -57,7 +57,7 @@ impl Receiver {
         self.stream.next()
     }
 
-    /// Whether the peer's stream and the end of it have arrived.
+    /// True if the peer's stream and the end of it have arrived.
     pub fn is_closed(&self) -> bool {
         self.stream.is_closed()
     }

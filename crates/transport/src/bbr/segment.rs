@@ -5,7 +5,7 @@ use crate::flags::Flags;
 /// Ranges of numbers that a report has room for.
 pub const RANGES: usize = 16;
 
-/// What has arrived at the end that sends this.
+/// Report of the segments that have arrived at the end that sends this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// The highest number that has arrived.
@@ -18,7 +18,7 @@ pub struct Report {
     pub limit: u64,
     /// Ranges of numbers, from the newest down: how many are missing above the range (0 for the first), and how many have arrived.
     pub ranges: [(u16, u16); RANGES],
-    /// How many of those ranges count.
+    /// Number of those ranges that count.
     pub count: u8,
 }
 
@@ -46,12 +46,12 @@ pub struct Segment {
     pub seq: u64,
     /// Payload bytes.
     pub payload: u16,
-    /// What has arrived.
+    /// The report of what has arrived.
     pub report: Report,
 }
 
 impl Segment {
-    /// Whether it carries a part of the stream, or the end of it.
+    /// True if it carries a part of the stream, or the end of it.
     pub fn carries(&self) -> bool {
         self.payload > 0 || self.flags.has(Flags::FIN)
     }

@@ -102,21 +102,22 @@ impl Sender {
         self.written - self.cut
     }
 
-    /// Whether the peer takes nothing for now.
+    /// True if the peer takes nothing for now.
     pub fn is_shut(&self) -> bool {
         self.limit <= self.expected
     }
 
-    /// Whether anything sent is not known to have arrived.
+    /// True if anything sent, data or FIN, is not known to have arrived.
     pub fn is_busy(&self) -> bool {
         self.expected < self.cut + u64::from(self.fin_cut)
     }
 
-    /// Whether the FIN was sent, and whether it has arrived.
+    /// True if the FIN was sent.
     pub fn has_sent_fin(&self) -> bool {
         self.fin_cut
     }
 
+    /// True if the FIN was sent and has arrived.
     pub fn is_finished(&self) -> bool {
         self.fin_cut && self.expected > self.cut
     }
@@ -137,7 +138,7 @@ impl Sender {
         Duration(once.0.saturating_mul(1 << self.silent.min(16))).min(MOST)
     }
 
-    /// What the peer reports. Whether it can be true.
+    /// Takes a report of the peer; false if it cannot be true.
     pub fn on_report(&mut self, now: Time, report: &Report, stats: &mut Stats) -> bool {
         if !self.flight.is_possible(report) || report.expected > self.cut + u64::from(self.fin_cut) {
             return false;
@@ -186,7 +187,7 @@ impl Sender {
         (payload > 0 || fin).then_some(Piece { offset: self.cut, payload: payload as u16, fin })
     }
 
-    /// What is due at `now`, before anything is asked for.
+    /// Runs the timers that are due at `now`, before a segment is asked for.
     pub fn on_time(&mut self, now: Time, stats: &mut Stats) {
         if self.flight.lost_at() <= now {
             let lost = self.flight.find_lost(now, self.smoothed());

@@ -56,7 +56,7 @@ struct World {
     free_at: [Time; 2],
     random: u64,
     packets: u64,
-    /// What each end has kept of the other's stream.
+    /// Data that each end has kept of the other's stream.
     kept: [Received; 2],
     takes: bool,
     longest_wait: Duration,

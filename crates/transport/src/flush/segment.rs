@@ -31,7 +31,7 @@ pub struct Hole {
 pub struct Segment {
     /// Offset of the first payload byte; of an answer, the offset before which everything has arrived, a FIN included.
     pub offset: u64,
-    /// What is missing beyond that; the first gap begins there.
+    /// Gaps beyond that offset, in an answer; the first gap begins there.
     pub holes: [Hole; HOLES],
     /// Payload bytes.
     pub payload: u16,

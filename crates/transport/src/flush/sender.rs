@@ -45,7 +45,7 @@ pub struct Sender {
     /// The FIN is part of an object.
     fin_cut: bool,
     object: Option<Object>,
-    /// What is to be sent of it in this round, first ones last.
+    /// Ranges of it that are to be sent in this round, first ones last.
     pending: Vec<Range>,
     round: u16,
     asked: Option<Asked>,

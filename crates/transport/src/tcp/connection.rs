@@ -243,7 +243,7 @@ impl Connection {
         }
         // Nor is one believed that is older than a window can make it (RFC 5961, section 5.2). An agent of ns-2 looks at the
         // upper end alone.
-        let oldest = if self.is_ns2() { 0 } else { self.sender.flight().oldest_ack() };
+        let oldest = if self.is_ns2() { 0 } else { self.sender.flight().lowest_acceptable_ack() };
         if segment.ack > self.sender.flight().sent_end() || segment.ack < oldest {
             self.challenge();
             return false;
@@ -327,7 +327,7 @@ impl Connection {
         } else if self.is_ns2()
             && self.receiver.is_closed()
             && self.is_due(Timer::Retransmission)
-            && self.sender.flight().fin_times() >= FIN_ATTEMPTS
+            && self.sender.flight().fin_transmissions() >= FIN_ATTEMPTS
         {
             self.finish(End::Closed);
         } else {

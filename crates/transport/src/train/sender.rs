@@ -226,12 +226,19 @@ impl Sender {
                 self.sample(now, since, segment, stats);
             }
             self.end_train(now, true, stats);
-        } else if told && segment.wait > 0 {
+        } else if told && self.has_waited_for_next(segment) {
             // The receiver has waited for a TAIL that did not come.
             self.end_train(now, false, stats);
         } else if self.una > before {
             self.timeout_at = now.saturating_add(self.timeout.rto());
         }
+    }
+
+    /// True if the receiver, before its timer sent this ACK, has waited for longer than segments are apart: then the next one is lost. Else it may
+    /// still be under way, and has an ACK of its own.
+    fn has_waited_for_next(&self, segment: &Segment) -> bool {
+        let waited = Duration::from_micros(u64::from(segment.wait) * u64::from(WAIT_UNIT_US));
+        segment.wait > 0 && self.control.interval() < waited.as_secs_f64()
     }
 
     /// True if the first missing segment has come back because the peer has closed its window.

@@ -133,6 +133,36 @@ fn after_a_dark_time_it_goes_on_where_it_was() {
     assert!(pair.sender.stats().timeouts < 10);
 }
 
+#[test]
+fn what_leaves_later_than_a_receiver_waits_is_not_lost() {
+    // rtt0 is 540 ms: I = 1.034 tau = 446 ms, two of them to the second, and a receiver acknowledges after 400 ms without the TAIL, which is under way.
+    let mut pair = Pair::new(&names::lookup("quiet-train").unwrap(), Duration::from_millis(270), 1);
+    transfer(&mut pair, 100, &mut |_| Fate::Deliver);
+    let stats = pair.sender.stats();
+    assert_eq!((stats.fast_retransmits, stats.retransmissions, stats.timeouts), (0, 0, 0));
+    let tails = data(&pair).iter().filter(|sent| sent.2).count() as u64;
+    // All are measured but the last one, which carries the FIN.
+    assert!(tails > 30 && stats.rtt_samples == tails - 1, "{tails} trains, {} samples", stats.rtt_samples);
+}
+
+#[test]
+fn trains_become_faster_again_once_the_path_is() {
+    // For 30 s datagrams are late by up to half a second, so that the interval grows beyond what a receiver waits for.
+    let mut pair = Pair::new(&names::lookup("quiet-train").unwrap(), Duration::from_millis(60), 1);
+    pair.sender.open(Time::ZERO);
+    pair.sender.write_endless(Time::ZERO);
+    let mut count = 0_u64;
+    pair.drive(ms(150_000), &mut |line| {
+        count += 1;
+        let late = Duration::from_millis(count * 7_919 % 500);
+        if line.at < ms(30_000) { Fate::Delay(late) } else { Fate::Deliver }
+    });
+    let between = |from: u64, to: u64| data(&pair).iter().filter(|sent| (ms(from)..ms(to)).contains(&sent.0)).count();
+    // I = 1.034 tau, tau = 120 ms / (1 + t_a/t_d): a dozen a second while they leave, of which the silence takes some.
+    let (during, after) = (between(20_000, 30_000), between(140_000, 150_000));
+    assert!(after > 60 && after > 2 * during, "{during} in 10 s, then {after}");
+}
+
 /// What an estimator makes of two samples a second apart.
 fn estimate(samples: &[Sample], hops: u8) -> (f64, f64) {
     let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };

@@ -40,13 +40,13 @@ pub enum What {
 pub struct Entry {
     /// Its name in logs and metrics; empty for that of a command line.
     pub name: String,
-    /// What it is.
+    /// Kind of the end, with its options.
     pub what: What,
-    /// What it is made of: if that changes it has to begin anew.
+    /// Options and files that it is made of: if these change it has to begin anew.
     pub identity: Identity,
 }
 
-/// What an end is made of: its options, but for those that change under way, and what its files of keys have in them.
+/// Identity of an end: its options, but for those that change under way, and what its files of keys have in them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Identity {
     options: BTreeMap<String, Vec<String>>,
@@ -67,7 +67,7 @@ pub struct File {
 pub enum Wrong {
     /// It cannot be read, or an end of it cannot be begun.
     Io(io::Error),
-    /// What stands in it is wrong.
+    /// Its content is wrong.
     Refused(Box<Refusal>),
 }
 
@@ -297,7 +297,7 @@ impl Reader<'_> {
         self.problems.at(origin, format!("{}: no such key", at(path, key)), expected);
     }
 
-    /// What is written, as the command line would have it.
+    /// Written values, as the command line would have them.
     fn values(&self, path: &str, arg: &Arg, value: &Value) -> Option<Vec<String>> {
         let takes_list = matches!(arg.get_action(), ArgAction::Append);
         let list = match &value.kind {
@@ -328,7 +328,7 @@ impl Reader<'_> {
         list.iter().map(read).collect()
     }
 
-    /// What the parser of the command line has against the options of a table, in the words of the file.
+    /// Reports the error of the command line's parser about the options of a table, in the words of the file.
     fn disagrees(&self, path: &str, table: &Table, origin: &Origin, command: &Command, error: &clap::Error) {
         let strings = |kind: ContextKind| match error.get(kind) {
             Some(ContextValue::String(text)) => vec![text.clone()],
@@ -390,7 +390,7 @@ fn is_file(arg: &Arg) -> bool {
     arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()
 }
 
-/// What is expected of a key, in words.
+/// Values that a key takes, in words.
 fn expected(arg: &Arg) -> String {
     let parser = arg.get_value_parser().type_id();
     let is_whole = [TypeId::of::<u8>(), TypeId::of::<u16>(), TypeId::of::<u32>()].iter().any(|id| parser == *id);

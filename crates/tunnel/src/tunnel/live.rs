@@ -1,11 +1,11 @@
-//! What an end does, as a line for people and as an object for programs.
+//! Counters of an end, as a line for people and as an object for programs.
 
 use meshpace_core::Duration;
 use meshpace_live::tunnel::{CarriedBy, Totals};
 use serde_json::json;
 use std::io::{self, Write};
 
-/// How often it is told.
+/// Interval at which they are told.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
 /// The mean interval between segments that pacing asked for; none without pacing.
@@ -13,7 +13,7 @@ fn interval(totals: &Totals) -> Option<f64> {
     (totals.stats.interval_samples > 0).then(|| totals.stats.interval_sum_s / totals.stats.interval_samples as f64)
 }
 
-/// What carries the streams, if that end does not decide it: of which kind it is, and not its name.
+/// Kind of transport that carries the streams, if that end does not decide it; not the transport's name.
 pub(super) fn seen(totals: &Totals) -> Option<&'static str> {
     totals.carried_by.map(|by| match by {
         CarriedBy::Tpa => "tpa",

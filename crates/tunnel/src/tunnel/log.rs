@@ -1,5 +1,5 @@
-//! What a tunnel says of what happens: one line per event on standard error, for people or for programs. Text of strangers cannot begin a line
-//! of its own, nor act on a terminal, and nobody can have it write without end.
+//! Log of a tunnel: one line per event on standard error, for people or for programs. Text of strangers cannot begin a line of its own, nor
+//! act on a terminal, and nobody can have it write without end.
 
 use clap::ValueEnum;
 use meshpace_core::{Duration, Time};
@@ -14,7 +14,7 @@ const LINES_PER_SECOND: u32 = 100;
 /// The longest message, characters.
 const LONGEST: usize = 1000;
 
-/// How a line is written.
+/// Format of a line.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
     /// `meshpace: NAME: MESSAGE`
@@ -24,7 +24,7 @@ pub enum Format {
     Json,
 }
 
-/// How much an event matters.
+/// Importance of an event.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Level {
     /// This end, or a part of it, does not work.
@@ -49,7 +49,7 @@ impl Level {
     }
 }
 
-/// How lines are written, and how many still may be.
+/// Format of lines, and number of lines that may still be written.
 struct Log {
     format: Format,
     level: Level,

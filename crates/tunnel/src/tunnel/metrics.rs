@@ -18,7 +18,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is shown, shared by who runs the ends and who serves. Cloning gives another handle.
+/// Metrics that are shown, shared by who runs the ends and who serves. Cloning gives another handle.
 #[derive(Clone, Default)]
 pub(super) struct Board(Arc<Mutex<State>>);
 
@@ -33,7 +33,7 @@ struct State {
 struct Shown {
     name: String,
     role: &'static str,
-    /// What it counts; none while it is not there.
+    /// Its counters; none while it is not there.
     counters: Option<Counters>,
     port: PortCounters,
 }
@@ -60,7 +60,7 @@ impl Board {
         self.lock().reloads[usize::from(!is_taken)] += 1;
     }
 
-    /// What is answered.
+    /// The page that is answered.
     fn text(&self) -> String {
         let state = self.lock();
         // Counting takes locks of the ends: not under this one's.
@@ -80,7 +80,7 @@ impl Board {
     }
 }
 
-/// What is shown of an end.
+/// Metrics of an end, as they are shown.
 struct Row {
     labels: String,
     totals: Option<Totals>,

@@ -19,16 +19,16 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
-/// How often it looks whether it is to end, or whether an end is to be tried again.
+/// Interval at which it looks whether it is to end, or whether an end is to be tried again.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// After so many attempts in a row of which nothing is said: the port of an end that has just ended may not be free yet.
 const QUIETLY: u32 = 10;
 
-/// How often an end that does not come about is tried after that.
+/// Interval at which an end that does not come about is tried after that.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// How long far ends are given to hear that this end ends.
+/// Time that far ends are given to hear that this end ends.
 const FAREWELL: std::time::Duration = std::time::Duration::from_millis(300);
 
 /// An end that runs, or is to.
@@ -38,7 +38,7 @@ struct Running {
     /// Attempts in a row that came to nothing, and when the next one is due; none if all is as it should be.
     tries: u32,
     due: Option<Time>,
-    /// What was told last.
+    /// Totals that were told last.
     before: Totals,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Whether all ends are as they should be; those of a file that are not are begun again.
+    /// Checks that all ends are as they should be; those of a file that are not are begun again.
     fn look(&mut self, now: Time) -> io::Result<()> {
         for one in &mut self.running {
             if let Some(Err(error)) = one.end.as_ref().map(End::check) {
@@ -253,11 +253,11 @@ impl<'a> Process<'a> {
     }
 }
 
-/// Whether all ends could be begun, as far as that can be told without beginning them.
+/// Checks that all ends could be begun, as far as that can be told without beginning them.
 ///
 /// # Errors
 ///
-/// What is wrong with the first that could not.
+/// The error of the first that could not.
 pub(super) fn check(file: &File) -> io::Result<()> {
     for entry in &file.entries {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", entry.name));

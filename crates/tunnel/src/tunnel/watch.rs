@@ -1,4 +1,4 @@
-//! What a process with tunnels tells of itself: its log and its metrics.
+//! Log and metrics of a process with tunnels.
 
 use super::log::{Format, Level};
 use clap::Args;

@@ -1,6 +1,6 @@
-//! What people give instead of a dump, and what to give: other commands of the same programs, other formats of a table, files that are no text.
+//! Files that people give instead of a dump, and what to give: other commands of the same programs, other formats of a table, files that are no text.
 
-/// What a file that is no text is, by its first bytes.
+/// Kinds of files that are no text, by their first bytes, with a sentence for people.
 const BYTES: [(&[u8], &str); 7] = [
     (&[0x1f, 0x8b], "this is compressed (gzip): unpack it by gunzip, and give what comes out"),
     (b"PK\x03\x04", "this is a spreadsheet or a zip archive: save the table as CSV, or unpack it"),
@@ -13,12 +13,12 @@ const BYTES: [(&[u8], &str); 7] = [
 const UTF_16: &str = "this text is in UTF-16: save it as UTF-8 (in a spreadsheet: \"CSV UTF-8\")";
 const CAPTURE: &str = "this is a capture of packets, which tells of no links: give what the routing program tells, or `iw dev wlan0 station dump`";
 
-/// What is no text.
+/// A sentence for a file that is no text, by its first bytes; none if they are not known.
 pub fn of_bytes(bytes: &[u8]) -> Option<&'static str> {
     BYTES.iter().find(|(start, _)| bytes.starts_with(start)).map(|(_, why)| *why)
 }
 
-/// What other commands print: words of one line, and what to give instead.
+/// Outputs of other commands: words of one line, and what to give instead.
 const COMMANDS: [(&[&str], &str); 7] = [
     (&["Client", "VID"], "this is batctl's table of clients (tg or tl): give the output of `batctl o`"),
     (

@@ -1,4 +1,4 @@
-//! What programs of a mesh tell of its links: routing daemons, `iw`, the maps of community networks, a table.
+//! Dumps of the links of a mesh, as programs tell them: routing daemons, `iw`, the maps of community networks, a table.
 //!
 //! | Form | Metric | Share that arrives |
 //! |---|---|---|
@@ -49,7 +49,7 @@ pub struct Heard {
     pub delivery: Option<f64>,
     /// The cost that the mesh's routing adds up, above 0, in its own unit.
     pub cost: Option<f64>,
-    /// What the link carries alone, Mbit/s, as measured or as the program expects.
+    /// Goodput of the link alone, Mbit/s, as measured or as the program expects.
     pub mbps: Option<f64>,
     /// The ratio of signal to noise, dB.
     pub snr_db: Option<f64>,
@@ -78,7 +78,7 @@ pub struct Dump {
     pub nodes: Vec<String>,
     /// Their links; a direction twice means that two told of it.
     pub links: Vec<Heard>,
-    /// How the mesh chooses routes.
+    /// Metric by which the mesh chooses routes.
     pub metric: Metric,
     /// Next hops that nodes told: the node, the destination, the next hop.
     pub routes: Vec<(usize, usize, usize)>,
@@ -159,7 +159,7 @@ impl Dump {
         Ok(())
     }
 
-    /// Whether what its links carry was measured; otherwise a program expects it.
+    /// True if the goodput of its links was measured; otherwise a program expects it.
     pub fn is_measured(&self) -> bool {
         [TABLE, KIT].contains(&self.program)
     }
@@ -245,7 +245,7 @@ fn one(text: &str) -> Result<Dump, Wrong> {
     }
 }
 
-/// Whether a line is what a program says that failed.
+/// True for a line that a program prints which has failed.
 fn said(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     ["error", "command failed", "nl80211 not found", "no such device"].iter().any(|start| line.starts_with(start))

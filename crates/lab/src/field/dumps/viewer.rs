@@ -1,5 +1,5 @@
-//! What the maps of community networks are drawn from: `meshviewer.json` (links with `source_tq` and `target_tq`, shares of 0 to 1) and the older
-//! `graph.json` (links with `tq`, which is 255 / TQ). Links through a tunnel over the Internet are left out.
+//! Files from which the maps of community networks are drawn: `meshviewer.json` (links with `source_tq` and `target_tq`, shares of 0 to 1)
+//! and the older `graph.json` (links with `tq`, which is 255 / TQ). Links through a tunnel over the Internet are left out.
 
 use super::json::{list, name, number};
 use super::{Dump, Heard, Metric, Wrong};
@@ -10,7 +10,7 @@ fn is_radio(link: &Value) -> bool {
     !(kind.contains("vpn") || kind.contains("tunnel") || link.get("vpn").and_then(Value::as_bool) == Some(true))
 }
 
-/// Whether links of the document have a quality.
+/// True if links of the document have a quality, `source_tq`.
 pub fn is_measured(object: &Object<String, Value>) -> bool {
     object
         .get("links")

@@ -164,7 +164,7 @@ pub fn peak(look: &Look, of: &Term, over: Option<&Term>, [first, last]: [f64; 2]
     if !(0..heights.len()).any(is_inside) {
         return Err(format!("there are no runs at {first} to {last}"));
     }
-    let is_clearly_above = |number: usize| heights[best].1.over(&heights[number].1).interval_pct().0 > 0.0;
+    let is_clearly_above = |number: usize| heights[best].1.divided_by(&heights[number].1).interval_pct().0 > 0.0;
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..heights.len()).partition(|&number| !is_inside(number));
     let is_near = |number: usize| inside.iter().any(|other| other.abs_diff(number) <= 1);
     let verdict = if is_inside(best) && outside.iter().all(|&number| is_clearly_above(number)) {

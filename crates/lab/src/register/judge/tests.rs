@@ -290,6 +290,8 @@ fn a_peak_is_there_next_to_it_or_elsewhere() {
     assert_eq!(with(&[150.0, 110.0, 130.0, 110.0, 90.0]), Differs);
     assert_eq!(with(&[150.0, 110.0]), CannotBeJudged);
     assert_eq!(with(&[130.5, 110.0, 130.0, 110.0, 90.0]), CannotBeTold, "the first is not clearly above it");
+    let evidence = judged_with(check, &lines(&[("a", &[100.0, 110.0, 130.0, 129.9, 90.0])], runs)).evidence;
+    assert!(evidence.contains("not clearly above 4;"), "the others are clearly below it: {evidence}");
     let gain = r#"kind = "peak", of = "a", over = "b", x = 2.0"#;
     assert_eq!(verdict(gain, &[("a", &[400.0, 300.0, 110.0]), ("b", &[390.0, 150.0, 100.0])]), Reproduced);
     let elsewhere = r#"kind = "peak", of = "a", over = "b", x = 3.0"#;

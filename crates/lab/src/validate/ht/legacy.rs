@@ -37,14 +37,14 @@ impl Row {
     }
 
     /// The node whose receiver loses data frames, and the share that arrives.
-    fn deaf(&self) -> Option<(u16, f64)> {
+    fn lossy_receiver(&self) -> Option<(u16, f64)> {
         let (node, share) = self.loses.split_once(':')?;
         Some((node.parse().ok()?, 1.0 - share.parse::<f64>().ok()?))
     }
 
     fn case(&self) -> String {
         let hears = if self.reach == 0 { "all hear each other" } else { "only neighbours hear each other" };
-        let loses = self.deaf().map_or(String::new(), |(node, share)| {
+        let loses = self.lossy_receiver().map_or(String::new(), |(node, share)| {
             format!(", {:.0} % lost between nodes {} and {node}", 100.0 * (1.0 - share), node - 1)
         });
         let hops = self.hops();
@@ -57,7 +57,7 @@ impl Row {
         let how = How { rate, ht: None, rts: false, retries: 8 };
         let hears = |a: u16, b: u16| a != b && (self.reach == 0 || a.abs_diff(b) <= self.reach);
         let mut mesh = how.mesh(self.nodes, hears);
-        if let Some((node, share)) = self.deaf() {
+        if let Some((node, share)) = self.lossy_receiver() {
             // Frames are found in the noise, and a part of them cannot be read.
             mesh.radio.detect_ratio_db = 0.0;
             let weak = mesh.radio.noise_dbm + Channel::snr_for(&mesh.radio, share);
@@ -81,7 +81,7 @@ impl Row {
     /// The largest error, per cent. A receiver that loses frames and is near other senders loses more of them here, where that is noise, than there, where it is
     /// chance: shown.
     fn rule(&self) -> Option<f64> {
-        match (self.hops(), self.deaf()) {
+        match (self.hops(), self.lossy_receiver()) {
             (1, _) => Some(1.0),
             (2, _) | (_, None) => Some(5.0),
             _ => None,

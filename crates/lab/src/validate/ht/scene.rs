@@ -27,7 +27,7 @@ pub struct How {
     pub rate: OfdmRate,
     /// Parameters of 802.11n; none: 802.11a.
     pub ht: Option<HtConfig>,
-    /// Whether RTS/CTS comes before every unicast data frame.
+    /// True if RTS/CTS comes before every unicast data frame.
     pub rts: bool,
     /// Attempts for a frame.
     pub retries: u32,

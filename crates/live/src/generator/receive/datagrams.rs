@@ -180,4 +180,22 @@ mod tests {
         take(&mut runs, &socket, other, &data(token));
         assert!(runs.by_peer.contains_key(&other));
     }
+
+    #[test]
+    fn a_silent_run_is_forgotten_with_its_source_and_told_unless_it_had_ended() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut runs = Runs { key: [1; 16], by_peer: BTreeMap::new(), by_source: BTreeMap::new() };
+        let peers = [1, 2].map(|last| SocketAddr::from(([127, 0, 0, last], 1)));
+        for peer in peers {
+            let token = runs.token(peer);
+            take(&mut runs, &socket, peer, &[&header(Kind::Data, 0, token)[..], &[0; 76]].concat());
+        }
+        let end = header(Kind::End, 1, runs.token(peers[0]));
+        assert!(take(&mut runs, &socket, peers[0], &end).is_some());
+        assert_eq!(runs.expire(Clock.now()).len(), 0, "nobody is silent yet");
+        let told = runs.expire(Clock.now() + SILENCE + Duration::from_secs(1));
+        assert_eq!(told.len(), 1, "the other one had its report");
+        assert!(told[0].error.is_some());
+        assert!(runs.by_peer.is_empty() && runs.by_source.is_empty(), "a source of no run takes no memory");
+    }
 }

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 const LISTENER: u64 = 0;
 /// Read from one stream before the others have their turn.
 const TURN: usize = 1 << 20;
-/// How long the end of a connection may take once the peer has closed and everything is here.
+/// Time that the end of a connection may take once the peer has closed and everything is here.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A connection under way.

@@ -1,4 +1,4 @@
-//! What arrives at the stack: to which connection it belongs, whether it begins one, and what answers the rest.
+//! Arrivals at the stack: the connection that a segment belongs to, or that it begins, and the answers to the rest.
 
 use super::super::interface::Interface;
 use super::super::packet::{self, Packet, Unreachable};

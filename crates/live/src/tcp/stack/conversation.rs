@@ -1,4 +1,4 @@
-//! What a connection of the stack speaks: TCP, or quiet trains in TCP's packets.
+//! Protocol of a connection of the stack: TCP, or quiet trains in TCP's packets.
 //!
 //! Whoever opens offers quiet trains in the SYN; a peer that does not answer the offer gets what [`Protocol::fallback`] says, a
 //! plain TCP whose SYN has already been sent.
@@ -9,7 +9,7 @@ use meshpace_transport::tcp::wire::{Header, Numbers, Options};
 use meshpace_transport::tcp::{self, Agreed, End, train_wire};
 use meshpace_transport::{Arrival, Config, Machine, Output, PathInfo, Role, names, train};
 
-/// What connections of a stack speak, with its parameters.
+/// Protocol of connections of a stack, with its parameters.
 #[derive(Clone, Debug)]
 pub enum Protocol {
     /// TCP.
@@ -37,7 +37,7 @@ impl From<&Protocol> for Protocol {
 }
 
 impl Protocol {
-    /// What is spoken with a peer that does not know quiet trains: trains without its help, of the same sizes.
+    /// The protocol for a peer that does not know quiet trains: trains without its help, of the same sizes.
     pub(super) fn fallback(&self) -> tcp::Config {
         match self {
             Protocol::Tcp(config) => config.clone(),
@@ -51,7 +51,7 @@ impl Protocol {
         }
     }
 
-    /// Whether quiet trains are offered.
+    /// True if quiet trains are offered.
     pub(super) fn offers_trains(&self) -> bool {
         matches!(self, Protocol::Train(_))
     }
@@ -136,27 +136,27 @@ impl Conversation {
         either!(self, connection => connection.acknowledged())
     }
 
-    /// Whether the handshake has been completed.
+    /// True if the handshake has been completed.
     pub fn is_established(&self) -> bool {
         either!(self, connection => connection.is_established())
     }
 
-    /// Whether the peer has closed its stream and all of it has arrived.
+    /// True if the peer has closed its stream and all of it has arrived.
     pub fn peer_has_closed(&self) -> bool {
         either!(self, connection => connection.peer_has_closed())
     }
 
-    /// How the connection ended, if it has.
+    /// Way in which the connection ended, if it has.
     pub fn end(&self) -> Option<End> {
         either!(self, connection => connection.end())
     }
 
-    /// What was counted.
+    /// The counters of the connection.
     pub fn stats(&self) -> &Stats {
         either!(self, connection => connection.stats())
     }
 
-    /// Whether both ends speak quiet trains.
+    /// True if both ends speak quiet trains.
     pub fn has_trains(&self) -> bool {
         matches!(self, Conversation::Train { .. })
     }
@@ -212,7 +212,7 @@ impl Conversation {
         }
     }
 
-    /// What the two SYNs agree on.
+    /// Takes over what the two SYNs agree on.
     pub(super) fn on_agreed(&mut self, now: Time, agreed: &Agreed) {
         match self {
             Conversation::Tcp(connection) => connection.on_agreed(now, agreed),
@@ -234,7 +234,7 @@ impl Conversation {
         }
     }
 
-    /// What `header` with `payload` bytes says to this connection; none if it means nothing.
+    /// The segment that `header` with `payload` bytes stands for in this connection; none if it stands for none.
     pub(super) fn understand(&self, numbers: &Numbers, header: &Header, payload: u16) -> Option<Heard> {
         let (expected, acknowledged) = (self.expected(), self.acknowledged());
         match self {
@@ -245,7 +245,7 @@ impl Conversation {
         }
     }
 
-    /// What it does next.
+    /// The next action of the connection.
     pub(super) fn poll(&mut self, now: Time) -> Output<Said> {
         match self {
             Conversation::Tcp(connection) => connection.poll(now).map(Said::Tcp),
@@ -293,7 +293,7 @@ impl Said {
         }
     }
 
-    /// Whether it opens the connection.
+    /// True if it opens the connection.
     pub(super) fn is_syn(&self) -> bool {
         match self {
             Said::Tcp(segment) => segment.flags.has(tcp::Flags::SYN),
@@ -301,7 +301,7 @@ impl Said {
         }
     }
 
-    /// Whether the packet may be marked.
+    /// True if routers may mark the packet (ECN).
     pub(super) fn is_ecn_capable(&self) -> bool {
         match self {
             Said::Tcp(segment) => segment.is_ecn_capable(),

@@ -17,12 +17,12 @@ pub(super) type Key = (Ipv4Addr, u16, u16);
 pub(super) struct Entry {
     pub(super) key: Key,
     pub(super) connection: Conversation,
-    /// What this end would speak.
+    /// Protocol that this end would speak.
     pub(super) protocol: Protocol,
     pub(super) numbers: Numbers,
     /// The options of our SYN or SYN-ACK.
     pub(super) syn_options: Options,
-    /// How many have left, and when the first did.
+    /// Number of them that have left, and time at which the first did.
     pub(super) syns: (u32, Time),
     /// Payload and options of a full segment of the path.
     pub(super) path_mss: u16,
@@ -62,7 +62,7 @@ impl Entry {
         self.connection.on_agreed(now, &agreed);
     }
 
-    /// Whether a segment is one that the peer sends now: in the window, acknowledging what is under way (RFC 5961, section 5.2, without what
+    /// True if a segment is one that the peer sends now: in the window, acknowledging what is under way (RFC 5961, section 5.2, without what
     /// is older). Whoever only knows addresses and ports meets both numbers once in many millions of segments.
     pub(super) fn is_current(&self, flags: Flags, offset: u64, acknowledges: u64) -> bool {
         let connection = &self.connection;

@@ -77,7 +77,7 @@ impl TpaListener {
         self.backlog.poll_next(context).map_ok(|shared| self.stream(shared))
     }
 
-    /// Whether accepting would not wait, or the context's waker is called when that is so.
+    /// Ready if accepting would not wait; otherwise the context's waker is called when that is so.
     pub fn poll_acceptable(&self, context: &Context<'_>) -> Poll<()> {
         self.backlog.poll_ready(context)
     }
@@ -90,7 +90,7 @@ impl TpaListener {
         std::iter::from_fn(|| Some(self.accept().map(|(stream, _)| stream)))
     }
 
-    /// Whether [`TpaListener::accept`] returns [`io::ErrorKind::WouldBlock`] instead of waiting.
+    /// Sets whether [`TpaListener::accept`] returns [`io::ErrorKind::WouldBlock`] instead of waiting.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl TpaListener {
         Ok(())
     }
 
-    /// How long [`TpaListener::accept`] waits; none for ever. It then returns [`io::ErrorKind::WouldBlock`].
+    /// Sets the time for which [`TpaListener::accept`] waits; none for ever. It then returns [`io::ErrorKind::WouldBlock`].
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl TpaListener {
         self.port.local_addr()
     }
 
-    /// What the port has received and not used.
+    /// The counters of its port, such as datagrams received and not used.
     pub fn counters(&self) -> PortCounters {
         self.port.counters()
     }

@@ -1,4 +1,4 @@
-//! What can be set about connections over UDP.
+//! Options of connections over UDP.
 
 use crate::tpa::runtime::keylog::KeyLog;
 use crate::tpa::runtime::random;
@@ -45,7 +45,7 @@ pub struct Options {
     /// With `trains`: whether a listener takes TPA as well; who opens a connection decides. What is opened from here speaks trains. Default
     /// false.
     pub takes_tpa: bool,
-    /// Whether segments are made smaller where the way out has an MTU too small for them. Default true.
+    /// True if segments are made smaller where the way out has an MTU too small for them. Default true.
     pub fit_mtu: bool,
     /// Where path information comes from; none: one hop at 2 Mbit/s, until packets tell otherwise. Default none.
     pub path: Option<Arc<dyn PathSource>>,
@@ -53,25 +53,25 @@ pub struct Options {
     pub send_buffer: usize,
     /// Bytes received that wait to be read; at least three blocks, [`MOST_BUFFER`] at most. Default 256 KiB.
     pub receive_buffer: usize,
-    /// How long to try to open a connection; quiet trains give up after 100 s at most. Default 30 s.
+    /// Time limit for opening a connection; quiet trains give up after 100 s at most. Default 30 s.
     pub connect_timeout: Duration,
-    /// How datagrams are protected; both ends need the same. Default [`Security::Opportunistic`].
+    /// Protection of datagrams; both ends need the same. Default [`Security::Opportunistic`].
     pub security: Security,
-    /// Whether AES-256-GCM is offered and agreed to; ChaCha20-Poly1305 is what there is without, and if the peer has not. Default: where this
+    /// True if AES-256-GCM is offered and agreed to; without it, or if the peer has not, ChaCha20-Poly1305 is used. Default: true where this
     /// processor has instructions for it.
     pub aes: bool,
     /// Where the keys of connections are noted, for whoever wants to read captures. Default none.
     pub keylog: Option<Arc<KeyLog>>,
     /// Silence after which the peer is asked for a sign of life; none for never. Default 30 s.
     pub keep_alive: Option<Duration>,
-    /// How long a connection may carry no data before it is ended, although the peer is there; none for ever. Default none.
+    /// Time without data after which a connection is ended, although the peer is there; none for never. Default none.
     pub idle_timeout: Option<Duration>,
-    /// What a listener grants.
+    /// Limits of what a listener grants.
     pub limits: Limits,
-    /// How long to send without hearing anything from the peer (RFC 1122, section 4.2.3.5, asks for 100 s at least); quiet trains give
+    /// Time for which data are sent without hearing anything from the peer (RFC 1122, section 4.2.3.5, asks for 100 s at least); quiet trains give
     /// up after 100 s at most. Default 120 s.
     pub silence_timeout: Duration,
-    /// How long dropping a stream waits for what was written to arrive. Default 30 s.
+    /// Time for which dropping a stream waits for what was written to arrive. Default 30 s.
     pub linger: Duration,
 }
 
@@ -125,7 +125,7 @@ impl Options {
         Options { transport: on_wires(transport), ..Options::default() }
     }
 
-    /// Whether every value is in its range.
+    /// Checks that every value is in its range.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl Options {
         Ok(())
     }
 
-    /// What a port is run with.
+    /// Settings with which a port is run.
     pub(crate) fn service(&self) -> Service {
         let settings = Settings {
             transport: self.transport.clone(),
@@ -189,10 +189,10 @@ pub const MOST_BUFFER: usize = 1 << 30;
 /// Payload that fits into the largest UDP datagram behind the headers.
 const MOST_PAYLOAD: u32 = 65507 - overhead(Protection::Nn);
 
-/// How often quiet trains may be asked for a sign of life at most: they answer ten SYNs in 5 s.
+/// Shortest interval at which quiet trains may be asked for a sign of life: they answer ten SYNs in 5 s.
 const LEAST_QUESTION: Duration = Duration::from_secs(1);
 
-/// How much later than the receiver's ACK timer the sender's may expire.
+/// Least time by which the sender's timer expires later than the receiver's ACK timer.
 const LATENESS: Duration = Duration::from_millis(50);
 
 fn on_wires(mut transport: tpa::Config) -> tpa::Config {

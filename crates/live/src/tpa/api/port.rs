@@ -96,7 +96,7 @@ impl TpaPort {
         Ok(self.0.local)
     }
 
-    /// What it has received and not used.
+    /// Its counters, such as datagrams received and not used.
     pub fn counters(&self) -> PortCounters {
         self.0.counters.read()
     }

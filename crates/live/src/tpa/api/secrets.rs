@@ -47,17 +47,17 @@ impl Secrets {
         Ok(secrets)
     }
 
-    /// How many directions of connections they open.
+    /// Number of directions of connections that they open.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether there is a key for datagrams that begin like this.
+    /// True if there is a key for datagrams that begin like this.
     pub fn know(&self, datagram: &[u8]) -> bool {
         tag_of(datagram).is_some_and(|tag| self.0.contains_key(&tag))
     }
@@ -77,7 +77,7 @@ mod tests {
     use crate::tpa::runtime::keylog::KeyLog;
     use crate::tpa::session::engine::AnySegment;
     use crate::tpa::session::framing::Framing;
-    use crate::tpa::session::handshake::Inside;
+    use crate::tpa::session::handshake::InnerTransport;
     use crate::tpa::session::noise::Keys;
     use crate::tpa::session::seal::KEY_LIFE;
     use meshpace_transport::tpa::{Segment, wire};
@@ -99,7 +99,7 @@ mod tests {
         let mut secrets = Secrets::read(&path).unwrap();
         assert_eq!(secrets.len(), 4);
         let mut datagram = Vec::new();
-        Framing::new(0x0708, Some(&other), KEY_LIFE, Inside::Tpa).write(
+        Framing::new(0x0708, Some(&other), KEY_LIFE, InnerTransport::Tpa).write(
             &mut datagram,
             &AnySegment::Tpa(Segment::default()),
             b"AES",
@@ -107,7 +107,7 @@ mod tests {
         );
         assert!(secrets.open(&datagram).is_some_and(|opened| opened.ends_with(b"AES")));
         // What this end sends is sealed with its sending key and begins with the peer's tag.
-        let mut framing = Framing::new(0x0304, Some(&keys), KEY_LIFE, Inside::Tpa);
+        let mut framing = Framing::new(0x0304, Some(&keys), KEY_LIFE, InnerTransport::Tpa);
         let segment = Segment { block: 7, place: 1, ..Segment::default() };
         let mut datagram = Vec::new();
         framing.write(&mut datagram, &AnySegment::Tpa(segment), b"over ", b"the hills");

@@ -44,7 +44,7 @@ impl Wake for Note {
 }
 
 impl Selector {
-    /// What notes `token`.
+    /// A waker that notes `token`.
     pub fn waker(&self, token: u64) -> Waker {
         Arc::new(Note { token, queue: Arc::clone(&self.0) }).into()
     }

@@ -26,7 +26,7 @@ pub struct TpaStream {
     waiting: Mutex<Waiting>,
 }
 
-/// How its calls wait.
+/// Settings of the calls that wait.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     nonblocking: bool,
@@ -54,7 +54,7 @@ impl TpaStream {
         }
     }
 
-    /// Whether the handshake is over.
+    /// True if the handshake is over.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl TpaStream {
         put.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Whether reading would not wait, or the context's waker is called when that is so.
+    /// Ready if reading would not wait; otherwise the context's waker is called when that is so.
     pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.shared.lock();
         if state.exchange.is_readable() {
@@ -142,7 +142,7 @@ impl TpaStream {
         Poll::Pending
     }
 
-    /// Whether writing would not wait, or the context's waker is called when that is so.
+    /// Ready if writing would not wait; otherwise the context's waker is called when that is so.
     pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.shared.lock();
         if state.exchange.is_writable() {
@@ -152,7 +152,7 @@ impl TpaStream {
         Poll::Pending
     }
 
-    /// Whether the handshake is over, or the context's waker is called when it is.
+    /// Ready if the handshake is over; otherwise the context's waker is called when it is.
     ///
     /// # Errors
     /// Why it could not be opened.
@@ -168,8 +168,7 @@ impl TpaStream {
         }
     }
 
-    /// Whether everything written, and the end of it, has arrived, or the context's waker is called when it has. To be asked
-    /// after closing.
+    /// Ready if everything written, and the end of it, has arrived; otherwise the context's waker is called when it has. To be asked after closing.
     ///
     /// # Errors
     /// Why it ended before everything had arrived.
@@ -307,7 +306,7 @@ impl TpaStream {
         self.shared.call(&mut state);
     }
 
-    /// Whether calls return [`io::ErrorKind::WouldBlock`] instead of waiting.
+    /// Sets whether calls return [`io::ErrorKind::WouldBlock`] instead of waiting.
     ///
     /// # Errors
     ///
@@ -317,7 +316,7 @@ impl TpaStream {
         Ok(())
     }
 
-    /// How long reading waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    /// Sets the time for which reading waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
     ///
     /// # Errors
     ///
@@ -327,7 +326,7 @@ impl TpaStream {
         Ok(())
     }
 
-    /// How long writing waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    /// Sets the time for which writing waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
     ///
     /// # Errors
     ///
@@ -337,7 +336,7 @@ impl TpaStream {
         Ok(())
     }
 
-    /// How long closing and dropping wait for what was written to arrive.
+    /// Sets the time for which closing and dropping wait for what was written to arrive.
     ///
     /// # Errors
     ///
@@ -379,7 +378,7 @@ impl TpaStream {
         self.shared.lock().exchange.travelled
     }
 
-    /// What the transport has counted.
+    /// The counters of the transport.
     pub fn stats(&self) -> Stats {
         self.shared.lock().exchange.stats
     }
@@ -403,11 +402,11 @@ fn let_go(shared: &Shared) {
     shared.wake_all(state);
 }
 
-/// How long closing waits, when the peer has everything, for the peer to close too: a process that ends at once would leave
+/// Time for which closing waits, when the peer has everything, for the peer to close too: a process that ends at once would leave
 /// the peer's closing without an answer.
 const PEER_CLOSES: Duration = Duration::from_millis(500);
 
-/// How long it waits for the answer to our closing when the peer has closed and everything has arrived: the peer may have
+/// Time for which it waits for the answer to our closing when the peer has closed and everything has arrived: the peer may have
 /// ended without it.
 const LAST_WORD: Duration = Duration::from_secs(2);
 

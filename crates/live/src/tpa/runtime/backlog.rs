@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// What the listener and the runtime share.
+/// Connections that wait to be accepted, shared by the listener and the runtime.
 #[derive(Debug)]
 pub struct Backlog {
     limit: usize,
@@ -26,12 +26,12 @@ struct Queue {
     closed: bool,
     /// Nobody brings connections any more.
     failure: Option<Failure>,
-    /// Who is to be told instead of a waiting thread.
+    /// Waker that is told instead of a waiting thread.
     waker: Option<Waker>,
 }
 
 impl Queue {
-    /// What there is: a connection, or the reason why none will come.
+    /// Takes the next connection, or the reason why none will come.
     fn take(&mut self) -> Option<io::Result<Arc<Shared>>> {
         if let Some(shared) = self.waiting.pop_front() {
             return Some(Ok(shared));
@@ -59,7 +59,7 @@ impl Backlog {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether another one may be opened by `address`, which may have half of the places. Those half open meanwhile may still
+    /// True if another one may be opened by `address`, which may have half of the places. Those half open meanwhile may still
     /// join the queue: refusing them then would break what their peers believe to be open.
     pub fn has_room(&self, address: IpAddr) -> bool {
         let queue = self.lock();
@@ -132,7 +132,7 @@ impl Backlog {
         taken.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Whether [`Backlog::poll_next`] would be ready, or the context's waker is called when that is so.
+    /// Ready if [`Backlog::poll_next`] would be; otherwise the context's waker is called when that is so.
     pub fn poll_ready(&self, context: &Context<'_>) -> Poll<()> {
         let mut queue = self.lock();
         if !queue.waiting.is_empty() || queue.closed || queue.failure.is_some() {

@@ -51,12 +51,12 @@ impl Connection {
         self.session.take_move()
     }
 
-    /// Whether the peer opened it.
+    /// True if the peer opened it.
     pub fn is_theirs(&self) -> bool {
         self.session.is_theirs()
     }
 
-    /// Whether it only answers a peer that is late.
+    /// True if it only answers a peer that is late.
     pub fn is_over(&self) -> bool {
         self.session.is_over()
     }

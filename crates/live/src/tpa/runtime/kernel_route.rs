@@ -1,4 +1,4 @@
-//! What the kernel's tables say of the way to an address, over rtnetlink: the route itself, as it stands there, and the MTU of its
+//! Entries of the kernel's tables for the way to an address, over rtnetlink: the route itself, as it stands there, and the MTU of its
 //! device.
 //!
 //! Not what follows from them: the kernel also keeps what ICMP messages have said about a way, and believes whoever quotes the addresses and ports

@@ -19,10 +19,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What is added before any keys.
+/// Comment that is added before any keys.
 const COMMENT: &str = "# Keys of TPA over UDP: whoever has them reads what the connections carried.\n";
 
-/// What a line begins with.
+/// The word that a line of this cipher begins with.
 pub(crate) fn word(cipher: Cipher) -> &'static str {
     match cipher {
         Cipher::ChaCha20Poly1305 => "TPA_KEY",
@@ -65,7 +65,7 @@ impl KeyLog {
         }
     }
 
-    /// Whether all keys have been written.
+    /// Checks that all keys have been written.
     ///
     /// # Errors
     ///

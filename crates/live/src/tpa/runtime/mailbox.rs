@@ -1,4 +1,4 @@
-//! What applications ask of the runtime's thread.
+//! Commands of applications to the runtime's thread.
 
 use super::backlog::Backlog;
 use super::service::Service;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What applications ask of the runtime.
+/// A command of an application to the runtime.
 #[derive(Debug)]
 pub enum Command {
     /// A port was bound.
@@ -37,7 +37,7 @@ pub enum Command {
     Stop,
 }
 
-/// How applications reach the thread. Connections hold this and no handle: that would keep the thread alive for ever.
+/// Queue by which applications reach the thread. Connections hold this and no handle: that would keep the thread alive for ever.
 #[derive(Debug)]
 pub struct Mailbox {
     commands: Mutex<Commands>,
@@ -85,7 +85,7 @@ impl Mailbox {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has been asked since the last call.
+    /// Takes the commands that have come since the last call.
     pub fn take(&self) -> Vec<Command> {
         std::mem::take(&mut self.lock().waiting)
     }
@@ -107,7 +107,7 @@ impl Mailbox {
         std::mem::take(&mut commands.waiting)
     }
 
-    /// Whether somebody takes commands in this process.
+    /// True if a thread of this process takes commands.
     pub fn is_alive(&self) -> bool {
         self.check_process().is_ok() && self.lock().ended.is_none()
     }

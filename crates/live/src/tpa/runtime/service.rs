@@ -1,13 +1,13 @@
-//! What a port is run with.
+//! Settings with which a port is run.
 
 use super::keylog::KeyLog;
 use crate::tpa::session::settings::Settings;
 use std::sync::Arc;
 
-/// What a port is run with.
+/// Settings with which a port is run.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// What its sessions are told.
+    /// Settings of its sessions.
     pub settings: Arc<Settings>,
     /// Where the keys of connections are noted.
     pub keylog: Option<Arc<KeyLog>>,

@@ -1,4 +1,4 @@
-//! What the application's threads and the runtime's thread share of one connection.
+//! State of one connection that the application's threads and the runtime's thread share.
 
 use super::wait::wait_until;
 use crate::tpa::session::exchange::{Delivery, Exchange};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-/// How a connection's application reaches the thread that runs it.
+/// Link from a connection's application to the thread that runs the connection.
 pub trait Runner: std::fmt::Debug + Send + Sync {
     /// Has the thread look at connection `id`.
     ///
@@ -27,7 +27,7 @@ pub trait Runner: std::fmt::Debug + Send + Sync {
     /// The thread has ended.
     fn dispatch(&self, id: u64) -> io::Result<Receiver<()>>;
 
-    /// Whether the thread is one of this process.
+    /// Checks that the thread is one of this process.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ pub struct State {
     /// Threads waiting to read, and to write or for the end: waking nobody still costs a system call.
     readers: u32,
     writers: u32,
-    /// Who is to be told instead of a waiting thread.
+    /// Wakers that are told instead of a waiting thread.
     read_waker: Option<Waker>,
     write_waker: Option<Waker>,
 }
@@ -80,13 +80,13 @@ impl Shared {
         Shared { state: Mutex::new(state), readable, writable, id, local, peer, runner }
     }
 
-    /// What is shared.
+    /// Locks the shared state.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         // A panic of somebody else's code in the runtime is told to everybody as a failure.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the connection is run in this process.
+    /// Checks that the connection is run in this process.
     ///
     /// # Errors
     ///

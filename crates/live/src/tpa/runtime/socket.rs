@@ -37,7 +37,7 @@ pub struct Received {
     pub ttl: u8,
 }
 
-/// What the network reported about a datagram sent to `peer`.
+/// Error that the network, or this host, reported about a datagram sent to `peer`.
 #[derive(Clone, Copy, Debug)]
 pub struct Complaint {
     /// To whom it was.
@@ -46,11 +46,11 @@ pub struct Complaint {
     pub errno: i32,
     /// For a datagram that is too big, the MTU in bytes.
     pub mtu: u32,
-    /// How the datagram began, as far as the network quotes it.
+    /// Beginning of the datagram, as far as the network quotes it.
     pub quoted: [u8; QUOTED],
     /// Bytes quoted.
     pub length: usize,
-    /// Whether it is this host that complains, about what it has just refused to send.
+    /// True if it is this host that complains, about a datagram that it has just refused to send.
     pub is_local: bool,
 }
 

@@ -64,7 +64,7 @@ struct Port {
     released: bool,
 }
 
-/// What the sessions of one port ask of the runtime.
+/// Host of the sessions of one port: it answers what they ask of the runtime.
 struct PortHost<'a> {
     id: u64,
     backlog: &'a Option<Arc<Backlog>>,
@@ -427,7 +427,7 @@ impl Worker {
     fn accept(&mut self, id: u64, now: Time, accepted: Accepted<'_>, ttl: u8) {
         let Some(port) = self.ports.get_mut(&id) else { return };
         let (handshake, addresses) = (accepted.number, accepted.addresses);
-        let settings = Arc::clone(&port.service.settings).with(accepted.request.inside());
+        let settings = Arc::clone(&port.service.settings).with(accepted.request.inner());
         let mut exchange = Exchange::new(&settings, accepted.request.terms.block());
         let session =
             session::connection::Connection::accept(settings, accepted, ttl, now, &mut exchange, &mut port.out);

@@ -16,10 +16,10 @@ pub enum Cipher {
     Aes256Gcm,
 }
 
-/// What is said of ciphers while a connection is opened. Of one that is not encrypted: nothing, the default.
+/// Offer and choice of ciphers while a connection is opened. Of one that is not encrypted: the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Suite {
-    /// Whether who opens offers AES-256-GCM.
+    /// True if the end that opens offers AES-256-GCM.
     pub offers_aes: bool,
     /// The cipher that is asked for, or agreed to.
     pub cipher: Cipher,
@@ -31,12 +31,12 @@ const OFFERED: u8 = 0x10;
 const CHOSEN: u8 = 0x20;
 
 impl Suite {
-    /// What is asked for by who has AES-256-GCM to offer, or has not.
+    /// The request of an end that has AES-256-GCM to offer, or has not.
     pub fn asking(aes: bool) -> Suite {
         Suite { offers_aes: aes, ..Suite::default() }.agreed(aes)
     }
 
-    /// What a listener that has AES-256-GCM, or has not, agrees to.
+    /// The answer of a listener that has AES-256-GCM, or has not.
     #[must_use]
     pub fn agreed(self, aes: bool) -> Suite {
         let cipher = if self.offers_aes && aes { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 };
@@ -57,7 +57,7 @@ impl Suite {
     }
 }
 
-/// Whether this processor has the instructions that AES-256-GCM wants.
+/// True if this processor has the instructions that AES-256-GCM needs to be fast.
 pub fn processor_has_aes() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq");

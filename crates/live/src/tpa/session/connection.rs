@@ -13,7 +13,7 @@ use super::engine::{AnySegment, Engine};
 use super::exchange::{Delivery, Exchange, Phase};
 use super::failure::Failure;
 use super::framing::{Content, Framing};
-use super::handshake::{Inside, Tag, Terms};
+use super::handshake::{InnerTransport, Tag, Terms};
 use super::outbox::Outbox;
 use super::path::hops_travelled;
 use super::settings::Settings;
@@ -28,10 +28,10 @@ use silence::Life;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// How often path information is asked for.
+/// Interval at which path information is asked for.
 const PATH_PERIOD: Duration = Duration::from_secs(1);
 
-/// How far a connection has come.
+/// Stage of a connection.
 #[derive(Debug)]
 enum Stage {
     /// We ask the peer for it.
@@ -54,7 +54,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// What is around segments, once the handshake has told.
+    /// The framing of its datagrams, once the handshake has told.
     fn framing(&self) -> Option<&Framing> {
         match self {
             Stage::Opening(_) => None,
@@ -84,7 +84,7 @@ impl Stage {
     }
 }
 
-/// What the protocol has been told of the application, and how long its segments are.
+/// Stream of the application as the protocol has been told of it, and the lengths of its segments and blocks.
 #[derive(Debug)]
 struct Flow {
     /// Bytes of our stream.
@@ -106,18 +106,18 @@ impl Flow {
     }
 }
 
-/// What is known of the way to the peer.
+/// Known properties of the way to the peer.
 #[derive(Debug)]
 struct Way {
     /// Hops the peer's last packet seems to have come.
     travelled: Option<u8>,
-    /// What the source of path information says.
+    /// Path information, as its source tells it.
     path: Option<PathInfo>,
     /// When it is asked again.
     asks_at: Time,
 }
 
-/// What was in a datagram of the peer.
+/// Content of a datagram of the peer.
 #[derive(Debug)]
 pub(crate) enum Opened<'a> {
     /// A segment and its payload.
@@ -133,7 +133,7 @@ pub struct Connection {
     addresses: Addresses,
     /// Our tag: what the peer's datagrams begin with.
     tag: Tag,
-    /// Who opened it: we, as sender, or the peer.
+    /// Role of this end: sender if it opened the connection, receiver if the peer did.
     role: Role,
     engine: Engine,
     /// When the engine wants to be polled again.
@@ -186,10 +186,10 @@ impl Connection {
         let own = (tag, Role::Receiver, Stage::Open(framing));
         let mut connection = Connection::new(settings, addresses, &config, own, now);
         connection.look_up_path(now);
-        if request.inside() == Inside::Bbr {
+        if request.inner() == InnerTransport::Bbr {
             connection.engine = Engine::bbr(&config, connection.settings.receive_buffer);
         }
-        let opening = AnySegment::opening(request.inside(), &request.segment);
+        let opening = AnySegment::opening(request.inner(), &request.segment);
         connection.engine.on_segment(now, &opening, Arrival::default());
         // Its SYN+ACK has left: the acceptance.
         let _ = connection.engine.poll(now);
@@ -240,17 +240,17 @@ impl Connection {
         self.stage.framing().map(Framing::to)
     }
 
-    /// What its datagrams carry.
-    pub fn inside(&self) -> Inside {
-        self.engine.inside()
+    /// The transport that its datagrams carry.
+    pub fn inner(&self) -> InnerTransport {
+        self.engine.inner()
     }
 
-    /// Whether the peer opened it.
+    /// True if the peer opened it.
     pub fn is_theirs(&self) -> bool {
         self.role == Role::Receiver
     }
 
-    /// Whether it only answers a peer that is late.
+    /// True if it only answers a peer that is late.
     pub fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over { .. })
     }
@@ -261,7 +261,7 @@ impl Connection {
         self.told
     }
 
-    /// What is in a datagram with our tag that came between these addresses; none if the peer did not send it. With a segment,
+    /// Opens a datagram with our tag that came between these addresses; none if the peer did not send it. With a segment,
     /// [`Connection::on_opened`] is to follow.
     pub(crate) fn open_datagram<'a>(
         &mut self,
@@ -384,7 +384,7 @@ impl Connection {
         self.note(now, exchange);
     }
 
-    /// What the application has wished since.
+    /// Takes over what the application has wished since the last call.
     fn hear_application(&mut self, now: Time, exchange: &mut Exchange) {
         if exchange.wishes.abort && !self.engine.is_done() {
             self.engine.abort(now);
@@ -446,7 +446,7 @@ impl Connection {
         }
     }
 
-    /// What the engine has come to.
+    /// Notes the state of the engine for the application.
     fn note(&mut self, now: Time, exchange: &mut Exchange) {
         let has_moved = self.engine.stats().acked_bytes != exchange.stats.acked_bytes;
         if has_moved {
@@ -510,18 +510,18 @@ impl Connection {
         }
     }
 
-    /// Whether the peer has all that was written.
+    /// True if the peer has all that was written.
     fn has_arrived(&self) -> bool {
         self.engine.acknowledged() == self.flow.written
     }
 
-    /// Whether all data have arrived both ways and only the acknowledgement of our closing has not. The peer may be gone by
+    /// True if all data have arrived both ways and only the acknowledgement of our closing has not. The peer may be gone by
     /// now, and nobody needs it.
     fn awaits_final_ack(&self) -> bool {
         self.flow.closed && self.engine.has_peer_closed() && self.has_arrived()
     }
 
-    /// What the way to the peer is, now.
+    /// Asks for the path to the peer, and tells the engine if it has changed.
     fn look_up_path(&mut self, now: Time) {
         self.way.asks_at = Time::NEVER;
         let Some(source) = &self.settings.path else { return };

@@ -1,6 +1,6 @@
-//! What streams carry, so that every byte of every stream is known and recognised.
+//! Content of streams, made so that every byte of every stream is known and recognised.
 
-/// What every eight bytes of a stream begin with: nobody else says so.
+/// First four of every eight bytes of a stream: no other data have them.
 pub(crate) const MARK: [u8; 4] = [0xa5, 0x5a, 0xc3, 0x3c];
 
 /// Byte `at` of a stream.
@@ -11,7 +11,7 @@ pub(crate) fn byte(stream: u64, at: u64) -> u8 {
     }
 }
 
-/// Whether 12 bytes of a stream, or more, stand in `bytes` as they are.
+/// True if 12 bytes of a stream, or more, stand in `bytes` as they are.
 pub(crate) fn shows_payload(bytes: &[u8]) -> bool {
     bytes.windows(12).any(|window| window[0] == MARK[0] && window[..4] == MARK && window[8..] == MARK)
 }

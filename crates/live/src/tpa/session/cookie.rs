@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::hash::Hasher;
 use std::net::IpAddr;
 
-/// How long a cookie is good for, at least, unless very many are used; at most twice as long.
+/// Least time for which a cookie is good, unless very many are used; at most twice as long.
 pub const COOKIE_LIFE: Duration = Duration::from_secs(8);
 
 /// Used cookies remembered per key.
@@ -49,7 +49,7 @@ impl CookieKeys {
         CookieKeys { keys: secrets.map(|secret| Key { secret, ..Key::default() }), since: now }
     }
 
-    /// Whether the next key is due, which [`CookieKeys::rotate`] takes.
+    /// True if the next key is due, which [`CookieKeys::rotate`] takes.
     pub fn is_due(&self, now: Time) -> bool {
         now.since(self.since) >= COOKIE_LIFE || self.keys[0].used.len() >= MOST_USED
     }
@@ -85,7 +85,7 @@ impl CookieKeys {
         CookieKeys::bake(&self.keys[0].secret, at, opening, key)
     }
 
-    /// Whether the request shows a cookie made for it not long ago; it is then used up.
+    /// True if the request shows a cookie made for it not long ago; the cookie is then used up.
     pub fn spend(&mut self, at: (Addresses, u16), opening: &Opening, key: &[u8]) -> bool {
         if opening.cookie == Cookie::default() {
             // It shows none: what floods consist of costs as little as can be.

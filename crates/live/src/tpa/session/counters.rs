@@ -1,8 +1,8 @@
-//! What a port has received and not used: counted by whoever runs it, read by anybody.
+//! Counters of a port: counted by whoever runs it, read by anybody.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a port has received and not used.
+/// Counters of a port: datagrams and requests that it has not used, requests answered with a cookie, peers that have moved.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub(crate) malformed: AtomicU64,
@@ -13,7 +13,7 @@ pub struct Counters {
     pub(crate) moves: AtomicU64,
 }
 
-/// What a port has received and not used, since it was opened.
+/// Counts of a port since it was opened: datagrams and requests that it has not used, requests answered with a cookie, peers that have moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortCounters {
     /// Datagrams that are no TPA segment, or a SYN without sensible terms.

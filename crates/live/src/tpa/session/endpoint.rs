@@ -9,7 +9,9 @@ use super::counters::{Counters, count};
 use super::engine::{AnySegment, Trains};
 use super::framing::{Content, Framing};
 use super::half_open::HalfOpen;
-use super::handshake::{Cookie, Inside, Kind, Opening, Protection, STRAY_BYTES, Tag, stray, tag_of, understand_stray};
+use super::handshake::{
+    Cookie, InnerTransport, Kind, Opening, Protection, STRAY_BYTES, Tag, stray, tag_of, understand_stray,
+};
 use super::host::{Host, Randomness, random};
 use super::noise;
 use super::outbox::Outbox;
@@ -27,7 +29,7 @@ use std::sync::Arc;
 /// ports (net.ipv4.icmp_ratelimit), so that nobody can use a port to flood others.
 const ANSWERS_PER_SECOND: u32 = 1000;
 
-/// Who has a tag.
+/// Holder of a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Holder {
     /// The unfinished handshake of this number.
@@ -62,17 +64,17 @@ pub struct Accepted<'a> {
     pub tag: Tag,
     /// The transport, as agreed.
     pub config: tpa::Config,
-    /// What is around segments.
+    /// The framing of the connection's datagrams.
     pub(crate) framing: Framing,
     /// The peer's request.
     pub request: Opening,
-    /// What the datagram says that has shown it.
+    /// The segment in the datagram that has shown it.
     pub(crate) segment: AnySegment,
     /// Its payload.
     pub(crate) payload: &'a [u8],
 }
 
-/// How many answers may still be given to strangers.
+/// Number of answers that may still be given to strangers in this second.
 #[derive(Debug)]
 struct Answers {
     left: u32,
@@ -81,7 +83,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Whether one may be given now, which then counts.
+    /// True if an answer may be given now; it is then counted.
     fn take(&mut self, now: Time) -> bool {
         if now.since(self.since) >= Duration::from_secs(1) {
             (self.left, self.since) = (ANSWERS_PER_SECOND, now);
@@ -162,7 +164,7 @@ impl Endpoint {
         self.local
     }
 
-    /// What it counts.
+    /// Its counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -333,7 +335,7 @@ impl Endpoint {
             None => settings.transport.receive_window,
             Some(trains) => Trains::max_window(trains, u32::from(request.terms.segment), settings.receive_buffer),
         };
-        let (ack_block, congested) = (request.segment.block, request.inside() == Inside::Bbr);
+        let (ack_block, congested) = (request.segment.block, request.inner() == InnerTransport::Bbr);
         let segment = Segment { block: first_block, ack_block, window, flags, congested, ..Segment::default() };
         let acceptance =
             Opening { kind: Kind::Acceptance, acceptor: tag, cookie: Cookie::default(), segment, ..*request };

@@ -1,4 +1,4 @@
-//! What runs inside the datagrams of a connection: TPA, quiet trains, or BBR. The handshake, the tag, encryption, the replay window and the
+//! The transport inside the datagrams of a connection: TPA, quiet trains, or BBR. The handshake, the tag, encryption, the replay window and the
 //! signs of life are the same.
 //!
 //! The headers of the first two are those of `transport`: `tpa::wire` and `train::datagram`. A segment of BBR has one of these; numbers and offsets in network order:
@@ -14,7 +14,7 @@
 //! ```
 
 use super::exchange::Sending;
-use super::handshake::Inside;
+use super::handshake::InnerTransport;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::flags::Flags;
 use meshpace_transport::stats::Stats;
@@ -30,7 +30,7 @@ const MORE: u32 = (datagram::HEADER - wire::INSIDE_UDP) as u32;
 const BBR_HEADER: usize = 13;
 const BBR_REPORT: usize = 22;
 
-/// What is to wait behind what BBR has sent: what the path takes in so long, seconds.
+/// Data that are to wait behind what BBR has sent, as time at the rate of the path, seconds.
 const AHEAD: f64 = 0.05;
 
 /// Bytes that BBR's ends take before they have said what they take: every receive buffer has as much.
@@ -50,25 +50,29 @@ pub(crate) enum AnySegment {
 }
 
 impl AnySegment {
-    /// What a request or an acceptance with this header says.
-    pub(crate) fn opening(inside: Inside, segment: &tpa::Segment) -> AnySegment {
-        match inside {
-            Inside::Tpa => AnySegment::Tpa(*segment),
+    /// The segment that a request or an acceptance with this header stands for.
+    pub(crate) fn opening(inner: InnerTransport, segment: &tpa::Segment) -> AnySegment {
+        match inner {
+            InnerTransport::Tpa => AnySegment::Tpa(*segment),
             // Whoever hears it answers with a report: that is what the peer waits for.
-            Inside::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::SYN, ..bbr::Segment::default() }),
-            Inside::Trains => {
+            InnerTransport::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::SYN, ..bbr::Segment::default() }),
+            InnerTransport::Trains => {
                 let (window, flags) = (u16::from(segment.window), segment.flags);
                 AnySegment::Train(train::Segment { window, flags, ..train::Segment::default() })
             }
         }
     }
 
-    /// What ends a connection of which nothing but the acceptance, with that first block, has left.
-    pub(crate) fn reset(inside: Inside, block: u16) -> AnySegment {
-        match inside {
-            Inside::Tpa => AnySegment::Tpa(tpa::Segment { block, flags: Flags::RST, ..tpa::Segment::default() }),
-            Inside::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::RST, ..bbr::Segment::default() }),
-            Inside::Trains => AnySegment::Train(train::Segment { flags: Flags::RST, ..train::Segment::default() }),
+    /// The segment that ends a connection of which nothing but the acceptance, with that first block, has left.
+    pub(crate) fn reset(inner: InnerTransport, block: u16) -> AnySegment {
+        match inner {
+            InnerTransport::Tpa => {
+                AnySegment::Tpa(tpa::Segment { block, flags: Flags::RST, ..tpa::Segment::default() })
+            }
+            InnerTransport::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::RST, ..bbr::Segment::default() }),
+            InnerTransport::Trains => {
+                AnySegment::Train(train::Segment { flags: Flags::RST, ..train::Segment::default() })
+            }
         }
     }
 
@@ -112,17 +116,17 @@ impl AnySegment {
     }
 
     /// The segment and its payload.
-    pub(crate) fn read(inside: Inside, content: &[u8]) -> Option<(AnySegment, &[u8])> {
-        Some(match inside {
-            Inside::Tpa => {
+    pub(crate) fn read(inner: InnerTransport, content: &[u8]) -> Option<(AnySegment, &[u8])> {
+        Some(match inner {
+            InnerTransport::Tpa => {
                 let (segment, payload) = wire::decode_inside_udp(content).ok()?;
                 (AnySegment::Tpa(segment), payload)
             }
-            Inside::Trains => {
+            InnerTransport::Trains => {
                 let (segment, payload) = datagram::decode(content)?;
                 (AnySegment::Train(segment), payload)
             }
-            Inside::Bbr => {
+            InnerTransport::Bbr => {
                 let (segment, payload) = read_bbr(content)?;
                 (AnySegment::Bbr(segment), payload)
             }
@@ -283,16 +287,16 @@ impl Engine {
         Engine::Bbr(Bbr { machine: bbr::Connection::new(&config), window: receive_buffer, taken: 0 })
     }
 
-    /// What it is.
-    pub(crate) fn inside(&self) -> Inside {
+    /// The kind of transport.
+    pub(crate) fn inner(&self) -> InnerTransport {
         match self {
-            Engine::Tpa(_) => Inside::Tpa,
-            Engine::Train(_) => Inside::Trains,
-            Engine::Bbr(_) => Inside::Bbr,
+            Engine::Tpa(_) => InnerTransport::Tpa,
+            Engine::Train(_) => InnerTransport::Trains,
+            Engine::Bbr(_) => InnerTransport::Bbr,
         }
     }
 
-    /// How far BBR has sent.
+    /// Progress of BBR's sender; none of another transport.
     pub(crate) fn sending(&self) -> Option<Sending> {
         let Engine::Bbr(Bbr { machine, .. }) = self else { return None };
         let control = machine.control();
@@ -398,7 +402,7 @@ impl Engine {
         either!(self, machine => machine.delivered())
     }
 
-    /// How many of them are of a block of TPA's that is under way.
+    /// Number of those bytes that are of a block of TPA's that is under way.
     pub(crate) fn begun(&self) -> u64 {
         match self {
             Engine::Tpa(machine) => machine.begun(),
@@ -419,7 +423,7 @@ impl Engine {
         either!(self, machine => machine.is_done())
     }
 
-    /// Whether the peer has closed and everything it sent is delivered.
+    /// True if the peer has closed and everything it sent is delivered.
     pub(crate) fn has_peer_closed(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.has_peer_closed(),
@@ -445,12 +449,12 @@ impl Engine {
         }
     }
 
-    /// Whether the machine itself has given the peer up.
+    /// True if the machine itself has given the peer up.
     pub(crate) fn has_timed_out(&self) -> bool {
         matches!(self, Engine::Train(trains) if trains.machine.end() == Some(End::TimedOut))
     }
 
-    /// Whether something is under way, so that the peer will be heard soon.
+    /// True if data are under way, so that the peer will be heard soon; with BBR, if data wait to be sent.
     pub(crate) fn is_busy(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.sender().outstanding() > 0,
@@ -460,7 +464,7 @@ impl Engine {
         }
     }
 
-    /// Whether the peer takes nothing for now: what is sent only asks whether it does.
+    /// True if the peer takes nothing for now: what is sent only asks whether it does.
     pub(crate) fn is_shut(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.sender().is_shut(),
@@ -469,12 +473,12 @@ impl Engine {
         }
     }
 
-    /// Whether all data and the end of them have arrived.
+    /// True if all data and the end of them have arrived.
     pub(crate) fn is_finished(&self) -> bool {
         either!(self, machine => machine.sender().is_finished())
     }
 
-    /// Whether our end of data is out and its arrival not known.
+    /// True if our end of data has been sent and is not known to have arrived.
     pub(crate) fn waits_for_end(&self) -> bool {
         let has_left = match self {
             Engine::Tpa(machine) => machine.sender().fin_times() > 0,
@@ -535,17 +539,17 @@ mod tests {
             0x31, 0x32, 0x41, 0x42, 0x51, 0x52,
         ];
         assert_eq!((&bytes[..], bytes.len()), (expected, said.header()));
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes), Some((said, &[][..])));
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes[..bytes.len() - 1]), None);
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes), Some((said, &[][..])));
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes[..bytes.len() - 1]), None);
         bytes.resize(BBR_REPORT + 4 * (bbr::RANGES + 1), 0);
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes), None, "more ranges than there is room for");
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes), None, "more ranges than there is room for");
         let data = bbr::Segment { flags: Flags::FIN, number: 9, seq: 1 << 40, payload: 5, ..bbr::Segment::default() };
         let (data, mut bytes) = (AnySegment::Bbr(data), Vec::new());
         data.write(&mut bytes);
         assert_eq!(bytes, [1, 0, 0, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0]);
         assert_eq!(bytes.len(), data.header());
         bytes.extend_from_slice(b"hello");
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes), Some((data, &b"hello"[..])));
-        assert_eq!(AnySegment::read(Inside::Bbr, &bytes[..12]), None);
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes), Some((data, &b"hello"[..])));
+        assert_eq!(AnySegment::read(InnerTransport::Bbr, &bytes[..12]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What a connection and its application have for each other: bytes both ways, wishes and news.
+//! State that a connection and its application exchange: bytes both ways, wishes and news.
 
 use super::failure::Failure;
 use super::settings::Settings;
@@ -23,7 +23,7 @@ pub enum Phase {
     Failed(Failure),
 }
 
-/// How far our direction has come.
+/// Progress of our direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivery {
     /// Something may still have to arrive.
@@ -34,7 +34,7 @@ pub enum Delivery {
     Finished,
 }
 
-/// What the application wishes. That it closes, lets go or wants a reset it wishes for good.
+/// Wishes of the application. That it closes, lets go or wants a reset it wishes for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wishes {
     /// It will write no more.
@@ -51,7 +51,7 @@ pub struct Wishes {
     pub hold_acks: Option<Duration>,
 }
 
-/// How far a sender has come.
+/// Progress of a sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sending {
     /// Offset up to which the stream has left.
@@ -60,30 +60,30 @@ pub struct Sending {
     pub ahead: usize,
 }
 
-/// What both sides look at.
+/// State that the connection and its application both look at.
 #[derive(Debug)]
 pub struct Exchange {
     /// Where the connection stands.
     pub phase: Phase,
-    /// What was written and has not arrived.
+    /// Bytes that were written and have not arrived.
     pub send: SendRing,
-    /// What has arrived and was not read.
+    /// Bytes that have arrived and were not read.
     pub receive: ReceiveRing,
-    /// What the application wishes.
+    /// Wishes of the application.
     pub wishes: Wishes,
-    /// How far our direction has come.
+    /// Progress of our direction.
     pub delivery: Delivery,
     /// The peer has closed and all it sent is in the ring.
     pub end_of_stream: bool,
     /// Something is under way, so that the connection will soon be looked at anyway: new bytes can wait until then.
     pub busy: bool,
-    /// How far BBR has sent, where it carries the connection.
+    /// Progress of BBR's sender, where BBR carries the connection.
     pub sending: Option<Sending>,
     /// The peer has been told to wait: reading has to be reported.
     pub window_closed: bool,
     /// Since when the peer's address has said that nobody knows the connection there, without the peer having been heard.
     pub doubted: Option<Time>,
-    /// What was counted.
+    /// Counters of the transport.
     pub stats: Stats,
     /// Hops the peer's last packet seems to have come.
     pub travelled: Option<u8>,
@@ -108,17 +108,17 @@ impl Exchange {
         }
     }
 
-    /// Whether it is being opened.
+    /// True if it is being opened.
     pub fn is_opening(&self) -> bool {
         matches!(self.phase, Phase::Opening { .. })
     }
 
-    /// Whether data may flow.
+    /// True if data may flow.
     pub fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open)
     }
 
-    /// Whether it has ended, well or not.
+    /// True if it has ended, well or not.
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Done | Phase::Failed(_))
     }
@@ -160,7 +160,7 @@ impl Exchange {
         Some((self.send.end().saturating_sub(sending.cut) as usize, sending.ahead))
     }
 
-    /// Whether reading would not wait.
+    /// True if reading would not wait.
     pub fn is_readable(&self) -> bool {
         self.receive.available() > 0
             || self.end_of_stream
@@ -168,7 +168,7 @@ impl Exchange {
             || matches!(self.phase, Phase::Failed(_))
     }
 
-    /// Whether writing would not wait.
+    /// True if writing would not wait.
     pub fn is_writable(&self) -> bool {
         let has_room = !self.is_opening() && self.send.room() > 0;
         has_room || self.wishes.write_closed || matches!(self.phase, Phase::Failed(_))

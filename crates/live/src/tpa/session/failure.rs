@@ -28,7 +28,7 @@ impl Failure {
     }
 }
 
-/// What stands inside an [`io::Error`] of a connection: a sentence, and the errno for callers in C.
+/// Content of an [`io::Error`] of a connection: a sentence, and the errno for callers in C.
 #[derive(Debug)]
 pub struct TpaError {
     errno: i32,

@@ -2,7 +2,7 @@
 
 use super::addresses::Addresses;
 use super::engine::AnySegment;
-use super::handshake::{Inside, Protection, Tag, tag_of};
+use super::handshake::{InnerTransport, Protection, Tag, tag_of};
 use super::noise::Keys;
 use super::outbox::Outbox;
 use super::path_frame::{self, PathFrame};
@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 /// Bytes of the tag.
 const TAG: usize = 8;
 
-/// What is in a datagram.
+/// Content of a datagram.
 #[derive(Debug)]
 pub(crate) enum Content<'a> {
     /// A segment and its payload.
@@ -30,7 +30,7 @@ pub(crate) struct Framing {
     /// The peer's tag.
     to: Tag,
     seal: Option<Box<Seal>>,
-    inside: Inside,
+    inner: InnerTransport,
     presealed: PresealedBlock,
 }
 
@@ -52,11 +52,11 @@ pub(crate) fn headers_to(peer: SocketAddr, protection: Protection) -> u32 {
 impl Framing {
     /// Datagrams to whoever has the tag `to`, encrypted if there are keys, of which each serves two to the power of `key_life` datagrams; with
     /// this inside.
-    pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, inside: Inside) -> Framing {
+    pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, inner: InnerTransport) -> Framing {
         Framing {
             to,
             seal: keys.map(|keys| Box::new(Seal::new(keys, key_life))),
-            inside,
+            inner,
             presealed: PresealedBlock::default(),
         }
     }
@@ -66,7 +66,7 @@ impl Framing {
         self.to
     }
 
-    /// Whether datagrams are encrypted.
+    /// True if datagrams are encrypted.
     pub(crate) fn is_sealed(&self) -> bool {
         self.seal.is_some()
     }
@@ -127,7 +127,7 @@ impl Framing {
         self.presealed.rest();
     }
 
-    /// What is in a datagram with our tag, if the peer sent it.
+    /// Opens a datagram with our tag; none if the peer did not send it.
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<Content<'a>> {
         let content: &[u8] = match &mut self.seal {
             Some(seal) => seal.open(datagram)?,
@@ -138,7 +138,7 @@ impl Framing {
         {
             return Some(Content::Path(frame));
         }
-        AnySegment::read(self.inside, content).map(|(segment, payload)| Content::Segment(segment, payload))
+        AnySegment::read(self.inner, content).map(|(segment, payload)| Content::Segment(segment, payload))
     }
 
     /// The number of a datagram, and whether none of that number was here before; none where datagrams have no numbers.
@@ -147,7 +147,7 @@ impl Framing {
         number_of(datagram).map(|number| (number, seal.is_new(number)))
     }
 
-    /// Whether the peer sent a datagram, which is not to be opened any more: it may have been here before.
+    /// True if the peer sent a datagram, which is not to be opened any more: it may have been here before.
     pub(crate) fn is_authentic(&self, datagram: &mut [u8]) -> bool {
         self.seal.as_ref().is_some_and(|seal| seal.is_authentic(datagram))
     }

@@ -11,7 +11,7 @@ use super::noise::Keys;
 use super::outbox::Outbox;
 use meshpace_core::{Duration, Time};
 
-/// How often the acceptance is sent before the peer is taken for gone, as a machine does with its SYN+ACK.
+/// Number of times that the acceptance is sent before the peer is taken for gone, as a machine does with its SYN+ACK.
 const ATTEMPTS: u32 = 6;
 
 /// An unfinished handshake.
@@ -28,7 +28,7 @@ pub(crate) struct HalfOpen {
     key_life: u32,
     /// The datagram of the acceptance.
     acceptance: Box<[u8]>,
-    /// How often the acceptance has left.
+    /// Number of times that the acceptance has left.
     times: u32,
     /// When it is repeated.
     at: Time,
@@ -59,14 +59,14 @@ impl HalfOpen {
         }
     }
 
-    /// Whether the peer has had all its chances.
+    /// True if the acceptance has left as often as it may, and its last answer is overdue.
     pub(crate) fn is_stale(&self, now: Time) -> bool {
         self.times >= ATTEMPTS && now >= self.at
     }
 
-    /// What the connection's datagrams will stand in.
+    /// The framing of the connection's datagrams.
     pub(crate) fn framing(&self) -> Framing {
-        Framing::new(self.request.opener, self.keys.as_ref(), self.key_life, self.request.inside())
+        Framing::new(self.request.opener, self.keys.as_ref(), self.key_life, self.request.inner())
     }
 
     /// When to come back.
@@ -77,7 +77,7 @@ impl HalfOpen {
     /// Tells its peer that nothing will come of it.
     pub(crate) fn reset(&self, out: &mut Outbox) {
         let mut framing = self.framing();
-        let segment = AnySegment::reset(self.request.inside(), self.first_block);
+        let segment = AnySegment::reset(self.request.inner(), self.first_block);
         out.push(self.addresses, framing.length(&segment, 0), |out| framing.write(out, &segment, &[], &[]));
     }
 }

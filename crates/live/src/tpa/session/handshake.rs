@@ -1,4 +1,4 @@
-//! What opens a connection: datagrams whose tag is zero, with the terms of the connection, a cookie, and Noise's messages.
+//! Datagrams that open a connection: their tag is zero, and they have the terms of the connection, a cookie, and Noise's messages.
 //!
 //! The TPA paper gives only the flags. A listener keeps nothing of a connection request before its sender has shown that it
 //! receives what is sent to its address: the first request is answered by a challenge with a cookie that only the listener can
@@ -39,7 +39,7 @@ use std::fmt;
 /// Bytes before Noise's message.
 pub const BYTES: usize = 62;
 
-/// What the prologue begins with.
+/// Beginning of the prologue.
 const NAME: &[u8; 21] = b"meshpace TPA over UDP";
 
 /// Bytes of the prologue.
@@ -57,9 +57,9 @@ const VERSION: u8 = 3;
 /// In the byte of the protection: it is quiet trains that are carried.
 const TRAINS: u8 = 0x40;
 
-/// What a connection's datagrams carry.
+/// Transport that a connection's datagrams carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inside {
+pub enum InnerTransport {
     /// TPA.
     Tpa,
     /// Quiet trains.
@@ -71,7 +71,7 @@ pub enum Inside {
 /// The name of a connection at one end: random, never zero, in every datagram to that end.
 pub type Tag = u64;
 
-/// What a datagram that opens a connection is.
+/// Kind of a datagram that opens a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Asks for a connection.
@@ -87,7 +87,7 @@ pub enum Kind {
     Refusal,
 }
 
-/// How datagrams are protected.
+/// Protection of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protection {
     /// By the tag alone.
@@ -164,7 +164,7 @@ impl Terms {
         Terms { segment: self.segment.min(u16::try_from(most).unwrap_or(u16::MAX)), ..self }
     }
 
-    /// Whether these are `asked`, or the same with smaller segments.
+    /// True if these are `asked`, or the same with smaller segments.
     pub fn yields_to(self, asked: Terms) -> bool {
         self.segment <= asked.segment && Terms { segment: asked.segment, ..self } == asked
     }
@@ -173,13 +173,13 @@ impl Terms {
 /// A datagram that opens a connection, without Noise's message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opening {
-    /// What it is.
+    /// Kind of the datagram.
     pub kind: Kind,
-    /// How the connection is to be protected.
+    /// Protection that the connection is to have.
     pub protection: Protection,
     /// The cipher.
     pub suite: Suite,
-    /// Whether datagrams are to carry quiet trains, not TPA.
+    /// True if datagrams are to carry quiet trains, not TPA.
     pub trains: bool,
     /// The terms.
     pub terms: Terms,
@@ -194,12 +194,12 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// What the connection's datagrams are to carry.
-    pub fn inside(&self) -> Inside {
+    /// The transport that the connection's datagrams are to carry.
+    pub fn inner(&self) -> InnerTransport {
         match (self.trains, self.segment.congested) {
-            (false, _) => Inside::Tpa,
-            (true, false) => Inside::Trains,
-            (true, true) => Inside::Bbr,
+            (false, _) => InnerTransport::Tpa,
+            (true, false) => InnerTransport::Trains,
+            (true, true) => InnerTransport::Bbr,
         }
     }
 
@@ -212,7 +212,7 @@ impl Opening {
         bytes
     }
 
-    /// What stands before Noise's message of `noise` bytes.
+    /// The bytes before Noise's message of `noise` bytes.
     pub(crate) fn head(&self, noise: usize) -> [u8; BYTES] {
         let Terms { window, ack_every, segment, block_segments } = self.terms;
         let trains = if self.trains { TRAINS } else { 0 };
@@ -298,7 +298,7 @@ impl Opening {
         (head[..8] == [0; 8] && head[8] == VERSION && head[9] == Kind::Request as u8).then_some((Kind::Request, tag))
     }
 
-    /// What both ends must have seen alike of the request, whoever is between them (Noise, section 6: the prologue).
+    /// The part of the request that both ends must have seen alike, whoever is between them (Noise, section 6: the prologue).
     pub fn prologue(&self) -> [u8; PROLOGUE] {
         let plain = Opening {
             kind: Kind::Request,

@@ -1,4 +1,4 @@
-//! What a session asks of whoever runs it, besides the time and the datagrams it is told of.
+//! Interface of a session to whoever runs it, besides the time and the datagrams that it is told of.
 
 use super::cipher::Cipher;
 use super::handshake::Tag;
@@ -17,10 +17,10 @@ pub trait Randomness {
 
 /// Whoever runs an endpoint and its connections.
 pub trait Host: Randomness {
-    /// Whether somebody accepts connections at this port.
+    /// True if somebody accepts connections at this port.
     fn listens(&mut self) -> bool;
 
-    /// Whether another connection with `address` may wait to be accepted.
+    /// True if another connection with `address` may wait to be accepted.
     fn has_room(&mut self, address: IpAddr) -> bool;
 
     /// A connection has these keys: those of both directions, each with the tag that its datagrams begin with.

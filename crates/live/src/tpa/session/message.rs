@@ -21,7 +21,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Whether a datagram of `length` bytes to `to` still fits.
+    /// True if a datagram of `length` bytes to `to` still fits.
     pub fn takes(&self, to: Addresses, length: usize) -> bool {
         self.count == 0
             || (self.to == Some(to)

@@ -23,7 +23,7 @@ const KEY: usize = 32;
 /// The private key that a first message is made with, each once.
 pub(crate) type Secret = [u8; KEY];
 
-/// What a first message begins with, as far as it is there.
+/// The key that a first message begins with, as far as it is there.
 pub(crate) fn key_of(message: &[u8]) -> &[u8] {
     &message[..message.len().min(KEY)]
 }
@@ -72,7 +72,7 @@ fn pattern(protection: Protection, cipher: Cipher) -> io::Result<snow::params::N
 /// The one random number that a handshake needs at either end: the private key made for it.
 struct Drawn([u8; 32]);
 
-/// What has that number until it is taken.
+/// Source of that number until it is taken.
 struct Once(Option<[u8; 32]>);
 
 impl types::Random for Once {

@@ -37,7 +37,7 @@ impl Outbox {
         self.open.fill(to, length, datagrams)
     }
 
-    /// What comes next begins another message.
+    /// Completes the present message: the next datagram begins another.
     pub(crate) fn seal(&mut self) {
         if self.open.content().is_none() {
             return;

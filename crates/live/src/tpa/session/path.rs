@@ -8,7 +8,7 @@ use std::net::IpAddr;
 /// A source of path information. It is asked when a connection opens, about once a second, and when packets begin to arrive
 /// with another time to live.
 pub trait PathSource: Debug + Send + Sync {
-    /// What is known of the way to `peer`; `travelled` are the hops its last packet seems to have come, if the kernel told.
+    /// The path to `peer`, as far as it is known; `travelled` are the hops its last packet seems to have come, if the kernel told.
     fn path(&self, peer: IpAddr, travelled: Option<u8>) -> Option<PathInfo>;
 }
 

@@ -1,4 +1,4 @@
-//! What asks whether the peer is at an address, and what answers. Both stand alone in an encrypted datagram, where a segment's header would be
+//! Questions whether the peer is at an address, and answers to them. Both stand alone in an encrypted datagram, where a segment's header would be
 //! longer; a peer that does not know them takes them for no segment, and passes them over.
 //!
 //! ```text
@@ -36,7 +36,7 @@ impl PathFrame {
         bytes
     }
 
-    /// What is in a datagram, if it is one.
+    /// Reads the content of a datagram; none if it is neither a challenge nor a response.
     pub(crate) fn read(content: &[u8]) -> Option<PathFrame> {
         let (kind, number) = <&[u8; LENGTH]>::try_from(content).ok()?.split_first()?;
         let number = u64::from_be_bytes(number.try_into().ok()?);

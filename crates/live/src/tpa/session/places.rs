@@ -57,7 +57,7 @@ pub(crate) fn source_of(address: IpAddr) -> Network {
     }
 }
 
-/// How many each network has.
+/// Number of places, or of connections, that each network has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Census {
     counts: BTreeMap<Network, usize>,
@@ -118,7 +118,7 @@ impl Census {
     }
 }
 
-/// Whether somebody gets a place.
+/// Answer to a request for a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// One that is free.
@@ -148,12 +148,12 @@ impl Places {
         Places { most, taken: BTreeMap::new(), census: Census::default(), by_source: BTreeSet::new(), patience }
     }
 
-    /// How many are taken.
+    /// Number of places that are taken.
     pub(crate) fn len(&self) -> usize {
         self.taken.len()
     }
 
-    /// How many a source has.
+    /// Number of places that a source has.
     pub(crate) fn count(&self, source: Network) -> usize {
         self.census.count(source)
     }
@@ -183,7 +183,7 @@ impl Places {
         }
     }
 
-    /// Whether `address` gets a place.
+    /// The answer to a request of `address` for a place.
     pub(crate) fn ask(&self, now: Time, address: IpAddr) -> Verdict {
         if self.taken.len() < self.most {
             return Verdict::Free;
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Whether the address got a place, which is its number.
+    /// Takes a place for the address, if it gets one; the number of that place.
     fn seat(places: &mut Places, now: Time, next: &mut u64, address: IpAddr) -> Option<u64> {
         match places.ask(now, address) {
             Verdict::Free => {}
@@ -247,7 +247,7 @@ mod tests {
         Some(*next)
     }
 
-    /// Whether a newcomer with the address gets a place at once and keeps it for three seconds, while the others go on.
+    /// True if a newcomer with the address gets a place at once and keeps it for three seconds, while the others go on.
     fn is_let_in(flooding: &[IpAddr], newcomer: &str) -> bool {
         let (mut places, mut now, mut next) = (Places::new(1024, PATIENCE), Time(0), 0);
         flood(&mut places, &mut now, &mut next, flooding, 20_000);

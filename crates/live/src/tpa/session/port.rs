@@ -6,7 +6,7 @@ use crate::tpa::session::connection::{Connection, Opened, Witness};
 use crate::tpa::session::counters::{Counters, count};
 use crate::tpa::session::endpoint::{Endpoint, Route, random_names};
 use crate::tpa::session::exchange::Exchange;
-use crate::tpa::session::handshake::{Inside, Tag, Terms};
+use crate::tpa::session::handshake::{InnerTransport, Tag, Terms};
 use crate::tpa::session::host::{Host, Randomness, random};
 use crate::tpa::session::outbox::Outbox;
 use crate::tpa::session::settings::Settings;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Time to live of what arrives: from a neighbour.
 const TTL: u8 = 64;
 
-/// Who runs the endpoint.
+/// Host of the endpoint: its random numbers, whether there is a listener, and the keys that were noted.
 #[derive(Debug)]
 struct Runner {
     rng: Rng,
@@ -58,7 +58,7 @@ pub(crate) struct Party<A> {
     pub(crate) application: A,
 }
 
-/// What a datagram has come to.
+/// Result of the arrival of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrived {
     /// A connection knows that it is not its peer's.
@@ -94,12 +94,12 @@ impl<A> Port<A> {
         Port { endpoint, settings, runner, parties: BTreeMap::new(), next: 0, out: Outbox::default() }
     }
 
-    /// Whether there is a listener from now on.
+    /// Sets whether there is a listener from now on.
     pub(crate) fn set_listens(&mut self, listens: bool) {
         self.runner.listens = listens;
     }
 
-    /// What it is run with.
+    /// Its settings.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -114,13 +114,13 @@ impl<A> Port<A> {
         &mut self,
         now: Time,
         peer: SocketAddr,
-        inside: Inside,
+        inner: InnerTransport,
         application: impl FnOnce(Tag) -> A,
     ) -> u64 {
         let names = random_names(&mut self.runner).and_then(|names| Ok((names, random(&mut self.runner)?)));
         let ((tag, first_block), secret) = names.expect("random numbers");
         let config = tpa::Config { first_block, ..self.settings.transport.clone() };
-        let settings = Arc::clone(&self.settings).with(inside);
+        let settings = Arc::clone(&self.settings).with(inner);
         let exchange = Exchange::new(&settings, Terms::of(&config).block());
         let addresses = Addresses { peer, own: None };
         let session = Connection::open(settings, addresses, &config, (tag, secret), now);
@@ -175,7 +175,7 @@ impl<A> Port<A> {
             }
             Route::Accepted(accepted) => {
                 let (handshake, opener) = (accepted.number, accepted.request.opener);
-                let settings = Arc::clone(settings).with(accepted.request.inside());
+                let settings = Arc::clone(settings).with(accepted.request.inner());
                 let mut exchange = Exchange::new(&settings, accepted.request.terms.block());
                 let session = Connection::accept(settings, *accepted, TTL, now, &mut exchange, out);
                 let Some(session) = session else {
@@ -236,14 +236,14 @@ impl<A> Port<A> {
         Some(party)
     }
 
-    /// What is due at the endpoint itself.
+    /// Runs the endpoint itself if it is due.
     pub(crate) fn wake_endpoint(&mut self, now: Time) {
         if self.endpoint.next_wakeup() <= now {
             self.endpoint.wake(now, &mut self.out);
         }
     }
 
-    /// What leaves, and to whom.
+    /// Takes the datagrams that leave, each with its destination.
     pub(crate) fn leaving(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         self.out.seal();
         let mut all = Vec::new();

@@ -60,7 +60,7 @@ impl Key {
         authentication
     }
 
-    /// How long the text is that `text`, which ends with its authentication, was made of; it is there then.
+    /// Decrypts `text`, which ends with its authentication, in its place; the length of the decrypted text, none if it is not authentic.
     fn open(&self, number: u64, head: &[u8], text: &mut [u8]) -> Option<usize> {
         self.key.open_in_place(self.nonce(number), Aad::from(head), text).ok().map(|text| text.len())
     }
@@ -78,7 +78,7 @@ pub(crate) fn number_of(datagram: &[u8]) -> Option<u64> {
     datagram.get(HEAD - 8..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// What both directions of a connection are sealed and opened with.
+/// Keys of both directions of a connection, with which it is sealed and opened.
 pub(crate) struct Seal {
     sending: Key,
     /// The number of the next datagram.
@@ -139,12 +139,12 @@ impl Seal {
         self.number += 1;
     }
 
-    /// Whether no datagram of this number was here before, as far as that is known.
+    /// True if no datagram of this number was here before, as far as that is known.
     pub(crate) fn is_new(&self, number: u64) -> bool {
         self.replay.is_new(number)
     }
 
-    /// Whether the peer sealed a datagram, which is not to be opened any more: it may have been here before.
+    /// True if the peer sealed a datagram, which is not to be opened any more: it may have been here before.
     pub(crate) fn is_authentic(&self, datagram: &mut [u8]) -> bool {
         let Some(number) = number_of(datagram).filter(|_| datagram.len() >= HEAD + AUTHENTICATION) else {
             return false;
@@ -160,7 +160,7 @@ impl Seal {
         Some((&self.receiving[index as usize], index))
     }
 
-    /// What the peer sealed, if it did and it was not here before.
+    /// Opens a datagram; none if the peer did not seal it, or if it was here before.
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
         if datagram.len() < HEAD + AUTHENTICATION {
             return None;
@@ -209,7 +209,7 @@ impl Reader {
         Reader { key_life, ..self }
     }
 
-    /// What was sealed, if it is whole.
+    /// Opens a datagram; none if it is not whole.
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
         if datagram.len() < HEAD + AUTHENTICATION {
             return None;

@@ -1,9 +1,9 @@
-//! How datagrams are protected, and from whom.
+//! Protection of datagrams, and against whom.
 
 use super::handshake::Protection;
 use curve25519_dalek::montgomery::MontgomeryPoint;
 
-/// How datagrams are protected, and from whom.
+/// Protection of datagrams, and against whom.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Security {
     /// A random tag of 64 bits in every datagram: whoever cannot read the packets can forge nothing. Whoever can read them can
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Security {
 }
 
 impl Security {
-    /// Whether the keys are keys: not a secret that everybody knows, and no public key with which everybody gets the same secret, whoever has
+    /// Checks that the keys are usable: no secret that everybody knows, and no public key with which everybody gets the same secret, whoever has
     /// the private one (RFC 7748, section 6.1: the points of small order, zero among them).
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Security {
         }
     }
 
-    /// Whether the peer proves that it is the one that is meant: by a secret, or by known keys.
+    /// True if the peer proves that it is the one that is meant: by a secret, or by known keys.
     pub fn knows_peer(&self) -> bool {
         matches!(self, Security::Shared(_) | Security::Keys { .. })
     }

@@ -1,6 +1,6 @@
-//! What a session is told about the connections that it opens and accepts.
+//! Settings of a session for the connections that it opens and accepts.
 
-use super::handshake::Inside;
+use super::handshake::InnerTransport;
 use super::path::PathSource;
 use super::security::Security;
 use meshpace_core::Duration;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Least buffers of BBR's connections, bytes: what a path of 160 Mbit/s and 200 ms holds.
 const BBR_BUFFER: usize = 4 << 20;
 
-/// What holds for the connections of a port, as far as a session has to know. `Options` says what each is for.
+/// Settings of the connections of a port, as far as a session has to know. `Options` says what each is for.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The transport.
@@ -21,63 +21,63 @@ pub struct Settings {
     pub beside: Beside,
     /// Where path information comes from.
     pub path: Option<Arc<dyn PathSource>>,
-    /// Whether segments are made smaller where the way is too narrow for them.
+    /// True if segments are made smaller where the way is too narrow for them.
     pub fit_mtu: bool,
     /// Bytes written that wait to be sent or acknowledged; at least two blocks.
     pub send_buffer: usize,
     /// Bytes received that wait to be read; at least three blocks.
     pub receive_buffer: usize,
-    /// How long to try to open a connection.
+    /// Time limit for opening a connection.
     pub connect_timeout: Duration,
-    /// How datagrams are protected.
+    /// Protection of datagrams.
     pub security: Security,
-    /// Whether AES-256-GCM is offered and agreed to.
+    /// True if AES-256-GCM is offered and agreed to.
     pub aes: bool,
     /// A key serves two to the power of this many datagrams. Both ends need the same.
     pub key_life: u32,
     /// Silence after which the peer is asked for a sign of life; none for never.
     pub keep_alive: Option<Duration>,
-    /// How long a connection may carry no data; none for ever.
+    /// Time without data after which a connection is ended; none for never.
     pub idle_timeout: Option<Duration>,
-    /// What a listener grants.
+    /// Limits of what a listener grants.
     pub limits: Limits,
-    /// How long to send without hearing anything from the peer.
+    /// Time for which data are sent without hearing anything from the peer.
     pub silence_timeout: Duration,
 }
 
 impl Settings {
-    /// What connections that are opened with these settings ask for.
-    pub fn inside(&self) -> Inside {
+    /// The transport that connections opened with these settings ask for.
+    pub fn inner(&self) -> InnerTransport {
         match (self.trains.is_some(), self.beside.bbr) {
-            (false, _) => Inside::Tpa,
-            (true, false) => Inside::Trains,
-            (true, true) => Inside::Bbr,
+            (false, _) => InnerTransport::Tpa,
+            (true, false) => InnerTransport::Trains,
+            (true, true) => InnerTransport::Bbr,
         }
     }
 
     /// The same for a connection with this inside.
-    pub fn with(self: Arc<Settings>, inside: Inside) -> Arc<Settings> {
+    pub fn with(self: Arc<Settings>, inner: InnerTransport) -> Arc<Settings> {
         let mut settings = self;
-        match inside {
-            Inside::Tpa if settings.trains.is_some() => Arc::make_mut(&mut settings).trains = None,
-            Inside::Bbr => {
+        match inner {
+            InnerTransport::Tpa if settings.trains.is_some() => Arc::make_mut(&mut settings).trains = None,
+            InnerTransport::Bbr => {
                 let settings = Arc::make_mut(&mut settings);
                 settings.beside.bbr = true;
                 settings.send_buffer = settings.send_buffer.max(BBR_BUFFER);
                 settings.receive_buffer = settings.receive_buffer.max(BBR_BUFFER);
             }
-            Inside::Tpa | Inside::Trains => {}
+            InnerTransport::Tpa | InnerTransport::Trains => {}
         }
         settings
     }
 
-    /// Whether a listener takes connections of this kind.
+    /// True if a listener takes connections of this kind.
     pub fn takes(&self, trains: bool) -> bool {
         trains == self.trains.is_some() || (!trains && self.beside.takes_tpa)
     }
 }
 
-/// What there is beside quiet trains.
+/// Transports beside quiet trains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Beside {
     /// BBR is asked for in their place. Listeners take it wherever they take trains.
@@ -86,7 +86,7 @@ pub struct Beside {
     pub takes_tpa: bool,
 }
 
-/// What a listener grants, altogether and per source: an IPv4 address, or an IPv6 network of 64 bits.
+/// Limits of what a listener grants, altogether and per source: an IPv4 address, or an IPv6 network of 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Connections open at a time. Default 16,384.
@@ -121,9 +121,9 @@ pub mod tests {
 
     /// The same with this inside.
     #[cfg(test)]
-    pub fn carrying(inside: Inside) -> Settings {
-        let trains = (inside != Inside::Tpa).then(train::Config::default);
-        let beside = Beside { bbr: inside == Inside::Bbr, takes_tpa: false };
+    pub fn carrying(inner: InnerTransport) -> Settings {
+        let trains = (inner != InnerTransport::Tpa).then(train::Config::default);
+        let beside = Beside { bbr: inner == InnerTransport::Bbr, takes_tpa: false };
         Settings { trains, beside, ..plain() }
     }
 

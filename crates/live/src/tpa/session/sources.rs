@@ -1,4 +1,4 @@
-//! What each source of connections has in use, so that one of them cannot take the places of all others, and neither can a network of many.
+//! Connections and handshakes of each source, limited so that one of them cannot take the places of all others, and neither can a network of many.
 //!
 //! A source is an IPv4 address or an IPv6 network of 64 bits: whoever has one address of such a network has them all. Unfinished handshakes,
 //! and those begun in the last second, are shared out by networks of several lengths (`places`). So is the last quarter of the connections:
@@ -17,13 +17,13 @@ const KEPT: usize = 4096;
 /// not go on must not keep others out.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many times a source's handshakes per second are begun for all, so that the processor has time for what is open.
+/// Handshakes per second of all sources together, as a multiple of those of one, so that the processor has time for what is open.
 const ALL_OVER_ONE: usize = 4;
 
-/// How many connections a wider network may have for each that is left.
+/// Number of connections that a wider network may have for each that is left.
 const NETWORK_OVER_LEFT: usize = 31;
 
-/// What a source may still begin.
+/// Handshakes that a source may still begin.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     /// Handshakes, and since when it has been earning more.
@@ -65,7 +65,7 @@ impl Sources {
         }
     }
 
-    /// Whether handshake `number` with `address`, which has shown a cookie, may begin; it then counts.
+    /// Begins handshake `number` with `address`, which has shown a cookie, and counts it; none if it may not begin.
     pub(crate) fn begin(&mut self, now: Time, number: u64, address: IpAddr) -> Option<Granted> {
         let limits = self.limits;
         if !self.may_connect(address) {
@@ -110,7 +110,7 @@ impl Sources {
         }
     }
 
-    /// Whether a handshake that is finished may become a connection.
+    /// True if a handshake that is finished may become a connection.
     pub(crate) fn may_connect(&self, address: IpAddr) -> bool {
         let Limits { connections, connections_per_source, .. } = self.limits;
         let left = connections.saturating_sub(self.connections);

@@ -140,7 +140,7 @@ impl Config {
     }
 }
 
-/// What a rule remembers of what has arrived.
+/// State that a rule keeps about earlier arrivals.
 #[derive(Clone, Debug)]
 enum Memory {
     Nothing,
@@ -182,7 +182,7 @@ impl Policy {
         }
     }
 
-    /// What has arrived is not the next in order, or not all of what came before has arrived: an ACK leaves, whatever the rule.
+    /// A segment has arrived that is not the next in order, or not all of those before it have arrived: an ACK leaves, whatever the rule.
     #[inline]
     pub fn on_disorder(&mut self) {
         if let Memory::Adaptive(state) = &mut self.memory {

@@ -1,27 +1,28 @@
-//! Where each byte of the stream stands: handed over, cut into a segment, released by the window, sent, acknowledged.
+//! The stream of a sender: written by the application, made into segments, released (the congestion window and the peer's permit the
+//! transmission), sent, acknowledged.
 //!
 //! After a timeout the next segment to release is the first unacknowledged one, and everything after it is sent again as the
-//! window opens (go-back-N, as in ns-2), except what ACKs meanwhile cover.
+//! window opens (go-back-N, as in ns-2), except what ACKs or SACK blocks cover meanwhile.
 
-mod cuts;
+mod queue;
 
-pub use cuts::{Cut, Cuts};
+pub use queue::{QueuedSegment, RetransmissionQueue};
 
 use crate::path::ENDLESS;
 use meshpace_core::Time;
 
-/// State of the end of the stream.
+/// State of the end of the stream: open, or closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     /// The application may write more.
     Open,
-    /// It will not.
+    /// The application writes no more; no segment has the FIN yet.
     Closed,
-    /// The FIN is cut.
-    Cut,
+    /// The last segment has the FIN.
+    FinQueued,
 }
 
-/// The stream of a sender. Segments are counted from 0.
+/// The stream of a sender, of which what is in flight is a part. Segments are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Flight {
     /// Payload bytes of a full segment.
@@ -29,19 +30,19 @@ pub struct Flight {
     /// Bytes the application has handed over.
     written: u64,
     end: End,
-    /// Bytes cut into segments.
-    cut_bytes: u64,
-    /// The segments that are cut and unacknowledged.
-    cuts: Cuts,
+    /// Bytes that segments have been made of.
+    segmented_bytes: u64,
+    /// The segments that are not acknowledged.
+    queue: RetransmissionQueue,
     /// Number of the next segment the window releases.
     next: u64,
-    /// Number of segments that have been sent at least once, the skipped ones among them included.
+    /// One beyond the highest number of a segment that was sent. Those below it that [`Flight::skip`] left to others count as sent.
     highest: u64,
     /// Everything before this offset is acknowledged.
     una: u64,
-    /// Bytes beyond `una` that the peer takes.
+    /// The peer's receive window: bytes beyond `una` that may be sent.
     peer_window: u64,
-    /// The most it has ever taken (RFC 5961, section 5.2: MAX.SND.WND).
+    /// The largest window that the peer advertised (RFC 5961, section 5.2: MAX.SND.WND).
     largest_peer_window: u64,
 }
 
@@ -52,10 +53,10 @@ pub struct Acknowledged {
     pub bytes: u64,
     /// Segments.
     pub segments: u64,
-    /// The oldest of them that was sent.
-    pub oldest: Option<Cut>,
-    /// The newest of them that was sent.
-    pub newest: Option<Cut>,
+    /// The lowest-numbered of them that was sent here. One that was never sent can be acknowledged by a peer that makes up its ACKs.
+    pub oldest: Option<QueuedSegment>,
+    /// The highest-numbered of them that was sent here.
+    pub newest: Option<QueuedSegment>,
     /// True if one of them was sent more than once.
     pub covers_retransmission: bool,
 }
@@ -67,8 +68,8 @@ impl Flight {
             segment,
             written: 0,
             end: End::Open,
-            cut_bytes: 0,
-            cuts: Cuts::new(capacity),
+            segmented_bytes: 0,
+            queue: RetransmissionQueue::new(capacity),
             next: 0,
             highest: 0,
             una: 0,
@@ -87,13 +88,13 @@ impl Flight {
         self.written = self.written.saturating_add(bytes).min(ENDLESS);
     }
 
-    /// The application will write no more. Of data without end nothing more is sent than what is already cut.
+    /// The application will write no more. Of an endless stream ([`ENDLESS`]) what is not in a segment yet is dropped.
     pub fn close(&mut self) {
         if self.end == End::Open {
             self.end = End::Closed;
         }
         if self.written == ENDLESS {
-            self.written = self.cut_bytes;
+            self.written = self.segmented_bytes;
         }
     }
 
@@ -107,47 +108,47 @@ impl Flight {
         self.written > 0
     }
 
-    /// True if anything was ever cut.
+    /// True if a segment was ever made.
     #[inline]
-    pub fn has_cut(&self) -> bool {
-        self.cut_bytes > 0 || self.end == End::Cut
+    pub fn has_segments(&self) -> bool {
+        self.segmented_bytes > 0 || self.end == End::FinQueued
     }
 
-    /// True if everything written is cut.
-    pub fn is_all_cut(&self) -> bool {
-        self.cut_bytes == self.written
+    /// True if everything written is in segments.
+    pub fn is_all_segmented(&self) -> bool {
+        self.segmented_bytes == self.written
     }
 
     /// True if everything is acknowledged, the FIN included.
     pub fn is_finished(&self) -> bool {
-        self.end == End::Cut && self.cuts.base() == self.cuts.cut()
+        self.end == End::FinQueued && self.queue.base() == self.queue.end()
     }
 
     /// True if the FIN has been sent.
     pub fn fin_sent(&self) -> bool {
-        self.end == End::Cut && self.highest == self.cuts.cut()
+        self.end == End::FinQueued && self.highest == self.queue.end()
     }
 
-    /// Number of times that the FIN was sent, if nothing else is unacknowledged.
-    pub fn fin_times(&self) -> u8 {
-        let last = self.cuts.get(self.cuts.base()).filter(|cut| cut.fin);
-        last.map_or(0, |cut| cut.times)
+    /// Transmissions of the segment with the FIN; 0 if there is none yet, or segments before it are not acknowledged.
+    pub fn fin_transmissions(&self) -> u8 {
+        let last = self.queue.get(self.queue.base()).filter(|segment| segment.fin);
+        last.map_or(0, |segment| segment.transmissions)
     }
 
-    /// The segments that are cut and unacknowledged.
-    pub fn cuts(&self) -> &Cuts {
-        &self.cuts
+    /// The segments that are not acknowledged.
+    pub fn queue(&self) -> &RetransmissionQueue {
+        &self.queue
     }
 
-    /// The same, for reports.
-    pub fn cuts_mut(&mut self) -> &mut Cuts {
-        &mut self.cuts
+    /// The same, to mark what SACK blocks cover.
+    pub fn queue_mut(&mut self) -> &mut RetransmissionQueue {
+        &mut self.queue
     }
 
     /// Number of the first unacknowledged segment.
     #[inline]
     pub fn first(&self) -> u64 {
-        self.cuts.base()
+        self.queue.base()
     }
 
     /// Number of the next segment the window releases.
@@ -156,16 +157,16 @@ impl Flight {
         self.next
     }
 
-    /// Number of segments that have been sent at least once.
+    /// One beyond the highest number of a segment that was sent.
     #[inline]
     pub fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Payload bytes that are never sent again, all from the start on: an ACK of a part of a segment leaves the whole one.
+    /// Payload bytes, from the start of the stream, that will not be sent again: those before the first segment that is not acknowledged as a whole.
     pub fn acknowledged(&self) -> u64 {
-        let una = self.una.min(self.cut_bytes);
-        self.cuts.get(self.cuts.base()).map_or(una, |first| first.offset.min(una))
+        let una = self.una.min(self.segmented_bytes);
+        self.queue.get(self.queue.base()).map_or(una, |first| first.offset.min(una))
     }
 
     /// Everything before this offset is acknowledged; a FIN counts as one byte.
@@ -173,10 +174,10 @@ impl Flight {
         self.una
     }
 
-    /// The offset after everything sent so far.
+    /// The offset after the highest segment that was sent, a FIN counted as one byte (SND.NXT at its largest).
     pub fn sent_end(&self) -> u64 {
-        match self.highest.checked_sub(1).and_then(|last| self.cuts.get(last)) {
-            Some(cut) => cut.end(),
+        match self.highest.checked_sub(1).and_then(|last| self.queue.get(last)) {
+            Some(segment) => segment.end(),
             None => self.una,
         }
     }
@@ -184,134 +185,135 @@ impl Flight {
     /// True if something sent is unacknowledged.
     #[inline]
     pub fn outstanding(&self) -> bool {
-        self.highest > self.cuts.base()
+        self.highest > self.queue.base()
     }
 
     /// True if the window has released something that is unacknowledged, sent or not.
     pub fn has_released(&self) -> bool {
-        self.next > self.cuts.base()
+        self.next > self.queue.base()
     }
 
-    /// True if a new segment would carry anything.
+    /// True if there is data, or a FIN, that is in no segment yet.
     #[inline]
     pub fn has_data(&self) -> bool {
-        self.cut_bytes < self.written || self.end == End::Closed
+        self.segmented_bytes < self.written || self.end == End::Closed
     }
 
-    /// True if there is a segment to release, cut already or not.
+    /// True if there is a segment to release, be it made already or not.
     #[inline]
     pub fn has_more(&self) -> bool {
-        self.next < self.cuts.cut() || self.has_data()
+        self.next < self.queue.end() || self.has_data()
     }
 
-    /// True if only the peer's window keeps data back.
+    /// True if nothing is in flight, there is data, and the peer's window has no room for it: the persist timer runs then.
     pub fn blocked_by_peer(&self) -> bool {
         !self.outstanding()
-            && self.cut_bytes < self.written
-            && self.next == self.cuts.cut()
-            && self.una.saturating_add(self.peer_window) <= self.cut_bytes
+            && self.segmented_bytes < self.written
+            && self.next == self.queue.end()
+            && self.una.saturating_add(self.peer_window) <= self.segmented_bytes
     }
 
-    /// The peer takes `window` bytes beyond what it acknowledges. Whether that is what it took before.
+    /// The peer advertises `window` bytes. True if it is the window of before.
     pub fn set_peer_window(&mut self, window: u32) -> bool {
         let window = u64::from(window);
         self.largest_peer_window = self.largest_peer_window.max(window);
         core::mem::replace(&mut self.peer_window, window) == window
     }
 
-    /// The oldest acknowledgement that a peer may still have under way (RFC 5961, section 5.2).
-    pub fn oldest_ack(&self) -> u64 {
+    /// The lowest acceptable ACK, SND.UNA - MAX.SND.WND (RFC 5961, section 5.2).
+    pub fn lowest_acceptable_ack(&self) -> u64 {
         self.una.saturating_sub(self.largest_peer_window)
     }
 
-    /// Releases the next segment, cut from the stream if it is new.
+    /// Releases the next segment, and makes it if it is new. Its number.
     pub fn release(&mut self, now: Time) -> Option<u64> {
-        if self.next == self.cuts.cut() && !self.cut_one(now) {
+        if self.next == self.queue.end() && !self.make_segment(now) {
             return None;
         }
         let number = self.next;
         self.next += 1;
-        self.skip_reported();
+        self.skip_sacked();
         Some(number)
     }
 
-    /// A repeated release leaves out segments that are reported to have arrived (RFC 2018, section 5.1).
-    pub fn skip_reported(&mut self) {
-        while self.next < self.highest && self.cuts.is_reported(self.next) {
+    /// Segments that SACK blocks cover are not released again (RFC 2018, section 5.1).
+    pub fn skip_sacked(&mut self) {
+        while self.next < self.highest && self.queue.is_sacked(self.next) {
             self.next += 1;
         }
     }
 
-    /// Counts the next segment as released, although something else than the window does so.
+    /// The next segment is sent whatever the window says (loss recovery, a probe of the window), and so is not released later.
     pub fn skip(&mut self) {
         self.next += 1;
     }
 
-    /// Releases everything anew, from the first unacknowledged segment on.
+    /// After a timeout: the next segment to release is the first unacknowledged one.
     pub fn go_back(&mut self) {
-        self.next = self.cuts.base();
+        self.next = self.queue.base();
     }
 
-    fn cut_one(&mut self, now: Time) -> bool {
+    fn make_segment(&mut self, now: Time) -> bool {
         if !self.has_data() {
             return false;
         }
-        let left = self.written - self.cut_bytes;
+        let left = self.written - self.segmented_bytes;
         let mut payload = left.min(u64::from(self.segment));
-        let room = self.una.saturating_add(self.peer_window).saturating_sub(self.cut_bytes);
+        let room = self.una.saturating_add(self.peer_window).saturating_sub(self.segmented_bytes);
         if payload > room {
-            // A silly small segment only if nothing else will open the window (RFC 9293, section 3.8.6.2.1).
-            if self.outstanding() || self.cut_bytes > self.una || room == 0 {
+            // Avoids silly windows: a short segment leaves only if nothing is in flight whose ACK could open the window (RFC 9293,
+            // section 3.8.6.2.1).
+            if self.outstanding() || self.segmented_bytes > self.una || room == 0 {
                 return false;
             }
             payload = room;
         }
         let fin = self.end == End::Closed && payload == left;
-        self.cuts.push(Cut {
-            offset: self.cut_bytes,
+        self.queue.push(QueuedSegment {
+            offset: self.segmented_bytes,
             sent_at: now,
             payload: payload as u16,
             fin,
-            times: 0,
-            reported: false,
+            transmissions: 0,
+            sacked: false,
         });
-        self.cut_bytes += payload;
+        self.segmented_bytes += payload;
         if fin {
-            self.end = End::Cut;
+            self.end = End::FinQueued;
         }
         true
     }
 
-    /// Segment `number` is sent, unless it has been acknowledged meanwhile. Whether it was sent before.
-    pub fn on_sent(&mut self, now: Time, number: u64) -> Option<(Cut, bool)> {
-        let again = number < self.highest;
-        let cut = self.cuts.get_mut(number)?;
-        cut.sent_at = now;
-        cut.times = cut.times.saturating_add(1);
-        let cut = *cut;
-        if !again {
+    /// Segment `number` is sent. Returns it, and whether this is a retransmission; `None` if it has been acknowledged meanwhile.
+    pub fn on_sent(&mut self, now: Time, number: u64) -> Option<(QueuedSegment, bool)> {
+        let is_retransmission = number < self.highest;
+        let segment = self.queue.get_mut(number)?;
+        segment.sent_at = now;
+        segment.transmissions = segment.transmissions.saturating_add(1);
+        let segment = *segment;
+        if !is_retransmission {
             self.highest = number + 1;
         }
-        Some((cut, again))
+        Some((segment, is_retransmission))
     }
 
     /// Everything before `ack` is acknowledged.
     pub fn on_ack(&mut self, ack: u64) -> Acknowledged {
-        let bytes = ack.min(self.cut_bytes) - self.una.min(self.cut_bytes);
+        let bytes = ack.min(self.segmented_bytes) - self.una.min(self.segmented_bytes);
         self.una = ack;
-        let before = self.cuts.base();
+        let before = self.queue.base();
         let (mut oldest, mut newest, mut covers_retransmission) = (None, None, false);
-        while let Some(cut) = self.cuts.pop_acknowledged(ack) {
-            covers_retransmission |= cut.times > 1;
-            if cut.times > 0 {
-                oldest = oldest.or(Some(cut));
-                newest = Some(cut);
+        while let Some(segment) = self.queue.pop_acknowledged(ack) {
+            covers_retransmission |= segment.transmissions > 1;
+            if segment.transmissions > 0 {
+                oldest = oldest.or(Some(segment));
+                newest = Some(segment);
             }
         }
-        let acked = self.cuts.base();
-        self.next = self.next.max(acked);
-        self.highest = self.highest.max(acked);
-        self.skip_reported();
-        Acknowledged { bytes, segments: acked - before, oldest, newest, covers_retransmission }
+        let first_unacked = self.queue.base();
+        self.next = self.next.max(first_unacked);
+        self.highest = self.highest.max(first_unacked);
+        self.skip_sacked();
+        Acknowledged { bytes, segments: first_unacked - before, oldest, newest, covers_retransmission }
     }
 }

@@ -35,8 +35,8 @@ impl Recovery {
     /// The peer reports that it has the bytes from `start` to `end`.
     pub fn on_report(&self, flight: &mut Flight, start: u64, end: u64) {
         if matches!(self, Recovery::Sack(_)) {
-            flight.cuts_mut().report(start, end);
-            flight.skip_reported();
+            flight.queue_mut().sack(start, end);
+            flight.skip_sacked();
         }
     }
 
@@ -60,7 +60,7 @@ impl Recovery {
                 recovery.on_duplicate_ack(flight.first(), flight.highest(), window) == Action::FastRetransmit
             }
             Recovery::Sack(recovery) => {
-                let starts = recovery.on_duplicate_ack(flight.cuts(), flight.highest());
+                let starts = recovery.on_duplicate_ack(flight.queue(), flight.highest());
                 if starts {
                     window.on_fast_retransmit(0);
                 }
@@ -86,7 +86,7 @@ impl Recovery {
             Recovery::Sack(recovery) => {
                 window.on_timeout(0);
                 recovery.on_timeout(sent);
-                flight.cuts_mut().forget_reports();
+                flight.queue_mut().forget_sacks();
             }
         }
     }

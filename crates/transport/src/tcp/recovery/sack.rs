@@ -18,7 +18,7 @@
 
 use super::DUPLICATE_THRESHOLD;
 use crate::about::Named;
-use crate::tcp::flight::{Cuts, Flight};
+use crate::tcp::flight::{Flight, RetransmissionQueue};
 use crate::tcp::window::Window;
 use meshpace_core::Time;
 
@@ -71,10 +71,10 @@ impl Sack {
 
     /// A duplicate ACK, its report taken into `sent`; `highest` segments have been sent. Whether recovery starts, with the
     /// first missing segment to be sent again.
-    pub fn on_duplicate_ack(&mut self, sent: &Cuts, highest: u64) -> bool {
+    pub fn on_duplicate_ack(&mut self, sent: &RetransmissionQueue, highest: u64) -> bool {
         self.duplicates = self.duplicates.saturating_add(1);
         let first = sent.base();
-        let lost = self.duplicates >= DUPLICATE_THRESHOLD || sent.reported_above(first) >= DUPLICATE_THRESHOLD;
+        let lost = self.duplicates >= DUPLICATE_THRESHOLD || sent.sacked_above(first) >= DUPLICATE_THRESHOLD;
         if self.point.is_some() || !lost || (first <= self.timeout_at && self.timeout_at > 0) {
             return false;
         }
@@ -100,13 +100,13 @@ impl Sack {
 
     /// Segment that recovery may send with a window of `cwnd` segments, of which all below `next` have been released; none if the
     /// pipe is full.
-    pub fn plan(&self, sent: &Cuts, next: u64, cwnd: u64) -> Option<Plan> {
+    pub fn plan(&self, sent: &RetransmissionQueue, next: u64, cwnd: u64) -> Option<Plan> {
         let mut pipe = 0;
         let mut plan = Plan { lost: None, missing: None };
         let mut above = 0;
         // From the newest to the oldest, so that the reports above each are counted on the way.
         for number in (sent.base()..next).rev() {
-            if sent.is_reported(number) {
+            if sent.is_sacked(number) {
                 above += 1;
                 continue;
             }
@@ -129,7 +129,7 @@ impl Sack {
 
     /// Releases the next segment in recovery: the pipe decides, and what is lost goes first.
     pub fn take(&mut self, flight: &mut Flight, window: &Window, now: Time) -> Option<u64> {
-        let plan = self.plan(flight.cuts(), flight.next(), window.usable(0))?;
+        let plan = self.plan(flight.queue(), flight.next(), window.usable(0))?;
         if plan.lost.is_none()
             && flight.next() < limit_end(flight, window)
             && let Some(number) = flight.release(now)
@@ -143,7 +143,7 @@ impl Sack {
 
     /// True if [`Sack::take`] would release something.
     pub fn wants_to_send(&self, flight: &Flight, window: &Window) -> bool {
-        let Some(plan) = self.plan(flight.cuts(), flight.next(), window.usable(0)) else { return false };
+        let Some(plan) = self.plan(flight.queue(), flight.next(), window.usable(0)) else { return false };
         let again = plan.lost.is_some() || plan.missing.is_some();
         again || (flight.has_more() && flight.next() < limit_end(flight, window))
     }

@@ -32,7 +32,7 @@ impl Sender {
     }
 
     fn take_ack(&mut self, shared: &mut Shared, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) {
-        if !self.flight.has_cut() {
+        if !self.flight.has_segments() {
             // There is nothing to acknowledge: only the window is news.
             self.flight.set_peer_window(segment.window);
             return;
@@ -83,7 +83,7 @@ impl Sender {
         let timed = match self.sampling() {
             Sampling::NewDataKarn => acknowledged.newest.filter(|_| !acknowledged.covers_retransmission),
             Sampling::OldestNew => acknowledged.oldest.filter(|_| !acknowledged.covers_retransmission),
-            Sampling::NewData => acknowledged.newest.filter(|cut| cut.times == 1),
+            Sampling::NewData => acknowledged.newest.filter(|segment| segment.transmissions == 1),
             Sampling::EveryEcho => None,
         };
         if let Some(cut) = timed {

@@ -144,7 +144,7 @@ impl Sender {
         if !self.flight.is_open() || bytes == 0 {
             return;
         }
-        let idle = !self.flight.outstanding() && self.flight.is_all_cut() && self.state == State::Established;
+        let idle = !self.flight.outstanding() && self.flight.is_all_segmented() && self.state == State::Established;
         if idle && now.since(self.active_at) > self.timing.rtt.rto() {
             self.window.restart(1);
         }

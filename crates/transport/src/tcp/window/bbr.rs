@@ -37,7 +37,7 @@ struct Model {
 }
 
 impl Model {
-    /// What had been delivered at `at` or before, and since when.
+    /// Time of the last ACK at `at` or before, and bytes that had been delivered by then.
     fn at(&self, at: Time) -> (Time, u64) {
         self.acks.iter().filter(|ack| ack.0 <= at).copied().fold((Time::ZERO, 0), |one, other| if other.0 >= one.0 { other } else { one })
     }

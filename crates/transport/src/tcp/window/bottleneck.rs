@@ -14,7 +14,7 @@ pub struct Link {
     pub rtt_s: f64,
 }
 
-/// What the second half of a run had.
+/// Results of the second half of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ran {
     /// Part of the time in which the link was busy.

@@ -1,15 +1,18 @@
-//! A window that never changes, whatever is lost (DCC, section IV.F and figure 6): the rate alone is controlled.
+//! A congestion window that never changes, whatever is lost: the sender of DCC controls its pacing rate alone (DCC, section IV.F and
+//! figure 6; README.md lists the papers).
 
 use super::{Ack, Base, Rule};
 
-/// The size is the limit of the window.
+/// Has no state: the congestion window stays at the maximum that [`Base`] holds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constant;
 
 impl Constant {
-    /// A window of `segments` from the start.
+    /// The state of a window that has `segments` before the first ACK.
     pub fn base(segments: u32) -> Base {
-        let mut base = Base::new(segments, segments);
+        let (initial, maximum) = (segments, segments);
+        let mut base = Base::new(initial, maximum);
+        // No slow start.
         base.restart(segments);
         base
     }

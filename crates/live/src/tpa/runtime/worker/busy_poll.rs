@@ -1,25 +1,25 @@
-//! Whether to look for the peer's answer for a moment before sleeping.
+//! Busy polling: looks for the peer's answer for a moment before sleeping, where that pays.
 //!
 //! A block of 17 kB goes per round trip, and two ends that are near answer within some tens of microseconds. To put a thread and its
 //! processor to sleep and to wake both takes as long again at either end, and often longer. So after a datagram of a connection the
 //! thread looks for the next one for a moment first, as long as that pays. Between two looks it offers its processor to whoever else
 //! wants to run there: the peer, or the application. Where nothing came within the moment, or others had the processor for
 //! longer, it looks less and less often, so that a distant peer, a slow or a silent one, or a busy machine, costs nothing to speak of.
-//! What strangers send is no reason to look.
+//! Datagrams of strangers are no reason to look.
 
 use crate::Clock;
 use crate::poll::{Poller, Ready};
 use meshpace_core::{Duration, Time};
 use std::io;
 
-/// How long to look. The round trip to a peer that sleeps has to fit in, or two ends that both sleep would never find out that looking
+/// Time for which to look. The round trip to a peer that sleeps has to fit in, or two ends that both sleep would never find out that looking
 /// pays.
 const MOMENT: Duration = Duration::from_micros(250);
 
 /// Most waits in a row without looking.
 const MOST_PATIENT: u32 = 255;
 
-/// What the last times taught.
+/// State learnt from the last times.
 #[derive(Debug, Default)]
 pub(super) struct BusyPoll {
     /// Waits until it is tried again.

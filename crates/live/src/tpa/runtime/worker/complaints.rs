@@ -1,4 +1,4 @@
-//! What leaves a port, and what this host and the network have against it.
+//! Datagrams that leave a port, and the errors that this host and the network report about them.
 
 use super::Worker;
 use crate::Clock;
@@ -8,7 +8,7 @@ use nix::libc;
 use std::io;
 use std::net::SocketAddr;
 
-/// How often a datagram is tried again that was refused for what the network had said about an earlier one.
+/// Number of times that a datagram is tried again which was refused for what the network had said about an earlier one.
 const TRIES: u32 = 4;
 
 impl Worker {
@@ -59,7 +59,7 @@ impl Worker {
         }
     }
 
-    /// What the network has said about datagrams of a port. Returns the MTU that this host has last named itself, when it
+    /// Tells connections what the network has said about datagrams of a port. Returns the MTU that this host has last named itself, when it
     /// refused a datagram.
     pub(super) fn complaints(&mut self, id: u64) -> Option<u32> {
         let mut here = None;

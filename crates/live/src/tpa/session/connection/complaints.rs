@@ -1,9 +1,10 @@
-//! What the network says about a connection's datagrams.
+//! Complaints of the network about a connection's datagrams.
 //!
 //! RFC 5927's rules for UDP: a complaint counts only if it quotes a datagram of this connection, tag included (the endpoint looks). Whoever
 //! reads the packets can forge that much. So an open connection ends by complaints only if several come over a time in which the peer,
 //! asked again and again for a sign of life, gives none; and for segments that are too big only if for as long nothing of what is under way
-//! is acknowledged. An MTU is believed only if it is lower than what is being sent.
+//! is acknowledged although it was sent several times: while a long retransmission timer runs nothing can be. An MTU is believed only if it is
+//! lower than what is being sent.
 
 use super::Connection;
 use crate::tpa::session::exchange::Exchange;
@@ -16,7 +17,7 @@ use nix::libc;
 /// Complaints about an open connection's datagrams without a sign of life, or of progress, in between that end it.
 const ENOUGH: u8 = 3;
 
-/// Who complains.
+/// Source of a complaint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Witness {
     /// This host, which has not sent it.
@@ -25,11 +26,11 @@ pub enum Witness {
     Network,
 }
 
-/// How long they have to come for, without a sign of life or progress: longer than a connection that moves is silent between two packets,
+/// Least time over which they have to come, without a sign of life or progress: longer than a connection that moves is silent between two packets,
 /// also where some are lost, and than its peer needs to answer a question.
 const DOUBTED: Duration = Duration::from_secs(5);
 
-/// How often the peer is asked for a sign of life in that time: trains answer ten questions in 5 s.
+/// Interval at which the peer is asked for a sign of life in that time: trains answer ten questions in 5 s.
 const ASKS_EVERY: Duration = Duration::from_millis(500);
 
 /// Complaints of one kind that nothing has contradicted yet.
@@ -51,7 +52,7 @@ impl Doubt {
     }
 }
 
-/// What was heard.
+/// Complaints that were heard.
 #[derive(Debug)]
 pub(super) struct Complaints {
     /// That the peer is not there, since its last sign of life.
@@ -60,17 +61,19 @@ pub(super) struct Complaints {
     narrow: Doubt,
     /// Bytes that had been acknowledged by then.
     acked: u64,
+    /// Data segments that had left when the last such complaint came.
+    left: u64,
     /// When the peer was last asked for a sign of life because of them, and when it is asked again.
     asked: Option<Time>,
     asks_at: Time,
-    /// What the network last complained about, as errno, in case the silence lasts.
+    /// Errno of the last complaint of the network, in case the silence lasts.
     pub(super) last: Option<i32>,
 }
 
 impl Default for Complaints {
     fn default() -> Complaints {
         let (gone, narrow) = Default::default();
-        Complaints { gone, narrow, acked: 0, asked: None, asks_at: Time::NEVER, last: None }
+        Complaints { gone, narrow, acked: 0, left: 0, asked: None, asks_at: Time::NEVER, last: None }
     }
 }
 
@@ -94,13 +97,15 @@ impl Complaints {
         self.gone.add(now)
     }
 
-    /// One more, about segments that are too big, when so many bytes have been acknowledged and others may be under way; whether these
-    /// are enough.
-    fn add_narrow(&mut self, now: Time, acked: u64, is_busy: bool) -> bool {
+    /// One more, about segments that are too big, when so many bytes have been acknowledged, so many data segments have left, again or not,
+    /// and some may be under way; whether these are enough. Only one counts of those that come before another segment has left.
+    fn add_narrow(&mut self, now: Time, acked: u64, left: u64, is_busy: bool) -> bool {
         if acked != self.acked || !is_busy {
-            (self.acked, self.narrow.count) = (acked, 0);
+            (self.acked, self.left, self.narrow.count) = (acked, left, 0);
         }
-        is_busy && self.narrow.add(now)
+        let is_of_another = left > self.left;
+        self.left = left;
+        is_of_another && self.narrow.add(now)
     }
 
     /// When the peer is to be asked for a sign of life because of them.
@@ -108,7 +113,7 @@ impl Complaints {
         self.asks_at
     }
 
-    /// Whether it is to be asked now, which then counts.
+    /// True if the peer is to be asked for a sign of life now; the time of the next question is then set.
     pub(super) fn ask(&mut self, now: Time) -> bool {
         let asks = now >= self.asks_at;
         if asks {
@@ -142,10 +147,11 @@ impl Connection {
         let opening = exchange.is_opening();
         match errno {
             libc::EMSGSIZE => {
-                let acked = self.engine.stats().acked_bytes;
+                let stats = self.engine.stats();
+                let (acked, left) = (stats.acked_bytes, stats.segments_sent);
                 // Whose reader is slow acknowledges nothing either.
                 let is_busy = self.has_data_under_way();
-                if witness == Witness::Network && !opening && !self.complaints.add_narrow(now, acked, is_busy) {
+                if witness == Witness::Network && !opening && !self.complaints.add_narrow(now, acked, left, is_busy) {
                     return;
                 }
                 let mtu = if mtu > 0 { mtu.to_string() } else { "less".to_owned() };

@@ -19,7 +19,7 @@ use crate::tpa::session::engine::{AnySegment, Engine};
 use crate::tpa::session::exchange::{Exchange, Phase};
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::framing::{Framing, headers_to, overhead};
-use crate::tpa::session::handshake::{Cookie, Inside, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
+use crate::tpa::session::handshake::{Cookie, InnerTransport, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
 use crate::tpa::session::host::{Host, random};
 use crate::tpa::session::noise::{self, Asking, Secret};
 use crate::tpa::session::outbox::Outbox;
@@ -35,11 +35,11 @@ use std::net::SocketAddr;
 /// Challenges answered per connection attempt: one is regular, others follow a listener's restart, other terms, a smaller MTU.
 const CHALLENGES: u8 = 12;
 
-/// How far apart acceptances that come again are answered: trains answer ten SYNs in 5 s, and the peer's questions for a sign of life
+/// Least interval between answers to acceptances that come again: trains answer ten SYNs in 5 s, and the peer's questions for a sign of life
 /// are to find some left.
 const REPETITION: Duration = Duration::from_secs(1);
 
-/// How soon a request is repeated that nobody listens for, and how often at most.
+/// Time after which a request is repeated that nobody listens for, and number of such repetitions at most.
 const HURRY: Duration = Duration::from_millis(100);
 const HURRIES: u8 = 10;
 
@@ -50,13 +50,13 @@ const LOST: u8 = 3;
 /// Payloads of IP packets that paths carry where larger ones are lost: IPv6's least MTU, and IPv4's least to be expected.
 const SMALLER_PATHS: [u32; 2] = [1280, 576];
 
-/// What stands in our requests.
+/// Content of our requests, and state of their repetition.
 pub(super) struct Request {
     pub(super) opening: Opening,
     /// The transport with the terms asked for.
     config: tpa::Config,
-    /// What Noise's first message will be made with, and what it then begins with: the listener's cookie is for that. Once one has been made,
-    /// another needs another.
+    /// Secret that Noise's first message will be made with, whether it has been used, and the key that the message then begins with: the
+    /// listener's cookie is for that key. Once a message has been made, another needs another secret.
     secret: Secret,
     is_spent: bool,
     key: Vec<u8>,
@@ -76,7 +76,7 @@ struct Hurry {
     left: u8,
 }
 
-/// What has become of the padded requests with these terms.
+/// State of the padded requests with these terms.
 #[derive(Clone, Copy, Default)]
 struct Probing {
     /// One has left, and no answer has come.
@@ -166,8 +166,8 @@ impl Connection {
     fn repeat_request(&mut self, out: &mut Outbox) {
         let Stage::Opening(request) = &self.stage else { return };
         // Of BBR too: until the listener has agreed to it, it is trains that are opened.
-        let inside = if request.opening.trains { Inside::Trains } else { Inside::Tpa };
-        let segment = AnySegment::opening(inside, &request.opening.segment);
+        let inner = if request.opening.trains { InnerTransport::Trains } else { InnerTransport::Tpa };
+        let segment = AnySegment::opening(inner, &request.opening.segment);
         self.request(&segment, out);
     }
 
@@ -323,14 +323,14 @@ impl Connection {
             host.note_keys(keys.cipher, [(self.tag, &keys.receive), (answer.acceptor, &keys.send)]);
         }
         if answer.segment.flags.has(Flags::SYN.with(Flags::ACK)) {
-            if answer.inside() == Inside::Bbr {
+            if answer.inner() == InnerTransport::Bbr {
                 // Nothing is lost: the application writes and closes only what is open.
                 self.engine = Engine::bbr(&request.config, self.settings.receive_buffer);
             }
-            let framing = Framing::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.inside());
+            let framing = Framing::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.inner());
             self.stage = Stage::Open(framing);
         }
-        self.on_segment(now, &AnySegment::opening(answer.inside(), &answer.segment), &[], exchange, out);
+        self.on_segment(now, &AnySegment::opening(answer.inner(), &answer.segment), &[], exchange, out);
     }
 
     /// The peer refuses, or somebody says so for it.
@@ -365,7 +365,7 @@ impl Connection {
         }
         self.life.answers_at = now.saturating_add(REPETITION);
         let segment = Segment { flags: Flags::SYN.with(Flags::ACK), ..Segment::default() };
-        let repeated = AnySegment::opening(self.engine.inside(), &segment);
+        let repeated = AnySegment::opening(self.engine.inner(), &segment);
         let now = self.tell_time(now);
         self.engine.on_segment(now, &repeated, Arrival::default());
         self.work(now, exchange, out);

@@ -1,6 +1,6 @@
 //! A peer whose address changes, as that of a node which moves, or behind a router that translates addresses.
 //!
-//! What shows who has sent a datagram is the key that it is sealed with. So one from another address is taken like every other, and if it is the
+//! The key that a datagram is sealed with shows who has sent it. So one from another address is taken like every other, and if it is the
 //! newest so far the peer may have moved: it is asked at both addresses whether it is there (RFC 9000, sections 8.2 and 9.3). The connection
 //! moves once the peer has answered from the new one and nothing so new has come from the old one for as long as that would have taken. A
 //! connection without encryption never moves.
@@ -75,7 +75,7 @@ impl Roaming {
         is_newest
     }
 
-    /// Whether a datagram of this number from the old address says that the peer is still there.
+    /// True if a datagram of this number from the old address says that the peer is still there.
     pub(super) fn is_doubted_by(&self, number: u64) -> bool {
         self.candidate.is_some_and(|candidate| number >= candidate.number)
     }
@@ -173,7 +173,7 @@ impl Connection {
         self.roaming.moved_from.take().filter(|before| *before != self.addresses.peer)
     }
 
-    /// Whether it is looked at whether the peer has moved.
+    /// True while it is checked whether the peer has moved.
     pub fn is_moving(&self) -> bool {
         self.roaming.candidate.is_some()
     }

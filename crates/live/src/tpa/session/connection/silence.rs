@@ -11,13 +11,13 @@ use meshpace_transport::tpa;
 use meshpace_transport::tpa::liveness::{Liveness, Verdict};
 use nix::libc;
 
-/// How long a connection that is over still answers a peer that has not heard so.
+/// Time for which a connection that is over still answers a peer that has not heard so.
 const TIME_WAIT: Duration = Duration::from_secs(10);
 
-/// How long a connection that its application has let go may wait for its peer to close.
+/// Time for which a connection that its application has let go may wait for its peer to close.
 const ORPHAN: Duration = Duration::from_secs(60);
 
-/// What is known of the life in a connection.
+/// Times of the last signs of life of a connection.
 #[derive(Debug)]
 pub(super) struct Life {
     /// When the connection was asked for.
@@ -41,7 +41,7 @@ impl Life {
 }
 
 impl Connection {
-    /// Whether something is expected from the peer.
+    /// True if the peer is expected to acknowledge data, or our end of data.
     fn expects_peer(&self) -> bool {
         self.engine.acknowledged() < self.flow.written
             || (self.engine.state() == tpa::State::Established && self.engine.waits_for_end())
@@ -69,7 +69,7 @@ impl Connection {
         self.life.stuck.map_or(Time::NEVER, |since| since.saturating_add(self.settings.silence_timeout))
     }
 
-    /// Whether data wait or are under way that the peer has room for; an end of ours that has not arrived is none.
+    /// True if data wait or are under way that the peer has room for; an end of ours that has not arrived is none.
     pub(super) fn has_data_under_way(&self) -> bool {
         !self.engine.is_shut() && !self.has_arrived()
     }
@@ -124,7 +124,7 @@ impl Connection {
         true
     }
 
-    /// What to say of a peer that is given up.
+    /// The failure to report for a peer that is given up.
     pub(super) fn silence(&self, now: Time, refusal: Option<String>, opening: bool, verdict: Verdict) -> Failure {
         let peer = self.addresses.peer;
         if verdict != Verdict::Gone {

@@ -9,7 +9,7 @@ use meshpace_core::{Duration, Rng, Time};
 use meshpace_transport::tpa::{Flags, Segment};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// How long a datagram of who wants to connect takes; that of a stranger none.
+/// Delay of a datagram of the end that wants to connect; those of strangers have none.
 const DELAY: Duration = Duration::from_millis(100);
 
 /// Handshakes that strangers begin in a millisecond.

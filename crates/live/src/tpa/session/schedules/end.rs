@@ -9,7 +9,7 @@ use crate::tpa::session::settings::Settings;
 use meshpace_core::{Rng, Time};
 use std::net::SocketAddr;
 
-/// How a connection ended for its application.
+/// End of a connection as its application sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ending {
     /// It has not.
@@ -101,13 +101,13 @@ impl Application {
 #[derive(Debug)]
 pub struct End {
     pub port: Port<Application>,
-    /// What has become of the connections that are forgotten.
+    /// Applications of the connections that are forgotten.
     pub gone: Vec<Application>,
     /// Connections that were accepted.
     pub accepted: usize,
-    /// What an application does here: bytes written, and when it begins to read.
+    /// Behaviour of an application here: bytes written, and the time at which it begins to read.
     habits: (u64, Time),
-    /// Whether applications do not close when they have written all.
+    /// True if applications do not close when they have written all.
     pub rests: bool,
 }
 
@@ -142,7 +142,7 @@ impl End {
         self.port.parties.keys().copied().collect()
     }
 
-    /// Whether there is a listener from now on.
+    /// Sets whether there is a listener from now on.
     pub fn set_listens(&mut self, listens: bool) {
         self.port.set_listens(listens);
     }
@@ -150,8 +150,8 @@ impl End {
     /// Opens a connection.
     pub fn open(&mut self, now: Time, peer: SocketAddr) {
         let (bytes, reads_at) = self.habits;
-        let inside = self.port.settings().inside();
-        let id = self.port.open(now, peer, inside, |tag| Application::new(tag, true, bytes, reads_at));
+        let inner = self.port.settings().inner();
+        let id = self.port.open(now, peer, inner, |tag| Application::new(tag, true, bytes, reads_at));
         self.work(id, now);
     }
 
@@ -245,7 +245,7 @@ impl End {
         acted
     }
 
-    /// What leaves, and to whom.
+    /// Takes the datagrams that leave, each with its destination.
     pub fn leaving(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         self.port.leaving()
     }

@@ -54,7 +54,7 @@ fn seeds() -> std::ops::Range<u64> {
     0..number("MESHPACE_SCHEDULES").unwrap_or(if is_slow { SLOW_SCHEDULES } else { SCHEDULES })
 }
 
-/// What must be true of every schedule.
+/// Checks the rules that hold for every schedule.
 fn check(plan: &Plan, outcome: &Outcome) {
     let Outcome { applications: [openers, listeners], .. } = outcome;
     let opened = 1 + usize::from(matches!(plan.mishap, Mishap::Restart(0, _)));
@@ -119,7 +119,7 @@ fn sessions_keep_their_word_over_any_wire() {
     assert!(!all || (forged > schedules && rekeyed > schedules / 200 && unwell > schedules / 100));
 }
 
-/// What leaves `from` arrives at `to`, but for the first datagram of `kind`, if there is one, which is returned.
+/// Passes the datagrams that leave `from` to `to`, but for the first datagram of `kind`, if there is one, which is returned.
 fn pass(now: Time, from: &mut End, to: &mut End, kind: Kind) -> Option<Vec<u8>> {
     let mut kept = None;
     for (_, mut bytes) in from.leaving() {

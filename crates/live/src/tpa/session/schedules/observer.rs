@@ -3,7 +3,7 @@
 
 use super::end::{End, Ending};
 use super::plan::stream;
-use crate::tpa::session::handshake::{Inside, Opening, stray, tag_of};
+use crate::tpa::session::handshake::{InnerTransport, Opening, stray, tag_of};
 use crate::tpa::session::security::Security;
 use crate::tpa::session::settings::{self, Settings};
 use meshpace_core::{Duration, Time};
@@ -11,7 +11,7 @@ use nix::libc;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// How long a datagram takes.
+/// Delay of a datagram.
 const DELAY: Duration = Duration::from_millis(200);
 
 /// Of a path that loses this share.
@@ -29,18 +29,18 @@ struct Scene {
     flights: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     sent: u64,
     loss: meshpace_core::Rng,
-    /// Whether somebody forges.
+    /// True if an observer forges.
     is_observed: bool,
-    /// Whether the second end knows nothing of BBR.
+    /// True if the second end knows nothing of BBR.
     is_old: bool,
-    /// The longest datagram that the path carries.
-    longest: usize,
+    /// The longest datagram that the path carries from each end.
+    longest: [usize; 2],
 }
 
 impl Scene {
     /// The first end opens a connection; both write as many bytes.
-    fn new(bytes: u64, inside: Inside) -> Scene {
-        let settings = Settings { security: Security::Opportunistic, ..settings::tests::carrying(inside) };
+    fn new(bytes: u64, inner: InnerTransport) -> Scene {
+        let settings = Settings { security: Security::Opportunistic, ..settings::tests::carrying(inner) };
         let ends = [0, 1].map(|end| Scene::end(&settings, end, bytes, 0));
         let mut scene = Scene {
             now: Time::ZERO,
@@ -51,7 +51,7 @@ impl Scene {
             loss: stream(1, 9),
             is_observed: false,
             is_old: false,
-            longest: usize::MAX,
+            longest: [usize::MAX; 2],
         };
         scene.ends[0].open(scene.now, address(1));
         scene.depart();
@@ -69,7 +69,7 @@ impl Scene {
         )
     }
 
-    /// What the ends say leaves; the observer says what it makes of each datagram before it arrives.
+    /// Sends the datagrams that leave the ends on their way; the observer says what it makes of each before it arrives.
     fn depart(&mut self) {
         let said: Vec<(usize, Vec<u8>)> =
             (0..2).flat_map(|end| self.ends[end].leaving().into_iter().map(move |(_, bytes)| (end, bytes))).collect();
@@ -78,7 +78,7 @@ impl Scene {
                 self.forge(end, &bytes);
             }
             self.sent += 1;
-            if self.loss.uniform() >= LOSS && bytes.len() <= self.longest {
+            if self.loss.uniform() >= LOSS && bytes.len() <= self.longest[end] {
                 self.flights.insert((self.now + DELAY, self.sent), (1 - end, bytes));
             }
         }
@@ -133,11 +133,11 @@ fn without_bbr(bytes: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn with_a_listener_that_does_not_know_bbr_it_is_quiet_trains() {
-    for (is_old, carried_by) in [(false, Inside::Bbr), (true, Inside::Trains)] {
-        let mut scene = Scene::new(60_000, Inside::Bbr);
+    for (is_old, carried_by) in [(false, InnerTransport::Bbr), (true, InnerTransport::Trains)] {
+        let mut scene = Scene::new(60_000, InnerTransport::Bbr);
         scene.is_old = is_old;
         scene.run(Time::ZERO + Duration::from_secs(2), |_| false);
-        let found = scene.ends.each_ref().map(|end| end.parties().next().expect("a connection").session.inside());
+        let found = scene.ends.each_ref().map(|end| end.parties().next().expect("a connection").session.inner());
         assert_eq!(found, [carried_by; 2]);
         scene.run(Time::ZERO + Duration::from_secs(600), Scene::is_over);
         let all = vec![(60_000, Ending::Well)];
@@ -147,85 +147,104 @@ fn with_a_listener_that_does_not_know_bbr_it_is_quiet_trains() {
 
 #[test]
 fn an_observer_ends_no_connection_that_moves() {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
-        let mut scene = Scene::new(60_000, inside);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(60_000, inner);
         scene.is_observed = true;
         scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.now > Time(3_000_000_000) && scene.is_over());
         let all = vec![(60_000, Ending::Well)];
-        assert_eq!(scene.endings(), [all.clone(), all], "{inside:?}");
+        assert_eq!(scene.endings(), [all.clone(), all], "{inner:?}");
     }
 }
 
 #[test]
 fn an_observer_ends_no_connection_that_rests() {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
-        let mut scene = Scene::new(0, inside);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(0, inner);
         // Neither application closes: there is nothing to read for an hour.
         scene.ends.iter_mut().for_each(|end| end.rests = true);
         scene.run(Time::ZERO + Duration::from_secs(20), |_| false);
         scene.is_observed = true;
         scene.run(Time::ZERO + Duration::from_secs(3600), |_| false);
         let none = vec![(0, Ending::None)];
-        assert_eq!(scene.endings(), [none.clone(), none], "{inside:?}");
+        assert_eq!(scene.endings(), [none.clone(), none], "{inner:?}");
     }
 }
 
 #[test]
 fn an_observer_ends_no_connection_whose_reader_is_slow() {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
-        let settings = Settings { security: Security::Opportunistic, ..settings::tests::carrying(inside) };
-        let bytes = if inside == Inside::Bbr { 6_000_000 } else { 400_000 };
-        let mut scene = Scene::new(bytes, inside);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let settings = Settings { security: Security::Opportunistic, ..settings::tests::carrying(inner) };
+        let bytes = if inner == InnerTransport::Bbr { 6_000_000 } else { 400_000 };
+        let mut scene = Scene::new(bytes, inner);
         // The second end reads after half a minute: for as long its window is closed.
         let habits = (0, Time(30_000_000_000));
         scene.ends[1] = End::new(Time::ZERO, address(1), settings, (1, 21), true, habits);
         scene.is_observed = true;
         scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.now > Time(40_000_000_000) && scene.is_over());
-        assert_eq!(scene.endings(), [vec![(0, Ending::Well)], vec![(bytes, Ending::Well)]], "{inside:?}");
+        assert_eq!(scene.endings(), [vec![(0, Ending::Well)], vec![(bytes, Ending::Well)]], "{inner:?}");
+    }
+}
+
+#[test]
+fn an_observer_ends_no_connection_whose_timer_is_long() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(100_000_000, inner);
+        scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
+        // For as long only short ones pass: the timer of the first end doubles and doubles, while it acknowledges what the other one writes.
+        scene.longest[0] = 100;
+        scene.run(Time::ZERO + Duration::from_secs(35), |_| false);
+        scene.longest[0] = usize::MAX;
+        scene.is_observed = true;
+        let before = scene.endings().map(|ends| ends[0].0);
+        scene.run(Time::ZERO + Duration::from_secs(120), |_| false);
+        for (end, before) in before.into_iter().enumerate() {
+            let [(read, ending)] = &scene.endings()[end][..] else { panic!("one connection") };
+            assert!(*ending == Ending::None && *read > before, "{inner:?} {end}: {read} {before} {ending:?}");
+        }
     }
 }
 
 #[test]
 fn a_path_that_silently_becomes_too_narrow_ends_the_connection_at_both_ends() {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
-        let mut scene = Scene::new(100_000_000, inside);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(100_000_000, inner);
         scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
-        scene.longest = 600;
+        scene.longest = [600; 2];
         let narrow = scene.now;
         scene.run(narrow + Duration::from_secs(300), Scene::is_over);
         let took = scene.now.since(narrow);
-        assert!(scene.is_over() && took <= Duration::from_secs(150), "{took:?}, {inside:?}: {:?}", scene.endings());
+        assert!(scene.is_over() && took <= Duration::from_secs(150), "{took:?}, {inner:?}: {:?}", scene.endings());
         let failed = |(_, ending): &(u64, Ending)| matches!(ending, Ending::Failed(_));
-        assert!(scene.endings().iter().flatten().all(failed), "{inside:?}: {:?}", scene.endings());
+        assert!(scene.endings().iter().flatten().all(failed), "{inner:?}: {:?}", scene.endings());
     }
 }
 
 #[test]
 fn a_peer_that_has_begun_anew_is_given_up_soon() {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
-        let mut scene = Scene::new(100_000_000, inside);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(100_000_000, inner);
         scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
         let restarted = scene.now;
         scene.ends[1] = Scene::end(&scene.settings, 1, 0, 1);
         scene.run(restarted + Duration::from_secs(60), |scene| scene.endings()[0][0].1 != Ending::None);
-        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "{inside:?}");
+        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "{inner:?}");
         let took = scene.now.since(restarted);
-        assert!(took < Duration::from_secs(15), "{took:?}, {inside:?}");
+        assert!(took < Duration::from_secs(15), "{took:?}, {inner:?}");
     }
 }
 
 #[test]
 fn a_peer_that_has_begun_anew_unnoticed_is_given_up_soon_after_the_first_question() {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
-        let mut scene = Scene::new(0, inside);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(0, inner);
         scene.ends[0].rests = true;
         scene.ends[1].rests = true;
         scene.run(Time::ZERO + Duration::from_secs(20), |_| false);
         scene.ends[1] = Scene::end(&scene.settings, 1, 0, 1);
         scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.endings()[0][0].1 != Ending::None);
-        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "{inside:?}");
+        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "{inner:?}");
         // It is asked when it has been silent for 30 s, and once a second from its first answer on.
         let took = scene.now.since(Time::ZERO);
-        assert!(took < Duration::from_secs(45), "{took:?}, {inside:?}");
+        assert!(took < Duration::from_secs(45), "{took:?}, {inner:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a schedule is: everything about two ends and the wire between them, drawn from one seed.
+//! A schedule: everything about two ends and the wire between them, drawn from one seed.
 
 use crate::tpa::session::path::Fixed;
 use crate::tpa::session::security::Security;
@@ -9,7 +9,7 @@ use meshpace_transport::tpa::ack;
 use meshpace_transport::{PathInfo, train};
 use std::sync::Arc;
 
-/// What happens to one of the two ends.
+/// Mishap of one of the two ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mishap {
     /// Nothing.
@@ -23,9 +23,9 @@ pub enum Mishap {
 /// A schedule.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What it was drawn from.
+    /// Seed that it was drawn from.
     pub seed: u64,
-    /// What both ends are told, but for the keys of each.
+    /// Settings of both ends, equal but for the keys of each.
     pub settings: [Settings; 2],
     /// Bytes that each end writes, who opens first.
     pub bytes: [u64; 2],
@@ -36,7 +36,7 @@ pub struct Plan {
     /// Probability that a hostile wire loses a datagram, and that it doubles one.
     pub loss: f64,
     pub doubling: f64,
-    /// How long a datagram takes, and how much longer at most on a hostile wire.
+    /// Delay of a datagram, and the most that a hostile wire adds to it.
     pub delay: Duration,
     pub jitter: Duration,
     /// When the wire carries nothing.
@@ -45,7 +45,7 @@ pub struct Plan {
     pub mtu: usize,
     /// Probability that a datagram is followed by one that its sender did not send.
     pub forging: f64,
-    /// Whether strangers open connections that they do not finish.
+    /// True if strangers open connections that they do not finish.
     pub strangers: bool,
     pub mishap: Mishap,
 }
@@ -111,19 +111,19 @@ impl Plan {
         }
     }
 
-    /// Whether datagrams are encrypted.
+    /// True if datagrams are encrypted.
     pub fn is_sealed(&self) -> bool {
         self.settings[0].security != Security::Plain
     }
 
-    /// Whether everything has to arrive in the end. Where strangers take the few places there are, a handshake may have to give way when
+    /// True if everything has to arrive in the end. Where strangers take the few places there are, a handshake may have to give way when
     /// its peer takes it for finished.
     pub fn is_to_arrive(&self) -> bool {
         self.mishap == Mishap::None && !(self.strangers && self.settings[1].limits.half_open < 4)
     }
 }
 
-/// What both ends are told: the same transport, and keys that fit. Long segments where the path is `narrow`.
+/// Settings of both ends: the same transport, and keys that fit. Long segments where the path is `narrow`.
 fn settings(rng: &mut Rng, narrow: bool) -> [Settings; 2] {
     let mut settings = tests::plain();
     let transport = &mut settings.transport;

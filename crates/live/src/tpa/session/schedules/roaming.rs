@@ -2,13 +2,13 @@
 
 use super::end::{End, Ending};
 use super::settings::{self, Settings};
-use crate::tpa::session::handshake::{Inside, tag_of};
+use crate::tpa::session::handshake::{InnerTransport, tag_of};
 use crate::tpa::session::security::Security;
 use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// How long a datagram takes.
+/// Delay of a datagram.
 const DELAY: Duration = Duration::from_millis(50);
 
 /// An observer is nearer to everybody.
@@ -20,7 +20,7 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 4000))
 }
 
-/// What an observer does.
+/// Behaviour of an observer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Observer {
     /// Nothing.
@@ -47,8 +47,8 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(security: &Security, inside: Inside, observer: Observer) -> Scene {
-        let settings = Settings { security: security.clone(), ..settings::tests::carrying(inside) };
+    fn new(security: &Security, inner: InnerTransport, observer: Observer) -> Scene {
+        let settings = Settings { security: security.clone(), ..settings::tests::carrying(inner) };
         let end = |index: u64| {
             let habits = (BYTES, Time::ZERO);
             End::new(Time::ZERO, address(1 + index as u8), settings.clone(), (3, 20 + index), index == 1, habits)
@@ -122,7 +122,7 @@ impl Scene {
         })
     }
 
-    /// Whether both have read everything and know it.
+    /// True if both have read everything and know it.
     fn is_well(&self) -> bool {
         self.is_over()
             && self
@@ -153,20 +153,20 @@ fn keys() -> Security {
 
 #[test]
 fn a_listener_that_is_a_moment_late_is_asked_again_soon() {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
-        let mut scene = Scene::new(&keys(), inside, Observer::None);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(&keys(), inner, Observer::None);
         scene.ends[1].set_listens(false);
         scene.run(Time(300_000_000));
         scene.ends[1].set_listens(true);
         // The timer of the request expires after 1 s; two round trips take 200 ms.
         scene.run(Time(750_000_000));
-        assert!(scene.read() > 0, "{inside:?}");
+        assert!(scene.read() > 0, "{inner:?}");
     }
 }
 
 #[test]
 fn who_is_told_for_ever_that_nobody_listens_asks_a_few_times() {
-    let mut scene = Scene::new(&keys(), Inside::Tpa, Observer::None);
+    let mut scene = Scene::new(&keys(), InnerTransport::Tpa, Observer::None);
     scene.ends[1].set_listens(false);
     scene.run(Time(29_000_000_000));
     // By its timer a request leaves at 0, 1, 3, 7 and 15 s.
@@ -176,10 +176,10 @@ fn who_is_told_for_ever_that_nobody_listens_asks_a_few_times() {
 
 #[test]
 fn a_connection_follows_its_peer_within_a_second() {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
         // BBR is through within a second.
-        let moved = if inside == Inside::Bbr { Time(500_000_000) } else { MOVED };
-        let mut scene = Scene::new(&keys(), inside, Observer::None);
+        let moved = if inner == InnerTransport::Bbr { Time(500_000_000) } else { MOVED };
+        let mut scene = Scene::new(&keys(), inner, Observer::None);
         scene.run(moved);
         assert!(!scene.is_over(), "it is to move under way");
         scene.place = address(5);
@@ -187,19 +187,19 @@ fn a_connection_follows_its_peer_within_a_second() {
         scene.ends[0].parties_mut().for_each(|party| party.exchange.wishes.probe = true);
         scene.ends[0].work_all(moved);
         scene.run(moved + Duration::from_millis(900));
-        assert_eq!(scene.believed(), address(5), "{inside:?}");
+        assert_eq!(scene.believed(), address(5), "{inner:?}");
         let before = scene.read();
         scene.run(moved + Duration::from_secs(3));
-        assert!(scene.read() > before || scene.is_over(), "nothing moves any more, {inside:?}");
+        assert!(scene.read() > before || scene.is_over(), "nothing moves any more, {inner:?}");
         scene.run(Time::ZERO + Duration::from_secs(600));
-        assert!(scene.is_well(), "{inside:?}");
+        assert!(scene.is_well(), "{inner:?}");
         assert_eq!(scene.moves(), 1);
     }
 }
 
 #[test]
 fn a_connection_follows_its_peer_there_and_back() {
-    let mut scene = Scene::new(&keys(), Inside::Tpa, Observer::None);
+    let mut scene = Scene::new(&keys(), InnerTransport::Tpa, Observer::None);
     for (number, place) in [5, 1, 6, 5, 1].into_iter().enumerate() {
         let at = MOVED + Duration::from_secs(2 * number as u64);
         scene.run(at);
@@ -217,16 +217,16 @@ fn a_connection_follows_its_peer_there_and_back() {
 
 #[test]
 fn an_observer_with_the_peers_datagrams_moves_nothing() {
-    for inside in [Inside::Tpa, Inside::Trains, Inside::Bbr] {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
         for observer in [Observer::Copies, Observer::PassesOn, Observer::Replays] {
-            let mut scene = Scene::new(&keys(), inside, observer);
+            let mut scene = Scene::new(&keys(), inner, observer);
             while !scene.is_over() && scene.now < Time::ZERO + Duration::from_secs(600) {
                 scene.run(scene.now + Duration::from_millis(100));
                 if let Some(party) = scene.ends[1].parties().next() {
                     assert_eq!(party.session.peer(), address(1), "{observer:?} at {:?}", scene.now);
                 }
             }
-            assert!(scene.is_well(), "{observer:?}, {inside:?}");
+            assert!(scene.is_well(), "{observer:?}, {inner:?}");
             assert_eq!(scene.moves(), 0, "{observer:?}");
             let has_asked = scene.elsewhere[1] > 0;
             assert_eq!(
@@ -240,7 +240,7 @@ fn an_observer_with_the_peers_datagrams_moves_nothing() {
 
 #[test]
 fn without_encryption_nobody_moves() {
-    let mut scene = Scene::new(&Security::Plain, Inside::Tpa, Observer::None);
+    let mut scene = Scene::new(&Security::Plain, InnerTransport::Tpa, Observer::None);
     scene.run(MOVED);
     scene.place = address(5);
     scene.run(MOVED + Duration::from_secs(20));

@@ -19,7 +19,7 @@ const MOST_COMPLAINTS: u32 = 2;
 /// Where it loses no more than this, and has no blackout, as many as come.
 const LITTLE_LOSS: f64 = 0.1;
 
-/// How much longer than it is hostile the wire plays datagrams again.
+/// Time for which the wire still plays datagrams again after it has ceased to be hostile.
 const LATE: Duration = Duration::from_secs(20);
 
 /// Bytes of IPv4's header and UDP's.
@@ -35,7 +35,7 @@ pub struct Flight {
     pub forged: bool,
 }
 
-/// What the network says about a datagram from `from` to `to`, of which it quotes the beginning: an errno and an MTU.
+/// Complaint of the network about a datagram from `from` to `to`, of which it quotes the beginning: an errno and an MTU.
 #[derive(Clone, Debug)]
 pub struct Notice {
     pub from: SocketAddr,
@@ -63,7 +63,7 @@ pub struct Wire {
     pub forged: u64,
 }
 
-/// Whether an end that asks its peer for a sign of life hears one soon.
+/// True if an end that asks its peer for a sign of life hears one soon.
 fn is_heard(plan: &Plan) -> bool {
     let is_dark = plan.blackout.0 < plan.blackout.1;
     plan.is_sealed() && plan.mishap == Mishap::None && !is_dark && plan.loss < LITTLE_LOSS && plan.mtu >= 1500

@@ -16,7 +16,7 @@ const LATEST: Time = Time(900_000_000_000);
 /// Steps of a schedule, at most.
 const MOST_STEPS: usize = 300_000;
 
-/// What became of a schedule.
+/// Result of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Of the applications of each end, in the order in which their connections ended: bytes read, and how it ended.
@@ -182,7 +182,7 @@ impl World {
         assert_eq!(before, state(end), "changed by what nobody sent");
     }
 
-    /// What the ends have to say leaves.
+    /// Puts the datagrams that leave the ends on the wire.
     fn drain(&mut self) {
         let now = self.now;
         for end in self.ends.iter_mut().chain(self.strangers.iter_mut().map(|(_, stranger)| stranger)) {

@@ -1,0 +1,110 @@
+//! The retransmission queue (RFC 9293, section 3.10.8): segments made of the stream and not yet acknowledged.
+
+use alloc::collections::VecDeque;
+use meshpace_core::Time;
+
+/// A segment of the queue. One whose first transmission is still to come is in it, too.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct QueuedSegment {
+    /// Offset of its first byte in the stream.
+    pub offset: u64,
+    /// Time at which it was last sent.
+    pub sent_at: Time,
+    /// Payload bytes.
+    pub payload: u16,
+    /// True if a FIN follows its payload.
+    pub fin: bool,
+    /// Number of transmissions, counted up to 255.
+    pub transmissions: u8,
+    /// True if a SACK block covered it.
+    pub sacked: bool,
+}
+
+impl QueuedSegment {
+    /// The offset after it; a FIN counts as one byte.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.payload) + u64::from(self.fin)
+    }
+}
+
+/// Segments by number, from the first that is not acknowledged.
+#[derive(Clone, Debug)]
+pub struct RetransmissionQueue {
+    /// Number of the first segment in the queue, which is how many have been acknowledged.
+    base: u64,
+    segments: VecDeque<QueuedSegment>,
+}
+
+impl RetransmissionQueue {
+    /// No segment yet; room for `capacity` segments without allocating.
+    pub fn new(capacity: usize) -> RetransmissionQueue {
+        RetransmissionQueue { base: 0, segments: VecDeque::with_capacity(capacity) }
+    }
+
+    /// Number of segments that have been acknowledged.
+    #[inline]
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Number of the segment that will be made next, which is how many have been made.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.base + self.segments.len() as u64
+    }
+
+    /// Segment `number`, if it is in the queue.
+    pub fn get(&self, number: u64) -> Option<&QueuedSegment> {
+        self.segments.get(number.checked_sub(self.base)? as usize)
+    }
+
+    /// Segment `number`, if it is in the queue.
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut QueuedSegment> {
+        self.segments.get_mut(number.checked_sub(self.base)? as usize)
+    }
+
+    /// Adds a segment at the end.
+    pub fn push(&mut self, segment: QueuedSegment) {
+        self.segments.push_back(segment);
+    }
+
+    /// A SACK block covers the bytes from `start` to `end`.
+    pub fn sack(&mut self, start: u64, end: u64) {
+        let first = self.segments.partition_point(|segment| segment.offset < start);
+        for segment in self.segments.iter_mut().skip(first) {
+            // A FIN is taken to have arrived with the last byte before it.
+            if segment.transmissions == 0 || segment.offset + u64::from(segment.payload) > end {
+                break;
+            }
+            segment.sacked |= segment.payload > 0;
+        }
+    }
+
+    /// Forgets all SACK blocks.
+    pub fn forget_sacks(&mut self) {
+        for segment in &mut self.segments {
+            segment.sacked = false;
+        }
+    }
+
+    /// True if a SACK block covered segment `number`.
+    pub fn is_sacked(&self, number: u64) -> bool {
+        self.get(number).is_some_and(|segment| segment.sacked)
+    }
+
+    /// Number of segments above `number` that SACK blocks covered.
+    pub fn sacked_above(&self, number: u64) -> u32 {
+        let skip = (number + 1).saturating_sub(self.base) as usize;
+        self.segments.iter().skip(skip).filter(|segment| segment.sacked).count() as u32
+    }
+
+    /// Removes and returns the first segment if `ack` covers it whole.
+    pub fn pop_acknowledged(&mut self, ack: u64) -> Option<QueuedSegment> {
+        if self.segments.front()?.end() > ack {
+            return None;
+        }
+        self.base += 1;
+        self.segments.pop_front()
+    }
+}
