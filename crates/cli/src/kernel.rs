@@ -1,4 +1,5 @@
-//! `meshpace kernel`: TCP with adaptive pacing for every program of this machine, as a congestion control of the Linux kernel.
+//! `meshpace kernel`: TCP with adaptive pacing, or quiet trains of the sender alone, for every program of this machine, as a congestion
+//! control of the Linux kernel.
 
 use crate::output::{complain, finish, note, results};
 use crate::{FAILED, REFUSED};
@@ -8,9 +9,11 @@ use meshpace_kernel::object::{self, Request, Status};
 use meshpace_kernel::watch::{Change, Follower, Hops, Sources, Watcher};
 use meshpace_kernel::{Connection, Destination, Error, Form, NAME, Path, tuning};
 use meshpace_lab::record::table::listing;
+use meshpace_live::tunnel::medium::is_wireless;
 use meshpace_scenario::quantity::TIME;
 use meshpace_tunnel::quantities::{quantity, rate};
 use serde_json::{Value, json};
+use std::fs;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -34,10 +37,13 @@ enum Action {
 
 #[derive(Args, Debug)]
 struct Load {
-    /// The name by which programs choose it.
-    #[arg(long, default_value = NAME)]
-    name: String,
-    /// The paper its interval follows.
+    /// Adaptive pacing, or quiet trains of the sender alone.
+    #[arg(long, value_enum, default_value_t = Control::TcpAp)]
+    control: Control,
+    /// The name by which programs choose it [default: meshpace_ap, or meshpace_solo for quiet trains].
+    #[arg(long)]
+    name: Option<String>,
+    /// The paper that the interval of adaptive pacing follows.
     #[arg(long, value_enum, default_value_t = Choice::Ap05)]
     form: Choice,
     #[command(flatten)]
@@ -54,9 +60,14 @@ struct Load {
     /// Let users without rights choose it.
     #[arg(long)]
     allow_users: bool,
-    /// A device that is to send one segment at a time (gso_max_segs 1) until `unload`. Others may send in bursts.
+    /// A device over which connections are paced, as over 802.11, and that is to send one segment at a time (gso_max_segs 1) until `unload`.
+    /// Others may send in bursts.
     #[arg(long = "device", value_name = "DEVICE")]
     devices: Vec<String>,
+    /// Pace connections over every device. Otherwise those over devices that neither are 802.11, nor lie upon it, nor are named by --device are
+    /// left to NewReno, unless their destination has a path of its own.
+    #[arg(long)]
+    everywhere: bool,
     /// Stay, and keep the hops fresh: from the routes of mesh routing daemons and from the paths of 802.11s meshes, until interrupted.
     /// What --path names stays as it is told.
     #[arg(long)]
@@ -94,6 +105,14 @@ struct Usual {
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Control {
+    /// TCP with adaptive pacing.
+    TcpAp,
+    /// Pairs of segments, and silence after a train until all is acknowledged.
+    QuietTrainSolo,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
     /// The delay over four hops.
     Ap05,
@@ -118,6 +137,15 @@ struct Unload {
     /// The congestion control's name.
     #[arg(long, default_value = NAME)]
     name: String,
+}
+
+/// The devices here that are 802.11 or lie upon it.
+fn wireless_devices() -> Vec<String> {
+    let Ok(entries) = fs::read_dir("/sys/class/net") else { return Vec::new() };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut radios: Vec<String> = names.filter(|device| is_wireless(device)).collect();
+    radios.sort();
+    radios
 }
 
 fn factor(text: &str) -> Result<f64, String> {
@@ -145,34 +173,28 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 fn load(arguments: &Load) -> Result<ExitCode, Error> {
-    let usual = usual(&arguments.usual);
+    let usual = Path { always: arguments.everywhere, ..usual(&arguments.usual) };
     let paths: Result<Vec<_>, Error> = arguments.paths.iter().map(|text| path(text, &usual)).collect();
+    let form = match (arguments.control, arguments.form) {
+        (Control::QuietTrainSolo, _) => Form::QuietTrainSolo,
+        (Control::TcpAp, Choice::Ap05) => Form::Ap05,
+        (Control::TcpAp, Choice::Ap10) => Form::Ap10,
+    };
     let request = Request {
-        name: arguments.name.clone(),
-        form: match arguments.form {
-            Choice::Ap05 => Form::Ap05,
-            Choice::Ap10 => Form::Ap10,
-        },
+        name: arguments.name.clone().unwrap_or_else(|| form.usual_name().to_owned()),
+        form,
         usual,
         paths: paths?,
         factor: (arguments.dispersion_factor * 100.0).round() as u32,
         initial_window: arguments.initial_window,
         allow_users: arguments.allow_users,
         devices: arguments.devices.clone(),
+        radios: wireless_devices(),
     };
     let sources = Sources { devices: arguments.watch_devices.clone(), metric_per_hop: arguments.metric_per_hop };
     let watcher = arguments.watch.then(|| Watcher::new(sources)).transpose()?;
     object::load(&request)?;
-    let bursting = tuning::bursting();
-    if !bursting.is_empty() {
-        let named: Vec<String> = bursting.iter().map(|device| format!("--device {device}")).collect();
-        complain(&format!(
-            "{} may send several segments at once where round trips are short or rates above 11 Mbit/s; load with {} to \
-             prevent it",
-            bursting.join(", "),
-            named.join(" ")
-        ));
-    }
+    warn(&request, arguments.watch);
     if arguments.json
         && let Err(error) = results(&format!("{}\n", object_of(&object::status(&request.name)?)))
     {
@@ -181,6 +203,28 @@ fn load(arguments: &Load) -> Result<ExitCode, Error> {
     match watcher {
         Some(watcher) => watch(&request, watcher),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Says what may be otherwise than meant.
+fn warn(request: &Request, watches: bool) {
+    let over_all = request.usual.always || watches || !request.paths.is_empty();
+    if !over_all && request.devices.is_empty() && request.radios.is_empty() {
+        complain(
+            "no device here is 802.11: nothing is paced until there is one; see --device, --path and --everywhere",
+        );
+    }
+    let mut bursting = tuning::bursting();
+    // What is not paced may send as it likes.
+    bursting.retain(|device| over_all || request.radios.contains(device));
+    if !bursting.is_empty() {
+        let named: Vec<String> = bursting.iter().map(|device| format!("--device {device}")).collect();
+        complain(&format!(
+            "{} may send several segments at once where round trips are short or rates above 11 Mbit/s; load with {} to \
+             prevent it",
+            bursting.join(", "),
+            named.join(" ")
+        ));
     }
 }
 
@@ -244,7 +288,7 @@ fn path(text: &str, usual: &Path) -> Result<(Destination, Path), Error> {
         hops.ok_or_else(|| refuse(&format!("expected 1 to 255 hops, not `{}`", text.trim())))
     };
     let mut parts = rest.split(',');
-    let mut path = Path { hops: hops(parts.next().unwrap_or(""))?, ..*usual };
+    let mut path = Path { hops: hops(parts.next().unwrap_or(""))?, always: true, ..*usual };
     for part in parts {
         match part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
             // The delays of the link layer follow from the rate.
@@ -306,6 +350,7 @@ fn path_object(destination: &Destination, path: &Path) -> Value {
         "destination": destination.to_string(),
         "hops": path.hops,
         "channel_rate_bps": path.rate.0,
+        "always": path.always,
         "sensing_hops": path.sensing,
         "link_delay_data_s": path.link_data.as_secs_f64(),
         "link_delay_ack_s": path.link_ack.as_secs_f64(),
@@ -317,7 +362,10 @@ fn connection_object(connection: &Connection) -> Value {
         "local": connection.local.to_string(),
         "remote": connection.remote.to_string(),
         "namespace": connection.namespace,
+        "paced": connection.paced,
         "interval_s": connection.interval.as_secs_f64(),
+        "gap_s": connection.gap.as_secs_f64(),
+        "train": connection.train,
         "delay_s": connection.delay.as_secs_f64(),
         "cov_rtt": connection.cov,
         "rtt_samples": connection.samples,
@@ -335,9 +383,12 @@ fn table(status: &Status) -> String {
     for (destination, path) in &status.paths {
         let sensing = path.sensing.map_or_else(|| "all".to_owned(), |hops| hops.to_string());
         text += &match status.form {
-            Form::Ap05 => format!("  {destination}: {} hops, {}\n", path.hops, path.rate),
+            Form::Ap05 | Form::QuietTrainSolo => format!("  {destination}: {} hops, {}\n", path.hops, path.rate),
             Form::Ap10 => format!("  {destination}: {} hops, {}, sensed for {sensing}\n", path.hops, path.rate),
         };
+        if !path.always {
+            text += "    over 802.11 and devices that were named; over others as NewReno\n";
+        }
     }
     let rows = status.connections.iter().map(|connection| {
         [
@@ -345,13 +396,21 @@ fn table(status: &Status) -> String {
             connection.remote.to_string(),
             connection.hops.to_string(),
             format!("{:.3}", connection.interval.as_secs_f64() * 1e3),
-            format!("{:.3}", connection.cov),
-            Rate::from_bps(u64::from(connection.rate) * 8).to_string(),
+            match status.form {
+                Form::QuietTrainSolo => connection.train.to_string(),
+                Form::Ap05 | Form::Ap10 => format!("{:.3}", connection.cov),
+            },
+            if connection.paced {
+                Rate::from_bps(u64::from(connection.rate) * 8).to_string()
+            } else {
+                "not paced".to_owned()
+            },
             connection.samples.to_string(),
         ]
     });
     if rows.len() > 0 {
-        text += &listing(["from", "to", "hops", "interval ms", "cov", "at most", "samples"], rows);
+        let fifth = if status.form == Form::QuietTrainSolo { "train" } else { "cov" };
+        text += &listing(["from", "to", "hops", "interval ms", fifth, "at most", "samples"], rows);
     }
     text
 }

@@ -21,22 +21,13 @@
 #ifndef MESHPACE_PACING_H
 #define MESHPACE_PACING_H
 
+#include "path.h"
+
 #define HISTORY 50
-#define REUSE_HOPS 4
 #define ACK_BYTES 40
-#define LONGEST_RTT_US 60000000u
 #define COV_DIGITS 20
 
 enum form { AP05 = 0, AP10 = 1 };
-
-/* The way to a destination, as the operator or the routing tells it. */
-struct path {
-	__u64 rate_bps;     /* b, bit/s, 1 or more */
-	__u64 link_data_ns; /* t_LLD; AP10 only */
-	__u64 link_ack_ns;  /* t_LLA; AP10 only */
-	__u32 hops;         /* h, 1 to 255 */
-	__u32 sensing;      /* H_cs, hops; 0 if every node of the path senses the sender; AP10 only */
-};
 
 /* The estimator of one connection. */
 struct estimator {
@@ -101,13 +92,6 @@ static __always_inline __u64 delay_sample(const struct path *path, __u32 form, _
 	queueing = rtt_ns / hops > spent ? (rtt_ns / hops - spent) / 2 : 0;
 	return n * (queueing + sent);
 }
-
-/* What holds for every connection. */
-struct settings {
-	__u32 form;
-	__u32 factor;         /* hundredths, 0 to 1000: before cov */
-	__u32 initial_window; /* segments; 0 leaves the kernel's */
-};
 
 /* Takes one RTT sample of a connection with segments of `payload` bytes. */
 static __always_inline void take_sample(struct estimator *estimator, const struct path *path,

@@ -14,11 +14,17 @@ pub struct Connection {
     pub namespace: u32,
     /// The interval between two full segments; zero before the first RTT sample.
     pub interval: Duration,
-    /// The smoothed delay before it is stretched.
+    /// The smoothed delay before it is stretched; with quiet trains, the delay of queues.
     pub delay: Duration,
+    /// The time between the two segments of a pair; zero without quiet trains.
+    pub gap: Duration,
+    /// Segments of the train; 0 without quiet trains.
+    pub train: u32,
+    /// Whether it is paced: see [`Path::always`](crate::Path::always).
+    pub paced: bool,
     /// Coefficient of variation of the last RTTs.
     pub cov: f64,
-    /// RTT samples taken.
+    /// RTT samples taken; with quiet trains, those that counted.
     pub samples: u64,
     /// h, hops to the other end; 0 before the first RTT sample.
     pub hops: u32,
@@ -26,12 +32,12 @@ pub struct Connection {
     pub channel: Rate,
     /// Payload of a full segment, bytes.
     pub payload: u32,
-    /// The ceiling that was set, bytes/s.
+    /// The ceiling that was set, bytes/s; with quiet trains, that of the last wait.
     pub rate: u32,
 }
 
 /// Size of the programs' `struct report`.
-const REPORT: usize = 88;
+const REPORT: usize = 104;
 /// Binary digits of `cov` after the point.
 const COV_DIGITS: i32 = 20;
 
@@ -51,17 +57,20 @@ impl Connection {
             SocketAddr::new(address, port)
         };
         Connection {
-            local: end(0, u16::from_ne_bytes(short(84))),
-            remote: end(16, u16::from_be_bytes(short(86))),
+            local: end(0, u16::from_ne_bytes(short(100))),
+            remote: end(16, u16::from_be_bytes(short(102))),
             interval: Duration(long(32)),
             delay: Duration(long(40)),
             samples: long(48),
             channel: Rate::from_bps(long(56)),
-            namespace: word(64),
-            cov: f64::from(word(68)) / 2f64.powi(COV_DIGITS),
-            hops: word(72),
-            payload: word(76),
-            rate: word(80),
+            gap: Duration(long(64)),
+            namespace: word(72),
+            cov: f64::from(word(76)) / 2f64.powi(COV_DIGITS),
+            hops: word(80),
+            payload: word(84),
+            rate: word(88),
+            train: word(92),
+            paced: word(96) != 0,
         }
     }
 }
@@ -77,10 +86,10 @@ mod tests {
         bytes[16] = 0xfd;
         bytes[31] = 7;
         bytes[32..40].copy_from_slice(&5_000_000u64.to_ne_bytes());
-        bytes[68..72].copy_from_slice(&(1u32 << 19).to_ne_bytes());
-        bytes[72..76].copy_from_slice(&4u32.to_ne_bytes());
-        bytes[84..86].copy_from_slice(&4711u16.to_ne_bytes());
-        bytes[86..88].copy_from_slice(&80u16.to_be_bytes());
+        bytes[76..80].copy_from_slice(&(1u32 << 19).to_ne_bytes());
+        bytes[80..84].copy_from_slice(&4u32.to_ne_bytes());
+        bytes[100..102].copy_from_slice(&4711u16.to_ne_bytes());
+        bytes[102..104].copy_from_slice(&80u16.to_be_bytes());
         let connections = Connection::decode(&bytes);
         assert_eq!(connections.len(), 1, "the unfinished one is left out");
         let one = &connections[0];

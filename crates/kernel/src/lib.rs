@@ -1,7 +1,8 @@
-//! TCP with adaptive pacing in the Linux kernel: the congestion control `meshpace_ap`, written in eBPF (`bpf/`), and its loader.
+//! TCP with adaptive pacing and quiet trains of the sender alone in the Linux kernel: the congestion controls `meshpace_ap` and
+//! `meshpace_solo`, written in eBPF (`bpf/`), and their loader.
 //!
-//! The eBPF programs give an interval to every connection that has chosen `meshpace_ap`; the window stays the kernel's NewReno. What
-//! they must know about the network, hops and rate by destination, is in a map that the loader fills. Only the feature `kernel`
+//! The eBPF programs give an interval to every connection that has chosen one of them; the window of `meshpace_ap` stays the kernel's NewReno,
+//! that of `meshpace_solo` makes the silence after a train. What they must know about the network, hops and rate by destination, is in a map that the loader fills. Only the feature `kernel`
 //! compiles them and links libbpf; without it this crate only reports what the machine lacks.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
@@ -23,6 +24,8 @@ use std::fmt;
 
 /// The congestion control's name unless told otherwise.
 pub const NAME: &str = "meshpace_ap";
+/// The name of quiet trains unless told otherwise.
+pub const SOLO: &str = "meshpace_solo";
 
 /// Why the kernel has not been changed as asked.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -14,14 +14,15 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// What clang has made of `bpf/meshpace_ap.bpf.c`, aligned as ELF wants it.
+/// What clang has made of `bpf/meshpace_ap.bpf.c` and `bpf/meshpace_solo.bpf.c`, aligned as ELF wants it.
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
-static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/meshpace_ap.bpf.o")));
+static ADAPTIVE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/meshpace_ap.bpf.o")));
+static SOLO: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/meshpace_solo.bpf.o")));
 
-/// Names of the maps and the program in the object, and of their pins.
-const OPERATIONS: &str = "meshpace_ap";
+/// Names of the maps and the program in the objects, and of their pins. The operations have the usual name of their form.
 const PATHS: &str = "paths";
+const DEVICES: &str = "devices";
 const SETTINGS: &str = "settings";
 const CONNECTIONS: &str = "connections";
 const REPORT: &str = "meshpace_report";
@@ -33,7 +34,7 @@ const ONLY: [u8; 4] = [0; 4];
 pub struct Request {
     /// The congestion control's name.
     pub name: String,
-    /// The paper its interval follows.
+    /// What its interval follows.
     pub form: Form,
     /// The path to destinations that are not in `paths`.
     pub usual: Route,
@@ -45,8 +46,10 @@ pub struct Request {
     pub initial_window: u32,
     /// Whether users without rights may choose it.
     pub allow_users: bool,
-    /// Devices that are to take one segment at a time.
+    /// Devices that are to take one segment at a time, and by which connections are paced.
     pub devices: Vec<String>,
+    /// Further devices by which connections are paced. The programs know an 802.11 device themselves, but not what lies upon one.
+    pub radios: Vec<String>,
 }
 
 /// How a loaded congestion control stands.
@@ -58,7 +61,7 @@ pub struct Status {
     pub registered: bool,
     /// Whether users without rights may.
     pub users: bool,
-    /// The paper its interval follows.
+    /// What its interval follows.
     pub form: Form,
     /// The factor before cov in hundredths.
     pub factor: u32,
@@ -144,14 +147,17 @@ fn mount() -> Result<(), Error> {
 }
 
 fn assemble(request: &Request, directory: &Path) -> Result<(), Error> {
-    let object = open(&request.name)?;
+    let object = open(request.form, &request.name)?;
     fs::create_dir(directory).map_err(|error| Error::failed(directory.display(), error))?;
     fill(&object, request)?;
     for device in &request.devices {
         Devices::of(&request.name).change(device)?;
     }
-    LeastSegments::here()?.change()?;
-    register(object, directory)?;
+    // Quiet trains tell the kernel themselves.
+    if request.form != Form::QuietTrainSolo {
+        LeastSegments::here()?.change()?;
+    }
+    register(object, request.form, directory)?;
     if request.allow_users {
         tuning::allow_users(&request.name)?;
     }
@@ -174,20 +180,21 @@ fn explained(what: &str, error: &libbpf_rs::Error) -> Error {
 }
 
 /// The programs in the kernel, with the congestion control called `name`, which is not registered yet.
-fn open(name: &str) -> Result<Object, Error> {
+fn open(form: Form, name: &str) -> Result<Object, Error> {
     libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+    let object = if form == Form::QuietTrainSolo { SOLO } else { ADAPTIVE };
     let mut open =
-        ObjectBuilder::default().open_memory(&OBJECT.0).map_err(|error| explained("the eBPF object", &error))?;
-    rename(&mut open, name);
+        ObjectBuilder::default().open_memory(&object.0).map_err(|error| explained("the eBPF object", &error))?;
+    rename(&mut open, form.usual_name(), name);
     open.load().map_err(|error| explained("the kernel refuses the eBPF programs", &error))
 }
 
 /// Writes the name where the object has its own.
-fn rename(open: &mut OpenObject, name: &str) {
-    let mut map = open.maps_mut().find(|map| map.name() == OPERATIONS).expect("the object has its operations");
+fn rename(open: &mut OpenObject, own: &str, name: &str) {
+    let mut map = open.maps_mut().find(|map| map.name() == own).expect("the object has its operations");
     let value = map.initial_value_mut().expect("operations have a value");
     let mut field = [0; 16];
-    field[..OPERATIONS.len()].copy_from_slice(OPERATIONS.as_bytes());
+    field[..own.len()].copy_from_slice(own.as_bytes());
     let at = value.windows(16).position(|window| window == field).expect("the operations have a name");
     let field = &mut value[at..at + 16];
     field.fill(0);
@@ -204,6 +211,12 @@ fn fill(object: &Object, request: &Request) -> Result<(), Error> {
     map(SETTINGS)
         .update(&ONLY, &settings, MapFlags::ANY)
         .map_err(|error| explained("the settings cannot be written", &error))?;
+    let devices = map(DEVICES);
+    for device in request.devices.iter().chain(&request.radios) {
+        devices
+            .update(&tuning::device_here(device)?, &1_u32.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|error| explained(&format!("device {device} cannot be written"), &error))?;
+    }
     let paths = map(PATHS);
     write(&paths, &Destination::ANY, &request.usual)?;
     request.paths.iter().try_for_each(|(destination, path)| write(&paths, destination, path))
@@ -221,18 +234,18 @@ fn write(map: &impl MapCore, destination: &Destination, path: &Route) -> Result<
 }
 
 /// Pins everything, then registers.
-fn register(mut object: Object, directory: &Path) -> Result<(), Error> {
+fn register(mut object: Object, form: Form, directory: &Path) -> Result<(), Error> {
     let report = object.progs_mut().find(|program| program.name() == REPORT).expect("the object has its iterator");
     let storage = object.maps().find(|map| map.name() == CONNECTIONS).expect("the object has its maps");
     let mut iterator =
         report.attach_iter(storage.as_fd()).map_err(|error| explained("the iterator over connections", &error))?;
     iterator.pin(directory.join(CONNECTIONS)).map_err(|error| explained("a pin", &error))?;
-    for mut map in object.maps_mut().filter(|map| [OPERATIONS, PATHS, SETTINGS].iter().any(|name| map.name() == *name))
-    {
+    let own = form.usual_name();
+    for mut map in object.maps_mut().filter(|map| [own, PATHS, SETTINGS].iter().any(|name| map.name() == *name)) {
         let pin = directory.join(map.name());
         map.pin(pin).map_err(|error| explained("a pin", &error))?;
     }
-    let mut operations = object.maps_mut().find(|map| map.name() == OPERATIONS).expect("the object has its operations");
+    let mut operations = object.maps_mut().find(|map| map.name() == own).expect("the object has its operations");
     let mut link =
         operations.attach_struct_ops().map_err(|error| explained("the kernel does not register it", &error))?;
     // Otherwise it would be unregistered with the link.
@@ -257,10 +270,8 @@ pub fn unload(name: &str) -> Result<(), Error> {
 }
 
 fn unregister(directory: &Path) -> Result<(), Error> {
-    let pin = directory.join(OPERATIONS);
-    if !pin.exists() {
-        return Ok(());
-    }
+    let pins = Form::ALL.map(|form| directory.join(form.usual_name()));
+    let Some(pin) = pins.into_iter().find(|pin| pin.exists()) else { return Ok(()) };
     let map = MapHandle::from_pinned_path(&pin).map_err(|error| Error::failed(pin.display(), error))?;
     match map.delete(&ONLY) {
         Ok(()) => Ok(()),

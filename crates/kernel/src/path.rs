@@ -4,35 +4,50 @@ use crate::Error;
 use meshpace_core::{Duration, Rate};
 use meshpace_transport::pacing::{LinkDelay, RtsCts};
 
-/// Which of the two papers the interval follows.
+/// What the interval follows: one of two papers on adaptive pacing, or quiet trains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// The four-hop propagation delay (AP05, section 4).
     Ap05,
     /// The out-of-interference delay (AP10, section IV.E).
     Ap10,
+    /// Quiet trains of the sender alone (docs/quiet-trains.md, "The sender alone").
+    QuietTrainSolo,
 }
 
 impl Form {
-    /// As the programs' `enum form` has it.
+    /// All of them.
+    pub const ALL: [Form; 3] = [Form::Ap05, Form::Ap10, Form::QuietTrainSolo];
+
+    /// As the programs' `enum form` has it; the last one has programs of its own.
     pub const fn number(self) -> u32 {
         match self {
             Form::Ap05 => 0,
             Form::Ap10 => 1,
+            Form::QuietTrainSolo => 2,
         }
     }
 
-    /// The paper's tag, in small letters.
+    /// The paper's tag in small letters, or the transport's name.
     pub const fn tag(self) -> &'static str {
         match self {
             Form::Ap05 => "ap05",
             Form::Ap10 => "ap10",
+            Form::QuietTrainSolo => "quiet-train-solo",
         }
     }
 
     /// The form of that number, if there is one.
     pub fn of_number(number: u32) -> Option<Form> {
-        [Form::Ap05, Form::Ap10].into_iter().find(|form| form.number() == number)
+        Form::ALL.into_iter().find(|form| form.number() == number)
+    }
+
+    /// The name of the congestion control in its object, and unless told otherwise.
+    pub const fn usual_name(self) -> &'static str {
+        match self {
+            Form::Ap05 | Form::Ap10 => crate::NAME,
+            Form::QuietTrainSolo => crate::SOLO,
+        }
     }
 }
 
@@ -49,6 +64,8 @@ pub struct Path {
     pub link_data: Duration,
     /// t_LLA, the same for an ACK. AP10 only.
     pub link_ack: Duration,
+    /// Whether connections there are paced by whatever device their packets leave; if not, only by 802.11 and by devices that were named.
+    pub always: bool,
 }
 
 /// Payload of a full segment over Ethernet with time stamps, for the delays of the link layer.
@@ -60,7 +77,7 @@ const USUAL_SENSING: u8 = 3;
 
 impl Path {
     /// A path of `hops` hops at `rate`: H_cs 3, and delays of the link layer in the middle of AP10's bounds (equations 9 and 10),
-    /// without RTS/CTS.
+    /// without RTS/CTS; paced over every device.
     pub fn new(hops: u8, rate: Rate) -> Path {
         let (data, ack) = LinkDelay::Midpoint(RtsCts::Off).delays(PAYLOAD, ACK, rate);
         Path {
@@ -69,6 +86,7 @@ impl Path {
             sensing: Some(USUAL_SENSING),
             link_data: Duration::from_secs_f64(data),
             link_ack: Duration::from_secs_f64(ack),
+            always: true,
         }
     }
 
@@ -95,13 +113,14 @@ impl Path {
     }
 
     /// As the programs' `struct path` has it.
-    pub fn encode(&self) -> [u8; 32] {
-        let mut bytes = [0; 32];
+    pub fn encode(&self) -> [u8; 40] {
+        let mut bytes = [0; 40];
         bytes[0..8].copy_from_slice(&self.rate.0.to_ne_bytes());
         bytes[8..16].copy_from_slice(&self.link_data.0.to_ne_bytes());
         bytes[16..24].copy_from_slice(&self.link_ack.0.to_ne_bytes());
         bytes[24..28].copy_from_slice(&u32::from(self.hops).to_ne_bytes());
         bytes[28..32].copy_from_slice(&u32::from(self.sensing.unwrap_or(0)).to_ne_bytes());
+        bytes[32..36].copy_from_slice(&u32::from(self.always).to_ne_bytes());
         bytes
     }
 
@@ -116,6 +135,7 @@ impl Path {
             sensing: (sensing > 0).then_some(sensing),
             link_data: Duration(long(8)?),
             link_ack: Duration(long(16)?),
+            always: word(32)? != 0,
         })
     }
 }
@@ -130,7 +150,9 @@ mod tests {
         assert_eq!(Path::decode(&usual.encode()), Some(usual));
         let unlimited = Path { sensing: None, ..usual };
         assert_eq!(Path::decode(&unlimited.encode()), Some(unlimited));
-        assert_eq!(Path::decode(&[0; 31]), None);
+        let guarded = Path { always: false, ..usual };
+        assert_eq!(Path::decode(&guarded.encode()), Some(guarded));
+        assert_eq!(Path::decode(&[0; 35]), None);
     }
 
     #[test]

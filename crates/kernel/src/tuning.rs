@@ -67,8 +67,7 @@ impl LeastSegments {
     /// # Errors
     /// If the namespace cannot be told, or nobody can take turns.
     pub fn here() -> Result<LeastSegments, Error> {
-        let namespace = "/proc/thread-self/ns/net";
-        let number = fs::metadata(namespace).map_err(|error| Error::failed(namespace, error))?.ino();
+        let number = namespace()?;
         let path = Path::new(RUN).join("segments.lock");
         let open = || {
             fs::create_dir_all(RUN)?;
@@ -167,6 +166,27 @@ impl Devices {
         }
         result.and_then(|()| fs::remove_file(&self.file).map_err(|error| Error::failed(self.file.display(), error)))
     }
+}
+
+/// The number of the calling thread's network namespace.
+fn namespace() -> Result<u64, Error> {
+    let path = "/proc/thread-self/ns/net";
+    fs::metadata(path).map(|file| file.ino()).map_err(|error| Error::failed(path, error))
+}
+
+/// A device of this network namespace, as the programs' `struct device` has it. It need not be there yet.
+///
+/// # Errors
+/// [`Error::Refused`] if no device can have that name.
+pub fn device_here(device: &str) -> Result<[u8; 20], Error> {
+    // The kernel's names are 15 bytes at most.
+    if device.is_empty() || device.len() > 15 {
+        return Err(Error::Refused(format!("`{device}` cannot name a device: 1 to 15 bytes")));
+    }
+    let mut key = [0; 20];
+    key[..4].copy_from_slice(&(namespace()? as u32).to_ne_bytes());
+    key[4..4 + device.len()].copy_from_slice(device.as_bytes());
+    Ok(key)
 }
 
 /// Devices of this network namespace that are up, are not the loopback, and take more than one segment at a time.

@@ -169,7 +169,7 @@ impl Follower {
             if self.written.get(&destination) == Some(&hops) {
                 continue;
             }
-            match self.paths.set(&destination, &Path { hops, ..self.usual }) {
+            match self.paths.set(&destination, &Path { hops, always: true, ..self.usual }) {
                 Ok(()) => {
                     self.written.insert(destination, hops);
                     changes.push(Change::Set(destination, hops));

@@ -32,16 +32,16 @@ impl Programs {
         let program = self.0.progs_mut().find(|program| program.name() == "take").unwrap();
         let mut answers = Vec::new();
         for (place, rtt) in rtts.iter().enumerate() {
-            let mut request = [0; 72];
-            request[..32].copy_from_slice(&path.encode());
+            let mut request = [0; 80];
+            request[..40].copy_from_slice(&path.encode());
             let first = u32::from(place == 0);
-            for (at, word) in [(32, form.number()), (36, 200), (44, payload), (48, *rtt), (52, first)] {
+            for (at, word) in [(40, form.number()), (44, 200), (52, payload), (56, *rtt), (60, first)] {
                 request[at..at + 4].copy_from_slice(&word.to_ne_bytes());
             }
             let input = ProgramInput { context_in: Some(&mut request), ..ProgramInput::default() };
             assert_eq!(program.test_run(input).unwrap().return_value, 0);
             let long = |at: usize| u64::from_ne_bytes(*request[at..].first_chunk().unwrap());
-            answers.push((long(56), long(64) as f64 / f64::from(1 << 20)));
+            answers.push((long(64), long(72) as f64 / f64::from(1 << 20)));
         }
         answers
     }
@@ -51,6 +51,7 @@ impl Programs {
 fn expected(form: Form, path: &Path, payload: u32, rtts: &[u32]) -> Vec<(u64, f64)> {
     let config = match form {
         Form::Ap05 => AdaptiveConfig::paper(),
+        Form::QuietTrainSolo => unreachable!("has a test of its own"),
         Form::Ap10 => AdaptiveConfig {
             measure: Measure::OutOfInterference(OutOfInterference {
                 // A sender that all sense is one whose sensing reaches the end of the path.

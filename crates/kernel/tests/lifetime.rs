@@ -7,8 +7,9 @@ use common::{Flow, Loaded, RECEIVER, choose, eventually, is_missing, network};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapHandle, Program};
 use meshpace_core::Rate;
+use meshpace_kernel::object::Request;
 use meshpace_kernel::tuning::{LeastSegments, is_allowed, is_registered};
-use meshpace_kernel::{Destination, Error, NAME, Path, object};
+use meshpace_kernel::{Destination, Error, Form, NAME, Path, object};
 use meshpace_live::tun::ip;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::TcpCongestion;
@@ -44,11 +45,11 @@ impl Numbers {
 }
 
 /// Loads, sends, unloads while it sends, sends on, stops; then nothing may be left.
-fn cycles(count: usize, letter: char) {
+fn cycles(form: Form, count: usize, letter: char) {
     let sides = network();
     let mut left = Vec::new();
     for cycle in 0..count {
-        let loaded = Loaded::new(Loaded::request(letter));
+        let loaded = Loaded::new(Request { form, ..Loaded::request(letter) });
         let numbers = Numbers::of(loaded.name());
         let flow = Flow::start(&sides, RECEIVER, loaded.name());
         let arrived = flow.arrived.clone();
@@ -69,14 +70,16 @@ fn cycles(count: usize, letter: char) {
 #[test]
 fn unloading_under_traffic_leaves_nothing_and_stops_nobody() {
     if !is_missing() {
-        cycles(5, 'c');
+        cycles(Form::Ap05, 5, 'c');
+        cycles(Form::QuietTrainSolo, 5, 'C');
     }
 }
 
 #[test]
 fn two_hundred_cycles_leave_nothing() {
-    if !is_missing() && meshpace_testing::is_slow_run("loads and unloads 200 times under traffic") {
-        cycles(200, 'd');
+    if !is_missing() && meshpace_testing::is_slow_run("loads and unloads each 200 times under traffic") {
+        cycles(Form::Ap05, 200, 'd');
+        cycles(Form::QuietTrainSolo, 200, 'D');
     }
 }
 
@@ -228,6 +231,9 @@ fn the_least_of_segments_is_one_and_put_back() {
     let least = || fs::read_to_string("/proc/sys/net/ipv4/tcp_min_tso_segs").unwrap().trim().to_owned();
     sides[0].run(|| {
         assert_eq!(least(), "2", "the kernel's own");
+        // Quiet trains tell the kernel themselves.
+        drop(Loaded::new(Request { form: Form::QuietTrainSolo, ..Loaded::request('r') }));
+        assert_eq!(least(), "2");
         let _loaded = Loaded::new(Loaded::request('g'));
         assert_eq!(least(), "1");
         // The last `unload` does this; other tests may have something loaded.
@@ -336,9 +342,34 @@ fn connections_of_ipv6_have_their_paths() {
 }
 
 #[test]
+fn quiet_trains_are_there_and_carry() {
+    if is_missing() {
+        return;
+    }
+    let sides = network();
+    let request = Request { form: Form::QuietTrainSolo, initial_window: 2, ..Loaded::request('t') };
+    let loaded = Loaded::new(request);
+    let status = object::status(loaded.name()).unwrap();
+    assert!(status.registered && status.form == Form::QuietTrainSolo);
+    let flow = Flow::start(&sides, RECEIVER, loaded.name());
+    // So many samples of the law that it has left its beginnings.
+    let found = || {
+        let status = object::status(loaded.name()).unwrap();
+        status.connections.into_iter().find(|one| one.samples > 50)
+    };
+    assert!(eventually(Duration::from_secs(20), || found().is_some()), "{:?}", object::status(loaded.name()));
+    let one = found().unwrap();
+    assert!(one.paced && one.train >= 2 && one.train.is_multiple_of(2), "{one:?}");
+    assert!(one.gap <= one.interval && one.interval.0 > 0, "{one:?}");
+    assert!(flow.arrived.load(Relaxed) > 100_000);
+    flow.finish();
+}
+
+#[test]
 fn the_same_programs_run_on_linux_6_1() {
     let what = "boots Debian's kernel 6.1 in qemu and runs these tests there";
     if meshpace_testing::is_slow_run(what) {
-        common::debian_6_1("it_is_there users_choose what_a_killed a_path_can_change", "4 passed; 0 failed");
+        let tests = "it_is_there users_choose what_a_killed a_path_can_change quiet_trains_are_there";
+        common::debian_6_1(tests, "5 passed; 0 failed");
     }
 }

@@ -3,70 +3,16 @@
 
 mod common;
 
+use common::capture::{capture, median};
 use common::{DEVICE, Flow, Loaded, RECEIVER, eventually, is_missing, network};
 use meshpace_core::Rate;
 use meshpace_kernel::{Destination, Path, object};
-use meshpace_live::testbed::Namespace;
 use meshpace_live::tun::ip;
-use nix::cmsg_space;
-use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, recvmsg, setsockopt, socket,
-    sockopt,
-};
-use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
 use std::collections::BTreeMap;
-use std::io::IoSliceMut;
 use std::net::Ipv4Addr;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// A data segment that left: when, in ns, and with how much payload.
-type Departures = BTreeMap<Ipv4Addr, Vec<(i64, usize)>>;
-
-/// Writes down when the kernel hands data segments to the device, until told to stop.
-fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Departures> {
-    let tap = side
-        .run(|| socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll))
-        .unwrap();
-    setsockopt(&tap, sockopt::ReceiveTimestampns, &true).unwrap();
-    setsockopt(&tap, sockopt::ReceiveTimeout, &TimeVal::milliseconds(50)).unwrap();
-    let stop = stop.clone();
-    std::thread::spawn(move || {
-        let mut departures = Departures::new();
-        let mut bytes = [0; 2048];
-        let mut space = cmsg_space!(TimeSpec);
-        while !stop.load(Relaxed) {
-            let mut slices = [IoSliceMut::new(&mut bytes)];
-            let Ok(message) = recvmsg::<()>(tap.as_raw_fd(), &mut slices, Some(&mut space), MsgFlags::empty()) else {
-                continue;
-            };
-            let stamp = message.cmsgs().unwrap().find_map(|control| match control {
-                ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp.num_nanoseconds()),
-                _ => None,
-            });
-            let packet = &bytes;
-            // IPv4 without options, TCP (RFC 791, RFC 9293).
-            if packet[0] != 0x45 || packet[9] != 6 {
-                continue;
-            }
-            let payload =
-                usize::from(u16::from_be_bytes([packet[2], packet[3]])) - 20 - usize::from(packet[32] >> 4) * 4;
-            let to = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
-            if payload > 0 {
-                departures.entry(to).or_default().push((stamp.unwrap(), payload));
-            }
-        }
-        departures
-    })
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
 
 #[test]
 fn segments_leave_an_interval_apart() {
@@ -103,16 +49,16 @@ fn segments_leave_an_interval_apart() {
         false
     });
     stop.store(true, Relaxed);
-    let departures = tap.join().unwrap();
+    let packets = tap.join().unwrap();
     flows.into_iter().for_each(Flow::finish);
 
     for (address, nominal) in addresses.iter().zip(nominal) {
-        let left = &departures[address];
+        let left: Vec<_> = packets.iter().filter(|one| one.to == *address && one.payload > 0).collect();
         // The kernel does not pace the first ten segments. A gap is that of the segment before it, which is to be a full one.
         let gaps: Vec<f64> = left[12..]
             .windows(2)
-            .filter(|pair| pair[0].1 == 1448)
-            .map(|pair| (pair[1].0 - pair[0].0) as f64 / 1e9)
+            .filter(|pair| pair[0].payload == 1448)
+            .map(|pair| (pair[1].at - pair[0].at) as f64 / 1e9)
             .collect();
         assert!(gaps.len() > 50, "{} gaps to {address}", gaps.len());
         let (count, gap) = (gaps.len(), median(gaps));

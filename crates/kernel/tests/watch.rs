@@ -193,12 +193,17 @@ fn hops_follow_the_paths_of_a_mesh() {
     }
     let [first, _relay, last] = places;
     let sides = [first, last];
-    let loaded = Loaded::new(Loaded::request('m'));
+    let mut request = Loaded::request('m');
+    // Without a path of its own a destination is paced because the device is 802.11.
+    request.usual.always = false;
+    let loaded = Loaded::new(request);
     let usual = loaded.0.usual;
     let mut follower = Follower::new(object::Paths::of(loaded.name()).unwrap(), usual, Vec::new());
     let mut watcher = sides[0].run(|| Watcher::new(sources(&[], 1)).unwrap());
     assert!(watcher.reads_mesh_paths());
     let flow = Flow::start(&sides, Ipv4Addr::new(10, 42, 0, 3), loaded.name());
+    let is_paced = || object::status(loaded.name()).unwrap().connections.iter().any(|one| one.paced && one.samples > 0);
+    assert!(eventually(within, is_paced), "{:?}", object::status(loaded.name()));
     let mut used = None;
     let followed = eventually(within, || {
         follower.follow(watcher.read().unwrap());

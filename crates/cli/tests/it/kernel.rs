@@ -48,6 +48,7 @@ mod loaded {
         refused(&["load", "--path", "10.0.0.0/8=4,rate=fast"], "expected a number and a unit");
         refused(&["load", "--path", "10.0.0.0/8=4,colour=red"], "neither rate=RATE nor sensing=HOPS");
         refused(&["load", "--name", "a_name_that_is_too_long"], "cannot name a congestion control");
+        refused(&["load", "--control", "cubic"], "quiet-train-solo");
         refused(&["load", "--dispersion-factor", "-1"], "0 to 10");
         refused(&["load", "--dispersion-factor", "NaN"], "0 to 10");
         refused(&["load", "--watch-device", "lo"], "--watch");
@@ -125,7 +126,7 @@ mod loaded {
         assert!(done.status.success(), "{done:?}");
         let told: Value = serde_json::from_slice(&done.stdout).unwrap();
         assert_eq!((&told["registered"], &told["users"], &told["form"]), (&true.into(), &true.into(), &"ap05".into()));
-        assert_eq!(told["paths"][0]["hops"], 5);
+        assert_eq!((&told["paths"][0]["hops"], &told["paths"][0]["always"]), (&5.into(), &false.into()));
         assert_eq!((&told["paths"][1]["destination"], &told["paths"][1]["hops"]), (&"127.0.0.0/8".into(), &3.into()));
         refused(&load, "registered already");
 
@@ -202,7 +203,8 @@ mod loaded {
         }
         let name = format!("mpx{}", std::process::id());
         let _unload = Unload(name.clone());
-        let done = kernel(&["load", "--name", &name, "--hops", "4", "--channel-rate", "11 Mbit/s"]);
+        let load = ["load", "--name", &name, "--hops", "4", "--channel-rate", "11 Mbit/s", "--everywhere"];
+        let done = kernel(&load);
         assert!(done.status.success(), "{done:?}");
         // Six emulations at a time, which keep two processors busy: it was on busy machines that transfers stopped.
         let mut stalled = 0;

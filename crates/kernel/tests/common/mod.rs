@@ -1,6 +1,8 @@
 //! Shared by the tests on a running kernel: a name of their own, a network of their own, and TCP through it.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod capture;
+
 use meshpace_core::Rate;
 use meshpace_kernel::object::{self, Request};
 use meshpace_kernel::{Form, Path, machine};
@@ -46,6 +48,7 @@ impl Loaded {
             initial_window: 10,
             allow_users: false,
             devices: Vec::new(),
+            radios: Vec::new(),
         }
     }
 

@@ -19,6 +19,11 @@ pub fn wireless(peer: IpAddr) -> Option<String> {
     })
 }
 
+/// Whether a device of this network namespace is 802.11, or lies upon one that is.
+pub fn is_wireless(device: &str) -> bool {
+    below(Path::new("/sys/class/net"), device, DEPTH).is_some()
+}
+
 /// The first 802.11 device among `device` and those below it, in the tree of devices at `root`.
 fn below(root: &Path, device: &str, depth: usize) -> Option<String> {
     let at = root.join(device);
