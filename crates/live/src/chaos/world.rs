@@ -445,8 +445,11 @@ impl World {
                 let most = if moment.is_opening() { OPENING } else { usize::MAX };
                 let bit = self.rng.below(8 * flight.bytes.len().min(most) as u64) as usize;
                 forged.bytes[bit / 8] ^= 1 << (bit % 8);
-                // A bit without a meaning leaves a request what it is.
-                let said = |bytes: &[u8]| Opening::decode(bytes).map(|(said, noise)| (said, key_of(noise).to_vec()));
+                // Bits of a request that its cookie is not for leave it what it is.
+                let said = |bytes: &[u8]| {
+                    let (said, noise) = Opening::decode(bytes)?;
+                    Some((said.kind, said.prologue(), said.cookie, key_of(noise).to_vec()))
+                };
                 forged.forged = !moment.is_opening() || said(&forged.bytes) != said(&flight.bytes);
                 let at = self.near();
                 self.wire.put(at, Arrival::Datagram(forged));
