@@ -10,6 +10,7 @@ use super::wire::{Arrival, Flight, Notice, Wire};
 use super::{Broken, Run, Trail};
 use crate::tpa::Security;
 use crate::tpa::session::handshake::{Kind as Message, Opening, stray, tag_of};
+use crate::tpa::session::noise::key_of;
 use crate::tpa::session::port::{Arrived, Port};
 use crate::tpa::session::seal::number_of;
 use meshpace_core::{Duration, Rng, Time};
@@ -274,6 +275,7 @@ impl World {
         let state =
             |side: &Side| format!("{:?}", side.port.parties.values().map(|party| &party.session).collect::<Vec<_>>());
         let before = looks.then(|| state(&self.sides[end]));
+        let unfinished = self.sides[end].port.endpoint.unfinished();
         let kept = (!forged).then(|| flight.clone());
         let arrived = self.sides[end].arrive(&self.plan, now, flight);
         if let Some(kept) = kept.filter(|_| matches!(arrived, Some(Arrived::Told(_) | Arrived::Accepted(_)))) {
@@ -287,6 +289,9 @@ impl World {
             && *before != state(&self.sides[end])
         {
             self.breaks("what nobody sent changes nothing", String::new());
+        }
+        if forged && is_opening && self.sides[end].port.endpoint.unfinished() > unfinished {
+            self.breaks("a cookie is good for its request alone, and from its address", String::new());
         }
         if before.is_some() && matches!(arrived, Some(Arrived::Told(_))) {
             self.breaks("what nobody sent is nobody's", String::new());
@@ -440,6 +445,12 @@ impl World {
                 let most = if moment.is_opening() { OPENING } else { usize::MAX };
                 let bit = self.rng.below(8 * flight.bytes.len().min(most) as u64) as usize;
                 forged.bytes[bit / 8] ^= 1 << (bit % 8);
+                // Bits of a request that its cookie is not for leave it what it is.
+                let said = |bytes: &[u8]| {
+                    let (said, noise) = Opening::decode(bytes)?;
+                    Some((said.kind, said.prologue(), said.cookie, key_of(noise).to_vec()))
+                };
+                forged.forged = !moment.is_opening() || said(&forged.bytes) != said(&flight.bytes);
                 let at = self.near();
                 self.wire.put(at, Arrival::Datagram(forged));
             }

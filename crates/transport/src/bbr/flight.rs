@@ -58,6 +58,8 @@ struct Sent {
 pub struct News {
     /// Bytes that it reports for the first time.
     pub bytes: u64,
+    /// Anything is reported for the first time.
+    pub has_arrived: bool,
     /// Segments found lost.
     pub lost: u32,
     /// RTT of the newest segment, the peer's wait excluded, if that was not reported before.
@@ -213,6 +215,7 @@ impl Flight {
         if report.count > 0 {
             self.highest = Some(self.highest.map_or(report.newest, |highest| highest.max(report.newest)));
         }
+        news.has_arrived = newest.is_some();
         if let Some(sent) = newest {
             self.delivered_at = now;
             let span = sent.at.since(sent.first_at).max(now.since(sent.delivered_at));

@@ -144,6 +144,7 @@ impl Sender {
             return false;
         }
         let least = self.control.min_rtt().unwrap_or_default();
+        let has_more = report.expected > self.expected || report.limit > self.limit;
         let news = self.flight.on_report(now, report, (self.smoothed(), least));
         if report.expected > self.expected {
             stats.acked_bytes += report.expected.min(self.cut) - self.acknowledged();
@@ -157,8 +158,12 @@ impl Sender {
         }
         stats.fast_retransmits += u64::from(news.lost > 0);
         self.control.on_report(now, &news, self.flight.bytes(), self.flight.delivered());
-        self.silent = 0;
-        self.probe_at = Time::NEVER;
+        // RFC 9002, section 6.2.1: a report that says nothing new of what is under way is no reason to wait for longer. Whoever has the peer asked
+        // for reports without end would keep what is lost from being sent again.
+        if has_more || news.has_arrived || self.flight.is_empty() {
+            self.silent = 0;
+            self.probe_at = Time::NEVER;
+        }
         true
     }
 

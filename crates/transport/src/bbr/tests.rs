@@ -340,6 +340,21 @@ fn a_question_is_answered() {
 }
 
 #[test]
+fn questions_do_not_keep_what_is_lost_from_being_sent_again() {
+    let start = Time(1_000_000_000);
+    let link = Link { outage: (start, start + Duration::from_millis(10)), ..Link::new(10.0, 100, 0.0) };
+    let mut world = World::new(link, 1);
+    world.ends[0].write(100);
+    // The only segment is lost. From then on the peer is asked, and reports, five times a second, which is less than a probe timeout.
+    for fifth in 1..=25 {
+        world.run(0.2 * f64::from(fifth));
+        world.ends[0].probe();
+    }
+    world.run(5.2);
+    assert_eq!(world.ends[1].delivered(), 100);
+}
+
+#[test]
 fn reports_name_what_has_arrived() {
     // Against a set of numbers, in any order.
     for seed in 1..200_u64 {
