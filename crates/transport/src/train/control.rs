@@ -74,6 +74,14 @@ parameters! {
         near_delay: Option<f64> = None => number(1e-3, 100.0).or("that of delay"), Expert;
         /// whether the interval is kept in proportion when the path gets other hops, or begins anew
         keep_interval: bool = true => FLAG, Expert;
+        /// reserve
+        reserve: f64 = 0.0 => number(0.0, 10.0), Expert;
+        /// reserve trigger
+        reserve_trigger: f64 = 1.3 => number(0.0, 100.0), Expert;
+        /// reserve time
+        reserve_time: Duration = Duration::from_secs(30) => TIME.above(0.0), Expert;
+        /// reserve hops
+        reserve_hops: u32 = 3 => whole("hops", 1, 255), Expert;
         /// whether trains leave as aggregates where links have them, instead of segment by segment
         aggregates: bool = false => FLAG, Basic;
     }
@@ -117,6 +125,7 @@ pub struct Control {
     reuse: f64,
     /// Time since the last loss, seconds.
     lossless_s: f64,
+    alone_s: f64,
     competition: Competition,
     links: LossyLinks,
     aggregates: Option<Aggregates>,
@@ -137,6 +146,7 @@ impl Control {
             hops: u8::MAX,
             reuse: 0.05,
             lossless_s: f64::INFINITY,
+            alone_s: f64::INFINITY,
             competition: Competition::new(config.competitive),
             links: LossyLinks::new(config.lossy),
             aggregates: None,
@@ -192,7 +202,10 @@ impl Control {
         let want = floor * above * (1.0 + self.penalty);
         let weight = 1.0 - libm::exp(-self.config.gain * dt);
         let log = libm::log(self.interval);
-        self.interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(floor, SLOWEST * tau);
+        self.alone_s = if above >= self.config.reserve_trigger { 0.0 } else { self.alone_s + dt };
+        let has_company = u32::from(hops) <= self.config.reserve_hops && self.alone_s < self.config.reserve_time.as_secs_f64();
+        let least = if has_company { floor * (1.0 + self.config.reserve) } else { floor };
+        self.interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(least.min(SLOWEST * tau), SLOWEST * tau);
     }
 
     /// A train of `sent` segments is over; something that was sent is missing if it was `lossy`, and `missing` of its own segments are, of
