@@ -50,3 +50,48 @@ impl Lateness {
         draw.last.since(now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: Duration = Duration::from_millis(40);
+
+    /// When packets of `flow` enter that leave their transport every millisecond for so many seconds.
+    fn entries(hold: Duration, flow: FlowId, seconds: u64) -> Vec<(Time, Time)> {
+        let mut lateness = Lateness::new(Jitter { most: MOST, hold }, 1);
+        let sent = (0..1_000 * seconds).map(|ms| Time::ZERO + Duration::from_millis(ms));
+        sent.map(|now| (now, now + lateness.draw(now, flow))).collect()
+    }
+
+    #[test]
+    fn packets_are_late_by_up_to_the_most_and_stay_in_order() {
+        for hold in [Duration::ZERO, Duration::from_secs(1)] {
+            let entries = entries(hold, FlowId(0), 100);
+            assert!(entries.iter().all(|(sent, enters)| sent <= enters && enters.since(*sent) <= MOST));
+            assert!(entries.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+        }
+    }
+
+    #[test]
+    fn a_draw_holds_and_is_uniform() {
+        let delays: Vec<Duration> = entries(Duration::from_secs(1), FlowId(0), 500)
+            .chunks(1_000)
+            // Behind a longer draw packets of a shorter one wait until it has passed, for at most its length.
+            .map(|second| {
+                let (sent, enters) = second[999];
+                assert!(second[100..].iter().all(|(sent_too, enters_too)| enters_too.since(*sent_too) == enters.since(sent)));
+                enters.since(sent)
+            })
+            .collect();
+        // The mean of 500 draws is 20 ms, its standard deviation 40 / sqrt(12 * 500) = 0.52 ms: six of them.
+        let mean = delays.iter().map(|delay| delay.as_secs_f64()).sum::<f64>() / 500.0;
+        assert!((mean - 0.020).abs() < 6.0 * 0.52e-3, "{mean}");
+    }
+
+    #[test]
+    fn flows_have_draws_of_their_own_and_none_is_late_without_jitter() {
+        assert_ne!(entries(Duration::from_secs(1), FlowId(0), 10), entries(Duration::from_secs(1), FlowId(1), 10));
+        assert!(!Lateness::new(Jitter::default(), 1).is_on());
+    }
+}

@@ -147,7 +147,6 @@ impl Solo {
             initial: Duration::from_secs(1),
             min: Duration::from_millis(300),
             max: Duration::from_secs(1),
-            ..timeout::Config::default()
         };
         Solo {
             silence: config.silence,

@@ -17,8 +17,6 @@ parameters! {
         min: Duration = Duration::from_millis(400) => TIME.above(0.0), Expert;
         /// upper bound
         max: Duration = Duration::from_secs(2) => TIME.above(0.0), Expert;
-        /// how often it doubles at most while nothing comes back
-        doublings: u8 = 20 => whole("times", 0, 20), Expert;
     }
     also |config| require(config.min <= config.max, "max", config.max, "at least min")
         .and(require(config.initial <= config.max, "initial", config.initial, "at most max"));
@@ -62,7 +60,7 @@ impl Timeout {
             None => self.config.initial,
             Some((mean, deviation)) => Duration::from_secs_f64(mean + 4.0 * deviation),
         };
-        let factor = 1_u64 << self.backoff.min(u32::from(self.config.doublings));
+        let factor = 1_u64 << self.backoff.min(20);
         Duration(base.max(self.config.min).0.saturating_mul(factor)).min(self.config.max)
     }
 }
