@@ -31,6 +31,8 @@ pub enum Purpose {
     Shadowing = 11,
     /// Randomised tests.
     Test = 10,
+    /// Delay that no queue causes, one stream per flow.
+    Jitter = 12,
 }
 
 /// A random stream.

@@ -1,6 +1,6 @@
 //! The configuration of a mesh: checked values of a scenario. Each layer defines its part.
 
-pub use crate::link::config::{LinkConfig, MarkerConfig, QueueConfig, Repeats};
+pub use crate::link::config::{Jitter, LinkConfig, MarkerConfig, QueueConfig, Repeats};
 pub use crate::mac::config::{EdcaConfig, HtConfig, MacConfig, MacProfile, RetryLimits, RtsPolicy};
 pub use crate::position::Position;
 pub use crate::radio::config::{Propagation, RadioConfig, RateControl, Reception};

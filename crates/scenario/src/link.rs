@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use super::value::{Kind, Value};
 use meshpace_core::ParameterError;
-use meshpace_mesh::config::{LinkConfig, MarkerConfig, QueueConfig, Repeats};
+use meshpace_mesh::config::{Jitter, LinkConfig, MarkerConfig, QueueConfig, Repeats};
 
 /// Reads the table.
 pub fn read(root: &mut Reader<'_>) -> LinkConfig {
@@ -26,8 +26,10 @@ pub fn read(root: &mut Reader<'_>) -> LinkConfig {
     });
     let mut repeats = Repeats::default();
     keys.parameters(&mut repeats);
+    let mut jitter = Jitter::default();
+    keys.parameters(&mut jitter);
     keys.finish("[link]");
-    LinkConfig { queue, marker, repeats, ..LinkConfig::default() }
+    LinkConfig { queue, marker, repeats, jitter, ..LinkConfig::default() }
 }
 
 /// Reads `key`: one of `kinds`, or a table with its `kind` and parameters, which `parameters` reads; it returns what an

@@ -11,6 +11,7 @@
 mod counters;
 mod duties;
 mod frames;
+mod jitter;
 mod packets;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::slab::Slab;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use duties::Duties;
+use jitter::Lateness;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{Position, Repeats};
@@ -133,6 +135,8 @@ pub struct Engine<P, O> {
     mpdus: Vec<Vec<Mpdu<P>>>,
     /// Repetitions of the broadcasts of routing and ARP.
     repeats: Repeats,
+    /// Delay that no queue causes.
+    lateness: Lateness,
     /// Notices of routes that the driver has not been told yet.
     notices: VecDeque<(NodeId, NodeId, bool)>,
     /// Actions that routing has asked for and that are not done yet.
@@ -193,6 +197,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             duties,
             mpdus: Vec::new(),
             repeats: config.link.repeats,
+            lateness: Lateness::new(config.link.jitter, seed),
             notices: VecDeque::new(),
             actions: ActionList::default(),
             counters: Counters::default(),
@@ -343,7 +348,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// The transport of `node` sends `packet`.
     pub fn inject(&mut self, node: NodeId, packet: P) {
         self.probe.on(self.now, Event::Inject { node, packet: &packet });
-        self.route(node, packet, None);
+        if self.lateness.is_on() && !packet.is_pure_ack() {
+            self.hold_back(node, packet);
+        } else {
+            self.route(node, packet, None);
+        }
     }
 
     /// `node` sends `packet` to its neighbour `next_hop`, or to all that hear it, past routing and address resolution: for
@@ -422,8 +431,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     self.carry_out(node);
                 }
                 Owner::Delayed => {
-                    if let Some(Delayed { node, queued, past_link }) = self.delayed.remove(index) {
-                        if past_link { self.enqueue(node, queued) } else { self.send_down(node, queued) }
+                    if let Some(delayed) = self.delayed.remove(index) {
+                        self.resume(delayed);
                     }
                 }
                 Owner::Link => {

@@ -5,4 +5,5 @@ mod flush;
 mod ht;
 mod register;
 mod traceability;
+mod trains;
 mod watching;

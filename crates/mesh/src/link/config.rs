@@ -116,6 +116,18 @@ parameters! {
     }
 }
 
+parameters! {
+    /// Delay that no queue causes, as that of hosts, of power saving or of frames sent again, to see what it does to transports that go by delay. Packets of a
+    /// flow stay in their order.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Jitter {
+        /// how late packets with payload enter the mesh at their source: drawn for each flow, uniform from 0 to this; acknowledgements are not late
+        most as jitter: Duration = Duration::ZERO => TIME.to(60.0), Expert;
+        /// how long one draw holds; 0 s: for one packet
+        hold as jitter_time: Duration = Duration::from_secs(1) => TIME.from(0.0), Expert;
+    }
+}
+
 /// The link layer: any queue discipline with any marker.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkConfig {
@@ -127,6 +139,8 @@ pub struct LinkConfig {
     pub marker: MarkerConfig,
     /// Repetition of broadcasts of routing and ARP.
     pub repeats: Repeats,
+    /// Delay that no queue causes.
+    pub jitter: Jitter,
 }
 
 impl Default for LinkConfig {
@@ -136,6 +150,7 @@ impl Default for LinkConfig {
             queue: QueueConfig::default(),
             marker: MarkerConfig::default(),
             repeats: Repeats::default(),
+            jitter: Jitter::default(),
         }
     }
 }
@@ -148,6 +163,7 @@ impl LinkConfig {
     pub fn check(&self) -> Result<(), ParameterError> {
         self.queue.check().map_err(|error| error.inside("queue"))?;
         self.marker.check().map_err(|error| error.inside("marker"))?;
-        self.repeats.check()
+        self.repeats.check()?;
+        self.jitter.check()
     }
 }

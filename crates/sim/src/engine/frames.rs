@@ -1,7 +1,7 @@
 //! Stations and the frames between them: a transmission from its start until every station that it is for, or that decodes it, has been told.
 
 use super::counters::lose;
-use super::packets::Delayed;
+use super::packets::{Delayed, Stage};
 use super::{ARP_DELAY, Engine, InLink, LARGE, LINK_DELAY, Node};
 use crate::on_air::{Audience, OnAir};
 use crate::probe::{Aggregate, Event, Probe, Received};
@@ -113,7 +113,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     Body::Arp { request, sender, target } => {
                         let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
                         for queued in heard.release.into_iter().chain(heard.reply) {
-                            self.delay(Delayed { node, queued, past_link: true }, ARP_DELAY);
+                            self.delay(Delayed { node, queued, next: Stage::Queue }, ARP_DELAY);
                         }
                     }
                     body => self.link.push_back((self.now + LINK_DELAY, node, InLink::Up { from, body })),

@@ -12,12 +12,23 @@ use meshpace_mesh::{Body, Packet, Queued};
 /// Number of packets for which routing's state is read ahead.
 const AHEAD: usize = 16;
 
-/// A packet that waits outside of the queue: for routing's jitter before the link layer, or for ARP's delay behind it (`past_link`).
+/// A packet that waits outside of the queue.
 #[derive(Clone)]
 pub(super) struct Delayed<P> {
     pub node: NodeId,
     pub queued: Queued<P>,
-    pub past_link: bool,
+    pub next: Stage,
+}
+
+/// What comes next for a packet that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// Routing, after the delay that no queue causes.
+    Routing,
+    /// The link layer, after routing's jitter.
+    Link,
+    /// The interface queue, after ARP's delay.
+    Queue,
 }
 
 impl<P: Packet, O: Probe<P>> Engine<P, O> {
@@ -111,7 +122,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         if delay == Duration::ZERO {
             self.send_down(node, queued);
         } else {
-            self.delay(Delayed { node, queued, past_link: false }, delay);
+            self.delay(Delayed { node, queued, next: Stage::Link }, delay);
         }
     }
 
@@ -135,7 +146,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     self.probe.on(self.now, Event::Loss { node, lost: &lost, why: Loss::ArpDisplaced });
                 }
                 self.repeat(node, &request);
-                self.delay(Delayed { node, queued: request, past_link: true }, ARP_DELAY);
+                self.delay(Delayed { node, queued: request, next: Stage::Queue }, ARP_DELAY);
             }
             Resolve::Unreachable { held, packet } => {
                 for body in held.into_iter().chain([packet]) {
@@ -148,7 +159,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// The same broadcast leaves again later, as often as the link is told.
     fn repeat(&mut self, node: NodeId, queued: &Queued<P>) {
         for time in 1..=u64::from(self.repeats.count) {
-            let again = Delayed { node, queued: queued.clone(), past_link: true };
+            let again = Delayed { node, queued: queued.clone(), next: Stage::Queue };
             self.delay(again, ARP_DELAY + self.repeats.gap * time);
         }
     }
@@ -159,6 +170,24 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.delays = self.delays.wrapping_add(1);
         let number = self.delayed.insert(what);
         self.queue.set(Owner::Delayed, number, Key::timer(self.now + delay, node, rank));
+    }
+
+    /// The time of a packet that waited has come.
+    pub(super) fn resume(&mut self, delayed: Delayed<P>) {
+        let Delayed { node, queued, next } = delayed;
+        match (next, queued.body) {
+            (Stage::Routing, Body::Data(packet)) => self.route(node, packet, None),
+            (Stage::Queue, body) => self.enqueue(node, Queued { next_hop: queued.next_hop, body }),
+            (_, body) => self.send_down(node, Queued { next_hop: queued.next_hop, body }),
+        }
+    }
+
+    /// A packet is late at its source.
+    #[cold]
+    pub(super) fn hold_back(&mut self, node: NodeId, packet: P) {
+        let delay = self.lateness.draw(self.now, packet.flow());
+        let queued = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
+        self.delay(Delayed { node, queued, next: Stage::Routing }, delay);
     }
 
     pub(super) fn enqueue(&mut self, node: NodeId, queued: Queued<P>) {

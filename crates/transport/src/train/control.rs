@@ -18,7 +18,11 @@
 //! Before the first sample I = n t_d: no sample is needed to start. When the path gets other hops, I stays in proportion to n t_d, since
 //! the queues are still those that it had to yield to (`keep_interval`).
 //!
-//! Up to three hops all who send data hear each other, so that silence and an empty queue save no collision, and a longer train and
+//! Up to three hops a train at the floor leaves no gap in which a neighbour that it does not hear could find a route or send its first segment. With
+//! `company = 2`, once the law has asked there for an interval of two floors, which a path without others does not bring about, I is no less for half
+//! a minute: whoever shares a path needs no more than half of it. It is off by default.
+//!
+//! Also up to three hops all who send data hear each other, so that silence and an empty queue save no collision, and a longer train and
 //! more delay cost nobody anything: `near_train` and `near_delay`. A loss says that somebody is hidden after all, and the usual values
 //! hold for a minute.
 
@@ -74,6 +78,8 @@ parameters! {
         near_delay: Option<f64> = None => number(1e-3, 100.0).or("that of delay"), Expert;
         /// whether the interval is kept in proportion when the path gets other hops, or begins anew
         keep_interval: bool = true => FLAG, Expert;
+        /// least interval up to three hops for 30 s after the control law has asked for as much or more, in floors; 1: no such rule
+        company: f64 = 1.0 => number(1.0, 30.0), Expert;
         /// whether trains leave as aggregates where links have them, instead of segment by segment
         aggregates: bool = false => FLAG, Basic;
     }
@@ -82,6 +88,9 @@ parameters! {
 
 /// Time without a loss from which on links count as free of losses, seconds.
 const LOSSLESS_S: f64 = 60.0;
+
+/// Time for which the path counts as shared after the law has asked for the interval of `company`, seconds.
+const COMPANY_S: f64 = 30.0;
 
 /// I / tau at most; more than any floor.
 const SLOWEST: f64 = 30.0;
@@ -117,6 +126,8 @@ pub struct Control {
     reuse: f64,
     /// Time since the last loss, seconds.
     lossless_s: f64,
+    /// Time since the law last asked for the interval of `company`, seconds.
+    alone_s: f64,
     competition: Competition,
     links: LossyLinks,
     aggregates: Option<Aggregates>,
@@ -137,6 +148,7 @@ impl Control {
             hops: u8::MAX,
             reuse: 0.05,
             lossless_s: f64::INFINITY,
+            alone_s: f64::INFINITY,
             competition: Competition::new(config.competitive),
             links: LossyLinks::new(config.lossy),
             aggregates: None,
@@ -192,7 +204,10 @@ impl Control {
         let want = floor * above * (1.0 + self.penalty);
         let weight = 1.0 - libm::exp(-self.config.gain * dt);
         let log = libm::log(self.interval);
-        self.interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(floor, SLOWEST * tau);
+        self.alone_s = if above >= self.config.company { 0.0 } else { self.alone_s + dt };
+        let shared = hops <= NEAR_HOPS && self.alone_s < COMPANY_S;
+        let least = if shared { (self.config.company * floor).min(SLOWEST * tau) } else { floor };
+        self.interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(least, SLOWEST * tau);
     }
 
     /// A train of `sent` segments is over; something that was sent is missing if it was `lossy`, and `missing` of its own segments are, of

@@ -318,6 +318,31 @@ fn up_to_three_hops_trains_may_be_longer_until_something_is_lost() {
 }
 
 #[test]
+fn whoever_had_company_up_to_three_hops_leaves_it_half_of_the_path_for_half_a_minute() {
+    // The interval in floors after the law has asked for `asked` of them, and so many seconds without delay.
+    let after = |company, hops, asked: f64, seconds| {
+        let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
+        let mut control = Control::new(&control::Config { company, ..control::Config::default() });
+        control.on_path(&path, 1460);
+        let tau = 0.015;
+        for second in 0..200 + seconds {
+            // d = 0.09 tau (I/floor)^1.5
+            let delay = if second < 200 { 0.09 * tau * asked.powf(1.5) } else { 0.0 };
+            control.on_sample(Some(1.0), tau, delay, 0.0, hops);
+        }
+        control.interval() / (tau * if hops <= 3 { 1.034 } else { 1.07 })
+    };
+    let is = |value: f64, floors: f64| assert!((value / floors - 1.0).abs() < 1e-3, "{value}, not {floors}");
+    is(after(2.0, 2, 3.0, 0), 3.0);
+    is(after(2.0, 2, 3.0, 29), 2.0);
+    is(after(2.0, 2, 3.0, 80), 1.0);
+    // Less delay than two flows cause, more hops, or no such rule: only the law, which forgets e^-9 in 30 s.
+    is(after(2.0, 2, 1.9, 29), 1.0);
+    is(after(2.0, 4, 3.0, 29), 1.0);
+    is(after(1.0, 2, 3.0, 29), 1.0);
+}
+
+#[test]
 fn marks_count_as_delay_where_they_are_heeded() {
     let path = PathInfo { hops: 4, rate: Rate::from_mbps(2), received_power_dbm: None };
     for (config, times) in [(Config::heeding_marks(), (0.6_f64 / 0.09).powf(1.0 / 1.5)), (Config::default(), 1.0)] {
