@@ -1,7 +1,8 @@
 //! The receiving half: puts the stream together, and reports the numbers that have arrived.
 //!
 //! RFC 9000, section 13.2: a report for every second segment, at once for one that is out of order or brings the end, and no later than
-//! [`DELAY`] for any other.
+//! [`DELAY`] for any other. Small messages count by their bytes (as RFC 9293, section 3.8.6.3, counts full segments), and where they follow each other
+//! closely a report leaves every [`PATIENCE`]: over 802.11 it takes nearly as much air time as the message, and what is lost is repeated by the next one.
 
 use super::segment::{RANGES, Report, Segment};
 use crate::flags::Flags;
@@ -13,7 +14,9 @@ use meshpace_core::{Duration, Time};
 
 /// How long a report waits for a second segment.
 pub const DELAY: Duration = Duration::from_millis(10);
-/// Segments that share a report.
+/// Time between reports of small messages, at least; those have half of a full segment at most.
+pub const PATIENCE: Duration = Duration::from_millis(40);
+/// Full segments that share a report.
 const EVERY: u32 = 2;
 /// Ranges of the stream beyond a gap that are kept apart without allocating.
 const KEPT: usize = 64;
@@ -25,12 +28,15 @@ pub struct Receiver {
     /// Ranges of numbers that have arrived, first and last, from the newest down.
     numbers: VecDeque<(u64, u64)>,
     newest_at: Time,
-    /// Segments since the last report.
+    /// Payload of a full segment.
+    segment: u32,
+    /// Payload since the last report, small segments by their bytes and others as full ones.
     unreported: u32,
     /// A report is to leave at once.
     due: bool,
-    /// Time at which it leaves.
+    /// Time at which it leaves, and when the last one did.
     at: Time,
+    reported_at: Time,
     room: u64,
     taken: u64,
     /// The limit that the peer was told last.
@@ -38,14 +44,16 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub fn new(room: u64, told: u64) -> Receiver {
+    pub fn new(segment: u32, room: u64, told: u64) -> Receiver {
         Receiver {
+            segment,
             stream: Reassembly::new(KEPT),
             numbers: VecDeque::with_capacity(RANGES + 1),
             newest_at: Time::ZERO,
             unreported: 0,
             due: false,
             at: Time::NEVER,
+            reported_at: Time::ZERO,
             room,
             taken: 0,
             told: told.min(room),
@@ -95,10 +103,13 @@ impl Receiver {
         let is_new = start < end && self.stream.on_range(segment.seq, Range { start, end });
         stats.distinct_segments_received += u64::from(is_new);
         stats.duplicate_segments_received += u64::from(!is_new && !has_fin);
-        self.unreported += 1;
-        self.due |= !in_order || has_fin || self.unreported >= EVERY;
-        if !self.due && self.at == Time::NEVER {
-            self.at = now.saturating_add(DELAY);
+        let payload = u32::from(segment.payload);
+        let is_small = payload <= self.segment / 2;
+        self.unreported += if is_small { payload } else { self.segment };
+        self.due |= !in_order || has_fin || self.unreported >= EVERY * self.segment;
+        if !self.due {
+            let soonest = if is_small { self.reported_at.saturating_add(PATIENCE) } else { now };
+            self.at = self.at.min(soonest.max(now.saturating_add(DELAY)));
         }
         segment.payload > 0
     }
@@ -149,7 +160,7 @@ impl Receiver {
         if !self.due && now < self.at {
             return None;
         }
-        (self.due, self.at, self.unreported) = (false, Time::NEVER, 0);
+        (self.due, self.at, self.unreported, self.reported_at) = (false, Time::NEVER, 0, now);
         self.told = self.taken + self.room;
         let mut report = Report {
             newest: self.numbers.front().map_or(0, |(_, last)| *last),
