@@ -168,7 +168,7 @@ impl Flight {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_at: self.first_at,
-            limited: self.limited_until > self.delivered,
+            limited: self.limited_until > 0 && self.limited_until >= self.delivered,
         });
         self.bytes += u64::from(piece.payload);
         self.out += 1;

@@ -1,8 +1,9 @@
 //! The receiving half: puts the stream together, and reports the numbers that have arrived.
 //!
 //! RFC 9000, section 13.2: a report for every second segment, at once for one that is out of order or brings the end, and no later than
-//! [`DELAY`] for any other. Small messages count by their bytes (as RFC 9293, section 3.8.6.3, counts full segments), and where they follow each other
-//! closely a report leaves every [`PATIENCE`]: over 802.11 it takes nearly as much air time as the message, and what is lost is repeated by the next one.
+//! [`DELAY`] for any other. Small messages count by their bytes (as RFC 9293, section 3.8.6.3, counts full segments), and wait [`PATIENCE`]: over
+//! 802.11 a report takes nearly as much air time as the message, and one that follows an answer closely meets it on the way. What is lost is repeated by the
+//! next message.
 
 use super::segment::{RANGES, Report, Segment};
 use crate::flags::Flags;
@@ -14,8 +15,8 @@ use meshpace_core::{Duration, Time};
 
 /// How long a report waits for a second segment.
 pub const DELAY: Duration = Duration::from_millis(10);
-/// Time between reports of small messages, at least; those have half of a full segment at most.
-pub const PATIENCE: Duration = Duration::from_millis(40);
+/// The same for small messages, which have half of a full segment at most.
+pub const PATIENCE: Duration = Duration::from_millis(50);
 /// Full segments that share a report.
 const EVERY: u32 = 2;
 /// Ranges of the stream beyond a gap that are kept apart without allocating.
@@ -34,9 +35,8 @@ pub struct Receiver {
     unreported: u32,
     /// A report is to leave at once.
     due: bool,
-    /// Time at which it leaves, and when the last one did.
+    /// Time at which it leaves.
     at: Time,
-    reported_at: Time,
     room: u64,
     taken: u64,
     /// The limit that the peer was told last.
@@ -53,7 +53,6 @@ impl Receiver {
             unreported: 0,
             due: false,
             at: Time::NEVER,
-            reported_at: Time::ZERO,
             room,
             taken: 0,
             told: told.min(room),
@@ -108,8 +107,7 @@ impl Receiver {
         self.unreported += if is_small { payload } else { self.segment };
         self.due |= !in_order || has_fin || self.unreported >= EVERY * self.segment;
         if !self.due {
-            let soonest = if is_small { self.reported_at.saturating_add(PATIENCE) } else { now };
-            self.at = self.at.min(soonest.max(now.saturating_add(DELAY)));
+            self.at = self.at.min(now.saturating_add(if is_small { PATIENCE } else { DELAY }));
         }
         segment.payload > 0
     }
@@ -160,7 +158,7 @@ impl Receiver {
         if !self.due && now < self.at {
             return None;
         }
-        (self.due, self.at, self.unreported, self.reported_at) = (false, Time::NEVER, 0, now);
+        (self.due, self.at, self.unreported) = (false, Time::NEVER, 0);
         self.told = self.taken + self.room;
         let mut report = Report {
             newest: self.numbers.front().map_or(0, |(_, last)| *last),

@@ -59,9 +59,6 @@ pub struct Sender {
     question: bool,
     /// The last new piece was no more than [`SMALL`] of a segment.
     was_small: bool,
-    /// When that left, and how long after the one before.
-    last_at: Time,
-    gap: Duration,
 }
 
 impl Sender {
@@ -83,8 +80,6 @@ impl Sender {
             probes: 0,
             question: false,
             was_small: false,
-            last_at: Time::ZERO,
-            gap: Duration::ZERO,
         }
     }
 
@@ -149,8 +144,7 @@ impl Sender {
     /// RFC 9002, section 6.2.1.
     fn patience(&self) -> Duration {
         let (smoothed, variation) = self.rtt.unwrap_or((INITIAL_RTT, Duration(INITIAL_RTT.0 / 2)));
-        // The peer reports at once what came long after its last report.
-        let wait = if self.was_small && self.gap < Duration(2 * PATIENCE.0) { PATIENCE } else { DELAY };
+        let wait = if self.was_small { PATIENCE } else { DELAY };
         let once = smoothed + Duration(4 * variation.0).max(Duration::from_millis(1)) + wait;
         Duration(once.0.saturating_mul(1 << self.silent.min(16))).min(MOST)
     }
@@ -274,10 +268,7 @@ impl Sender {
             self.cut = piece.offset + u64::from(piece.payload);
             self.fin_cut |= piece.fin;
         }
-        if let Some(new) = new {
-            self.was_small = u32::from(new.payload) <= self.segment / SMALL;
-            (self.gap, self.last_at) = (now.since(self.last_at), now);
-        }
+        self.was_small = new.map_or(self.was_small, |piece| u32::from(piece.payload) <= self.segment / SMALL);
         self.probes = self.probes.saturating_sub(1);
         stats.segments_sent += u64::from(piece.payload > 0);
         stats.retransmissions += u64::from(again.is_some() && piece.payload > 0);
