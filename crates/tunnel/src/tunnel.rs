@@ -251,7 +251,7 @@ fn not_for_tunnels(name: &str, is_there: bool) -> String {
 }
 
 /// What carries streams if nothing else is said, to a far end that is reached by an 802.11 device.
-const OVER_RADIO: &str = "quiet-train";
+const OVER_RADIO: &str = "quiet-train+contending";
 
 /// The same elsewhere: a session whose bulk goes by BBR.
 const BBR: &str = "bbr";
