@@ -66,7 +66,8 @@ fn once_the_other_has_left_they_are_quiet_again() {
 #[test]
 fn alone_they_are_quiet_trains() {
     for seed in 1..=3 {
-        let [plain, contending] = ["quiet-train", "quiet-train+contending"].map(|name| bulk(&[name; 3], 20, None, seed));
+        let [plain, contending] =
+            ["quiet-train", "quiet-train+contending"].map(|name| bulk(&[name; 3], 20, None, seed));
         let goodput = |run: &Outcome| run.flows.iter().map(|flow| flow.goodput_bps).collect::<Vec<_>>();
         assert_eq!(goodput(&plain), goodput(&contending));
     }

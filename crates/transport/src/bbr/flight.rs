@@ -145,11 +145,7 @@ impl Flight {
         while let Some(piece) = self.lost.pop_front() {
             if piece.end() > expected {
                 let known = expected.saturating_sub(piece.offset).min(u64::from(piece.payload));
-                return Some(Piece {
-                    offset: piece.offset + known,
-                    payload: piece.payload - known as u16,
-                    ..piece
-                });
+                return Some(Piece { offset: piece.offset + known, payload: piece.payload - known as u16, ..piece });
             }
         }
         None

@@ -16,7 +16,7 @@ use meshpace_core::{Duration, Time};
 /// How long a report waits for a second segment.
 pub const DELAY: Duration = Duration::from_millis(10);
 /// The same for small messages, which have half of a full segment at most.
-pub const PATIENCE: Duration = Duration::from_millis(300);
+pub const PATIENCE: Duration = Duration::from_millis(50);
 /// Full segments that share a report.
 const EVERY: u32 = 2;
 /// Ranges of the stream beyond a gap that are kept apart without allocating.

@@ -9,8 +9,8 @@
 
 pub mod access;
 pub mod competition;
-pub mod contention;
 pub mod connection;
+pub mod contention;
 pub mod control;
 pub mod datagram;
 pub mod estimator;
