@@ -2,7 +2,7 @@
 //!
 //! A quiet train that yields to delay sends ever less beside a sender whose window fills queues, such as CUBIC: over four hops of 11 Mbit/s it is left
 //! with a train of two segments each second, of which few lose something, so that losses (`competition`) show nothing. The delay itself does: in
-//! the equilibrium of the control law N quiet trains cause a delay of 0.09 scale tau N^1.5, so that twelve of them cause 3.7 scale tau, and a
+//! the equilibrium of the control law N quiet trains cause a delay of 0.09 scale tau N^1.5, so that ten of them cause 2.8 scale tau, and a
 //! window ten and more, or three where nodes have FQ-CoDel. Copa (Arun and Balakrishnan, NSDI 2018, section 2.2) looks for a queue that is never nearly empty in the same way.
 //!
 //! A queue that never empties is soon part of the least delay, and of the tau that follows from the least round trip of the last half minute. So tau
@@ -11,8 +11,8 @@
 //!
 //! ```text
 //! tau0    = min(least tau, 1.5 n t_d)
-//! active  once (d + tau - tau0) / (scale tau0) has been above 3.7 for 4 s
-//! until   it is below 1.85, or a fifth of the segments is lost, or for 40 s: then it has to be seen again, while the sender yields
+//! active  once (d + tau - tau0) / (scale tau0) has been above 2.8 for 4 s
+//! until   it is below 1.4, or a fifth of the segments is lost, or for 40 s: then it has to be seen again, while the sender yields
 //! I      <= 1.07 tau0 / claim  while it is active
 //! ```
 //!
@@ -21,8 +21,8 @@
 //! with it the reason. Where the path is slower than it is said to be, by more than five times, its own slowness is taken for a competitor, and
 //! what is lost ends that.
 
-/// Delay from which on it is not that of quiet trains, scale tau: 0.09 x 12^1.5.
-const BEGINS: f64 = 3.7;
+/// Delay from which on it is not that of quiet trains, scale tau: 0.09 x 10^1.5.
+const BEGINS: f64 = 2.8;
 /// Delay below which nobody keeps queues full any more, scale tau.
 const ENDS: f64 = BEGINS / 2.0;
 /// The most that tau of an empty path is, n t_d.
@@ -127,10 +127,10 @@ mod tests {
         assert!((contention.most(1.07) / (2.14 * TAU) - 1.0).abs() < 1e-9);
         assert_eq!(seconds_until(&mut contention, false, 1.0, 0.9), 1);
         assert_eq!(contention.most(1.07), f64::INFINITY);
-        // A peak that is over before is none, and neither is what eleven quiet trains cause.
+        // A peak that is over before is none, and neither is what nine quiet trains cause.
         (0..3).for_each(|_| contention.on_sample(1.0, TAU, 10.0 * TAU, 1.0));
         contention.on_sample(1.0, TAU, 1.9 * TAU, 1.0);
-        assert_eq!(seconds_until(&mut contention, true, 1.0, 0.09 * 11_f64.powf(1.5)), 1000);
+        assert_eq!(seconds_until(&mut contention, true, 1.0, 0.09 * 9_f64.powf(1.5)), 1000);
     }
 
     #[test]

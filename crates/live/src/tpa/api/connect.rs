@@ -50,8 +50,7 @@ impl TpaPort {
     }
 
     /// The same for small messages, each of which leaves at once: of BBR where the options have trains and the peer knows it, else of TPA, by which
-    /// a message waits until the one before is acknowledged. It has a UDP port of its own, so that nodes that queue by flow (FQ-CoDel) do not have
-    /// messages wait behind bulk.
+    /// a message waits until the one before is acknowledged.
     ///
     /// # Errors
     ///
@@ -60,8 +59,7 @@ impl TpaPort {
         if self.inside() == Inside::Tpa {
             return self.connect_tpa(address);
         }
-        let own = TpaPort::on(self.runtime(), (self.local_addr()?.ip(), 0), self.options().clone())?;
-        let stream = own.begin(address, self.options().connect_timeout, Inside::Bbr)?;
+        let stream = self.begin(address, self.options().connect_timeout, Inside::Bbr)?;
         stream.wait_until_open()?;
         if stream.unsent().is_some() {
             return Ok(stream);
