@@ -1,17 +1,34 @@
 #!/bin/sh
-# Small messages beside a bulk transfer over four emulated hops of 11 Mbit/s, through `meshpace tunnel --transport TRANSPORT`; with `send` the bulk is
-# that of `meshpace send --transport quiet-train`, and the small messages go by the kernel's TCP beside it. WHAT is `messages` (ten a second, one
-# way, as MQTT has them), `keys` (five a second, there and back) or `none`. As root: ./beside.sh TRANSPORT WHAT [OPTIONS of meshpace emulate].
-# MESHPACE names the program, if it is not in the path; SECONDS_LONG how long it takes (60).
+# Small messages and files beside a bulk transfer over emulated hops of 11 Mbit/s, through `meshpace tunnel --transport TRANSPORT`. As root:
+# ./beside.sh TRANSPORT WHAT [OPTIONS of meshpace emulate]
+#
+# TRANSPORT  `auto` is the tunnel's own choice; with `send` the bulk is that of `meshpace send --transport quiet-train`, and the small messages go by
+#            the kernel's TCP beside it; with `udp` there is neither bulk nor tunnel, and messages are datagrams: what no end system gets below
+# WHAT       `messages` (ten a second of 200 bytes, one way, as MQTT has them), `robot` (those and 20 datagrams of UDP a second), `keys` (64 bytes
+#            five times a second, there and back), `fetch` or `store` (50 files of 20 kB one after the other), or `none`
+#
+# MESHPACE names the program, if it is not in the path. Other variables:
+# SECONDS_LONG  how long it takes (60)
+# BULK          `no`: no bulk of our own
+# NEIGHBOUR     somebody else's bulk over the same nodes: `cubic` or another of the kernel's, beside the tunnel; `tunnel`, through a second one
+# CROWD         `200`: so many other streams through the tunnel, with bulk each; `200/10`: with 200 bytes every 10 s each
+# DATAGRAM      bytes of a datagram (200)
+# HOPS          of the chain (4)
 set -eu
 HERE=$(cd "$(dirname "$0")" && pwd)
 MESHPACE=${MESHPACE:-meshpace}
 SECONDS_LONG=${SECONDS_LONG:-60}
+NEIGHBOUR=${NEIGHBOUR:-none}
+HOPS=${HOPS:-4}
 TRANSPORT=$1
 WHAT=$2
 shift 2
 RUN_DIR=$(mktemp -d)
-export HERE MESHPACE SECONDS_LONG TRANSPORT WHAT RUN_DIR
+OPTIONS="--channel-rate 11Mbit/s --key $RUN_DIR/near.key --peers $RUN_DIR/far.pub"
+[ "$TRANSPORT" = auto ] || OPTIONS="$OPTIONS --transport $TRANSPORT"
+case $TRANSPORT in send | udp) HOST=n$HOPS ;; *) HOST= ;; esac
+export HERE MESHPACE SECONDS_LONG NEIGHBOUR HOPS TRANSPORT WHAT RUN_DIR OPTIONS HOST
 trap 'rm -rf "$RUN_DIR"' EXIT
 for end in near far; do "$MESHPACE" tunnel keygen "$RUN_DIR/$end.key" >"$RUN_DIR/$end.pub"; done
-"$MESHPACE" emulate "$HERE/beside.toml" "$@"
+sed "s/@HOPS@/$HOPS/" "$HERE/beside.toml" >"$RUN_DIR/beside.toml"
+"$MESHPACE" emulate "$RUN_DIR/beside.toml" "$@"

@@ -1,7 +1,7 @@
 //! Sleeping until a descriptor has something, an absolute time has come, or another thread calls.
 //!
-//! `epoll_pwait2` takes nanoseconds; the older call counts milliseconds, too coarse to pace with. Where the newer one is not there (Linux before
-//! 5.11, emulators of another processor), `ppoll` waits on the set first.
+//! `epoll_pwait` counts milliseconds, too coarse to pace with. So `ppoll`, which takes nanoseconds, waits on the set, and what there is is asked for
+//! then. `epoll_pwait2` is one call where those are two, but is not there in Linux before 5.11 and in emulators of another processor.
 
 use crate::Clock;
 use crate::clock::until;
@@ -147,20 +147,18 @@ impl Poller {
     /// Waits for a span or for ever; whether it was ended by anything.
     fn wait_for(&self, span: Duration, for_ever: bool, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
-        let mut events = [MaybeUninit::<epoll::Event>::uninit(); AT_ONCE];
-        let left = span.0;
-        let span = Timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ };
-        let span = (!for_ever).then_some(&span);
-        let events = match epoll::wait(&self.epoll, &mut events[..], span) {
-            Ok((events, _)) => events,
-            // Without a wait, as for whole milliseconds, the older call is made.
-            Err(Errno::NOSYS) if left > 0 => {
-                return match poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span) {
-                    Err(Errno::INTR) => Ok(false),
-                    Err(error) => Err(error.into()),
-                    Ok(_) => self.wait_for(Duration::ZERO, false, ready),
-                };
+        if !for_ever && span > Duration::ZERO {
+            let span = Timespec { tv_sec: (span.0 / 1_000_000_000) as _, tv_nsec: (span.0 % 1_000_000_000) as _ };
+            match poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&span)) {
+                Ok(0) | Err(Errno::INTR) => return Ok(false),
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
             }
+        }
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); AT_ONCE];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let events = match epoll::wait(&self.epoll, &mut events[..], (!for_ever).then_some(&at_once)) {
+            Ok((events, _)) => events,
             Err(Errno::INTR) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
@@ -178,5 +176,27 @@ impl Poller {
             });
         }
         Ok(!events.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_not_rounded_to_milliseconds() {
+        let (poller, mut ready) = (Poller::new().unwrap(), Vec::new());
+        let wait = |span: Duration, ready: &mut Vec<Ready>| {
+            let begin = Clock.now();
+            poller.wait(begin + span, ready).unwrap();
+            Clock.now().since(begin)
+        };
+        // However busy the machine is, one of so many wakes up soon.
+        let span = Duration::from_micros(200);
+        let shortest = (0..200).map(|_| wait(span, &mut ready)).min().unwrap();
+        assert!(shortest >= span && shortest < Duration::from_micros(900), "{shortest:?}");
+        // What has come is told without a wait.
+        poller.waker().wake();
+        assert!(wait(Duration::from_secs(60), &mut ready) < Duration::from_secs(30));
     }
 }

@@ -149,6 +149,7 @@ const PUBLISHED: &[Entry] = &[
     piece!(Config::Train, train::QUIET_TRAIN),
     piece!(Config::Train, train::QUIET_TRAIN_MARKS),
     piece!(Config::Train, train::QUIET_TRAIN_COMPETITIVE),
+    piece!(Config::Train, train::QUIET_TRAIN_CONTENDING),
     Entry {
         name: "quiet-train-solo",
         description: "trains of pairs with silence between, for receivers that know nothing of it: any TCP's",

@@ -108,8 +108,8 @@ struct Common {
     /// Write the keys of all connections to this file, for `meshpace decrypt`.
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     keylog: Option<PathBuf>,
-    /// Quiet trains for 802.11 meshes: `quiet-train`, `quiet-train+competitive`; `bbr` for other paths; or a TPA of `meshpace transports`. The end that connects decides
-    /// which, and about segments and ACKs [default: quiet-train if packets to the other end leave by an 802.11 device, else bbr]
+    /// Quiet trains for 802.11 meshes: `quiet-train+contending`, `quiet-train`; `bbr` for other paths; or a TPA of `meshpace transports`. The end that connects decides
+    /// which, and about segments and ACKs [default: quiet-train+contending if packets to the other end leave by an 802.11 device, else bbr]
     #[arg(long)]
     transport: Option<String>,
     /// Segments that this end lets be outstanding in a stream: 1 to 12, or `auto`, twice what the way holds, 3 at least [default: auto; with
@@ -251,7 +251,7 @@ fn not_for_tunnels(name: &str, is_there: bool) -> String {
 }
 
 /// Transport of streams if nothing else is said, to a far end that is reached by an 802.11 device.
-const OVER_RADIO: &str = "quiet-train";
+const OVER_RADIO: &str = "quiet-train+contending";
 
 /// The same elsewhere: a session whose bulk goes by BBR.
 const BBR: &str = "bbr";

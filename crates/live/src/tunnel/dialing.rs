@@ -125,7 +125,7 @@ impl Dialing {
         random(&mut name)?;
         // Both at the same time.
         let bulk = port.connect_nonblocking(*far)?;
-        let express = port.connect_tpa(*far)?;
+        let express = port.connect_for_messages(*far)?;
         wait_until_open(&bulk)?;
         for (carrier, stream) in [(Carrier::Express, &express), (Carrier::Bulk, &bulk)] {
             stream.try_write(&preamble(carrier, &name))?;

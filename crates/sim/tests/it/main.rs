@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program: one link instead of many.
 
 mod cells;
+mod contending;
 mod flooding;
 mod link;
 mod loops;

@@ -26,7 +26,7 @@ impl Connection {
     pub fn new(config: &Config) -> Connection {
         Connection {
             sender: Sender::new(config),
-            receiver: Receiver::new(config.receive_buffer, config.first_credit),
+            receiver: Receiver::new(config.segment, config.receive_buffer, config.first_credit),
             end: None,
             reset_due: false,
             stats: Stats::default(),

@@ -146,9 +146,9 @@ impl Control {
         let rate = self.rate();
         let rtt = self.min_rtt.map_or(UNKNOWN_RTT, Duration::as_secs_f64).max(1e-6);
         if rate > 0.0 {
-            // Before the pipe is known to be full, a segment per round trip at least: one small message that took long says nothing of what the
-            // path carries, and what is sent by its rate may take for ever (section 4.2.1 does not go below the first rate either).
-            let least = if self.is_full { 0.0 } else { self.segment as f64 / rtt };
+            // Before the pipe is known to be full, the least window per round trip at least: small messages, or one that took long, say nothing of
+            // what the path carries, and what is sent by their rate may take for ever (section 4.2.1 does not go below the first rate either).
+            let least = if self.is_full { 0.0 } else { (LEAST * self.segment) as f64 / rtt };
             return (gain * rate * MARGIN).max(least);
         }
         gain * (FIRST * self.segment) as f64 / rtt

@@ -142,11 +142,12 @@ impl Flight {
         self.limited_until = (self.delivered + self.bytes).max(1);
     }
 
-    /// What is to be sent again next, and not known to have arrived.
+    /// What is to be sent again next, and not known to have arrived: of what repeated others only the rest.
     pub fn take_lost(&mut self, expected: u64) -> Option<Piece> {
         while let Some(piece) = self.lost.pop_front() {
             if piece.end() > expected {
-                return Some(piece);
+                let known = expected.saturating_sub(piece.offset).min(u64::from(piece.payload));
+                return Some(Piece { offset: piece.offset + known, payload: piece.payload - known as u16, ..piece });
             }
         }
         None
@@ -165,7 +166,7 @@ impl Flight {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_at: self.first_at,
-            limited: self.limited_until > self.delivered,
+            limited: self.limited_until > 0 && self.limited_until >= self.delivered,
         });
         self.bytes += u64::from(piece.payload);
         self.out += 1;

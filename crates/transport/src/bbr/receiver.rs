@@ -1,7 +1,9 @@
 //! The receiving half: puts the stream together, and reports the numbers that have arrived.
 //!
 //! RFC 9000, section 13.2: a report for every second segment, at once for one that is out of order or brings the end, and no later than
-//! [`DELAY`] for any other.
+//! [`DELAY`] for any other. Small messages count by their bytes (as RFC 9293, section 3.8.6.3, counts full segments), and wait [`PATIENCE`]: over
+//! 802.11 a report takes nearly as much air time as the message, and one that follows an answer closely meets it on the way. What is lost is repeated by the
+//! next message.
 
 use super::segment::{RANGES, Report, Segment};
 use crate::flags::Flags;
@@ -13,7 +15,9 @@ use meshpace_core::{Duration, Time};
 
 /// Time for which a report waits for a second segment.
 pub const DELAY: Duration = Duration::from_millis(10);
-/// Segments that share a report.
+/// The same for small messages, which have half of a full segment at most.
+pub const PATIENCE: Duration = Duration::from_millis(50);
+/// Full segments that share a report.
 const EVERY: u32 = 2;
 /// Ranges of the stream beyond a gap that are kept apart without allocating.
 const KEPT: usize = 64;
@@ -25,7 +29,9 @@ pub struct Receiver {
     /// Ranges of numbers that have arrived, first and last, from the newest down.
     numbers: VecDeque<(u64, u64)>,
     newest_at: Time,
-    /// Segments since the last report.
+    /// Payload of a full segment.
+    segment: u32,
+    /// Payload since the last report, small segments by their bytes and others as full ones.
     unreported: u32,
     /// A report is to leave at once.
     due: bool,
@@ -38,8 +44,9 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub fn new(room: u64, told: u64) -> Receiver {
+    pub fn new(segment: u32, room: u64, told: u64) -> Receiver {
         Receiver {
+            segment,
             stream: Reassembly::new(KEPT),
             numbers: VecDeque::with_capacity(RANGES + 1),
             newest_at: Time::ZERO,
@@ -95,10 +102,12 @@ impl Receiver {
         let is_new = start < end && self.stream.on_range(segment.seq, Range { start, end });
         stats.distinct_segments_received += u64::from(is_new);
         stats.duplicate_segments_received += u64::from(!is_new && !has_fin);
-        self.unreported += 1;
-        self.due |= !in_order || has_fin || self.unreported >= EVERY;
-        if !self.due && self.at == Time::NEVER {
-            self.at = now.saturating_add(DELAY);
+        let payload = u32::from(segment.payload);
+        let is_small = payload <= self.segment / 2;
+        self.unreported += if is_small { payload } else { self.segment };
+        self.due |= !in_order || has_fin || self.unreported >= EVERY * self.segment;
+        if !self.due {
+            self.at = self.at.min(now.saturating_add(if is_small { PATIENCE } else { DELAY }));
         }
         segment.payload > 0
     }

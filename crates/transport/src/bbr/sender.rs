@@ -1,11 +1,15 @@
 //! The sending half: cuts the stream, paces segments, repairs what is lost, and probes where nothing is heard.
 //!
+//! Where little is sent at a time, as small messages are, a segment repeats what has left before and is not known to have arrived, as far as it
+//! fits half a segment: what is lost arrives with the next message, and not after a round trip. (Petlund, Evensen, Griwodz and Halvorsen, "TCP
+//! enhancements for interactive thin-stream applications", NOSSDAV 2008: redundant data bundling.)
+//!
 //! The timer for that is the probe timeout of RFC 9002, section 6.2. A peer without room is asked for a report, as often.
 
 use super::Config;
 use super::control::Control;
 use super::flight::{Flight, Piece};
-use super::receiver::DELAY;
+use super::receiver::{DELAY, PATIENCE};
 use super::segment::{Report, Segment};
 use crate::flags::Flags;
 use crate::stats::Stats;
@@ -19,6 +23,10 @@ const MOST: Duration = Duration::from_secs(10);
 const PROBES: usize = 2;
 /// Probe timeouts in a row after which everything is taken for lost (section 7.6: kPersistentCongestionThreshold).
 const PERSISTENT: u32 = 3;
+/// The part of a segment, as a divisor, that a small message has at most, and what repeats others together with those.
+const SMALL: u32 = 2;
+/// Segments that may be under way of small messages alone: as many as before anything is known of a path (RFC 6928).
+const THIN: u64 = 10;
 /// A host that is late makes up for so much of the time, as a part of the RTT and within these bounds.
 const LATE: u64 = 4;
 const LEAST_LATE: Duration = Duration::from_millis(1);
@@ -49,6 +57,8 @@ pub struct Sender {
     probes: usize,
     /// The peer is to be asked for a report.
     question: bool,
+    /// The last new piece was no more than [`SMALL`] of a segment.
+    was_small: bool,
 }
 
 impl Sender {
@@ -69,6 +79,7 @@ impl Sender {
             probe_at: Time::NEVER,
             probes: 0,
             question: false,
+            was_small: false,
         }
     }
 
@@ -134,7 +145,8 @@ impl Sender {
     /// RFC 9002, section 6.2.1.
     fn patience(&self) -> Duration {
         let (smoothed, variation) = self.rtt.unwrap_or((INITIAL_RTT, Duration(INITIAL_RTT.0 / 2)));
-        let once = smoothed + Duration(4 * variation.0).max(Duration::from_millis(1)) + DELAY;
+        let wait = if self.was_small { PATIENCE } else { DELAY };
+        let once = smoothed + Duration(4 * variation.0).max(Duration::from_millis(1)) + wait;
         Duration(once.0.saturating_mul(1 << self.silent.min(16))).min(MOST)
     }
 
@@ -233,7 +245,13 @@ impl Sender {
     }
 
     fn may_send(&self) -> bool {
-        self.probes > 0 || self.flight.bytes() + u64::from(self.segment) <= self.control.window()
+        let window = self.control.window().max(if self.is_thin() { THIN * u64::from(self.segment) } else { 0 });
+        self.probes > 0 || self.flight.bytes() + u64::from(self.segment) <= window
+    }
+
+    /// Whether there are but small messages: what the path carries, which they say nothing of, does not hold them back.
+    fn is_thin(&self) -> bool {
+        self.was_small && self.silent == 0 && self.unsent() <= u64::from(self.segment / SMALL)
     }
 
     /// The next segment, if one may leave now.
@@ -245,16 +263,18 @@ impl Sender {
             return None;
         }
         let again = self.flight.take_lost(self.expected);
-        let Some(piece) = again.or_else(|| self.next_new()) else {
+        let new = if again.is_none() { self.next_new() } else { None };
+        let Some(piece) = again.or_else(|| new.map(|piece| self.bundle(piece))) else {
             if !self.has_new() {
                 self.flight.limit();
             }
             return None;
         };
         if again.is_none() {
-            self.cut += u64::from(piece.payload);
+            self.cut = piece.offset + u64::from(piece.payload);
             self.fin_cut |= piece.fin;
         }
+        self.was_small = new.map_or(self.was_small, |piece| u32::from(piece.payload) <= self.segment / SMALL);
         self.probes = self.probes.saturating_sub(1);
         stats.segments_sent += u64::from(piece.payload > 0);
         stats.retransmissions += u64::from(again.is_some() && piece.payload > 0);
@@ -267,8 +287,22 @@ impl Sender {
         Some(Segment { flags, number, seq: piece.offset, payload: piece.payload, report: Report::default() })
     }
 
+    /// A new piece with what is repeated before it, if both it and the one before are small.
+    fn bundle(&self, piece: Piece) -> Piece {
+        let most = u64::from(self.segment / SMALL);
+        if !self.was_small || u64::from(piece.payload) > most {
+            return piece;
+        }
+        let end = piece.offset + u64::from(piece.payload);
+        let offset = end.saturating_sub(most).max(self.expected).min(piece.offset);
+        Piece { offset, payload: (end - offset) as u16, ..piece }
+    }
+
     fn pace(&mut self, now: Time, piece: Piece, stats: &mut Stats) {
-        let interval = Duration::from_secs_f64(f64::from(piece.payload) / self.control.pacing_rate());
+        let interval = match self.is_thin() {
+            true => Duration::ZERO,
+            false => Duration::from_secs_f64(f64::from(piece.payload) / self.control.pacing_rate()),
+        };
         let rtt = self.control.min_rtt().unwrap_or_default();
         let late = Duration(rtt.0 / LATE).max(LEAST_LATE).min(MOST_LATE);
         let since = Time(now.0.saturating_sub(late.0));

@@ -5,6 +5,7 @@ use crate::closing::End;
 use crate::flags::Flags;
 use crate::output::{Machine, pump};
 use crate::ranges::Received;
+use crate::stats::Stats;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -98,6 +99,8 @@ impl World {
         let mut leaving = Vec::new();
         self.wakeups[end] = pump(&mut self.ends[end], self.now, |_, segment| leaving.push(segment));
         for segment in leaving {
+            let is_there = segment.payload == 0 || segment.seq >= self.ends[end].acknowledged();
+            assert!(is_there, "the bytes of {segment:?} are gone: {} have arrived", self.ends[end].acknowledged());
             self.carry(end, segment);
         }
     }
@@ -405,4 +408,73 @@ fn reports_that_cannot_be_true_change_nothing() {
     let delivered = end.delivered();
     assert!(!end.on_segment(now, &Segment { flags: Flags::FIN, seq: delivered - 1, ..Segment::default() }));
     assert!(!end.peer_has_closed());
+}
+
+/// Delays of messages of 200 bytes, so many milliseconds apart, over a path of 300 ms and 1 Mbit/s that loses so much each way, in order; and what
+/// was sent and reported meanwhile.
+fn messages(apart_ms: u64, loss: f64) -> (Vec<Duration>, Stats) {
+    let mut world = World::new(Link::new(1.0, 300, loss), 5);
+    let (mut delays, mut arrived) = (Vec::new(), 0);
+    for ms in 0..60_000 {
+        if ms % apart_ms == 0 {
+            world.ends[0].write(200);
+            world.work(0);
+        }
+        world.run((ms + 1) as f64 * 1e-3);
+        while arrived < world.ends[1].delivered() / 200 {
+            delays.push(Duration::from_millis(ms + 1 - arrived * apart_ms));
+            arrived += 1;
+        }
+    }
+    delays.sort_unstable();
+    let mut stats = *world.ends[0].stats();
+    stats += *world.ends[1].stats();
+    (delays, stats)
+}
+
+#[test]
+fn small_messages_wait_for_nobody_and_what_is_lost_comes_with_the_next() {
+    let quantile = |delays: &[Duration], share: f64| delays[(delays.len() as f64 * share) as usize];
+    let (delays, _) = messages(40, 0.0);
+    // Half a round trip, and no more: the one before is still under way for seven others.
+    assert!(quantile(&delays, 0.99) < Duration::from_millis(160), "{:?}", quantile(&delays, 0.99));
+    let (delays, stats) = messages(40, 0.1);
+    assert!(delays.len() > 1480 && stats.timeouts < 100, "{} arrived, {stats:?}", delays.len());
+    // One in ten is lost, and a repetition that was asked for would take three times as long as this.
+    assert!(quantile(&delays, 0.95) < Duration::from_millis(160 + 40), "{:?}", quantile(&delays, 0.95));
+    assert!(quantile(&delays, 0.8) < Duration::from_millis(160), "{:?}", quantile(&delays, 0.8));
+}
+
+#[test]
+fn reports_of_small_messages_are_few_where_those_are_many() {
+    for (apart_ms, at_most) in [(10, 0.3), (25, 0.64), (100, 1.01)] {
+        let (delays, stats) = messages(apart_ms, 0.0);
+        let reports = stats.acks_sent as f64 / delays.len() as f64;
+        assert!(reports < at_most, "{apart_ms} ms: {reports} for a message");
+        assert_eq!((stats.timeouts, stats.retransmissions), (0, 0), "{apart_ms} ms");
+    }
+}
+
+#[test]
+fn what_small_messages_deliver_does_not_hold_back_bulk() {
+    // Ten seconds of little, and then a megabyte: as soon as without.
+    let finished = |little: bool| {
+        let mut world = World::new(Link::new(5.0, 40, 0.0), 9);
+        for step in 0..100 {
+            if little {
+                world.ends[0].write(100);
+                world.work(0);
+            }
+            world.run(f64::from(step + 1) * 0.1);
+        }
+        let before = world.ends[1].delivered();
+        world.ends[0].write(1_000_000);
+        world.work(0);
+        (10_001..30_000).find(|ms| {
+            world.run(f64::from(*ms) * 1e-3);
+            world.ends[1].delivered() == before + 1_000_000
+        })
+    };
+    let [without, with] = [false, true].map(|little| finished(little).unwrap() - 10_000);
+    assert!(with < without + 300, "{with} ms, without messages {without} ms");
 }

@@ -13,6 +13,7 @@
 //! In equilibrium d = 0.09 scale tau (I/floor)^1.5: who sends more slowly bears more delay, so that flows that meet the same
 //! queue approach the same interval. Copa and FAST have an exponent of 1, with which the longer of two paths starves.
 //! Marks are the share of marked segments times a factor, 0 unless nodes on the way mark and the configuration heeds them.
+//! Where `contention` sees a delay that yielding does not end, a share of the path is claimed.
 //! Where `competition` sees somebody who fills queues, or `lossy_links` links that lose frames, the delay borne is so many times as large as
 //! the configuration says.
 //! Before the first sample I = n t_d: no sample is needed to start. When the path gets other hops, I stays in proportion to n t_d, since
@@ -28,6 +29,7 @@
 
 use super::access::{Access, Aggregates, NEAR_HOPS};
 use super::competition::Competition;
+use super::contention::Contention;
 use super::estimator::{exchange, reuse_hops};
 use super::lossy_links::LossyLinks;
 use crate::PathInfo;
@@ -58,6 +60,8 @@ parameters! {
         marks: f64 = 0.0 => number(0.0, 1000.0), Expert;
         /// how many times the delay is borne while most trains lose segments, as beside somebody who fills queues; more with +competitive
         competitive: f64 = 1.0 => number(1.0, 100.0), Expert;
+        /// share of what the path bears that is claimed while a delay lasts that nine quiet trains would not cause; 0: none; more with +contending
+        claim: f64 = 0.0 => number(0.0, 1.0), Expert;
         /// how many times the delay is borne while so many segments are lost that links must lose frames, where both ends know trains
         lossy: f64 = 8.0 => number(1.0, 100.0), Expert;
         /// growth of the interval by a loss
@@ -129,6 +133,7 @@ pub struct Control {
     /// Time since the law last asked for the interval of `company`, seconds.
     alone_s: f64,
     competition: Competition,
+    contention: Contention,
     links: LossyLinks,
     aggregates: Option<Aggregates>,
 }
@@ -150,6 +155,7 @@ impl Control {
             lossless_s: f64::INFINITY,
             alone_s: f64::INFINITY,
             competition: Competition::new(config.competitive),
+            contention: Contention::new(config.claim),
             links: LossyLinks::new(config.lossy),
             aggregates: None,
         }
@@ -160,6 +166,7 @@ impl Control {
         let before = self.reuse;
         self.hops = path.hops;
         self.reuse = reuse_hops(path.hops) * exchange(path, f64::from(segment) + 40.0);
+        self.contention.on_path(self.reuse);
         if self.config.keep_interval && self.sampled {
             self.interval *= self.reuse / before;
             self.floor *= self.reuse / before;
@@ -207,13 +214,16 @@ impl Control {
         self.alone_s = if above >= self.config.company { 0.0 } else { self.alone_s + dt };
         let shared = hops <= NEAR_HOPS && self.alone_s < COMPANY_S;
         let least = if shared { (self.config.company * floor).min(SLOWEST * tau) } else { floor };
-        self.interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(least, SLOWEST * tau);
+        let interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(least, SLOWEST * tau);
+        self.contention.on_sample(dt, tau, queueing, scale);
+        self.interval = interval.min(self.contention.most(floor / tau * (1.0 + self.penalty)));
     }
 
     /// A train of `sent` segments is over; something that was sent is missing if it was `lossy`, and `missing` of its own segments are, of
     /// those in a row two at most.
     pub fn on_train(&mut self, lossy: bool, sent: u32, missing: u32) {
         self.competition.on_train(lossy);
+        self.contention.on_train(sent, missing);
         self.links.on_train(sent, missing);
     }
 

@@ -10,6 +10,7 @@
 pub mod access;
 pub mod competition;
 pub mod connection;
+pub mod contention;
 pub mod control;
 pub mod datagram;
 pub mod estimator;
@@ -84,6 +85,13 @@ pub const QUIET_TRAIN_COMPETITIVE: Named<Config> = Named {
     source: "docs/quiet-trains.md",
     config: Config::competing,
 };
+/// Quiet trains that claim half of the path beside senders that keep queues full.
+pub const QUIET_TRAIN_CONTENDING: Named<Config> = Named {
+    name: "quiet-train+contending",
+    description: "quiet trains that claim half of the path while a delay lasts that yielding does not end: beside NewReno or CUBIC",
+    source: "docs/quiet-trains.md",
+    config: Config::contending,
+};
 /// Quiet trains over links with a marker.
 pub const QUIET_TRAIN_MARKS: Named<Config> = Named {
     name: "quiet-train+marks",
@@ -101,6 +109,11 @@ impl Config {
     /// Trains that bear eight times the delay beside somebody who fills queues.
     pub fn competing() -> Config {
         Config { control: control::Config { competitive: 8.0, ..control::Config::default() }, ..Config::default() }
+    }
+
+    /// Trains that claim half of the path beside somebody who keeps queues full.
+    pub fn contending() -> Config {
+        Config { control: control::Config { claim: 0.5, ..control::Config::default() }, ..Config::default() }
     }
 
     /// The same parameters as a host uses them on a network that is not simulated.

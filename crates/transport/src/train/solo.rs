@@ -77,7 +77,7 @@ impl Config {
 }
 
 /// Parts of quiet trains that need a receiver that knows them: without it these change nothing.
-const OF_BOTH_ENDS: [&str; 3] = ["competitive", "lossy", "aggregates"];
+const OF_BOTH_ENDS: [&str; 4] = ["competitive", "claim", "lossy", "aggregates"];
 
 impl Parameters for Config {
     fn slots(&mut self) -> Slots<'_> {

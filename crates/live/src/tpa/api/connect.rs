@@ -33,7 +33,7 @@ impl TpaPort {
     ///
     /// Those of [`TpaPort::connect`].
     pub fn connect_timeout(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
-        let stream = self.begin(address, timeout, true)?;
+        let stream = self.begin(address, timeout, self.inner())?;
         stream.wait_until_open()?;
         Ok(stream)
     }
@@ -44,9 +44,34 @@ impl TpaPort {
     ///
     /// Those of [`TpaPort::connect`].
     pub fn connect_tpa(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
-        let stream = self.begin(address, self.options().connect_timeout, false)?;
+        let stream = self.begin(address, self.options().connect_timeout, InnerTransport::Tpa)?;
         stream.wait_until_open()?;
         Ok(stream)
+    }
+
+    /// The same for small messages, each of which leaves at once: of BBR where the options have trains and the peer knows it, else of TPA, by which
+    /// a message waits until the one before is acknowledged.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`].
+    pub(crate) fn connect_for_messages(&self, address: SocketAddr) -> io::Result<TpaStream> {
+        if self.inner() == InnerTransport::Tpa {
+            return self.connect_tpa(address);
+        }
+        let stream = self.begin(address, self.options().connect_timeout, InnerTransport::Bbr)?;
+        stream.wait_until_open()?;
+        if stream.unsent().is_some() {
+            return Ok(stream);
+        }
+        // An older build: it takes it for quiet trains.
+        stream.abort();
+        self.connect_tpa(address)
+    }
+
+    /// The transport that its options ask for.
+    fn inner(&self) -> InnerTransport {
+        self.options().service().settings.inner()
     }
 
     /// Begins to open a connection and returns at once: as a non-blocking `connect` does. The stream is non-blocking; until
@@ -56,12 +81,12 @@ impl TpaPort {
     ///
     /// The address cannot be connected to.
     pub fn connect_nonblocking(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
-        let stream = self.begin(address, self.options().connect_timeout, true)?;
+        let stream = self.begin(address, self.options().connect_timeout, self.inner())?;
         stream.set_nonblocking(true)?;
         Ok(stream)
     }
 
-    fn begin(&self, address: impl ToSocketAddrs, timeout: Duration, trains: bool) -> io::Result<TpaStream> {
+    fn begin(&self, address: impl ToSocketAddrs, timeout: Duration, inner: InnerTransport) -> io::Result<TpaStream> {
         let peer = self.choose(address)?;
         let broadcast = peer.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
         if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast {
@@ -70,7 +95,6 @@ impl TpaPort {
         let config = self.fit(peer)?;
         let (port, runtime) = (self.id(), self.runtime());
         let settings = Settings { connect_timeout: timeout, ..(*self.options().service().settings).clone() };
-        let inner = if trains { settings.inner() } else { InnerTransport::Tpa };
         let settings = Arc::new(settings).with(inner);
         let exchange = Exchange::new(&settings, Terms::of(&config).block());
         let local = self.local_addr()?;

@@ -37,7 +37,7 @@ impl Handing {
         session.on_under_way(now, carrier, under_way);
         let meter = &mut self.meters[carrier as usize];
         let room = match unsent {
-            Some((unsent, ahead)) => meter::room_of_bbr(unsent, under_way, ahead),
+            Some((unsent, ahead)) => meter::room_of_bbr(carrier, unsent, under_way, ahead),
             None => meter.room(under_way, &stats),
         };
         self.out.clear();

@@ -13,17 +13,21 @@ const SEGMENT: usize = 1428;
 const BULK: usize = 8;
 /// Segments that may be under way or wait there: a train of 32, the next one, and the rest of one that lost something.
 const TRAINS: usize = 96;
-/// Segments that may wait in the express carrier: a block of TPA.
+/// Segments that may wait in the express carrier.
 const EXPRESS: usize = 3;
 
 /// Bytes that may be under way or wait in BBR: what its buffer holds.
 const BBR: usize = 4 << 20;
 
-/// Bytes that may be handed over to BBR, of which it has sent all but `unsent`, where `ahead` are to wait and `under_way` are not acknowledged.
-pub(super) fn room_of_bbr(unsent: usize, under_way: usize, ahead: usize) -> usize {
-    let waiting = ahead.max(2 * BULK * SEGMENT);
+/// Bytes that may be handed over to a carrier by BBR, of which it has sent all but `unsent`, where `ahead` are to wait in bulk and `under_way` are
+/// not acknowledged.
+pub(super) fn room_of_bbr(carrier: Carrier, unsent: usize, under_way: usize, ahead: usize) -> usize {
+    let (waiting, least) = match carrier {
+        Carrier::Express => (EXPRESS * SEGMENT, 1),
+        Carrier::Bulk => (ahead.max(2 * BULK * SEGMENT), BULK / 2 * SEGMENT),
+    };
     let room = waiting.saturating_sub(unsent).min(BBR.saturating_sub(under_way));
-    if room >= BULK / 2 * SEGMENT { room } else { 0 }
+    if room >= least { room } else { 0 }
 }
 
 /// What one carrier was handed.
@@ -103,11 +107,13 @@ mod tests {
     #[test]
     fn bbr_has_what_it_wants_ahead() {
         // As much as it wants, and 16 segments at least.
-        assert_eq!(room_of_bbr(0, 500_000, 125_000), 125_000);
-        assert_eq!(room_of_bbr(0, 0, 0), 16 * SEGMENT);
+        assert_eq!(room_of_bbr(Carrier::Bulk, 0, 500_000, 125_000), 125_000);
+        assert_eq!(room_of_bbr(Carrier::Bulk, 0, 0, 0), 16 * SEGMENT);
         // It is not worth it yet; the buffer is full.
-        assert_eq!(room_of_bbr(122_000, 500_000, 125_000), 0);
-        assert_eq!(room_of_bbr(0, 4 << 20, 1 << 20), 0);
+        assert_eq!(room_of_bbr(Carrier::Bulk, 122_000, 500_000, 125_000), 0);
+        assert_eq!(room_of_bbr(Carrier::Bulk, 0, 4 << 20, 1 << 20), 0);
+        // Small messages do not fill it, whatever the path carries.
+        assert_eq!(room_of_bbr(Carrier::Express, 100, 500_000, 125_000), 3 * SEGMENT - 100);
     }
 
     #[test]
