@@ -80,7 +80,11 @@ mod tests {
             // Behind a longer draw packets of a shorter one wait until it has passed, for at most its length.
             .map(|second| {
                 let (sent, enters) = second[999];
-                assert!(second[100..].iter().all(|(sent_too, enters_too)| enters_too.since(*sent_too) == enters.since(sent)));
+                assert!(
+                    second[100..]
+                        .iter()
+                        .all(|(sent_too, enters_too)| enters_too.since(*sent_too) == enters.since(sent))
+                );
                 enters.since(sent)
             })
             .collect();
