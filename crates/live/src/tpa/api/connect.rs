@@ -50,7 +50,8 @@ impl TpaPort {
     }
 
     /// The same for small messages, each of which leaves at once: of BBR where the options have trains and the peer knows it, else of TPA, by which
-    /// a message waits until the one before is acknowledged.
+    /// a message waits until the one before is acknowledged. It has a UDP port of its own, so that nodes that queue by flow (FQ-CoDel) do not have
+    /// messages wait behind bulk; on loopback there are none.
     ///
     /// # Errors
     ///
@@ -59,7 +60,13 @@ impl TpaPort {
         if self.inner() == InnerTransport::Tpa {
             return self.connect_tpa(address);
         }
-        let stream = self.begin(address, self.options().connect_timeout, InnerTransport::Bbr)?;
+        let local = self.local_addr()?.ip();
+        let own = if address.ip().is_loopback() {
+            self.clone()
+        } else {
+            TpaPort::on(self.runtime(), (local, 0), self.options().clone())?
+        };
+        let stream = own.begin(address, self.options().connect_timeout, InnerTransport::Bbr)?;
         stream.wait_until_open()?;
         if stream.unsent().is_some() {
             return Ok(stream);
