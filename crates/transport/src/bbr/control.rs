@@ -73,6 +73,8 @@ pub struct Control {
     step_since: Time,
     step_lost: bool,
     probe_until: Time,
+    /// Segments per round trip at least before the pipe is known to be full.
+    least: u64,
     window: u64,
     /// The window before it was cut.
     before: u64,
@@ -103,6 +105,7 @@ impl Control {
             step_since: Time::ZERO,
             step_lost: false,
             probe_until: Time::NEVER,
+            least: 1,
             window: FIRST * segment,
             before: 0,
             bunch_since: Time::ZERO,
@@ -110,6 +113,12 @@ impl Control {
             bunches: [0; 2],
             bunch_rounds: 0,
         }
+    }
+
+    /// For a connection that may begin with small messages, which is none in the simulator: before the pipe is known to be full it paces by the least
+    /// window per round trip, and not by a segment.
+    pub fn for_messages(self) -> Control {
+        Control { least: LEAST, ..self }
     }
 
     /// The state of the control.
@@ -146,9 +155,9 @@ impl Control {
         let rate = self.rate();
         let rtt = self.min_rtt.map_or(UNKNOWN_RTT, Duration::as_secs_f64).max(1e-6);
         if rate > 0.0 {
-            // Before the pipe is known to be full, the least window per round trip at least: small messages, or one that took long, say nothing of
+            // Before the pipe is known to be full, so many segments per round trip at least: small messages, or one that took long, say nothing of
             // what the path carries, and what is sent by their rate may take for ever (section 4.2.1 does not go below the first rate either).
-            let least = if self.is_full { 0.0 } else { (LEAST * self.segment) as f64 / rtt };
+            let least = if self.is_full { 0.0 } else { (self.least * self.segment) as f64 / rtt };
             return (gain * rate * MARGIN).max(least);
         }
         gain * (FIRST * self.segment) as f64 / rtt

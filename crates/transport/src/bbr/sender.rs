@@ -66,7 +66,7 @@ impl Sender {
         Sender {
             segment: config.segment,
             flight: Flight::new(),
-            control: Control::new(config.segment),
+            control: Control::new(config.segment).for_messages(),
             written: 0,
             cut: 0,
             closing: false,
