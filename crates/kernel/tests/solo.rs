@@ -150,8 +150,6 @@ fn a_path_without_radio_is_not_paced() {
         assert_eq!(paced, Some(false));
         let (reno, _) = carried("reno");
         println!("{form:?}: {guarded:.0} Mbit/s, reno {reno:.0}");
-        // A path of four hops would be held at some Mbit/s.
-        assert!(guarded > reno / 2.0, "{guarded} Mbit/s beside reno's {reno}");
         // The device is named: paced after all.
         request.devices = vec![WIRE.to_owned()];
         let (named, paced) = {
@@ -162,6 +160,8 @@ fn a_path_without_radio_is_not_paced() {
         };
         assert_eq!(paced, Some(true), "{form:?}");
         println!("{form:?}: {named:.1} Mbit/s where the device is named");
+        // However busy the machine is: what is paced for four hops has some Mbit/s.
+        assert!(guarded > 5.0 * named, "{guarded} Mbit/s, paced {named}");
         // A destination with a path of its own is paced over every device.
         request.devices.clear();
         request.paths = vec![(RECEIVER.into(), Path::new(4, Rate::from_mbps(2)))];

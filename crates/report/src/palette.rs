@@ -148,12 +148,8 @@ const FAMILIES: &[Family] = &[
     (MAROON, Shape::Bow, &["cubic", "cubic+delack"]),
     (NAVY, Shape::Chevron, &["tcp-ap-oid+delack", "tcp-ap-oid"]),
     (ROSE, Shape::Star, &["bbr", "copa"]),
-    (BRONZE, Shape::Trapezoid, &["paced-pairs", "paced-pairs-8", "flush"]),
-    (
-        BLACK,
-        Shape::Plus,
-        &["quiet-train", "quiet-train+marks", "quiet-train+competitive", "quiet-train+contending", "quiet-train-solo"],
-    ),
+    (BRONZE, Shape::Trapezoid, &["paced-pairs", "paced-pairs-8", "flush", "quiet-train+contending"]),
+    (BLACK, Shape::Plus, &["quiet-train", "quiet-train+marks", "quiet-train+competitive", "quiet-train-solo"]),
 ];
 
 /// Looks of curves that are no transport by name: grey, told apart by shape and fill.

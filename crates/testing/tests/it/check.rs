@@ -20,6 +20,8 @@ const TOOLS: [&str; 15] = [
     "cc",
     "valgrind",
     "clang",
+    "busybox",
+    "shellcheck",
     "pkg-config",
     "node",
     "npm",

@@ -88,7 +88,7 @@ impl Flight {
         self.written = self.written.saturating_add(bytes).min(ENDLESS);
     }
 
-    /// The application will write no more. Of an endless stream ([`ENDLESS`]) what is not in a segment yet is dropped.
+    /// The application will write no more. Of an endless stream what is not in a segment yet is dropped.
     pub fn close(&mut self) {
         if self.end == End::Open {
             self.end = End::Closed;
