@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 /// Programs that the script itself uses.
 const REAL: [&str; 9] = ["bash", "cat", "dirname", "grep", "mktemp", "rm", "sort", "tail", "chmod"];
 /// Programs that it looks for, besides tshark.
-const TOOLS: [&str; 15] = [
+const TOOLS: [&str; 17] = [
     "nft",
     "iperf3",
     "nc",
