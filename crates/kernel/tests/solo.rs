@@ -10,7 +10,7 @@ use meshpace_kernel::{Connection, Form, Path, object};
 use meshpace_live::testbed::impairment::Impairment;
 use meshpace_live::testbed::tun_link::{ADDRESSES, DEVICE, Link};
 use meshpace_live::tun::ip;
-use meshpace_testing::{Class, skipped};
+use meshpace_testing::{Class, is_slow_run, skipped};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -54,7 +54,9 @@ fn trains(packets: &[Packet]) -> Vec<Vec<Packet>> {
 
 #[test]
 fn pairs_leave_as_computed_and_silence_follows_a_train() {
-    if is_missing() {
+    if is_missing()
+        || !is_slow_run("measures the spacing of trains for half a minute, on a machine with nothing else to do")
+    {
         return;
     }
     // Round trips so long that no pair is acknowledged before the next one leaves.
@@ -172,7 +174,7 @@ fn a_path_without_radio_is_not_paced() {
 
 #[test]
 fn the_last_of_a_train_seldom_waits_for_the_receivers_timer() {
-    if is_missing() {
+    if is_missing() || !is_slow_run("measures silences of trains for 20 s, on a machine with nothing else to do") {
         return;
     }
     // Pairs are so near that the timer of 40 ms does not bring the receiver's count back between them.
