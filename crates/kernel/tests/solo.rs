@@ -162,8 +162,8 @@ fn a_path_without_radio_is_not_paced() {
         };
         assert_eq!(paced, Some(true), "{form:?}");
         println!("{form:?}: {named:.1} Mbit/s where the device is named");
-        // However busy the machine is: what is paced for four hops has some Mbit/s.
-        assert!(guarded > 5.0 * named, "{guarded} Mbit/s, paced {named}");
+        // Paced for four hops by the round trips of a path, it would have 1 to 2 Mbit/s; a busy machine has more than this, too.
+        assert!(guarded > 5.0, "{guarded} Mbit/s");
         // A destination with a path of its own is paced over every device.
         request.devices.clear();
         request.paths = vec![(RECEIVER.into(), Path::new(4, Rate::from_mbps(2)))];
