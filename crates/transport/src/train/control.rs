@@ -60,7 +60,7 @@ parameters! {
         marks: f64 = 0.0 => number(0.0, 1000.0), Expert;
         /// how many times the delay is borne while most trains lose segments, as beside somebody who fills queues; more with +competitive
         competitive: f64 = 1.0 => number(1.0, 100.0), Expert;
-        /// share of what the path bears that is claimed while a delay lasts that nine quiet trains would not cause; 0: none; more with +contending
+        /// share of what the path bears that is claimed while a delay lasts that ten quiet trains would not cause; 0: none; more with +contending
         claim: f64 = 0.0 => number(0.0, 1.0), Expert;
         /// how many times the delay is borne while so many segments are lost that links must lose frames, where both ends know trains
         lossy: f64 = 8.0 => number(1.0, 100.0), Expert;
