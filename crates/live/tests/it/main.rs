@@ -21,7 +21,6 @@ mod tpa_ciphers;
 mod tpa_findings;
 mod tpa_hostile;
 mod tpa_icmp;
-mod tpa_margin;
 mod tpa_opening;
 mod tpa_routes;
 mod tpa_streams;

@@ -4,6 +4,8 @@
 pub mod asynchronous;
 mod connect;
 pub mod listener;
+#[cfg(test)]
+mod margin;
 pub mod options;
 pub mod path;
 pub mod port;

@@ -29,7 +29,7 @@ pub(crate) mod places;
 pub(crate) mod port;
 pub mod presealed;
 #[cfg(test)]
-mod schedules;
+pub(crate) mod schedules;
 pub mod seal;
 pub mod security;
 pub mod settings;

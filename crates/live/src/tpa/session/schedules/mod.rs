@@ -7,7 +7,7 @@
 //! `MESHPACE_SCHEDULES` is how many schedules are run (100,000 with `MESHPACE_SLOW=1`); `MESHPACE_SEED` runs one again.
 
 mod crowd;
-mod end;
+pub(crate) mod end;
 mod observer;
 mod plan;
 mod roaming;
