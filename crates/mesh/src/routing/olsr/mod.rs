@@ -40,6 +40,7 @@ use super::actions::{Actions, DropReason};
 use super::protocol::{MessageKind, Protocol, RoutingMessage};
 use crate::packet::Packet;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 use duplicates::Duplicates;
 use links::{Change, Links};
 use meshpace_core::{Duration, NodeId, Rng, Time};
@@ -73,6 +74,8 @@ pub struct Olsr {
     routes: Routes,
     /// True if the map has changed since the routes were computed: a node that nobody asks for routes needs none.
     stale: bool,
+    /// Those of the changed map, once somebody has looked at them meanwhile.
+    looked_at: RefCell<Option<Routes>>,
     /// Destinations of this node's own packets, ascending, and whether their route is lost.
     in_use: Vec<(NodeId, bool)>,
     /// Numbers of the next message and the next packet.
@@ -110,6 +113,7 @@ impl<P: Packet> Protocol<P> for Olsr {
             seen: Duplicates::default(),
             routes: Routes::default(),
             stale: false,
+            looked_at: RefCell::default(),
             in_use: Vec::new(),
             sequence: 0,
             packet: 0,
@@ -245,12 +249,16 @@ impl RoutingMessage for Message {
 impl Olsr {
     /// The route to `destination` with its cost: hops, or ETX in units of 1 / [`ETX_ONE`].
     pub fn route(&self, destination: NodeId) -> Option<Route> {
-        if self.stale {
+        if !self.stale {
+            return self.routes.get(destination);
+        }
+        let mut looked_at = self.looked_at.borrow_mut();
+        let routes = looked_at.get_or_insert_with(|| {
             let mut routes = Routes::default();
             routes.compute(self.me, self.links.edges().chain(self.topology.edges()));
-            return routes.get(destination);
-        }
-        self.routes.get(destination)
+            routes
+        });
+        routes.get(destination)
     }
 
     fn compute(&mut self) {
@@ -281,7 +289,10 @@ impl Olsr {
         if change.neighbourhood {
             self.links.choose_relays();
         }
-        self.stale |= change.neighbourhood || map;
+        if change.neighbourhood || map {
+            self.stale = true;
+            *self.looked_at.get_mut() = None;
+        }
         if self.stale && !self.in_use.is_empty() {
             self.compute();
             for (destination, lost) in &mut self.in_use {
