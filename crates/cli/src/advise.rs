@@ -15,6 +15,7 @@ use meshpace_lab::campaign::Campaign;
 use meshpace_lab::field::dumps::{self, Dump};
 use meshpace_lab::field::kit::{self, Run};
 use meshpace_lab::field::{errors, results, ways};
+use meshpace_lab::record::make_directory;
 use meshpace_scenario::quantity::RATE;
 use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
 use meshpace_tunnel::interrupt::stop_on_interrupt;
@@ -142,7 +143,12 @@ fn campaign(
     let refused = |why: String| (REFUSED, why);
     let file = arguments.map[0].display();
     let text = advise::scenario(&known.mesh, flows, arguments.mcs, arguments.seconds).map_err(refused)?;
-    let name = format!("the scenario made of {file}");
+    let name = match &known.mesh {
+        Mesh::Places(name) if Path::new(name) != arguments.map[0] => {
+            format!("the scenario made of {file}, which is {name} in it")
+        }
+        _ => format!("the scenario made of {file}"),
+    };
     let source = Source { name, text, sets: sets.into_iter().chain(arguments.set.clone()).collect() };
     let scenario = Scenario::read_with(source, &|name: &str| known.load(name), "advice");
     let scenario = scenario.map_err(|why| refused(why.to_string()))?;
@@ -245,7 +251,7 @@ fn keep(directory: &Path, arguments: &Arguments, known: &Known, ends: &[(usize, 
         let path = directory.join(name);
         std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
     };
-    std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    make_directory(directory).map_err(|error| error.to_string())?;
     known.files.iter().try_for_each(|(name, bytes)| write(name, bytes))?;
     write("advice.toml", scenario.as_bytes())
 }

@@ -1,6 +1,7 @@
 //! `--report`: the data of a run that its page needs besides the records.
 
 use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::record::is_kept;
 use meshpace_lab::routes::Routes;
 use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_report::picture::{self, Map, Subject};
@@ -42,6 +43,10 @@ impl Watch {
 /// # Errors
 /// A sentence for people.
 pub fn check(page: &Path) -> Result<(), String> {
+    // A device or a pipe is written into.
+    if is_kept(page) {
+        return Ok(());
+    }
     let beside = page.parent().filter(|place| *place != Path::new(""));
     match beside.filter(|place| !place.is_dir()) {
         Some(place) => Err(format!("--report: {} is no directory; make it first", place.display())),

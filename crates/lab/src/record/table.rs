@@ -8,6 +8,10 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle
 
 /// Columns of characters where no terminal says how many there are.
 const WIDTH: u16 = 80;
+/// Columns of characters that text has at most: longer lines are hard to read.
+const WIDEST: u16 = 100;
+/// Beginning of a line of an entry below its head.
+const INDENT: &str = "    ";
 /// Beginning of a row of a starved flow.
 const MARK: &str = "! ";
 
@@ -96,7 +100,7 @@ pub fn sentences(records: &[Record]) -> Vec<String> {
     Tally::of(&values).sentences()
 }
 
-/// A sentence in lines of so many characters, each with `mark` before it.
+/// A sentence in lines of so many characters, each with `mark` before it. A word that is longer has a line of its own.
 fn wrapped(width: u16, sentence: &str, mark: &str) -> String {
     let room = usize::from(width).saturating_sub(mark.len());
     let (mut text, mut used) = (String::new(), 0);
@@ -308,6 +312,18 @@ fn three(mean: f64) -> usize {
     }
 }
 
+/// Columns of characters for an [`entry`]: those of the terminal, 100 at most, and 80 where there is none.
+pub fn columns() -> u16 {
+    terminal().map_or(WIDTH, |columns| columns.min(WIDEST))
+}
+
+/// An entry of a list whose rows would be too wide for a table: a line with `head`, whole however long it is, so that `grep` finds all of
+/// it, and the paragraphs below, indented and wrapped to so many columns. Empty paragraphs are left out.
+pub fn entry(width: u16, head: &str, paragraphs: &[&str]) -> String {
+    let filled = paragraphs.iter().filter(|paragraph| !paragraph.is_empty());
+    format!("{head}\n") + &filled.map(|paragraph| wrapped(width, paragraph, INDENT)).collect::<String>()
+}
+
 /// A plain list with a header. On a terminal it is as wide as that, elsewhere as its cells.
 pub fn listing<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     within(terminal(), header, rows)
@@ -484,6 +500,17 @@ mod tests {
         assert!(row(&wide(&spread), "newreno").contains(&"200.0 ±248.4"));
         let table = wide(&[record(1, 0), never]);
         assert!(row(&table, "newreno").contains(&"100.0 (1/2)"), "{table}");
+    }
+
+    #[test]
+    fn an_entry_has_a_whole_head_and_wrapped_paragraphs() {
+        let meaning = "the weight of the old average in the new one, between none and all of it";
+        let text = entry(30, "flow.transport.pacing.alpha = 0.7  number, 0 to 1", &[meaning, "", "AP05"]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "flow.transport.pacing.alpha = 0.7  number, 0 to 1");
+        assert!(lines[1..].iter().all(|line| line.starts_with("    ") && line.len() <= 30), "{text}");
+        assert_eq!(lines[1..].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "), format!("{meaning} AP05"));
+        assert_eq!(lines.len(), 6, "four lines of meaning, none for what is empty, the source: {text}");
     }
 
     #[test]
