@@ -70,7 +70,7 @@ const SCENARIOS: [(&str, &str, &str); 47] = [
 ];
 
 /// A command line, and what the message must say.
-const COMMANDS: [(&[&str], &[&str]); 46] = [
+const COMMANDS: [(&[&str], &[&str]); 48] = [
     (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
     (&["run", "/dev/zero"], &["/dev/zero: longer than 64 MiB"]),
     (&["run", "map.csv"], &["map.csv: this is no scenario", "topology.file"]),
@@ -105,6 +105,8 @@ const COMMANDS: [(&[&str], &[&str]); 46] = [
     (&["keys", "radoi"], &["radoi", "Did you mean radio?"]),
     (&["bench", "nowhere"], &["nowhere", "chain-7"]),
     (&["compare", "empty"], &["empty", "no manifest.json", "name a directory of records"]),
+    (&["compare", "plain.toml", "--against", "radio.rate=1"], &["radio.rate", "sweep nothing", "[sweep]"]),
+    (&["report", "damaged"], &["damaged/manifest.json", "with --force"]),
     (&["report", "good.toml"], &["good.toml", "name a directory of records"]),
     (&["scenarios", "good.toml"], &["good.toml", "meshpace run good.toml"]),
     (&["scenarios", "nowhere"], &["nowhere", "No such file", "without a directory"]),
@@ -159,6 +161,8 @@ fn a_bad_command_line_is_refused_by_what_is_wrong_in_it() {
     let scratch = tempfile::tempdir().unwrap();
     let place = scratch.path();
     fs::create_dir(place.join("empty")).unwrap();
+    fs::create_dir(place.join("damaged")).unwrap();
+    fs::write(place.join("damaged/manifest.json"), "{").unwrap();
     fs::write(place.join("good.toml"), "[[flow]]\n[sweep]\n'topology.hops' = [1, 2]\n").unwrap();
     fs::write(place.join("plain.toml"), "[[flow]]\n").unwrap();
     fs::write(place.join("map.csv"), "name,lat,lon\nhall,52.5,13.4\n").unwrap();

@@ -81,7 +81,9 @@ impl Manifest {
         let path = directory.join(MANIFEST);
         let shown = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
         match std::fs::read_to_string(&path) {
-            Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| shown(&error)),
+            Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| {
+                shown(&format_args!("{error}; the command that made the directory makes it again with --force"))
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(shown(&error)),
         }

@@ -10,6 +10,8 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle
 const WIDTH: u16 = 80;
 /// Columns of characters that text has at most: longer lines are hard to read.
 const WIDEST: u16 = 100;
+/// Columns of characters that a column of a list needs at least, on average, to be read.
+const LEAST: usize = 8;
 /// Beginning of a line of an entry below its head.
 const INDENT: &str = "    ";
 /// Beginning of a row of a starved flow.
@@ -212,9 +214,9 @@ fn finished(mut table: Table, numbers_from: usize, width: u16) -> String {
         table.header().into_iter().flat_map(comfy_table::Row::cell_iter).map(|cell| longest(cell.content())).collect();
     for (number, (column, word)) in table.column_iter_mut().zip(heads).enumerate() {
         column.set_padding((0, 1));
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word as u16 + 1)));
         if number >= numbers_from {
             column.set_cell_alignment(CellAlignment::Right);
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word as u16 + 1)));
         }
     }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -330,7 +332,18 @@ pub fn listing<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [St
 }
 
 /// The list with at most so many columns of characters, if there is a limit: every column but the first one, which has the names, is wrapped.
+/// Where that leaves too little for the others, each row is an [`entry`].
 fn within<const N: usize>(width: Option<u16>, header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let rows: Vec<[String; N]> = rows.collect();
+    let names = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    if let Some(width) = width.filter(|width| usize::from(*width) < names + LEAST * (N - 1)) {
+        let told = |row: &[String; N]| {
+            let cells = header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
+            let cells: Vec<String> = cells.map(|(title, cell)| format!("{title}: {cell}")).collect();
+            entry(width, &row[0], &cells.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        return rows.iter().map(told).collect();
+    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);
@@ -510,7 +523,7 @@ mod tests {
         assert_eq!(lines[0], "flow.transport.pacing.alpha = 0.7  number, 0 to 1");
         assert!(lines[1..].iter().all(|line| line.starts_with("    ") && line.len() <= 30), "{text}");
         assert_eq!(lines[1..].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "), format!("{meaning} AP05"));
-        assert_eq!(lines.len(), 6, "four lines of meaning, none for what is empty, the source: {text}");
+        assert_eq!(lines.len(), 5, "72 letters in three lines of 26, none for what is empty, the source: {text}");
     }
 
     #[test]
@@ -530,6 +543,10 @@ mod tests {
             words
         };
         assert_eq!(words(&narrow), words(&list(None)));
+        // Where a column would be a letter wide, a row is a block with the titles.
+        let narrower = list(Some(40));
+        assert!(narrower.lines().all(|line| line.chars().count() <= 40), "{narrower}");
+        assert!(narrower.contains("\n    takes: number\n    meaning: the weight of the old"), "{narrower}");
         // Without a terminal a row is a line.
         assert_eq!(list(None).lines().count(), 3);
         assert_eq!(list(None), list(Some(1000)));
