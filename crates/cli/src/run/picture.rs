@@ -43,9 +43,9 @@ impl Watch {
 /// # Errors
 /// A sentence for people.
 pub fn check(page: &Path) -> Result<(), String> {
-    // A device or a pipe is written into.
-    if is_kept(page) {
-        return Ok(());
+    // A page has files beside it.
+    if is_kept(page) && (!page.is_file() || page.starts_with("/dev")) {
+        return Err(format!("--report: {} is no plain file; name one, such as report.html", page.display()));
     }
     let beside = page.parent().filter(|place| *place != Path::new(""));
     match beside.filter(|place| !place.is_dir()) {
