@@ -1,7 +1,7 @@
 //! `meshpace advise`: who starves in a mesh that is known by a map, a list of links or dumps of its programs, and what to set.
 
 use crate::compare::records_of;
-use crate::output::{Failure, end, finish};
+use crate::output::{Failure, end, finish, tell};
 use crate::progress::Progress;
 use crate::runner::{self, processors};
 use crate::{FAILED, REFUSED, prospect};
@@ -151,7 +151,10 @@ fn campaign(
     };
     let source = Source { name, text, sets: sets.into_iter().chain(arguments.set.clone()).collect() };
     let scenario = Scenario::read_with(source, &|name: &str| known.load(name), "advice");
-    let scenario = scenario.map_err(|why| refused(why.to_string()))?;
+    let scenario = scenario.map_err(|why| {
+        tell(&format!("{}\n", why.render(console::colors_enabled_stderr())));
+        refused(String::new())
+    })?;
     advise::nodes_within(scenario.points[0].config.positions.len()).map_err(refused)?;
     let campaign = Campaign { scenario, first_seed: 1, seeds: arguments.seeds };
     match prospect::too_much(&campaign, jobs) {

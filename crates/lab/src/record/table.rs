@@ -212,9 +212,13 @@ fn finished(mut table: Table, numbers_from: usize, width: u16) -> String {
     let longest = |head: String| head.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
     let heads: Vec<usize> =
         table.header().into_iter().flat_map(comfy_table::Row::cell_iter).map(|cell| longest(cell.content())).collect();
+    // Nor are those above words, if there is room for all.
+    let fits = heads.iter().map(|word| word + 2).sum::<usize>() <= usize::from(width);
     for (number, (column, word)) in table.column_iter_mut().zip(heads).enumerate() {
         column.set_padding((0, 1));
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word as u16 + 1)));
+        if number >= numbers_from || fits {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word as u16 + 1)));
+        }
         if number >= numbers_from {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -452,6 +456,9 @@ mod tests {
         let narrow = render_within(80, &two);
         assert!(widest(&narrow) <= Some(80) && narrow.contains("0→7") && narrow.contains("3→7"), "{narrow}");
         assert!(narrow.contains("timeouts") && narrow.contains("median"), "whole words: {narrow}");
+        let narrower = render_within(50, &[record(1, 0)]);
+        assert!(widest(&narrower) <= Some(50) && narrower.contains("\nflow"), "{narrower}");
+        assert!(widest(&render_within(40, &[record(1, 0)])) <= Some(40));
     }
 
     #[test]
