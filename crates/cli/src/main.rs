@@ -37,7 +37,7 @@ mod view;
 mod words;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use meshpace_tunnel::{FAILED, INTERRUPTED, REFUSED, tunnel};
 use std::process::ExitCode;
 
@@ -181,16 +181,23 @@ fn advised(mut error: clap::Error) -> clap::Error {
         _ => Vec::new(),
     };
     tips.retain(|tip| !tip.to_string().starts_with("to pass "));
-    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg).cloned() {
-        match option.as_str() {
-            "--json" => {
-                // Nothing that looks like it means it.
-                error.remove(ContextKind::SuggestedArg);
-                tips.push("JSON is printed with --format json, by a command that has it".into());
-            }
-            "--format" => tips.push("JSON is printed with --json, by a command that has it".into()),
-            _ => {}
-        }
+    let option = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.clone(),
+        _ => String::new(),
+    };
+    let cli = Cli::command();
+    let words = std::env::args_os().skip(1);
+    let command = words.fold(&cli, |command, word| command.find_subcommand(&word).unwrap_or(command));
+    let has = |name: &str| command.get_arguments().any(|argument| argument.get_id() == name);
+    let other = match option.as_str() {
+        "--json" if has("format") => Some("--format json"),
+        "--format" if has("json") => Some("--json"),
+        _ => None,
+    };
+    if let Some(other) = other {
+        // Nothing that looks like it means it.
+        error.remove(ContextKind::SuggestedArg);
+        tips.push(format!("JSON is printed with {other}").into());
     }
     if !tips.is_empty() {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));

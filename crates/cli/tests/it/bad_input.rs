@@ -70,7 +70,7 @@ const SCENARIOS: [(&str, &str, &str); 47] = [
 ];
 
 /// A command line, and what the message must say.
-const COMMANDS: [(&[&str], &[&str]); 48] = [
+const COMMANDS: [(&[&str], &[&str]); 50] = [
     (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
     (&["run", "/dev/zero"], &["/dev/zero: longer than 64 MiB"]),
     (&["run", "map.csv"], &["map.csv: this is no scenario", "topology.file"]),
@@ -118,7 +118,12 @@ const COMMANDS: [(&[&str], &[&str]); 48] = [
         &["--by radio.rate", "nothing is swept", "--set radio.rate=A,B"],
     ),
     (&["run", "plain.toml", "--json"], &["--json", "--format json"]),
+    (&["recv", "--json"], &["--json", "with --format json"]),
     (&["doctor", "--format", "json"], &["--format", "with --json"]),
+    (
+        &["compare", "plain.toml", "--set", "flow.transport=newreno,cubic", "--against", "flow.transport=cubic"],
+        &["--set flow.transport=newreno,cubic", "without --against"],
+    ),
     (&["send", "127.0.0.1:5000", "--bytes", "1"], &["127.0.0.1:5000", "--port"]),
     (&["advise", "--flow", "0,1", "nowhere.csv"], &["nowhere.csv", "No such file"]),
     (&["advise", "--flow", "0,1", "places.csv"], &["places.csv, which is map.csv in it", "map.csv:3", "zero"]),
