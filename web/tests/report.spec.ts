@@ -50,6 +50,21 @@ for (const [name, file] of Object.entries(PAGES)) {
 }
 
 for (const width of [1280, 390]) {
+  test(`the models of a comparison at ${width} px have their heads, above the columns or before what the cells say`, async ({ browser }) => {
+    const context = await browser.newContext({ viewport: { width, height: 900 } });
+    const page = await context.newPage();
+    await page.goto(address(PAGES.compare));
+    await unfold(page);
+    const shown = await page.locator(".row .number, .row .who").evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell, "::before").content));
+    expect(shown.length).toBeGreaterThan(4);
+    for (const head of shown) expect(head).toMatch(width < 500 ? /difference|better/ : /none/);
+    const clip = await page.locator(".row.head").first().evaluate((heads) => getComputedStyle(heads).clipPath);
+    expect(clip === "none", "the row of heads is seen").toBe(width > 500);
+    await context.close();
+  });
+}
+
+for (const width of [1280, 390]) {
   for (const colorScheme of ["light", "dark"] as const) {
     test(`the find bar at ${width} px, ${colorScheme}, stays above what is scrolled below it`, async ({ browser }) => {
       const context = await browser.newContext({ viewport: { width, height: 700 }, colorScheme });

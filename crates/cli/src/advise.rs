@@ -1,7 +1,7 @@
 //! `meshpace advise`: who starves in a mesh that is known by a map, a list of links or dumps of its programs, and what to set.
 
 use crate::compare::records_of;
-use crate::output::{Failure, end, finish};
+use crate::output::{Failure, end, finish, tell};
 use crate::progress::Progress;
 use crate::runner::{self, processors};
 use crate::{FAILED, REFUSED, prospect};
@@ -15,6 +15,7 @@ use meshpace_lab::campaign::Campaign;
 use meshpace_lab::field::dumps::{self, Dump};
 use meshpace_lab::field::kit::{self, Run};
 use meshpace_lab::field::{errors, results, ways};
+use meshpace_lab::record::make_directory;
 use meshpace_scenario::quantity::RATE;
 use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
 use meshpace_tunnel::interrupt::stop_on_interrupt;
@@ -142,10 +143,18 @@ fn campaign(
     let refused = |why: String| (REFUSED, why);
     let file = arguments.map[0].display();
     let text = advise::scenario(&known.mesh, flows, arguments.mcs, arguments.seconds).map_err(refused)?;
-    let name = format!("the scenario made of {file}");
+    let name = match &known.mesh {
+        Mesh::Places(name) if Path::new(name) != arguments.map[0] => {
+            format!("the scenario made of {file}, which is {name} in it")
+        }
+        _ => format!("the scenario made of {file}"),
+    };
     let source = Source { name, text, sets: sets.into_iter().chain(arguments.set.clone()).collect() };
     let scenario = Scenario::read_with(source, &|name: &str| known.load(name), "advice");
-    let scenario = scenario.map_err(|why| refused(why.to_string()))?;
+    let scenario = scenario.map_err(|why| {
+        tell(&format!("{}\n", why.render(console::colors_enabled_stderr())));
+        refused(String::new())
+    })?;
     advise::nodes_within(scenario.points[0].config.positions.len()).map_err(refused)?;
     let campaign = Campaign { scenario, first_seed: 1, seeds: arguments.seeds };
     match prospect::too_much(&campaign, jobs) {
@@ -245,7 +254,7 @@ fn keep(directory: &Path, arguments: &Arguments, known: &Known, ends: &[(usize, 
         let path = directory.join(name);
         std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
     };
-    std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    make_directory(directory).map_err(|error| error.to_string())?;
     known.files.iter().try_for_each(|(name, bytes)| write(name, bytes))?;
     write("advice.toml", scenario.as_bytes())
 }

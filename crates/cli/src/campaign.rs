@@ -13,7 +13,7 @@ use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Run};
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
-use meshpace_lab::record::write_whole;
+use meshpace_lab::record::{make_directory, write_whole};
 use meshpace_lab::workers::{Exported, Job, Worker, chunks};
 use meshpace_scenario::MAX_SEEDS;
 use meshpace_tunnel::interrupt::stop_on_interrupt;
@@ -133,7 +133,7 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     if arguments.out.join(EXPORTED).exists() {
         return Err(refused(format!("{} has a campaign already; --out writes elsewhere", arguments.out.display())));
     }
-    std::fs::create_dir_all(arguments.out.join(PIECES)).map_err(failed)?;
+    make_directory(&arguments.out.join(PIECES)).map_err(|error| refused(error.to_string()))?;
     write_whole(&arguments.out, SCRIPT, script(&campaign.scenario.name, number)).map_err(failed)?;
     write_whole(&arguments.out, EXPORTED, text).map_err(failed)?;
     let place = arguments.out.display();

@@ -2,6 +2,7 @@
 
 use meshpace_capture::{CaptureError, PcapProbe};
 use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::record::make_directory;
 use meshpace_scenario::Point;
 use meshpace_sim::Outcome;
 use std::io;
@@ -40,8 +41,7 @@ impl Captures {
                 }
             }
         }
-        std::fs::create_dir_all(directory)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", directory.display())))?;
+        make_directory(directory)?;
         Ok(captures)
     }
 

@@ -210,6 +210,11 @@ fn against(arguments: &Arguments, given: &str, machine: &sides::Machine<'_>) -> 
     let (key, value) = given.split_once('=').ok_or_else(|| {
         (REFUSED, format!("--against {given}: give a key and a value, such as flow.transport=quiet-train"))
     })?;
+    if let Some(set) = arguments.set.iter().find(|set| set.split_once('=').is_some_and(|(name, _)| name.trim() == key))
+    {
+        let way = "a key is set or swept: the scenario's [sweep] has the values, or --set without --against";
+        return Err((REFUSED, format!("--against {given}, --set {set}: {way}")));
+    }
     let records = machine.records(&arguments.a, &arguments.set)?;
     let starved = Tally::of(&records).sentences();
     let rivals = rivals(&records, key, value).map_err(|why| (REFUSED, format!("{}: {why}", arguments.a.display())))?;

@@ -6,6 +6,7 @@ use crate::output::complain;
 use crate::{FAILED, REFUSED};
 use clap::Args;
 use datagram::Datagram;
+use meshpace_lab::record::is_kept;
 use meshpace_live::tpa::secrets::Secrets;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -93,15 +94,23 @@ fn decrypt(secrets: &mut Secrets, mut capture: File, arguments: &Arguments) -> i
     let is_whole = capture.read_exact(&mut magic);
     is_whole.map_err(|_| from(io::Error::new(io::ErrorKind::InvalidData, "neither pcap nor pcapng")))?;
     capture.rewind().map_err(&from)?;
-    let directory = arguments.plain.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let file = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map_err(&to)?;
+    let beside = arguments.plain.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let is_kept = is_kept(&arguments.plain);
+    let directory = if is_kept { std::env::temp_dir() } else { beside.unwrap_or(Path::new(".")).to_owned() };
+    let file = tempfile::NamedTempFile::new_in(directory).map_err(&to)?;
     let writer = PcapNgWriter::new(BufWriter::new(file)).map_err(as_io).map_err(&to)?;
     let mut plain = Plain { writer, secrets, done: Done::default() };
     let capture = BufReader::new(capture);
     let read = if magic == [0x0a, 0x0d, 0x0d, 0x0a] { plain.pcapng(capture) } else { plain.pcap(capture) };
     read.map_err(from)?;
     let Plain { writer, done, .. } = plain;
-    let file = writer.into_inner().into_inner().map_err(|error| to(error.into_error()))?;
+    let mut file = writer.into_inner().into_inner().map_err(|error| to(error.into_error()))?;
+    if is_kept {
+        file.rewind().map_err(&to)?;
+        let mut there = File::create(&arguments.plain).map_err(&to)?;
+        io::copy(&mut file, &mut there).map_err(to)?;
+        return Ok(done);
+    }
     file.persist(&arguments.plain).map_err(|error| to(error.error))?;
     Ok(done)
 }

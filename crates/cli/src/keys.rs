@@ -3,7 +3,7 @@
 use crate::output::{complain, finish, note};
 use crate::{REFUSED, words};
 use clap::{Args, ValueEnum};
-use meshpace_lab::record::table::listing;
+use meshpace_lab::record::table::{columns, entry};
 use meshpace_scenario::keys::{self, Form, Key, Level};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -58,9 +58,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Format::Table => {
             let (basic, expert): (Vec<Key>, Vec<Key>) = found.into_iter().partition(|key| key.level == Level::Basic);
             match (basic.is_empty(), expert.is_empty()) {
-                (false, false) => format!("{}\nFor experts:\n{}", table(basic), table(expert)),
-                (false, true) => table(basic),
-                (true, _) => table(expert),
+                (false, false) => format!("{}\nFor experts:\n{}", table(&basic), table(&expert)),
+                (false, true) => table(&basic),
+                (true, _) => table(&expert),
             }
         }
     })
@@ -94,12 +94,38 @@ fn search(word: &str) -> Result<Vec<Key>, String> {
     }
 }
 
-fn table(keys: Vec<Key>) -> String {
-    let row = |key: Key| {
-        let (takes, default) = (key.takes(), key.default.unwrap_or_default());
-        [key.name, takes, default, key.meaning, key.source]
+/// The keys one below the other. The first line of each has its name, its default and its unit; what may be written is there where it
+/// fits, and else below.
+fn table(keys: &[Key]) -> String {
+    let width = columns();
+    let block = |key: &Key| {
+        let default = key.default.as_ref().map(|default| format!(" = {default}")).unwrap_or_default();
+        let (name, takes) = (&key.name, key.takes());
+        let whole = format!("{name}{default}  {takes}");
+        let source = if key.source.is_empty() { String::new() } else { format!("source: {}", key.source) };
+        if whole.chars().count() <= usize::from(width) {
+            return entry(width, &whole, &[&key.meaning, &source]);
+        }
+        let head = format!("{name}{default}  {}", units(&key.forms));
+        entry(width, head.trim_end(), &[&key.meaning, &format!("takes: {takes}"), &source])
     };
-    listing(["key", "what may be written", "default", "meaning", "source"], keys.into_iter().map(row))
+    keys.iter().map(block).collect()
+}
+
+/// The units of these forms, in brackets; empty where they have none.
+fn units(forms: &[Form]) -> String {
+    let mut units: Vec<&str> = Vec::new();
+    for form in forms {
+        let unit = match form {
+            Form::Quantity { dimension, .. } => dimension.units().first().copied().unwrap_or_default(),
+            Form::Whole { what, .. } | Form::Wholes { what, .. } => what,
+            _ => continue,
+        };
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    if units.is_empty() { String::new() } else { format!("[{}]", units.join(", ")) }
 }
 
 fn object(key: &Key) -> Value {

@@ -36,7 +36,8 @@ mod validate;
 mod view;
 mod words;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 use meshpace_tunnel::{FAILED, INTERRUPTED, REFUSED, tunnel};
 use std::process::ExitCode;
 
@@ -122,7 +123,10 @@ enum Command {
 
 fn main() -> ExitCode {
     // A wrong command line ends in here, with status 2.
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return told(&advised(error)),
+    };
     if cli.quiet {
         output::be_quiet();
     }
@@ -154,4 +158,49 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
     }
+}
+
+/// Prints help, the version or what is wrong with a command line.
+fn told(error: &clap::Error) -> ExitCode {
+    match (error.print(), error.exit_code()) {
+        // What was asked for.
+        (Err(why), 0) => output::failed(&why),
+        (_, 0) => ExitCode::SUCCESS,
+        _ => ExitCode::from(REFUSED),
+    }
+}
+
+/// The error of a wrong command line. An unknown option is not advised to be written behind `--`, which would make a file name of it; who
+/// writes `--json` where it is `--format json`, or the other way, is told so.
+fn advised(mut error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let mut tips = match error.remove(ContextKind::Suggested) {
+        Some(ContextValue::StyledStrs(tips)) => tips,
+        _ => Vec::new(),
+    };
+    tips.retain(|tip| !tip.to_string().starts_with("to pass "));
+    let option = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.clone(),
+        _ => String::new(),
+    };
+    let cli = Cli::command();
+    let words = std::env::args_os().skip(1);
+    let command = words.fold(&cli, |command, word| command.find_subcommand(&word).unwrap_or(command));
+    let has = |name: &str| command.get_arguments().any(|argument| argument.get_id() == name);
+    let other = match option.as_str() {
+        "--json" if has("format") => Some("--format json"),
+        "--format" if has("json") => Some("--json"),
+        _ => None,
+    };
+    if let Some(other) = other {
+        // Nothing that looks like it means it.
+        error.remove(ContextKind::SuggestedArg);
+        tips.push(format!("JSON is printed with {other}").into());
+    }
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
 }

@@ -1,7 +1,7 @@
 //! `meshpace recv`: takes what `meshpace send`, or any TCP, sends.
 
 use crate::network::{self, Interface, Placement, Transport};
-use crate::output::{complain, failed, results};
+use crate::output::{complain, failed, note, results};
 use crate::traffic_record::{About, received};
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use clap::{Args, ValueEnum};
@@ -114,16 +114,26 @@ fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Re
         (options.keep_alive, options.silence_timeout) = (Some(KEEP_ALIVE), SILENCE);
         options.idle_timeout = arguments.idle.map(meshpace_core::Duration::from_secs_f64);
         let keylog = options.keylog.clone();
-        let served = receive::tpa(TpaPort::with_options(here, options).map_err(explain)?.listen(BACKLOG)?, look);
+        let listener = TpaPort::with_options(here, options).map_err(explain)?.listen(BACKLOG)?;
+        note(&format!("listening on UDP {}:{port}", here.0));
+        let served = receive::tpa(listener, look);
         network::complain_of_lost_keys(keylog.as_deref());
         served
     };
     match transport {
-        Transport::Kernel(None) => receive::kernel(TcpListener::bind(here).map_err(explain)?, look),
+        Transport::Kernel(None) => {
+            let listener = TcpListener::bind(here).map_err(explain)?;
+            note(&format!("listening on TCP {}:{port}", here.0));
+            receive::kernel(listener, look)
+        }
         Transport::Kernel(Some(_)) => {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "who receives has no congestion control: use `kernel`"))
         }
-        Transport::Ours(Config::Udp(_)) => receive::udp(&UdpSocket::bind(here).map_err(explain)?, look),
+        Transport::Ours(Config::Udp(_)) => {
+            let socket = UdpSocket::bind(here).map_err(explain)?;
+            note(&format!("listening on UDP {}:{port}", here.0));
+            receive::udp(&socket, look)
+        }
         Transport::Ours(Config::Tpa(config)) => over_udp(network.tpa_options(config.clone())?, look),
         Transport::Ours(Config::Train(config)) if network.interface() == Interface::Udp => {
             over_udp(network.train_options(config.clone())?, look)

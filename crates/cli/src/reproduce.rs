@@ -197,5 +197,11 @@ fn estimate(plans: &[Runs], jobs: usize, as_json: bool) -> Result<(), Failure> {
     let prices = plans.iter().map(price::of).collect::<Result<Vec<_>, _>>();
     let prices = prices.map_err(|why| (FAILED, why))?;
     let text = if as_json { format!("{}\n", price::json(&prices, jobs)) } else { price::table(prices, jobs) };
-    results(&text).map_err(|error| (FAILED, error.to_string()))
+    match results(&text) {
+        // A reader that has seen enough is no failure.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err((FAILED, format!("cannot write the results: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

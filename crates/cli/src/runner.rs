@@ -100,7 +100,10 @@ pub fn broken(broken: Broken, directory: Option<&Path>) -> Failure {
         }
         (Broken::Stopped { .. }, None) => (INTERRUPTED, "interrupted".to_owned()),
         (Broken::Io(error), _) => {
-            let is_refusal = matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::WouldBlock);
+            let is_refusal = matches!(
+                error.kind(),
+                io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory | io::ErrorKind::WouldBlock
+            );
             (if is_refusal { REFUSED } else { FAILED }, error.to_string())
         }
     }

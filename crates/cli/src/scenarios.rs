@@ -1,7 +1,7 @@
 //! `meshpace scenarios`: the published experiments and the scenario files there are.
 
 use crate::REFUSED;
-use crate::output::{complain, finish};
+use crate::output::{complain, finish, note};
 use clap::{Args, ValueEnum};
 use meshpace_lab::record::table::listing;
 use meshpace_lab::register::{Effort, Experiment, Register};
@@ -66,13 +66,19 @@ fn rows(directory: Option<PathBuf>) -> Result<(Vec<Row>, Vec<Row>), String> {
         let way = if is_paper {
             format!("; without a directory, meshpace scenarios lists the experiments, and meshpace reproduce {name} runs these")
         } else {
-            String::new()
+            match error.kind() {
+                io::ErrorKind::NotADirectory => format!("; a directory is listed, and meshpace run {name} runs a file"),
+                _ => "; without a directory, meshpace scenarios lists the published experiments".to_owned(),
+            }
         };
         format!("{name}: {error}{way}")
     })?;
     files.sort();
-    let files = files.iter().map(|file| describe(file)).collect();
+    let files: Vec<Row> = files.iter().map(|file| describe(file)).collect();
     if !directory.join("register.toml").is_file() {
+        if files.is_empty() {
+            note(&format!("{name}: no file in it, or below, ends in .toml"));
+        }
         return Ok((Vec::new(), files));
     }
     let register = Register::read(&directory).map_err(|problems| problems.join("\n"))?;

@@ -2,7 +2,7 @@
 
 use crate::output::finish;
 use clap::{Args, ValueEnum};
-use meshpace_lab::record::table::listing;
+use meshpace_lab::record::table::{columns, entry};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -33,17 +33,19 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             .map(|object| format!("{object}\n"))
             .collect(),
         Format::Table => {
-            let rows = entries.iter().map(|entry| {
-                let [name, description, source] = [entry.name, entry.description, entry.source].map(str::to_owned);
-                [name, description, entry.parameters(), source]
-            });
+            let width = columns();
+            let list = entries.iter().map(|it| block(width, it.name, it.description, &it.parameters(), it.source));
             let modifiers = meshpace_transport::names::modifiers();
-            let more = modifiers.iter().map(|modifier| {
-                [format!("+{}", modifier.name), modifier.description.to_owned(), modifier.source.to_owned()]
-            });
-            let listed = listing(["transport", "what it is", "pieces and parameters", "source"], rows);
-            format!("{listed}\n{}", listing(["any TCP", "what it becomes", "source"], more))
+            let added =
+                modifiers.iter().map(|it| block(width, &format!("+{}", it.name), it.description, "", it.source));
+            format!("{}\nAdded to the name of any TCP:\n{}", list.collect::<String>(), added.collect::<String>())
         }
     };
     finish(&text)
+}
+
+/// A transport, or what may be added to one: its name, what it is, what it is made of, and its source.
+fn block(width: u16, name: &str, description: &str, parameters: &str, source: &str) -> String {
+    let source = if source.is_empty() { String::new() } else { format!("source: {source}") };
+    entry(width, name, &[description, parameters, &source])
 }

@@ -5,7 +5,7 @@ use crate::runner::processors;
 use crate::{FAILED, REFUSED};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use meshpace_lab::record::write_whole;
+use meshpace_lab::record::{make_directory, write_whole};
 use meshpace_lab::validate::{COMPARISONS, Comparison, Heading, Options, Table, kit, markdown, text};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,9 +50,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         }
     };
     if let Some(directory) = &arguments.out
-        && let Err(error) = std::fs::create_dir_all(directory)
+        && let Err(error) = make_directory(directory)
     {
-        complain(&format!("--out: {}: {error}", directory.display()));
+        complain(&format!("--out: {error}"));
         return ExitCode::from(REFUSED);
     }
     match compare(arguments, &chosen) {

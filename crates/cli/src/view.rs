@@ -10,6 +10,7 @@ use clap::Args;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use meshpace_lab::record::make_directory;
 use meshpace_scenario::{Scenario, Source};
 use meshpace_tunnel::serve::{Content, short};
 use serde_json::{Value, json};
@@ -162,7 +163,7 @@ fn export(arguments: &Arguments, directory: &Path) -> ExitCode {
         let path = directory.join(RECORDING);
         std::fs::copy(file, &path).map(|_| ()).map_err(|error| format!("{}: {error}", path.display()))
     };
-    let made = std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()));
+    let made = make_directory(directory).map_err(|error| error.to_string());
     let written = made.and_then(|()| files.into_iter().try_for_each(|(name, content)| write(name, content)));
     match written.and_then(|()| recording.map_or(Ok(()), copy)) {
         Ok(()) => {

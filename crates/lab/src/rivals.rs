@@ -54,7 +54,8 @@ pub fn rivals(records: &[Value], key: &str, value: &str) -> Result<Vec<Rival>, S
         let Some(mut point) = record.get("point").and_then(Value::as_object).cloned() else { continue };
         let Some(own) = point.remove(key) else {
             let keys: Vec<&str> = point.keys().map(String::as_str).collect();
-            return Err(format!("the records do not sweep {key}; they sweep {}", listed(&keys)));
+            let way = if keys.is_empty() { ": --against takes a key that the scenario sweeps ([sweep])" } else { "" };
+            return Err(format!("the records do not sweep {key}; they sweep {}{way}", listed(&keys)));
         };
         member(member(&mut points, point), plain(&own)).push(record.clone());
     }

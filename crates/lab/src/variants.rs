@@ -187,6 +187,9 @@ pub fn axis(keys: &[&str], by: Option<&str>) -> Result<String, String> {
     let listed = if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
     match (by, keys) {
         (Some(by), _) if keys.contains(&by) => Ok(by.to_owned()),
+        (Some(by), []) => {
+            Err(format!("--by {by}: nothing is swept; its values are given by --set {by}=A,B, or by a [sweep] table"))
+        }
         (Some(by), _) => Err(format!("--by {by}: it is not swept, but {listed} is")),
         (None, [only]) => Ok((*only).to_owned()),
         (None, _) if keys.contains(&USUAL) => Ok(USUAL.to_owned()),

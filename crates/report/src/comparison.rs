@@ -149,6 +149,10 @@ fn answers(robust: &Robust, names: [&str; 2]) -> Markup {
     }
 }
 
+/// Heads of the columns of [`models`]. Where there is no room for columns, the cells that nobody would understand otherwise have them
+/// before what they say.
+const HEADS: [&str; 6] = ["model", "", "difference", "better", "answer", "runs that starve a flow"];
+
 /// The models of a metric, each with its difference on one scale for all.
 fn models(robust: &Robust, metric: &Metric, names: [&str; 2]) -> Markup {
     let rows: Vec<Row<'_>> = std::iter::once(robust.first(metric.name)).chain(robust.rows(metric.name)).collect();
@@ -159,15 +163,15 @@ fn models(robust: &Robust, metric: &Metric, names: [&str; 2]) -> Markup {
     html! {
         p class="note" { "Thin line: no difference. Thick line: the mean difference. Band: its 95 % confidence interval." }
         div class="models" role="table" {
-            div role="row" class="row head" { @for title in ["model", "", "difference", "better", "answer", "runs that starve a flow"] { span role="columnheader" { (title) } } }
+            div role="row" class="row head" { @for title in HEADS { span role="columnheader" { (title) } } }
             @for (number, (row, trial)) in rows.iter().zip(trials).enumerate() {
             div role="row" class=(if number == 0 { "row written" } else { class(row.verdict) }) {
                 span role="cell" class="model" { (row.model) }
                 span role="cell" class="bar" { (bar(ends(row), row.line.map(|line| line.difference), [low, high])) }
-                span role="cell" class="number" { (difference(row, names)) }
-                span role="cell" class="who" { (verdict(row, names)) }
+                span role="cell" class="number" data-head=(HEADS[2]) { (difference(row, names)) }
+                span role="cell" class="who" data-head=(HEADS[3]) { (verdict(row, names)) }
                 span role="cell" class="verdict" { @if number > 0 { (said(row, robust.written(metric.name))) } }
-                span role="cell" class="starves" { @for ((starved, runs), name) in trial.starved().unwrap_or_default().iter().zip(names) {
+                span role="cell" class="starves" data-head=(HEADS[5]) { @for ((starved, runs), name) in trial.starved().unwrap_or_default().iter().zip(names) {
                     @if *starved > 0 { span { "✗ " (name) " " (starved) " of " (runs) } }
                 } }
             }
@@ -286,6 +290,25 @@ mod tests {
             assert!(row[..row.find("</div>").unwrap()].contains(verdict), "{model}: {row}");
         }
         assert!(text.contains("this holds in 1 of 4 other models") && text.contains("it is swept"), "{text}");
+    }
+
+    #[test]
+    fn cells_without_columns_have_their_heads() {
+        let (written, others) = (trial("as written", 500.0, false), vec![trial("x = 1", 400.0, true)]);
+        let text = page(&Asked::Answered(vec![Robust { written, others, not_applicable: Vec::new() }]), false);
+        let row = &text[text.find(">x = 1<").unwrap()..];
+        let row = &row[..row.find("</div>").unwrap()];
+        for head in ["difference", "better", "runs that starve a flow"] {
+            assert!(text.contains(&format!("role=\"columnheader\">{head}<")), "{head}");
+            assert!(row.contains(&format!("data-head=\"{head}\"")), "{head}: {row}");
+        }
+        // The style sheet shows them where it hides the row of heads, and there alone.
+        let narrow = text.split("@media (max-width: 62rem)").nth(1).and_then(|rest| rest.split("@media").next());
+        assert!(
+            narrow.is_some_and(|style| style.contains(".head {") && style.contains("attr(data-head)")),
+            "{narrow:?}"
+        );
+        assert_eq!(text.matches("content: attr(data-head)").count(), 2, "the second one without words for who listens");
     }
 
     #[test]

@@ -222,6 +222,12 @@ fn socks_address(text: &str) -> Result<String, String> {
     port.map(|_| local).ok_or_else(|| "expected [ADDRESS:]PORT".to_owned())
 }
 
+/// True for what streams or datagrams may ask for, and for `any`. Nothing could match another text.
+fn is_target(text: &str) -> bool {
+    let end = text.strip_prefix("udp:").unwrap_or(text).rsplit_once(':');
+    text == "any" || end.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
 /// Reads `auto` or a number of segments.
 fn window(text: &str) -> Result<window::Rule, String> {
     let fixed = || text.parse().ok().map(window::Rule::Fixed).filter(|rule| rule.check().is_ok());
@@ -302,7 +308,13 @@ fn keygen(file: &Path) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
     let (private, public) = Security::new_key()?;
-    let mut to = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(explain)?;
+    let to = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let mut to = to.map_err(explain).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            io::Error::new(error.kind(), format!("{error}; no key is written over another: name a new file"))
+        }
+        _ => error,
+    })?;
     writeln!(to, "{}", keys::write(&private)).and_then(|()| to.sync_all()).map_err(explain)?;
     results(&format!("{}\n", keys::write(&public)))
 }
@@ -370,7 +382,10 @@ impl Listen {
                 "--allow: without keys or a secret anybody may use this end: say where to (--allow any: anywhere)";
             return Err(refused(text));
         }
-        Ok((options, self.allowed()))
+        match self.allow.iter().find(|target| !is_target(target)) {
+            Some(wrong) => Err(refused(format!("--allow {wrong}: expected HOST:PORT, udp:HOST:PORT or any"))),
+            None => Ok((options, self.allowed())),
+        }
     }
 
     fn allowed(&self) -> Allowed {

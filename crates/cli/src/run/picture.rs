@@ -1,6 +1,7 @@
 //! `--report`: the data of a run that its page needs besides the records.
 
 use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::record::is_kept;
 use meshpace_lab::routes::Routes;
 use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_report::picture::{self, Map, Subject};
@@ -42,6 +43,10 @@ impl Watch {
 /// # Errors
 /// A sentence for people.
 pub fn check(page: &Path) -> Result<(), String> {
+    // A page has files beside it.
+    if is_kept(page) && (!page.is_file() || page.starts_with("/dev")) {
+        return Err(format!("--report: {} is no plain file; name one, such as report.html", page.display()));
+    }
     let beside = page.parent().filter(|place| *place != Path::new(""));
     match beside.filter(|place| !place.is_dir()) {
         Some(place) => Err(format!("--report: {} is no directory; make it first", place.display())),

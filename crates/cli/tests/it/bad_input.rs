@@ -70,7 +70,7 @@ const SCENARIOS: [(&str, &str, &str); 47] = [
 ];
 
 /// A command line, and what the message must say.
-const COMMANDS: [(&[&str], &[&str]); 33] = [
+const COMMANDS: [(&[&str], &[&str]); 50] = [
     (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
     (&["run", "/dev/zero"], &["/dev/zero: longer than 64 MiB"]),
     (&["run", "map.csv"], &["map.csv: this is no scenario", "topology.file"]),
@@ -104,6 +104,29 @@ const COMMANDS: [(&[&str], &[&str]); 33] = [
     (&["compare", "empty", "good.toml"], &["empty", "no manifest.json"]),
     (&["keys", "radoi"], &["radoi", "Did you mean radio?"]),
     (&["bench", "nowhere"], &["nowhere", "chain-7"]),
+    (&["compare", "empty"], &["empty", "no manifest.json", "name a directory of records"]),
+    (&["compare", "plain.toml", "--against", "radio.rate=1"], &["radio.rate", "sweep nothing", "[sweep]"]),
+    (&["report", "damaged"], &["damaged/manifest.json", "with --force"]),
+    (&["report", "good.toml"], &["good.toml", "name a directory of records"]),
+    (&["scenarios", "good.toml"], &["good.toml", "meshpace run good.toml"]),
+    (&["scenarios", "nowhere"], &["nowhere", "No such file", "without a directory"]),
+    (&["run", "plain.toml", "--out", "good.toml"], &["good.toml", "name another one"]),
+    (&["run", "plain.toml", "--pcap", "good.toml"], &["good.toml", "name another one"]),
+    (&["reproduce", "AP05-X2", "--out", "good.toml"], &["good.toml/AP05-X2", "name another one"]),
+    (
+        &["compare", "plain.toml", "--by", "radio.rate"],
+        &["--by radio.rate", "nothing is swept", "--set radio.rate=A,B"],
+    ),
+    (&["run", "plain.toml", "--json"], &["--json", "--format json"]),
+    (&["recv", "--json"], &["--json", "with --format json"]),
+    (&["doctor", "--format", "json"], &["--format", "with --json"]),
+    (
+        &["compare", "plain.toml", "--set", "flow.transport=newreno,cubic", "--against", "flow.transport=cubic"],
+        &["--set flow.transport=newreno,cubic", "without --against"],
+    ),
+    (&["send", "127.0.0.1:5000", "--bytes", "1"], &["127.0.0.1:5000", "--port"]),
+    (&["advise", "--flow", "0,1", "nowhere.csv"], &["nowhere.csv", "No such file"]),
+    (&["advise", "--flow", "0,1", "places.csv"], &["places.csv, which is map.csv in it", "map.csv:3", "zero"]),
 ];
 
 fn meshpace(arguments: &[&str], place: &Path) -> Output {
@@ -143,9 +166,12 @@ fn a_bad_command_line_is_refused_by_what_is_wrong_in_it() {
     let scratch = tempfile::tempdir().unwrap();
     let place = scratch.path();
     fs::create_dir(place.join("empty")).unwrap();
+    fs::create_dir(place.join("damaged")).unwrap();
+    fs::write(place.join("damaged/manifest.json"), "{").unwrap();
     fs::write(place.join("good.toml"), "[[flow]]\n[sweep]\n'topology.hops' = [1, 2]\n").unwrap();
     fs::write(place.join("plain.toml"), "[[flow]]\n").unwrap();
     fs::write(place.join("map.csv"), "name,lat,lon\nhall,52.5,13.4\n").unwrap();
+    fs::write(place.join("places.csv"), "x_m,y_m\n0,0\n100,zero\n").unwrap();
     fs::write(place.join("records.jsonl"), "{\"scenario\":\"s\"}\n").unwrap();
     let mut wrong = Vec::new();
     for (arguments, words) in COMMANDS {
@@ -153,6 +179,9 @@ fn a_bad_command_line_is_refused_by_what_is_wrong_in_it() {
         let said = message(&meshpace(arguments, place), &what, &mut wrong);
         for word in words.iter().filter(|word| !said.contains(**word)) {
             wrong.push(format!("{what}: no {word:?} in\n{said}"));
+        }
+        if said.contains("use '-- -") {
+            wrong.push(format!("{what}: an option is no name of a file\n{said}"));
         }
         if said.len() > 1000 {
             wrong.push(format!("{what}: too long to be read\n{said}"));
@@ -200,4 +229,46 @@ fn text_of_strangers_does_not_act_on_a_terminal() {
     let json = meshpace(&["run", "title.toml", "--quiet", "--format", "json"], scratch.path()).stdout;
     let record: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(record["scenario"], "a mesh\u{1b}]0;taken\u{7}\u{1b}[2J", "programs get it as it is");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_takes_the_place_of_no_link_and_of_no_device() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    fs::write(place.join("plain.toml"), "duration = '2 s'\n[[flow]]\n").unwrap();
+    fs::write(place.join("far.html"), "").unwrap();
+    // Links, so that what is wrong here takes no device from this machine.
+    for (link, to) in [("page.html", "far.html"), ("full.html", "/dev/full"), ("null.html", "/dev/null")] {
+        std::os::unix::fs::symlink(to, place.join(link)).unwrap();
+        let output = meshpace(&["run", "plain.toml", "--report", link], place);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(fs::symlink_metadata(place.join(link)).unwrap().is_symlink(), "{link}");
+        match link {
+            "page.html" => assert!(output.status.success(), "{said}"),
+            _ => {
+                assert!(output.status.code() == Some(2) && said.contains(&format!("{link} is no plain file")), "{said}")
+            }
+        }
+    }
+    assert!(fs::read_to_string(place.join("far.html")).unwrap().contains("</html>"));
+}
+
+#[test]
+fn a_directory_without_scenarios_says_so() {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = meshpace(&["scenarios", "."], scratch.path());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("ends in .toml"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    for arguments in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = Command::new(cargo_bin("meshpace")).args(arguments).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("cannot write the results"), "{arguments:?}: {said}");
+    }
 }

@@ -158,6 +158,10 @@ fn what_was_encrypted_is_read(aes: bool) {
     capture(&from, &merged);
     assert!(decrypt(&log, &from, &to).status.success());
     assert!(datagrams(&to) == expected, "what was cut apart is the same");
+    // A link, as /dev/stdout is one, stays, and what it leads to is written.
+    std::os::unix::fs::symlink(place("far"), place("link")).unwrap();
+    assert!(decrypt(&log, &from, &place("link")).status.success());
+    assert!(place("link").is_symlink() && std::fs::read(place("far")).unwrap() == std::fs::read(&to).unwrap());
     // Other keys open nothing.
     std::fs::write(place("other"), format!("TPA_KEY {:016x} {}\n", 5, "07".repeat(32))).unwrap();
     let output = decrypt(&place("other"), &from, &to);

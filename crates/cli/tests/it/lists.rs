@@ -136,3 +136,41 @@ fn keys_are_listed_by_section_and_an_unknown_one_names_those_there_are() {
     let schema: Value = serde_json::from_slice(&run(&["keys", "--schema"]).stdout).unwrap();
     assert_eq!(schema["properties"]["topology"]["properties"]["hops"]["type"], "integer");
 }
+
+#[test]
+fn a_list_in_a_pipe_is_read_in_80_columns_and_searched_line_by_line() {
+    let here = std::env::current_dir().unwrap();
+    let listed = run_keys(&["keys"]);
+    let heads: Vec<&str> = listed.lines().filter(|line| !line.starts_with(' ')).collect();
+    for key in lines(&["keys", "--format", "json"], &here) {
+        let name = key["key"].as_str().unwrap();
+        let own: Vec<&str> = heads.iter().copied().filter(|head| head.split(' ').next() == Some(name)).collect();
+        let [head] = own[..] else { panic!("{name} has one line, not {own:?}") };
+        let default = key["default"].as_str().map(|default| format!("{name} = {default}  ")).unwrap_or_default();
+        assert!(head.starts_with(&default) || head == default.trim_end(), "{head}");
+        let takes = key["takes"].as_str().unwrap();
+        // What may be written is on the line, or at least its unit, and the rest is below it.
+        for form in key["forms"].as_array().unwrap().iter().filter(|_| !head.ends_with(takes)) {
+            let units = form.get("units").and_then(|units| units[0].as_str()).or(form["unit"].as_str());
+            assert!(units.is_none_or(|unit| head.contains(unit)), "{head}: {form}");
+        }
+        // What may be written is whole, there or below.
+        let at = listed.find(&format!("\n{head}\n")).map_or(0, |at| at + 1);
+        let block: Vec<&str> =
+            listed[at + head.len()..].lines().skip(1).take_while(|line| line.starts_with(' ')).collect();
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+        let told = words(&format!("{head} {}", block.join(" ")));
+        assert!(told.contains(&words(takes)) && told.contains(&words(key["meaning"].as_str().unwrap())), "{told}");
+    }
+    let wide = |text: &str, most: usize| text.lines().filter(|line| line.chars().count() > most).count();
+    let wrapped: String = listed.lines().filter(|line| line.starts_with(' ')).map(|line| format!("{line}\n")).collect();
+    assert_eq!(wide(&wrapped, 80), 0);
+    // Of the first lines, which are never broken, some have a long default.
+    assert!(wide(&listed, 80) < 8 && wide(&listed, 110) == 0, "{} over 80", wide(&listed, 80));
+    let transports = run_keys(&["transports"]);
+    assert_eq!(wide(&transports, 80), 0);
+    for entry in lines(&["transports", "--format", "json"], &here) {
+        let name = entry["name"].as_str().unwrap();
+        assert!(transports.lines().any(|line| line == name), "{name}");
+    }
+}

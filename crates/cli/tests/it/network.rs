@@ -174,6 +174,8 @@ fn a_transfer_that_is_broken_off_is_reported_as_such() {
         eventually("a connection", || break_off(transport, port, 20_000).is_some());
         let output = recv.output();
         let said = text(&output.stderr);
+        let place = format!("listening on {} 0.0.0.0:{port}", if transport == "kernel" { "TCP" } else { "UDP" });
+        assert!(said.contains(&place), "{transport}: {said}");
         assert_eq!(output.status.code(), Some(1), "{transport}: {said}");
         assert!(said.contains("1 of 1 transfers did not end in order"), "{said}");
         let record: Value = serde_json::from_str(&text(&output.stdout)).unwrap();

@@ -447,10 +447,15 @@ fn wrong_command_lines_are_refused() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(what), "{arguments:?}: {said}");
+        assert!(!said.contains("tried again"), "it is over: {arguments:?}: {said}");
     };
     let forward = ["-L", "0:host:80"];
     let connect = |more: &[&'static str]| [&["connect", "127.0.0.1"][..], more].concat();
     refused(&["listen"], "--allow");
+    for wrong in ["nonsense", "host", "host:http", "udp:host", ":80", "host:99999"] {
+        refused(&["listen", "--port", "0", "--allow", wrong], &format!("--allow {wrong}: expected HOST:PORT"));
+    }
+    refused(&["connect", "127.0.0.1:7800", "-L", "0:host:80"], "127.0.0.1:7800: the host alone");
     refused(&["listen", "--key", private], "--peers");
     refused(&["listen", "--transport", "tcp-ap"], "not for tunnels. A tunnel takes one of ");
     refused(&["listen", "--transport", "quiet-train+marks"], "not for tunnels. A tunnel takes one of ");
@@ -472,7 +477,8 @@ fn wrong_command_lines_are_refused() {
     // A key is not written over.
     let output = Command::new(env!("CARGO_BIN_EXE_meshpace")).args(["tunnel", "keygen", private]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains(private));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(private) && said.contains("name a new file"), "{said}");
 }
 
 #[test]

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 pub const RECORDS: &str = "records.jsonl";
 /// Their manifest.
 pub const MANIFEST: &str = "manifest.json";
+/// What to do where a directory of records is expected.
+pub const MADE_BY: &str =
+    "name a directory of records, as meshpace run FILE --out DIR and meshpace reproduce make them";
 
 /// Manifest of a directory of records.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -78,7 +81,9 @@ impl Manifest {
         let path = directory.join(MANIFEST);
         let shown = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
         match std::fs::read_to_string(&path) {
-            Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| shown(&error)),
+            Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| {
+                shown(&format_args!("{error}; the command that made the directory makes it again with --force"))
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(shown(&error)),
         }
@@ -183,7 +188,7 @@ impl Archive {
     /// The file and line that is wrong, and what to do.
     pub fn read(directory: &Path) -> Result<Option<Archive>, String> {
         let Some(manifest) = Manifest::read(directory)? else {
-            return Err(format!("{}: there is no {MANIFEST}", directory.display()));
+            return Err(format!("{}: there is no {MANIFEST}; {MADE_BY}", directory.display()));
         };
         manifest.refuse_strange().map_err(|why| format!("{}: {why}", directory.display()))?;
         let path = directory.join(RECORDS);
@@ -234,7 +239,7 @@ pub fn campaigns(root: &Path) -> Result<Vec<PathBuf>, String> {
     if has_manifest(root) {
         return Ok(vec![root.to_owned()]);
     }
-    let shown = |error: io::Error| format!("{}: {error}", root.display());
+    let shown = |error: io::Error| format!("{}: {error}; {MADE_BY}", root.display());
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root).map_err(shown)? {
         let path = entry.map_err(shown)?.path();

@@ -1,6 +1,6 @@
 //! Campaigns put together: parts of one campaign that were run in several places, or with several ranges of seeds.
 
-use super::directory::{self, MANIFEST, Manifest, RECORDS};
+use super::directory::{self, MADE_BY, MANIFEST, Manifest, RECORDS};
 use super::line::{self, Key, key_of};
 use super::store::{Store, UNFINISHED};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub fn merge(inputs: &[PathBuf], out: &Path, force: bool) -> Result<usize, Strin
     for input in inputs {
         let found = parts(input)?;
         if found.is_empty() {
-            return Err(format!("{}: no {MANIFEST} here or one directory down", input.display()));
+            return Err(format!("{}: no {MANIFEST} here or one directory down; {MADE_BY}", input.display()));
         }
         for (place, part) in found {
             groups.entry(place).or_default().push(part);

@@ -18,7 +18,7 @@ mod write;
 pub use crate::words::{plain, told, told_values};
 pub use nodes::NodeRecord;
 pub use pieces::{BatchRecord, FlowPiece, FlowSeries, LinkSeries, SeriesRecord};
-pub use write::{write_whole, write_whole_by};
+pub use write::{is_kept, make_directory, write_whole, write_whole_by};
 
 /// Records as a table for spreadsheets.
 pub const TABLE: &str = "records.csv";

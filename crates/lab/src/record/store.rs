@@ -9,7 +9,7 @@
 use super::directory::{MANIFEST, Manifest, RECORDS};
 use super::line::Key;
 use super::places::{self, In, Place, Places};
-use super::write::write_whole_by;
+use super::write::{make_directory, write_whole_by};
 use super::write_whole;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
@@ -57,7 +57,7 @@ impl Store {
     /// works in it, and whatever the file system refuses; each names the directory or the file.
     pub fn open(directory: &Path, manifest: &Manifest, force: bool) -> io::Result<Store> {
         let named = |error: io::Error| named(directory, &error);
-        std::fs::create_dir_all(directory).map_err(named)?;
+        make_directory(directory)?;
         // The directory itself is locked: there is no file whose removal could let two in.
         let lock = File::open(directory).map_err(named)?;
         match lock.try_lock() {

@@ -8,6 +8,12 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle
 
 /// Columns of characters where no terminal says how many there are.
 const WIDTH: u16 = 80;
+/// Columns of characters that text has at most: longer lines are hard to read.
+const WIDEST: u16 = 100;
+/// Columns of characters that a column of a list needs at least, on average, to be read.
+const LEAST: usize = 8;
+/// Beginning of a line of an entry below its head.
+const INDENT: &str = "    ";
 /// Beginning of a row of a starved flow.
 const MARK: &str = "! ";
 
@@ -96,7 +102,7 @@ pub fn sentences(records: &[Record]) -> Vec<String> {
     Tally::of(&values).sentences()
 }
 
-/// A sentence in lines of so many characters, each with `mark` before it.
+/// A sentence in lines of so many characters, each with `mark` before it. A word that is longer has a line of its own.
 fn wrapped(width: u16, sentence: &str, mark: &str) -> String {
     let room = usize::from(width).saturating_sub(mark.len());
     let (mut text, mut used) = (String::new(), 0);
@@ -206,11 +212,15 @@ fn finished(mut table: Table, numbers_from: usize, width: u16) -> String {
     let longest = |head: String| head.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
     let heads: Vec<usize> =
         table.header().into_iter().flat_map(comfy_table::Row::cell_iter).map(|cell| longest(cell.content())).collect();
+    // Nor are those above words, if there is room for all.
+    let fits = heads.iter().map(|word| word + 2).sum::<usize>() <= usize::from(width);
     for (number, (column, word)) in table.column_iter_mut().zip(heads).enumerate() {
         column.set_padding((0, 1));
+        if number >= numbers_from || fits {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word as u16 + 1)));
+        }
         if number >= numbers_from {
             column.set_cell_alignment(CellAlignment::Right);
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word as u16 + 1)));
         }
     }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -308,13 +318,36 @@ fn three(mean: f64) -> usize {
     }
 }
 
+/// Columns of characters for an [`entry`]: those of the terminal, 100 at most, and 80 where there is none.
+pub fn columns() -> u16 {
+    terminal().map_or(WIDTH, |columns| columns.min(WIDEST))
+}
+
+/// An entry of a list whose rows would be too wide for a table: a line with `head`, whole however long it is, so that `grep` finds all of
+/// it, and the paragraphs below, indented and wrapped to so many columns. Empty paragraphs are left out.
+pub fn entry(width: u16, head: &str, paragraphs: &[&str]) -> String {
+    let filled = paragraphs.iter().filter(|paragraph| !paragraph.is_empty());
+    format!("{head}\n") + &filled.map(|paragraph| wrapped(width, paragraph, INDENT)).collect::<String>()
+}
+
 /// A plain list with a header. On a terminal it is as wide as that, elsewhere as its cells.
 pub fn listing<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     within(terminal(), header, rows)
 }
 
 /// The list with at most so many columns of characters, if there is a limit: every column but the first one, which has the names, is wrapped.
+/// Where that leaves too little for the others, each row is an [`entry`].
 fn within<const N: usize>(width: Option<u16>, header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let rows: Vec<[String; N]> = rows.collect();
+    let names = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    if let Some(width) = width.filter(|width| usize::from(*width) < names + LEAST * (N - 1)) {
+        let told = |row: &[String; N]| {
+            let cells = header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
+            let cells: Vec<String> = cells.map(|(title, cell)| format!("{title}: {cell}")).collect();
+            entry(width, &row[0], &cells.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        return rows.iter().map(told).collect();
+    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);
@@ -423,6 +456,9 @@ mod tests {
         let narrow = render_within(80, &two);
         assert!(widest(&narrow) <= Some(80) && narrow.contains("0→7") && narrow.contains("3→7"), "{narrow}");
         assert!(narrow.contains("timeouts") && narrow.contains("median"), "whole words: {narrow}");
+        let narrower = render_within(50, &[record(1, 0)]);
+        assert!(widest(&narrower) <= Some(50) && narrower.contains("\nflow"), "{narrower}");
+        assert!(widest(&render_within(40, &[record(1, 0)])) <= Some(40));
     }
 
     #[test]
@@ -487,6 +523,17 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_has_a_whole_head_and_wrapped_paragraphs() {
+        let meaning = "the weight of the old average in the new one, between none and all of it";
+        let text = entry(30, "flow.transport.pacing.alpha = 0.7  number, 0 to 1", &[meaning, "", "AP05"]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "flow.transport.pacing.alpha = 0.7  number, 0 to 1");
+        assert!(lines[1..].iter().all(|line| line.starts_with("    ") && line.len() <= 30), "{text}");
+        assert_eq!(lines[1..].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "), format!("{meaning} AP05"));
+        assert_eq!(lines.len(), 5, "72 letters in three lines of 26, none for what is empty, the source: {text}");
+    }
+
+    #[test]
     fn a_list_is_no_wider_than_the_terminal_and_no_word_is_lost() {
         let meaning = "the weight of the old average in the new one, between none and all of it";
         let list = |width| {
@@ -503,6 +550,10 @@ mod tests {
             words
         };
         assert_eq!(words(&narrow), words(&list(None)));
+        // Where a column would be a letter wide, a row is a block with the titles.
+        let narrower = list(Some(40));
+        assert!(narrower.lines().all(|line| line.chars().count() <= 40), "{narrower}");
+        assert!(narrower.contains("\n    takes: number\n    meaning: the weight of the old"), "{narrower}");
         // Without a terminal a row is a line.
         assert_eq!(list(None).lines().count(), 3);
         assert_eq!(list(None), list(Some(1000)));

@@ -1,11 +1,11 @@
 //! Files that are written whole or not at all.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Writes `content` as `directory/name`: a reader sees the old file or the new one, never half of it, whenever the program
-/// is killed. Replaces what is there.
+/// is killed. Replaces what is there; see [`is_kept`] for what is written into instead.
 ///
 /// # Errors
 /// Whatever the file system refuses.
@@ -22,6 +22,13 @@ pub fn write_whole_by(
     name: &str,
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> io::Result<()> {
+    let path = directory.join(name);
+    if is_kept(&path) {
+        let file = File::create(&path)?;
+        let mut buffered = BufWriter::new(&file);
+        write(&mut buffered)?;
+        return buffered.flush();
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".meshpace-").suffix(".tmp");
     #[cfg(unix)]
@@ -36,5 +43,66 @@ pub fn write_whole_by(
     buffered.flush()?;
     drop(buffered);
     file.as_file().sync_all()?;
-    file.persist(directory.join(name)).map(drop).map_err(|error| error.error)
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// True if a device, a pipe or a link is there, such as `/dev/stdout`: it is written into, since a file in its place would take it away.
+pub fn is_kept(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
+}
+
+/// Makes a directory, with those above it, if it is not there.
+///
+/// # Errors
+/// Whatever the file system refuses, with the place, and what to do if something else is there.
+pub fn make_directory(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory).map_err(|error| {
+        let way = match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                "; a directory is written here, and a file is in its place: name another one"
+            }
+            _ => "",
+        };
+        io::Error::new(error.kind(), format!("{}: {error}{way}", directory.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_a_directory_is_not() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("page");
+        for text in ["a longer text", "short"] {
+            write_whole(scratch.path(), "page", text).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        assert!(!is_kept(&file) && !is_kept(scratch.path()) && !is_kept(&scratch.path().join("nothing")));
+        let why = make_directory(&file).unwrap_err().to_string();
+        assert!(why.contains("page: ") && why.contains("name another one"), "{why}");
+        let why = make_directory(&file.join("below")).unwrap_err().to_string();
+        assert!(why.contains("name another one"), "{why}");
+        make_directory(&scratch.path().join("a/b")).unwrap();
+        make_directory(&scratch.path().join("a/b")).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_link_stays_and_what_it_leads_to_is_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (link, far) = (scratch.path().join("link"), scratch.path().join("far"));
+        fs::write(&far, "what was there, and is longer").unwrap();
+        std::os::unix::fs::symlink(&far, &link).unwrap();
+        write_whole(scratch.path(), "link", "new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&far).unwrap(), "new");
+        // A device, by a link, so that what is wrong here takes none from this machine.
+        std::os::unix::fs::symlink("/dev/full", scratch.path().join("full")).unwrap();
+        let full = write_whole(scratch.path(), "full", "new").unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull, "{full}");
+        // Nothing is left beside them.
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 3);
+    }
 }

@@ -27,7 +27,7 @@ pub fn collect(root: &Path, register: &Register) -> Result<Vec<Collection>, Stri
     let directories = directory::campaigns(root)?;
     if directories.is_empty() {
         let why = format!("no {} here or one directory down, so there is nothing to report", directory::MANIFEST);
-        return Err(format!("{}: {why}", root.display()));
+        return Err(format!("{}: {why}; {}", root.display(), directory::MADE_BY));
     }
     let mut found = Vec::new();
     for directory in directories {

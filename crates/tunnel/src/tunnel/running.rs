@@ -47,8 +47,8 @@ impl Running {
         Running { entry, end: None, tries: 0, due: Some(Time::ZERO), before: Totals::default() }
     }
 
-    /// Begins what is not there yet.
-    fn attempt(&mut self) -> io::Result<()> {
+    /// Begins what is not there yet. If it fails, that is told where `is_last` does not say that the process ends with it.
+    fn attempt(&mut self, is_last: bool) -> io::Result<()> {
         let done = match &mut self.end {
             Some(end) => end.adjust(&self.entry),
             None => End::start(&self.entry).and_then(|end| self.end.insert(end).adjust(&self.entry)),
@@ -59,7 +59,7 @@ impl Running {
                 self.tries += 1;
                 let is_quiet = self.tries < QUIETLY && error.kind() == io::ErrorKind::AddrInUse;
                 self.due = Some(Clock.now() + if is_quiet { LOOK } else { AGAIN });
-                if !is_quiet {
+                if !is_quiet && !is_last {
                     let message = format!("{error}; it is tried again every {} s", AGAIN.as_secs_f64());
                     log::say(Level::Error, &self.entry.name, &message);
                 }
@@ -103,7 +103,7 @@ impl<'a> Process<'a> {
         let running = read.entries.into_iter().map(Running::new).collect();
         let mut process = Process { running, file: path, hangups: hangups.unwrap_or(none), board };
         for one in &mut process.running {
-            let begun = one.attempt();
+            let begun = one.attempt(path.is_none());
             if path.is_none() {
                 begun?;
             }
@@ -172,7 +172,7 @@ impl<'a> Process<'a> {
                 one.due = Some(now);
             }
             if one.due.is_some_and(|due| now >= due) {
-                let _ = one.attempt();
+                let _ = one.attempt(false);
             }
         }
         self.show();
@@ -234,7 +234,7 @@ impl<'a> Process<'a> {
         let ended = before.len();
         before.iter_mut().for_each(Running::end);
         for one in &mut self.running {
-            let _ = one.attempt();
+            let _ = one.attempt(false);
         }
         self.board.reloaded(true);
         let begun = self.running.len() - kept;
