@@ -4,7 +4,7 @@
 //! that what is rare by itself is not rare here; what a moment needs in order to come about is aimed at as well.
 
 use super::faults::{Fault, Moment, Mood, Protected, cells};
-use crate::tpa::session::handshake::InnerTransport;
+use crate::tpa::session::handshake::{InnerTransport, Terms};
 use crate::tpa::session::path::Fixed;
 use crate::tpa::session::settings::{Limits, Settings};
 use crate::tpa::{Options, Security};
@@ -155,8 +155,9 @@ impl Plan {
         let rests = moment == Moment::Question;
         let most = match kind {
             Kind::Stream(InnerTransport::Tpa) => 80_000,
-            // Trains send a segment in less than a round trip, which is 160 ms at most: nobody takes longer than is asked of him.
-            Kind::Stream(InnerTransport::Trains) => 200_000.min(1000 * u64::from(settings[0].transport.segment)),
+            // Trains send a segment in less than a round trip, which is 160 ms at most: nobody takes longer than is asked of him. Their segments are
+            // no longer than a listener asks for, a third of whose buffer has room for a block.
+            Kind::Stream(InnerTransport::Trains) => 200_000.min(1000 * u64::from(agreed_segment(&settings[1]))),
             Kind::Stream(InnerTransport::Bbr) | Kind::Tunnel(_) => 200_000,
         };
         let habits = [0, 1].map(|_| habits(rng, 0, last, most, rests));
@@ -267,6 +268,11 @@ fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) ->
     [settings, theirs]
 }
 
+/// The segments that a listener with these settings asks for, bytes with TPA's header.
+fn agreed_segment(listener: &Settings) -> u16 {
+    Terms::of(&listener.transport).within(listener.receive_buffer).segment
+}
+
 /// What is written between two times.
 fn habits(rng: &mut Rng, first: u64, last: u64, most: u64, rests: bool) -> Habits {
     let count = if rests { 2 } else { 1 + rng.below(6) };
@@ -295,4 +301,25 @@ fn streams(rng: &mut Rng, last: u64) -> Vec<StreamPlan> {
         StreamPlan { at: Time(at), habits, breaks }
     };
     (0..count).map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chaos::world::LONGEST;
+    use crate::tpa::session::engine::MORE;
+
+    #[test]
+    fn trains_are_given_no_more_than_they_can_carry() {
+        // By their law a segment leaves at least once in a round trip (docs/quiet-trains.md: I = 1.034 tau where nothing is late, and tau is shorter).
+        let round_trip = Duration::from_millis(2 * 80);
+        let mut trains = 0;
+        for plan in (0..5000).map(Plan::of).filter(|plan| plan.kind == Kind::Stream(InnerTransport::Trains)) {
+            let payload = u64::from(agreed_segment(&plan.settings[1])) - u64::from(MORE);
+            let most = plan.habits.iter().map(Habits::all).max().unwrap_or(0);
+            assert!(round_trip * most.div_ceil(payload) < LONGEST, "seed {}: {most} bytes in {payload}", plan.seed);
+            trains += 1;
+        }
+        assert!(trains > 500, "{trains}");
+    }
 }

@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 const LATEST: Duration = Duration::from_secs(600);
 
 /// So long after the last fault an application waits for nothing, whatever has failed.
-const LONGEST: Duration = Duration::from_secs(330);
+pub(super) const LONGEST: Duration = Duration::from_secs(330);
 
 /// Where an observer forges and little is lost, nobody waits for longer than this.
 const SOON: Duration = Duration::from_secs(20);
