@@ -4,11 +4,13 @@
 //! that what is rare by itself is not rare here; what a moment needs in order to come about is aimed at as well.
 
 use super::faults::{Fault, Moment, Mood, Protected, cells};
+use super::flow::HEAD;
 use crate::tpa::session::handshake::{InnerTransport, Terms};
 use crate::tpa::session::path::Fixed;
 use crate::tpa::session::settings::{Limits, Settings};
 use crate::tpa::{Options, Security};
-use crate::tunnel;
+use crate::tunnel::session::{MOST, QUEUE};
+use crate::tunnel::{self, Class};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::tpa::{self, ack};
@@ -70,6 +72,42 @@ pub struct StreamPlan {
     pub breaks: Option<(usize, u64)>,
 }
 
+/// Datagrams that are sent at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Burst {
+    /// When.
+    pub at: Time,
+    /// How many.
+    pub count: u64,
+    /// Bytes of each.
+    pub length: usize,
+}
+
+/// A flow of datagrams of a tunnel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowPlan {
+    /// When it is opened.
+    pub at: Time,
+    /// What becomes of datagrams that wait.
+    pub class: Class,
+    /// What who connects sends, and who accepts, in order.
+    pub bursts: [Vec<Burst>; 2],
+    /// Who leaves it, after how many datagrams have come, and with which code.
+    pub leaves: Option<(usize, u64, u8)>,
+}
+
+impl FlowPlan {
+    /// When an end sends the datagram of this number, and its bytes; none after the last.
+    pub fn datagram(&self, end: usize, number: u64) -> Option<(Time, usize)> {
+        let mut before = 0;
+        let burst = self.bursts[end].iter().find(|burst| {
+            before += burst.count;
+            number < before
+        });
+        burst.map(|burst| (burst.at, burst.length))
+    }
+}
+
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -85,6 +123,8 @@ pub struct Plan {
     pub habits: [Habits; 2],
     /// The streams of a tunnel.
     pub streams: Vec<StreamPlan>,
+    /// Its flows of datagrams.
+    pub flows: Vec<FlowPlan>,
     /// Until when the wire is hostile.
     pub hostile_until: Time,
     /// Probability that a hostile wire loses a datagram, and that it doubles one.
@@ -162,6 +202,8 @@ impl Plan {
         };
         let habits = [0, 1].map(|_| habits(rng, 0, last, most, rests));
         let streams = if matches!(kind, Kind::Tunnel(_)) { streams(rng, last) } else { Vec::new() };
+        // Drawn for themselves, so that seeds with the same streams are comparable with and without.
+        let flows = if matches!(kind, Kind::Tunnel(_)) { flows(&mut stream(seed, 3), last) } else { Vec::new() };
         let most_lost = match mood {
             Mood::Weather | Mood::Rough => [0.02, 0.1, 0.3][rng.below(3) as usize],
             Mood::Observer => 0.03,
@@ -181,6 +223,7 @@ impl Plan {
             settings,
             habits,
             streams,
+            flows,
             hostile_until,
             loss: rng.uniform_in(0.0, most_lost),
             doubling: rng.uniform_in(0.0, 0.1),
@@ -301,6 +344,35 @@ fn streams(rng: &mut Rng, last: u64) -> Vec<StreamPlan> {
         StreamPlan { at: Time(at), habits, breaks }
     };
     (0..count).map(one).collect()
+}
+
+/// The flows of a tunnel: in half of the runs none.
+fn flows(rng: &mut Rng, last: u64) -> Vec<FlowPlan> {
+    let count = if rng.below(2) == 0 { 0 } else { 1 + rng.below(3) };
+    let one = |number: u64| {
+        let at = if number == 0 { 0 } else { rng.below(last) };
+        let life = Duration::from_millis([50, 200, 1000, 10_000][rng.below(4) as usize]);
+        let class = [Class::Reliable, Class::Latest, Class::Expiring(life)][rng.below(3) as usize];
+        let bursts = [0, 1].map(|_| bursts(rng, at, last.max(at + 1)));
+        let leaves = (rng.below(4) == 0).then(|| (rng.below(2) as usize, rng.below(10), rng.below(6) as u8));
+        FlowPlan { at: Time(at), class, bursts, leaves }
+    };
+    (0..count).map(one).collect()
+}
+
+/// What an end of a flow sends: mostly a few datagrams at a time, and now and then more than may wait.
+fn bursts(rng: &mut Rng, first: u64, last: u64) -> Vec<Burst> {
+    let mut times: Vec<u64> = (0..rng.below(6)).map(|_| first + rng.below(last - first)).collect();
+    times.sort_unstable();
+    let one = |at: u64| {
+        let (count, length) = match rng.below(16) {
+            0 => (MOST as u64 + 100, HEAD + rng.below(16) as usize),
+            1 => (1 + QUEUE as u64 / 60_000, 60_000),
+            _ => (1 + rng.below(10), HEAD + rng.below(1400) as usize),
+        };
+        Burst { at: Time(at), count, length }
+    };
+    times.into_iter().map(one).collect()
 }
 
 #[cfg(test)]

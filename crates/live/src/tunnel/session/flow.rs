@@ -10,8 +10,8 @@ use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
 
 /// Bytes of a flow that may wait, and datagrams.
-pub(in crate::tunnel) const QUEUE: usize = 256 << 10;
-pub(in crate::tunnel) const MOST: usize = 1024;
+pub(crate) const QUEUE: usize = 256 << 10;
+pub(crate) const MOST: usize = 1024;
 
 /// What becomes of datagrams that wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,7 +141,6 @@ impl Flow {
     }
 
     /// Bytes kept.
-    #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         self.kept
     }

@@ -112,7 +112,7 @@ impl Session {
     }
 
     /// What flows have carried.
-    pub(in super::super) fn datagrams(&self) -> Datagrams {
+    pub(crate) fn datagrams(&self) -> Datagrams {
         Datagrams { flows: self.flows.all.len() as u64, ..self.flows.counted }
     }
 
@@ -253,8 +253,7 @@ impl Session {
     }
 
     /// Bytes that wait in all flows.
-    #[cfg(test)]
-    pub(in super::super) fn kept_datagrams(&self) -> usize {
+    pub(crate) fn kept_datagrams(&self) -> usize {
         let rest: usize = self.flows.rest.iter().map(Vec::len).sum();
         rest + self.flows.all.values().map(Flow::kept).sum::<usize>()
     }
