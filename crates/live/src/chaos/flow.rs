@@ -206,3 +206,95 @@ fn datagram(name: u64, number: u64, length: usize) -> Vec<u8> {
 fn number(bytes: &[u8]) -> u64 {
     bytes.get(8..HEAD).and_then(|bytes| bytes.try_into().ok()).map_or(u64::MAX, u64::from_be_bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Burst;
+    use super::*;
+    use meshpace_core::Duration;
+
+    /// Two ends of a flow of this class of which the first has sent three datagrams, and they have left and come.
+    fn passed(class: Class) -> [FlowEnd; 2] {
+        let bursts = [vec![Burst { at: Time::ZERO, count: 3, length: 40 }], Vec::new()];
+        let plan = FlowPlan { at: Time::ZERO, class, bursts, leaves: None };
+        let mut ends = [true, false].map(|opens| FlowEnd::new(7, opens, plan.clone()));
+        for bytes in sent(&mut ends[0], 0) {
+            ends[0].on_left(&bytes, Time::ZERO);
+            ends[1].on_came(&bytes);
+        }
+        ends
+    }
+
+    /// What an end sends, of which so many are given up for each.
+    fn sent(end: &mut FlowEnd, given_up: u64) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        end.send(Time::ZERO, |bytes| {
+            all.push(bytes.to_vec());
+            Some(given_up)
+        });
+        all
+    }
+
+    fn broken(class: Class, change: impl FnOnce(&mut [FlowEnd; 2])) -> bool {
+        let mut ends = passed(class);
+        change(&mut ends);
+        compare([Some(&ends[0]), Some(&ends[1])], true).is_err()
+    }
+
+    #[test]
+    fn what_is_broken_is_found() {
+        let expiring = Class::Expiring(Duration::from_millis(50));
+        for class in [Class::Reliable, Class::Latest, expiring] {
+            assert!(!broken(class, |_| {}), "{class:?}");
+            assert!(broken(class, |ends| ends[1].on_came(&datagram(ends[1].names[1], 1, 40))), "twice");
+            assert!(broken(class, |ends| ends[1].came -= 1), "it has left and does not arrive");
+            assert!(broken(class, |ends| ends[0].over = Over::Here(3)), "the peer is not told");
+        }
+        let fresh = |change: &dyn Fn(&mut FlowEnd, Vec<Vec<u8>>)| {
+            broken(Class::Reliable, |ends| {
+                let [mut own, mut peer] = ends.each_ref().map(|end| FlowEnd::new(7, end.opens, end.plan.clone()));
+                let all = sent(&mut own, 0);
+                all.iter().for_each(|bytes| own.on_left(bytes, Time::ZERO));
+                change(&mut peer, all);
+                *ends = [own, peer];
+            })
+        };
+        let come = |peer: &mut FlowEnd, all: &[Vec<u8>]| all.iter().for_each(|bytes| peer.on_came(bytes));
+        assert!(!fresh(&|peer, all| come(peer, &all)));
+        assert!(
+            fresh(&|peer, mut all| come(peer, {
+                all[1].pop();
+                &all
+            })),
+            "torn"
+        );
+        assert!(
+            fresh(&|peer, mut all| come(peer, {
+                all[1][30] ^= 1;
+                &all
+            })),
+            "another bit"
+        );
+        assert!(
+            fresh(&|peer, mut all| come(peer, {
+                all.swap(0, 1);
+                &all
+            })),
+            "overtaken"
+        );
+        assert!(
+            fresh(&|peer, mut all| come(peer, {
+                all[2] = datagram(99, 2, 40);
+                &all
+            })),
+            "of another flow"
+        );
+        assert!(broken(Class::Reliable, |ends| ends[0].left = 2), "taken, and given up");
+        assert!(broken(Class::Latest, |ends| ends[0].last_left = Some(1)), "the latest is given up");
+        let late = |ends: &mut [FlowEnd; 2]| {
+            ends[0].last_left = None;
+            ends[0].on_left(&datagram(ends[0].names[0], 0, 40), Time::ZERO + Duration::from_millis(50));
+        };
+        assert!(broken(expiring, late));
+    }
+}

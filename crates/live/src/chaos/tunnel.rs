@@ -6,7 +6,9 @@ use super::plan::{FlowPlan, Plan, StreamPlan};
 use super::seat::Seat;
 use super::stream::{Application, Ending, Got};
 use crate::tpa::session::port::{Party, Port};
-use crate::tunnel::session::{self, Carrier, Frame, Handing, NAME, QUEUE, Reader, Sending, Session, Side, preamble};
+use crate::tunnel::session::{
+    self, Carrier, Frame, Handing, MOST, NAME, QUEUE, Reader, Sending, Session, Side, preamble,
+};
 use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;
 
@@ -116,9 +118,10 @@ impl Tunnel {
         self.name == other.name && self.connects != other.connects
     }
 
-    /// Bytes of datagrams that wait, and as many as may: each flow's, and of each carrier one that has been begun.
-    pub(crate) fn waiting_datagrams(&self) -> (usize, usize) {
-        (self.session.kept_datagrams(), self.flows.len() * QUEUE + self.leaving.len() * usize::from(u16::MAX))
+    /// Whether no more waits in a flow than may, and by a carrier but what is left of one datagram.
+    pub(crate) fn few_datagrams_wait(&self) -> bool {
+        let (bytes, datagrams, begun) = self.session.fullest_flow();
+        bytes <= QUEUE && datagrams <= MOST && begun <= Carrier::ALL.len() * usize::from(u16::MAX)
     }
 
     /// When it has something to do by itself.

@@ -198,10 +198,7 @@ impl World {
                 let (incoming, _, promised) = tunnel.kept();
                 incoming <= promised && promised <= PROMISED + FIRST * tunnel.streams.len() as u64
             });
-            let few_datagrams = side.tunnels().iter().all(|tunnel| {
-                let (kept, most) = tunnel.waiting_datagrams();
-                kept <= most
-            });
+            let few_datagrams = side.tunnels().iter().all(Tunnel::few_datagrams_wait);
             if !(places && is_kept && bounded && few_datagrams && full <= OUTBOX) {
                 return self.breaks("memory is bounded", format!(": end {end}: {unfinished} {connections} {full}"));
             }

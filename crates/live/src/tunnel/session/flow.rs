@@ -140,9 +140,14 @@ impl Flow {
         Some(wanted)
     }
 
-    /// Bytes kept.
+    /// Bytes that wait.
     pub(super) fn kept(&self) -> usize {
         self.kept
+    }
+
+    /// Datagrams that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.len()
     }
 }
 

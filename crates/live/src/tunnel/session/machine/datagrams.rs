@@ -252,6 +252,12 @@ impl Session {
         Ok(self.flows.all.contains_key(&number))
     }
 
+    /// The most bytes that wait in a flow, and the most datagrams; and bytes of those that have been begun by a carrier.
+    pub(crate) fn fullest_flow(&self) -> (usize, usize, usize) {
+        let most = |of: fn(&Flow) -> usize| self.flows.all.values().map(of).max().unwrap_or(0);
+        (most(Flow::kept), most(Flow::waiting), self.flows.rest.iter().map(Vec::len).sum())
+    }
+
     /// Bytes that wait in all flows.
     pub(crate) fn kept_datagrams(&self) -> usize {
         let rest: usize = self.flows.rest.iter().map(Vec::len).sum();
