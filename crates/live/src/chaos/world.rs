@@ -30,7 +30,9 @@ pub(super) const LONGEST: Duration = Duration::from_secs(330);
 /// Where an observer forges and little is lost, nobody waits for longer than this.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The longest retransmission timer (`rto.max`): where the wire was silent, it may have been doubled up to that, and goes on first.
+/// The longest retransmission timer (`rto.max`): where the wire was silent, it may have been doubled up to that, and goes on first. A peer that has
+/// moved and has nothing to say is found by its next question, which in weather comes after 71 s at most: a quarter of the 300 s that it bears
+/// silence for, less the 15 s after which it asks (`tpa::liveness`). With the second that a move takes that is less than this and [`SOON`].
 const TIMER: Duration = Duration::from_secs(60);
 
 /// Steps of a run, at most.
