@@ -78,8 +78,8 @@ fn trail(run: &Run) -> String {
     let faults: u32 = run.faults.iter().sum();
     let _ = writeln!(
         text,
-        "seed {} ({:?}): {seconds:.1} s of virtual time, {} packets ({} lost), {faults} faults, {} streams, {} bytes read, {} ends failed",
-        run.seed, run.mood, run.packets, run.lost, run.streams, run.bytes, run.failures
+        "seed {} ({:?}): {seconds:.1} s of virtual time, {} packets ({} lost), {faults} faults, {} streams, {} bytes and {} datagrams read, {} ends failed",
+        run.seed, run.mood, run.packets, run.lost, run.streams, run.bytes, run.datagrams, run.failures
     );
     match &run.broken {
         None => text.push_str("no invariant is broken\n"),
@@ -180,10 +180,11 @@ fn table(kept: &Kept) -> String {
     line(
         "streams",
         format!(
-            "{} ({} ends failed, as they may), {:.1} MB read",
+            "{} ({} ends failed, as they may), {:.1} MB read; {} datagrams",
             tally.streams,
             tally.failures,
-            tally.bytes as f64 / 1e6
+            tally.bytes as f64 / 1e6,
+            tally.datagrams
         ),
     );
     let medians = (tally.times.median() as f64 / 1e3, tally.sent.median(), tally.suffered.median());

@@ -6,6 +6,7 @@
 //! datagram (`watch`). `docs/chaos.md` says what is checked. For `meshpace dev chaos` and tests: no part of the library's interface.
 
 pub mod faults;
+mod flow;
 pub mod plan;
 mod planner;
 mod seat;
@@ -52,6 +53,8 @@ pub struct Run {
     pub streams: u64,
     /// Bytes that applications have read.
     pub bytes: u64,
+    /// Datagrams of flows that have arrived.
+    pub datagrams: u64,
     /// Ends of streams that have failed with an error.
     pub failures: u64,
     /// Faults, by [`Fault`].
@@ -78,6 +81,7 @@ impl Run {
             lost: 0,
             streams: 0,
             bytes: 0,
+            datagrams: 0,
             failures: 0,
             faults: vec![0; Fault::ALL.len()],
             moments: vec![0; Moment::ALL.len()],

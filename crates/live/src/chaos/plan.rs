@@ -4,11 +4,13 @@
 //! that what is rare by itself is not rare here; what a moment needs in order to come about is aimed at as well.
 
 use super::faults::{Fault, Moment, Mood, Protected, cells};
-use crate::tpa::session::handshake::InnerTransport;
+use super::flow::HEAD;
+use crate::tpa::session::handshake::{InnerTransport, Terms};
 use crate::tpa::session::path::Fixed;
 use crate::tpa::session::settings::{Limits, Settings};
 use crate::tpa::{Options, Security};
-use crate::tunnel;
+use crate::tunnel::session::{MOST, QUEUE};
+use crate::tunnel::{self, Class};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::tpa::{self, ack};
@@ -70,6 +72,42 @@ pub struct StreamPlan {
     pub breaks: Option<(usize, u64)>,
 }
 
+/// Datagrams that are sent at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Burst {
+    /// When.
+    pub at: Time,
+    /// How many.
+    pub count: u64,
+    /// Bytes of each.
+    pub length: usize,
+}
+
+/// A flow of datagrams of a tunnel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowPlan {
+    /// When it is opened.
+    pub at: Time,
+    /// What becomes of datagrams that wait.
+    pub class: Class,
+    /// What who connects sends, and who accepts, in order.
+    pub bursts: [Vec<Burst>; 2],
+    /// Who leaves it, after how many datagrams have come, and with which code.
+    pub leaves: Option<(usize, u64, u8)>,
+}
+
+impl FlowPlan {
+    /// When an end sends the datagram of this number, and its bytes; none after the last.
+    pub fn datagram(&self, end: usize, number: u64) -> Option<(Time, usize)> {
+        let mut before = 0;
+        let burst = self.bursts[end].iter().find(|burst| {
+            before += burst.count;
+            number < before
+        });
+        burst.map(|burst| (burst.at, burst.length))
+    }
+}
+
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -85,6 +123,8 @@ pub struct Plan {
     pub habits: [Habits; 2],
     /// The streams of a tunnel.
     pub streams: Vec<StreamPlan>,
+    /// Its flows of datagrams.
+    pub flows: Vec<FlowPlan>,
     /// Until when the wire is hostile.
     pub hostile_until: Time,
     /// Probability that a hostile wire loses a datagram, and that it doubles one.
@@ -155,12 +195,15 @@ impl Plan {
         let rests = moment == Moment::Question;
         let most = match kind {
             Kind::Stream(InnerTransport::Tpa) => 80_000,
-            // Trains send a segment in less than a round trip, which is 160 ms at most: nobody takes longer than is asked of him.
-            Kind::Stream(InnerTransport::Trains) => 200_000.min(1000 * u64::from(settings[0].transport.segment)),
+            // Trains send a segment in less than a round trip, which is 160 ms at most: nobody takes longer than is asked of him. Their segments are
+            // no longer than a listener asks for, a third of whose buffer has room for a block.
+            Kind::Stream(InnerTransport::Trains) => 200_000.min(1000 * u64::from(agreed_segment(&settings[1]))),
             Kind::Stream(InnerTransport::Bbr) | Kind::Tunnel(_) => 200_000,
         };
         let habits = [0, 1].map(|_| habits(rng, 0, last, most, rests));
         let streams = if matches!(kind, Kind::Tunnel(_)) { streams(rng, last) } else { Vec::new() };
+        // Drawn for themselves, so that seeds with the same streams are comparable with and without.
+        let flows = if matches!(kind, Kind::Tunnel(_)) { flows(&mut stream(seed, 3), last) } else { Vec::new() };
         let most_lost = match mood {
             Mood::Weather | Mood::Rough => [0.02, 0.1, 0.3][rng.below(3) as usize],
             Mood::Observer => 0.03,
@@ -180,6 +223,7 @@ impl Plan {
             settings,
             habits,
             streams,
+            flows,
             hostile_until,
             loss: rng.uniform_in(0.0, most_lost),
             doubling: rng.uniform_in(0.0, 0.1),
@@ -267,6 +311,11 @@ fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) ->
     [settings, theirs]
 }
 
+/// The segments that a listener with these settings asks for, bytes with TPA's header.
+fn agreed_segment(listener: &Settings) -> u16 {
+    Terms::of(&listener.transport).within(listener.receive_buffer).segment
+}
+
 /// What is written between two times.
 fn habits(rng: &mut Rng, first: u64, last: u64, most: u64, rests: bool) -> Habits {
     let count = if rests { 2 } else { 1 + rng.below(6) };
@@ -295,4 +344,54 @@ fn streams(rng: &mut Rng, last: u64) -> Vec<StreamPlan> {
         StreamPlan { at: Time(at), habits, breaks }
     };
     (0..count).map(one).collect()
+}
+
+/// The flows of a tunnel: in half of the runs none.
+fn flows(rng: &mut Rng, last: u64) -> Vec<FlowPlan> {
+    let count = if rng.below(2) == 0 { 0 } else { 1 + rng.below(3) };
+    let one = |number: u64| {
+        let at = if number == 0 { 0 } else { rng.below(last) };
+        let life = Duration::from_millis([50, 200, 1000, 10_000][rng.below(4) as usize]);
+        let class = [Class::Reliable, Class::Latest, Class::Expiring(life)][rng.below(3) as usize];
+        let bursts = [0, 1].map(|_| bursts(rng, at, last.max(at + 1)));
+        let leaves = (rng.below(4) == 0).then(|| (rng.below(2) as usize, rng.below(10), rng.below(6) as u8));
+        FlowPlan { at: Time(at), class, bursts, leaves }
+    };
+    (0..count).map(one).collect()
+}
+
+/// What an end of a flow sends: mostly a few datagrams at a time, and now and then more than may wait.
+fn bursts(rng: &mut Rng, first: u64, last: u64) -> Vec<Burst> {
+    let mut times: Vec<u64> = (0..rng.below(6)).map(|_| first + rng.below(last - first)).collect();
+    times.sort_unstable();
+    let one = |at: u64| {
+        let (count, length) = match rng.below(16) {
+            0 => (MOST as u64 + 100, HEAD + rng.below(16) as usize),
+            1 => (1 + QUEUE as u64 / 60_000, 60_000),
+            _ => (1 + rng.below(10), HEAD + rng.below(1400) as usize),
+        };
+        Burst { at: Time(at), count, length }
+    };
+    times.into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chaos::world::LONGEST;
+    use crate::tpa::session::engine::MORE;
+
+    #[test]
+    fn trains_are_given_no_more_than_they_can_carry() {
+        // By their law a segment leaves at least once in a round trip (docs/quiet-trains.md: I = 1.034 tau where nothing is late, and tau is shorter).
+        let round_trip = Duration::from_millis(2 * 80);
+        let mut trains = 0;
+        for plan in (0..5000).map(Plan::of).filter(|plan| plan.kind == Kind::Stream(InnerTransport::Trains)) {
+            let payload = u64::from(agreed_segment(&plan.settings[1])) - u64::from(MORE);
+            let most = plan.habits.iter().map(Habits::all).max().unwrap_or(0);
+            assert!(round_trip * most.div_ceil(payload) < LONGEST, "seed {}: {most} bytes in {payload}", plan.seed);
+            trains += 1;
+        }
+        assert!(trains > 500, "{trains}");
+    }
 }

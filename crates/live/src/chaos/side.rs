@@ -1,6 +1,7 @@
 //! One machine: a process with a port, its connections, and the applications that use them.
 
 use super::faults::Moment;
+use super::flow::{FlowEnd, Over};
 use super::plan::{Kind, Plan, stream};
 use super::seat::Seat;
 use super::stream::{Application, Ending, Got};
@@ -50,6 +51,8 @@ pub(crate) struct Side {
     inbox: VecDeque<Flight>,
     /// Of the applications of connections that are forgotten.
     gone: BTreeMap<StreamName, Application>,
+    /// Ends of flows of processes that have ended.
+    gone_flows: BTreeMap<([u8; NAME], u32), FlowEnd>,
     tunnels: Vec<Tunnel>,
     /// Half of a session that waits for its other carrier.
     waiting: BTreeMap<[u8; NAME], [Option<u64>; 2]>,
@@ -80,6 +83,7 @@ impl Side {
             unlistened_until: Time::ZERO,
             inbox: VecDeque::new(),
             gone: BTreeMap::new(),
+            gone_flows: BTreeMap::new(),
             tunnels: Vec::new(),
             waiting: BTreeMap::new(),
             accepted: 0,
@@ -111,7 +115,7 @@ impl Side {
                     .zip(stream(plan.seed, 50 + self.life).next_u64().to_be_bytes())
                     .for_each(|(to, from)| *to = from);
                 let bbr = inner == InnerTransport::Bbr;
-                self.tunnels.push(Tunnel::new([express, bulk], name, true, bbr, plan.streams.clone()));
+                self.tunnels.push(Tunnel::new([express, bulk], name, true, bbr, plan));
                 self.work(plan, bulk, now);
                 self.work(plan, express, now);
             }
@@ -182,6 +186,7 @@ impl Side {
         for tunnel in std::mem::take(&mut self.tunnels) {
             let names = tunnel.streams.iter().map(|(number, one)| (tunnel.key(*number), one.clone()));
             killed.extend(names.map(|((name, number), one)| (StreamName::Tunnelled(name, number), one)));
+            self.gone_flows.extend(tunnel.flows.iter().map(|(number, one)| (tunnel.key(*number), one.clone())));
         }
         for (name, mut application) in killed {
             application.killed = true;
@@ -351,7 +356,7 @@ impl Side {
         if let [Some(express), Some(bulk)] = *places {
             self.waiting.remove(&name);
             let bbr = self.port.parties.get(&bulk).is_some_and(|party| party.session.inner() == InnerTransport::Bbr);
-            self.tunnels.push(Tunnel::new([express, bulk], name, false, bbr, plan.streams.clone()));
+            self.tunnels.push(Tunnel::new([express, bulk], name, false, bbr, plan));
         }
         true
     }
@@ -409,6 +414,19 @@ impl Side {
         all
     }
 
+    /// All ends of flows there have been, by session and number.
+    pub(crate) fn flows(&self) -> BTreeMap<([u8; NAME], u32), FlowEnd> {
+        let of = |tunnel: &Tunnel| {
+            tunnel.flows.iter().map(|(number, one)| (tunnel.key(*number), one.clone())).collect::<Vec<_>>()
+        };
+        self.tunnels.iter().flat_map(of).chain(self.gone_flows.clone()).collect()
+    }
+
+    /// The sessions that are not over.
+    pub(crate) fn open_tunnels(&mut self) -> impl Iterator<Item = &mut Tunnel> {
+        self.tunnels.iter_mut().filter(|tunnel| tunnel.failure.is_none())
+    }
+
     /// What has moved: bytes read, ends seen, endings.
     pub(crate) fn progress(&self) -> u64 {
         let of = |one: &Application| one.read + u64::from(one.saw_end) + u64::from(one.ending != Ending::None);
@@ -417,7 +435,10 @@ impl Side {
             _ => u64::from(party.exchange.is_open()),
         });
         let tunnelled = self.tunnels.iter().flat_map(|tunnel| tunnel.streams.values().map(of));
-        seats.chain(tunnelled).chain(self.gone.values().map(of)).sum()
+        let of_flow = |one: &FlowEnd| one.came + u64::from(one.over != Over::No);
+        let flows = self.tunnels.iter().flat_map(|tunnel| tunnel.flows.values()).chain(self.gone_flows.values());
+        let flows = flows.map(of_flow);
+        seats.chain(tunnelled).chain(self.gone.values().map(of)).chain(flows).sum()
     }
 
     /// Whether an application waits for anything.

@@ -63,6 +63,8 @@ pub struct Tally {
     pub streams: u64,
     /// Bytes read.
     pub bytes: u64,
+    /// Datagrams of flows that have arrived.
+    pub datagrams: u64,
     /// Ends of streams that failed with an error.
     pub failures: u64,
     /// Faults by name.
@@ -95,6 +97,7 @@ impl Tally {
         self.lost += run.lost;
         self.streams += run.streams;
         self.bytes += run.bytes;
+        self.datagrams += run.datagrams;
         self.failures += run.failures;
         for (fault, count) in Fault::ALL.iter().zip(&run.faults).filter(|(_, count)| **count > 0) {
             *self.faults.entry(fault.name().to_owned()).or_default() += u64::from(*count);
@@ -125,6 +128,7 @@ impl Tally {
         self.lost += other.lost;
         self.streams += other.streams;
         self.bytes += other.bytes;
+        self.datagrams += other.datagrams;
         self.failures += other.failures;
         for (into, from) in
             [(&mut self.faults, other.faults), (&mut self.moments, other.moments), (&mut self.hits, other.hits)]

@@ -1,11 +1,14 @@
 //! One end of a tunnel's session in virtual time: what `tunnel::session::Link` does with threads, and `tunnel`'s ends do around it.
 
 use super::faults::Moment;
-use super::plan::StreamPlan;
+use super::flow::{self, FlowEnd, Over};
+use super::plan::{FlowPlan, Plan, StreamPlan};
 use super::seat::Seat;
 use super::stream::{Application, Ending, Got};
 use crate::tpa::session::port::{Party, Port};
-use crate::tunnel::session::{self, Carrier, Handing, NAME, Sending, Session, Side, preamble};
+use crate::tunnel::session::{
+    self, Carrier, Frame, Handing, MOST, NAME, QUEUE, Reader, Sending, Session, Side, preamble,
+};
 use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;
 
@@ -14,6 +17,9 @@ const HOLD: Duration = Duration::from_millis(10);
 
 /// Bytes read from a carrier at a time.
 const BLOCK: usize = 8 << 10;
+
+/// Numbers of flows are not those of streams.
+const FLOW: u32 = 1 << 31;
 
 /// One end.
 #[derive(Debug)]
@@ -29,6 +35,13 @@ pub(crate) struct Tunnel {
     plans: Vec<StreamPlan>,
     /// By number.
     pub(crate) streams: BTreeMap<u32, Application>,
+    flow_plans: Vec<FlowPlan>,
+    /// By number.
+    pub(crate) flows: BTreeMap<u32, FlowEnd>,
+    /// What has been sent by flows has arrived, and no more is: the session may end.
+    pub(crate) flows_rest: bool,
+    /// Who reads what the carriers are handed, and when the frame began that has not left whole.
+    leaving: [(Reader, Time); 2],
     /// Why it is over.
     pub(crate) failure: Option<String>,
     /// What it has done since that was asked last.
@@ -43,13 +56,7 @@ fn name_of(name: &[u8; NAME], number: u32) -> u64 {
 
 impl Tunnel {
     /// Of who connects, or accepts, by these carriers.
-    pub(crate) fn new(
-        carriers: [u64; 2],
-        name: [u8; NAME],
-        connects: bool,
-        bbr: bool,
-        plans: Vec<StreamPlan>,
-    ) -> Tunnel {
+    pub(crate) fn new(carriers: [u64; 2], name: [u8; NAME], connects: bool, bbr: bool, plan: &Plan) -> Tunnel {
         let session = Session::new(if connects { Side::Connects } else { Side::Accepts });
         Tunnel {
             session: if bbr { session.over_bbr() } else { session },
@@ -58,8 +65,12 @@ impl Tunnel {
             name,
             connects,
             has_begun: !connects,
-            plans,
+            plans: plan.streams.clone(),
             streams: BTreeMap::new(),
+            flow_plans: plan.flows.clone(),
+            flows: BTreeMap::new(),
+            flows_rest: plan.flows.is_empty(),
+            leaving: Default::default(),
             failure: None,
             noted: None,
         }
@@ -81,6 +92,38 @@ impl Tunnel {
         next.map_or(Time::NEVER, |plan| plan.at)
     }
 
+    /// When the next flow is opened from here.
+    fn opens_flow_at(&self) -> Time {
+        let next = self.flow_plans.get(self.flows.len()).filter(|_| self.connects && self.failure.is_none());
+        next.map_or(Time::NEVER, |plan| plan.at)
+    }
+
+    /// When a flow is opened or sends from here.
+    pub(crate) fn flows_act_at(&self) -> Time {
+        self.flows.values().map(FlowEnd::sends_at).fold(self.opens_flow_at(), Time::min)
+    }
+
+    /// Whether all that flows are to send by now has left and arrived, between the end that connects and the other.
+    pub(crate) fn flows_rest_with(&self, now: Time, other: &Tunnel) -> bool {
+        let waits = |one: &Tunnel| one.session.kept_datagrams() > 0;
+        let pairs = self.flows.iter().map(|(number, one)| other.flows.get(number).map(|other| [one, other]));
+        self.opens_flow_at() > now
+            && !waits(self)
+            && !waits(other)
+            && pairs.into_iter().all(|pair| pair.is_some_and(|pair| flow::rests(now, pair)))
+    }
+
+    /// Whether it is the other end of the same session.
+    pub(crate) fn is_other_of(&self, other: &Tunnel) -> bool {
+        self.name == other.name && self.connects != other.connects
+    }
+
+    /// Whether no more waits in a flow than may, and by a carrier but what is left of one datagram.
+    pub(crate) fn few_datagrams_wait(&self) -> bool {
+        let (bytes, datagrams, begun) = self.session.fullest_flow();
+        bytes <= QUEUE && datagrams <= MOST && begun <= Carrier::ALL.len() * usize::from(u16::MAX)
+    }
+
     /// When it has something to do by itself.
     pub(crate) fn next_wakeup(&self, now: Time) -> Time {
         if self.failure.is_some() {
@@ -88,7 +131,8 @@ impl Tunnel {
         }
         let opens = if self.opens_at() > now { self.opens_at() } else { Time::NEVER };
         let of = |one: &Application| if one.ending == Ending::None { one.habits.after(now) } else { Time::NEVER };
-        self.streams.values().map(of).fold(opens, Time::min)
+        let flows = if self.flows_act_at() > now { self.flows_act_at() } else { Time::NEVER };
+        self.streams.values().map(of).fold(opens.min(flows), Time::min)
     }
 
     /// Bytes kept, and bytes promised to the peer.
@@ -162,6 +206,7 @@ impl Tunnel {
             self.streams.insert(number, Application::new(name_of(&self.name, number), true, habits));
             acted = true;
         }
+        acted |= self.use_flows(now, writes);
         let numbers: Vec<u32> = self.streams.keys().copied().collect();
         for number in numbers {
             acted |= self.use_stream(now, number, reads, writes);
@@ -176,6 +221,7 @@ impl Tunnel {
                 continue;
             }
             acted = true;
+            watch(now, bytes, &mut self.leaving[carrier as usize], &mut self.flows);
             if let Some(Ok(taken)) = exchange.write(bytes)
                 && taken < bytes.len()
             {
@@ -184,12 +230,55 @@ impl Tunnel {
         }
         let is_over = self.streams.len() == self.plans.len()
             && self.streams.values().all(|stream| stream.ending != Ending::None)
+            && self.flows_rest
             && self.connects;
         if is_over {
             self.end(port, "all is done".to_owned());
             acted = true;
         }
         Ok(acted)
+    }
+
+    /// What has come by flows is looked at, and their applications act; whether anything was done.
+    fn use_flows(&mut self, now: Time, writes: bool) -> bool {
+        let Tunnel { session, flows, flow_plans, name, connects, .. } = self;
+        let mut acted = false;
+        let end = |number: u32| {
+            let plan = flow_plans.get(number as usize - 1)?.clone();
+            Some(FlowEnd::new(name_of(name, FLOW | number), *connects, plan))
+        };
+        for (number, _, _) in session.take_asked_flows() {
+            flows.extend(end(number).map(|flow| (number, flow)));
+            acted = true;
+        }
+        for (number, bytes) in session.take_datagrams() {
+            flows.get_mut(&number).into_iter().for_each(|flow| flow.on_came(&bytes));
+            acted = true;
+        }
+        for (number, code) in session.take_left() {
+            flows.get_mut(&number).into_iter().for_each(|flow| flow.on_peer_left(code));
+            acted = true;
+        }
+        let due = flow_plans.get(flows.len()).filter(|plan| *connects && plan.at <= now);
+        if let Some(number) = due.and_then(|plan| session.open_flow(now, plan.class, "host:53")) {
+            flows.extend(end(number).map(|flow| (number, flow)));
+            acted = true;
+        }
+        for (number, flow) in flows {
+            if writes {
+                acted |= flow.send(now, |bytes| {
+                    let before = session.datagrams().dropped;
+                    session.send_datagram(now, *number, bytes).ok()?;
+                    Some(session.datagrams().dropped - before)
+                });
+            }
+            if let Some(code) = flow.leaves() {
+                session.leave(*number, code);
+                flow.over = Over::Here(code);
+                acted = true;
+            }
+        }
+        acted
     }
 
     /// Whether the session has begun: both carriers are open, and the preambles have left.
@@ -266,6 +355,21 @@ impl Tunnel {
             acted = true;
         }
         acted
+    }
+}
+
+/// Looks at what a carrier takes: which datagrams leave whole, and when each began to.
+fn watch(now: Time, mut bytes: &[u8], (reader, began): &mut (Reader, Time), flows: &mut BTreeMap<u32, FlowEnd>) {
+    if reader.kept() == 0 {
+        *began = now;
+    }
+    while let Ok(Some(frame)) = reader.next(&mut bytes) {
+        if let Frame::Datagram { flow, bytes } = frame
+            && let Some(flow) = flows.get_mut(&flow)
+        {
+            flow.on_left(&bytes, *began);
+        }
+        *began = now;
     }
 }
 

@@ -1,10 +1,12 @@
 //! Two machines, the wire between them, and what goes wrong: one run from its beginning to its end.
 
 use super::faults::{Fault, Moment, Mood};
+use super::flow;
 use super::plan::{Kind, Plan, stream};
 use super::planner::Planner;
 use super::side::{Side, StreamName, home};
 use super::stream::{Application, Ending, compare, rests};
+use super::tunnel::Tunnel;
 use super::watch::{Sender, Watch};
 use super::wire::{Arrival, Flight, Notice, Wire};
 use super::{Broken, Run, Trail};
@@ -23,12 +25,14 @@ use std::net::SocketAddr;
 const LATEST: Duration = Duration::from_secs(600);
 
 /// So long after the last fault an application waits for nothing, whatever has failed.
-const LONGEST: Duration = Duration::from_secs(330);
+pub(super) const LONGEST: Duration = Duration::from_secs(330);
 
 /// Where an observer forges and little is lost, nobody waits for longer than this.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The longest retransmission timer (`rto.max`): where the wire was silent, it may have been doubled up to that, and goes on first.
+/// The longest retransmission timer (`rto.max`): where the wire was silent, it may have been doubled up to that, and goes on first. A peer that has
+/// moved and has nothing to say is found by its next question, which in weather comes after 71 s at most: a quarter of the 300 s that it bears
+/// silence for, less the 15 s after which it asks (`tpa::liveness`). With the second that a move takes that is less than this and [`SOON`].
 const TIMER: Duration = Duration::from_secs(60);
 
 /// Steps of a run, at most.
@@ -174,6 +178,7 @@ impl World {
             self.sides[end].wake(&self.plan, now);
             self.drain();
         }
+        self.end_flows();
         self.check();
         true
     }
@@ -195,7 +200,8 @@ impl World {
                 let (incoming, _, promised) = tunnel.kept();
                 incoming <= promised && promised <= PROMISED + FIRST * tunnel.streams.len() as u64
             });
-            if !(places && is_kept && bounded && full <= OUTBOX) {
+            let few_datagrams = side.tunnels().iter().all(Tunnel::few_datagrams_wait);
+            if !(places && is_kept && bounded && few_datagrams && full <= OUTBOX) {
                 return self.breaks("memory is bounded", format!(": end {end}: {unfinished} {connections} {full}"));
             }
             let addresses = &self.addresses;
@@ -242,13 +248,49 @@ impl World {
         }
     }
 
+    /// The other end of a session, if it is not over there.
+    fn other_of(&self, tunnel: &Tunnel) -> Option<&Tunnel> {
+        self.sides[1].tunnels().iter().find(|other| other.failure.is_none() && tunnel.is_other_of(other))
+    }
+
+    /// Sessions whose flows have sent all, and have heard all, may end.
+    fn end_flows(&mut self) {
+        let now = self.now;
+        if self.plan.flows.is_empty() {
+            return;
+        }
+        let rests = |tunnel: &Tunnel| {
+            let other = self
+                .other_of(tunnel)
+                .filter(|other| tunnel.flows_act_at() == Time::NEVER && other.flows_act_at() == Time::NEVER);
+            other.is_some_and(|other| tunnel.flows_rest_with(now, other))
+        };
+        let open = self.sides[0].tunnels().iter().filter(|tunnel| tunnel.failure.is_none());
+        let rest: Vec<bool> = open.map(|tunnel| tunnel.flows_rest || rests(tunnel)).collect();
+        let mut is_new = false;
+        for (tunnel, rests) in self.sides[0].open_tunnels().zip(rest) {
+            is_new |= rests && !std::mem::replace(&mut tunnel.flows_rest, rests);
+        }
+        if is_new {
+            self.sides[0].wake(&self.plan, now);
+            self.drain();
+        }
+    }
+
     /// Whether nobody waits for anything but the time at which an application goes on.
     fn is_resting(&self) -> bool {
         let now = self.now;
         let all = [self.sides[0].applications(), self.sides[1].applications()];
         let names: BTreeSet<&StreamName> = all.iter().flat_map(BTreeMap::keys).collect();
         let goes_on = all.iter().flat_map(BTreeMap::values).any(|one| one.goes_on(now));
-        (goes_on || self.sides[0].opens_later(now))
+        let flows_go_on = self.sides.iter().flat_map(Side::tunnels).any(|tunnel| {
+            let at = tunnel.flows_act_at();
+            at > now && at != Time::NEVER && tunnel.failure.is_none()
+        });
+        (goes_on || flows_go_on || self.sides[0].opens_later(now))
+            && self.sides[0].tunnels().iter().filter(|tunnel| tunnel.failure.is_none()).all(|tunnel| {
+                tunnel.flows_rest || self.other_of(tunnel).is_some_and(|other| tunnel.flows_rest_with(now, other))
+            })
             && names.iter().all(|name| rests(now, [0, 1].map(|end| all[end].get(name).copied())))
     }
 
@@ -657,6 +699,18 @@ impl World {
             }
         }
         let gentle = self.plan.mood != Mood::Rough;
+        let flows = [0, 1].map(|end| self.sides[end].flows());
+        let keys: BTreeSet<_> = flows.iter().flat_map(BTreeMap::keys).copied().collect();
+        if gentle && keys.len() != self.plan.flows.len() {
+            return self.breaks("all that was to begin has begun", format!(": {} flows", keys.len()));
+        }
+        for key in keys {
+            let ends = [0, 1].map(|end| flows[end].get(&key));
+            if let Err(invariant) = flow::compare(ends, gentle) {
+                return self.breaks(invariant, format!(": {key:?}: {ends:?}"));
+            }
+            self.run.datagrams += ends.into_iter().flatten().map(|one| one.came).sum::<u64>();
+        }
         if gentle {
             self.judge_gentle(&all, &names);
         }

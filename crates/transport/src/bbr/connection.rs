@@ -59,6 +59,11 @@ impl Connection {
         self.sender.ask();
     }
 
+    /// The peer is reached at another address from now on: a timer that has been doubled is due at once.
+    pub fn on_peer_moved(&mut self, now: Time) {
+        self.sender.on_peer_moved(now);
+    }
+
     /// A segment that the peer sent. Whether its payload is part of the peer's stream: what is not must not touch what has arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) -> bool {
         if !matches!(self.end, None | Some(End::Closed)) {

@@ -189,6 +189,15 @@ impl Sender {
         });
     }
 
+    /// The peer is reached at another address from now on: a probe timeout that has been doubled is due at once, since what it waits for went to
+    /// where the peer no longer is.
+    pub fn on_peer_moved(&mut self, now: Time) {
+        if self.silent > 0 {
+            self.silent = 0;
+            self.probe_at = now;
+        }
+    }
+
     fn has_new(&self) -> bool {
         self.cut < self.written || (self.closing && !self.fin_cut)
     }

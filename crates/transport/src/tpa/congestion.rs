@@ -152,6 +152,16 @@ impl Congestion {
         heard
     }
 
+    /// The peer has moved: what was sent went where it no longer is, so that timeouts say nothing of the way to it. Returns whether this thaws the
+    /// sender.
+    pub fn on_peer_moved(&mut self) -> bool {
+        let was_held = self.state != State::Normal;
+        if was_held {
+            self.thaw();
+        }
+        was_held
+    }
+
     fn thaw(&mut self) {
         self.state = State::Normal;
         self.backoff = 1;

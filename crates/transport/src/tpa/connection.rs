@@ -260,6 +260,12 @@ impl Connection {
         self.refresh(now);
     }
 
+    /// The peer is reached at another address from now on: what waits for a timer that has been doubled leaves again at once.
+    pub fn on_peer_moved(&mut self, now: Time) {
+        self.sender.on_peer_moved();
+        self.refresh(now);
+    }
+
     /// The path to the peer is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         self.sender.on_path(path);

@@ -356,6 +356,21 @@ impl Sender {
         }
     }
 
+    /// The peer is reached at another address from now on. What has waited for a doubled timer leaves again at once: the last copy went to where
+    /// the peer no longer is, and the timer may be as long as a minute.
+    pub fn on_peer_moved(&mut self) {
+        if !self.congestion.on_peer_moved() {
+            return;
+        }
+        self.window.on_route_change();
+        self.estimator.on_route_change();
+        bits(self.block.outstanding()).for_each(|place| self.block.mark(place));
+        if self.peer.persist_at != Time::NEVER {
+            self.peer.persist_at = Time::NEVER;
+            self.peer.probe = true;
+        }
+    }
+
     /// The path is known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         if path.hops != self.path.hops {

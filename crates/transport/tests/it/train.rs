@@ -146,6 +146,22 @@ fn what_leaves_later_than_a_receiver_waits_is_not_lost() {
 }
 
 #[test]
+fn short_segments_take_as_long_as_the_law_says() {
+    // Of 38 bytes, over one hop and 75 ms each way: nothing but the least interval holds them back, which is in proportion to the round trip.
+    let mut pair = Pair::new(&Any::Train(Config { segment: 38, ..Config::default() }), Duration::from_millis(75), 1);
+    pair.sender.open(Time::ZERO);
+    pair.sender.write_endless(Time::ZERO);
+    pair.drive(ms(120_000), &mut |_| Fate::Deliver);
+    let is_late = |line: &&Line| line.from == From::Sender && line.segment.payload() > 0 && line.at >= ms(60_000);
+    let sent = pair.record.iter().filter(is_late).count() as f64;
+    // t_d = 1.542 ms + 8 * 130 bit / 2 Mbit/s, t_a = 1.542 ms + 8 * 104 bit / 2 Mbit/s; 12 segments fit a second, and a round trip follows the last.
+    let tau = 0.150 / (1.0 + 1.958 / 2.062);
+    let a_train = 11.0 * 1.034 * tau + 0.150;
+    let expected = 12.0 * 60.0 / a_train;
+    assert!((sent - expected).abs() <= 12.0, "{sent}, {expected:.1} by the law");
+}
+
+#[test]
 fn trains_become_faster_again_once_the_path_is() {
     // For 30 s datagrams are late by up to half a second, so that the interval grows beyond what a receiver waits for.
     let mut pair = Pair::new(&names::lookup("quiet-train").unwrap(), Duration::from_millis(60), 1);

@@ -265,7 +265,9 @@ impl Endpoint {
             return;
         }
         // The acceptance may have been lost.
-        if let Some(holder) = self.by_peer.get(&(addresses.peer, request.opener)).copied() {
+        if let Some(holder) = self.by_peer.get(&(addresses.peer, request.opener)).copied()
+            && !self.begins_with_smaller(holder, request)
+        {
             // An escort names another block: the request that it is with has come.
             if let Holder::HalfOpen(number) = holder
                 && self.half_open.get(&number).map(|known| known.request.segment.block) == Some(request.segment.block)
@@ -296,6 +298,15 @@ impl Endpoint {
             return out.push_bytes(addresses, &challenge.head(0));
         }
         self.begin(now, addresses, request, message, host, out);
+    }
+
+    /// Whether a request of the peer of an unfinished handshake asks for smaller segments than it has been accepted with: it has heard of none, tries
+    /// for a narrower path, and takes no acceptance with the former ones. Who asks for larger ones is late.
+    fn begins_with_smaller(&self, holder: Holder, request: &Opening) -> bool {
+        let Holder::HalfOpen(number) = holder else { return false };
+        let asked = request.terms.within(self.settings.receive_buffer);
+        let known = self.half_open.get(&number).map(|known| &known.request);
+        known.is_some_and(|known| known.segment.block == request.segment.block && asked.segment < known.terms.segment)
     }
 
     fn rotate_keys(&mut self, now: Time, host: &mut dyn Host) {
@@ -357,9 +368,13 @@ impl Endpoint {
                 }
             }
         };
+        // It is the peer's, as far as that can be known: a handshake with larger segments is none any more.
+        if let Some(Holder::HalfOpen(before)) = self.by_peer.get(&(addresses.peer, request.opener)).copied() {
+            self.finish(before, None);
+        }
         self.by_tag.insert(tag, Holder::HalfOpen(number));
         self.by_peer.insert((addresses.peer, request.opener), Holder::HalfOpen(number));
-        let keys = (keys, settings.key_life);
+        let keys = (keys, self.settings.key_life);
         self.half_open.insert(number, HalfOpen::new(addresses, *request, (tag, first_block), keys, bytes, now));
         self.repeat_acceptance(number, now, out);
     }

@@ -24,7 +24,7 @@ use meshpace_transport::train::{self, datagram};
 use meshpace_transport::{Arrival, Machine, Output, PathInfo, Role, bbr};
 
 /// Bytes of a quiet train's header beyond TPA's: so much shorter are full segments.
-const MORE: u32 = (datagram::HEADER - wire::INSIDE_UDP) as u32;
+pub(crate) const MORE: u32 = (datagram::HEADER - wire::INSIDE_UDP) as u32;
 
 /// Bytes of BBR's header around payload, and of a report without ranges.
 const BBR_HEADER: usize = 13;
@@ -388,6 +388,16 @@ impl Engine {
             Engine::Tpa(machine) => machine.on_path(path),
             Engine::Train(trains) => trains.machine.on_path(path),
             Engine::Bbr(_) => {}
+        }
+    }
+
+    /// The peer is reached at another address from now on: what waits for a long timer is sent again at once. The timer of trains is never longer
+    /// than 2 s.
+    pub(crate) fn on_peer_moved(&mut self, now: Time) {
+        match self {
+            Engine::Tpa(machine) => machine.on_peer_moved(now),
+            Engine::Train(_) => {}
+            Engine::Bbr(bbr) => bbr.machine.on_peer_moved(now),
         }
     }
 

@@ -10,8 +10,8 @@ use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
 
 /// Bytes of a flow that may wait, and datagrams.
-pub(in crate::tunnel) const QUEUE: usize = 256 << 10;
-pub(in crate::tunnel) const MOST: usize = 1024;
+pub(crate) const QUEUE: usize = 256 << 10;
+pub(crate) const MOST: usize = 1024;
 
 /// What becomes of datagrams that wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,10 +140,14 @@ impl Flow {
         Some(wanted)
     }
 
-    /// Bytes kept.
-    #[cfg(test)]
+    /// Bytes that wait.
     pub(super) fn kept(&self) -> usize {
         self.kept
+    }
+
+    /// Datagrams that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.len()
     }
 }
 

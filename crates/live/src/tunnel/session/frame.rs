@@ -48,7 +48,7 @@ const LATEST: u8 = 2;
 
 /// A frame, or a part of the payload of a DATA.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Frame<'a> {
+pub(crate) enum Frame<'a> {
     Open { stream: u32, target: String },
     Answer { stream: u32, code: u8 },
     Data { stream: u32, offset: u64, bytes: &'a [u8] },
@@ -143,7 +143,7 @@ struct Payload {
 /// Reads frames from bytes that come in any pieces. It keeps [`LONGEST`] bytes at most, for the payload of a DATA is handed on as it comes, and
 /// one datagram.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     head: Vec<u8>,
     payload: Option<Payload>,
     datagram: Option<Datagram>,
@@ -159,7 +159,7 @@ struct Datagram {
 
 impl Reader {
     /// The next frame of `bytes`, which loses what was taken; none if the rest has to come first.
-    pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Frame<'a>>, Violation> {
+    pub(crate) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Frame<'a>>, Violation> {
         if let Some(Payload { stream, offset, left }) = self.payload {
             let Some((taken, rest)) =
                 bytes.split_at_checked(left.min(bytes.len())).filter(|(taken, _)| !taken.is_empty())
@@ -239,7 +239,7 @@ impl Reader {
     }
 
     /// Bytes it keeps.
-    pub(super) fn kept(&self) -> usize {
+    pub(crate) fn kept(&self) -> usize {
         self.head.len() + self.datagram.as_ref().map_or(0, |datagram| datagram.bytes.len())
     }
 }

@@ -35,8 +35,9 @@ mod tests;
 
 pub(crate) use carrier::Carrier;
 pub use flow::Class;
-pub(super) use flow::{MOST, QUEUE};
+pub(crate) use flow::{MOST, QUEUE};
 pub(super) use flows::Flow;
+pub(crate) use frame::{Frame, Reader};
 pub(crate) use handing::{Handing, Sending};
 pub(super) use link::Link;
 pub use machine::Datagrams;

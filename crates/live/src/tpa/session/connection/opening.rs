@@ -232,6 +232,8 @@ impl Connection {
             Kind::Challenge if answer.segment.ack_block == request.escort() => {
                 self.on_escort_answered(now, exchange, out);
             }
+            // A copy of an answer to an earlier escort.
+            Kind::Challenge if answer.segment.ack_block != request.opening.segment.block => {}
             Kind::Challenge => {
                 request.probing = Probing::default();
                 self.on_challenge(now, answer, host, exchange, out);
@@ -404,8 +406,8 @@ impl Request {
         (self.asking, self.probing) = (None, Probing::default());
     }
 
-    /// The block number that an escort names, so that its answers are told from others.
+    /// The block number that the next escort names, so that its answers are told from others, and from copies of those to an earlier one.
     fn escort(&self) -> u16 {
-        block_after(self.opening.segment.block, 1)
+        block_after(self.opening.segment.block, 1 + u16::from(self.probing.lost))
     }
 }

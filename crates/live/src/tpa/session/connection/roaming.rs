@@ -11,7 +11,8 @@
 //! than has come from it: a challenge is not longer than any sealed datagram, and leaves only when one has come.
 //!
 //! Departures from RFC 9000: the congestion control and the estimate of the round trip are not begun anew, for they adapt within a few
-//! round trips and most moves keep the rest of the path; path information is asked for again.
+//! round trips and most moves keep the rest of the path; path information is asked for again. What waits for a retransmission timer that has been
+//! doubled, up to a minute, is sent again as soon as the connection has moved: what the timer waits for went to the old address.
 
 use super::{Connection, Stage};
 use crate::tpa::session::addresses::Addresses;
@@ -164,6 +165,9 @@ impl Connection {
         self.roaming.moved_from.get_or_insert(before.peer);
         self.way.travelled = None;
         self.look_up_path(now);
+        let now = self.tell_time(now);
+        self.engine.on_peer_moved(now);
+        self.engine_at = now;
         // What is said to whoever had the old address is said of nobody now.
         self.complaints.forget();
     }

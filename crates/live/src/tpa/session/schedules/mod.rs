@@ -9,6 +9,7 @@
 mod crowd;
 pub(crate) mod end;
 mod observer;
+mod opening;
 mod plan;
 mod roaming;
 mod wire;

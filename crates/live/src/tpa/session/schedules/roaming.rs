@@ -16,6 +16,9 @@ const NEARER: Duration = Duration::from_millis(10);
 
 const BYTES: u64 = 400_000;
 
+/// The longest that a new address is looked at before a connection moves there.
+const MOST_HOLD: Duration = Duration::from_secs(1);
+
 fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 4000))
 }
@@ -48,9 +51,14 @@ struct Scene {
 
 impl Scene {
     fn new(security: &Security, inner: InnerTransport, observer: Observer) -> Scene {
+        Scene::saying(security, inner, observer, [BYTES; 2])
+    }
+
+    /// Whose ends write so many bytes each.
+    fn saying(security: &Security, inner: InnerTransport, observer: Observer, bytes: [u64; 2]) -> Scene {
         let settings = Settings { security: security.clone(), ..settings::tests::carrying(inner) };
         let end = |index: u64| {
-            let habits = (BYTES, Time::ZERO);
+            let habits = (bytes[index as usize], Time::ZERO);
             End::new(Time::ZERO, address(1 + index as u8), settings.clone(), (3, 20 + index), index == 1, habits)
         };
         let mut scene = Scene {
@@ -194,6 +202,31 @@ fn a_connection_follows_its_peer_within_a_second() {
         scene.run(Time::ZERO + Duration::from_secs(600));
         assert!(scene.is_well(), "{inner:?}");
         assert_eq!(scene.moves(), 1);
+    }
+}
+
+#[test]
+fn what_waits_for_a_long_timer_leaves_as_soon_as_a_silent_peer_has_moved() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        // The first end has nothing to say, so that nobody knows where it is before it asks for a sign of life.
+        let mut scene = Scene::saying(&keys(), inner, Observer::None, [0, BYTES]);
+        scene.run(Time(500_000_000));
+        // What is under way is lost, or its ACK would say where the first end is.
+        scene.flights.clear();
+        let keep_alive = scene.ends[0].port.settings().keep_alive.expect("it asks");
+        scene.place = address(5);
+        while scene.believed() != address(5) {
+            scene.run(scene.now + Duration::from_millis(1));
+            assert!(scene.now <= MOVED + keep_alive + MOST_HOLD, "{inner:?}");
+        }
+        let before = scene.read();
+        assert!(before < BYTES);
+        // A block of TPA is sent within six round trips. Its timer has come to 16 s by now, and BBR's to 10 s; that of trains is 2 s at most.
+        let soon = if inner == InnerTransport::Trains { Duration::from_secs(2) } else { DELAY * 12 };
+        scene.run(scene.now + soon + DELAY);
+        assert!(scene.read() > before, "{inner:?}");
+        scene.run(Time::ZERO + Duration::from_secs(600));
+        assert_eq!((scene.read(), scene.is_over()), (BYTES, true), "{inner:?}");
     }
 }
 

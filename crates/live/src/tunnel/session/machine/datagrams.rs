@@ -112,7 +112,7 @@ impl Session {
     }
 
     /// What flows have carried.
-    pub(in super::super) fn datagrams(&self) -> Datagrams {
+    pub(crate) fn datagrams(&self) -> Datagrams {
         Datagrams { flows: self.flows.all.len() as u64, ..self.flows.counted }
     }
 
@@ -252,9 +252,14 @@ impl Session {
         Ok(self.flows.all.contains_key(&number))
     }
 
+    /// The most bytes that wait in a flow, and the most datagrams; and bytes of those that have been begun by a carrier.
+    pub(crate) fn fullest_flow(&self) -> (usize, usize, usize) {
+        let most = |of: fn(&Flow) -> usize| self.flows.all.values().map(of).max().unwrap_or(0);
+        (most(Flow::kept), most(Flow::waiting), self.flows.rest.iter().map(Vec::len).sum())
+    }
+
     /// Bytes that wait in all flows.
-    #[cfg(test)]
-    pub(in super::super) fn kept_datagrams(&self) -> usize {
+    pub(crate) fn kept_datagrams(&self) -> usize {
         let rest: usize = self.flows.rest.iter().map(Vec::len).sum();
         rest + self.flows.all.values().map(Flow::kept).sum::<usize>()
     }

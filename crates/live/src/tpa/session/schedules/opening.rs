@@ -1,0 +1,123 @@
+//! Requests whose answers come twice, or too late for what is asked by then.
+
+use super::end::{End, Ending};
+use super::settings::{self, Settings};
+use crate::tpa::session::handshake::{InnerTransport, Kind, Opening, tag_of};
+use crate::tpa::session::security::Security;
+use meshpace_core::{Duration, Time};
+use nix::libc;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// Delay of a datagram.
+const DELAY: Duration = Duration::from_millis(50);
+
+const BYTES: u64 = 20_000;
+
+/// A padded request is longer than this, and no other message of a handshake.
+const PADDED: usize = 1000;
+
+fn address(last: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, last], 4000))
+}
+
+/// Two ends, of which the first opens.
+struct Scene {
+    now: Time,
+    ends: [End; 2],
+    flights: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
+    order: u64,
+    /// The last padded request.
+    padded: Vec<u8>,
+    /// Bytes of the longest datagram with data from the first end.
+    longest: usize,
+}
+
+impl Scene {
+    fn new(inner: InnerTransport) -> Scene {
+        let settings = Settings { security: Security::Shared([7; 32]), ..settings::tests::carrying(inner) };
+        let end = |index: u64| {
+            let habits = (BYTES, Time::ZERO);
+            End::new(Time::ZERO, address(1 + index as u8), settings.clone(), (4, 20 + index), index == 1, habits)
+        };
+        let ends = [end(0), end(1)];
+        let mut scene =
+            Scene { now: Time::ZERO, ends, flights: BTreeMap::new(), order: 0, padded: Vec::new(), longest: 0 };
+        scene.ends[0].open(Time::ZERO, address(2));
+        scene
+    }
+
+    /// Goes on until `latest`; `copies` is how often a datagram arrives.
+    fn run(&mut self, latest: Time, copies: &mut dyn FnMut(&[u8]) -> u64) {
+        loop {
+            for from in 0..2 {
+                for (_, bytes) in self.ends[from].leaving() {
+                    if from == 0 && tag_of(&bytes) != Some(0) {
+                        self.longest = self.longest.max(bytes.len());
+                    } else if from == 0 && bytes.len() > PADDED {
+                        self.padded.clone_from(&bytes);
+                    }
+                    for _ in 0..copies(&bytes) {
+                        self.order += 1;
+                        self.flights.insert((self.now + DELAY, self.order), (1 - from, bytes.clone()));
+                    }
+                }
+            }
+            let flight = self.flights.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+            let next = self.ends.iter().map(|end| end.next_wakeup(self.now)).fold(flight, Time::min);
+            if next > latest {
+                return self.now = latest;
+            }
+            self.now = self.now.max(next);
+            match self.flights.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                Some(entry) => {
+                    let (end, mut bytes) = entry.remove();
+                    self.ends[end].receive(self.now, address(2 - end as u8), &mut bytes);
+                }
+                None => self.ends.iter_mut().for_each(|end| end.wake(self.now)),
+            }
+        }
+    }
+
+    /// True if both have read everything and know it.
+    fn is_well(&self) -> bool {
+        let has_all = |end: &End| end.applications().any(|one| (one.read, &one.ending) == (BYTES, &Ending::Well));
+        self.ends.iter().all(has_all)
+    }
+}
+
+#[test]
+fn an_answer_that_comes_twice_does_not_make_segments_smaller() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(inner);
+        // The wire doubles everything and loses the first three padded requests: two escorts are answered without them, not three.
+        let mut lost = 0;
+        scene.run(Time(60_000_000_000), &mut |bytes| {
+            let is_lost = tag_of(bytes) == Some(0) && bytes.len() > PADDED && lost < 3;
+            lost += u32::from(is_lost);
+            if is_lost { 0 } else { 2 }
+        });
+        assert!(scene.is_well(), "{inner:?}");
+        assert_eq!(scene.longest, scene.padded.len(), "{inner:?}");
+    }
+}
+
+#[test]
+fn who_has_heard_no_acceptance_is_accepted_again_with_smaller_segments() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(inner);
+        let is_acceptance =
+            |bytes: &[u8]| Opening::decode(bytes).is_some_and(|(said, _)| said.kind == Kind::Acceptance);
+        scene.run(Time(500_000_000), &mut |bytes| u64::from(!is_acceptance(bytes)));
+        let (now, padded) = (scene.now, scene.padded.clone());
+        assert!(!padded.is_empty());
+        scene.ends[0].complain(now, address(2), &padded, (libc::EMSGSIZE, 1280));
+        // Two round trips take 200 ms. By the timers of the first handshake nothing would come of it before 63 s have passed.
+        scene.run(Time(1_000_000_000), &mut |_| 1);
+        assert!(scene.ends[1].applications().any(|one| one.read > 0), "{inner:?}");
+        scene.run(Time(60_000_000_000), &mut |_| 1);
+        assert!(scene.is_well(), "{inner:?}");
+        assert!(scene.longest <= 1280, "{inner:?}: {} B", scene.longest);
+        assert_eq!(scene.ends[1].accepted, 1, "{inner:?}");
+    }
+}
