@@ -39,6 +39,7 @@ pub(super) trait Sides: Send {
 #[derive(Debug)]
 pub(super) struct Carrier {
     stop: Arc<AtomicBool>,
+    down: Arc<AtomicBool>,
     waker: Waker,
     record: Arc<Mutex<Vec<Passed>>>,
     thread: Option<JoinHandle<()>>,
@@ -53,13 +54,19 @@ impl Carrier {
     ) -> io::Result<Carrier> {
         let poller = Poller::new()?;
         sides.watch(&poller)?;
-        let (waker, stop) = (poller.waker(), Arc::new(AtomicBool::new(false)));
+        let waker = poller.waker();
+        let [stop, down] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let record = Arc::new(Mutex::new(Vec::new()));
-        let (stopped, kept) = (Arc::clone(&stop), recording.then(|| Arc::clone(&record)));
+        let (flags, kept) = ([&stop, &down].map(Arc::clone), recording.then(|| Arc::clone(&record)));
         let thread = std::thread::Builder::new()
             .name("lossy-link".into())
-            .spawn(move || carry(sides, directions, poller, &stopped, kept.as_deref()))?;
-        Ok(Carrier { stop, waker, record, thread: Some(thread) })
+            .spawn(move || carry(sides, directions, poller, &flags, kept.as_deref()))?;
+        Ok(Carrier { stop, down, waker, record, thread: Some(thread) })
+    }
+
+    /// Says whether whatever enters is lost from now on.
+    pub(super) fn set_down(&self, down: bool) {
+        self.down.store(down, Ordering::Relaxed);
     }
 
     /// Takes the packets that have entered since the start or the last call; none without recording.
@@ -85,7 +92,7 @@ fn carry(
     mut sides: impl Sides,
     mut directions: [Direction; 2],
     poller: Poller,
-    stop: &AtomicBool,
+    [stop, down]: &[Arc<AtomicBool>; 2],
     record: Option<&Mutex<Vec<Passed>>>,
 ) {
     sharpen_timers();
@@ -102,7 +109,7 @@ fn carry(
         for (side, direction) in directions.iter_mut().enumerate() {
             while let Ok(length) = sides.receive(side, &mut buffer) {
                 let now = Clock.now();
-                let out = direction.pass(now, length);
+                let out = if down.load(Ordering::Relaxed) { [None; 2] } else { direction.pass(now, length) };
                 if let Some(record) = record {
                     let copies = out.iter().flatten().count();
                     let passed = Passed { at: now, from: side, copies, bytes: buffer[..length].to_vec() };

@@ -44,6 +44,11 @@ impl Relay {
         self.address
     }
 
+    /// Says whether all datagrams are lost from now on, either way.
+    pub fn set_down(&self, down: bool) {
+        self.carrier.set_down(down);
+    }
+
     /// The datagrams that came in since the start or the last call, those that were lost afterwards too; none unless it records.
     pub fn take_record(&self) -> Vec<Passed> {
         self.carrier.take_record()

@@ -21,7 +21,7 @@ pub struct Tunnel {
     pub exit: Exit,
     /// Where the exit listens, past the relay.
     pub far: SocketAddr,
-    _relay: Option<Relay>,
+    relay: Option<Relay>,
 }
 
 impl Tunnel {
@@ -37,12 +37,17 @@ impl Tunnel {
             CarriedBy::Tpa => Connector::new(own, address),
             CarriedBy::Session | CarriedBy::Bbr => Connector::in_session(own, address),
         };
-        Tunnel { connector, exit, far, _relay: relay }
+        Tunnel { connector, exit, far, relay }
     }
 
     /// Where connections for `target` are taken.
     pub fn to(&self, target: SocketAddr) -> SocketAddr {
         to(&self.connector, target)
+    }
+
+    /// What is between the ends.
+    pub fn relay(&self) -> &Relay {
+        self.relay.as_ref().expect("a tunnel over a relay")
     }
 
     /// Counts of both ends once no stream is open.
