@@ -1,13 +1,10 @@
 //! One end of a flow of datagrams of a tunnel: its application sends what it is to, knows every datagram that may come, and counts those that leave
 //! by the carriers.
 
-use super::plan::FlowPlan;
+use super::plan::{FlowPlan, HEAD};
 use crate::tpa::session::content::byte;
 use crate::tunnel::Class;
 use meshpace_core::Time;
-
-/// Bytes before the content of a datagram: its flow and direction, and its number there.
-pub(crate) const HEAD: usize = 16;
 
 /// A datagram that was sent.
 #[derive(Clone, Copy, Debug)]

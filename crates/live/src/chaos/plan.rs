@@ -4,7 +4,6 @@
 //! that what is rare by itself is not rare here; what a moment needs in order to come about is aimed at as well.
 
 use super::faults::{Fault, Moment, Mood, Protected, cells};
-use super::flow::HEAD;
 use crate::tpa::session::handshake::{InnerTransport, Terms};
 use crate::tpa::session::path::Fixed;
 use crate::tpa::session::settings::{Limits, Settings};
@@ -16,6 +15,9 @@ use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::tpa::{self, ack};
 use meshpace_transport::{PathInfo, train};
 use std::sync::Arc;
+
+/// Bytes before the content of a datagram of a flow: its flow and direction, and its number there.
+pub(crate) const HEAD: usize = 16;
 
 /// What is carried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
