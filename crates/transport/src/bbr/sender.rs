@@ -6,11 +6,11 @@
 //!
 //! The timer for that is the probe timeout of RFC 9002, section 6.2. A peer without room is asked for a report, as often.
 
-use super::Config;
 use super::control::Control;
 use super::flight::{Flight, Piece};
-use super::receiver::{DELAY, PATIENCE};
+use super::receiver::{DELAY, LONGEST, PATIENCE};
 use super::segment::{Report, Segment};
+use super::{Config, SMALL};
 use crate::flags::Flags;
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
@@ -23,8 +23,6 @@ const MOST: Duration = Duration::from_secs(10);
 const PROBES: usize = 2;
 /// Probe timeouts in a row after which everything is taken for lost (section 7.6: kPersistentCongestionThreshold).
 const PERSISTENT: u32 = 3;
-/// The part of a segment, as a divisor, that a small message has at most, and what repeats others together with those.
-const SMALL: u32 = 2;
 /// Segments that may be under way of small messages alone: as many as before anything is known of a path (RFC 6928).
 const THIN: u64 = 10;
 /// A host that is late makes up for so much of the time, as a part of the RTT and within these bounds.
@@ -50,9 +48,10 @@ pub struct Sender {
     rtt: Option<(Duration, Duration)>,
     /// Time at which the next segment may leave.
     earliest: Time,
-    /// Probe timeouts in a row, and when the next one is.
+    /// Probe timeouts in a row, when the next one is, and beyond which time no small message puts it off.
     silent: u32,
     probe_at: Time,
+    probe_latest: Time,
     /// Segments that may leave although the window is full.
     probes: usize,
     /// The peer is to be asked for a report.
@@ -77,6 +76,7 @@ impl Sender {
             earliest: Time::ZERO,
             silent: 0,
             probe_at: Time::NEVER,
+            probe_latest: Time::NEVER,
             probes: 0,
             question: false,
             was_small: false,
@@ -223,11 +223,16 @@ impl Sender {
         if !waits {
             self.probe_at = Time::NEVER;
         } else if self.probe_at == Time::NEVER {
-            self.probe_at = now.saturating_add(self.patience());
+            self.set_probe(now);
         } else if self.probe_at <= now {
             self.on_silence(stats);
-            self.probe_at = now.saturating_add(self.patience());
+            self.set_probe(now);
         }
+    }
+
+    fn set_probe(&mut self, now: Time) {
+        self.probe_at = now.saturating_add(self.patience());
+        self.probe_latest = self.probe_at.saturating_add(Duration(LONGEST.0 - PATIENCE.0));
     }
 
     fn on_silence(&mut self, stats: &mut Stats) {
@@ -289,7 +294,11 @@ impl Sender {
         stats.retransmissions += u64::from(again.is_some() && piece.payload > 0);
         self.pace(now, piece, stats);
         if self.flight.is_empty() {
-            self.probe_at = now.saturating_add(self.patience());
+            self.set_probe(now);
+        } else if self.was_small && self.silent == 0 {
+            // The peer puts off its report, too.
+            let latest = self.probe_latest.max(self.probe_at);
+            self.probe_at = self.probe_at.max(now.saturating_add(self.patience()).min(latest));
         }
         let number = self.flight.send(now, piece);
         let flags = if piece.fin { Flags::FIN } else { Flags::NONE };
