@@ -2,8 +2,8 @@
 //!
 //! RFC 9000, section 13.2: a report for every second segment, at once for one that is out of order or brings the end, and no later than
 //! [`DELAY`] for any other. The report of small messages waits: over 802.11 it takes nearly as much air time as the message, and one that follows an
-//! answer closely meets it on the way. It leaves [`PATIENCE`] after the last of them, and no later than [`LONGEST`] after the first; at once when their
-//! new bytes are more than the next message can repeat. What is lost is repeated by the next message.
+//! answer closely meets it on the way. It leaves [`PATIENCE`] after the last of them, and no later than [`LONGEST`] after the first, or with as many bytes as of
+//! others. What is lost is repeated by the next message, and what both lose leaves a gap, which is reported at once.
 
 use super::SMALL;
 use super::segment::{RANGES, Report, Segment};
@@ -19,7 +19,7 @@ pub const DELAY: Duration = Duration::from_millis(10);
 /// The same for small messages, which have half of a full segment at most, from the last one on: of twenty a second several share a report.
 pub const PATIENCE: Duration = Duration::from_millis(60);
 /// The same for small messages, from the first one on.
-pub const LONGEST: Duration = Duration::from_millis(150);
+pub const LONGEST: Duration = Duration::from_millis(300);
 /// Full segments that share a report.
 const EVERY: u32 = 2;
 /// Ranges of the stream beyond a gap that are kept apart without allocating.
@@ -34,7 +34,7 @@ pub struct Receiver {
     newest_at: Time,
     /// Payload of a full segment.
     segment: u32,
-    /// Full segments since the last report.
+    /// Segments since the last report that are not small.
     unreported: u32,
     /// Bytes without a gap at the last report.
     reported: u64,
@@ -110,11 +110,10 @@ impl Receiver {
         let is_new = start < end && self.stream.on_range(segment.seq, Range { start, end });
         stats.distinct_segments_received += u64::from(is_new);
         stats.duplicate_segments_received += u64::from(!is_new && !has_fin);
-        let most = self.segment / SMALL;
-        let is_small = u32::from(segment.payload) <= most;
+        let is_small = u32::from(segment.payload) <= self.segment / SMALL;
         self.unreported += u32::from(!is_small);
-        let unrepeated = self.stream.next() - self.reported > u64::from(most);
-        self.due |= !in_order || has_fin || self.unreported >= EVERY || (self.unreported == 0 && unrepeated);
+        let is_much = self.stream.next() - self.reported >= u64::from(EVERY * self.segment);
+        self.due |= !in_order || has_fin || self.unreported >= EVERY || is_much;
         if !self.due {
             self.put_off(now, is_small);
         }

@@ -2,7 +2,9 @@
 //!
 //! Where little is sent at a time, as small messages are, a segment repeats what has left before and is not known to have arrived, as far as it
 //! fits half a segment: what is lost arrives with the next message, and not after a round trip. (Petlund, Evensen, Griwodz and Halvorsen, "TCP
-//! enhancements for interactive thin-stream applications", NOSSDAV 2008: redundant data bundling.)
+//! enhancements for interactive thin-stream applications", NOSSDAV 2008: redundant data bundling.) Where nothing was lost for [`CAREFUL`] segments
+//! it repeats the message before it alone, and others as far as all of it fits a quarter of a segment: over four hops of 11 Mbit/s what fits half of one
+//! takes a fifth as much air time as a message of 200 bytes.
 //!
 //! The timer for that is the probe timeout of RFC 9002, section 6.2. A peer without room is asked for a report, as often.
 
@@ -23,6 +25,10 @@ const MOST: Duration = Duration::from_secs(10);
 const PROBES: usize = 2;
 /// Probe timeouts in a row after which everything is taken for lost (section 7.6: kPersistentCongestionThreshold).
 const PERSISTENT: u32 = 3;
+/// The part of a segment, as a divisor, up to which more than one message is repeated where nothing is lost.
+const LITTLE: u32 = 4;
+/// Segments after a loss, and at the start, that repeat as much as fits.
+const CAREFUL: u32 = 64;
 /// Segments that may be under way of small messages alone: as many as before anything is known of a path (RFC 6928).
 const THIN: u64 = 10;
 /// A host that is late makes up for so much of the time, as a part of the RTT and within these bounds.
@@ -56,8 +62,11 @@ pub struct Sender {
     probes: usize,
     /// The peer is to be asked for a report.
     question: bool,
-    /// The last new piece was no more than [`SMALL`] of a segment.
+    /// The last new piece was no more than [`SMALL`] of a segment, and where it began.
     was_small: bool,
+    began: u64,
+    /// Segments that still repeat as much as fits.
+    careful: u32,
 }
 
 impl Sender {
@@ -80,6 +89,8 @@ impl Sender {
             probes: 0,
             question: false,
             was_small: false,
+            began: 0,
+            careful: CAREFUL,
         }
     }
 
@@ -168,7 +179,7 @@ impl Sender {
             stats.rtt_samples += 1;
             stats.rtt_sum_s += rtt.as_secs_f64();
         }
-        stats.fast_retransmits += u64::from(news.lost > 0);
+        self.on_loss(news.lost, stats);
         self.control.on_report(now, &news, self.flight.bytes(), self.flight.delivered());
         // RFC 9002, section 6.2.1: a report that says nothing new of what is under way is no reason to wait for longer. Whoever has the peer asked
         // for reports without end would keep what is lost from being sent again.
@@ -177,6 +188,13 @@ impl Sender {
             self.probe_at = Time::NEVER;
         }
         true
+    }
+
+    fn on_loss(&mut self, lost: u32, stats: &mut Stats) {
+        if lost > 0 {
+            stats.fast_retransmits += 1;
+            self.careful = CAREFUL;
+        }
     }
 
     /// RFC 9002, section 5.3.
@@ -217,7 +235,7 @@ impl Sender {
     pub fn on_time(&mut self, now: Time, stats: &mut Stats) {
         if self.flight.lost_at() <= now {
             let lost = self.flight.find_lost(now, self.smoothed());
-            stats.fast_retransmits += u64::from(lost > 0);
+            self.on_loss(lost, stats);
         }
         let waits = !self.flight.is_empty() || (self.has_new() && self.next_new().is_none());
         if !waits {
@@ -242,6 +260,7 @@ impl Sender {
             return;
         }
         stats.timeouts += 1;
+        self.careful = CAREFUL;
         if self.silent >= PERSISTENT {
             self.flight.suspect(usize::MAX);
             self.control.on_silence();
@@ -288,7 +307,10 @@ impl Sender {
             self.cut = piece.offset + u64::from(piece.payload);
             self.fin_cut |= piece.fin;
         }
-        self.was_small = new.map_or(self.was_small, |piece| u32::from(piece.payload) <= self.segment / SMALL);
+        self.careful = self.careful.saturating_sub(1);
+        if let Some(new) = new {
+            (self.was_small, self.began) = (u32::from(new.payload) <= self.segment / SMALL, new.offset);
+        }
         self.probes = self.probes.saturating_sub(1);
         stats.segments_sent += u64::from(piece.payload > 0);
         stats.retransmissions += u64::from(again.is_some() && piece.payload > 0);
@@ -312,7 +334,11 @@ impl Sender {
             return piece;
         }
         let end = piece.offset + u64::from(piece.payload);
-        let offset = end.saturating_sub(most).max(self.expected).min(piece.offset);
+        let wanted = match self.careful {
+            0 => self.began.min(end.saturating_sub(u64::from(self.segment / LITTLE))),
+            _ => 0,
+        };
+        let offset = end.saturating_sub(most).max(wanted).max(self.expected).min(piece.offset);
         Piece { offset, payload: (end - offset) as u16, ..piece }
     }
 
