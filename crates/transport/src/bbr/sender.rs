@@ -6,7 +6,10 @@
 //! it repeats the message before it alone, and others as far as all of it fits a quarter of a segment: over four hops of 11 Mbit/s what fits half of one
 //! takes a fifth as much air time as a message of 200 bytes.
 //!
-//! The timer for that is the probe timeout of RFC 9002, section 6.2. A peer without room is asked for a report, as often.
+//! A small message waits for others, an eighth of the round trip and [`HOLD`] at most: what programs have to say at one moment shares a segment, which over
+//! 802.11 costs little more air time than one of them.
+//!
+//! The timer for what is lost is the probe timeout of RFC 9002, section 6.2. A peer without room is asked for a report, as often.
 
 use super::control::Control;
 use super::flight::{Flight, Piece};
@@ -31,6 +34,9 @@ const LITTLE: u32 = 4;
 const CAREFUL: u32 = 64;
 /// Segments that may be under way of small messages alone: as many as before anything is known of a path (RFC 6928).
 const THIN: u64 = 10;
+/// The longest that a small message waits for others, and the part of the RTT that it is at most.
+const HOLD: Duration = Duration::from_millis(1);
+const HELD: u64 = 8;
 /// A host that is late makes up for so much of the time, as a part of the RTT and within these bounds.
 const LATE: u64 = 4;
 const LEAST_LATE: Duration = Duration::from_millis(1);
@@ -65,6 +71,8 @@ pub struct Sender {
     /// The last new piece was no more than [`SMALL`] of a segment, and where it began.
     was_small: bool,
     began: u64,
+    /// Time at which the small message that waits for others leaves.
+    held_until: Time,
     /// Segments that still repeat as much as fits.
     careful: u32,
 }
@@ -90,6 +98,7 @@ impl Sender {
             question: false,
             was_small: false,
             began: 0,
+            held_until: Time::NEVER,
             careful: CAREFUL,
         }
     }
@@ -273,8 +282,12 @@ impl Sender {
     /// When there is something to do: a segment, or a timer.
     pub fn next_wakeup(&self) -> Time {
         let timer = self.flight.lost_at().min(self.probe_at);
-        let waits = self.flight.has_lost() || self.next_new().is_some();
-        if waits && self.may_send() { timer.min(self.earliest) } else { timer }
+        let new = self.next_new();
+        if !self.may_send() || (!self.flight.has_lost() && new.is_none()) {
+            return timer;
+        }
+        let is_held = !self.flight.has_lost() && self.held_until != Time::NEVER;
+        timer.min(if is_held { self.earliest.max(self.held_until) } else { self.earliest })
     }
 
     fn may_send(&self) -> bool {
@@ -297,6 +310,9 @@ impl Sender {
         }
         let again = self.flight.take_lost(self.expected);
         let new = if again.is_none() { self.next_new() } else { None };
+        if new.is_some_and(|piece| self.is_held(now, piece)) {
+            return None;
+        }
         let Some(piece) = again.or_else(|| new.map(|piece| self.bundle(piece))) else {
             if !self.has_new() {
                 self.flight.limit();
@@ -309,6 +325,7 @@ impl Sender {
         }
         self.careful = self.careful.saturating_sub(1);
         if let Some(new) = new {
+            self.held_until = Time::NEVER;
             (self.was_small, self.began) = (u32::from(new.payload) <= self.segment / SMALL, new.offset);
         }
         self.probes = self.probes.saturating_sub(1);
@@ -325,6 +342,18 @@ impl Sender {
         let number = self.flight.send(now, piece);
         let flags = if piece.fin { Flags::FIN } else { Flags::NONE };
         Some(Segment { flags, number, seq: piece.offset, payload: piece.payload, report: Report::default() })
+    }
+
+    /// Whether a new piece waits for others.
+    fn is_held(&mut self, now: Time, piece: Piece) -> bool {
+        if piece.fin || u32::from(piece.payload) > self.segment / SMALL {
+            return false;
+        }
+        if self.held_until == Time::NEVER {
+            let rtt = self.control.min_rtt().unwrap_or_default();
+            self.held_until = now.saturating_add(Duration(rtt.0 / HELD).min(HOLD));
+        }
+        now < self.held_until
     }
 
     /// A new piece with what is repeated before it, if both it and the one before are small.

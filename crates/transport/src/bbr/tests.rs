@@ -457,6 +457,32 @@ fn reports_of_small_messages_are_few_where_those_are_many() {
 }
 
 #[test]
+fn small_messages_of_one_moment_share_a_segment() {
+    // Over a round trip of 40 ms; 300 bytes of which the second and third hundred come half a millisecond later, ten times.
+    let mut world = World::new(Link::new(1.0, 40, 0.0), 5);
+    let mut late = Duration::ZERO;
+    for moment in 0..10_u32 {
+        let at = f64::from(moment) * 0.1;
+        for part in 0..3_u32 {
+            world.run(at + f64::from(part.min(1)) * 0.5e-3);
+            world.ends[0].write(100);
+            world.work(0);
+        }
+        let all = 300 * (u64::from(moment) + 1);
+        let arrived = (0..100_u32).find(|ms| {
+            world.run(at + f64::from(*ms) * 1e-3);
+            world.ends[1].delivered() == all
+        });
+        late = late.max(Duration::from_millis(u64::from(arrived.unwrap())));
+    }
+    // Of the first moment, before the round trip is known, two.
+    let stats = *world.ends[0].stats();
+    assert!(stats.segments_sent <= 11 + 1 && stats.timeouts == 0, "{stats:?}");
+    // Half a round trip, the time on the link of what is repeated, too, and a millisecond.
+    assert!(late < Duration::from_millis(20 + 8 + 1 + 1), "{late:?}");
+}
+
+#[test]
 fn the_last_of_many_small_messages_is_sent_again_soon_if_it_is_lost() {
     // Over a round trip of 40 ms, and as of 10 the last one alone is lost.
     let mut link = Link::new(1.0, 40, 0.0);
