@@ -39,7 +39,8 @@ impl Scene {
     }
 
     fn with(inner: InnerTransport, security: Security) -> Scene {
-        let settings = Settings { security, ..settings::tests::carrying(inner) };
+        let connect_timeout = Duration::from_secs(150);
+        let settings = Settings { security, connect_timeout, ..settings::tests::carrying(inner) };
         let end = |index: u64| {
             let habits = (BYTES, Time::ZERO);
             End::new(Time::ZERO, address(1 + index as u8), settings.clone(), (4, 20 + index), index == 1, habits)
@@ -157,6 +158,25 @@ fn an_altered_copy_of_a_request_ends_no_opening_and_changes_none() {
         let (head, noise) = (8 * 8..8 * handshake::BYTES, 8 * handshake::BYTES..8 * (handshake::BYTES + 32));
         for bit in head.chain(noise.step_by(8)) {
             assert_eq!(opened(inner, &security, Some(bit)), [[inner], [inner]], "{security:?}: bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn who_is_accepted_is_known_until_his_answer_can_have_come() {
+    let is_acceptance = |bytes: &[u8]| Opening::decode(bytes).is_some_and(|(said, _)| said.kind == Kind::Acceptance);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        // Acceptances are lost until the listener gives the handshake up, 63 s after it has begun; then one request comes, a moment before or after that.
+        for late in (0..200).step_by(10) {
+            let mut scene = Scene::new(inner);
+            scene.run(Time(62_900_000_000 + late * 1_000_000), &mut |bytes| u64::from(!is_acceptance(bytes)));
+            assert_eq!(scene.ends[1].accepted, 0);
+            scene.bring(scene.padded.clone());
+            // A challenge, an acceptance and an answer take 250 ms.
+            scene.run(Time(63_500_000_000), &mut |_| 1);
+            assert_eq!(scene.ends[1].accepted, 1, "{inner:?}: {late} ms");
+            scene.run(Time(100_000_000_000), &mut |_| 1);
+            assert!(scene.is_well(), "{inner:?}: {late} ms");
         }
     }
 }
