@@ -490,7 +490,7 @@ impl World {
                 // Bits of a request that its cookie is not for leave it what it is.
                 let said = |bytes: &[u8]| {
                     let (said, noise) = Opening::decode(bytes)?;
-                    Some((said.kind, said.prologue(), said.cookie, key_of(noise).to_vec()))
+                    Some((said.kind, said.prologue(), said.inner(), said.cookie, key_of(noise).to_vec()))
                 };
                 forged.forged = !moment.is_opening() || said(&forged.bytes) != said(&flight.bytes);
                 let at = self.near();

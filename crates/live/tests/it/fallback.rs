@@ -5,7 +5,7 @@ use crate::common::{listener, ms, noise, nowhere, quick};
 use meshpace_core::Duration;
 use meshpace_live::fallback::{Dialer, Fallback, Race, Stream};
 use meshpace_live::testbed::{Impairment, Relay};
-use meshpace_live::tpa::handshake::{BYTES, Cookie, Kind, Opening};
+use meshpace_live::tpa::handshake::{BYTES, Cookie, Kind, Opening, Protection};
 use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, UdpSocket};
@@ -44,10 +44,13 @@ fn tpa_echo(tpa: TpaListener) {
     });
 }
 
-/// Answer of somebody who reads a request and has no keys: 62 bytes.
+/// Answer of somebody who reads a request and has no keys: 62 bytes. Where no keys are known it asks for some, since none do not fit there.
 fn forged_refusal(request: &[u8]) -> Option<Vec<u8>> {
     let (request, _) = Opening::decode(request).filter(|(opening, _)| opening.kind == Kind::Request)?;
-    let forged = Opening { kind: Kind::Refusal, acceptor: 0, cookie: Cookie::default(), ..request }.encode(&[], 0);
+    let knows_peer = matches!(request.protection, Protection::NnPsk0 | Protection::Ik);
+    let protection = if knows_peer { request.protection } else { Protection::Ik };
+    let cookie = Cookie::default();
+    let forged = Opening { kind: Kind::Refusal, protection, acceptor: 0, cookie, ..request }.encode(&[], 0);
     assert_eq!(forged.len(), BYTES);
     Some(forged)
 }

@@ -374,7 +374,12 @@ impl Sender {
     fn pace(&mut self, now: Time, piece: Piece, stats: &mut Stats) {
         let interval = match self.is_thin() {
             true => Duration::ZERO,
-            false => Duration::from_secs_f64(f64::from(piece.payload) / self.control.pacing_rate()),
+            // No longer than the probe timeout: on a path whose rate that is, a round trip takes as long. A lower rate is that of a few bytes that took
+            // long, or of an outage.
+            false => {
+                let interval = Duration::from_secs_f64(f64::from(piece.payload) / self.control.pacing_rate());
+                interval.min(self.patience())
+            }
         };
         let rtt = self.control.min_rtt().unwrap_or_default();
         let late = Duration(rtt.0 / LATE).max(LEAST_LATE).min(MOST_LATE);

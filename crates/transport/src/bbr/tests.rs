@@ -304,6 +304,23 @@ fn one_message_that_took_long_does_not_slow_down_what_follows() {
 }
 
 #[test]
+fn an_outage_at_the_start_does_not_slow_down_what_follows() {
+    // A few bytes and nine full segments are lost. The first report is of the few bytes, sent again, and of eight losses: as many as end the
+    // start. By the rate of those bytes the next segment would leave more than a minute later.
+    let start = Time(1_000_000_000);
+    let link = Link { outage: (start, start + Duration::from_millis(500)), ..Link::new(100.0, 10, 0.0) };
+    let mut world = World::new(link, 3);
+    world.ends[0].write(18);
+    world.run(0.005);
+    world.ends[0].write(100_000);
+    world.run(0.6);
+    assert_eq!(world.ends[0].sender().cut(), 18 + 9 * u64::from(SEGMENT), "not what the test is about");
+    // The probe timeout is over after a second, and what was lost leaves again.
+    world.run(3.0);
+    assert_eq!(world.ends[1].delivered(), 100_018);
+}
+
+#[test]
 fn after_an_outage_it_goes_on_within_a_second() {
     let start = Time(1_000_000_000);
     let link =

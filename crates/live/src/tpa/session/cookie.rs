@@ -75,6 +75,8 @@ impl CookieKeys {
         address(between.peer.ip(), between.peer.port());
         address(between.own.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)), port);
         hasher.write(&opening.prologue());
+        // It is no part of the prologue, which builds before this could then not agree on.
+        hasher.write_u8(opening.inner() as u8);
         hasher.write(key);
         hasher.finish128().as_bytes()
     }
@@ -152,6 +154,10 @@ mod tests {
         refused("another tag", ends, 9, &Opening { opener: 6, ..shown });
         refused("another block", ends, 9, &Opening { segment: Segment { block: 8, ..shown.segment }, ..shown });
         refused("other terms", ends, 9, &Opening { terms: Terms { segment: 9, ..shown.terms }, ..shown });
+        let trains = Opening { trains: true, ..opening() };
+        let trains = Opening { cookie: fresh().cookie((ends, 9), &trains, &[4; 32]), ..trains };
+        assert!(fresh().spend((ends, 9), &trains, &[4; 32]));
+        refused("BBR", ends, 9, &Opening { segment: Segment { congested: true, ..trains.segment }, ..trains });
         refused("none", ends, 9, &opening());
         assert!(!fresh().spend((ends, 9), &shown, &[5; 32]), "another key of Noise's");
         assert!(!fresh().spend((ends, 9), &shown, &[]), "none");

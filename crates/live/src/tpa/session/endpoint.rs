@@ -267,6 +267,7 @@ impl Endpoint {
         // The acceptance may have been lost.
         if let Some(holder) = self.by_peer.get(&(addresses.peer, request.opener)).copied()
             && !self.begins_with_smaller(holder, request)
+            && !self.ends_before_an_answer(now, holder, request)
         {
             // An escort names another block: the request that it is with has come.
             if let Holder::HalfOpen(number) = holder
@@ -307,6 +308,20 @@ impl Endpoint {
         let asked = request.terms.within(self.settings.receive_buffer);
         let known = self.half_open.get(&number).map(|known| &known.request);
         known.is_some_and(|known| known.segment.block == request.segment.block && asked.segment < known.terms.segment)
+    }
+
+    /// Whether the unfinished handshake that a request has begun is given up before the answer to another acceptance can be expected: the peer would
+    /// take for open what nobody knows any more. It is given up now, and the request is a new one, that has to show a good cookie.
+    fn ends_before_an_answer(&mut self, now: Time, holder: Holder, request: &Opening) -> bool {
+        let Holder::HalfOpen(number) = holder else { return false };
+        let wait = self.settings.transport.rto.initial;
+        let ends = self.half_open.get(&number).is_some_and(|known| {
+            known.request.segment.block == request.segment.block && known.is_stale_within(now, wait)
+        });
+        if ends {
+            self.finish(number, None);
+        }
+        ends
     }
 
     fn rotate_keys(&mut self, now: Time, host: &mut dyn Host) {

@@ -64,6 +64,11 @@ impl HalfOpen {
         self.times >= ATTEMPTS && now >= self.at
     }
 
+    /// True if that is so in `wait` from now, unless an answer comes before.
+    pub(crate) fn is_stale_within(&self, now: Time, wait: Duration) -> bool {
+        self.is_stale(now.saturating_add(wait))
+    }
+
     /// The framing of the connection's datagrams.
     pub(crate) fn framing(&self) -> Framing {
         Framing::new(self.request.opener, self.keys.as_ref(), self.key_life, self.request.inner())

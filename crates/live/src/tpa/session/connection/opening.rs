@@ -11,7 +11,8 @@
 //! Nobody proves that a refusal is the peer's: whoever reads the request can forge one. Where the peer is known, by a secret or by keys, a
 //! refusal therefore ends nothing and only names the reason should the time pass without an acceptance. One that says that nobody listens has
 //! the request repeated soon, some times: a far end that begins anew has its port a moment before it listens. Elsewhere it is believed at once:
-//! who can forge it could also accept in the peer's place.
+//! who can forge it could also accept in the peer's place. But one that says that the keys do not fit is not the peer's where no keys are known: it is
+//! what a peer says of a request for another protection, so of a copy of ours that somebody has altered.
 
 use super::{Connection, Flow, Stage, engine};
 use crate::tpa::session::cipher::Suite;
@@ -338,6 +339,12 @@ impl Connection {
     /// The peer refuses, or somebody says so for it.
     fn on_refusal(&mut self, now: Time, answer: &Opening, exchange: &mut Exchange) {
         let Stage::Opening(request) = &mut self.stage else { return };
+        let knows_peer = self.settings.security.knows_peer();
+        let asked = (request.opening.protection, request.opening.trains);
+        if answer.acceptor == 0 && (answer.protection, answer.trains) == asked && !knows_peer {
+            // There are no keys that could not fit.
+            return;
+        }
         if answer.acceptor != 0 && request.hurry.at == Time::NEVER && request.hurry.left > 0 {
             request.hurry = Hurry { at: now.saturating_add(HURRY), left: request.hurry.left - 1 };
         }
@@ -352,7 +359,7 @@ impl Connection {
             format!("it wants {}, this end {}", answer.protection, request.opening.protection)
         };
         let message = format!("{} refuses the connection: {reason}", self.addresses.peer);
-        if !self.settings.security.knows_peer() {
+        if !knows_peer {
             self.give_up(now, Failure::new(libc::ECONNREFUSED, message), exchange);
         } else if let Phase::Opening { refusal } = &mut exchange.phase {
             *refusal = Some(message);

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::tpa::session::addresses::Addresses;
     use crate::tpa::session::engine::AnySegment;
-    use crate::tpa::session::handshake::{Kind, Opening, Tag, Terms};
+    use crate::tpa::session::handshake::{Kind, Opening, Protection, Tag, Terms};
     use crate::tpa::session::host::{Host, Randomness};
     use crate::tpa::session::path::Fixed;
     use crate::tpa::session::security::Security;
@@ -285,23 +285,29 @@ mod tests {
 
     #[test]
     fn a_refusal_ends_an_opening_only_where_nobody_has_to_prove_anything() {
-        let refused_after = |security: Security| {
+        let refused_after = |security: Security, wants: Option<Protection>, why: &str| {
             let mut scene = Scene::opening(Duration::from_secs(30), security);
-            let refusal = Opening { kind: Kind::Refusal, ..scene.request() };
+            let asked = scene.request();
+            let protection = wants.unwrap_or(asked.protection);
+            let refusal = Opening { kind: Kind::Refusal, protection, ..asked };
             let heard = Time::ZERO + Duration::from_millis(5);
             scene.answer(heard, &refusal);
             let failed = scene.exchange.failure().cloned();
             let (at, failure) = failed.map_or_else(|| scene.failure(), |failure| (heard, failure));
-            assert_eq!(failure.errno, libc::ECONNREFUSED, "{failure:?}");
-            assert!(failure.message.contains("127.0.0.1:2 refuses the connection: the keys do not fit"), "{failure:?}");
-            at.since(Time::ZERO)
+            assert!(failure.message.contains(why), "{failure:?}");
+            (at.since(Time::ZERO), failure.errno)
         };
         let keys = Security::Keys { own: [1; 32], peers: vec![[2; 32]] };
+        let (late, soon) = (Duration::from_secs(30), Duration::from_millis(5));
         for known in [Security::Shared([7; 32]), keys] {
-            assert_eq!(refused_after(known), Duration::from_secs(30));
+            let why = "127.0.0.1:2 refuses the connection: the keys do not fit";
+            assert_eq!(refused_after(known, None, why), (late, libc::ECONNREFUSED));
         }
         for anybody in [Security::Plain, Security::Opportunistic] {
-            assert_eq!(refused_after(anybody), Duration::from_millis(5));
+            let why = "127.0.0.1:2 refuses the connection: it wants encryption with known keys";
+            assert_eq!(refused_after(anybody.clone(), Some(Protection::Ik), why), (soon, libc::ECONNREFUSED));
+            // There are no keys that could not fit: it is not the peer's.
+            assert_eq!(refused_after(anybody, None, "no answer from 127.0.0.1:2"), (late, libc::ETIMEDOUT));
         }
     }
 

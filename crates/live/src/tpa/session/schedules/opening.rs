@@ -2,7 +2,7 @@
 
 use super::end::{End, Ending};
 use super::settings::{self, Settings};
-use crate::tpa::session::handshake::{InnerTransport, Kind, Opening, tag_of};
+use crate::tpa::session::handshake::{self, InnerTransport, Kind, Opening, tag_of};
 use crate::tpa::session::security::Security;
 use meshpace_core::{Duration, Time};
 use nix::libc;
@@ -35,7 +35,12 @@ struct Scene {
 
 impl Scene {
     fn new(inner: InnerTransport) -> Scene {
-        let settings = Settings { security: Security::Shared([7; 32]), ..settings::tests::carrying(inner) };
+        Scene::with(inner, Security::Shared([7; 32]))
+    }
+
+    fn with(inner: InnerTransport, security: Security) -> Scene {
+        let connect_timeout = Duration::from_secs(150);
+        let settings = Settings { security, connect_timeout, ..settings::tests::carrying(inner) };
         let end = |index: u64| {
             let habits = (BYTES, Time::ZERO);
             End::new(Time::ZERO, address(1 + index as u8), settings.clone(), (4, 20 + index), index == 1, habits)
@@ -45,6 +50,12 @@ impl Scene {
             Scene { now: Time::ZERO, ends, flights: BTreeMap::new(), order: 0, padded: Vec::new(), longest: 0 };
         scene.ends[0].open(Time::ZERO, address(2));
         scene
+    }
+
+    /// A datagram arrives at the second end.
+    fn bring(&mut self, bytes: Vec<u8>) {
+        self.order += 1;
+        self.flights.insert((self.now + DELAY, self.order), (1, bytes));
     }
 
     /// Goes on until `latest`; `copies` is how often a datagram arrives.
@@ -119,5 +130,53 @@ fn who_has_heard_no_acceptance_is_accepted_again_with_smaller_segments() {
         assert!(scene.is_well(), "{inner:?}");
         assert!(scene.longest <= 1280, "{inner:?}: {} B", scene.longest);
         assert_eq!(scene.ends[1].accepted, 1, "{inner:?}");
+    }
+}
+
+#[test]
+fn an_altered_copy_of_a_request_ends_no_opening_and_changes_none() {
+    let opened = |inner, security: &Security, bit: Option<usize>| {
+        let mut scene = Scene::with(inner, security.clone());
+        scene.run(Time(120_000_000), &mut |bytes| u64::from(bytes.len() <= PADDED));
+        let shown = scene.padded.clone();
+        if let Some(bit) = bit {
+            let mut altered = shown.clone();
+            altered[bit / 8] ^= 1 << (bit % 8);
+            scene.bring(altered);
+        }
+        scene.bring(shown);
+        scene.run(Time(500_000_000), &mut |_| 1);
+        scene.ends.each_ref().map(|end| end.port.parties.values().map(|one| one.session.inner()).collect::<Vec<_>>())
+    };
+    for (inner, security) in [
+        (InnerTransport::Tpa, Security::Opportunistic),
+        (InnerTransport::Trains, Security::Opportunistic),
+        (InnerTransport::Bbr, Security::Shared([7; 32])),
+    ] {
+        assert_eq!(opened(inner, &security, None), [[inner], [inner]]);
+        // Each bit of the head, and one of each byte of the key that Noise's message begins with.
+        let (head, noise) = (8 * 8..8 * handshake::BYTES, 8 * handshake::BYTES..8 * (handshake::BYTES + 32));
+        for bit in head.chain(noise.step_by(8)) {
+            assert_eq!(opened(inner, &security, Some(bit)), [[inner], [inner]], "{security:?}: bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn who_is_accepted_is_known_until_his_answer_can_have_come() {
+    let is_acceptance = |bytes: &[u8]| Opening::decode(bytes).is_some_and(|(said, _)| said.kind == Kind::Acceptance);
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        // Acceptances are lost until the listener gives the handshake up, 63 s after it has begun; then one request comes, a moment before or after that.
+        for late in (0..200).step_by(10) {
+            let mut scene = Scene::new(inner);
+            scene.run(Time(62_900_000_000 + late * 1_000_000), &mut |bytes| u64::from(!is_acceptance(bytes)));
+            assert_eq!(scene.ends[1].accepted, 0);
+            scene.bring(scene.padded.clone());
+            // A challenge, an acceptance and an answer take 250 ms.
+            scene.run(Time(63_500_000_000), &mut |_| 1);
+            assert_eq!(scene.ends[1].accepted, 1, "{inner:?}: {late} ms");
+            scene.run(Time(100_000_000_000), &mut |_| 1);
+            assert!(scene.is_well(), "{inner:?}: {late} ms");
+        }
     }
 }
