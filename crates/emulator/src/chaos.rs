@@ -126,14 +126,16 @@ fn draw_radio(rng: &mut Rng, places: &Places) -> (RadioConfig, MacConfig, String
     // So that the ratio below is that of this radio: places do not count where links are given.
     radio.propagation = Propagation::Links(Links::default());
     let share = [0.9, 0.99][rng.below(2) as usize];
-    let (link, none) = (Channel::snr_for(&radio, share), Channel::snr_for(&radio, 0.5));
+    // What cannot be found in the noise is no link.
+    let link = Channel::snr_for(&radio, share).max(radio.detect_ratio_db);
     let powers = places.pairs().filter(|(from, to)| from < to).flat_map(|(from, to)| {
         let distance = places.distance(from, to);
-        // Neighbours decode each other, those two hops away disturb each other, others do not hear each other.
+        // Neighbours decode each other, those two hops away disturb each other, others do not hear each other. Disturb and no more: were broadcasts decoded,
+        // which are slow, AODV would find ways on which no data passes.
         let ratio = if distance < 1.2 {
             link + rng.uniform_in(0.0, 15.0)
         } else if distance < 2.2 {
-            none - rng.uniform_in(4.0, 10.0)
+            radio.detect_ratio_db - rng.uniform_in(1.0, 7.0)
         } else {
             return Vec::new();
         };
@@ -155,8 +157,10 @@ fn draw_events(rng: &mut Rng, places: &Places, mood: Mood, until: Time) -> (Vec<
         events.push((at(from), Event::Wall(NodeId(one), NodeId(other), true)));
         events.push((at(to), Event::Wall(NodeId(one), NodeId(other), false)));
     };
-    // Links fade: mean time between two, mean time of one.
+    // Links fade: mean time between two, mean time of one. Where all is to arrive, the more links the more seldom, so that the whole path is there two
+    // thirds of the time: the wire, too, loses no more than 30 % there. A handshake is given up by its listener after 63 s in which nothing comes of it.
     let (gap, fade) = [(f64::INFINITY, 0.0), (5.0, 0.1), (1.0, 0.5)][rng.below(if gentle { 2 } else { 3 }) as usize];
+    let gap = if mood == Mood::Rough { gap } else { gap * f64::from(places.hops) };
     if gap < end {
         let _ = write!(words, ", links fade for {fade} s every {gap} s");
         for link in 0..places.hops {

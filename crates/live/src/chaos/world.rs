@@ -251,9 +251,8 @@ impl World {
         if now > self.calm && is_waiting {
             let waited = now.since(self.moved.0.max(self.calm));
             let bound = match self.plan.mood {
-                Mood::Observer if self.network.is_none() => SOON,
-                // A network loses in bursts: whoever observes, a timer may have been doubled to the longest.
-                Mood::Observer | Mood::Weather => TIMER + SOON,
+                Mood::Observer => SOON,
+                Mood::Weather => TIMER + SOON,
                 Mood::Rough => LONGEST,
             };
             if waited > bound {
