@@ -42,13 +42,17 @@ impl Kept {
         }
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let value: Option<Value> = serde_json::from_str(&text).ok();
-        let read = value.filter(|value| value["format"] == json!(FORMAT) && is_over_radio(value) == radio).map(|value| {
-            let (from, next) = (number(&value["from"]), number(&value["next"]));
-            Kept { file: Some(file.clone()), radio, from, next, tally: tally(&value) }
-        });
+        let read =
+            value.filter(|value| value["format"] == json!(FORMAT) && is_over_radio(value) == radio).map(|value| {
+                let (from, next) = (number(&value["from"]), number(&value["next"]));
+                Kept { file: Some(file.clone()), radio, from, next, tally: tally(&value) }
+            });
         let other = if radio { "" } else { "out" };
         read.ok_or_else(|| {
-            format!("{}: not what this version has counted with{other} --radio; choose another directory", file.display())
+            format!(
+                "{}: not what this version has counted with{other} --radio; choose another directory",
+                file.display()
+            )
         })
     }
 
