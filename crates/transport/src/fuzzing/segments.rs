@@ -64,6 +64,7 @@ fn written(header: &Header, payload: &[u8]) {
     let again = |options: Options| {
         let header = Header { options, ..*header };
         let (bytes, length) = wire::encode(&header, ADDRESSES, payload);
+        assert!(length == wire::BARE + options.length() || options.length() > wire::LONGEST - wire::BARE);
         let whole = [&bytes[..length], payload].concat();
         let read = wire::decode(&whole, ADDRESSES, Check::Full).map(|(header, _)| header);
         (header, read.expect("what was written can be read"))
