@@ -8,11 +8,15 @@
 
 mod address;
 mod aodv;
+pub mod datagram;
 mod dot11;
 pub mod file;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod network;
 mod olsr;
 mod radiotap;
+pub mod rewrite;
 
 use file::{Capture, Direction};
 use meshpace_core::{Duration, NodeId, Time};

@@ -14,6 +14,8 @@ pub mod device;
 pub mod doctor;
 pub mod emulation;
 pub mod frame;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod hwsim;
 pub mod lateness;
 pub mod medium;

@@ -8,6 +8,8 @@
 
 pub mod connection;
 pub mod destination;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod machine;
 #[cfg(feature = "kernel")]
 pub mod object;

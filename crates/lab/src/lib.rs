@@ -5,6 +5,8 @@ pub mod backend;
 pub mod campaign;
 pub mod compare;
 pub mod field;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod pool;
 pub mod record;
 pub mod register;

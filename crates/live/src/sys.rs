@@ -59,6 +59,15 @@ pub struct TcpInfo {
     pub data_segments_out: u32,
 }
 
+impl TcpInfo {
+    /// What these bytes of the kernel say.
+    pub(crate) fn of(bytes: &[u8; 256]) -> TcpInfo {
+        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let bytes_acked = bytes[120..].first_chunk::<8>().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        TcpInfo { rtt_us: word(68), retransmissions: word(100), bytes_acked, data_segments_out: word(156) }
+    }
+}
+
 /// Asks the kernel about a TCP connection (tcp(7), TCP_INFO). The places are those of `struct tcp_info` in linux/tcp.h, which
 /// only grows at its end; an older kernel leaves what it does not know at zero.
 ///
@@ -81,9 +90,7 @@ pub fn tcp_info(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let long = bytes[120..].first_chunk::<8>().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
-    Ok(TcpInfo { rtt_us: word(68), retransmissions: word(100), bytes_acked: long, data_segments_out: word(156) })
+    Ok(TcpInfo::of(&bytes))
 }
 
 /// The MTU of the way that a connected IPv6 socket's datagrams take, in bytes (ipv6(7), IPV6_MTU).

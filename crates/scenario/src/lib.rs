@@ -8,6 +8,8 @@ pub mod estimate;
 mod files;
 mod flow;
 mod form;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod keys;
 mod link;
 mod links;

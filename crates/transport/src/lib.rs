@@ -16,6 +16,8 @@ pub mod config;
 pub mod endpoint;
 pub mod flags;
 pub mod flush;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod names;
 pub mod output;
 pub mod pacing;

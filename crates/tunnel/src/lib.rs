@@ -3,6 +3,8 @@
 
 pub mod caution;
 pub mod doctor;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod interrupt;
 pub mod output;
 pub mod printable;

@@ -92,15 +92,20 @@ fn run<A: Fn(&Request<Incoming>) -> Response<Content> + 'static>(
     listen: impl AsyncFnOnce(&mut Seats, Answer) -> io::Result<Infallible>,
 ) -> io::Result<Infallible> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    let answer: Answer = Rc::new(move |request| match refusal(request, is_loopback) {
-        Some((status, why)) => short(status, why),
-        None => answer(request),
-    });
+    let answer = guarded(answer, is_loopback);
     LocalSet::new().block_on(&runtime, async move { listen(&mut Seats::default(), answer).await })
 }
 
+/// What answers requests that are not refused, and refuses the others.
+pub(crate) fn guarded(answer: impl Fn(&Request<Incoming>) -> Response<Content> + 'static, is_loopback: bool) -> Answer {
+    Rc::new(move |request| match refusal(request, is_loopback) {
+        Some((status, why)) => short(status, why),
+        None => answer(request),
+    })
+}
+
 /// Function that answers a request.
-type Answer = Rc<dyn Fn(&Request<Incoming>) -> Response<Content>>;
+pub(crate) type Answer = Rc<dyn Fn(&Request<Incoming>) -> Response<Content>>;
 
 /// An answer of one line.
 pub fn short(status: StatusCode, line: &'static str) -> Response<Content> {
@@ -172,7 +177,7 @@ impl Seats {
 }
 
 /// Answers the one request of a connection, as long as its client comes on.
-async fn attend(stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, has_asked: Rc<Cell<bool>>) {
+pub(crate) async fn attend(stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, has_asked: Rc<Cell<bool>>) {
     let until = Rc::new(Cell::new(Instant::now() + HEAD_TIME));
     let service = service_fn(|request| {
         has_asked.set(true);

@@ -1,6 +1,8 @@
 //! `meshpace tunnel`: ordinary TCP connections and UDP datagrams between two sites over TPA or quiet trains.
 
 mod file;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod live;
 mod log;
 mod metrics;

@@ -12,6 +12,9 @@ const SNR_DEFAULT: f64 = 30.0;
 /// A ratio at which nothing is heard and nothing disturbed, dB: a link that is not there.
 const NO_LINK: f64 = -100.0;
 
+/// The most groups and lists within each other: a file of wmediumd has three.
+const DEEPEST: usize = 32;
+
 /// The radios and their links.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -36,7 +39,7 @@ impl Config {
     /// # Errors
     /// The fault, with its line where the format is wrong.
     pub fn parse(text: &str) -> Result<Config, String> {
-        let mut reader = Reader { rest: text, line: 1 };
+        let mut reader = Reader { rest: text, line: 1, depth: 0 };
         let settings = reader.settings(None)?;
         Config::of(&Value::Group(settings))
     }
@@ -131,6 +134,8 @@ fn address(value: &Value) -> Result<Mac, String> {
 struct Reader<'a> {
     rest: &'a str,
     line: usize,
+    /// Groups and lists that it is in.
+    depth: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -193,6 +198,16 @@ impl<'a> Reader<'a> {
     }
 
     fn value(&mut self) -> Result<Value, String> {
+        if self.depth == DEEPEST {
+            return self.wrong(&format!("at most {DEEPEST} groups and lists within each other"));
+        }
+        self.depth += 1;
+        let value = self.one();
+        self.depth -= 1;
+        value
+    }
+
+    fn one(&mut self) -> Result<Value, String> {
         match self.next() {
             Some('{') => {
                 self.take(1);
@@ -224,9 +239,9 @@ impl<'a> Reader<'a> {
                 let value = match word.to_ascii_lowercase().as_str() {
                     "true" => Value::Bool(true),
                     "false" => Value::Bool(false),
-                    lower => match lower.trim_end_matches('l').parse() {
-                        Ok(number) => Value::Number(number),
-                        Err(_) => return self.wrong("a value"),
+                    lower => match lower.trim_end_matches('l').parse::<f64>() {
+                        Ok(number) if number.is_finite() => Value::Number(number),
+                        _ => return self.wrong("a value"),
                     },
                 };
                 self.take(length);
@@ -281,6 +296,14 @@ mod tests {
         ] {
             let error = Config::parse(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_deep_is_refused_and_not_followed() {
+        for open in ["(", "[", "{a="] {
+            let deep = format!("ifaces = {}", open.repeat(100_000));
+            assert!(Config::parse(&deep).unwrap_err().contains("within each other"), "{open}");
         }
     }
 }

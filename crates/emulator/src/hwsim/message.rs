@@ -88,7 +88,7 @@ impl Transmission<'_> {
                 (index & 0xf).clamp(0, 7) as u8 + if index & 0x70 != 0 { 8 } else { 0 }
             } else {
                 let first = if self.frequency > 4_000 { 0 } else { CCK_RATES };
-                FrameRate::NON_HT + (index - first).clamp(0, 7) as u8
+                FrameRate::NON_HT + index.saturating_sub(first).clamp(0, 7) as u8
             };
             (FrameRate::chosen(number), attempts)
         })
@@ -203,7 +203,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 fn one(message: &[u8]) -> Option<Received<'_>> {
     let kind = u16::from_ne_bytes(number(message, 4)?);
     if kind == NLMSG_ERROR {
-        return Some(Received::Answer(-i32::from_ne_bytes(number(message, HEADER)?)));
+        return Some(Received::Answer(i32::from_ne_bytes(number(message, HEADER)?).saturating_neg()));
     }
     let command = *message.get(HEADER)?;
     let attributes = || Attributes(message.get(HEADER + GENERIC..).unwrap_or_default());

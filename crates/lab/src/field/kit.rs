@@ -89,7 +89,8 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
         let why = if kit.notes.is_empty() { String::new() } else { format!(": {}", kit.notes.join("; ")) };
         return Err(format!("{}: nothing was measured{why}", directory.display()));
     }
-    for run in &kit.runs {
+    // Over a hop that carried nothing there is no link.
+    for run in kit.runs.iter().filter(|run| run.goodput_bps > 0.0) {
         if ways::way(&kit.dump, run.from, run.to).is_some_and(|way| way.len() == 2) {
             let mbps = Some(run.goodput_bps / 1e6);
             kit.dump.links.push(Heard { from: run.from, to: run.to, mbps, ..Heard::default() });

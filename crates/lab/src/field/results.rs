@@ -43,6 +43,9 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, String> {
     if found.is_empty() {
         return Err("no goodput in it".to_owned());
     }
+    if let Some(one) = found.iter().find(|one| !(0.0..=f64::MAX).contains(&one.goodput_bps)) {
+        return Err(format!("{}: {} bit/s is no goodput", one.name, one.goodput_bps));
+    }
     Ok(found)
 }
 

@@ -6,6 +6,8 @@
 
 pub mod device;
 pub mod filter;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod interface;
 pub mod packet;
 pub mod raw;

@@ -12,6 +12,7 @@ use super::session::host::{Host, Randomness};
 use super::session::noise::{self, Keys};
 use super::session::outbox::Outbox;
 use super::session::path_frame::PathFrame;
+use super::session::seal::Reader;
 use super::session::security::Security;
 use super::session::settings::{Limits, Settings, tests::plain};
 use meshpace_core::rng::Purpose;
@@ -69,10 +70,14 @@ pub fn datagram(data: &[u8]) {
         let [mut ours, mut peer] = [&keys, &theirs].map(|keys| Framing::new(7, Some(keys), 4, InnerTransport::Tpa));
         assert!(ours.open(&mut data.to_vec()).is_none(), "nobody sealed it");
         assert!(!ours.is_authentic(&mut data.to_vec()));
+        assert!(ours.number(data).is_none_or(|(_, is_new)| is_new), "nothing was here");
+        let mut reader = Reader::new(cipher, keys.receive).serving(4);
+        assert!(reader.open(&mut data.to_vec()).is_none());
         // It has changed nothing: what the peer seals is taken, once.
         let mut sealed = Vec::new();
         let segment = super::session::engine::AnySegment::Tpa(Segment { flags: Flags::ACK, ..Segment::default() });
         peer.write(&mut sealed, &segment, &[], &[]);
+        assert!(reader.open(&mut sealed.clone()).is_some());
         assert!(ours.open(&mut sealed.clone()).is_some() && ours.open(&mut sealed).is_none());
     }
 }

@@ -119,6 +119,34 @@ pub struct Options {
     pub train: Option<train::Content>,
 }
 
+impl Options {
+    /// Bytes that they take in a header, padding included; more than 40 cannot be written.
+    pub fn length(&self) -> usize {
+        let blocks = match self.blocks.as_slice().len() {
+            0 => 0,
+            count => 4 + 8 * count,
+        };
+        let fixed = [(self.mss.is_some(), 4), (self.window_scale.is_some(), 4), (self.sack_permitted, 4)];
+        let fixed: usize = fixed.iter().map(|(is_there, length)| if *is_there { *length } else { 0 }).sum();
+        let stamps = if self.timestamps.is_some() { TIMESTAMP_BYTES as usize } else { 0 };
+        let train = self.train.as_ref().map_or(0, |content| train::encode(content).1);
+        fixed + stamps + if self.one_way_us.is_some() { 8 } else { 0 } + train + blocks
+    }
+
+    /// The same in `room` bytes: without the last blocks beyond a gap, and the delay that is echoed, if they do not fit. A segment shorter by its
+    /// options would do as well (RFC 6691, section 2); these are told again by the next ACK without data.
+    pub fn within(mut self, room: usize) -> Options {
+        while self.blocks.count > 0 && self.length() > room {
+            self.blocks.count -= 1;
+            self.blocks.list[usize::from(self.blocks.count)] = (0, 0);
+        }
+        if self.length() > room {
+            self.one_way_us = None;
+        }
+        self
+    }
+}
+
 /// A TCP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {

@@ -6,7 +6,6 @@ mod common;
 mod conversation;
 mod ecn;
 mod flush;
-mod fuzz;
 mod named;
 mod ns2;
 mod pacing_vectors;

@@ -267,3 +267,23 @@ fn a_one_way_delay_travels_in_an_experimental_option() {
     let understood = mirrored.segment(&decoded, 0, 0, 0).unwrap();
     assert_eq!(understood.segment.one_way_delay(), Some(0.123_456));
 }
+
+#[test]
+fn options_beside_a_full_segment_leave_out_what_has_no_room() {
+    let mut all = Options { timestamps: Some((1, 2)), one_way_us: Some(3), ..Options::default() };
+    for start in [100, 200] {
+        assert!(all.blocks.push((start, start + 50)));
+    }
+    // RFC 7323, 3.2: 12 bytes with padding; RFC 6994: 8; RFC 2018, section 3: 8 a block, and 4 with padding.
+    assert_eq!(all.length(), 12 + 8 + 20);
+    let kept = |room| {
+        let options = all.within(room);
+        (options.blocks.as_slice().len(), options.one_way_us.is_some(), options.timestamps.is_some())
+    };
+    assert_eq!(
+        [kept(40), kept(39), kept(32), kept(31)],
+        [(2, true, true), (1, true, true), (1, true, true), (0, true, true)]
+    );
+    // What was agreed on stays: without it a segment means nothing.
+    assert_eq!([kept(20), kept(19), kept(0)], [(0, true, true), (0, false, true), (0, false, true)]);
+}

@@ -128,7 +128,7 @@ fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// The same for a text, whose files are found from `directory`.
-fn parse(source: Source, directory: &Path) -> Result<File, Refusal> {
+pub(super) fn parse(source: Source, directory: &Path) -> Result<File, Refusal> {
     let problems = Problems::default();
     let file = parse_into(&source, directory, &problems);
     match (file, problems.into_vec()) {

@@ -240,7 +240,8 @@ fn open(place: &str) -> io::Result<Place> {
     UnixListener::bind(path).map(Place::Socket)
 }
 
-fn answer(request: &Request<Incoming>, board: &Board) -> Response<Content> {
+/// The answer to a request.
+pub(super) fn answer(request: &Request<Incoming>, board: &Board) -> Response<Content> {
     if request.method() != Method::GET || request.uri().path() != "/metrics" {
         return short(StatusCode::NOT_FOUND, "GET /metrics\n");
     }

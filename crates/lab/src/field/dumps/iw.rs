@@ -54,7 +54,8 @@ pub fn read(text: &str) -> Result<Dump, Wrong> {
         let value = value.trim();
         let number = || {
             let digits: String = value.chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();
-            digits.parse::<f64>().map_err(|_| at(format!("{key}: expected a number, found \"{value}\"")))
+            let number = digits.parse::<f64>().ok().filter(|number| number.is_finite());
+            number.ok_or_else(|| at(format!("{key}: expected a number, found \"{value}\"")))
         };
         match key {
             "tx packets" => known.packets = Some(number()?),

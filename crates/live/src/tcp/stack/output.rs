@@ -28,6 +28,8 @@ impl<I: Interface> Output<I> {
             header.options = Options { timestamps: header.options.timestamps, ..entry.syn_options };
         }
         let (offset, length) = said.range();
+        // What is told besides a full segment would make it longer than the way takes.
+        header.options = header.options.within(usize::from(entry.path_mss).saturating_sub(length));
         let payload = match &entry.buffers {
             Some((ring, _)) if length > 0 => ring.range(offset, length),
             _ => Some((&[][..], &[][..])),

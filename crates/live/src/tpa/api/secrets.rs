@@ -24,6 +24,11 @@ impl Secrets {
     pub fn read(path: &Path) -> io::Result<Secrets> {
         let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         let text = std::fs::read_to_string(path).map_err(explain)?;
+        Secrets::of(&text).map_err(|why| explain(io::Error::new(io::ErrorKind::InvalidInput, why)))
+    }
+
+    /// Those of a file's text, or the line that is none of the above.
+    pub(crate) fn of(text: &str) -> Result<Secrets, String> {
         let mut secrets = Secrets::default();
         for (number, line) in text.lines().enumerate() {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -39,8 +44,7 @@ impl Secrets {
             };
             let Some((cipher, (tag, key))) = parsed else {
                 let names = CIPHERS.map(word).join(" or ");
-                let text = format!("line {}: expected {names}, a tag of 16 digits and a key of 64", number + 1);
-                return Err(explain(io::Error::new(io::ErrorKind::InvalidInput, text)));
+                return Err(format!("line {}: expected {names}, a tag of 16 digits and a key of 64", number + 1));
             };
             secrets.0.insert(tag, Reader::new(cipher, key));
         }

@@ -34,12 +34,13 @@ pub fn write(key: &[u8; 32]) -> String {
 pub fn read_all(file: &Path) -> io::Result<Vec<[u8; 32]>> {
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(explain)?;
+    of_text(&text).map_err(|line| refused(file, &format!("line {line}: expected a key, 64 hexadecimal digits")))
+}
+
+/// The keys of a file's text, or the number of the line that is none.
+pub(crate) fn of_text(text: &str) -> Result<Vec<[u8; 32]>, usize> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.trim().starts_with('#'));
-    let key = |(number, line): (usize, &str)| {
-        let first = line.split_whitespace().next().and_then(parse);
-        first.ok_or_else(|| refused(file, &format!("line {}: expected a key, 64 hexadecimal digits", number + 1)))
-    };
-    lines.map(key).collect()
+    lines.map(|(number, line)| line.split_whitespace().next().and_then(parse).ok_or(number + 1)).collect()
 }
 
 /// The one key in a file.
