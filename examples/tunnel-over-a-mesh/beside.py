@@ -1,4 +1,4 @@
-"""Small messages and files beside bulk, for beside.sh: `serve` at the far end, `measure WHAT [HOST]` at the near one.
+"""Small messages and files beside bulk, for beside.sh: `serve NAME` at a far end, `measure WHAT [HOST]` and `neighbour` at a near one.
 
 With HOST nothing goes through a tunnel: small messages go to HOST by the kernel's TCP, and `meshpace send` brings the bulk; or nobody does, and small
 messages are datagrams (TRANSPORT=udp). beside.sh has what the variables of the environment mean.
@@ -19,9 +19,14 @@ import time
 # Ports at the far end, and how much higher they are at the near one: for the tunnel, and for the tunnel of the neighbour.
 BULK, ASK, MESSAGES, DATAGRAMS, OTHERS, FILES, NEAR, NEXT = 9000, 9001, 9002, 9003, 9004, 9005, 100, 200
 SIZE = {"messages": 200, "keys": 64}
+# Seconds in which what is late still comes.
+LATER = 3
 NEIGHBOUR = os.environ.get("NEIGHBOUR", "none")
-# Both ends see one file system, so that what came is asked for beside the mesh and not through it.
-CONTROL = os.path.join(os.environ["RUN_DIR"], "far")
+# All nodes see one file system, so that what came is asked for beside the mesh and not through it; and so is the neighbour to begin.
+RUN_DIR = os.environ["RUN_DIR"]
+BEGIN = os.path.join(RUN_DIR, "begin")
+# The far end that counts the neighbour's bulk.
+OTHER = "far" if os.environ["FAR"] == os.environ["HOPS"] else "other"
 
 
 def summary(delays: list[float], sent: int = 0) -> str:
@@ -84,9 +89,9 @@ class Far:
             client.sendall(b"x")
         client.close()
 
-    def answer(self) -> None:
+    def answer(self, name: str) -> None:
         server = socket.socket(socket.AF_UNIX)
-        server.bind(CONTROL)
+        server.bind(os.path.join(RUN_DIR, name))
         server.listen()
         while True:
             client = server.accept()[0]
@@ -95,7 +100,7 @@ class Far:
             client.close()
             self.delays, self.samples = {MESSAGES: [], DATAGRAMS: []}, []
 
-    def serve(self) -> None:
+    def serve(self, name: str) -> None:
         def each(port: int, serve_one) -> None:
             server = socket.create_server(("", port), backlog=512)
             while True:
@@ -106,13 +111,13 @@ class Far:
             threading.Thread(target=each, args=(port, serve_one), daemon=True).start()
         for also in (self.datagrams, self.sample):
             threading.Thread(target=also, daemon=True).start()
-        self.answer()
+        self.answer(name)
 
 
-def come() -> list:
-    """What has come at the far end since this was asked last; of bulk all since the start."""
+def come(name: str = "far") -> list:
+    """What has come at a far end since this was asked last; of bulk all since the start."""
     client = socket.socket(socket.AF_UNIX)
-    client.connect(CONTROL)
+    client.connect(os.path.join(RUN_DIR, name))
     return json.loads(client.makefile().read())
 
 
@@ -134,24 +139,22 @@ def ask(client: socket.socket) -> None:
 
 
 def pour(client: socket.socket) -> None:
-    """Bulk, as long as this process lives."""
-    def on() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client.sendall(bytes(16384))
-
-    threading.Thread(target=on, daemon=True).start()
+    """Bulk without end."""
+    with contextlib.suppress(OSError):
+        while True:
+            client.sendall(bytes(16384))
 
 
 def neighbour() -> None:
-    """Bulk of somebody else over the same nodes: by the kernel's TCP, or through a tunnel of his own."""
+    """Bulk of somebody else: by the kernel's TCP, or through a tunnel of his own."""
+    while not os.path.exists(BEGIN):
+        time.sleep(0.1)
     if NEIGHBOUR == "tunnel":
-        pour(connect(OTHERS, None, NEXT))
-    elif NEIGHBOUR != "none":
-        client = socket.socket()
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, NEIGHBOUR.encode())
-        client.connect((f"n{os.environ['HOPS']}", OTHERS))
-        pour(client)
+        return pour(connect(OTHERS, None, NEXT))
+    client = socket.socket()
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, NEIGHBOUR.encode())
+    client.connect((f"n{os.environ['FAR']}", OTHERS))
+    pour(client)
 
 
 def crowd(count: int, period: float) -> None:
@@ -197,9 +200,9 @@ def messages(seconds: float, host: str | None) -> int:
     return every(0.1, seconds, lambda due: client.sendall(struct.pack("!d", due).ljust(size)))
 
 
-def datagrams(seconds: float) -> int:
+def datagrams(seconds: float, host: str | None) -> int:
     client, size = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), int(os.environ.get("DATAGRAM", "200"))
-    to = ("127.0.0.1", DATAGRAMS + NEAR)
+    to = (host, DATAGRAMS) if host else ("127.0.0.1", DATAGRAMS + NEAR)
     return every(0.05, seconds, lambda due: client.sendto(struct.pack("!d", due).ljust(size), to))
 
 
@@ -233,13 +236,13 @@ def small(what: str, seconds: float, ask_by: socket.socket, host: str | None) ->
         return "none"
     sent, counts = {}, [threading.Thread(target=lambda: sent.update(messages=messages(seconds, host)))]
     if what == "robot":
-        counts.append(threading.Thread(target=lambda: sent.update(datagrams=datagrams(seconds))))
+        counts.append(threading.Thread(target=lambda: sent.update(datagrams=datagrams(seconds, host))))
     for one in counts:
         one.start()
     for one in counts:
         one.join()
-    # What is late still comes; bulk goes on meanwhile.
-    time.sleep(3)
+    # Bulk goes on meanwhile.
+    time.sleep(LATER)
     came = come()
     if host and os.environ["TRANSPORT"] == "udp":
         return summary(came[3], sent["messages"])
@@ -256,32 +259,37 @@ def jain(samples: list) -> float:
 def measure(what: str, host: str | None) -> None:
     seconds, is_probe = float(os.environ["SECONDS_LONG"]), os.environ["TRANSPORT"] == "udp"
     asking, sending = connect(ASK, host), None
+    count, _, period = os.environ.get("CROWD", "0").partition("/")
+    first = 1 if NEIGHBOUR == "none" and count == "0" else 5
     if host and not is_probe:
         command = [os.environ["MESHPACE"], "send", host, "--transport", "quiet-train", "--interface", "udp"]
-        command += ["--path-rate", "11 Mbit/s", "--seconds", str(seconds + 9), "--format", "json"]
+        # As long as what is measured of a tunnel's bulk, and its beginning.
+        command += ["--path-rate", "11 Mbit/s", "--seconds", str(first + seconds + LATER), "--format", "json"]
         sending = subprocess.Popen(command, stdout=subprocess.PIPE)
     elif not is_probe and os.environ.get("BULK", "yes") == "yes":
-        pour(connect(BULK, host))
-    count, _, period = os.environ.get("CROWD", "0").partition("/")
+        threading.Thread(target=pour, args=(connect(BULK, host),), daemon=True).start()
     crowd(int(count), float(period or 0))
-    neighbour()
-    time.sleep(1 if NEIGHBOUR == "none" and count == "0" else 5)
-    before, begun = come(), time.monotonic()
+    open(BEGIN, "w").close()
+    time.sleep(first)
+    (before, other), begun = (come(), come(OTHER)), time.monotonic()
     told = small(what, seconds, asking, host)
-    after, took = come(), time.monotonic() - begun
-    rates = [(now - then) * 8e-3 / took for now, then in zip(after[:2], before[:2])]
+    (after, other_after), took = (come(), come(OTHER)), time.monotonic() - begun
+    rates = [(now - then) * 8e-3 / took for now, then in ((after[0], before[0]), (other_after[1], other[1]))]
     if sending:
         rates[0] = json.loads(sending.communicate()[0])["aggregate_goodput_bps"] * 1e-3
     text = f"bulk {rates[0]:.0f} kbit/s; {what}: {told}"
     if NEIGHBOUR != "none":
         # Answers about messages have taken samples away: those since then.
         text += f"; neighbour {rates[1]:.0f} kbit/s, share {rates[0] / (sum(rates) or 1):.3f}"
-        text += f", J2 {jain(after[4]):.3f}" if len(after[4]) > 5 else ""
+        # Of one far end alone: two do not take their samples at once.
+        text += f", J2 {jain(after[4]):.3f}" if OTHER == "far" and len(after[4]) > 5 else ""
     print(text, flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        Far().serve()
+        Far().serve(sys.argv[2])
+    elif sys.argv[1] == "neighbour":
+        neighbour()
     else:
         measure(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)

@@ -164,7 +164,13 @@ fn script(name: &str, pieces: usize) -> String {
 fn read(directory: &Path) -> Result<(Exported, Campaign), Failure> {
     let path = directory.join(EXPORTED);
     let refused = |why: String| (REFUSED, format!("{}: {why}", path.display()));
-    let text = std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        let way = match error.kind() {
+            std::io::ErrorKind::NotFound => ": `meshpace campaign export FILE --out DIR` makes such a directory",
+            _ => "",
+        };
+        refused(format!("{error}{way}"))
+    })?;
     let exported: Exported = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
     let worker = Worker::new(&exported.job).map_err(refused)?;
     let campaign = Campaign { first_seed: exported.first_seed, seeds: exported.seeds, ..worker.into_campaign() };

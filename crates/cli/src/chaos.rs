@@ -1,4 +1,4 @@
-//! `meshpace dev chaos`: the whole live stack in virtual time over a hostile wire, a run per seed.
+//! `meshpace dev chaos`: the whole live stack in virtual time over a hostile wire, or over the simulator's radio, a run per seed.
 
 mod kept;
 
@@ -7,7 +7,8 @@ use crate::{FAILED, REFUSED};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kept::Kept;
-use meshpace_live::chaos::{Run, Tally, Trail, run};
+use meshpace_emulator::chaos as mesh;
+use meshpace_live::chaos::{self, Run, Tally, Trail};
 use meshpace_tunnel::interrupt::stop_on_interrupt;
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -28,6 +29,9 @@ pub struct Arguments {
     /// Run this seed alone and tell all that goes wrong in it
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "from", "keep"])]
     seed: Option<u64>,
+    /// Over the simulator's radio, a chain of 802.11, in place of the wire
+    #[arg(long)]
+    radio: bool,
     /// With --seed: tell every datagram, too
     #[arg(long, requires = "seed")]
     packets: bool,
@@ -59,15 +63,21 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     // A panic of what is run is told as what it is: an invariant that is broken.
     std::panic::set_hook(Box::new(|_| {}));
     match arguments.seed {
-        Some(seed) => one(seed, arguments.json, arguments.packets),
+        Some(seed) => one(seed, arguments),
         None => many(arguments),
     }
 }
 
-fn one(seed: u64, json: bool, packets: bool) -> ExitCode {
-    let run = run(seed, if packets { Trail::Packets } else { Trail::Faults });
+/// A seed over the wire, or over the radio.
+fn run(seed: u64, radio: bool, trail: Trail) -> Run {
+    if radio { mesh::run(seed, trail) } else { chaos::run(seed, trail) }
+}
+
+fn one(seed: u64, arguments: &Arguments) -> ExitCode {
+    let Arguments { radio, packets, json, .. } = *arguments;
+    let run = run(seed, radio, if packets { Trail::Packets } else { Trail::Faults });
     let broken = run.broken.is_some();
-    let told = finish(&if json { format!("{}\n", kept::run_json(&run)) } else { trail(&run) });
+    let told = finish(&if json { format!("{}\n", kept::run_json(&run, radio)) } else { trail(&run) });
     if broken { ExitCode::from(FAILED) } else { told }
 }
 
@@ -91,7 +101,7 @@ fn trail(run: &Run) -> String {
 }
 
 fn many(arguments: &Arguments) -> ExitCode {
-    let mut kept = match Kept::open(arguments.keep.as_deref(), arguments.from) {
+    let mut kept = match Kept::open(arguments.keep.as_deref(), arguments.from, arguments.radio) {
         Ok(kept) => kept,
         Err(error) => {
             complain(&error);
@@ -115,7 +125,7 @@ fn many(arguments: &Arguments) -> ExitCode {
         && (arguments.all || kept.tally.broken == 0)
     {
         let end = last.min(kept.next + BATCH * jobs as u64);
-        let Some(tally) = batch(kept.next, end, jobs) else {
+        let Some(tally) = batch(kept.next, end, arguments.radio, jobs) else {
             complain("a thread could not be had");
             return ExitCode::from(FAILED);
         };
@@ -142,7 +152,7 @@ fn progress(seeds: u64) -> ProgressBar {
 }
 
 /// Runs these seeds on so many threads.
-fn batch(from: u64, to: u64, jobs: usize) -> Option<Tally> {
+fn batch(from: u64, to: u64, radio: bool, jobs: usize) -> Option<Tally> {
     let next = AtomicU64::new(from);
     let work = || {
         let mut tally = Tally::default();
@@ -151,7 +161,7 @@ fn batch(from: u64, to: u64, jobs: usize) -> Option<Tally> {
             if seed >= to {
                 return tally;
             }
-            tally.add(&run(seed, Trail::Nothing));
+            tally.add(&run(seed, radio, Trail::Nothing));
         }
     };
     thread::scope(|scope| {
@@ -201,7 +211,7 @@ fn table(kept: &Kept) -> String {
     );
     for found in &tally.found {
         line("broken", format!("seed {}: {}: {}", found.seed, found.broken.invariant, found.broken.detail));
-        line("  again", format!("meshpace dev chaos --seed {}", found.seed));
+        line("  again", kept.again(found.seed));
     }
     if tally.broken == 0 {
         line("broken invariants", "none".to_owned());

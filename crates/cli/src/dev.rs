@@ -17,7 +17,7 @@ enum What {
     Bench(bench::Arguments),
     /// Compare with ns-2.35, ns-3, theory and testbeds, point by point; exit status 1 if a point does not meet its rule.
     Validate(validate::Arguments),
-    /// Run the live stack in virtual time over a hostile wire, a run per seed, and check what must be true; exit status 1 if it is not.
+    /// Run the live stack in virtual time over a hostile wire or radio, a run per seed, and check what must be true; exit status 1 if it is not.
     Chaos(chaos::Arguments),
     /// A medium for the radios of mac80211_hwsim, in wmediumd's place: an experiment (docs/notes/medium.md).
     Medium(medium::Arguments),

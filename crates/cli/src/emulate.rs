@@ -15,6 +15,7 @@ use meshpace_emulator::plan::Planned;
 use meshpace_emulator::sysctl::sysctl_file;
 use meshpace_emulator::verdict::Budget;
 use meshpace_emulator::{Emulation, Failure, Mode, Observer, Options, Spec, run_dir};
+use meshpace_lab::record::make_directory;
 use meshpace_scenario::{Point, Scenario};
 use meshpace_tunnel::interrupt::stop_on_interrupt;
 use meshpace_tunnel::quantities::seconds;
@@ -160,6 +161,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     };
     if let Some(Err(message)) = arguments.record.as_deref().map(|path| run::recording::check(path, arguments.force)) {
         return refuse(message);
+    }
+    for (what, directory) in [("--log", &arguments.log), ("--pcap", &arguments.pcap)] {
+        if let Some(Err(error)) = directory.as_deref().map(make_directory) {
+            return refuse(format!("{what}: {error}"));
+        }
     }
     let stop = stop_on_interrupt();
     let aloud: &mut dyn FnMut(&str) = &mut |message| complain(message);

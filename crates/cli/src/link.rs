@@ -1,7 +1,7 @@
 //! `meshpace link`: cuts or restores a link of an emulation under way.
 
 use crate::output::complain;
-use crate::{FAILED, shell};
+use crate::{FAILED, REFUSED, shell};
 use clap::{Args, ValueEnum};
 use meshpace_emulator::control::ask;
 use std::process::ExitCode;
@@ -33,11 +33,13 @@ enum State {
 pub fn main(arguments: &Arguments) -> ExitCode {
     let state = if arguments.state == State::Up { "up" } else { "down" };
     let question = format!("link {} {} {state}", arguments.one, arguments.other);
-    match shell::choose(arguments.run.as_deref()).and_then(|directory| ask(&directory, &question)) {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&error);
-            ExitCode::from(FAILED)
-        }
-    }
+    let (failure, status) = match shell::choose(arguments.run.as_deref()) {
+        Ok(directory) => match ask(&directory, &question) {
+            Ok(_) => return ExitCode::SUCCESS,
+            Err(error) => (error, FAILED),
+        },
+        Err(error) => (error, REFUSED),
+    };
+    complain(&failure);
+    ExitCode::from(status)
 }

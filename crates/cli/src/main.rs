@@ -37,8 +37,9 @@ mod view;
 mod words;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use meshpace_tunnel::{FAILED, INTERRUPTED, REFUSED, tunnel};
+use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 
 /// Paced transport over multi-hop wireless networks: simulated, compared with what was published, and on real sockets.
@@ -123,7 +124,8 @@ enum Command {
 
 fn main() -> ExitCode {
     // A wrong command line ends in here, with status 2.
-    let cli = match Cli::try_parse() {
+    let parsed = negative_values(Cli::command()).try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return told(&advised(error)),
     };
@@ -160,6 +162,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// The command, each option of which takes a negative number for its value: it says what it expects then. Otherwise `-1` were an unknown option.
+fn negative_values(command: clap::Command) -> clap::Command {
+    let is_option = |argument: &clap::Arg| argument.get_long().is_some() && argument.get_action().takes_values();
+    let taking = |argument: clap::Arg| {
+        if is_option(&argument) { argument.allow_negative_numbers(true) } else { argument }
+    };
+    command.mut_args(taking).mut_subcommands(negative_values)
+}
+
 /// Prints help, the version or what is wrong with a command line.
 fn told(error: &clap::Error) -> ExitCode {
     match (error.print(), error.exit_code()) {
@@ -173,6 +184,12 @@ fn told(error: &clap::Error) -> ExitCode {
 /// The error of a wrong command line. An unknown option is not advised to be written behind `--`, which would make a file name of it; who
 /// writes `--json` where it is `--format json`, or the other way, is told so.
 fn advised(mut error: clap::Error) -> clap::Error {
+    // "Invalid digit found in string" is what a sign or a fraction gives.
+    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<ParseIntError>());
+    if source.is_some_and(|source| *source.kind() == IntErrorKind::InvalidDigit) {
+        let tip = "a whole number is expected, without a sign".to_owned();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }

@@ -4,6 +4,7 @@ use crate::output::{complain, finish};
 use crate::{Cli, FAILED};
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
+use meshpace_lab::record::make_directory;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub fn man(arguments: &Man) -> ExitCode {
     match write(&arguments.directory) {
         Ok(names) => finish(&names.iter().map(|name| format!("{}\n", name.display())).collect::<String>()),
         Err(error) => {
-            complain(&format!("{}: {error}", arguments.directory.display()));
+            complain(&error.to_string());
             ExitCode::from(FAILED)
         }
     }
@@ -56,7 +57,7 @@ fn pages_of(command: &Command, name: String, into: &mut Vec<(Command, String)>) 
 }
 
 fn write(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    fs::create_dir_all(directory)?;
+    make_directory(directory)?;
     let mut command = without_help(Cli::command());
     command.build();
     let mut names = Vec::new();
@@ -66,7 +67,7 @@ fn write(directory: &Path) -> io::Result<Vec<PathBuf>> {
         let path = directory.join(format!("{name}.1"));
         let mut text = Vec::new();
         clap_mangen::Man::new(page).title(name.to_uppercase()).render(&mut text)?;
-        fs::write(&path, text)?;
+        fs::write(&path, text).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         names.push(path);
     }
     Ok(names)

@@ -3,6 +3,7 @@
 use crate::REFUSED;
 use crate::output::{complain, finish, is_quiet, tell};
 use clap::Args;
+use meshpace_lab::record::is_kept;
 use meshpace_lab::register::{collection, verdicts};
 use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
@@ -57,7 +58,10 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
     let (root, viewer) = (&arguments.directory, arguments.viewer.as_deref());
     let page = meshpace_report::write(root, &collections, &register, arguments.page.as_deref(), viewer)?;
     let entries = verdicts::of(&register, &collections);
-    verdicts::write(page.parent().filter(|place| *place != Path::new("")).unwrap_or(Path::new(".")), &entries)?;
+    // Beside a device, such as /dev/stdout, is no place for files.
+    if !is_kept(&page) {
+        verdicts::write(page.parent().filter(|place| *place != Path::new("")).unwrap_or(Path::new(".")), &entries)?;
+    }
     if let Some(findings) = &arguments.findings {
         let text = meshpace_report::findings::page(&register, &collections, &entries);
         std::fs::write(findings, text).map_err(|error| format!("{}: {error}", findings.display()))?;

@@ -1,7 +1,7 @@
 //! `meshpace emulate top`: what happens in an emulation under way.
 
 use crate::output::{complain, failed, results};
-use crate::{FAILED, shell};
+use crate::{FAILED, REFUSED, shell};
 use clap::Args;
 use console::Term;
 use meshpace_emulator::control::ask;
@@ -47,7 +47,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok(directory) => directory,
         Err(error) => {
             complain(&error);
-            return ExitCode::from(FAILED);
+            return ExitCode::from(REFUSED);
         }
     };
     let terminal = Term::stdout();

@@ -30,11 +30,14 @@ pub struct Capture {
 impl Capture {
     /// Begins one file per node in `directory`, none of which may exist unless `replace`.
     pub fn new(directory: &Path, nodes: usize, replace: bool) -> io::Result<Capture> {
-        std::fs::create_dir_all(directory)?;
+        std::fs::create_dir_all(directory)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", directory.display())))?;
         let create = |node: usize| {
             let path = directory.join(format!("n{node}-ip.pcapng"));
-            File::create(&path, DataLink::RAW, "mesh0", replace)
-                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+            File::create(&path, DataLink::RAW, "mesh0", replace).map_err(|error| {
+                let way = if error.kind() == io::ErrorKind::AlreadyExists { "; --force replaces it" } else { "" };
+                io::Error::new(error.kind(), format!("{}: {error}{way}", path.display()))
+            })
         };
         let mut files: Vec<File> = (0..nodes).map(create).collect::<io::Result<_>>()?;
         let (packets, given) = channel::<Packet>();

@@ -177,8 +177,7 @@ impl Emulation {
             fs::create_dir_all(log).map_err(|error| Failure::Refused(format!("{}: {error}", log.display())))?;
         }
         let capture = options.pcap.as_ref().map(|(directory, replace)| {
-            Capture::new(directory, options.config.positions.len(), *replace)
-                .map_err(|error| Failure::Refused(format!("{}: {error}", directory.display())))
+            Capture::new(directory, options.config.positions.len(), *replace).map_err(refused)
         });
         let mut stage = Stage::new(&options, observer, capture.transpose()?, tell)?;
         let report = stage.play(&options, stop, tell);

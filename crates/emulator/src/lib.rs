@@ -8,6 +8,7 @@
 
 pub mod address;
 pub mod capture;
+pub mod chaos;
 pub mod control;
 pub mod device;
 pub mod doctor;

@@ -16,6 +16,8 @@ const FORMAT: u64 = 1;
 /// Counts, and the seed from which to go on.
 pub struct Kept {
     file: Option<PathBuf>,
+    /// Over the radio.
+    radio: bool,
     /// The first seed.
     pub from: u64,
     /// The seed that is next.
@@ -25,13 +27,13 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// In this directory, which may have some; the first seed is `from` where it has none.
+    /// In this directory, which may have some, over the radio or not; the first seed is `from` where it has none.
     ///
     /// # Errors
     ///
     /// A sentence, if it cannot be read or is something else.
-    pub fn open(directory: Option<&Path>, from: u64) -> Result<Kept, String> {
-        let empty = Kept { file: None, from, next: from, tally: Tally::default() };
+    pub fn open(directory: Option<&Path>, from: u64, radio: bool) -> Result<Kept, String> {
+        let empty = Kept { file: None, radio, from, next: from, tally: Tally::default() };
         let Some(directory) = directory else { return Ok(empty) };
         fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let file = directory.join(FILE);
@@ -40,11 +42,18 @@ impl Kept {
         }
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let value: Option<Value> = serde_json::from_str(&text).ok();
-        let read = value.filter(|value| value["format"] == json!(FORMAT)).map(|value| {
-            let (from, next) = (number(&value["from"]), number(&value["next"]));
-            Kept { file: Some(file.clone()), from, next, tally: tally(&value) }
-        });
-        read.ok_or_else(|| format!("{}: not what this version has counted; choose another directory", file.display()))
+        let read =
+            value.filter(|value| value["format"] == json!(FORMAT) && is_over_radio(value) == radio).map(|value| {
+                let (from, next) = (number(&value["from"]), number(&value["next"]));
+                Kept { file: Some(file.clone()), radio, from, next, tally: tally(&value) }
+            });
+        let other = if radio { "" } else { "out" };
+        read.ok_or_else(|| {
+            format!(
+                "{}: not what this version has counted with{other} --radio; choose another directory",
+                file.display()
+            )
+        })
     }
 
     /// Writes it.
@@ -63,9 +72,10 @@ impl Kept {
     /// As one object.
     pub fn json(&self) -> Value {
         let tally = &self.tally;
-        let found: Vec<Value> = tally.found.iter().map(found_json).collect();
+        let found: Vec<Value> = tally.found.iter().map(|found| self.found_json(found)).collect();
         json!({
             "format": FORMAT,
+            "radio": self.radio,
             "from": self.from,
             "next": self.next,
             "seeds": tally.runs,
@@ -95,12 +105,22 @@ impl Kept {
             },
         })
     }
+
+    /// The command that runs a seed again.
+    pub fn again(&self, seed: u64) -> String {
+        format!("meshpace dev chaos --seed {seed}{}", if self.radio { " --radio" } else { "" })
+    }
+
+    fn found_json(&self, found: &Found) -> Value {
+        let Found { seed, broken } = found;
+        let command = self.again(*seed);
+        json!({ "seed": seed, "invariant": broken.invariant, "detail": broken.detail, "command": command })
+    }
 }
 
-fn found_json(found: &Found) -> Value {
-    let Found { seed, broken } = found;
-    let command = format!("meshpace dev chaos --seed {seed}");
-    json!({ "seed": seed, "invariant": broken.invariant, "detail": broken.detail, "command": command })
+/// Whether what was counted was so over the radio; files of before that was possible do not say.
+fn is_over_radio(value: &Value) -> bool {
+    value["radio"] == json!(true)
 }
 
 fn counts(all: &BTreeMap<String, u64>) -> Value {
@@ -112,11 +132,12 @@ fn spread_json(spread: &Spread) -> Value {
 }
 
 /// One run as an object.
-pub fn run_json(run: &Run) -> Value {
+pub fn run_json(run: &Run, radio: bool) -> Value {
     let faults = Fault::ALL.iter().zip(&run.faults).filter(|(_, count)| **count > 0);
     let faults: Map<String, Value> = faults.map(|(fault, count)| (fault.name().to_owned(), json!(count))).collect();
     json!({
         "format": FORMAT,
+        "radio": radio,
         "seed": run.seed,
         "mood": format!("{:?}", run.mood).to_lowercase(),
         "virtual_s": run.virtual_time.as_secs_f64(),
@@ -180,7 +201,7 @@ mod tests {
     #[test]
     fn what_was_kept_is_what_was_counted() {
         let directory = tempfile::tempdir().unwrap();
-        let mut kept = Kept::open(Some(directory.path()), 3).unwrap();
+        let mut kept = Kept::open(Some(directory.path()), 3, false).unwrap();
         for seed in 3..8 {
             kept.tally.add(&run(seed, Trail::Nothing));
         }
@@ -188,9 +209,10 @@ mod tests {
         kept.tally.found.push(Found { seed: 4, broken: Broken { invariant: "a".into(), detail: "b".into() } });
         kept.next = 8;
         kept.write().unwrap();
-        let again = Kept::open(Some(directory.path()), 0).unwrap();
+        let again = Kept::open(Some(directory.path()), 0, false).unwrap();
         assert_eq!((again.from, again.next, &again.tally), (3, 8, &kept.tally));
+        assert!(Kept::open(Some(directory.path()), 0, true).is_err(), "the radio is another matter");
         fs::write(directory.path().join(FILE), "{}").unwrap();
-        assert!(Kept::open(Some(directory.path()), 0).is_err());
+        assert!(Kept::open(Some(directory.path()), 0, false).is_err());
     }
 }

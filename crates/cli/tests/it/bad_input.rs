@@ -70,7 +70,7 @@ const SCENARIOS: [(&str, &str, &str); 47] = [
 ];
 
 /// A command line, and what the message must say.
-const COMMANDS: [(&[&str], &[&str]); 50] = [
+const COMMANDS: [(&[&str], &[&str]); 56] = [
     (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
     (&["run", "/dev/zero"], &["/dev/zero: longer than 64 MiB"]),
     (&["run", "map.csv"], &["map.csv: this is no scenario", "topology.file"]),
@@ -82,6 +82,12 @@ const COMMANDS: [(&[&str], &[&str]); 50] = [
     (&["run", "good.toml", "--set", "flow.7.to=3"], &["flow.7.to", "flow 0 alone", "flow.to means every flow"]),
     (&["run", "good.toml", "--set", "duration=1e12 s"], &["duration", "at most 1e9 s"]),
     (&["run", "good.toml", "--seeds", "0"], &["--seeds", "1..=1000000"]),
+    (&["run", "good.toml", "--seeds", "-1"], &["'-1' for '--seeds <N>'", "a whole number is expected, without a sign"]),
+    (&["emulate", "plain.toml", "--pcap", "good.toml"], &["--pcap: good.toml", "name another one"]),
+    (&["emulate", "plain.toml", "--log", "good.toml"], &["--log: good.toml", "name another one"]),
+    (&["emulate", "top", "--run", "none"], &["no emulation", "under way"]),
+    (&["emulate", "link", "n0", "n1", "down", "--run", "none"], &["no emulation", "under way"]),
+    (&["campaign", "piece", "empty", "0"], &["empty/campaign.json", "campaign export FILE"]),
     (&["run", "good.toml", "--jobs", "0"], &["--jobs", "1..=65535"]),
     (&["run", "good.toml", "--format", "xml"], &["--format", "table, json, csv, summary"]),
     (&["run", "good.toml", "--report", "nowhere/out.html"], &["--report", "nowhere", "make it first"]),

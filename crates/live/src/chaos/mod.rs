@@ -3,10 +3,11 @@
 //!
 //! A run (`world`) is drawn from its seed (`plan`): two machines (`side`), each with a port (`tpa::session::port`) and applications that know every byte
 //! (`stream`, `tunnel`), a wire, and faults, aimed at moments of the protocol (`planner`, `faults`). Somebody who has the keys looks at every
-//! datagram (`watch`). `docs/chaos.md` says what is checked. For `meshpace dev chaos` and tests: no part of the library's interface.
+//! datagram (`watch`). A network may be in place of the wire (`network`). `docs/chaos.md` says what is checked. For `meshpace dev chaos` and tests: no part of the library's interface.
 
 pub mod faults;
 mod flow;
+mod network;
 pub mod plan;
 mod planner;
 mod seat;
@@ -20,6 +21,7 @@ mod watch;
 mod wire;
 mod world;
 
+pub use network::{Network, Networks, Passed};
 pub use tally::{Found, Spread, Tally};
 
 use faults::{Fault, Moment, Mood};
@@ -109,11 +111,22 @@ pub enum Trail {
     Packets,
 }
 
-/// The run of a seed. A panic of what it runs is an invariant that is broken.
+/// The run of a seed over the wire. A panic of what it runs is an invariant that is broken.
 pub fn run(seed: u64, trail: Trail) -> Run {
-    let plan = Plan::of(seed);
+    run_plan(Plan::of(seed), None, trail)
+}
+
+/// The run of a seed over a network in place of the wire: the same plan, but for what the ends are told of the path.
+pub fn run_over(networks: Networks<'_>, seed: u64, trail: Trail) -> Run {
+    let mut plan = Plan::of(seed);
+    let network = networks(&plan);
+    plan.tell_path(network.hops(), network.rate());
+    run_plan(plan, Some(network), trail)
+}
+
+fn run_plan(plan: Plan, network: Option<Box<dyn Network>>, trail: Trail) -> Run {
     let empty = Run::new(&plan);
-    let caught = catch_unwind(AssertUnwindSafe(|| world::World::new(plan, trail).run()));
+    let caught = catch_unwind(AssertUnwindSafe(|| world::World::new(plan, network, trail).run()));
     caught.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();

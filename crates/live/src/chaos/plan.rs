@@ -236,6 +236,16 @@ impl Plan {
         }
     }
 
+    /// Tells both ends the path that is really between them, where they are told any.
+    pub(crate) fn tell_path(&mut self, hops: u8, rate: Rate) {
+        let path = PathInfo { hops, rate, received_power_dbm: None };
+        for settings in &mut self.settings {
+            if settings.path.is_some() {
+                settings.path = Some(Arc::new(Fixed(path)));
+            }
+        }
+    }
+
     /// What protects its datagrams.
     pub fn protected(&self) -> Protected {
         let security = &self.settings[0].security;

@@ -23,11 +23,13 @@ pub(crate) struct Notice {
     pub(crate) complaint: (i32, u32),
 }
 
-/// What arrives.
+/// What arrives, or happens at an end.
 #[derive(Clone, Debug)]
 pub(crate) enum Arrival {
     Datagram(Flight),
     Notice(Notice),
+    /// Nothing yet: it was held back, and this end hands it to the network now.
+    Departure(usize, Flight),
 }
 
 /// The wire: what arrives when, and in which order at equal times.

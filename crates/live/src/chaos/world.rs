@@ -1,7 +1,8 @@
-//! Two machines, the wire between them, and what goes wrong: one run from its beginning to its end.
+//! Two machines, the wire or a network between them, and what goes wrong: one run from its beginning to its end.
 
 use super::faults::{Fault, Moment, Mood};
 use super::flow;
+use super::network::{Network, Passed};
 use super::plan::{Kind, Plan, stream};
 use super::planner::Planner;
 use super::side::{Side, StreamName, home};
@@ -35,6 +36,9 @@ const SOON: Duration = Duration::from_secs(20);
 /// silence for, less the 15 s after which it asks (`tpa::liveness`). With the second that a move takes that is less than this and [`SOON`].
 const TIMER: Duration = Duration::from_secs(60);
 
+/// So long a network is still listened to once nobody has anything to do: what is on its way in it may come.
+const LINGER: Duration = Duration::from_secs(30);
+
 /// Steps of a run, at most.
 const MOST_STEPS: u64 = 2_000_000;
 
@@ -63,6 +67,10 @@ pub(crate) struct World {
     now: Time,
     sides: [Side; 2],
     wire: Wire,
+    /// In place of the wire, for what the ends send; what is injected arrives by the wire even so.
+    network: Option<Box<dyn Network>>,
+    /// Datagrams that went into the network, and that came out.
+    carried: [u64; 2],
     watch: Watch,
     planner: Planner,
     /// For loss, doubling and delay.
@@ -87,12 +95,14 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(plan: Plan, trail: Trail) -> World {
+    pub(crate) fn new(plan: Plan, network: Option<Box<dyn Network>>, trail: Trail) -> World {
         let sides = [0, 1].map(|end| Side::new(&plan, end));
         let sealed = plan.protected().sealed;
         World {
             now: Time::ZERO,
             wire: Wire::default(),
+            network,
+            carried: [0; 2],
             watch: Watch::new(sealed, plan.settings[0].key_life),
             planner: Planner::new(&plan),
             weather: stream(plan.seed, 1),
@@ -113,6 +123,9 @@ impl World {
 
     /// Runs it.
     pub(crate) fn run(mut self) -> Run {
+        if let Some(words) = self.network.as_ref().map(|network| network.words()) {
+            self.tell(|| words);
+        }
         self.sides[0].open(&self.plan, Time::ZERO);
         self.drain();
         let mut steps = 0;
@@ -126,6 +139,7 @@ impl World {
             self.judge();
         }
         self.run.virtual_time = self.now.since(Time::ZERO);
+        self.run.lost += self.carried[0].saturating_sub(self.carried[1]);
         self.run
     }
 
@@ -156,15 +170,24 @@ impl World {
 
     /// Goes to the next time at which something happens; false if nothing will.
     fn step(&mut self) -> bool {
-        let next = self.sides.iter().map(|side| side.next_wakeup(self.now)).fold(self.wire.next(), Time::min);
+        let mut next = self.sides.iter().map(|side| side.next_wakeup(self.now)).fold(self.wire.next(), Time::min);
+        let until = if next == Time::NEVER { self.now + LINGER } else { self.now.max(next) };
+        let passed = self.network.as_mut().and_then(|network| network.advance(until));
+        next = passed.as_ref().map_or(next, |passed| passed.at);
         if next == Time::NEVER {
             return false;
         }
         self.now = self.now.max(next);
         let now = self.now;
+        if let Some(Passed { from, to, bytes, .. }) = passed {
+            self.carried[1] += 1;
+            self.deliver(Flight { from, to, bytes, forged: false });
+            self.drain();
+        }
         while let Some(arrival) = self.wire.arrival(now) {
             match arrival {
                 Arrival::Datagram(flight) => self.deliver(flight),
+                Arrival::Departure(end, flight) => self.carry(end, &flight),
                 Arrival::Notice(Notice { from, to, quoted, complaint }) => {
                     let World { sides, plan, .. } = self;
                     if let Some(side) = sides.iter_mut().find(|side| side.address == from) {
@@ -401,7 +424,8 @@ impl World {
             self.run.hit(moment, fault);
             self.tell(|| format!("{} at {} of end {end}", fault.name(), moment.name()));
         }
-        let hostile = now < self.plan.hostile_until;
+        // A network loses, doubles and delays by itself.
+        let hostile = now < self.plan.hostile_until && self.network.is_none();
         let is_lost = hostile && self.weather.uniform() < self.plan.loss;
         let is_doubled = hostile && self.weather.uniform() < self.plan.doubling;
         let later = if hostile { (self.weather.uniform() * self.plan.jitter.0 as f64) as u64 } else { 0 };
@@ -411,8 +435,11 @@ impl World {
             self.tell_packet(end, moment, &flight, "lost");
             return self.watch.on_lost(&flight.bytes);
         }
-        let at = now + self.plan.delay + Duration(later);
         self.tell_packet(end, moment, &flight, "");
+        if self.network.is_some() {
+            return self.carry(end, &flight);
+        }
+        let at = now + self.plan.delay + Duration(later);
         if is_doubled {
             self.wire.put(at + Duration(later / 2 + 1), Arrival::Datagram(flight.clone()));
         }
@@ -429,6 +456,23 @@ impl World {
             for complaint in [(libc::ECONNREFUSED, 0), (libc::EMSGSIZE, 100), (libc::EHOSTUNREACH, 0)] {
                 self.notice(at, flight, complaint);
             }
+        }
+    }
+
+    /// The network takes a datagram.
+    fn carry(&mut self, end: usize, flight: &Flight) {
+        if let Some(network) = &mut self.network {
+            self.carried[0] += 1;
+            network.send(end, flight.from, flight.to, &flight.bytes);
+        }
+    }
+
+    /// An end holds a datagram back until `at`.
+    fn hold_back(&mut self, at: Time, end: usize, flight: &Flight) {
+        let flight = flight.clone();
+        match self.network {
+            Some(_) => self.wire.put(at, Arrival::Departure(end, flight)),
+            None => self.wire.put(at + self.plan.delay, Arrival::Datagram(flight)),
         }
     }
 
@@ -472,14 +516,14 @@ impl World {
             Fault::Repeat => {
                 for _ in 0..=self.rng.below(3) {
                     let later = self.seconds(0.0, 3.0);
-                    self.wire.put(soon + later, Arrival::Datagram(flight.clone()));
+                    self.hold_back(now + later, end, flight);
                 }
             }
             Fault::Delay => {
                 let most = if self.plan.mood == Mood::Observer { 1.0 } else { 5.0 };
                 let span = self.seconds(0.05, most);
-                let at = self.until(soon + span);
-                self.wire.put(at, Arrival::Datagram(flight.clone()));
+                self.until(soon + span);
+                self.hold_back(now + span, end, flight);
                 return Some(false);
             }
             Fault::Corrupt => {

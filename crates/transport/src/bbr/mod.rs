@@ -24,6 +24,9 @@ pub use connection::Connection;
 pub use control::Phase;
 pub use segment::{RANGES, Report, Segment};
 
+/// The part of a segment, as a divisor, that a small message has at most, and what repeats others together with those.
+const SMALL: u32 = 2;
+
 /// Settings of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {

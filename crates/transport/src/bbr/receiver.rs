@@ -1,10 +1,11 @@
 //! The receiving half: puts the stream together, and reports the numbers that have arrived.
 //!
 //! RFC 9000, section 13.2: a report for every second segment, at once for one that is out of order or brings the end, and no later than
-//! [`DELAY`] for any other. Small messages count by their bytes (as RFC 9293, section 3.8.6.3, counts full segments), and wait [`PATIENCE`]: over
-//! 802.11 a report takes nearly as much air time as the message, and one that follows an answer closely meets it on the way. What is lost is repeated by the
-//! next message.
+//! [`DELAY`] for any other. The report of small messages waits: over 802.11 it takes nearly as much air time as the message, and one that follows an
+//! answer closely meets it on the way. It leaves [`PATIENCE`] after the last of them, and no later than [`LONGEST`] after the first, or with as many bytes as of
+//! others. What is lost is repeated by the next message, and what both lose leaves a gap, which is reported at once.
 
+use super::SMALL;
 use super::segment::{RANGES, Report, Segment};
 use crate::flags::Flags;
 use crate::ranges::Range;
@@ -15,8 +16,10 @@ use meshpace_core::{Duration, Time};
 
 /// Time for which a report waits for a second segment.
 pub const DELAY: Duration = Duration::from_millis(10);
-/// The same for small messages, which have half of a full segment at most.
-pub const PATIENCE: Duration = Duration::from_millis(50);
+/// The same for small messages, which have half of a full segment at most, from the last one on: of twenty a second several share a report.
+pub const PATIENCE: Duration = Duration::from_millis(60);
+/// The same for small messages, from the first one on.
+pub const LONGEST: Duration = Duration::from_millis(300);
 /// Full segments that share a report.
 const EVERY: u32 = 2;
 /// Ranges of the stream beyond a gap that are kept apart without allocating.
@@ -31,12 +34,15 @@ pub struct Receiver {
     newest_at: Time,
     /// Payload of a full segment.
     segment: u32,
-    /// Payload since the last report, small segments by their bytes and others as full ones.
+    /// Segments since the last report that are not small.
     unreported: u32,
+    /// Bytes without a gap at the last report.
+    reported: u64,
     /// A report is to leave at once.
     due: bool,
-    /// Time at which it leaves.
+    /// Time at which it leaves, and that beyond which no further small message puts it off.
     at: Time,
+    latest: Time,
     room: u64,
     taken: u64,
     /// The limit that the peer was told last.
@@ -51,8 +57,10 @@ impl Receiver {
             numbers: VecDeque::with_capacity(RANGES + 1),
             newest_at: Time::ZERO,
             unreported: 0,
+            reported: 0,
             due: false,
             at: Time::NEVER,
+            latest: Time::NEVER,
             room,
             taken: 0,
             told: told.min(room),
@@ -102,14 +110,24 @@ impl Receiver {
         let is_new = start < end && self.stream.on_range(segment.seq, Range { start, end });
         stats.distinct_segments_received += u64::from(is_new);
         stats.duplicate_segments_received += u64::from(!is_new && !has_fin);
-        let payload = u32::from(segment.payload);
-        let is_small = payload <= self.segment / 2;
-        self.unreported += if is_small { payload } else { self.segment };
-        self.due |= !in_order || has_fin || self.unreported >= EVERY * self.segment;
+        let is_small = u32::from(segment.payload) <= self.segment / SMALL;
+        self.unreported += u32::from(!is_small);
+        let is_much = self.stream.next() - self.reported >= u64::from(EVERY * self.segment);
+        self.due |= !in_order || has_fin || self.unreported >= EVERY || is_much;
         if !self.due {
-            self.at = self.at.min(now.saturating_add(if is_small { PATIENCE } else { DELAY }));
+            self.put_off(now, is_small);
         }
         segment.payload > 0
+    }
+
+    /// Says when the report of what has just arrived leaves.
+    fn put_off(&mut self, now: Time, is_small: bool) {
+        if !is_small {
+            self.at = self.at.min(now.saturating_add(DELAY));
+        } else if self.unreported == 0 {
+            self.latest = self.latest.min(now.saturating_add(LONGEST));
+            self.at = self.latest.min(now.saturating_add(PATIENCE));
+        }
     }
 
     /// Notes a number; whether it is the one after the newest.
@@ -158,7 +176,8 @@ impl Receiver {
         if !self.due && now < self.at {
             return None;
         }
-        (self.due, self.at, self.unreported) = (false, Time::NEVER, 0);
+        (self.due, self.at, self.latest) = (false, Time::NEVER, Time::NEVER);
+        (self.unreported, self.reported) = (0, self.stream.next());
         self.told = self.taken + self.room;
         let mut report = Report {
             newest: self.numbers.front().map_or(0, |(_, last)| *last),

@@ -464,12 +464,60 @@ fn small_messages_wait_for_nobody_and_what_is_lost_comes_with_the_next() {
 
 #[test]
 fn reports_of_small_messages_are_few_where_those_are_many() {
-    for (apart_ms, at_most) in [(10, 0.3), (25, 0.64), (100, 1.01)] {
+    // Two segments are 14 messages of 200 bytes; a report waits for 300 ms, 7 messages of those that are 50 ms apart, and for nobody 60 ms.
+    for (apart_ms, at_most) in [(10, 0.075), (25, 0.085), (50, 0.15), (75, 1.01), (100, 1.01)] {
         let (delays, stats) = messages(apart_ms, 0.0);
         let reports = stats.acks_sent as f64 / delays.len() as f64;
         assert!(reports < at_most, "{apart_ms} ms: {reports} for a message");
         assert_eq!((stats.timeouts, stats.retransmissions), (0, 0), "{apart_ms} ms");
     }
+}
+
+#[test]
+fn small_messages_of_one_moment_share_a_segment() {
+    // Over a round trip of 40 ms; 300 bytes of which the second and third hundred come half a millisecond later, ten times.
+    let mut world = World::new(Link::new(1.0, 40, 0.0), 5);
+    let mut late = Duration::ZERO;
+    for moment in 0..10_u32 {
+        let at = f64::from(moment) * 0.1;
+        for part in 0..3_u32 {
+            world.run(at + f64::from(part.min(1)) * 0.5e-3);
+            world.ends[0].write(100);
+            world.work(0);
+        }
+        let all = 300 * (u64::from(moment) + 1);
+        let arrived = (0..100_u32).find(|ms| {
+            world.run(at + f64::from(*ms) * 1e-3);
+            world.ends[1].delivered() == all
+        });
+        late = late.max(Duration::from_millis(u64::from(arrived.unwrap())));
+    }
+    // Of the first moment, before the round trip is known, two.
+    let stats = *world.ends[0].stats();
+    assert!(stats.segments_sent <= 11 + 1 && stats.timeouts == 0, "{stats:?}");
+    // Half a round trip, the time on the link of what is repeated, too, and a millisecond.
+    assert!(late < Duration::from_millis(20 + 8 + 1 + 1), "{late:?}");
+}
+
+#[test]
+fn the_last_of_many_small_messages_is_sent_again_soon_if_it_is_lost() {
+    // Over a round trip of 40 ms, and as of 10 the last one alone is lost.
+    let mut link = Link::new(1.0, 40, 0.0);
+    let last = Time(1_000_000_000) + Duration::from_millis(9 * 25);
+    link.outage = (last, last + Duration::from_millis(10));
+    let mut world = World::new(link, 5);
+    for message in 0..10 {
+        world.ends[0].write(200);
+        world.work(0);
+        world.run(f64::from(message + 1) * 25e-3);
+    }
+    // A report waits 300 ms for others at most, and 60 ms for nobody; the timer for that, the round trip and some of its variation.
+    let arrived = (250..1000).find(|ms| {
+        world.run(f64::from(*ms) * 1e-3);
+        world.ends[1].delivered() == 2000
+    });
+    assert!(arrived.is_some_and(|ms| ms < 225 + 300 + 2 * 40 + 20), "{arrived:?} ms");
+    assert_eq!(world.ends[0].stats().timeouts, 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use meshpace_core::{Duration, Rate, Time};
 use meshpace_transport::train::control::Control;
 use meshpace_transport::train::estimator::{Estimator, Sample};
 use meshpace_transport::train::{Config, Segment as Train, control, estimator};
-use meshpace_transport::{Arrival, Config as Any, Endpoint, PathInfo, Role, Segment, names, pump};
+use meshpace_transport::{Arrival, Config as Any, Endpoint, PathInfo, Role, Segment, flags::Flags, names, pump};
 
 fn train_of(line: &Line) -> Train {
     match line.segment {
@@ -117,6 +117,28 @@ fn without_any_ack_one_segment_is_repeated_by_a_timer_that_doubles_to_2_s() {
     for two in late.windows(2) {
         assert_eq!(two[1].0.since(two[0].0), Duration::from_secs(2));
     }
+}
+
+#[test]
+fn who_has_everything_and_whose_last_word_is_never_acknowledged_ends_after_six_time_outs() {
+    let mut pair = pair(4);
+    pair.sender.open(Time::ZERO);
+    pair.sender.write(Time::ZERO, 1460 * 8);
+    pair.sender.close(Time::ZERO);
+    let mut last_words = Vec::new();
+    // From the receiver's FIN on nothing more comes from the sender.
+    pair.drive(ms(60_000), &mut |line| {
+        let is_fin = train_of(line).flags.has(Flags::FIN);
+        if line.from == From::Receiver && is_fin {
+            last_words.push(line.at);
+        }
+        if line.from == From::Sender && !last_words.is_empty() { Fate::Lose } else { Fate::Deliver }
+    });
+    assert_eq!(pair.receiver.delivered(), 1460 * 8);
+    assert!(pair.receiver.is_done(), "{:?}", pair.receiver.stats());
+    assert_eq!(pair.receiver.stats().timeouts, 6);
+    // The first, and one for each time-out but the last.
+    assert_eq!(last_words.len(), 6, "{last_words:?}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Many streams inside one session with the far end.
 //!
-//! A session has two carriers, which are connections of their own: *express*, TPA, for what is small, and *bulk*, quiet trains, for what fills
-//! trains. A train is silent until its ACK is back; what goes by express does not wait for that. TPA and not a second pair of trains: a lost
-//! keystroke is sent again after the round trip and 150 ms instead of 400 ms, and a small segment that finds the queues full of our own bulk
-//! is no reason to send the next one later, as the trains' control law would have it.
+//! A session has two carriers, which are connections of their own: *express*, BBR, for what is small, and *bulk*, quiet trains (off the mesh BBR,
+//! too), for what fills trains. A train is silent until its ACK is back; what goes by express does not wait for that. No second pair of trains:
+//! a lost keystroke is repeated with the next one or after the round trip and 60 ms, not after 400 ms, and a small segment that finds the queues full of our own
+//! bulk is no reason to send the next one later, as the trains' control law would have it.
 //!
 //! Each stream has two directions of bytes with offsets, so that a stream may change its carrier at any byte: the receiver puts it together
 //! (`incoming`). Per direction the receiver gives credit, so that a reader that is slow holds back its own stream alone. A stream whose queue is no

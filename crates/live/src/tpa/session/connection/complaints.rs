@@ -2,9 +2,9 @@
 //!
 //! RFC 5927's rules for UDP: a complaint counts only if it quotes a datagram of this connection, tag included (the endpoint looks). Whoever
 //! reads the packets can forge that much. So an open connection ends by complaints only if several come over a time in which the peer,
-//! asked again and again for a sign of life, gives none; and for segments that are too big only if for as long nothing of what is under way
-//! is acknowledged although it was sent several times: while a long retransmission timer runs nothing can be. An MTU is believed only if it is
-//! lower than what is being sent.
+//! asked again and again for a sign of life, gives none; and for segments that are too big only if nothing of what is under way is acknowledged
+//! although several left over as long a time, apart from each other: while a long retransmission timer runs nothing can be, and the segment that has just left
+//! may still arrive. An MTU is believed only if it is lower than what is being sent.
 
 use super::Connection;
 use crate::tpa::session::exchange::Exchange;
@@ -30,6 +30,9 @@ pub enum Witness {
 /// also where some are lost, and than its peer needs to answer a question.
 const DOUBTED: Duration = Duration::from_secs(5);
 
+/// Those about segments that are too big count no more often: what leaves at the same time is lost together, and each has time to be acknowledged.
+const APART: Duration = Duration(DOUBTED.0 / ENOUGH as u64);
+
 /// Interval at which the peer is asked for a sign of life in that time: trains answer ten questions in 5 s.
 const ASKS_EVERY: Duration = Duration::from_millis(500);
 
@@ -37,18 +40,24 @@ const ASKS_EVERY: Duration = Duration::from_millis(500);
 #[derive(Debug, Default)]
 struct Doubt {
     count: u8,
-    /// When the first of them came.
+    /// When the first of them came, and the last.
     since: Time,
+    last: Time,
 }
 
 impl Doubt {
-    /// One more; whether these are enough to end an open connection.
-    fn add(&mut self, now: Time) -> bool {
+    /// One more.
+    fn add(&mut self, now: Time) {
         if self.count == 0 {
             self.since = now;
         }
         self.count = self.count.saturating_add(1);
-        self.count >= ENOUGH && now.since(self.since) >= DOUBTED
+        self.last = now;
+    }
+
+    /// True if these are enough to end an open connection.
+    fn is_enough(&self) -> bool {
+        self.count >= ENOUGH && self.last.since(self.since) >= DOUBTED
     }
 }
 
@@ -94,18 +103,24 @@ impl Complaints {
         if self.asks_at == Time::NEVER {
             self.asks_at = self.asked.map_or(now, |asked| now.max(asked + ASKS_EVERY));
         }
-        self.gone.add(now)
+        self.gone.add(now);
+        self.gone.is_enough()
     }
 
     /// One more, about segments that are too big, when so many bytes have been acknowledged, so many data segments have left, again or not,
-    /// and some may be under way; whether these are enough. Only one counts of those that come before another segment has left.
+    /// and some may be under way; whether those of before are enough. Only one counts of those that come before another segment has left, and in [`APART`].
     fn add_narrow(&mut self, now: Time, acked: u64, left: u64, is_busy: bool) -> bool {
         if acked != self.acked || !is_busy {
             (self.acked, self.left, self.narrow.count) = (acked, left, 0);
         }
-        let is_of_another = left > self.left;
+        let is_apart = self.narrow.count == 0 || now.since(self.narrow.last) >= APART;
+        let is_of_another = left > self.left && is_apart;
         self.left = left;
-        is_of_another && self.narrow.add(now)
+        let enough = is_of_another && self.narrow.is_enough();
+        if is_of_another {
+            self.narrow.add(now);
+        }
+        enough
     }
 
     /// When the peer is to be asked for a sign of life because of them.

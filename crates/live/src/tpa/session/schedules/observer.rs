@@ -35,6 +35,8 @@ struct Scene {
     is_old: bool,
     /// The longest datagram that the path carries from each end.
     longest: [usize; 2],
+    /// True if the path says so of longer ones.
+    tells: bool,
 }
 
 impl Scene {
@@ -52,6 +54,7 @@ impl Scene {
             is_observed: false,
             is_old: false,
             longest: [usize::MAX; 2],
+            tells: false,
         };
         scene.ends[0].open(scene.now, address(1));
         scene.depart();
@@ -78,6 +81,10 @@ impl Scene {
                 self.forge(end, &bytes);
             }
             self.sent += 1;
+            if self.tells && bytes.len() > self.longest[end] {
+                let mtu = self.longest[end] as u32 + 28;
+                self.ends[end].complain(self.now, address(1 - end), &bytes, (libc::EMSGSIZE, mtu));
+            }
             if self.loss.uniform() >= LOSS && bytes.len() <= self.longest[end] {
                 self.flights.insert((self.now + DELAY, self.sent), (1 - end, bytes));
             }
@@ -204,6 +211,37 @@ fn an_observer_ends_no_connection_whose_timer_is_long() {
                 "{inner:?} {end}: {read} {before} {ending:?}"
             );
         }
+    }
+}
+
+#[test]
+fn an_observer_ends_no_connection_whose_segments_were_lost_for_five_seconds() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(100_000_000, inner);
+        scene.is_observed = true;
+        scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
+        // Several segments are lost, and some that are sent again: the next one passes.
+        scene.longest[0] = 100;
+        scene.run(Time::ZERO + Duration::from_secs(15), |_| false);
+        scene.longest[0] = usize::MAX;
+        let before = scene.endings()[1][0].0;
+        scene.run(Time::ZERO + Duration::from_secs(60), |_| false);
+        let [(read, ending)] = &scene.endings()[1][..] else { panic!("one connection") };
+        assert!(!matches!(ending, Ending::Failed(_)) && *read > before, "{inner:?}: {read} {before} {ending:?}");
+    }
+}
+
+#[test]
+fn a_path_that_becomes_too_narrow_and_says_so_ends_the_connection_soon() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(100_000_000, inner);
+        scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
+        (scene.longest, scene.tells) = ([600; 2], true);
+        let narrow = scene.now;
+        scene.run(narrow + Duration::from_secs(60), Scene::is_over);
+        let took = scene.now.since(narrow);
+        // What leaves is doubled in time, up to twice the time that it takes to be sure.
+        assert!(scene.is_over() && took <= Duration::from_secs(30), "{took:?}, {inner:?}: {:?}", scene.endings());
     }
 }
 
