@@ -6,8 +6,9 @@
 //! it repeats the message before it alone, and others as far as all of it fits a quarter of a segment: over four hops of 11 Mbit/s what fits half of one
 //! takes a fifth as much air time as a message of 200 bytes.
 //!
-//! A small message waits for others, an eighth of the round trip and [`HOLD`] at most: what programs have to say at one moment shares a segment, which over
-//! 802.11 costs little more air time than one of them.
+//! Where small messages come several at a time, one waits for the others, an eighth of the round trip and [`HOLD`] at most: what programs have to say at one
+//! moment shares a segment, which over 802.11 costs little more air time than one of them. Where none of the last [`CAREFUL`] had company, as
+//! keystrokes have none, nothing waits.
 //!
 //! The timer for what is lost is the probe timeout of RFC 9002, section 6.2. A peer without room is asked for a report, as often.
 
@@ -30,7 +31,7 @@ const PROBES: usize = 2;
 const PERSISTENT: u32 = 3;
 /// The part of a segment, as a divisor, up to which more than one message is repeated where nothing is lost.
 const LITTLE: u32 = 4;
-/// Segments after a loss, and at the start, that repeat as much as fits.
+/// Segments after a loss, and at the start, that repeat as much as fits; and after company, that wait for it.
 const CAREFUL: u32 = 64;
 /// Segments that may be under way of small messages alone: as many as before anything is known of a path (RFC 6928).
 const THIN: u64 = 10;
@@ -71,8 +72,12 @@ pub struct Sender {
     /// The last new piece was no more than [`SMALL`] of a segment, and where it began.
     was_small: bool,
     began: u64,
-    /// Time at which the small message that waits for others leaves.
+    /// Time at which the small message that waits for others leaves, and how much it was.
     held_until: Time,
+    held: u16,
+    /// Segments for which small messages still wait, and when the last of those left.
+    company: u32,
+    small_at: Time,
     /// Segments that still repeat as much as fits.
     careful: u32,
 }
@@ -99,6 +104,9 @@ impl Sender {
             was_small: false,
             began: 0,
             held_until: Time::NEVER,
+            held: 0,
+            company: 0,
+            small_at: Time::ZERO,
             careful: CAREFUL,
         }
     }
@@ -325,7 +333,7 @@ impl Sender {
         }
         self.careful = self.careful.saturating_sub(1);
         if let Some(new) = new {
-            self.held_until = Time::NEVER;
+            self.note_company(now, new);
             (self.was_small, self.began) = (u32::from(new.payload) <= self.segment / SMALL, new.offset);
         }
         self.probes = self.probes.saturating_sub(1);
@@ -344,16 +352,31 @@ impl Sender {
         Some(Segment { flags, number, seq: piece.offset, payload: piece.payload, report: Report::default() })
     }
 
+    /// How long a small message waits for others.
+    fn hold(&self) -> Duration {
+        Duration(self.control.min_rtt().unwrap_or_default().0 / HELD).min(HOLD)
+    }
+
     /// Whether a new piece waits for others.
     fn is_held(&mut self, now: Time, piece: Piece) -> bool {
-        if piece.fin || u32::from(piece.payload) > self.segment / SMALL {
+        if self.company == 0 || piece.fin || u32::from(piece.payload) > self.segment / SMALL {
             return false;
         }
         if self.held_until == Time::NEVER {
-            let rtt = self.control.min_rtt().unwrap_or_default();
-            self.held_until = now.saturating_add(Duration(rtt.0 / HELD).min(HOLD));
+            (self.held_until, self.held) = (now.saturating_add(self.hold()), piece.payload);
         }
         now < self.held_until
+    }
+
+    /// A new piece leaves: whether it is of several messages, or one that has just missed another.
+    fn note_company(&mut self, now: Time, piece: Piece) {
+        let has_joined = self.held_until != Time::NEVER && piece.payload > self.held;
+        let has_missed = self.held_until == Time::NEVER && now.since(self.small_at) < self.hold();
+        self.company = if has_joined || has_missed { CAREFUL } else { self.company.saturating_sub(1) };
+        self.held_until = Time::NEVER;
+        if u32::from(piece.payload) <= self.segment / SMALL {
+            self.small_at = now;
+        }
     }
 
     /// A new piece with what is repeated before it, if both it and the one before are small.
