@@ -343,6 +343,21 @@ mod tests {
         Arriving { id, power, decodable: true, rate: FrameRate::DATA, end }
     }
 
+    #[test]
+    fn what_interference_destroys_is_a_collision_and_what_noise_destroys_is_none() {
+        let end = Time::ZERO + LENGTH;
+        // A frame of two hundred metres under one of fifty, which lasts as long.
+        let mut rx = receiver(ns3(), 1);
+        rx.on_start(Time::ZERO, frame(1, two_ray::received_power(200.0), end), false);
+        rx.on_start(Time::ZERO + Duration::from_micros(300), frame(2, two_ray::received_power(50.0), end), false);
+        assert_eq!(rx.on_end(end, 1, two_ray::received_power(200.0)), Some(FrameEnd::Collided));
+        // One as strong as the noise, at a receiver that detects it: half of the bits are guesses.
+        let deaf = SinrConfig { sense_w: 0.0, detect_w: 0.0, detect_ratio: 0.0, ..ns3() };
+        let mut rx = receiver(deaf, 1);
+        rx.on_start(Time::ZERO, frame(1, deaf.noise_w, end), false);
+        assert_eq!(rx.on_end(end, 1, deaf.noise_w), Some(FrameEnd::Damaged));
+    }
+
     /// Number of 100 frames from `wanted` metres that survive a frame from `other` metres that overlaps all but the first or
     /// last 100 us of them.
     fn survivors(wanted: f64, other: f64, wanted_first: bool) -> usize {

@@ -558,3 +558,36 @@ fn what_small_messages_deliver_does_not_hold_back_bulk() {
     let [without, with] = [false, true].map(|little| finished(little).unwrap() - 10_000);
     assert!(with < without + 300, "{with} ms, without messages {without} ms");
 }
+
+#[test]
+fn a_loss_ends_the_probing_for_more_and_without_one_it_waits_for_its_queue() {
+    // Reports of a path of 125 kB/s and 40 ms, one per round trip, with what it holds under way and no more.
+    let (rate, rtt, product) = (125_000.0, Duration::from_millis(40), 5000);
+    let gains = |lost_at: u64| {
+        let mut control = control::Control::new(SEGMENT);
+        let mut gains = Vec::new();
+        for round in 1..=60 {
+            let lost = u32::from(round == lost_at);
+            let (delivered, delivered_before) = (product * round, product * (round - 1));
+            let news = flight::News {
+                bytes: product,
+                lost,
+                rtt: Some(rtt),
+                rate: Some(rate),
+                delivered_before,
+                ..Default::default()
+            };
+            control.on_report(Time(round * 41_000_000), &news, product, delivered);
+            gains.push(control.pacing_rate() / (0.99 * rate));
+        }
+        gains
+    };
+    // 1.25 of the rate would need a quarter more under way: it waits for that without end.
+    let steady = gains(0);
+    let probes = steady.iter().position(|gain| (gain - 1.25).abs() < 1e-9).unwrap();
+    assert!(steady[probes..].iter().all(|gain| (gain - 1.25).abs() < 1e-9), "{steady:?}");
+    // A loss three rounds later ends it, and what was too much is drained.
+    let lossy = gains(probes as u64 + 4);
+    assert_eq!(lossy[..probes + 3], steady[..probes + 3]);
+    assert!((lossy[probes + 3] - 0.75).abs() < 1e-9, "{lossy:?}");
+}
