@@ -106,6 +106,12 @@ impl Connection {
         self.sender.write(bytes);
     }
 
+    /// A small message of the same sender leaves by another connection, over the same path: for a second room is left for more of them, where
+    /// several segments are under way at a time.
+    pub fn make_room(&mut self, now: Time) {
+        self.sender.make_room(now);
+    }
+
     /// The application always has more.
     pub fn write_endless(&mut self) {
         self.sender.write_endless();

@@ -396,6 +396,9 @@ impl Connection {
         if let Some(delay) = exchange.wishes.hold_acks.take() {
             self.engine.hold_acks(delay);
         }
+        if std::mem::take(&mut exchange.wishes.make_room) {
+            self.engine.make_room(now);
+        }
         let end = exchange.send.end();
         if end > self.flow.written {
             if self.has_arrived() {

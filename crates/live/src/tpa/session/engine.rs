@@ -383,6 +383,13 @@ impl Engine {
         }
     }
 
+    /// A small message leaves by another connection to the same peer. Only trains make room for it.
+    pub(crate) fn make_room(&mut self, now: Time) {
+        if let Engine::Train(trains) = self {
+            trains.machine.make_room(now);
+        }
+    }
+
     pub(crate) fn on_path(&mut self, path: PathInfo) {
         match self {
             Engine::Tpa(machine) => machine.on_path(path),

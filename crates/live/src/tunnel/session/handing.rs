@@ -22,11 +22,13 @@ pub(crate) struct Sending {
 pub(crate) struct Handing {
     meters: [Meter; 2],
     out: Vec<u8>,
+    /// Express has been handed something, which bulk has not been told yet.
+    small: bool,
 }
 
 impl Default for Handing {
     fn default() -> Handing {
-        Handing { meters: Carrier::ALL.map(Meter::new), out: Vec::new() }
+        Handing { meters: Carrier::ALL.map(Meter::new), out: Vec::new(), small: false }
     }
 }
 
@@ -43,6 +45,12 @@ impl Handing {
         self.out.clear();
         session.fill(now, carrier, room, &mut self.out);
         meter.on_handed(self.out.len());
+        self.small |= carrier == Carrier::Express && !self.out.is_empty();
         &self.out
+    }
+
+    /// Whether express has been handed something since that was asked last: bulk is to make room for it.
+    pub(crate) fn take_small(&mut self) -> bool {
+        std::mem::take(&mut self.small)
     }
 }
