@@ -54,3 +54,22 @@ impl Handing {
         std::mem::take(&mut self.small)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::session::machine::Side;
+
+    #[test]
+    fn bulk_is_told_once_of_what_express_was_handed() {
+        let (mut handing, mut session) = (Handing::default(), Session::new(Side::Connects));
+        let idle = Sending { stats: Stats::default(), under_way: 0, unsent: None };
+        assert!(handing.next(Time::ZERO, &mut session, Carrier::Express, &idle).is_empty());
+        assert!(!handing.take_small());
+        session.open(Time::ZERO, "host:80").unwrap();
+        assert!(handing.next(Time::ZERO, &mut session, Carrier::Bulk, &idle).is_empty());
+        assert!(!handing.take_small());
+        assert!(!handing.next(Time::ZERO, &mut session, Carrier::Express, &idle).is_empty());
+        assert!(handing.take_small() && !handing.take_small());
+    }
+}
