@@ -293,7 +293,9 @@ impl Control {
 
     /// I, seconds.
     pub fn interval(&self) -> f64 {
-        let least = if self.leaves_room { ROOM * self.floor } else { 0.0 };
+        // No more than what is claimed leaves: the floor is that of a tau with somebody's queue in it.
+        let claimed = self.contention.most(self.config.far_floor);
+        let least = if self.leaves_room { (ROOM * self.floor).min(claimed) } else { 0.0 };
         self.config.interval.map_or(self.interval.max(least), Duration::as_secs_f64)
     }
 }
