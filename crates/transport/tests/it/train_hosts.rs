@@ -196,7 +196,7 @@ fn departures(hops: u8, tells: bool) -> Vec<Time> {
         let out = until(&mut end, &mut now, next);
         left.extend(out.iter().map(|line| line.0));
         let Some((_, tail)) = out.iter().find(|line| line.1.is_tail()) else { continue };
-        now = now + Duration::from_millis(60);
+        now += Duration::from_millis(60);
         let ack = tail.seq + u64::from(tail.payload);
         let feedback = Feedback { segments: ((ack - acknowledged) / FULL) as u8, ..Feedback::default() };
         acknowledged = ack;
