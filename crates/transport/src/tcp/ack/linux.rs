@@ -19,7 +19,6 @@
 //! of this TCP have no PSH: `push` says how often they are taken to have it. Data that comes twice makes quick 16 there, and is only acknowledged at once here.
 
 use super::delayed::TIMER;
-use meshpace_core::parameter::TIME;
 use meshpace_core::{Duration, Time, parameters};
 
 parameters! {
