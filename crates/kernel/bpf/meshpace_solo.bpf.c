@@ -10,7 +10,8 @@
  * half of the wait. Before every segment it asks min_tso_segs, and there the rate is set so that the wait comes out as the train wants it:
  * `gap` after the first of a pair, and after the second what is left of two intervals since the first, but no less than `gap`.
  *
- * Departures, all the kernel's: its first ten data segments of a connection are never paced, so trains are of two until they are out;
+ * Departures, all the kernel's: its first ten data segments of a connection are never paced, so trains are of two until they are out,
+ * and of four until the first sample;
  * a short segment is followed by a proportionally shorter wait; in recovery its proportional reduction says when what is lost leaves again,
  * down to two segments under way; and when nothing comes back its own timers ask, that of tail losses after two round trips and
  * the RTO, in place of `patience`. They send one segment, not a train.
