@@ -405,7 +405,7 @@ impl Endpoint {
     }
 
     /// A datagram with the tag of a handshake that is not finished: if the peer sent it, and it acknowledges the acceptance or follows it,
-    /// it is.
+    /// be it with a question for a sign of life, it is.
     fn on_first_datagram<'a>(
         &mut self,
         number: u64,
@@ -425,12 +425,6 @@ impl Endpoint {
             count(&self.counters.forged);
             return Route::Done;
         };
-        if segment.flags().has(Flags::SYN) {
-            // It asks for a sign of life: it takes the connection for open, and its ACK was lost. An acceptance that comes again is
-            // acknowledged again.
-            self.repeat_acceptance(number, now, out);
-            return Route::Done;
-        }
         if let Some(keys) = &half_open.keys {
             host.note_keys(keys.cipher, [(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
         }

@@ -338,6 +338,15 @@ impl Engine {
         }
     }
 
+    /// The peer, whose request said this, has shown by other means than an ACK that it has our acceptance.
+    pub(crate) fn on_confirmed(&mut self, now: Time, request: &tpa::Segment) {
+        match self {
+            Engine::Tpa(machine) => machine.on_confirmed(now, request.window),
+            Engine::Train(trains) => trains.machine.on_confirmed(request.window.into()),
+            Engine::Bbr(_) => {}
+        }
+    }
+
     /// Asks the peer of an open connection for a sign of life: it answers a SYN with an ACK at once.
     pub(crate) fn probe(&mut self, now: Time) {
         match self {
