@@ -9,7 +9,7 @@ pub use complaints::Witness;
 
 use super::addresses::Addresses;
 use super::endpoint::Accepted;
-use super::engine::{AnySegment, Engine};
+use super::engine::{self, AnySegment, Engine};
 use super::exchange::{Delivery, Exchange, Phase};
 use super::failure::Failure;
 use super::framing::{Content, Framing};
@@ -248,6 +248,11 @@ impl Connection {
     /// The transport that its datagrams carry.
     pub fn inner(&self) -> InnerTransport {
         self.engine.inner()
+    }
+
+    /// Payload of a full segment of trains, bytes.
+    pub(crate) fn payload(&self) -> u64 {
+        engine::payload(self.flow.segment as u32).into()
     }
 
     /// True if the peer opened it.

@@ -198,7 +198,7 @@ impl Endpoint {
         };
         match self.by_tag.get(&tag).copied() {
             Some(Holder::Connection(id)) => Route::Segment(id, datagram),
-            Some(Holder::HalfOpen(number)) => self.on_first_datagram(number, now, addresses, datagram, host, out),
+            Some(Holder::HalfOpen(number)) => self.on_first_datagram(number, addresses, datagram, host),
             None => {
                 count(&self.counters.strays);
                 if datagram.len() >= STRAY_BYTES && self.answers.take(now) {
@@ -409,11 +409,9 @@ impl Endpoint {
     fn on_first_datagram<'a>(
         &mut self,
         number: u64,
-        now: Time,
         addresses: Addresses,
         datagram: &'a mut [u8],
         host: &mut dyn Host,
-        out: &mut Outbox,
     ) -> Route<'a> {
         let known = self.half_open.get(&number).filter(|known| known.addresses.peer == addresses.peer);
         let Some(half_open) = known else {

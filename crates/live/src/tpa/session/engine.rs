@@ -37,7 +37,7 @@ const AHEAD: f64 = 0.05;
 const FIRST_CREDIT: u64 = 64 << 10;
 
 /// Payload of a train's full segment where TPA's is `segment` bytes.
-fn payload(segment: u32) -> u32 {
+pub(crate) fn payload(segment: u32) -> u32 {
     segment.saturating_sub(MORE).max(1)
 }
 
