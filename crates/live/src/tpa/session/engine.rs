@@ -37,7 +37,7 @@ const AHEAD: f64 = 0.05;
 const FIRST_CREDIT: u64 = 64 << 10;
 
 /// Payload of a train's full segment where TPA's is `segment` bytes.
-fn payload(segment: u32) -> u32 {
+pub(crate) fn payload(segment: u32) -> u32 {
     segment.saturating_sub(MORE).max(1)
 }
 
@@ -335,6 +335,15 @@ impl Engine {
             Engine::Tpa(machine) => machine.abort(now),
             Engine::Train(trains) => trains.machine.abort(),
             Engine::Bbr(bbr) => bbr.machine.abort(),
+        }
+    }
+
+    /// The peer, whose request said this, has shown by other means than an ACK that it has our acceptance.
+    pub(crate) fn on_confirmed(&mut self, now: Time, request: &tpa::Segment) {
+        match self {
+            Engine::Tpa(machine) => machine.on_confirmed(now, request.window),
+            Engine::Train(trains) => trains.machine.on_confirmed(request.window.into()),
+            Engine::Bbr(_) => {}
         }
     }
 
