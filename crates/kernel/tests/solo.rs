@@ -89,7 +89,10 @@ fn pairs_leave_as_computed_and_silence_follows_a_train() {
         let lengths: Vec<usize> = first.iter().map(Vec::len).collect();
         let computed = [2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 4, 8, 16];
         assert!(lengths.len() >= computed.len(), "{lengths:?}");
-        assert!(std::iter::zip(&lengths, computed).all(|(one, computed)| (computed..=computed + 1).contains(one)), "{lengths:?}");
+        assert!(
+            std::iter::zip(&lengths, computed).all(|(one, computed)| (computed..=computed + 1).contains(one)),
+            "{lengths:?}"
+        );
         let steady = &steady[..steady.len() - 1];
         assert!(steady.len() >= 4, "{} trains", steady.len());
         let longest = told.last().unwrap().train as usize;
