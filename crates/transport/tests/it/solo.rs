@@ -45,19 +45,24 @@ fn segments_leave_in_pairs_and_a_train_is_followed_by_silence() {
     assert!(acks.abs_diff(sent.len() / 2) <= 2, "{acks} of {}", sent.len());
 }
 
+/// A bottleneck of the sender's data that takes so long for a segment; what the receiver says passes at once.
+fn bottleneck(service: Duration) -> impl FnMut(&Line) -> Fate {
+    let mut free = Time::ZERO;
+    move |line| {
+        if line.from == From::Receiver || line.segment.payload() == 0 {
+            return Fate::Deliver;
+        }
+        free = free.max(line.at) + service;
+        Fate::Delay(free.since(line.at))
+    }
+}
+
 /// Kbit/s through a bottleneck that serves a segment in 28 ms, with `ack` at the far end.
 fn goodput(ack: ack::Config) -> f64 {
     let mut pair = Pair::new(&config(ack), Duration::from_millis(35), 7);
     pair.sender.open(Time::ZERO);
     pair.sender.write_endless(Time::ZERO);
-    let mut free = Time::ZERO;
-    let mut serve = |line: &Line| {
-        if line.from == From::Receiver || line.segment.payload() == 0 {
-            return Fate::Deliver;
-        }
-        free = free.max(line.at) + Duration::from_millis(28);
-        Fate::Delay(free.since(line.at))
-    };
+    let mut serve = bottleneck(Duration::from_millis(28));
     pair.drive(ms(300_000), &mut serve);
     assert_eq!((pair.sender.stats().retransmissions, pair.sender.stats().timeouts), (0, 0));
     pair.receiver.delivered() as f64 * 8.0 / 300e3
@@ -110,14 +115,7 @@ fn while_each_segment_is_acknowledged_at_first_trains_stay_short_and_nothing_is_
     let mut pair = Pair::new(&config(ack::Config::Linux(ack::Linux::default())), Duration::from_millis(35), 7);
     pair.sender.open(Time::ZERO);
     pair.sender.write_endless(Time::ZERO);
-    let mut free = Time::ZERO;
-    let mut serve = |line: &Line| {
-        if line.from == From::Receiver || line.segment.payload() == 0 {
-            return Fate::Deliver;
-        }
-        free = free.max(line.at) + Duration::from_millis(40);
-        Fate::Delay(free.since(line.at))
-    };
+    let mut serve = bottleneck(Duration::from_millis(40));
     // The handshake takes 70 ms, a train 4 x 40 + 70: five are over after 1,220 ms.
     pair.drive(ms(1_200), &mut serve);
     assert_eq!((pair.sender.stats().rtt_samples, trains(&pair)), (0, vec![4; 5]));
