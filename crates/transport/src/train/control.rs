@@ -19,9 +19,12 @@
 //! Before the first sample I = n t_d: no sample is needed to start. When the path gets other hops, I stays in proportion to n t_d, since
 //! the queues are still those that it had to yield to (`keep_interval`).
 //!
-//! Up to three hops a train at the floor leaves no gap in which a neighbour that it does not hear could find a route or send its first segment. With
-//! `company = 2`, once the law has asked there for an interval of two floors, which a path without others does not bring about, I is no less for half
-//! a minute: whoever shares a path needs no more than half of it. It is off by default.
+//! Up to three hops a train at the floor leaves no gap in which a neighbour that it does not hear could find a route or send its first segment. So,
+//! once the law has asked there for an interval of two floors (`company`), which a path without others does not bring about, I is no less for half
+//! a minute while the law asks for hardly more than the floor: whoever shares a path needs no more than half of it, and one who is felt no more
+//! has perhaps lost its route. While it is felt the law says what it needs. Where nobody has been felt, trains may be what keeps somebody from
+//! being felt: with `listen` full trains are followed by a silence while a connection is two to ten seconds old. That is off by default: a transfer of
+//! ten seconds takes a quarter longer.
 //!
 //! Also up to three hops all who send data hear each other, so that silence and an empty queue save no collision, and a longer train and
 //! more delay cost nobody anything: `near_train` and `near_delay`. A loss says that somebody is hidden after all, and the usual values
@@ -36,6 +39,7 @@ use crate::PathInfo;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 use meshpace_core::parameter;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, parameters};
@@ -82,8 +86,10 @@ parameters! {
         near_delay: Option<f64> = None => number(1e-3, 100.0).or("that of delay"), Expert;
         /// whether the interval is kept in proportion when the path gets other hops, or begins anew
         keep_interval: bool = true => FLAG, Expert;
-        /// least interval up to three hops for 30 s after the control law has asked for as much or more, in floors; 1: no such rule
-        company: f64 = 1.0 => number(1.0, 30.0), Expert;
+        /// least interval up to three hops for 30 s after the control law has asked for as much or more, while it asks for hardly more than one, in floors; 1: no such rule
+        company: f64 = 2.0 => number(1.0, 30.0), Expert;
+        /// silence up to three hops after full trains while a connection is 2 to 10 s old, so that neighbours who do not hear it find their routes
+        listen: Duration = Duration::ZERO => TIME.from(0.0), Expert;
         /// whether trains leave as aggregates where links have them, instead of segment by segment
         aggregates: bool = false => FLAG, Basic;
     }
@@ -95,6 +101,14 @@ const LOSSLESS_S: f64 = 60.0;
 
 /// Time for which the path counts as shared after the law has asked for the interval of `company`, seconds.
 const COMPANY_S: f64 = 30.0;
+
+/// Nobody is felt while the law asks for less, floors, for longer than so many seconds.
+const SILENT: f64 = 1.2;
+const SILENT_S: f64 = 1.0;
+
+/// The age of a connection at which trains are followed by `listen`, and the least time from one such silence to the next, seconds.
+const LISTENS_S: Range<f64> = 2.0..10.0;
+const LISTENS_EVERY_S: f64 = 0.5;
 
 /// I / tau at most; more than any floor.
 const SLOWEST: f64 = 30.0;
@@ -132,6 +146,11 @@ pub struct Control {
     lossless_s: f64,
     /// Time since the law last asked for the interval of `company`, seconds.
     alone_s: f64,
+    /// Time for which the law has asked for less than [`SILENT`] floors, seconds.
+    silent_s: f64,
+    /// When the first train was over, and when the last silence to listen began, seconds.
+    first_at: Option<f64>,
+    listened_at: f64,
     competition: Competition,
     contention: Contention,
     links: LossyLinks,
@@ -154,6 +173,9 @@ impl Control {
             reuse: 0.05,
             lossless_s: f64::INFINITY,
             alone_s: f64::INFINITY,
+            silent_s: 0.0,
+            first_at: None,
+            listened_at: f64::NEG_INFINITY,
             competition: Competition::new(config.competitive),
             contention: Contention::new(config.claim),
             links: LossyLinks::new(config.lossy),
@@ -212,7 +234,8 @@ impl Control {
         let weight = 1.0 - libm::exp(-self.config.gain * dt);
         let log = libm::log(self.interval);
         self.alone_s = if above >= self.config.company { 0.0 } else { self.alone_s + dt };
-        let shared = hops <= NEAR_HOPS && self.alone_s < COMPANY_S;
+        self.silent_s = if above < SILENT { self.silent_s + dt } else { 0.0 };
+        let shared = hops <= NEAR_HOPS && self.alone_s < COMPANY_S && self.silent_s > SILENT_S;
         let least = if shared { (self.config.company * floor).min(SLOWEST * tau) } else { floor };
         let interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(least, SLOWEST * tau);
         self.contention.on_sample(dt, tau, queueing, scale);
@@ -225,6 +248,18 @@ impl Control {
         self.competition.on_train(lossy);
         self.contention.on_train(sent, missing);
         self.links.on_train(sent, missing);
+    }
+
+    /// Silence after the train of `sent` segments that is over at `now`, seconds. None if the application had no more, or somebody is felt.
+    pub fn listen(&mut self, now: f64, sent: u32) -> f64 {
+        let age = now - *self.first_at.get_or_insert(now);
+        let is_full = sent >= self.train && self.interval < self.config.company * self.floor;
+        let is_time = LISTENS_S.contains(&age) && now - self.listened_at >= LISTENS_EVERY_S;
+        if self.hops > NEAR_HOPS || !is_full || !is_time {
+            return 0.0;
+        }
+        self.listened_at = now;
+        self.config.listen.as_secs_f64()
     }
 
     /// Something was lost at `now`, seconds. At most every half second one loss counts.
