@@ -19,18 +19,16 @@
 //! Before the first sample I = n t_d: no sample is needed to start. When the path gets other hops, I stays in proportion to n t_d, since
 //! the queues are still those that it had to yield to (`keep_interval`).
 //!
-//! Up to three hops a train at the floor leaves no gap in which a neighbour that it does not hear could find a route or send its first segment. So,
-//! once the law has asked there for an interval of two floors (`company`), which a path without others does not bring about, I is no less for half
-//! a minute while the law asks for hardly more than the floor: whoever shares a path needs no more than half of it, and one who is felt no more
-//! has perhaps lost its route. While it is felt the law says what it needs. Where nobody has been felt, trains may be what keeps somebody from
-//! being felt: with `listen` full trains are followed by a silence while a connection is two to ten seconds old. That is off by default: a transfer of
-//! ten seconds takes a quarter longer.
+//! Up to three hops a neighbour that has been felt and is felt no more is left half of the path for some seconds (`company`). Where nobody has been felt, trains
+//! may be what keeps somebody from being felt: with `listen` full trains are followed by a silence while a connection is two to ten seconds old. That is
+//! off by default: files over one to three hops take up to a sixth longer.
 //!
 //! Also up to three hops all who send data hear each other, so that silence and an empty queue save no collision, and a longer train and
 //! more delay cost nobody anything: `near_train` and `near_delay`. A loss says that somebody is hidden after all, and the usual values
 //! hold for a minute.
 
 use super::access::{Access, Aggregates, NEAR_HOPS};
+use super::company::Company;
 use super::competition::Competition;
 use super::contention::Contention;
 use super::estimator::{exchange, reuse_hops};
@@ -86,7 +84,7 @@ parameters! {
         near_delay: Option<f64> = None => number(1e-3, 100.0).or("that of delay"), Expert;
         /// whether the interval is kept in proportion when the path gets other hops, or begins anew
         keep_interval: bool = true => FLAG, Expert;
-        /// least interval up to three hops for 30 s after the control law has asked for as much or more, while it asks for hardly more than one, in floors; 1: no such rule
+        /// least interval up to three hops for 30 s after the control law has asked for as much and then for hardly more than the floor, in floors; 1: no such rule
         company: f64 = 2.0 => number(1.0, 30.0), Expert;
         /// silence up to three hops after full trains while a connection is 2 to 10 s old, so that neighbours who do not hear it find their routes
         listen: Duration = Duration::ZERO => TIME.from(0.0), Expert;
@@ -98,13 +96,6 @@ parameters! {
 
 /// Time without a loss from which on links count as free of losses, seconds.
 const LOSSLESS_S: f64 = 60.0;
-
-/// Time for which the path counts as shared after the law has asked for the interval of `company`, seconds.
-const COMPANY_S: f64 = 30.0;
-
-/// Nobody is felt while the law asks for less, floors, for longer than so many seconds.
-const SILENT: f64 = 1.2;
-const SILENT_S: f64 = 1.0;
 
 /// The age of a connection at which trains are followed by `listen`, and the least time from one such silence to the next, seconds.
 const LISTENS_S: Range<f64> = 2.0..10.0;
@@ -144,13 +135,10 @@ pub struct Control {
     reuse: f64,
     /// Time since the last loss, seconds.
     lossless_s: f64,
-    /// Time since the law last asked for the interval of `company`, seconds.
-    alone_s: f64,
-    /// Time for which the law has asked for less than [`SILENT`] floors, seconds.
-    silent_s: f64,
     /// When the first train was over, and when the last silence to listen began, seconds.
     first_at: Option<f64>,
     listened_at: f64,
+    company: Company,
     competition: Competition,
     contention: Contention,
     links: LossyLinks,
@@ -172,10 +160,9 @@ impl Control {
             hops: u8::MAX,
             reuse: 0.05,
             lossless_s: f64::INFINITY,
-            alone_s: f64::INFINITY,
-            silent_s: 0.0,
             first_at: None,
             listened_at: f64::NEG_INFINITY,
+            company: Company::new(config.company),
             competition: Competition::new(config.competitive),
             contention: Contention::new(config.claim),
             links: LossyLinks::new(config.lossy),
@@ -233,10 +220,9 @@ impl Control {
         let want = floor * above * (1.0 + self.penalty);
         let weight = 1.0 - libm::exp(-self.config.gain * dt);
         let log = libm::log(self.interval);
-        self.alone_s = if above >= self.config.company { 0.0 } else { self.alone_s + dt };
-        self.silent_s = if above < SILENT { self.silent_s + dt } else { 0.0 };
-        let shared = hops <= NEAR_HOPS && self.alone_s < COMPANY_S && self.silent_s > SILENT_S;
-        let least = if shared { (self.config.company * floor).min(SLOWEST * tau) } else { floor };
+        self.company.on_sample(dt, above, weight);
+        let floors = if hops <= NEAR_HOPS { self.company.least() } else { 1.0 };
+        let least = (floors * floor).min(SLOWEST * tau);
         let interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(least, SLOWEST * tau);
         self.contention.on_sample(dt, tau, queueing, scale);
         self.interval = interval.min(self.contention.most(floor / tau * (1.0 + self.penalty)));
