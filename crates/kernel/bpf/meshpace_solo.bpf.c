@@ -10,7 +10,8 @@
  * half of the wait. Before every segment it asks min_tso_segs, and there the rate is set so that the wait comes out as the train wants it:
  * `gap` after the first of a pair, and after the second what is left of two intervals since the first, but no less than `gap`.
  *
- * Departures, all the kernel's: its first ten data segments of a connection are never paced, so trains are of two until they are out;
+ * Departures, all the kernel's: its first ten data segments of a connection are never paced, so trains are of two until they are out,
+ * and of four until the first sample;
  * a short segment is followed by a proportionally shorter wait; in recovery its proportional reduction says when what is lost leaves again,
  * down to two segments under way; and when nothing comes back its own timers ask, that of tail losses after two round trips and
  * the RTO, in place of `patience`. They send one segment, not a train.
@@ -22,7 +23,7 @@
 #define INFINITE 0x7fffffffu /* the threshold of slow start, when it does not matter */
 #define KERNELS_LEAST 2      /* net.ipv4.tcp_min_tso_segs, unless somebody has changed it */
 #define RECOVERING 2         /* segments under way in recovery */
-#define QUICK 32             /* segments at first that tell nothing: Linux acknowledges each of the first 16 or so */
+#define QUICK 32             /* segments at first that tell nothing: Linux acknowledges each of the first 22 or so */
 #define TIMER (40 * MS)      /* the shortest of a receiver, Linux's */
 
 /* One connection's state. */
@@ -88,8 +89,8 @@ static __always_inline void begin_train(struct connection *connection, struct tc
 		connection->train = chosen->initial_window;
 		connection->first = 1;
 	} else {
-		/* The first one that the law allows is not longer than any first one. */
-		connection->train = solo_next_train(&connection->solo, after && !connection->first);
+		/* Until a sample says how much the path bears, trains are as long as any first one. */
+		connection->train = solo_next_train(&connection->solo, after && !connection->first && connection->solo.samples);
 		connection->first = 0;
 	}
 }
@@ -144,9 +145,15 @@ void BPF_PROG(solo_acked, struct sock *sk, const struct ack_sample *sample)
 		return;
 	if (segments) {
 		solo_path(&connection->solo, &connection->way.path, connection->way.payload);
-		if (tp->data_segs_out >= QUICK)
+		/*
+		 * The first sample becomes the floor: it is that of the last ACK of a train, which crosses nothing. One behind a queue would hold the
+		 * interval up for ten seconds.
+		 */
+		if (tp->data_segs_out >= QUICK && (connection->solo.samples || !tp->packets_out))
 			solo_ack(&connection->solo, &connection->way.path, tp->tcp_mstamp * US, rtt_us, segments,
 				 tp->rx_opt.rcv_tsval);
+		else if (tp->data_segs_out >= QUICK)
+			solo_count(&connection->solo, segments);
 		timeout = connection->in_timeout;
 		connection->in_timeout = 0;
 		/*

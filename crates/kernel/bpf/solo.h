@@ -453,6 +453,14 @@ static __always_inline void solo_sample(struct solo *solo, const struct path *pa
 		solo_law(solo, dt_us, tau);
 }
 
+/* An ACK of so many new segments. */
+static __always_inline void solo_count(struct solo *solo, __u32 segments)
+{
+	solo->pairs -= solo->pairs / 10;
+	if (segments >= 2)
+		solo->pairs += ONE / 10;
+}
+
 /*
  * An ACK of so many new segments with the time stamp `stamp`. The newest of them was sent `rtt_us` before; less than 0: one of them
  * was sent twice.
@@ -464,9 +472,7 @@ static __always_inline void solo_ack(struct solo *solo, const struct path *path,
 	__u64 rtt;
 	int told;
 
-	solo->pairs -= solo->pairs / 10;
-	if (segments >= 2)
-		solo->pairs += ONE / 10;
+	solo_count(solo, segments);
 	if (rtt_us < 0)
 		return;
 	rtt = rtt_us < LONGEST_RTT_US ? rtt_us : LONGEST_RTT_US;

@@ -231,6 +231,7 @@ const MODIFIERS: &[Modifier] = &[
     modifier!(ack::DYN_DELACK, |tcp, ack| tcp.ack = ack),
     modifier!(ack::TACK, |tcp, ack| tcp.ack = ack),
     modifier!(ack::DAA, |tcp, ack| tcp.ack = ack),
+    modifier!(ack::LINUX_DELACK, |tcp, ack| tcp.ack = ack),
 ];
 
 fn windowed(window: window::Config) -> Config {

@@ -246,6 +246,21 @@ impl Plan {
         }
     }
 
+    /// How long trains take at most for all that an end says, in segments with `payload` bytes each: by their law one leaves at least once in a round trip
+    /// (docs/quiet-trains.md: I = 1.034 tau where nothing is late, and tau is shorter).
+    pub(crate) fn carrying(&self, payload: u64) -> Duration {
+        let said = |end: usize| {
+            let streams = self.streams.iter().map(|stream| &stream.habits[end]);
+            let datagrams =
+                self.flows.iter().flat_map(|flow| &flow.bursts[end]).map(|burst| burst.count * burst.length as u64);
+            match self.kind {
+                Kind::Stream(_) => self.habits[end].all(),
+                Kind::Tunnel(_) => streams.map(Habits::all).chain(datagrams).sum(),
+            }
+        };
+        self.delay * 2 * said(0).max(said(1)).div_ceil(payload)
+    }
+
     /// What protects its datagrams.
     pub fn protected(&self) -> Protected {
         let security = &self.settings[0].security;

@@ -228,6 +228,11 @@ impl Tunnel {
                 return Err("a carrier takes what it is handed".to_owned());
             }
         }
+        if self.handing.take_small()
+            && let Some(Party { exchange, .. }) = port.parties.get_mut(&self.carriers[Carrier::Bulk as usize])
+        {
+            exchange.wishes.make_room = true;
+        }
         let is_over = self.streams.len() == self.plans.len()
             && self.streams.values().all(|stream| stream.ending != Ending::None)
             && self.flows_rest

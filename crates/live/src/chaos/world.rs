@@ -12,7 +12,7 @@ use super::watch::{Sender, Watch};
 use super::wire::{Arrival, Flight, Notice, Wire};
 use super::{Broken, Run, Trail};
 use crate::tpa::Security;
-use crate::tpa::session::handshake::{Kind as Message, Opening, stray, tag_of};
+use crate::tpa::session::handshake::{InnerTransport, Kind as Message, Opening, stray, tag_of};
 use crate::tpa::session::noise::key_of;
 use crate::tpa::session::port::{Arrived, Port};
 use crate::tpa::session::seal::number_of;
@@ -86,6 +86,8 @@ pub(crate) struct World {
     calm: Time,
     /// When something moved last, or somebody had nothing to wait for, and how much had.
     moved: (Time, u64),
+    /// How long trains may go on after the time for all others.
+    carrying: Duration,
     /// All that was said has arrived, and more is said later.
     rests: bool,
     /// Where the ends have been seen.
@@ -112,6 +114,7 @@ impl World {
             mtu: 65_535,
             calm: plan.hostile_until,
             moved: (Time::ZERO, 0),
+            carrying: Duration::ZERO,
             rests: false,
             addresses: sides.iter().map(|side| side.address).collect(),
             sides,
@@ -248,10 +251,14 @@ impl World {
             self.moved = (now, progress);
             self.rests = self.is_resting();
         }
+        if now.since(self.calm) > LONGEST {
+            self.carrying = self.carrying.max(self.trains_take());
+        }
         if now > self.calm && is_waiting {
             let waited = now.since(self.moved.0.max(self.calm));
             let bound = match self.plan.mood {
                 Mood::Observer => SOON,
+                Mood::Weather if self.waits_for_news_alone() => LONGEST,
                 Mood::Weather => TIMER + SOON,
                 Mood::Rough => LONGEST,
             };
@@ -261,14 +268,29 @@ impl World {
                 return self
                     .breaks("nobody alive waits longer than stated", format!(": {waited:.1} s: {}", who.join("; ")));
             }
-            if now.since(self.calm) > LONGEST {
+            if now.since(self.calm) > LONGEST + self.carrying {
                 let who = [self.sides[0].waiting(now), self.sides[1].waiting(now)].concat();
                 return self.breaks("whose peer is gone hears of it", format!(": {}", who.join("; ")));
             }
         }
-        if now.since(self.calm) > LATEST {
+        if now.since(self.calm) > LATEST + self.carrying {
             self.breaks("a run comes to an end", String::new());
         }
+    }
+
+    /// Whether all is done, and who listened alone has not heard so from a peer that has moved. A reset is not repeated, the peer is over, so that it does not
+    /// show where it is, and what is sent to the old address meets nobody: silence tells, for which weather has 300 s.
+    fn waits_for_news_alone(&self) -> bool {
+        let [opener, listener] = &self.sides;
+        let waits = |one: &Application| one.ending == Ending::None;
+        opener.address != home(0) && !opener.is_waiting() && !listener.applications().into_values().any(waits)
+    }
+
+    /// How long trains take at most for what they carry: who reads a request can have their segments made short.
+    fn trains_take(&self) -> Duration {
+        let parties = self.sides.iter().flat_map(|side| side.port.parties.values());
+        let trains = parties.filter(|party| party.session.inner() == InnerTransport::Trains);
+        trains.map(|party| self.plan.carrying(party.session.payload())).max().unwrap_or(Duration::ZERO)
     }
 
     /// The other end of a session, if it is not over there.

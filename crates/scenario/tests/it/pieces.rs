@@ -38,6 +38,7 @@ fn every_named_tcp_is_its_pieces() {
         ("few", "{ window = { kind = 'few', increment = 0.01 } }"),
         ("cubic", "{ window = 'cubic' }"),
         ("newreno+tack", "{ ack = 'tack' }"),
+        ("newreno+linux-delack", "{ ack = { kind = 'linux', timer = '44 ms', quick = 16 } }"),
         ("tcp-daa", "{ window = { kind = 'clamp', segments = 4 }, ack = { kind = 'adaptive', segments = 4 } }"),
         ("copa", "{ window = { kind = 'copa', delta = 0.5 }, pacing = 'by-window', sack = true }"),
         ("bbr", "{ window = 'bbr', pacing = { kind = 'by-window' }, sack = true }"),

@@ -163,7 +163,7 @@ impl Receiver {
             }
         }
         let next = self.arrived.next();
-        self.policy.on_arrival(shared.now, round_trip(shared.now, segment));
+        self.policy.on_arrival(shared.now, next > before, round_trip(shared.now, segment));
         if was_complete && next > before && !fin {
             let number = next.div_ceil(u64::from(self.offer.segment()));
             self.ack_due = self.policy.on_in_order(shared.now, number) || ack_was_due || echo_due;

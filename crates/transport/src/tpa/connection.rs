@@ -179,6 +179,14 @@ impl Connection {
         self.on_established(now, segment, arrival)
     }
 
+    /// The peer, whose window this is, has shown by other means than an ACK that it has our SYN+ACK. No effect unless that is what is missing.
+    pub fn on_confirmed(&mut self, now: Time, window: u8) {
+        if self.state == State::SynReceived {
+            self.establish(window);
+            self.refresh(now);
+        }
+    }
+
     fn establish(&mut self, window: u8) {
         self.state = State::Established;
         self.syn_due = false;

@@ -2,12 +2,17 @@
 //!
 //! The paper knows neither keep-alives nor time-outs. As TCP's (RFC 9293, section 3.8.4; RFC 1122, section 4.2.3.6): an open
 //! connection over which nothing was heard for a while is probed, and only a peer that answers none of several probes is
-//! given up. While something of ours waits for an answer, the silence itself counts.
+//! given up. While something of ours waits for an answer, the silence itself counts. A question, or its answer, may be lost, and the next ones
+//! follow soon: an end that has moved shows by them alone where it is.
 
 use meshpace_core::{Duration, Time};
 
-/// Probes before the peer is taken for gone.
+/// Probes before the peer is taken for gone, at least.
 const PROBES: u64 = 4;
+
+/// Time that the peer has for its answer to the first, with each twice as long, up to a [`PROBES`]th of its whole time: the initial RTO
+/// (RFC 6298, section 2).
+const FIRST: Duration = Duration::from_secs(1);
 
 /// Probes are not closer together than this.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -31,8 +36,9 @@ pub struct Liveness {
     /// Silence after which it is gone, if something was expected of it.
     silence: Duration,
     heard: Time,
-    /// Time at which it is asked next.
+    /// Time at which it is asked next, and that it has for its answer then.
     probe_at: Time,
+    wait: Duration,
     /// It has been asked since it was heard.
     asked: bool,
 }
@@ -40,7 +46,8 @@ pub struct Liveness {
 impl Liveness {
     /// A peer heard at `now`. It is asked after `keep_alive` without a word, and gone after `silence`, at least that long.
     pub fn new(now: Time, keep_alive: Duration, silence: Duration) -> Liveness {
-        let mut liveness = Liveness { keep_alive, silence, heard: now, probe_at: Time::NEVER, asked: false };
+        let mut liveness =
+            Liveness { keep_alive, silence, heard: now, probe_at: Time::NEVER, wait: FIRST, asked: false };
         liveness.on_heard(now);
         liveness
     }
@@ -49,6 +56,7 @@ impl Liveness {
     pub fn on_heard(&mut self, now: Time) {
         self.heard = self.heard.max(now);
         self.asked = false;
+        self.wait = FIRST;
         self.probe_at = self.heard.saturating_add(self.keep_alive);
     }
 
@@ -66,10 +74,12 @@ impl Liveness {
             return Verdict::Wait;
         }
         self.asked = true;
-        self.probe_at = now.saturating_add(self.interval());
+        self.probe_at = now.saturating_add(self.wait.min(self.interval()));
+        self.wait = Duration(self.wait.0.saturating_mul(2));
         Verdict::Probe
     }
 
+    /// The longest time between two probes.
     fn interval(&self) -> Duration {
         let left = self.silence.0.saturating_sub(self.keep_alive.0);
         Duration(left / PROBES).max(SHORTEST)
@@ -109,7 +119,8 @@ mod tests {
         let mut peer = Liveness::new(s(0), secs(10), secs(30));
         assert_eq!((peer.next_wakeup(false), peer.poll(s(9), false)), (s(10), Verdict::Wait));
         let asked: alloc::vec::Vec<_> = (10..30).filter(|&t| peer.poll(s(t), false) == Verdict::Probe).collect();
-        assert_eq!(asked, [10, 15, 20, 25]);
+        // Twice as long each time, up to a fourth of what is left of the 30 s.
+        assert_eq!(asked, [10, 11, 13, 17, 22, 27]);
         assert_eq!((peer.next_wakeup(false), peer.poll(s(30), false)), (s(30), Verdict::Gone));
     }
 

@@ -106,6 +106,12 @@ impl Connection {
         self.sender.write(bytes);
     }
 
+    /// A small message of the same sender leaves by another connection, over the same path: for a second room is left for more of them, where
+    /// several segments are under way at a time.
+    pub fn make_room(&mut self, now: Time) {
+        self.sender.make_room(now);
+    }
+
     /// The application always has more.
     pub fn write_endless(&mut self) {
         self.sender.write_endless();
@@ -177,7 +183,7 @@ impl Connection {
     fn on_syn_sent(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && segment.ack == 0 {
             self.receiver.on_syn(segment);
-            self.establish(segment);
+            self.establish(segment.window);
             // It rides on data if there is any.
             if !self.sender.has_written() {
                 self.receiver.acknowledge();
@@ -190,19 +196,26 @@ impl Connection {
         if flags.has(Flags::SYN) {
             self.syn_due |= !flags.has(Flags::ACK);
         } else if flags.has(Flags::ACK) && segment.ack <= self.sender.sent_end() {
-            self.establish(segment);
+            self.establish(segment.window);
             return self.on_established(now, segment, arrival);
         }
         false
     }
 
-    fn establish(&mut self, segment: &Segment) {
+    /// The peer, whose window this is, has shown by other means than an ACK that it has our SYN+ACK. No effect unless that is what is missing.
+    pub fn on_confirmed(&mut self, window: u16) {
+        if self.state == State::SynReceived {
+            self.establish(window);
+        }
+    }
+
+    fn establish(&mut self, window: u16) {
         self.state = State::Established;
         self.established = true;
         self.syn_due = false;
         self.syn_at = Time::NEVER;
         self.give_up_at = Time::NEVER;
-        self.sender.establish(segment.window);
+        self.sender.establish(window);
     }
 
     fn on_established(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> bool {

@@ -11,7 +11,7 @@
 use super::Config;
 use super::access::Access;
 use super::control::Control;
-use super::estimator::{Estimator, Sample};
+use super::estimator::{Estimator, REUSE_HOPS, Sample};
 use super::segment::{DELAY_UNIT_US, Segment, WAIT_UNIT_US, stamp};
 use super::stream::Stream;
 use super::timeout::Timeout;
@@ -19,6 +19,9 @@ use crate::PathInfo;
 use crate::flags::Flags;
 use crate::stats::Stats;
 use meshpace_core::{Duration, Rate, Time};
+
+/// How long after a small message of the same sender the next one is expected.
+const EXPECTED: Duration = Duration::from_secs(1);
 
 /// Phase of the train.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +59,8 @@ pub struct Sender {
     first_delay: Option<u32>,
     /// The first missing segment alone is to be sent, or one beyond the peer's window.
     probe: bool,
+    /// Until when room is left for small messages.
+    room_until: Time,
 }
 
 impl Sender {
@@ -81,6 +86,7 @@ impl Sender {
             timeout_at: Time::NEVER,
             first_delay: None,
             probe: false,
+            room_until: Time::ZERO,
         }
     }
 
@@ -295,6 +301,11 @@ impl Sender {
         }
     }
 
+    /// A small message of the same sender leaves beside the stream, over the same path: for a second room is left for more of them.
+    pub fn make_room(&mut self, now: Time) {
+        self.room_until = now.saturating_add(EXPECTED);
+    }
+
     /// The timer may be due.
     pub fn on_timer(&mut self, now: Time, stats: &mut Stats) {
         if self.timeout_at > now {
@@ -361,6 +372,7 @@ impl Sender {
         cut.lost = false;
         let cut = *cut;
         self.sent += 1;
+        self.control.leave_room(self.path.hops > REUSE_HOPS && now < self.room_until);
         if cut.payload > 0 {
             stats.segments_sent += 1;
             stats.retransmissions += u64::from(again);

@@ -9,7 +9,9 @@
 //! that one was sent), by two clocks, of which `peer_clock` finds the unit. An ACK of one segment may have waited for the
 //! timer: its delay is an upper bound, of use if it is below the mean or so small that no timer is in it. If hardly any ACK is of
 //! two, the receiver acknowledges every segment, or its timer always expires; either way the wait is the same in all of
-//! them, and all count. With `silence = false` the next pair leaves in its turn and only the window ends a train: the same pacing, for
+//! them, and all count. But Linux acknowledges each of the first 22 or so and then every second one: those ACKs cross data and a queue builds up, and a first
+//! sample taken there becomes a floor that is far too high. So as long as no ACK has been of several segments, and at most for the first 32, nothing is sampled and
+//! trains do not grow. With `silence = false` the next pair leaves in its turn and only the window ends a train: the same pacing, for
 //! telling what silence gives from what fewer ACKs give. Without time stamps, or with a clock too coarse, the round trip takes the place of the forward delay.
 
 use super::control::{self, Control};
@@ -30,6 +32,8 @@ const SHARE_WEIGHT: f64 = 0.1;
 const LONGEST_GAP: f64 = 1.1;
 /// Below this share all ACKs count.
 const FEW_PAIRS: f64 = 0.15;
+/// Segments at first that a receiver may acknowledge one by one though it will not do so later (Linux: 16, and one for each with which its window grows).
+const QUICK: u64 = 32;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug)]
@@ -134,6 +138,8 @@ pub struct Solo {
     left_at: Time,
     /// Share of ACKs of two segments or more, lately.
     pairs: f64,
+    /// Segments acknowledged, until one ACK is of several; none from then on.
+    one_by_one: Option<u64>,
     /// Nothing came back until the retransmission timer expired, and nothing has since.
     in_timeout: bool,
 }
@@ -162,6 +168,7 @@ impl Solo {
             earliest: Time::ZERO,
             left_at: Time::ZERO,
             pairs: 1.0,
+            one_by_one: Some(0),
             in_timeout: false,
         }
     }
@@ -230,12 +237,14 @@ impl Solo {
     pub fn on_progress(&mut self, progress: &Progress, stats: &mut Stats) {
         let several = if progress.segments >= 2 { 1.0 } else { 0.0 };
         self.pairs += SHARE_WEIGHT * (several - self.pairs);
+        self.one_by_one =
+            self.one_by_one.map(|so_far| so_far + 1).filter(|&so_far| progress.segments < 2 && so_far < QUICK);
         if let Some(sent_at) = progress.sent_at {
             self.sample(progress, sent_at, stats);
         }
         let was_in_timeout = core::mem::take(&mut self.in_timeout);
         if !progress.outstanding || was_in_timeout {
-            let whole = !was_in_timeout && progress.sent_at.is_some();
+            let whole = !was_in_timeout && progress.sent_at.is_some() && self.one_by_one.is_none();
             if let Phase::Quiet(_) = self.phase {
                 self.phase = Phase::Sending(self.control.next_pairs(whole));
             }
@@ -256,7 +265,7 @@ impl Solo {
         };
         let sample = Sample { now: now.as_secs_f64(), rtt, mean: 0.0, least: 0.0, marked: 0.0, forward };
         let counts = progress.segments >= 2
-            || self.pairs < FEW_PAIRS
+            || (self.pairs < FEW_PAIRS && self.one_by_one.is_none())
             || self.estimator.is_below_mean(&sample)
             || self.estimator.above_base(&sample).is_some_and(|above| above < NO_TIMER);
         if !counts {

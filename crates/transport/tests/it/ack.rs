@@ -3,7 +3,7 @@
 use crate::common::{Fate, From, Pair, ms, tcp_of, wakeup};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::pacing::{self, AdaptiveConfig};
-use meshpace_transport::tcp::ack::{Adaptive, Config as Ack, Delayed, Dynamic, Tack};
+use meshpace_transport::tcp::ack::{Adaptive, Config as Ack, Delayed, Dynamic, Linux, Tack};
 use meshpace_transport::tcp::{Flags, Segment as Tcp};
 use meshpace_transport::{Arrival, Config, Endpoint, Machine, Role, Segment, names, tcp};
 
@@ -296,4 +296,54 @@ fn daa_waits_for_more_segments_as_they_come_in_order_and_for_two_after_a_gap() {
     assert_eq!(polled(&mut end, at), Some(45));
     let acks: Vec<u64> = (46..=50).filter_map(|n| arrive(&mut end, ms(n * 10 + 30), n, Flags::NONE)).collect();
     assert_eq!(acks, [47, 50]);
+}
+
+fn linux(config: Linux) -> Endpoint {
+    receiver(tcp::Config { ack: Ack::Linux(config), ..tcp::Config::default() })
+}
+
+#[test]
+fn linux_acknowledges_each_of_the_first_16_segments_then_two_at_a_time() {
+    // Linux, TCP_MAX_QUICKACKS, without growth of the window.
+    let mut end = linux(Linux { growth: 0, ..Linux::default() });
+    let acks: Vec<u64> = (1..=23).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+    assert_eq!(acks, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22]);
+    // The 23rd waits for 40 to 48 ms: 44.
+    assert_eq!(wakeup(&mut end, ms(230)), ms(274));
+    assert_eq!(polled(&mut end, ms(274)), Some(23));
+    assert_eq!(wakeup(&mut end, ms(274)), Time::NEVER);
+}
+
+#[test]
+fn linux_acknowledges_a_segment_more_for_each_with_which_the_window_grows() {
+    // quick = 16, made 17 by the first that the window grows with, 16 after its ACK, and so on: with six of them the first 22.
+    let mut end = linux(Linux::default());
+    let acks: Vec<u64> = (1..=28).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+    let expected: Vec<u64> = (1..=22).chain([24, 26, 28]).collect();
+    assert_eq!(acks, expected);
+}
+
+#[test]
+fn linux_acknowledges_each_of_16_again_after_a_gap_longer_than_its_rto() {
+    let mut end = linux(Linux { quick: 3, growth: 0, ..Linux::default() });
+    let acks: Vec<u64> = (1..=7).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+    assert_eq!(acks, [1, 2, 3, 5, 7]);
+    // 230 ms after the last, the RTO, is no longer gap than it; a millisecond more is.
+    let acks: Vec<u64> = (8..=11).filter_map(|n| arrive(&mut end, ms(300 + (n - 8)), n, Flags::NONE)).collect();
+    assert_eq!(acks, [9, 11]);
+    let acks: Vec<u64> = (12..=16).filter_map(|n| arrive(&mut end, ms(534 + (n - 12)), n, Flags::NONE)).collect();
+    assert_eq!(acks, [12, 13, 14, 16]);
+    // A segment is missing, and comes after a long gap. Only what brings the stream on ends the gap; each ACK counts.
+    assert_eq!(arrive(&mut end, ms(600), 18, Flags::NONE), Some(16));
+    assert_eq!(arrive(&mut end, ms(900), 17, Flags::NONE), Some(18));
+    let acks: Vec<u64> = (19..=22).filter_map(|n| arrive(&mut end, ms(900 + n), n, Flags::NONE)).collect();
+    assert_eq!(acks, [19, 20, 22]);
+}
+
+#[test]
+fn linux_acknowledges_a_segment_with_psh_at_once() {
+    // As if every fifth had it: two and two from there.
+    let mut end = linux(Linux { quick: 0, growth: 0, push: 5, ..Linux::default() });
+    let acks: Vec<u64> = (1..=15).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
+    assert_eq!(acks, [2, 4, 5, 7, 9, 10, 12, 14, 15]);
 }

@@ -1,6 +1,6 @@
 //! Trains without the receiver's help: what docs/quiet-trains.md says of pairs, silence, and receivers of every kind.
 
-use crate::common::{Fate, From, Line, Pair, ms};
+use crate::common::{Fate, From, Line, Pair, ms, tcp_of};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tcp::ack::{self, Delayed};
 use meshpace_transport::{Config, names};
@@ -81,6 +81,51 @@ fn receivers_of_every_kind_are_lived_with() {
         // The issue of such a sender is collapse, to a third or less, when a timer enters the delay.
         assert!(here > 0.7 * usual, "{what}: {here} of {usual} kbit/s");
     }
+}
+
+/// Lengths of the trains, by when all that was sent has been acknowledged.
+fn trains(pair: &Pair) -> Vec<usize> {
+    let (mut lengths, mut sent, mut acknowledged) = (Vec::new(), 0, 0);
+    for line in &pair.record {
+        let segment = tcp_of(line);
+        match line.from {
+            From::Receiver => acknowledged = acknowledged.max(segment.ack),
+            From::Sender if segment.payload > 0 => {
+                if acknowledged >= sent {
+                    lengths.push(0);
+                }
+                *lengths.last_mut().expect("one begins with the first segment") += 1;
+                sent = segment.seq + u64::from(segment.payload);
+            }
+            From::Sender => {}
+        }
+    }
+    lengths
+}
+
+#[test]
+fn while_each_segment_is_acknowledged_at_first_trains_stay_short_and_nothing_is_sampled() {
+    // A path that serves a segment in 40 ms, where the first interval is 1.15 of 4 exchanges of 7.75 ms, 35.6 ms. A train of four has a queue of 14 ms at most, one of
+    // 16 of 70. The receiver acknowledges each of the first 22: five trains of four, and of the sixth two alone and two together.
+    let mut pair = Pair::new(&config(ack::Config::Linux(ack::Linux::default())), Duration::from_millis(35), 7);
+    pair.sender.open(Time::ZERO);
+    pair.sender.write_endless(Time::ZERO);
+    let mut free = Time::ZERO;
+    let mut serve = |line: &Line| {
+        if line.from == From::Receiver || line.segment.payload() == 0 {
+            return Fate::Deliver;
+        }
+        free = free.max(line.at) + Duration::from_millis(40);
+        Fate::Delay(free.since(line.at))
+    };
+    // The handshake takes 70 ms, a train 4 x 40 + 70: five are over after 1,220 ms.
+    pair.drive(ms(1_200), &mut serve);
+    assert_eq!((pair.sender.stats().rtt_samples, trains(&pair)), (0, vec![4; 5]));
+    pair.drive(ms(1_500), &mut serve);
+    assert_eq!(trains(&pair)[..6], [4; 6]);
+    // The first sample is that of 24: 70 ms, 40 of service and a queue of 14 at most.
+    let stats = pair.sender.stats();
+    assert!(stats.rtt_samples > 0 && stats.rtt_sum_s / (stats.rtt_samples as f64) < 0.125, "{stats:?}");
 }
 
 #[test]

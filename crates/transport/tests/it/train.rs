@@ -477,3 +477,21 @@ fn wrong_hops_and_rates_cost_throughput_and_never_collapse() {
         assert!(wrong > 0.5 * right, "{told:?}: {wrong} of {right} kbit/s");
     }
 }
+
+#[test]
+fn room_for_small_messages_gives_away_nothing_that_is_claimed() {
+    // tau is 11 ms, and two floors are 2.14 tau.
+    let mut control = Control::new(&Config::contending().control);
+    control.on_path(&PathInfo { hops: 8, rate: Rate::from_mbps(11), received_power_dbm: None }, 1460);
+    control.on_sample(None, 0.011, 0.0, 0.0, 8);
+    control.on_sample(Some(1.0), 0.011, 0.0, 0.0, 8);
+    control.leave_room(true);
+    assert!((control.interval() - 2.14 * 0.011).abs() < 1e-6, "{}", control.interval());
+    // Somebody fills the queues, which shows in tau, too: half of what the empty path bears is claimed, which is as much.
+    for _ in 0..10 {
+        control.on_sample(Some(1.0), 0.04, 0.2, 0.0, 8);
+    }
+    assert!((control.interval() - 2.14 * 0.011).abs() < 1e-6, "{}", control.interval());
+    control.leave_room(false);
+    assert!((control.interval() - 2.14 * 0.011).abs() < 1e-6, "{}", control.interval());
+}

@@ -179,3 +179,50 @@ fn a_path_without_a_rate_is_ignored() {
         assert_eq!(pair.receiver.delivered(), 40 * FULL, "{name}");
     }
 }
+
+/// When the segments of an endless stream over so many hops leave whose ACKs come 60 ms after their TAILs, while small messages leave beside it each 100 ms
+/// from 4 s to 6 s if `tells`.
+fn departures(hops: u8, tells: bool) -> Vec<Time> {
+    let (mut end, mut now) = connected(64);
+    end.on_path(PathInfo { hops, rate: Rate::from_mbps(11), received_power_dbm: None });
+    end.write_endless();
+    let (mut left, mut message, mut acknowledged) = (Vec::new(), ms(4_000), 0);
+    while now < ms(12_000) {
+        if tells && now >= message && now < ms(6_000) {
+            end.make_room(now);
+            message = now + Duration::from_millis(100);
+        }
+        let next = now + Duration::from_millis(1);
+        let out = until(&mut end, &mut now, next);
+        left.extend(out.iter().map(|line| line.0));
+        let Some((_, tail)) = out.iter().find(|line| line.1.is_tail()) else { continue };
+        now += Duration::from_millis(60);
+        let ack = tail.seq + u64::from(tail.payload);
+        let feedback = Feedback { segments: ((ack - acknowledged) / FULL) as u8, ..Feedback::default() };
+        acknowledged = ack;
+        // Half of the round trip there, by two clocks that agree.
+        let (ts_val, ts_ecr) = (tail.ts_val + 30_000, tail.ts_val);
+        let answer = Segment { ack, ts_val, ts_ecr, feedback, flags: Flags::ACK, window: 64, ..Segment::default() };
+        end.on_segment(now, &answer, Arrival::default());
+    }
+    left
+}
+
+#[test]
+fn beside_small_messages_segments_over_more_than_four_hops_leave_two_floors_apart() {
+    // Least milliseconds between two segments that left in this time.
+    let least = |left: &[Time], from: u64, to: u64| {
+        let within: Vec<&Time> = left.iter().filter(|at| (ms(from)..ms(to)).contains(at)).collect();
+        within.windows(2).map(|two| two[1].since(*two[0]).as_secs_f64() * 1e3).fold(f64::INFINITY, f64::min)
+    };
+    let is = |gap: f64, expected: f64| (gap - expected).abs() < 1.1;
+    // An empty path: tau = 4/8 of 60 ms / (1 + t_a/t_d) with t_a/t_d = (1.542 + 0.076) / (1.542 + 1.129), so that I = 1.07 tau = 20.0 ms.
+    let far = departures(8, true);
+    assert!(is(least(&far, 2_000, 3_900), 20.0), "{}", least(&far, 2_000, 3_900));
+    assert!(is(least(&far, 4_100, 6_800), 40.0), "{}", least(&far, 4_100, 6_800));
+    // A second after the last one, as before.
+    assert!(is(least(&far, 7_100, 12_000), 20.0), "{}", least(&far, 7_100, 12_000));
+    // Whoever is told nothing, and over four hops, where I is 40 ms in any case.
+    assert!(is(least(&departures(8, false), 4_100, 6_800), 20.0));
+    assert_eq!(departures(4, true), departures(4, false));
+}

@@ -292,6 +292,12 @@ impl TpaStream {
         self.shared.call(&mut state);
     }
 
+    /// A small message leaves by another connection to the same peer: trains make room for it on the way.
+    pub(crate) fn make_room(&self) {
+        // The connection looks at it before it sends anything: nobody need be woken.
+        self.shared.lock().exchange.wishes.make_room = true;
+    }
+
     /// Since when the peer's address has said that nobody knows the connection there, as after a restart of the peer, without the peer having
     /// been heard. Whoever reads the packets can forge that, and the peer is asked: the connection goes on until it is sure. Whoever
     /// waits in [`TpaStream::poll_finished`] is woken.

@@ -9,7 +9,7 @@ pub use complaints::Witness;
 
 use super::addresses::Addresses;
 use super::endpoint::Accepted;
-use super::engine::{AnySegment, Engine};
+use super::engine::{self, AnySegment, Engine};
 use super::exchange::{Delivery, Exchange, Phase};
 use super::failure::Failure;
 use super::framing::{Content, Framing};
@@ -20,7 +20,8 @@ use super::settings::Settings;
 use complaints::Complaints;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::liveness::Verdict;
-use meshpace_transport::{Arrival, Machine, PathInfo, Role, pump, tpa};
+use meshpace_transport::tpa::{self, Flags};
+use meshpace_transport::{Arrival, Machine, PathInfo, Role, pump};
 use nix::libc;
 use opening::Request;
 use roaming::Roaming;
@@ -193,6 +194,10 @@ impl Connection {
         connection.engine.on_segment(now, &opening, Arrival::default());
         // Its SYN+ACK has left: the acceptance.
         let _ = connection.engine.poll(now);
+        if segment.flags().has(Flags::SYN) {
+            // A question for a sign of life: its ACK was lost, and who asks takes the connection for open.
+            connection.engine.on_confirmed(now, &request.segment);
+        }
         connection.on_opened(now, (&segment, payload), ttl, exchange, out);
         // A reset, or what no end says at this point: a connection of that would have no timer that ends it.
         let has_opened =
@@ -243,6 +248,11 @@ impl Connection {
     /// The transport that its datagrams carry.
     pub fn inner(&self) -> InnerTransport {
         self.engine.inner()
+    }
+
+    /// Payload of a full segment of trains, bytes.
+    pub(crate) fn payload(&self) -> u64 {
+        engine::payload(self.flow.segment as u32).into()
     }
 
     /// True if the peer opened it.
@@ -317,6 +327,7 @@ impl Connection {
             self.way.travelled = travelled;
             self.look_up_path(now);
         }
+        self.life.unheard = None;
         self.on_segment(now, segment, payload, exchange, out);
     }
 
@@ -395,6 +406,9 @@ impl Connection {
         }
         if let Some(delay) = exchange.wishes.hold_acks.take() {
             self.engine.hold_acks(delay);
+        }
+        if std::mem::take(&mut exchange.wishes.make_room) {
+            self.engine.make_room(now);
         }
         let end = exchange.send.end();
         if end > self.flow.written {

@@ -198,7 +198,7 @@ impl Endpoint {
         };
         match self.by_tag.get(&tag).copied() {
             Some(Holder::Connection(id)) => Route::Segment(id, datagram),
-            Some(Holder::HalfOpen(number)) => self.on_first_datagram(number, now, addresses, datagram, host, out),
+            Some(Holder::HalfOpen(number)) => self.on_first_datagram(number, addresses, datagram, host),
             None => {
                 count(&self.counters.strays);
                 if datagram.len() >= STRAY_BYTES && self.answers.take(now) {
@@ -405,15 +405,13 @@ impl Endpoint {
     }
 
     /// A datagram with the tag of a handshake that is not finished: if the peer sent it, and it acknowledges the acceptance or follows it,
-    /// it is.
+    /// be it with a question for a sign of life, it is.
     fn on_first_datagram<'a>(
         &mut self,
         number: u64,
-        now: Time,
         addresses: Addresses,
         datagram: &'a mut [u8],
         host: &mut dyn Host,
-        out: &mut Outbox,
     ) -> Route<'a> {
         let known = self.half_open.get(&number).filter(|known| known.addresses.peer == addresses.peer);
         let Some(half_open) = known else {
@@ -425,12 +423,6 @@ impl Endpoint {
             count(&self.counters.forged);
             return Route::Done;
         };
-        if segment.flags().has(Flags::SYN) {
-            // It asks for a sign of life: it takes the connection for open, and its ACK was lost. An acceptance that comes again is
-            // acknowledged again.
-            self.repeat_acceptance(number, now, out);
-            return Route::Done;
-        }
         if let Some(keys) = &half_open.keys {
             host.note_keys(keys.cipher, [(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
         }

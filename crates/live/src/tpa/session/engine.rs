@@ -37,7 +37,7 @@ const AHEAD: f64 = 0.05;
 const FIRST_CREDIT: u64 = 64 << 10;
 
 /// Payload of a train's full segment where TPA's is `segment` bytes.
-fn payload(segment: u32) -> u32 {
+pub(crate) fn payload(segment: u32) -> u32 {
     segment.saturating_sub(MORE).max(1)
 }
 
@@ -338,6 +338,15 @@ impl Engine {
         }
     }
 
+    /// The peer, whose request said this, has shown by other means than an ACK that it has our acceptance.
+    pub(crate) fn on_confirmed(&mut self, now: Time, request: &tpa::Segment) {
+        match self {
+            Engine::Tpa(machine) => machine.on_confirmed(now, request.window),
+            Engine::Train(trains) => trains.machine.on_confirmed(request.window.into()),
+            Engine::Bbr(_) => {}
+        }
+    }
+
     /// Asks the peer of an open connection for a sign of life: it answers a SYN with an ACK at once.
     pub(crate) fn probe(&mut self, now: Time) {
         match self {
@@ -380,6 +389,13 @@ impl Engine {
     pub(crate) fn hold_acks(&mut self, delay: Duration) {
         if let Engine::Tpa(machine) = self {
             machine.hold_acks(delay);
+        }
+    }
+
+    /// A small message leaves by another connection to the same peer. Only trains make room for it.
+    pub(crate) fn make_room(&mut self, now: Time) {
+        if let Engine::Train(trains) = self {
+            trains.machine.make_room(now);
         }
     }
 

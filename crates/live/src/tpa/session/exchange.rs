@@ -49,6 +49,8 @@ pub struct Wishes {
     pub probe: bool,
     /// It wants ACKs to wait so long for data to ride on; none once the connection knows.
     pub hold_acks: Option<Duration>,
+    /// It has sent a small message by another connection to the same peer; false once the connection knows.
+    pub make_room: bool,
 }
 
 /// Progress of a sender.

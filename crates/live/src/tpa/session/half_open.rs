@@ -14,6 +14,11 @@ use meshpace_core::{Duration, Time};
 /// Number of times that the acceptance is sent before the peer is taken for gone, as a machine does with its SYN+ACK.
 const ATTEMPTS: u32 = 6;
 
+/// Time for which a listener keeps an unfinished handshake at least, with this first interval.
+pub(crate) fn kept(initial: Duration) -> Duration {
+    Duration(initial.0.saturating_mul((1 << ATTEMPTS) - 1))
+}
+
 /// An unfinished handshake.
 #[derive(Debug)]
 pub(crate) struct HalfOpen {

@@ -22,11 +22,13 @@ pub(crate) struct Sending {
 pub(crate) struct Handing {
     meters: [Meter; 2],
     out: Vec<u8>,
+    /// Express has been handed something, which bulk has not been told yet.
+    small: bool,
 }
 
 impl Default for Handing {
     fn default() -> Handing {
-        Handing { meters: Carrier::ALL.map(Meter::new), out: Vec::new() }
+        Handing { meters: Carrier::ALL.map(Meter::new), out: Vec::new(), small: false }
     }
 }
 
@@ -43,6 +45,31 @@ impl Handing {
         self.out.clear();
         session.fill(now, carrier, room, &mut self.out);
         meter.on_handed(self.out.len());
+        self.small |= carrier == Carrier::Express && !self.out.is_empty();
         &self.out
+    }
+
+    /// Whether express has been handed something since that was asked last: bulk is to make room for it.
+    pub(crate) fn take_small(&mut self) -> bool {
+        std::mem::take(&mut self.small)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::session::machine::Side;
+
+    #[test]
+    fn bulk_is_told_once_of_what_express_was_handed() {
+        let (mut handing, mut session) = (Handing::default(), Session::new(Side::Connects));
+        let idle = Sending { stats: Stats::default(), under_way: 0, unsent: None };
+        assert!(handing.next(Time::ZERO, &mut session, Carrier::Express, &idle).is_empty());
+        assert!(!handing.take_small());
+        session.open(Time::ZERO, "host:80").unwrap();
+        assert!(handing.next(Time::ZERO, &mut session, Carrier::Bulk, &idle).is_empty());
+        assert!(!handing.take_small());
+        assert!(!handing.next(Time::ZERO, &mut session, Carrier::Express, &idle).is_empty());
+        assert!(handing.take_small() && !handing.take_small());
     }
 }

@@ -206,6 +206,9 @@ impl Link {
                 connection.abort();
             }
         }
+        if state.handing.take_small() {
+            self.0.carriers[Carrier::Bulk as usize].make_room();
+        }
         for number in state.session.take_touched() {
             if let Some(waiting) = state.waiting.get(&number) {
                 waiting.notify_all();

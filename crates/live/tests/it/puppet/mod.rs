@@ -9,6 +9,10 @@ use meshpace_live::tpa::handshake::{Cookie, Kind, Opening, Protection, Tag, Term
 use meshpace_live::tpa::{Options, Security};
 use meshpace_transport::tpa::{self, Flags, Segment, wire};
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The next puppet's tag. Each has its own: the same request from a port that the system gave to an earlier one would show a cookie that is used up.
+static OPENER: AtomicU64 = AtomicU64::new(0x0102_0304_0506_0708);
 
 /// Options without encryption whose timers fit a test. A puppet does not answer the end of a stream: who drops one is not to wait long.
 pub fn plain() -> Options {
@@ -42,7 +46,7 @@ impl Puppet {
             suite: Suite::default(),
             trains: false,
             terms: Terms { segment: 1452, ..Terms::of(&tpa::Config::default()) },
-            opener: 0x0102_0304_0506_0708,
+            opener: OPENER.fetch_add(1, Ordering::Relaxed),
             acceptor: 0,
             cookie: Cookie::default(),
             segment: Segment { block, window: 255, flags: Flags::SYN, ..Segment::default() },

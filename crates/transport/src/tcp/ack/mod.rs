@@ -7,11 +7,13 @@
 mod adaptive;
 mod delayed;
 mod dynamic;
+mod linux;
 mod tack;
 
 pub use adaptive::Adaptive;
 pub use delayed::Delayed;
 pub use dynamic::Dynamic;
+pub use linux::Linux;
 pub use tack::Tack;
 
 use crate::about::Named;
@@ -33,6 +35,8 @@ pub enum Config {
     Tack(Tack),
     /// After up to four segments where they come in order, two after a disturbance (TCP-DAA).
     Adaptive(Adaptive),
+    /// After two segments or a while, each at first, after a long gap and with PSH (Linux).
+    Linux(Linux),
 }
 
 /// Delayed ACKs.
@@ -63,6 +67,13 @@ pub const DAA: Named<Config> = Named {
     source: "de Oliveira, Braun, INFOCOM 2005",
     config: || Config::Adaptive(Adaptive::default()),
 };
+/// ACKs as Linux delays them.
+pub const LINUX_DELACK: Named<Config> = Named {
+    name: "linux-delack",
+    description: "one ACK for two segments or after 44 ms, but for each of the first and of those after a long gap: a Linux receiver",
+    source: "Linux 6.18, tcp_input.c",
+    config: || Config::Linux(Linux::default()),
+};
 
 impl Parameters for Config {
     fn slots(&mut self) -> Slots<'_> {
@@ -72,19 +83,21 @@ impl Parameters for Config {
             Config::Dynamic(config) => config.slots(),
             Config::Tack(config) => config.slots(),
             Config::Adaptive(config) => config.slots(),
+            Config::Linux(config) => config.slots(),
         }
     }
 }
 
 impl Config {
     /// Every rule with its defaults, by the name that scenarios have for it.
-    pub fn kinds() -> [(&'static str, Config); 5] {
+    pub fn kinds() -> [(&'static str, Config); 6] {
         [
             ("every-segment", Config::EverySegment),
             ("delayed", Config::Delayed(Delayed::default())),
             ("dynamic", Config::Dynamic(Dynamic::default())),
             ("tack", Config::Tack(Tack::default())),
             ("adaptive", Config::Adaptive(Adaptive::default())),
+            ("linux", Config::Linux(Linux::default())),
         ]
     }
 
@@ -96,6 +109,7 @@ impl Config {
             Config::Dynamic(_) => "dynamic delayed acknowledgements",
             Config::Tack(_) => "acknowledgements of TACK",
             Config::Adaptive(_) => "adaptive delayed acknowledgements",
+            Config::Linux(_) => "delayed acknowledgements of Linux",
         }
     }
 
@@ -110,6 +124,7 @@ impl Config {
             }
             Config::Tack(tack) => format!("every {} or {}/RTT", tack.segments, tack.beta),
             Config::Adaptive(adaptive) => format!("every 1..{} in order", adaptive.segments),
+            Config::Linux(linux) => format!("every 2 or {} s, as Linux", linux.timer.as_secs_f64()),
         }
     }
 
@@ -125,6 +140,7 @@ impl Config {
             Config::Dynamic(config) => config.check(),
             Config::Tack(config) => config.check(),
             Config::Adaptive(config) => config.check(),
+            Config::Linux(config) => config.check(),
         }
     }
 
@@ -136,6 +152,7 @@ impl Config {
             Config::Dynamic(config) => config.timer,
             Config::Tack(config) => config.timer,
             Config::Adaptive(_) => Duration::ZERO,
+            Config::Linux(config) => config.timer,
         }
     }
 }
@@ -146,6 +163,7 @@ enum Memory {
     Nothing,
     Tack(tack::State),
     Adaptive(adaptive::State),
+    Linux(linux::State),
 }
 
 /// A receiver's rule and what it has not acknowledged yet.
@@ -167,17 +185,20 @@ impl Policy {
         let memory = match config {
             Config::Tack(config) => Memory::Tack(tack::State::new(config)),
             Config::Adaptive(config) => Memory::Adaptive(adaptive::State::new(config)),
+            Config::Linux(config) => Memory::Linux(linux::State::new(config)),
             _ => Memory::Nothing,
         };
         Policy { config: config.clone(), memory, limit, waiting: 0, deadline: Time::NEVER }
     }
 
-    /// A segment with data arrives; `round_trip` is the age of the time stamp of this end that it echoes, if it echoes one.
+    /// A segment with data arrives, whether it is in order or fills a gap (`progress`) or not; `round_trip` is the age of the time
+    /// stamp of this end that it echoes, if it echoes one.
     #[inline]
-    pub fn on_arrival(&mut self, now: Time, round_trip: Option<Duration>) {
-        match (&mut self.memory, round_trip) {
-            (Memory::Tack(state), Some(round_trip)) => state.on_round_trip(now, round_trip),
-            (Memory::Adaptive(state), _) => state.on_arrival(now),
+    pub fn on_arrival(&mut self, now: Time, progress: bool, round_trip: Option<Duration>) {
+        match (&mut self.memory, &self.config, round_trip) {
+            (Memory::Tack(state), _, Some(round_trip)) => state.on_round_trip(now, round_trip),
+            (Memory::Adaptive(state), _, _) => state.on_arrival(now),
+            (Memory::Linux(state), Config::Linux(config), _) if progress => state.on_progress(now, config),
             _ => {}
         }
     }
@@ -200,6 +221,8 @@ impl Policy {
             (Config::Tack(config), _) => config.segments,
             (Config::Adaptive(_), Memory::Adaptive(state)) => state.segments(),
             (Config::Adaptive(config), _) => config.segments,
+            (Config::Linux(config), Memory::Linux(state)) => state.segments(n, config),
+            (Config::Linux(_), _) => 2,
         };
         let has_enough = self.waiting >= enough;
         match &mut self.memory {
@@ -235,8 +258,10 @@ impl Policy {
     pub fn on_ack_sent(&mut self, now: Time) {
         self.waiting = 0;
         self.deadline = Time::NEVER;
-        if let Memory::Tack(state) = &mut self.memory {
-            state.on_ack_sent(now);
+        match &mut self.memory {
+            Memory::Tack(state) => state.on_ack_sent(now),
+            Memory::Linux(state) => state.on_ack_sent(),
+            _ => {}
         }
     }
 

@@ -14,6 +14,7 @@
 //! who can forge it could also accept in the peer's place. But one that says that the keys do not fit is not the peer's where no keys are known: it is
 //! what a peer says of a request for another protection, so of a copy of ours that somebody has altered.
 
+use super::silence::Unheard;
 use super::{Connection, Flow, Stage, engine};
 use crate::tpa::session::cipher::Suite;
 use crate::tpa::session::engine::{AnySegment, Engine};
@@ -332,6 +333,7 @@ impl Connection {
             }
             let framing = Framing::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.inner());
             self.stage = Stage::Open(framing);
+            self.life.unheard = Some(Unheard::new(now, &self.settings));
         }
         self.on_segment(now, &AnySegment::opening(answer.inner(), &answer.segment), &[], exchange, out);
     }

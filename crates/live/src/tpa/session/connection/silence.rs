@@ -4,6 +4,7 @@ use super::{Connection, Stage};
 use crate::tpa::session::exchange::{Exchange, Phase};
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::framing::Framing;
+use crate::tpa::session::half_open;
 use crate::tpa::session::outbox::Outbox;
 use crate::tpa::session::settings::Settings;
 use meshpace_core::{Duration, Time};
@@ -16,6 +17,42 @@ const TIME_WAIT: Duration = Duration::from_secs(10);
 
 /// Time for which a connection that its application has let go may wait for its peer to close.
 const ORPHAN: Duration = Duration::from_secs(60);
+
+/// Longest interval between the questions to a peer that may not have heard that we have its acceptance: whatever is lost, several arrive while
+/// it keeps the handshake.
+const UNHEARD: Duration = Duration::from_secs(4);
+
+/// A peer that has accepted, and has said nothing since: it may not know that the connection is open, and forgets the handshake then.
+#[derive(Debug)]
+pub(super) struct Unheard {
+    /// When it is asked for a sign of life, which it gives if it knows, and learns by the question if not.
+    asks_at: Time,
+    /// How long it has for an answer then, twice as long each time.
+    wait: Duration,
+    /// When it has forgotten.
+    until: Time,
+}
+
+impl Unheard {
+    /// Since `now`, with settings like its.
+    pub(super) fn new(now: Time, settings: &Settings) -> Unheard {
+        let wait = settings.transport.rto.initial;
+        Unheard { asks_at: now.saturating_add(wait), wait, until: now.saturating_add(half_open::kept(wait)) }
+    }
+
+    /// True if the peer is to be asked now; the time of the next question is then set.
+    fn asks(&mut self, now: Time) -> bool {
+        let asks = now >= self.asks_at;
+        if asks {
+            self.wait = Duration(self.wait.0.saturating_mul(2)).min(UNHEARD);
+            self.asks_at = now.saturating_add(self.wait);
+            if self.asks_at > self.until {
+                self.asks_at = Time::NEVER;
+            }
+        }
+        asks
+    }
+}
 
 /// Times of the last signs of life of a connection.
 #[derive(Debug)]
@@ -30,13 +67,15 @@ pub(super) struct Life {
     pub(super) stuck: Option<Time>,
     /// When an acceptance that comes again is answered next.
     pub(super) answers_at: Time,
+    /// As long as the peer has accepted and said nothing else.
+    pub(super) unheard: Option<Unheard>,
 }
 
 impl Life {
     pub(super) fn new(now: Time, settings: &Settings) -> Life {
         let keep_alive = settings.keep_alive.unwrap_or(Duration::MAX);
         let peer = Liveness::new(now, keep_alive, settings.silence_timeout);
-        Life { since: now, peer, used: now, stuck: None, answers_at: Time::ZERO }
+        Life { since: now, peer, used: now, stuck: None, answers_at: Time::ZERO, unheard: None }
     }
 }
 
@@ -53,7 +92,8 @@ impl Connection {
             tpa::State::SynSent => (self.life.since + self.settings.connect_timeout).min(self.hurries_at()),
             tpa::State::Established => {
                 let silent = self.life.peer.next_wakeup(self.expects_peer());
-                silent.min(self.idle_at()).min(self.complaints.asks_at()).min(self.stuck_at())
+                let unheard = self.life.unheard.as_ref().map_or(Time::NEVER, |unheard| unheard.asks_at);
+                silent.min(self.idle_at()).min(self.complaints.asks_at()).min(self.stuck_at()).min(unheard)
             }
             _ => Time::NEVER,
         }
@@ -90,7 +130,8 @@ impl Connection {
             self.hurry(now, out);
             return true;
         }
-        if !opening && self.complaints.ask(now) {
+        let is_unheard = !opening && self.life.unheard.as_mut().is_some_and(|unheard| unheard.asks(now));
+        if !opening && (self.complaints.ask(now) || is_unheard) {
             self.engine.probe(now);
         }
         let verdict = if opening { Verdict::Gone } else { self.life.peer.poll(now, self.expects_peer()) };

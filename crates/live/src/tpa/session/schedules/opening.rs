@@ -39,10 +39,15 @@ impl Scene {
     }
 
     fn with(inner: InnerTransport, security: Security) -> Scene {
+        Scene::writing(inner, security, BYTES)
+    }
+
+    /// Each application writes so many bytes.
+    fn writing(inner: InnerTransport, security: Security, bytes: u64) -> Scene {
         let connect_timeout = Duration::from_secs(150);
         let settings = Settings { security, connect_timeout, ..settings::tests::carrying(inner) };
         let end = |index: u64| {
-            let habits = (BYTES, Time::ZERO);
+            let habits = (bytes, Time::ZERO);
             End::new(Time::ZERO, address(1 + index as u8), settings.clone(), (4, 20 + index), index == 1, habits)
         };
         let ends = [end(0), end(1)];
@@ -177,6 +182,46 @@ fn who_is_accepted_is_known_until_his_answer_can_have_come() {
             assert_eq!(scene.ends[1].accepted, 1, "{inner:?}: {late} ms");
             scene.run(Time(100_000_000_000), &mut |_| 1);
             assert!(scene.is_well(), "{inner:?}: {late} ms");
+        }
+    }
+}
+
+#[test]
+fn whose_acceptance_was_heard_learns_so_before_he_forgets_it() {
+    // Nothing is written, so that only questions leave besides the ACK. What answers the acceptance is lost, for so many seconds, and so is each acceptance
+    // but one, of the listener who forgets after 63 s.
+    for (inner, security) in [
+        (InnerTransport::Tpa, Security::Plain),
+        (InnerTransport::Tpa, Security::Shared([7; 32])),
+        (InnerTransport::Trains, Security::Shared([7; 32])),
+        (InnerTransport::Bbr, Security::Shared([7; 32])),
+    ] {
+        for dark in [1, 5, 20, 58] {
+            let mut scene = Scene::writing(inner, security.clone(), 0);
+            scene.ends.iter_mut().for_each(|end| end.rests = true);
+            let (mut accepted, mut answered) = (0, 0);
+            let mut copies = |bytes: &[u8]| {
+                let says = Opening::decode(bytes).map(|(said, _)| said.kind);
+                accepted += u64::from(says == Some(Kind::Acceptance));
+                let answers = tag_of(bytes) != Some(0);
+                answered += u64::from(answers);
+                u64::from(if answers { answered > 1 } else { accepted <= 1 })
+            };
+            scene.run(Time(500_000_000), &mut copies);
+            assert_eq!((scene.ends[0].parties().all(|one| one.exchange.is_open()), scene.ends[1].accepted), (true, 0));
+            scene.run(Time(dark * 1_000_000_000), &mut |bytes| u64::from(tag_of(bytes) == Some(0)).min(copies(bytes)));
+            assert_eq!(scene.ends[1].accepted, 0);
+            scene.run(Time((dark + 5) * 1_000_000_000), &mut copies);
+            assert_eq!(scene.ends[1].accepted, 1, "{inner:?}: {dark} s");
+            // It has been heard, and is asked no more than anybody else is.
+            let mut said = 0;
+            scene.run(Time((dark + 13) * 1_000_000_000), &mut |_| {
+                said += 1;
+                1
+            });
+            assert_eq!(said, 0, "{inner:?}: {dark} s");
+            scene.run(Time(300_000_000_000), &mut |_| 1);
+            assert!(scene.ends.iter().flat_map(End::applications).all(|one| one.ending == Ending::None), "{inner:?}");
         }
     }
 }

@@ -231,6 +231,33 @@ fn what_waits_for_a_long_timer_leaves_as_soon_as_a_silent_peer_has_moved() {
 }
 
 #[test]
+fn a_silent_peer_that_has_moved_is_found_although_it_is_not_heard_at_first() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        // Either its question or what asks where it is, is lost.
+        for question in [true, false] {
+            let mut scene = Scene::saying(&keys(), inner, Observer::None, [0, BYTES]);
+            // What is under way then is lost, and the ACK that is late as well.
+            for step in 0..100 {
+                scene.run(Time(500_000_000) + Duration::from_millis(5) * step);
+                scene.flights.clear();
+            }
+            scene.place = address(5);
+            let is_on_its_way =
+                |scene: &Scene| scene.flights.values().any(|(end, from, _)| (*end, *from) == (1, address(5)));
+            let is_asked = |scene: &Scene| scene.ends[1].parties().any(|party| party.session.is_moving());
+            while !if question { is_on_its_way(&scene) } else { is_asked(&scene) } {
+                scene.run(scene.now + Duration::from_millis(1));
+                assert!(scene.now < Time(40_000_000_000), "{inner:?}");
+            }
+            scene.flights.clear();
+            // The question comes again after 1 s, and three ways lie before it is believed.
+            scene.run(scene.now + Duration::from_secs(1) + DELAY * 3 + MOST_HOLD);
+            assert_eq!(scene.believed(), address(5), "{inner:?}, {question}");
+        }
+    }
+}
+
+#[test]
 fn a_connection_follows_its_peer_there_and_back() {
     let mut scene = Scene::new(&keys(), InnerTransport::Tpa, Observer::None);
     for (number, place) in [5, 1, 6, 5, 1].into_iter().enumerate() {
