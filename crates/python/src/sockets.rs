@@ -206,18 +206,17 @@ impl TpaPort {
         let stream = self.0.connect_nonblocking(&addresses[..]).map_err(|error| os_error(&error))?;
         let stream = TpaStream(stream, AtomicBool::new(false));
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-        let deadline = deadline(timeout);
-        wait(py, timeout, |left| match stream.0.poll_open(&Context::from_waker(&waker)) {
+        let opened = wait(py, timeout, |left| match stream.0.poll_open(&Context::from_waker(&waker)) {
             Poll::Ready(opened) => opened,
             Poll::Pending => {
                 std::thread::park_timeout(std(left));
-                match (stream.0.is_open()?, stream.0.refusal()) {
-                    (true, _) => Ok(()),
-                    // The time is up: what was said meanwhile is why.
-                    (false, Some(refusal)) if Clock.now() >= deadline => Err(refusal),
-                    (false, _) => Err(ErrorKind::WouldBlock.into()),
-                }
+                if stream.0.is_open()? { Ok(()) } else { Err(ErrorKind::WouldBlock.into()) }
             }
+        });
+        opened.map_err(|error| match stream.0.refusal() {
+            // The time is up: what was said meanwhile is why.
+            Some(refusal) if error.is_instance_of::<PyTimeoutError>(py) => os_error(&refusal),
+            _ => error,
         })?;
         stream.0.set_nonblocking(false).map_err(|error| os_error(&error))?;
         Ok(stream)

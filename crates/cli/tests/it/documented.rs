@@ -49,7 +49,7 @@ fn every_command_is_understood() {
     // What runs write is written here.
     let work = directory.path().join("work");
     fs::create_dir(&work).unwrap();
-    for name in ["scenarios", "validation"] {
+    for name in ["examples", "scenarios", "validation"] {
         symlink(fs::canonicalize(root().join(name)).unwrap(), work.join(name)).unwrap();
     }
     let mut pages: Vec<PathBuf> =

@@ -43,9 +43,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Asks until the answer is yes, for ten seconds.
+/// Asks until the answer is yes, for a minute.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..200 {
+    for _ in 0..1200 {
         if is_so() {
             return;
         }
