@@ -20,7 +20,7 @@ pub mod world;
 /// The revision of the model: of everything that decides what a run does. It goes up by one with every change after which some run
 /// differs, and stands in every record and manifest, so that records of different models are not taken for one campaign.
 /// `validation/fingerprints.txt` tells what each revision changed.
-pub const MODEL_REVISION: u32 = 10;
+pub const MODEL_REVISION: u32 = 11;
 
 pub use config::{Config, Flow, Traffic};
 pub use engine::{Engine, Indication, Station, TimerId};

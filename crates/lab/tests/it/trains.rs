@@ -18,7 +18,7 @@ fn dead(company: f64) -> usize {
     };
     let chain: String = (0..7).map(|place| format!("['{} m', '0 m'], ", 200 * place)).collect();
     let text = format!(
-        "duration = '100 s'\nwarmup = '20 s'\nrouting.protocol = 'aodv'\nlink.repeats = 2\ntopology.kind = 'nodes'\n\
+        "duration = '100 s'\nwarmup = '20 s'\nrouting.protocol = 'aodv'\nlink.repeats = 2\nlink.repeat_gap = '11 ms'\ntopology.kind = 'nodes'\n\
          topology.positions = [{chain}['600 m', '-200 m'], ['600 m', '200 m']]\n{}{}",
         flow(0, 6),
         flow(7, 8)

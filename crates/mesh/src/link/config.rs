@@ -111,8 +111,8 @@ parameters! {
         /// how often a broadcast of routing or ARP leaves again: broadcasts have no acknowledgement
         count as repeats: u8 = 0 => whole("times", 0, 20), Basic;
         /// time from one of them to the next
-        // Somewhat more than a data frame's exchange at 2 Mbit/s takes.
-        gap as repeat_gap: Duration = Duration::from_millis(11) => TIME.above(0.0), Expert;
+        // Somewhat more than a data frame takes over three hops that share the channel at 2 Mbit/s (23 ms): two that leave earlier meet the same segment on its way.
+        gap as repeat_gap: Duration = Duration::from_millis(25) => TIME.above(0.0), Expert;
     }
 }
 

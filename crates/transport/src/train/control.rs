@@ -23,15 +23,16 @@
 //! only after the train: over eight hops of 11 Mbit/s, where it has 1.7 floors beside a robot's messages, those of half a second waited for 100 ms and
 //! more in the middle of the path whenever it had become a fifth less (docs/tunnel-session.md). Up to four hops it keeps clear of that by itself.
 //!
-//! Up to three hops a train at the floor leaves no gap in which a neighbour that it does not hear could find a route or send its first segment. With
-//! `company = 2`, once the law has asked there for an interval of two floors, which a path without others does not bring about, I is no less for half
-//! a minute: whoever shares a path needs no more than half of it. It is off by default.
+//! Up to three hops a neighbour that has been felt and is felt no more is left half of the path for some seconds (`company`). Where nobody has been felt, trains
+//! may be what keeps somebody from being felt: with `listen` full trains are followed by a silence while a connection is two to ten seconds old. That is
+//! off by default: files over one to three hops take up to a sixth longer.
 //!
 //! Also up to three hops all who send data hear each other, so that silence and an empty queue save no collision, and a longer train and
 //! more delay cost nobody anything: `near_train` and `near_delay`. A loss says that somebody is hidden after all, and the usual values
 //! hold for a minute.
 
 use super::access::{Access, Aggregates, NEAR_HOPS};
+use super::company::Company;
 use super::competition::Competition;
 use super::contention::Contention;
 use super::estimator::{exchange, reuse_hops};
@@ -40,6 +41,7 @@ use crate::PathInfo;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 use meshpace_core::parameter;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, parameters};
@@ -86,8 +88,10 @@ parameters! {
         near_delay: Option<f64> = None => number(1e-3, 100.0).or("that of delay"), Expert;
         /// whether the interval is kept in proportion when the path gets other hops, or begins anew
         keep_interval: bool = true => FLAG, Expert;
-        /// least interval up to three hops for 30 s after the control law has asked for as much or more, in floors; 1: no such rule
-        company: f64 = 1.0 => number(1.0, 30.0), Expert;
+        /// least interval up to three hops for 30 s after the control law has asked for as much and then for hardly more than the floor, in floors; 1: no such rule
+        company: f64 = 2.0 => number(1.0, 30.0), Expert;
+        /// silence up to three hops after full trains while a connection is 2 to 10 s old, so that neighbours who do not hear it find their routes
+        listen: Duration = Duration::ZERO => TIME.from(0.0), Expert;
         /// whether trains leave as aggregates where links have them, instead of segment by segment
         aggregates: bool = false => FLAG, Basic;
     }
@@ -97,8 +101,9 @@ parameters! {
 /// Time without a loss from which on links count as free of losses, seconds.
 const LOSSLESS_S: f64 = 60.0;
 
-/// Time for which the path counts as shared after the law has asked for the interval of `company`, seconds.
-const COMPANY_S: f64 = 30.0;
+/// The age of a connection at which trains are followed by `listen`, and the least time from one such silence to the next, seconds.
+const LISTENS_S: Range<f64> = 2.0..10.0;
+const LISTENS_EVERY_S: f64 = 0.5;
 
 /// The least interval that leaves room for small messages, in floors.
 const ROOM: f64 = 2.0;
@@ -137,8 +142,10 @@ pub struct Control {
     reuse: f64,
     /// Time since the last loss, seconds.
     lossless_s: f64,
-    /// Time since the law last asked for the interval of `company`, seconds.
-    alone_s: f64,
+    /// When the first train was over, and when the last silence to listen began, seconds.
+    first_at: Option<f64>,
+    listened_at: f64,
+    company: Company,
     competition: Competition,
     contention: Contention,
     links: LossyLinks,
@@ -162,7 +169,9 @@ impl Control {
             hops: u8::MAX,
             reuse: 0.05,
             lossless_s: f64::INFINITY,
-            alone_s: f64::INFINITY,
+            first_at: None,
+            listened_at: f64::NEG_INFINITY,
+            company: Company::new(config.company),
             competition: Competition::new(config.competitive),
             contention: Contention::new(config.claim),
             links: LossyLinks::new(config.lossy),
@@ -221,9 +230,9 @@ impl Control {
         let want = floor * above * (1.0 + self.penalty);
         let weight = 1.0 - libm::exp(-self.config.gain * dt);
         let log = libm::log(self.interval);
-        self.alone_s = if above >= self.config.company { 0.0 } else { self.alone_s + dt };
-        let shared = hops <= NEAR_HOPS && self.alone_s < COMPANY_S;
-        let least = if shared { (self.config.company * floor).min(SLOWEST * tau) } else { floor };
+        self.company.on_sample(dt, above, weight);
+        let floors = if hops <= NEAR_HOPS { self.company.least() } else { 1.0 };
+        let least = (floors * floor).min(SLOWEST * tau);
         let interval = libm::exp(log + weight * (libm::log(want) - log)).clamp(least, SLOWEST * tau);
         self.contention.on_sample(dt, tau, queueing, scale);
         self.interval = interval.min(self.contention.most(floor / tau * (1.0 + self.penalty)));
@@ -235,6 +244,18 @@ impl Control {
         self.competition.on_train(lossy);
         self.contention.on_train(sent, missing);
         self.links.on_train(sent, missing);
+    }
+
+    /// Silence after the train of `sent` segments that is over at `now`, seconds. None if the application had no more, or somebody is felt.
+    pub fn listen(&mut self, now: f64, sent: u32) -> f64 {
+        let age = now - *self.first_at.get_or_insert(now);
+        let is_full = sent >= self.train && self.interval < self.config.company * self.floor;
+        let is_time = LISTENS_S.contains(&age) && now - self.listened_at >= LISTENS_EVERY_S;
+        if self.hops > NEAR_HOPS || !is_full || !is_time {
+            return 0.0;
+        }
+        self.listened_at = now;
+        self.config.listen.as_secs_f64()
     }
 
     /// Something was lost at `now`, seconds. At most every half second one loss counts.

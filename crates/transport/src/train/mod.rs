@@ -4,10 +4,11 @@
 //! channel as much as a third of what data costs, and jitter builds up until a collision of hidden stations looks like a
 //! broken route. Here nothing crosses: the path is empty when the ACK travels, and every train begins on an empty path.
 //! `sender` makes trains and repairs holes, `receiver` has the rule of acknowledging, `estimator` measures the path,
-//! `control` computes the interval, `access` gathers segments where links aggregate, `competition` detects senders that fill queues, `connection` opens and closes as TCP does. `solo` is the
+//! `control` computes the interval, `access` gathers segments where links aggregate, `company` leaves half of the path to who was felt, `competition` detects senders that fill queues, `connection` opens and closes as TCP does. `solo` is the
 //! form for receivers that know nothing of quiet trains: a pacing of TCP.
 
 pub mod access;
+pub mod company;
 pub mod competition;
 pub mod connection;
 pub mod contention;

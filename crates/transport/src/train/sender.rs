@@ -286,7 +286,9 @@ impl Sender {
     fn end_train(&mut self, now: Time, whole: bool, stats: &mut Stats) {
         let missing = self.stream.missing();
         let lost = self.stream.lose();
-        self.control.on_train(lost, core::mem::take(&mut self.sent), missing);
+        let sent = core::mem::take(&mut self.sent);
+        self.control.on_train(lost, sent, missing);
+        let silence = Duration::from_secs_f64(self.control.listen(now.as_secs_f64(), sent));
         if lost {
             stats.fast_retransmits += 1;
             self.control.on_loss(now.as_secs_f64());
@@ -294,6 +296,9 @@ impl Sender {
         self.timeout_at = Time::NEVER;
         self.probe = false;
         self.phase = Phase::Sending(self.control.next_train(whole && !lost));
+        if silence > Duration::ZERO {
+            self.earliest = self.earliest.max(now.saturating_add(silence));
+        }
     }
 
     /// A small message of the same sender leaves beside the stream, over the same path: for a second room is left for more of them.

@@ -61,6 +61,7 @@ impl Default for Config {
                 train: 16,
                 near_train: Some(40),
                 near_delay: Some(1.5),
+                company: 1.0,
                 ..control::Config::default()
             },
             estimator: estimator::Config::default(),
@@ -81,7 +82,7 @@ impl Config {
 }
 
 /// Parts of quiet trains that need a receiver that knows them: without it these change nothing.
-const OF_BOTH_ENDS: [&str; 4] = ["competitive", "claim", "lossy", "aggregates"];
+const OF_BOTH_ENDS: [&str; 5] = ["competitive", "claim", "lossy", "aggregates", "listen"];
 
 impl Parameters for Config {
     fn slots(&mut self) -> Slots<'_> {

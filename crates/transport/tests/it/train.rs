@@ -328,7 +328,8 @@ fn an_interval_that_is_kept_follows_the_hops_of_the_path() {
 
 #[test]
 fn up_to_three_hops_trains_may_be_longer_until_something_is_lost() {
-    let near = control::Config { near_train: Some(24), near_delay: Some(1.0), ..control::Config::default() };
+    let near =
+        control::Config { near_train: Some(24), near_delay: Some(1.0), company: 1.0, ..control::Config::default() };
     let config = control::Config { delay: 0.1, ..near };
     for (hops, segments, floors) in [(3, 24, 1.0), (4, 32, 10_f64.powf(1.0 / 1.5))] {
         let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
@@ -356,28 +357,47 @@ fn up_to_three_hops_trains_may_be_longer_until_something_is_lost() {
 }
 
 #[test]
-fn whoever_had_company_up_to_three_hops_leaves_it_half_of_the_path_for_half_a_minute() {
-    // The interval in floors after the law has asked for `asked` of them, and so many seconds without delay.
-    let after = |company, hops, asked: f64, seconds| {
+fn whoever_had_company_up_to_three_hops_leaves_it_half_of_the_path_while_it_is_not_felt() {
+    // The interval in floors after the law has asked for `asked` of them, and then for `later` for so many seconds.
+    let after = |company, hops, asked: f64, later: f64, seconds| {
         let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
         let mut control = Control::new(&control::Config { company, ..control::Config::default() });
         control.on_path(&path, 1460);
         let tau = 0.015;
         for second in 0..200 + seconds {
             // d = 0.09 tau (I/floor)^1.5
-            let delay = if second < 200 { 0.09 * tau * asked.powf(1.5) } else { 0.0 };
+            let delay = 0.09 * tau * if second < 200 { asked } else { later }.powf(1.5);
             control.on_sample(Some(1.0), tau, delay, 0.0, hops);
         }
         control.interval() / (tau * if hops <= 3 { 1.034 } else { 1.07 })
     };
-    let is = |value: f64, floors: f64| assert!((value / floors - 1.0).abs() < 1e-3, "{value}, not {floors}");
-    is(after(2.0, 2, 3.0, 0), 3.0);
-    is(after(2.0, 2, 3.0, 29), 2.0);
-    is(after(2.0, 2, 3.0, 80), 1.0);
-    // Less delay than two flows cause, more hops, or no such rule: only the law, which forgets e^-9 in 30 s.
-    is(after(2.0, 2, 1.9, 29), 1.0);
-    is(after(2.0, 4, 3.0, 29), 1.0);
-    is(after(1.0, 2, 3.0, 29), 1.0);
+    let is = |value: f64, floors: f64| assert!((value / floors - 1.0).abs() < 0.01, "{value}, not {floors}");
+    is(after(2.0, 2, 3.0, 1.0, 0), 3.0);
+    is(after(2.0, 2, 3.0, 1.0, 10), 2.0);
+    is(after(2.0, 2, 3.0, 1.0, 60), 1.0);
+    // It is felt and needs less than half: the law says how much.
+    is(after(2.0, 2, 3.0, 1.5, 10), 1.5 * 2_f64.powf((-3_f64).exp()));
+    // Less delay than two flows cause, more hops, or no such rule: the law alone, which forgets e^-3 in 10 s.
+    is(after(2.0, 2, 1.9, 1.0, 10), 1.9_f64.powf((-3_f64).exp()));
+    is(after(2.0, 4, 3.0, 1.0, 10), 3_f64.powf((-3_f64).exp()));
+    is(after(1.0, 2, 3.0, 1.0, 10), 3_f64.powf((-3_f64).exp()));
+}
+
+#[test]
+fn who_listens_is_silent_after_full_trains_while_the_connection_is_young() {
+    // Silence in all after trains of `sent` segments of four, one each half second for 20 s.
+    let silence = |listen, hops, sent| {
+        let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
+        let mut control = Control::new(&control::Config { listen, ..control::Config::default() });
+        control.on_path(&path, 1460);
+        (0..40).map(|half| control.listen(0.5 * f64::from(half), sent)).sum::<f64>()
+    };
+    let quarter = Duration::from_millis(250);
+    // From 2 to 10 s, the end not included.
+    assert_eq!(silence(quarter, 3, 4), 16.0 * 0.25);
+    assert_eq!(silence(quarter, 3, 3), 0.0, "the application has no more");
+    assert_eq!(silence(quarter, 4, 4), 0.0);
+    assert_eq!(silence(control::Config::default().listen, 3, 4), 0.0);
 }
 
 #[test]
