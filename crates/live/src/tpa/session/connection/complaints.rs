@@ -4,9 +4,11 @@
 //! reads the packets can forge that much. So an open connection ends by complaints only if several come over a time in which the peer,
 //! asked again and again for a sign of life, gives none; and for segments that are too big only if nothing of what is under way is acknowledged
 //! although several left over as long a time, apart from each other: while a long retransmission timer runs nothing can be, and the segment that has just left
-//! may still arrive. An MTU is believed only if it is lower than what is being sent.
+//! may still arrive. An MTU is believed only if it is lower than what is being sent, and while a connection opens none of less than paths are to be expected
+//! to carry (RFC 9000, 14.2.1): segments stay as small as they were opened.
 
 use super::Connection;
+use super::opening::least_path;
 use crate::tpa::session::exchange::Exchange;
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::framing::{Framing, headers_to};
@@ -151,6 +153,14 @@ impl Connection {
         out: &mut Outbox,
     ) {
         let needed = self.flow.segment as u32 + headers_to(self.addresses.peer, self.settings.security.protection());
+        let opening = exchange.is_opening();
+        let told = mtu;
+        let doubts = opening && witness == Witness::Network && (1..least_path(self.addresses.peer)).contains(&told);
+        let mtu = if doubts { least_path(self.addresses.peer) } else { told };
+        if doubts && mtu >= needed {
+            // If it is true, nobody answers.
+            self.complaints.last = Some(errno);
+        }
         if errno == libc::EMSGSIZE
             && ((mtu >= needed && witness == Witness::Network) || (mtu > 0 && self.lower(now, mtu, exchange, out)))
         {
@@ -159,7 +169,6 @@ impl Connection {
         if exchange.failure().is_some() {
             return;
         }
-        let opening = exchange.is_opening();
         match errno {
             libc::EMSGSIZE => {
                 let stats = self.engine.stats();

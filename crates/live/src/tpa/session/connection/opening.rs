@@ -49,8 +49,13 @@ const HURRIES: u8 = 10;
 /// 5.1.2: MAX_PROBES).
 const LOST: u8 = 3;
 
-/// Payloads of IP packets that paths carry where larger ones are lost: IPv6's least MTU, and IPv4's least to be expected.
+/// MTUs that paths have where larger packets are lost: IPv6's least (RFC 8200, 5), and IPv4's least to be expected (RFC 791, 3.1).
 const SMALLER_PATHS: [u32; 2] = [1280, 576];
+
+/// The least MTU to be expected of a path to `peer`, bytes.
+pub(super) fn least_path(peer: SocketAddr) -> u32 {
+    SMALLER_PATHS[usize::from(peer.is_ipv4())]
+}
 
 /// Content of our requests, and state of their repetition.
 pub(super) struct Request {

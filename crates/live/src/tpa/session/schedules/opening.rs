@@ -15,7 +15,7 @@ const DELAY: Duration = Duration::from_millis(50);
 const BYTES: u64 = 20_000;
 
 /// A padded request is longer than this, and no other message of a handshake.
-const PADDED: usize = 1000;
+const PADDED: usize = 500;
 
 fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 4000))
@@ -135,6 +135,25 @@ fn who_has_heard_no_acceptance_is_accepted_again_with_smaller_segments() {
         assert!(scene.is_well(), "{inner:?}");
         assert!(scene.longest <= 1280, "{inner:?}: {} B", scene.longest);
         assert_eq!(scene.ends[1].accepted, 1, "{inner:?}");
+    }
+}
+
+#[test]
+fn a_complaint_at_an_opening_neither_ends_it_nor_makes_segments_smaller_than_paths_are() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(inner);
+        // The padded requests stay away until an observer has complained about one of each size.
+        for (until, mtu) in [(120, 100), (500, 29)] {
+            scene.run(Time(until * 1_000_000), &mut |bytes| u64::from(bytes.len() <= PADDED));
+            let (now, padded) = (scene.now, scene.padded.clone());
+            assert!(!padded.is_empty());
+            scene.ends[0].complain(now, address(2), &padded, (libc::EMSGSIZE, mtu));
+        }
+        scene.longest = 0;
+        scene.run(Time(60_000_000_000), &mut |_| 1);
+        assert!(scene.is_well(), "{inner:?}");
+        // RFC 791, 3.1: every host takes 576 bytes.
+        assert_eq!(scene.longest + 20 + 8, 576, "{inner:?}");
     }
 }
 
