@@ -87,7 +87,7 @@ impl Book<'_> {
             Some(only) if judged().count() == 1 => {
                 format!("{}: {}", only.id(), only.experiment.published.title)
             }
-            _ => "Published experiments, repeated".to_owned(),
+            _ => self.heading().to_owned(),
         };
         let is_one = judged().count() == 1;
         let shown: Vec<&Chapter> = if is_one { judged().collect() } else { chapters.iter().collect() };
@@ -111,7 +111,18 @@ impl Book<'_> {
         self.collections.iter().find(|collection| collection.runs.as_ref() == Some(&owner.published.id))
     }
 
-    /// The papers of the register in its order; studies of this project's own only if some of them was run.
+    /// True if the page is of studies of this project's own alone.
+    fn is_of_studies(&self) -> bool {
+        self.papers().iter().all(|paper| STUDIES.contains(paper))
+    }
+
+    /// What a page of several experiments is called.
+    fn heading(&self) -> &'static str {
+        if self.is_of_studies() { "Studies of this project, repeated" } else { "Published experiments, repeated" }
+    }
+
+    /// The papers of the register in its order; studies of this project's own only if some of them was run, the others all or, beside
+    /// studies alone, none.
     fn papers(&self) -> Vec<&str> {
         let was_run = |paper: &str| {
             let of_paper = |runs: &String| runs.split('-').next() == Some(paper);
@@ -124,7 +135,8 @@ impl Book<'_> {
                 papers.push(paper);
             }
         }
-        papers.retain(|paper| !STUDIES.contains(paper) || was_run(paper));
+        let only_studies = !papers.iter().any(|paper| !STUDIES.contains(paper) && was_run(paper));
+        papers.retain(|paper| was_run(paper) || !STUDIES.contains(paper) && !only_studies);
         papers
     }
 }

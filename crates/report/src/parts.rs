@@ -3,7 +3,7 @@
 use super::chart::{self, Style};
 use super::palette::{self, Look};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use meshpace_lab::record::write_whole;
+use meshpace_lab::record::{make_directory, write_whole};
 use meshpace_lab::register::Verdict;
 use meshpace_lab::statistics::{self, Estimate};
 use std::path::Path;
@@ -34,6 +34,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), String> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
         return Err(format!("{}: this is no name of a file", path.display()));
     };
+    make_directory(directory).map_err(|error| error.to_string())?;
     write_whole(directory, name, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 

@@ -125,20 +125,23 @@ fn the_committed_report_says_at_once_what_its_verdicts_json_counts() {
 }
 
 #[test]
-fn the_committed_report_is_of_this_revision_of_the_model() {
-    let entries = entries(&root().join("docs/report/verdicts.json"));
-    assert!(!entries.is_empty());
-    // Files older than revision 10 do not say.
-    let others: Vec<u64> = entries.iter().map(|entry| entry["model"].as_u64().unwrap_or(0)).collect();
-    let others: Vec<u64> =
-        others.into_iter().filter(|model| *model != u64::from(meshpace_sim::MODEL_REVISION)).collect();
-    assert!(
-        others.is_empty(),
-        "docs/report has {} of {} entries of another revision of the model ({}), the program is of revision {}: run `meshpace reproduce all \
-         --quality paper --out DIR`, then `meshpace report DIR --page docs/report/index.html --findings docs/findings.md`",
-        others.len(),
-        entries.len(),
-        others[0],
-        meshpace_sim::MODEL_REVISION
-    );
+fn the_committed_reports_are_of_this_revision_of_the_model() {
+    for (place, experiments, findings) in
+        [("report", "AP05 AP10 TPA LLAP DCC", " --findings docs/findings.md"), ("study", "QT HT", "")]
+    {
+        let entries = entries(&root().join("docs").join(place).join("verdicts.json"));
+        assert!(!entries.is_empty());
+        // Files older than revision 10 do not say.
+        let models = entries.iter().map(|entry| entry["model"].as_u64().unwrap_or(0));
+        let others: Vec<u64> = models.filter(|model| *model != u64::from(meshpace_sim::MODEL_REVISION)).collect();
+        assert!(
+            others.is_empty(),
+            "docs/{place} has {} of {} entries of another revision of the model ({}), the program is of revision {}: run `meshpace reproduce \
+             {experiments} --quality paper --out DIR`, then `meshpace report DIR --page docs/{place}/index.html{findings}`",
+            others.len(),
+            entries.len(),
+            others[0],
+            meshpace_sim::MODEL_REVISION
+        );
+    }
 }

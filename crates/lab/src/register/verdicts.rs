@@ -55,18 +55,21 @@ pub struct Entry {
     pub model: u32,
 }
 
-/// The verdicts on the experiments in `collections`. If these are several, the experiments that cannot be judged are there as well.
+/// The verdicts on the experiments in `collections`. If these are several, those experiments of the same papers that cannot be judged are there as well.
 pub fn of(register: &Register, collections: &[Collection]) -> Vec<Entry> {
     let mut entries = Vec::new();
+    let papers: Vec<&str> = collections.iter().filter_map(|own| own.runs.as_deref()?.split('-').next()).collect();
     for experiment in &register.experiments {
         // Several experiments may be judged by the same runs.
         let owner = register.owner(experiment).ok().flatten().map(|owner| owner.published.id.clone());
         match collections.iter().find(|collection| owner.is_some() && collection.runs == owner) {
             Some(collection) => judged(experiment, collection, register.directory.as_deref(), &mut entries),
-            None if experiment.published.unjudged.is_some() && collections.len() > 1 => {
-                entries.push(unjudged_entry(experiment));
+            None => {
+                let is_told = collections.len() > 1 && papers.contains(&experiment.paper());
+                if experiment.published.unjudged.is_some() && is_told {
+                    entries.push(unjudged_entry(experiment));
+                }
             }
-            None => {}
         }
     }
     entries

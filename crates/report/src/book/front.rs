@@ -12,8 +12,8 @@ pub fn page(book: &Book, chapters: &[&Chapter], entries: &[Entry]) -> Markup {
     html! {
         header {
             p.eyebrow { "meshpace" }
-            h1 { "Published experiments, repeated" }
-            p.short { strong { (held) " of " (entries.len()) } " published claims and numbers hold: "
+            h1 { (book.heading()) }
+            p.short { strong { (held) " of " (entries.len()) } @if !book.is_of_studies() { " published" } " claims and numbers hold: "
                 @for (number, verdict) in Verdict::ALL.into_iter().enumerate() {
                     @if number > 0 { ", " } strong data-verdict=(verdict.words()) { (count(entries.iter(), verdict)) } " " (words(verdict))
                 } "." }
@@ -21,7 +21,7 @@ pub fn page(book: &Book, chapters: &[&Chapter], entries: &[Entry]) -> Markup {
         (papers(book, entries))
         (whys(entries))
         (find())
-        (lead::figure(chapters))
+        @if !book.is_of_studies() { (lead::figure(chapters)) }
         (index(book, chapters))
     }
 }

@@ -89,6 +89,11 @@ fn every_experiment_has_a_page_that_is_whole() {
     );
     let sentences = page.matches("<p class=\"sentence\">").count();
     assert_eq!(sentences, page.matches("<section class=\"experiment\"").count());
+    // A part tells nothing of other papers, not even of what cannot be judged there.
+    chapters.retain(|own| own.runs.as_deref().is_some_and(|runs| runs.starts_with("QT-")));
+    assert!(verdicts::of(&register, &chapters).iter().all(|entry| entry.experiment.starts_with("QT-")));
+    let part = Book { register: &register, collections: &chapters, links: None, viewer: None };
+    assert_eq!((part.papers(), part.heading()), (vec!["QT"], "Studies of this project, repeated"));
 }
 
 #[test]
