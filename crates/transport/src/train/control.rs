@@ -88,7 +88,7 @@ parameters! {
         near_delay: Option<f64> = None => number(1e-3, 100.0).or("that of delay"), Expert;
         /// whether the interval is kept in proportion when the path gets other hops, or begins anew
         keep_interval: bool = true => FLAG, Expert;
-        /// least interval up to three hops for 30 s after the control law has asked for as much and then for hardly more than the floor, in floors; 1: no such rule
+        /// least interval up to three hops for 30 s after the control law has asked for as much twice, or for more, and then for hardly more than the floor, in floors; 1: no such rule
         company: f64 = 2.0 => number(1.0, 30.0), Expert;
         /// silence up to three hops after full trains while a connection is 2 to 10 s old, so that neighbours who do not hear it find their routes
         listen: Duration = Duration::ZERO => TIME.from(0.0), Expert;
