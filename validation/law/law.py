@@ -11,7 +11,7 @@ begins on an empty path, so its mean delay by the queue is T/2 (x1 + x2 - 1) whe
 each train of each flow as it likes. A sender subtracts the least delay that it has seen; what it had seen before the run is the network's choice, too.
 g = 1/4, as 1 - exp(-0.3) is for trains of a second; k goes to the nearest whole number, which of two is the solver's choice, and leaves a level that is not wanted.
 
-Left out: the smoothing of delays over a second, the 0.3 ms per hop that count as no queue, losses, time-outs, trains that begin at different times.
+Left out: the smoothing of delays over a second, the 0.3 ms per hop that count as no queue, losses, time-outs, trains that begin at different times, company (over three hops at most).
 
 Properties, over the last STEPS - SETTLE steps, from any start:
 
