@@ -95,7 +95,6 @@ impl Protocol {
 
 /// A connection.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "one per connection")]
 pub enum Conversation {
     /// Of TCP.
     Tcp(tcp::Connection),
