@@ -4,8 +4,8 @@
 //! reads the packets can forge that much. So an open connection ends by complaints only if several come over a time in which the peer,
 //! asked again and again for a sign of life, gives none; and for segments that are too big only if nothing of what is under way is acknowledged
 //! although several left over as long a time, apart from each other: while a long retransmission timer runs nothing can be, and the segment that has just left
-//! may still arrive. An MTU is believed only if it is lower than what is being sent, and while a connection opens none of less than paths are to be expected
-//! to carry (RFC 9000, 14.2.1): segments stay as small as they were opened.
+//! may still arrive. An MTU is believed only if it is lower than what is being sent, and while a connection opens none that is less than
+//! can be expected of a path (RFC 9000, 14.2.1): its segments would stay that small for as long as it lives.
 
 use super::Connection;
 use super::opening::least_path;
@@ -154,11 +154,11 @@ impl Connection {
     ) {
         let needed = self.flow.segment as u32 + headers_to(self.addresses.peer, self.settings.security.protection());
         let opening = exchange.is_opening();
-        let told = mtu;
-        let doubts = opening && witness == Witness::Network && (1..least_path(self.addresses.peer)).contains(&told);
-        let mtu = if doubts { least_path(self.addresses.peer) } else { told };
-        if doubts && mtu >= needed {
-            // If it is true, nobody answers.
+        let least = least_path(self.addresses.peer);
+        let is_doubted = opening && witness == Witness::Network && (1..least).contains(&mtu);
+        let mtu = if is_doubted { least } else { mtu };
+        if is_doubted && mtu >= needed {
+            // If it is true all the same, nobody answers, and this is why.
             self.complaints.last = Some(errno);
         }
         if errno == libc::EMSGSIZE
