@@ -16,8 +16,8 @@ use crate::path::{Arrival, PathInfo, Role};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 
-/// Number of times that SYN+ACK is sent, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is also
-/// repeated for at least the longest RTO: with an RTO near the RTT six attempts are soon over.
+/// Number of times that SYN+ACK is sent unasked, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is
+/// also repeated for at least the longest RTO: with an RTO near the RTT six attempts are soon over.
 const ATTEMPTS: u32 = 6;
 
 /// One end of a connection.
@@ -140,11 +140,7 @@ impl Connection {
             State::Closed | State::Ended(_) => return None,
             State::Listen => {
                 if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
-                    self.state = State::SynReceived;
-                    self.receiver.start(segment.block);
-                    self.sender.establish(segment.window);
-                    self.syn_due = true;
-                    self.syn_times = 0;
+                    self.on_syn(segment);
                 }
                 None
             }
@@ -162,11 +158,28 @@ impl Connection {
         placement
     }
 
+    /// Somebody opens the connection.
+    fn on_syn(&mut self, segment: &Segment) {
+        self.state = State::SynReceived;
+        self.receiver.start(segment.block);
+        self.sender.establish(segment.window);
+        self.syn_due = true;
+        self.syn_times = 0;
+    }
+
     fn on_syn_received(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> Option<Placement> {
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
-            // Our SYN+ACK was lost or is late.
-            self.syn_due |= !flags.has(Flags::ACK) && self.receiver.expects(segment.block);
+            if flags.has(Flags::ACK) {
+                return None;
+            }
+            if self.receiver.expects(segment.block) {
+                // Our SYN+ACK was lost or is late.
+                self.syn_due = true;
+            } else if self.syn_at == Time::NEVER && !self.syn_due {
+                // Who was called for in vain is gone, and this is somebody else.
+                self.on_syn(segment);
+            }
             return None;
         }
         let acknowledges = flags.has(Flags::ACK) && segment.ack_block == self.first_block;
@@ -231,9 +244,8 @@ impl Connection {
     fn on_timer(&mut self, now: Time) {
         if self.syn_at <= now {
             self.syn_at = Time::NEVER;
-            if self.state == State::SynReceived && self.syn_times >= ATTEMPTS {
-                self.state = State::Listen;
-            } else {
+            // Who has called in vain waits on: the peer may be open since the first SYN+ACK, and nobody else would tell it that this end is not.
+            if self.state != State::SynReceived || self.syn_times < ATTEMPTS {
                 self.stats.timeouts += 1;
                 self.syn_due = true;
             }

@@ -21,7 +21,7 @@ use crate::stats::Stats;
 use crate::{Arrival, PathInfo, Role};
 use meshpace_core::Time;
 
-/// Number of times that an agent sends a SYN-ACK before it listens again: for two minutes with the default timer.
+/// Number of times that an agent sends a SYN-ACK unasked: for two minutes with the default timer.
 const AGENT_SYN_ATTEMPTS: u32 = 60;
 /// Number of times that an agent sends a FIN that nobody acknowledges after the peer's own.
 const FIN_ATTEMPTS: u32 = 6;
@@ -311,7 +311,10 @@ impl Connection {
         let attempts = if self.is_host() { SYN_ACK_ATTEMPTS } else { AGENT_SYN_ATTEMPTS };
         match self.state {
             State::SynReceived if self.syn_times >= attempts => {
-                self.state = if self.is_host() { State::Ended(End::TimedOut) } else { State::Listen };
+                // An agent waits on: its peer may be open since the first SYN-ACK, and nobody else would tell it that this end is not.
+                if self.is_host() {
+                    self.state = State::Ended(End::TimedOut);
+                }
             }
             State::SynSent | State::SynReceived => {
                 self.stats.timeouts += 1;

@@ -5,7 +5,7 @@ use meshpace_core::ParameterError;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::congestion::{self, Notices};
 use meshpace_transport::tpa::{Config, Connection, End, Flags, Segment, State, ack, names};
-use meshpace_transport::{Arrival, Machine, Role, pacing};
+use meshpace_transport::{Arrival, Machine, Role, pacing, pump};
 
 const NOW: Duration = Duration::ZERO;
 
@@ -118,7 +118,7 @@ fn a_lost_handshake_is_repeated_with_doubled_timeouts() {
 }
 
 #[test]
-fn a_listener_that_hears_nothing_more_listens_again() {
+fn a_listener_that_hears_nothing_more_is_free_for_somebody_else() {
     let mut net = opened(&Config::default());
     let mut silent = unless(|_, end, _| end == 1);
     net.drive(ms(40), &mut silent);
@@ -127,7 +127,28 @@ fn a_listener_that_hears_nothing_more_listens_again() {
     net.ends[0].connection.abort(ms(40));
     net.drive(ms(400_000), &mut silent);
     assert_eq!(times(&net, 1, Flags::SYN), [30, 3030, 9030, 21_030, 45_030, 93_030]);
-    assert_eq!(net.ends[1].connection.state(), State::Listen);
+    // Somebody else opens, from another block on.
+    let late = ms(400_000);
+    let listener = &mut net.ends[1].connection;
+    let syn = Segment { block: 77, window: 64, flags: Flags::SYN, ..Segment::default() };
+    listener.on_segment(late, &syn, Arrival::default());
+    let mut answers = Vec::new();
+    pump(listener, late, |_, segment| answers.push((segment.flags, segment.ack_block)));
+    assert_eq!(answers, [(Flags::SYN.with(Flags::ACK), 77)]);
+}
+
+#[test]
+fn who_is_open_at_one_end_alone_is_heard_after_the_other_has_called_for_the_last_time() {
+    let mut net = opened(&Config::default());
+    net.write(0, 12 * 1460);
+    net.ends[0].connection.close(Time::ZERO);
+    // The caller hears the first SYN+ACK; of its own nothing else arrives until long after the sixth, at 93 s.
+    net.drive(
+        ms(3_600_000),
+        &mut unless(|at, end, segment| end == 0 && !segment.flags.has(Flags::SYN) && at < ms(200_000)),
+    );
+    assert_eq!(times(&net, 1, Flags::SYN).last(), Some(&93_030));
+    net.assert_complete();
 }
 
 #[test]

@@ -54,6 +54,18 @@ fn trains_double_up_to_a_second_and_each_has_one_ack() {
 }
 
 #[test]
+fn who_is_open_at_one_end_alone_is_heard_after_the_other_has_called_for_the_last_time() {
+    // The caller hears the first SYN-ACK; of its own nothing but the SYN arrives for ten minutes.
+    let mut pair = pair(4);
+    let is_syn = |line: &Line| train_of(line).flags.has(Flags::SYN);
+    transfer(&mut pair, 92, &mut |line| {
+        if line.from == From::Sender && !is_syn(line) && line.at < ms(600_000) { Fate::Lose } else { Fate::Deliver }
+    });
+    let called = pair.record.iter().filter(|line| line.from == From::Receiver && is_syn(line));
+    assert!(called.last().expect("a SYN-ACK").at < ms(300_000));
+}
+
+#[test]
 fn nothing_leaves_between_a_tail_and_its_ack() {
     let mut pair = pair(7);
     transfer(&mut pair, 300, &mut |_| Fate::Deliver);
