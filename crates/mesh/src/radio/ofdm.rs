@@ -253,6 +253,19 @@ mod tests {
     }
 
     #[test]
+    fn a_chosen_rate_of_802_11a_is_answered_at_one_that_every_station_has() {
+        // IEEE Std 802.11-2020, 10.6.6.5.2: at the highest of 6, 12 and 24 Mbit/s that is not above it.
+        let mesh = Ofdm { band: Band::Five, data: mcs(7, false), basic: mbps(6) };
+        for (place, (chosen, answer)) in
+            [(6, 6), (9, 6), (12, 12), (18, 12), (24, 24), (36, 24), (48, 24), (54, 24)].into_iter().enumerate()
+        {
+            let number = FrameRate::NON_HT + place as u8;
+            assert_eq!(mesh.rate_of(FrameRate::chosen(number)), mbps(chosen));
+            assert_eq!(mesh.rate_of(FrameRate::answering(number)), mbps(answer), "{chosen}");
+        }
+    }
+
+    #[test]
     fn durations_seen_on_air_in_ns3() {
         // ns-3.44, HT-mixed, 5 GHz: 28 subframes of 1540 bytes at MCS 7, 1536 bytes at MCS 3, RTS and CTS at 6 Mbit/s, ACK and block ACK
         // at 24 and 6 Mbit/s.

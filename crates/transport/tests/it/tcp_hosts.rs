@@ -19,6 +19,16 @@ fn data(pair: &Duplex) -> Vec<u64> {
 }
 
 #[test]
+fn both_syns_tell_the_window_of_their_sender() {
+    // RFC 9293, section 3.1: each segment tells it, and who has something to say at once must not be kept from it.
+    let mut pair = opened(&tcp::Config { max_window: 8, ..tcp::Config::default() });
+    pair.drive(ms(1000), &mut none);
+    let syns = pair.record.iter().filter(|line| line.2.flags.has(Flags::SYN));
+    let told: Vec<_> = syns.map(|&(_, side, segment, _)| (side, segment.window)).collect();
+    assert_eq!(told, [(0, 8 * 1460), (1, 8 * 1460)]);
+}
+
+#[test]
 fn data_repeated_without_its_fin_is_acknowledged_in_time_wait() {
     // RFC 9293, section 3.10.7.4: TIME-WAIT acknowledges what comes again. End 1 has closed before, and its ACKs of the last
     // data are lost; the peer's timer repeats the first unacknowledged segment, which has no FIN.

@@ -36,3 +36,33 @@ impl ExpressBudget {
         self.tokens = self.tokens.saturating_sub(bytes as u64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_comes_back_at_its_rate_however_often_it_is_asked() {
+        for every in [1, 50, 61, 1000, 100_000] {
+            let mut budget = ExpressBudget::new(Time::ZERO);
+            budget.spend(BURST as usize);
+            let mut now = Time::ZERO;
+            while now < Time::ZERO + Duration::from_millis(100) {
+                now += Duration::from_micros(every);
+                budget.left(now);
+            }
+            let back = RATE * now.0 / Duration::from_secs(1).0;
+            assert_eq!(budget.left(now), back, "asked every {every} us");
+        }
+    }
+
+    #[test]
+    fn no_more_of_it_comes_back_than_a_burst() {
+        let mut budget = ExpressBudget::new(Time::ZERO);
+        let late = Time::ZERO + Duration::from_secs(3600);
+        assert_eq!(budget.left(late), BURST);
+        budget.spend(BURST as usize + 1);
+        assert_eq!(budget.left(late), 0);
+        assert_eq!(budget.left(late + Duration::from_secs(1)), BURST);
+    }
+}
