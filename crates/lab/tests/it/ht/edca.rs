@@ -1,11 +1,11 @@
 //! Access by category (EDCA): alone against arithmetic, together against a model of chance, TXOPs against their limits.
 
 use super::edca_model::{self, parameters};
-use meshpace_core::{Duration, NodeId, Time};
+use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_lab::validate::ht::scene::{How, categories, mbps};
 use meshpace_mesh::mac::{Category, FrameKind};
 use meshpace_mesh::{EdcaConfig, HtConfig};
-use meshpace_sim::{Config, Event, Outcome, Probe, SimPacket};
+use meshpace_sim::{Config, Event, Outcome, Probe, SimPacket, Traffic};
 
 const ONE_EXCHANGE: EdcaConfig = EdcaConfig { video_txop: Duration::ZERO, voice_txop: Duration::ZERO };
 /// 1536 bytes at MCS 7: 36 us and 48 symbols; its ACK at 24 Mbit/s.
@@ -110,6 +110,22 @@ fn categories_of_several_stations_share_as_the_model_says() {
     };
     compare(&[(1, Video), (2, BestEffort)], EdcaConfig::default(), 10, limits);
     compare(&[(1, Voice), (1, BestEffort), (2, Video), (2, BestEffort)], ONE_EXCHANGE, 10, |_| 1);
+}
+
+#[test]
+fn a_category_without_a_frame_collides_with_none() {
+    use Category::*;
+    // Each 12 ms a frame of voice, and one of best effort while it is on the air: when its own countdown ends, voice often still has the one that
+    // follows a transmission (10.23.2.2), but nothing to send.
+    let mut config = cell(&[(1, Voice), (1, BestEffort)], ONE_EXCHANGE, 1, false, 18);
+    for (flow, after) in config.flows.iter_mut().skip(2).zip([0, 100]) {
+        flow.traffic = Traffic::Cbr { rate: Rate::from_mbps(1) };
+        (flow.start, flow.start_jitter) = (Time::ZERO + Duration::from_micros(2_000_000 + after), Duration::ZERO);
+    }
+    let run = meshpace_sim::run(&config, 1);
+    assert_eq!(run.counters.internal_collisions, 0);
+    let frames: Vec<_> = run.flows.iter().skip(2).map(|flow| flow.delivered_bytes / 1470).collect();
+    assert!(frames[0] > 1400 && frames[1] == frames[0], "{frames:?}");
 }
 
 #[test]
