@@ -6,7 +6,7 @@ use crate::tpa::session::handshake::{self, InnerTransport, Kind, Opening, tag_of
 use crate::tpa::session::security::Security;
 use meshpace_core::{Duration, Time};
 use nix::libc;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// Delay of a datagram.
@@ -99,6 +99,18 @@ impl Scene {
     fn is_well(&self) -> bool {
         let has_all = |end: &End| end.applications().any(|one| (one.read, &one.ending) == (BYTES, &Ending::Well));
         self.ends.iter().all(has_all)
+    }
+}
+
+#[test]
+fn a_request_names_a_block_that_cannot_be_foreseen() {
+    // An answer repeats it: who does not see the request has to guess it beside the tag. For trains and BBR it means nothing else.
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(inner);
+        (1..16).for_each(|_| scene.ends[0].open(Time::ZERO, address(2)));
+        let requests = scene.ends[0].leaving();
+        let blocks = requests.iter().filter_map(|(_, bytes)| Some(Opening::decode(bytes)?.0.segment.block));
+        assert!(blocks.collect::<BTreeSet<_>>().len() > 12, "{inner:?}");
     }
 }
 
