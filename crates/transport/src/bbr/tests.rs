@@ -560,6 +560,26 @@ fn what_small_messages_deliver_does_not_hold_back_bulk() {
 }
 
 #[test]
+fn the_window_is_two_products_and_what_reports_and_hosts_gather() {
+    // Sections 4.2.3 and 4.2.3.2: gain 2 of rate times least RTT, and three times what is sent at once, which are two segments. As Linux has it
+    // since 2019, also what came beyond the rate: a report of a whole product at once.
+    let (rate, rtt, product) = (125_000.0, Duration::from_millis(40), 5000);
+    let mut control = control::Control::new(SEGMENT);
+    for round in 1..=60 {
+        let news = flight::News {
+            bytes: product,
+            rtt: Some(rtt),
+            rate: Some(rate),
+            delivered_before: product * (round - 1),
+            ..Default::default()
+        };
+        control.on_report(Time(round * 40_000_000), &news, product, product * round);
+    }
+    assert_eq!(control.phase(), control::Phase::ProbeRate);
+    assert_eq!(control.window(), 2 * product + 6 * u64::from(SEGMENT) + product);
+}
+
+#[test]
 fn a_loss_ends_the_probing_for_more_and_without_one_it_waits_for_its_queue() {
     // Reports of a path of 125 kB/s and 40 ms, one per round trip, with what it holds under way and no more.
     let (rate, rtt, product) = (125_000.0, Duration::from_millis(40), 5000);

@@ -57,6 +57,22 @@ fn connected(window: u16) -> (Connection, Time) {
     (end, ms(10))
 }
 
+#[test]
+fn a_refusal_answers_the_syn() {
+    // RFC 9293, section 3.10.7.3: a reset counts if its ACK is of our SYN. Streams begin at 0.
+    for (flags, ack, end) in [
+        (Flags::RST.with(Flags::ACK), 0, Some(End::Refused)),
+        (Flags::RST.with(Flags::ACK), 1, None),
+        (Flags::RST, 0, None),
+    ] {
+        let mut opener = Connection::new(&Config::default().of_host(), Role::Sender);
+        opener.open();
+        assert!(matches!(opener.poll(Time::ZERO), Output::Transmit(_)));
+        opener.on_segment(ms(10), &Segment { flags, ack, ..Segment::default() }, Arrival::default());
+        assert_eq!(opener.end(), end, "{flags:?} of {ack}");
+    }
+}
+
 /// What leaves until `until`, and when.
 fn until(end: &mut Connection, now: &mut Time, until: Time) -> Vec<(Time, Segment)> {
     let mut left = Vec::new();
