@@ -198,6 +198,24 @@ mod tests {
     }
 
     #[test]
+    fn who_has_moved_counts_where_it_is() {
+        let mut scene = Scene::new(limits());
+        let [home, away] = ["10.0.0.1", "10.0.0.2"].map(address);
+        for _ in 0..3 {
+            let number = scene.begin(Time(0), home).unwrap();
+            scene.0.finish(number, home, true);
+        }
+        assert!(!scene.0.may_connect(home));
+        scene.0.relocate(home, away);
+        assert!(scene.0.may_connect(home));
+        assert_eq!([home, away].map(|at| scene.0.connected.count(source_of(at))), [2, 1]);
+        // Once all are closed nothing is left of them.
+        [home, away, home].into_iter().for_each(|at| scene.0.close(at));
+        assert_eq!([home, away].map(|at| scene.0.connected.count(source_of(at))), [0, 0]);
+        assert_eq!(scene.0.in_use(), (0, 0));
+    }
+
+    #[test]
     fn one_source_leaves_room_for_others() {
         let mut scene = Scene::new(limits());
         let [greedy, honest] = ["10.0.0.1", "10.0.0.2"].map(address);

@@ -300,6 +300,17 @@ fn a_small_message_beside_bulk_is_the_next_thing_by_express() {
 }
 
 #[test]
+fn who_writes_more_keeps_its_place_in_line() {
+    let mut world = open(2);
+    (1..=2).for_each(|number| world.write(0, number, 100_000));
+    (0..3).for_each(|_| world.write(0, 1, 1_000));
+    let mut out = Vec::new();
+    world.ends[0].fill(world.now, Carrier::Bulk, 1400, &mut out);
+    let first = super::frame::Reader::default().next(&mut &out[..]).unwrap();
+    assert!(matches!(first, Some(Frame::Data { stream: 1, .. })), "{first:?}");
+}
+
+#[test]
 fn a_stream_that_is_broken_off_is_so_at_both_ends_and_others_are_not() {
     for breaker in 0..2 {
         let mut world = open(2);
