@@ -46,6 +46,11 @@ fn both_ends_agree_in_the_handshake() {
     // Neither the SYN nor any ACK may be marked (sections 6.1.1 and 6.1.4).
     assert!(segments(&both, From::Receiver).all(|ack| ack.extension == Extension::None));
     assert!(!tcp_of(&both.record[0]).is_ecn_capable());
+    // Nor a FIN that no data accompanies.
+    both.sender.close(ms(10_000));
+    both.drive(ms(20_000), &mut |_| Fate::Deliver);
+    let fin = segments(&both, From::Sender).find(|segment| segment.flags.has(Flags::FIN)).expect("a FIN");
+    assert_eq!((fin.payload, fin.extension), (0, Extension::None));
 
     // One end without it: none.
     let mut one = pair(with(Ecn::RFC_3168));
