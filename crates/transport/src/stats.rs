@@ -96,3 +96,38 @@ impl core::ops::AddAssign for Stats {
         self.interval_dispersion_sum += interval_dispersion_sum;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_has_the_sum_of_each() {
+        // The k-th field has `first + k step`, which floating point has exactly.
+        let of = |first: u32, step: u32| Stats {
+            segments_sent: u64::from(first + 0 * step),
+            retransmissions: u64::from(first + 1 * step),
+            timeouts: u64::from(first + 2 * step),
+            fast_retransmits: u64::from(first + 3 * step),
+            duplicate_acks: u64::from(first + 4 * step),
+            acked_bytes: u64::from(first + 5 * step),
+            distinct_segments_received: u64::from(first + 6 * step),
+            duplicate_segments_received: u64::from(first + 7 * step),
+            acks_sent: u64::from(first + 8 * step),
+            rtt_samples: u64::from(first + 9 * step),
+            cov_samples: u64::from(first + 10 * step),
+            delay_samples: u64::from(first + 11 * step),
+            interval_samples: u64::from(first + 12 * step),
+            rtt_sum_s: f64::from(first + 13 * step),
+            cov_sum: f64::from(first + 14 * step),
+            delay_sum_s: f64::from(first + 15 * step),
+            rel_abs_dev_sum: f64::from(first + 16 * step),
+            interval_sum_s: f64::from(first + 17 * step),
+            interval_delay_sum_s: f64::from(first + 18 * step),
+            interval_dispersion_sum: f64::from(first + 19 * step),
+        };
+        let mut sum = of(3, 1);
+        sum += of(100, 7);
+        assert_eq!(sum, of(103, 8));
+    }
+}

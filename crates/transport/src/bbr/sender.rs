@@ -146,11 +146,6 @@ impl Sender {
         self.limit <= self.expected
     }
 
-    /// True if anything sent, data or FIN, is not known to have arrived.
-    pub fn is_busy(&self) -> bool {
-        self.expected < self.cut + u64::from(self.fin_cut)
-    }
-
     /// True if the FIN was sent.
     pub fn has_sent_fin(&self) -> bool {
         self.fin_cut

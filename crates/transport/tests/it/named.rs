@@ -4,7 +4,7 @@
 use crate::common::{Fate, From, Line, Pair, ms};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rng, Time};
-use meshpace_transport::{Config, Segment, names};
+use meshpace_transport::{Config, Endpoint, Role, Segment, names};
 
 /// Every row of the table, and every one with each modifier, but UDP.
 fn reliable() -> Vec<(String, Config)> {
@@ -20,6 +20,15 @@ fn reliable() -> Vec<(String, Config)> {
     }
     assert!(all.len() > 50);
     all
+}
+
+#[test]
+fn who_has_a_congestion_window_tells_at_least_one_segment_of_it() {
+    for (name, config) in reliable() {
+        let sender = Endpoint::new(&config, Role::Sender);
+        let has_none = matches!(config, Config::Train(_) | Config::Flush(_));
+        assert_eq!(sender.window().map(|window| window >= 1.0), if has_none { None } else { Some(true) }, "{name}");
+    }
 }
 
 /// A kind of network: what happens to a segment.

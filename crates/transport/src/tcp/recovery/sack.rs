@@ -153,3 +153,22 @@ impl Sack {
 fn limit_end(flight: &Flight, window: &Window) -> u64 {
     flight.first() + u64::from(window.limit())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limited_transmit_is_for_the_first_two_duplicate_acks() {
+        // RFC 3042, section 2: from the third on recovery says what leaves.
+        let sent = RetransmissionQueue::new(16);
+        for (is_on, opened) in [(true, [1, 2, 0, 0]), (false, [0; 4])] {
+            let mut sack = Sack::new(is_on);
+            let after = |_| {
+                sack.on_duplicate_ack(&sent, 10);
+                sack.limited_transmit()
+            };
+            assert_eq!([1, 2, 3, 4].map(after), opened);
+        }
+    }
+}

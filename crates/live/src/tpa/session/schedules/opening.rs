@@ -218,6 +218,35 @@ fn who_is_accepted_is_known_until_his_answer_can_have_come() {
 }
 
 #[test]
+fn an_acceptance_that_comes_again_is_answered_at_once() {
+    let is_acceptance = |bytes: &[u8]| Opening::decode(bytes).is_some_and(|(said, _)| said.kind == Kind::Acceptance);
+    for (inner, security) in [
+        (InnerTransport::Tpa, Security::Plain),
+        (InnerTransport::Tpa, Security::Shared([7; 32])),
+        (InnerTransport::Trains, Security::Shared([7; 32])),
+        (InnerTransport::Bbr, Security::Shared([7; 32])),
+    ] {
+        let mut scene = Scene::writing(inner, security, 0);
+        scene.ends.iter_mut().for_each(|end| end.rests = true);
+        // What answers it is lost. A second later the opener would ask by itself.
+        let mut acceptance = Vec::new();
+        scene.run(Time(600_000_000), &mut |bytes| {
+            if is_acceptance(bytes) {
+                acceptance = bytes.to_vec();
+            }
+            u64::from(tag_of(bytes) == Some(0))
+        });
+        let mut answers = |now: Time| {
+            scene.ends[0].receive(now, address(2), &mut acceptance.clone());
+            scene.ends[0].leaving().iter().filter(|(_, bytes)| tag_of(bytes) != Some(0)).count()
+        };
+        assert_eq!(answers(Time(600_000_000)), 1, "{inner:?}");
+        // Not to whoever has it and sends it again and again.
+        assert_eq!(answers(Time(601_000_000)), 0, "{inner:?}");
+    }
+}
+
+#[test]
 fn whose_acceptance_was_heard_learns_so_before_he_forgets_it() {
     // Nothing is written, so that only questions leave besides the ACK. What answers the acceptance is lost, for so many seconds, and so is each acceptance
     // but one, of the listener who forgets after 63 s.
