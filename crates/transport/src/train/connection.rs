@@ -309,19 +309,15 @@ impl Connection {
     fn on_syn_timer(&mut self) {
         self.syn_at = Time::NEVER;
         let attempts = if self.is_host() { SYN_ACK_ATTEMPTS } else { AGENT_SYN_ATTEMPTS };
-        match self.state {
-            State::SynReceived if self.syn_times >= attempts => {
-                // An agent waits on: its peer may be open since the first SYN-ACK, and nobody else would tell it that this end is not.
-                if self.is_host() {
-                    self.state = State::Ended(End::TimedOut);
-                }
+        if self.state == State::SynReceived && self.syn_times >= attempts {
+            // An agent waits on: its peer may be open since the first SYN-ACK, and nobody else would tell it that this end is not.
+            if self.is_host() {
+                self.state = State::Ended(End::TimedOut);
             }
-            State::SynSent | State::SynReceived => {
-                self.stats.timeouts += 1;
-                self.syn_timeout.on_expiry();
-                self.syn_due = true;
-            }
-            _ => {}
+        } else if matches!(self.state, State::SynSent | State::SynReceived) {
+            self.stats.timeouts += 1;
+            self.syn_timeout.on_expiry();
+            self.syn_due = true;
         }
     }
 
