@@ -659,7 +659,7 @@ fn choose(asked: Option<&str>, far: IpAddr) -> (String, String) {
                 (OVER_RADIO.to_owned(), format!(", since packets to {far} leave by {device}, which is 802.11"))
             }
             None => {
-                let hint = format!("for a mesh behind a wired router say --transport {OVER_RADIO}");
+                let hint = format!("a mesh behind a wired router wants the transport {OVER_RADIO}");
                 (BBR.to_owned(), format!(", since no packets to {far} leave by 802.11; {hint}"))
             }
         },

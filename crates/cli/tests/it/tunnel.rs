@@ -300,7 +300,7 @@ fn without_802_11_on_the_way_it_is_bbr_and_that_is_told() {
     let port = far.port().to_string();
     let connect = End::start(&["connect", "127.0.0.1", "--port", &port, "-L", "0:127.0.0.1:9", "--json"]);
     let told = connect.says("transport bbr, since no packets to 127.0.0.1 leave by 802.11");
-    assert!(told.contains("--transport quiet-train+contending"), "{told}");
+    assert!(told.contains("wants the transport quiet-train+contending"), "{told}");
     assert_eq!(connect.reports(|_| true)["transport"], "bbr");
     assert_eq!(listen.reports(|_| true)["transport"], Value::Null, "nobody has connected yet");
 }

@@ -16,7 +16,7 @@ use crate::path::{Arrival, PathInfo, Role};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 
-/// Number of times that SYN+ACK is sent unasked, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is
+/// Number of times that SYN+ACK is sent without another SYN, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is
 /// also repeated for at least the longest RTO: with an RTO near the RTT six attempts are soon over.
 const ATTEMPTS: u32 = 6;
 
@@ -177,7 +177,7 @@ impl Connection {
                 // Our SYN+ACK was lost or is late.
                 self.syn_due = true;
             } else if self.syn_at == Time::NEVER && !self.syn_due {
-                // Who was called for in vain is gone, and this is somebody else.
+                // Whoever opened before has not answered the last SYN+ACK and is gone: this is somebody else.
                 self.on_syn(segment);
             }
             return None;

@@ -21,7 +21,7 @@ use crate::stats::Stats;
 use crate::{Arrival, PathInfo, Role};
 use meshpace_core::Time;
 
-/// Number of times that an agent sends a SYN-ACK unasked: for two minutes with the default timer.
+/// Number of times that an agent sends a SYN-ACK without another SYN: for two minutes with the default timer.
 const AGENT_SYN_ATTEMPTS: u32 = 60;
 /// Number of times that an agent sends a FIN that nobody acknowledges after the peer's own.
 const FIN_ATTEMPTS: u32 = 6;
