@@ -32,6 +32,9 @@ pub enum End {
     TimedOut,
     /// This end reset the connection.
     Aborted,
+    /// The peer acknowledged a number that this end has skipped, or an echo that it never sent: it claims the arrival of data that
+    /// it cannot have received (RFC 9000, section 21.4). This end reset the connection.
+    Deceived,
 }
 
 /// State of a connection.

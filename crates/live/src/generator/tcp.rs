@@ -66,7 +66,8 @@ impl<I: Interface> Tcp<I> {
             End::Refused => (io::ErrorKind::ConnectionRefused, "refuses the connection"),
             End::Reset => (io::ErrorKind::ConnectionReset, "reset the connection"),
             End::TimedOut => (io::ErrorKind::TimedOut, "does not answer any more"),
-            End::Aborted | End::Closed => (io::ErrorKind::ConnectionAborted, "closed"),
+            // TCP has no number to skip: nobody is found out.
+            End::Aborted | End::Closed | End::Deceived => (io::ErrorKind::ConnectionAborted, "closed"),
         };
         match status.unreachable {
             Some(error) => io::Error::new(kind, format!("{to} {what} ({error})")),

@@ -59,6 +59,17 @@ impl Connection {
         self.sender.ask();
     }
 
+    /// Leaves out the number of the next segment, so that a peer which reports it is found out (RFC 9000, section 21.4). The
+    /// driver calls it at times that the peer cannot predict.
+    pub fn skip_number(&mut self) {
+        self.sender.skip_number();
+    }
+
+    /// The peer is reached over another path from now on: the model of the path begins anew.
+    pub fn restart_control(&mut self) {
+        self.sender.restart_control();
+    }
+
     /// The peer is reached at another address from now on: a timer that has been doubled is due at once.
     pub fn on_peer_moved(&mut self, now: Time) {
         self.sender.on_peer_moved(now);
@@ -78,7 +89,10 @@ impl Connection {
             return false;
         }
         if segment.flags.has(Flags::ACK) {
-            self.sender.on_report(now, &segment.report, &mut self.stats);
+            if !self.sender.on_report(now, &segment.report, &mut self.stats) && self.end.is_none() {
+                self.reset_due = true;
+                self.end = Some(End::Deceived);
+            }
             self.end_if_closed();
             return false;
         }

@@ -13,6 +13,8 @@ const MOST_THRESHOLD: u64 = 256;
 /// RFC 9002, section 6.1.2: kTimeThreshold less one, as a divisor, and kGranularity.
 const TIME_THRESHOLD: u64 = 8;
 const GRANULARITY: Duration = Duration::from_millis(1);
+/// Skipped numbers that are remembered.
+const SKIPPED: usize = 8;
 
 /// A piece of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +40,8 @@ enum Fate {
     Out,
     Arrived,
     Lost,
+    /// No segment has this number, so that no report can rightly name it.
+    Skipped,
 }
 
 /// A segment that was sent.
@@ -92,6 +96,10 @@ pub struct Flight {
     first_at: Time,
     /// Rates are the application's until so much is delivered.
     limited_until: u64,
+    /// The last numbers that were skipped, the newest last.
+    skipped: VecDeque<u64>,
+    /// Segments with lower numbers left for another address of the peer: they are no sample of this path.
+    path_from: u64,
 }
 
 impl Flight {
@@ -109,7 +117,37 @@ impl Flight {
             delivered_at: Time::ZERO,
             first_at: Time::ZERO,
             limited_until: 0,
+            skipped: VecDeque::new(),
+            path_from: 0,
         }
+    }
+
+    /// The number of the next segment.
+    fn next_number(&self) -> u64 {
+        self.base + self.sent.len() as u64
+    }
+
+    /// Leaves out the next number. A peer that reports it is deceiving.
+    pub fn skip_number(&mut self) {
+        self.skipped.push_back(self.next_number());
+        if self.skipped.len() > SKIPPED {
+            self.skipped.pop_front();
+        }
+        let piece = Piece { offset: 0, payload: 0, fin: false };
+        self.sent.push_back(Sent {
+            piece,
+            at: Time::ZERO,
+            fate: Fate::Skipped,
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            first_at: Time::ZERO,
+            limited: true,
+        });
+    }
+
+    /// The path is another one from now on: what has left so far tells nothing of its round trip and rate (RFC 9000, section 9.4).
+    pub fn restart_samples(&mut self) {
+        self.path_from = self.next_number();
     }
 
     /// Bytes under way.
@@ -158,7 +196,7 @@ impl Flight {
         if self.out == 0 {
             (self.first_at, self.delivered_at) = (now, now);
         }
-        let number = self.base + self.sent.len() as u64;
+        let number = self.next_number();
         self.sent.push_back(Sent {
             piece,
             at: now,
@@ -175,7 +213,13 @@ impl Flight {
 
     /// True if a report can be about segments that were sent.
     pub fn is_possible(&self, report: &Report) -> bool {
-        report.count == 0 || report.newest < self.base + self.sent.len() as u64
+        report.count == 0 || report.newest < self.next_number()
+    }
+
+    /// True if a report names a number that was skipped: the peer claims the arrival of what it has not received.
+    pub fn is_deceiving(&self, report: &Report) -> bool {
+        let skipped = |(first, last)| self.skipped.iter().any(|number| (first..=last).contains(number));
+        report.numbers().any(skipped)
     }
 
     /// A report that is possible; `rtt` as it is smoothed, and the least.
@@ -204,6 +248,10 @@ impl Flight {
                 }
                 self.delivered += u64::from(sent.piece.payload);
                 news.bytes += u64::from(sent.piece.payload);
+                if number < self.path_from {
+                    news.has_arrived = true;
+                    continue;
+                }
                 if number == report.newest {
                     let wait = Duration(u64::from(report.wait_us) * 1000);
                     news.rtt = Some(Duration(now.since(sent.at).0.saturating_sub(wait.0)));
@@ -216,7 +264,7 @@ impl Flight {
         if report.count > 0 {
             self.highest = Some(self.highest.map_or(report.newest, |highest| highest.max(report.newest)));
         }
-        news.has_arrived = newest.is_some();
+        news.has_arrived |= newest.is_some();
         if let Some(sent) = newest {
             self.delivered_at = now;
             let span = sent.at.since(sent.first_at).max(now.since(sent.delivered_at));
@@ -279,7 +327,7 @@ impl Flight {
     fn forget(&mut self) {
         let highest = self.highest.unwrap_or(0);
         while let Some(first) = self.sent.front()
-            && (first.fate == Fate::Arrived
+            && (matches!(first.fate, Fate::Arrived | Fate::Skipped)
                 || (first.fate == Fate::Lost && self.base + 2 * MOST_THRESHOLD < highest)
                 || (first.fate == Fate::Lost && self.out == 0 && self.lost.is_empty()))
         {

@@ -22,6 +22,9 @@ pub const PATIENCE: Duration = Duration::from_millis(60);
 pub const LONGEST: Duration = Duration::from_millis(300);
 /// Full segments that share a report.
 const EVERY: u32 = 2;
+/// Numbers below the newest that are still reported: a sender forgets what is older than half of that (`flight`), and numbers that it
+/// has skipped are to take no room in every report.
+const REPORTED: u64 = 1024;
 /// Ranges of the stream beyond a gap that are kept apart without allocating.
 const KEPT: usize = 64;
 
@@ -141,6 +144,9 @@ impl Receiver {
                 _ => self.numbers.push_front((number, number)),
             }
             self.numbers.truncate(RANGES);
+            while self.numbers.back().is_some_and(|(_, last)| last.saturating_add(REPORTED) < number) {
+                self.numbers.pop_back();
+            }
             return expected == number;
         }
         let is_known = self.numbers.get(place).is_some_and(|(_, last)| *last >= number);

@@ -173,9 +173,13 @@ impl Sender {
         Duration(once.0.saturating_mul(1 << self.silent.min(16))).min(MOST)
     }
 
-    /// Takes a report of the peer; false if it cannot be true.
+    /// Takes a report of the peer. Reports that cannot be true are ignored; false if it names a skipped number, which only a
+    /// peer does that claims what it has not received.
     pub fn on_report(&mut self, now: Time, report: &Report, stats: &mut Stats) -> bool {
         if !self.flight.is_possible(report) || report.expected > self.cut + u64::from(self.fin_cut) {
+            return true;
+        }
+        if self.flight.is_deceiving(report) {
             return false;
         }
         let least = self.control.min_rtt().unwrap_or_default();
@@ -217,6 +221,19 @@ impl Sender {
                 (Duration((7 * smoothed.0 + rtt.0) / 8), Duration((3 * variation.0 + smoothed.0.abs_diff(rtt.0)) / 4))
             }
         });
+    }
+
+    /// Leaves out the number of the next segment, so that a peer which reports it is found out.
+    pub fn skip_number(&mut self) {
+        self.flight.skip_number();
+    }
+
+    /// The peer is reached over another path from now on: the model of the path and the estimate of the round trip begin anew
+    /// (RFC 9000, section 9.4).
+    pub fn restart_control(&mut self) {
+        self.control = Control::new(self.segment).for_messages();
+        self.rtt = None;
+        self.flight.restart_samples();
     }
 
     /// The peer is reached at another address from now on: a probe timeout that has been doubled is due at once, since what it waits for went to

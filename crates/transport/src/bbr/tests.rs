@@ -3,7 +3,7 @@
 use super::*;
 use crate::closing::End;
 use crate::flags::Flags;
-use crate::output::{Machine, pump};
+use crate::output::{Machine, Output, pump};
 use crate::ranges::Received;
 use crate::stats::Stats;
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -610,4 +610,65 @@ fn a_loss_ends_the_probing_for_more_and_without_one_it_waits_for_its_queue() {
     let lossy = gains(probes as u64 + 4);
     assert_eq!(lossy[..probes + 3], steady[..probes + 3]);
     assert!((lossy[probes + 3] - 0.75).abs() < 1e-9, "{lossy:?}");
+}
+
+#[test]
+fn skipped_numbers_cost_an_honest_peer_nothing() {
+    let mut world = World::new(Link::new(10.0, 40, 0.0), 9);
+    world.ends[0].write(3_000_000);
+    for step in 0..200 {
+        world.ends[0].skip_number();
+        world.run(0.02 * f64::from(step));
+    }
+    world.run(30.0);
+    assert_eq!((world.kept[1].next(), world.ends[0].acknowledged()), (3_000_000, 3_000_000));
+    let stats = world.ends[0].stats();
+    assert_eq!((stats.fast_retransmits, stats.retransmissions), (0, 0), "a number without a segment is not lost");
+    assert_eq!(world.ends.each_ref().map(Connection::end), [None, None]);
+    // Reports name the numbers of the last 1024 segments alone, so that old gaps take no room in them.
+    let last = world.segments.iter().rfind(|segment| segment.flags.has(Flags::ACK)).unwrap();
+    assert!(usize::from(last.report.count) <= RANGES && last.report.numbers().all(|(first, _)| first > 0));
+}
+
+#[test]
+fn who_reports_a_skipped_number_is_reset() {
+    let mut world = World::new(Link::new(10.0, 40, 0.0), 9);
+    world.ends[0].write(3_000_000);
+    world.run(0.1);
+    let sent =
+        |world: &World| world.segments.iter().filter(|segment| segment.payload > 0).map(|segment| segment.number).max();
+    let skipped = sent(&world).unwrap() + 1;
+    world.ends[0].skip_number();
+    world.run(0.2);
+    assert!(sent(&world).unwrap() > skipped);
+    let mut report = Report { newest: skipped + 1, limit: 1 << 30, count: 1, ..Report::default() };
+    report.ranges[0] = (0, 1);
+    let hear = |end: &mut Connection, report: Report| {
+        end.on_segment(Time(1_300_000_000), &Segment { flags: Flags::ACK, report, ..Segment::default() });
+        end.end()
+    };
+    assert_eq!(hear(&mut world.ends[0], report), None);
+    report.ranges[0] = (0, 2);
+    assert_eq!(hear(&mut world.ends[0], report), Some(End::Deceived));
+    let Output::Transmit(last) = world.ends[0].poll(Time(1_300_000_000)) else { panic!("the peer is told") };
+    assert!(last.flags.has(Flags::RST));
+}
+
+#[test]
+fn a_new_path_is_measured_anew() {
+    let mut world = World::new(Link::new(50.0, 20, 0.0), 4);
+    world.ends[0].write(1 << 40);
+    world.run(4.0);
+    assert_eq!(world.ends[0].control().phase(), Phase::ProbeRate);
+    let fast = world.ends[0].control().rate();
+    world.ends[0].restart_control();
+    let control = world.ends[0].control();
+    assert_eq!((control.phase(), control.rate(), control.min_rtt()), (Phase::Startup, 0.0, None));
+    assert!(control.window() <= 10 * u64::from(SEGMENT), "the first window of RFC 6928");
+    // What was under way before comes from the path that is left, and is no sample of this one: it is slower by far.
+    world.link = Link::new(1.0, 400, 0.0);
+    world.run(4.3);
+    let rate = world.ends[0].control().rate();
+    assert!(rate < fast / 10.0, "{rate} after {fast}");
+    assert!(world.ends[0].control().min_rtt().is_none_or(|rtt| rtt >= Duration::from_millis(390)));
 }

@@ -216,8 +216,11 @@ impl Connection {
             }
             return None;
         }
-        if flags.has(Flags::ACK) {
-            self.sender.on_ack(now, segment, arrival, &mut self.stats);
+        let is_believed = !flags.has(Flags::ACK) || self.sender.on_ack(now, segment, arrival, &mut self.stats);
+        if !is_believed && self.state == State::Established {
+            self.reset_due = true;
+            self.state = State::Ended(End::Deceived);
+            return None;
         }
         let placement = self.receiver.on_segment(now, segment, &mut self.stats);
         if self.receiver.has_fin() {
@@ -277,6 +280,20 @@ impl Connection {
     /// The network reports that the route to the peer is back.
     pub fn on_route_recovered(&mut self, now: Time) {
         self.sender.on_route_recovered();
+        self.refresh(now);
+    }
+
+    /// The next block leaves out its first `numbers` of transmissions, unless that was said before: a peer that acknowledges what it
+    /// has not received names one of them sooner or later, and the connection ends (RFC 9000, section 21.4). The driver chooses
+    /// numbers that the peer cannot predict.
+    pub fn skip_next(&mut self, numbers: impl FnOnce() -> u8) {
+        self.sender.skip_next(numbers);
+    }
+
+    /// The peer is reached over another path from now on: congestion control, pacing and the estimate of the round trip begin anew,
+    /// with the parameters of `config`.
+    pub fn restart_control(&mut self, now: Time, config: &Config) {
+        self.sender.restart_control(config);
         self.refresh(now);
     }
 

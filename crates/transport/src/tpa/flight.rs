@@ -2,7 +2,8 @@
 //!
 //! TPA, section 3.1: TxSeqNumber grows by one with each data segment sent, also a repeated one, and starts over with each
 //! block. Since an ACK names the transmission that triggered it, every ACK gives a valid RTT sample, once per transmission.
-//! The number has 8 bits; the last 64 transmissions are remembered.
+//! The number has 8 bits; the last 64 transmissions are remembered. A driver may have a block begin with a higher number than 1:
+//! the numbers before it are skipped, and so is 0, which an ACK names that nothing triggered.
 
 use meshpace_core::Time;
 
@@ -33,8 +34,11 @@ pub struct Timer {
 #[derive(Clone, Debug)]
 pub struct Flight {
     ring: [Transmission; KEPT],
-    /// Transmissions of this block so far.
+    /// Transmissions of this block so far, and numbers that were skipped before the first of them.
     count: u32,
+    /// Numbers that were skipped at the start of this block, and that the next one will skip.
+    skipped: u32,
+    next_skipped: Option<u8>,
     /// The timers by place; what they hold counts only for places outstanding.
     pub timers: [Timer; 12],
 }
@@ -44,6 +48,8 @@ impl Default for Flight {
         Flight {
             ring: [Transmission { at: Time::ZERO, place: 0, named: true }; KEPT],
             count: 0,
+            skipped: 0,
+            next_skipped: None,
             timers: [Timer { at: Time::NEVER, probe: false }; 12],
         }
     }
@@ -52,24 +58,53 @@ impl Default for Flight {
 impl Flight {
     /// A new block begins.
     pub fn restart(&mut self) {
-        self.count = 0;
+        self.skipped = self.next_skipped.take().unwrap_or(0).into();
+        self.count = self.skipped;
+    }
+
+    /// The next block leaves out its first `numbers`, unless that was said before.
+    pub fn skip_next(&mut self, numbers: impl FnOnce() -> u8) {
+        self.next_skipped.get_or_insert_with(numbers);
+    }
+
+    /// True if an ACK of `places` that names transmission `tx` claims what has not arrived: it names a number that this block has
+    /// skipped, or no transmission although it acknowledges some.
+    pub fn is_deceiving(&self, tx: u8, places: u16) -> bool {
+        match tx {
+            0 => places != 0,
+            _ => u32::from(tx) <= self.skipped && !self.has_sent(tx),
+        }
+    }
+
+    /// The number of the first transmission of the next block.
+    pub fn next_first(&self) -> u8 {
+        self.next_skipped.unwrap_or(0).wrapping_add(1)
+    }
+
+    /// The path is another one from now on: no transmission so far gives a sample.
+    pub fn restart_samples(&mut self) {
+        self.ring.iter_mut().for_each(|transmission| transmission.named = true);
     }
 
     /// The segment at `place` leaves; returns its TxSeqNumber, from 1.
     pub fn record(&mut self, now: Time, place: u8) -> u8 {
         self.count = self.count.saturating_add(1);
+        if self.count.is_multiple_of(NUMBERS) {
+            self.ring[self.count as usize % KEPT] = Transmission { at: now, place: u8::MAX, named: true };
+            self.count += 1;
+        }
         self.ring[self.count as usize % KEPT] = Transmission { at: now, place, named: false };
         self.count as u8
     }
 
     /// Transmissions of this block so far.
     pub fn count(&self) -> u32 {
-        self.count
+        self.count - self.skipped
     }
 
     /// The place of the latest transmission.
     pub fn latest(&self) -> Option<u8> {
-        (self.count > 0).then(|| self.ring[self.count as usize % KEPT].place)
+        (self.count() > 0).then(|| self.ring[self.count as usize % KEPT].place)
     }
 
     fn age(&self, tx: u8) -> u32 {
@@ -78,12 +113,12 @@ impl Flight {
 
     /// True if transmission `tx` of this block has taken place.
     pub fn has_sent(&self, tx: u8) -> bool {
-        self.age(tx) < self.count.min(NUMBERS)
+        tx != 0 && self.age(tx) < self.count().min(NUMBERS)
     }
 
     /// Time at which the last transmission of `place` left, if it is remembered.
     pub fn sent_at(&self, place: u8) -> Option<Time> {
-        let remembered = self.count.min(KEPT as u32);
+        let remembered = self.count().min(KEPT as u32);
         let mut ages = (0..remembered).map(|age| &self.ring[(self.count - age) as usize % KEPT]);
         ages.find(|transmission| transmission.place == place).map(|transmission| transmission.at)
     }
@@ -92,7 +127,7 @@ impl Flight {
     /// among the places.
     pub fn name(&mut self, tx: u8, places: u16) -> Option<Time> {
         let age = self.age(tx);
-        if age >= self.count.min(KEPT as u32) {
+        if age >= self.count().min(KEPT as u32) {
             return None;
         }
         let transmission = &mut self.ring[(self.count - age) as usize % KEPT];
@@ -123,13 +158,45 @@ mod tests {
     #[test]
     fn the_number_wraps() {
         let mut flight = Flight::default();
+        // Numbers 1 to 255, and, since 0 names no transmission, 1 to 45.
         for at in 1..=300 {
-            assert_eq!(flight.record(Time(at), (at % 12) as u8), at as u8);
+            let number = if at <= 255 { at } else { at - 255 };
+            assert_eq!(flight.record(Time(at), (at % 12) as u8), number as u8);
         }
-        // 300 is 44 modulo 256; 44 - 63 wraps to 237, whose transmission was the 237th.
-        assert_eq!(flight.name(44, 0xfff), Some(Time(300)));
-        assert_eq!(flight.name(237, 0xfff), Some(Time(237)));
-        assert_eq!(flight.name(236, 0xfff), None, "forgotten");
-        assert!(flight.has_sent(236));
+        // The last 64 numbers are remembered: 1 to 45, 0, and 238 to 255.
+        assert_eq!(flight.name(45, 0xfff), Some(Time(300)));
+        assert_eq!(flight.name(238, 0xfff), Some(Time(238)));
+        assert_eq!(flight.name(237, 0xfff), None, "forgotten");
+        assert!(flight.has_sent(237));
+        assert_eq!((flight.name(0, 0xfff), flight.sent_at(0)), (None, Some(Time(300))));
+    }
+
+    #[test]
+    fn skipped_numbers_are_no_transmissions() {
+        let mut flight = Flight::default();
+        flight.skip_next(|| 5);
+        flight.skip_next(|| 9);
+        assert_eq!(flight.next_first(), 6);
+        assert_eq!(flight.record(Time(10), 0), 1, "the block under way goes on");
+        flight.restart();
+        assert_eq!((flight.count(), flight.latest(), flight.sent_at(0)), (0, None, None));
+        assert_eq!([flight.record(Time(20), 0), flight.record(Time(30), 1)], [6, 7]);
+        assert_eq!(flight.count(), 2);
+        for tx in 0..=255 {
+            assert_eq!(flight.has_sent(tx), tx == 6 || tx == 7, "{tx}");
+            assert_eq!(flight.is_deceiving(tx, 1), tx <= 5, "{tx}");
+        }
+        assert!(!flight.is_deceiving(0, 0), "the ACK of a handshake, or of a window that opens");
+        assert_eq!(flight.name(5, 0xfff), None);
+        assert_eq!(flight.name(7, 0xfff), Some(Time(30)));
+        flight.restart_samples();
+        assert_eq!(flight.name(6, 0xfff), None, "it left for another address");
+        flight.restart();
+        assert_eq!((flight.next_first(), flight.record(Time(40), 0)), (1, 1), "nobody has said how many");
+        // After a whole turn the skipped numbers have been used.
+        flight.skip_next(|| 15);
+        flight.restart();
+        (0..300).for_each(|at| assert_ne!(flight.record(Time(at), 0), 0));
+        assert!((1..=255).all(|tx| flight.has_sent(tx) && !flight.is_deceiving(tx, 1)));
     }
 }

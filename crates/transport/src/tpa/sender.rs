@@ -267,19 +267,24 @@ impl Sender {
     }
 
     /// A segment with the ACK flag arrived.
-    pub fn on_ack(&mut self, now: Time, segment: &Segment, arrival: Arrival, stats: &mut Stats) {
+    ///
+    /// Returns false if it claims the arrival of what the peer cannot have received.
+    pub fn on_ack(&mut self, now: Time, segment: &Segment, arrival: Arrival, stats: &mut Stats) -> bool {
         let before = segment.ack_block == block_after(self.block.number, 4095);
         if before {
             // Late, but the window it tells may be news.
             self.peer.window = segment.window;
-            return;
+            return true;
         }
         if segment.ack_block != self.block.number || !self.block.has_sent(segment.ack_places) {
-            return;
+            return true;
+        }
+        if self.flight.is_deceiving(segment.ack_tx, segment.ack_places) {
+            return false;
         }
         // A transmission number of 0 is an ACK that nothing triggered: of the handshake, or of a window that opens.
         if segment.ack_tx != 0 && !self.flight.has_sent(segment.ack_tx) {
-            return;
+            return true;
         }
         self.peer.window = segment.window;
         let sample = self.flight.name(segment.ack_tx, segment.ack_places);
@@ -294,7 +299,7 @@ impl Sender {
         }
         if new == 0 && sample.is_none() {
             stats.duplicate_acks += 1;
-            return;
+            return true;
         }
         let latest = self.flight.latest().is_some_and(|place| self.block.is_acknowledged(place));
         if self.congestion.on_ack(latest) {
@@ -310,6 +315,12 @@ impl Sender {
             self.block = Block::new(block_after(self.block.number, 1), start, 0, 0, false);
             self.flight.restart();
         }
+        true
+    }
+
+    /// The next block leaves out its first `numbers` of transmissions, so that a peer which acknowledges unseen is found out.
+    pub fn skip_next(&mut self, numbers: impl FnOnce() -> u8) {
+        self.flight.skip_next(numbers);
     }
 
     /// Time at which the oldest of `places` that were acknowledged for the first time was last sent.
@@ -354,6 +365,16 @@ impl Sender {
             self.window.on_route_change();
             self.estimator.on_route_change();
         }
+    }
+
+    /// The peer is reached over another path from now on: congestion control, pacing and the estimate of the round trip begin anew,
+    /// as `config` has them (RFC 9000, section 9.4).
+    pub fn restart_control(&mut self, config: &Config) {
+        self.estimator = Estimator::new(&config.rto);
+        let agreed = config.congestion.window;
+        self.window = Window::new(config.window, self.segment, self.block_segments, agreed, self.peer.ack_every);
+        self.pacer = Pacer::new(&config.pacing, self.segment);
+        self.flight.restart_samples();
     }
 
     /// The peer is reached at another address from now on. What has waited for a doubled timer leaves again at once: the last copy went to where
@@ -425,7 +446,7 @@ impl Sender {
             block: block_after(number, 1),
             place: 1 << place,
             payload: segment as u16,
-            tx: place + 1,
+            tx: self.flight.next_first() + place,
             last: place + 1 == count,
             ..Segment::default()
         })

@@ -101,6 +101,17 @@ impl Connection {
         }
     }
 
+    /// From now on an acknowledgement that echoes a time stamp which no segment had ends the connection: its peer claims what it has
+    /// not received (RFC 9000, section 21.4). For peers that nobody else can speak for.
+    pub fn judge_echoes(&mut self) {
+        self.sender.judge_echoes();
+    }
+
+    /// The peer is reached over another path from now on: estimates, control and timer begin anew (RFC 9000, section 9.4).
+    pub fn restart_control(&mut self) {
+        self.sender.restart_control(&self.config);
+    }
+
     /// The application hands over `bytes`, at either end.
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
@@ -235,7 +246,11 @@ impl Connection {
         self.give_up_at = Time::NEVER;
         if self.state == State::Established {
             let before = self.sender.acknowledged();
-            self.sender.on_ack(now, segment, &mut self.stats);
+            if !self.sender.on_ack(now, segment, &mut self.stats) {
+                self.reset_due = true;
+                self.state = State::Ended(End::Deceived);
+                return false;
+            }
             if self.sender.acknowledged() > before {
                 self.fin_timeouts = 0;
             }

@@ -14,6 +14,7 @@ pub mod connection;
 pub mod contention;
 pub mod control;
 pub mod datagram;
+pub mod echoes;
 pub mod estimator;
 pub mod lossy_links;
 pub mod peer_clock;

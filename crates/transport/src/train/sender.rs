@@ -11,6 +11,7 @@
 use super::Config;
 use super::access::Access;
 use super::control::Control;
+use super::echoes::{Echo, Echoes};
 use super::estimator::{Estimator, REUSE_HOPS, Sample};
 use super::segment::{DELAY_UNIT_US, Segment, WAIT_UNIT_US, stamp};
 use super::stream::Stream;
@@ -18,6 +19,7 @@ use super::timeout::Timeout;
 use crate::PathInfo;
 use crate::flags::Flags;
 use crate::stats::Stats;
+use alloc::boxed::Box;
 use meshpace_core::{Duration, Rate, Time};
 
 /// How long after a small message of the same sender the next one is expected.
@@ -28,8 +30,8 @@ const EXPECTED: Duration = Duration::from_secs(1);
 enum Phase {
     /// So many segments of it may still be sent.
     Sending(u32),
-    /// The TAIL with this stamp left then: silence until its ACK.
-    Quiet { stamp: u32, since: Time },
+    /// The TAIL with this stamp left then: silence until its ACK. `since` is `None` if the peer has moved to another path since.
+    Quiet { stamp: u32, since: Option<Time> },
 }
 
 /// The sending half.
@@ -61,6 +63,8 @@ pub struct Sender {
     probe: bool,
     /// Until when room is left for small messages.
     room_until: Time,
+    /// Stamps of what was sent, if acknowledgements are judged by their echoes.
+    echoes: Option<Box<Echoes>>,
 }
 
 impl Sender {
@@ -87,6 +91,22 @@ impl Sender {
             first_delay: None,
             probe: false,
             room_until: Time::ZERO,
+            echoes: None,
+        }
+    }
+
+    /// From now on acknowledgements are judged by their echoes.
+    pub fn judge_echoes(&mut self) {
+        self.echoes.get_or_insert_default();
+    }
+
+    /// The peer is reached over another path from now on: estimates, control and timer begin anew.
+    pub fn restart_control(&mut self, config: &Config) {
+        self.agree(config);
+        self.timeout = Timeout::new(&config.timeout);
+        self.first_delay = None;
+        if let Phase::Quiet { since, .. } = &mut self.phase {
+            *since = None;
         }
     }
 
@@ -204,11 +224,22 @@ impl Sender {
         &self.timeout
     }
 
-    /// An acknowledgement arrived, with feedback or not.
-    pub fn on_ack(&mut self, now: Time, segment: &Segment, stats: &mut Stats) {
+    /// An acknowledgement arrived, with feedback or not. Returns false if it echoes a stamp that no segment had.
+    pub fn on_ack(&mut self, now: Time, segment: &Segment, stats: &mut Stats) -> bool {
         if segment.ack > self.sent_end() {
-            return;
+            return true;
         }
+        let is_new = segment.ack > self.una;
+        match self.echoes.as_mut().map(|echoes| echoes.judge(segment.ts_ecr, is_new)) {
+            None | Some(Echo::Plausible) => {}
+            Some(Echo::Stale) => return true,
+            Some(Echo::Invented) => return false,
+        }
+        self.acknowledge(now, segment, stats);
+        true
+    }
+
+    fn acknowledge(&mut self, now: Time, segment: &Segment, stats: &mut Stats) {
         let before = self.una;
         if segment.ack >= self.una {
             stats.acked_bytes += segment.ack.min(self.stream.cut_bytes) - self.una.min(self.stream.cut_bytes);
@@ -228,7 +259,7 @@ impl Sender {
             self.timeout_at = Time::NEVER;
             self.phase = Phase::Sending(0);
         } else if !self.stream.cuts.iter().any(|cut| cut.sent) || (answers && told) {
-            if answers && told {
+            if let Some(since) = since.filter(|_| answers && told) {
                 self.sample(now, since, segment, stats);
             }
             self.end_train(now, true, stats);
@@ -388,8 +419,11 @@ impl Sender {
         }
         if tail {
             flags = flags.with(Flags::PSH);
-            self.phase = Phase::Quiet { stamp: stamp(now), since: now };
+            self.phase = Phase::Quiet { stamp: stamp(now), since: Some(now) };
             self.timeout_at = now.saturating_add(self.timeout.rto());
+        }
+        if let Some(echoes) = &mut self.echoes {
+            echoes.record(stamp(now));
         }
         Segment { seq: cut.offset, ts_val: stamp(now), payload: cut.payload, flags, ..Segment::default() }
     }

@@ -21,14 +21,23 @@ fn blocks_count_modulo_4096_wherever_they_begin() {
 
 #[test]
 fn a_number_of_a_transmission_is_one_of_the_last_256() {
-    let mut flight = Flight::default();
-    for count in 0..1024_u32 {
-        for number in 0..=u8::MAX {
-            let oldest = count.saturating_sub(255).max(1);
-            let expected = (oldest..=count).any(|transmission| transmission as u8 == number);
-            assert_eq!(flight.has_sent(number), expected, "{number} of {count}");
+    // Transmissions count on from the numbers that their block skips, and none has a number whose low 8 bits are 0.
+    for skipped in [0, 1, 15, 200] {
+        let mut flight = Flight::default();
+        flight.skip_next(|| skipped);
+        flight.restart();
+        let mut sent = Vec::new();
+        let counts = u32::from(skipped) + 1..1024;
+        for (at, count) in counts.filter(|count| count % 256 != 0).enumerate() {
+            for number in 0..=u8::MAX {
+                let now = sent.last().copied().unwrap_or(0_u32);
+                let mut recent = sent.iter().filter(|transmission| now - **transmission < 256);
+                let expected = recent.any(|transmission| *transmission as u8 == number);
+                assert_eq!(flight.has_sent(number), expected, "{number} before {count}");
+            }
+            assert_eq!(flight.record(Time(at as u64), 0), count as u8);
+            sent.push(count);
         }
-        assert_eq!(flight.record(Time(u64::from(count)), 0), (count + 1) as u8);
     }
 }
 

@@ -5,7 +5,7 @@ use meshpace_core::ParameterError;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::congestion::{self, Notices};
 use meshpace_transport::tpa::{Config, Connection, End, Flags, Segment, State, ack, names};
-use meshpace_transport::{Arrival, Machine, Role, pacing, pump};
+use meshpace_transport::{Arrival, Machine, Output, Role, pacing, pump};
 
 const NOW: Duration = Duration::ZERO;
 
@@ -472,6 +472,31 @@ fn an_ack_of_what_was_never_sent_is_ignored_altogether() {
     assert_eq!(hear(0b011, 3, 9), 0);
     assert_eq!(hear(0b011, 200, 9), 0);
     assert_eq!(hear(0b011, 2, 9), 2 * 1460);
+}
+
+#[test]
+fn an_ack_of_what_cannot_have_arrived_ends_the_connection() {
+    // The second block skips the transmissions 1 to 5. An honest peer names 6 and 7; another one names what it expects, or nothing.
+    for (ack_tx, is_honest) in [(6, true), (7, true), (1, false), (5, false), (0, false)] {
+        let mut net = opened(&Config::default());
+        net.ends[0].connection.skip_next(|| 5);
+        net.write(0, 24 * 1460);
+        let begun = |net: &Net| data(net, 0).iter().any(|(_, block, ..)| *block == 1);
+        while !begun(&net) {
+            net.drive(net.now + Duration::from_millis(1), &mut deliver);
+        }
+        let sent: Vec<u8> = data(&net, 0).iter().filter(|(_, block, ..)| *block == 1).map(|(.., tx)| *tx).collect();
+        assert_eq!(sent[0], 6);
+        let ack = Segment { ack_block: 1, ack_places: 1, ack_tx, window: 9, flags: Flags::ACK, ..Segment::default() };
+        let (connection, now) = (&mut net.ends[0].connection, net.now);
+        connection.on_segment(now, &ack, Arrival::default());
+        let expected = if is_honest { State::Established } else { State::Ended(End::Deceived) };
+        assert_eq!(connection.state(), expected, "{ack_tx}");
+        if !is_honest {
+            let Output::Transmit(last) = connection.poll(now) else { panic!("the peer is told") };
+            assert!(last.flags.has(Flags::RST));
+        }
+    }
 }
 
 /// A listener that has accepted a connection whose blocks count from 0.
