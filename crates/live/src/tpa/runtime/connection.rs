@@ -5,6 +5,7 @@ use super::shared::Shared;
 use crate::tpa::session;
 use crate::tpa::session::addresses::Addresses;
 use crate::tpa::session::connection::{Opened, Witness};
+use crate::tpa::session::endpoint::Endpoint;
 use crate::tpa::session::exchange::Phase;
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::handshake::{Opening, Tag};
@@ -46,14 +47,9 @@ impl Connection {
         self.session.peer_tag()
     }
 
-    /// The peer's address before, if it has changed since this was asked last.
-    pub fn take_move(&mut self) -> Option<SocketAddr> {
-        self.session.take_move()
-    }
-
-    /// True if the peer opened it.
-    pub fn is_theirs(&self) -> bool {
-        self.session.is_theirs()
+    /// True if it counts among the connections of its peer's source.
+    pub fn has_place(&self) -> bool {
+        self.session.has_place()
     }
 
     /// True if it only answers a peer that is late.
@@ -124,6 +120,15 @@ impl Connection {
         state.called = false;
         self.session.work(now, &mut state.exchange, out);
         self.shared.unlock_and_tell(state);
+    }
+
+    /// Follows its peer, which has answered at another address, if `endpoint` grants connection `id` a place there.
+    pub fn move_if_due(&mut self, now: Time, id: u64, endpoint: &mut Endpoint, out: &mut Outbox) {
+        if now >= self.session.moves_at() {
+            let mut state = self.shared.lock();
+            self.session.move_if_due(now, id, endpoint, &mut state.exchange, out);
+            self.shared.unlock_and_tell(state);
+        }
     }
 
     /// Asks the peer for a sign of life or gives up if it is time; whether the connection is to be forgotten.

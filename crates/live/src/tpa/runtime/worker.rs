@@ -26,6 +26,7 @@ use crate::tpa::session::handshake::Tag;
 use crate::tpa::session::host::{Host, Randomness};
 use crate::tpa::session::outbox::Outbox;
 use crate::tpa::session::settings::Settings;
+use crate::tpa::session::unpredictable::Unpredictable;
 use busy_poll::BusyPoll;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa;
@@ -261,8 +262,9 @@ impl Worker {
     }
 
     fn connect(&mut self, id: u64, shared: Arc<Shared>, settings: Arc<Settings>, config: tpa::Config) {
-        let names = random_names(&mut Machine).and_then(|names| Ok((names, session::host::random(&mut Machine)?)));
-        let ((tag, first_block), secret) = match names {
+        let names = random_names(&mut Machine)
+            .and_then(|names| Ok((names, session::host::random(&mut Machine)?, Unpredictable::new(&mut Machine)?)));
+        let ((tag, first_block), secret, unpredictable) = match names {
             Ok(names) => names,
             Err(error) => return shared.fail(Failure::of(&error, format!("no random numbers: {error}"))),
         };
@@ -273,7 +275,8 @@ impl Worker {
         let Some(port) = self.ports.get_mut(&id) else { return };
         port.endpoint.connect(tag, number);
         port.connections += 1;
-        let session = session::connection::Connection::open(settings, addresses, &config, (tag, secret), now);
+        let own = (tag, secret, unpredictable);
+        let session = session::connection::Connection::open(settings, addresses, &config, own, now);
         self.connections.insert(number, Connection::new(id, session, shared));
         self.work(number, now);
         self.flush(id);
@@ -294,10 +297,7 @@ impl Worker {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let number = connection.port;
         let Some(port) = self.ports.get_mut(&number) else { return };
-        if let Some(before) = connection.take_move() {
-            let (peer_tag, is_theirs) = (connection.peer_tag(), connection.is_theirs());
-            port.endpoint.relocate((before, connection.peer()), peer_tag, id, is_theirs);
-        }
+        connection.move_if_due(now, id, &mut port.endpoint, &mut port.out);
         if connection.expire(now, &mut port.out) {
             self.flush(number);
             return self.forget(id);
@@ -330,7 +330,7 @@ impl Worker {
         self.deadlines.set(id, Time::NEVER);
         let Some(connection) = self.connections.remove(&id) else { return };
         let Some(port) = self.ports.get_mut(&connection.port) else { return };
-        port.endpoint.forget(connection.tag(), connection.peer(), connection.peer_tag(), connection.is_theirs());
+        port.endpoint.forget(connection.tag(), connection.peer(), connection.peer_tag(), connection.has_place());
         port.connections -= 1;
         port.lingering -= usize::from(connection.lingers);
         self.close_if_unused(connection.port);

@@ -1,6 +1,8 @@
 //! One connection: the protocol inside its datagrams, what is around them, and how far it has come.
 
 mod complaints;
+#[cfg(test)]
+pub(crate) mod forging;
 mod opening;
 mod roaming;
 mod silence;
@@ -17,6 +19,7 @@ use super::handshake::{InnerTransport, Tag, Terms};
 use super::outbox::Outbox;
 use super::path::hops_travelled;
 use super::settings::Settings;
+use super::unpredictable::Unpredictable;
 use complaints::Complaints;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::liveness::Verdict;
@@ -146,6 +149,9 @@ pub struct Connection {
     life: Life,
     complaints: Complaints,
     roaming: Roaming,
+    /// True if it counts among the connections of its peer's source: the peer has opened it, or has moved since.
+    has_place: bool,
+    unpredictable: Unpredictable,
     way: Way,
     /// Segments on their way out; empty in between.
     leaving: Vec<AnySegment>,
@@ -156,18 +162,19 @@ fn engine(settings: &Settings, config: &tpa::Config, role: Role) -> Engine {
 }
 
 impl Connection {
-    /// Opens one, with `tag` for its own, and a random number that encryption begins with: the request leaves with the next
-    /// [`Connection::work`].
+    /// Opens one, with `tag` for its own, a random number that encryption begins with, and numbers that the peer cannot predict. The
+    /// request leaves with the next [`Connection::work`].
     pub fn open(
         settings: Arc<Settings>,
         addresses: Addresses,
         config: &tpa::Config,
-        (tag, secret): (Tag, [u8; 32]),
+        (tag, secret, unpredictable): (Tag, [u8; 32], Unpredictable),
         now: Time,
     ) -> Connection {
         let request = Request::new(config, &settings, (tag, secret));
         let stage = Stage::Opening(Box::new(request));
-        let mut connection = Connection::new(settings, addresses, config, (tag, Role::Sender, stage), now);
+        let own = (tag, Role::Sender, stage, unpredictable);
+        let mut connection = Connection::new(settings, addresses, config, own, now);
         connection.look_up_path(now);
         connection.engine.open(now);
         connection
@@ -183,8 +190,8 @@ impl Connection {
         exchange: &mut Exchange,
         out: &mut Outbox,
     ) -> Option<Connection> {
-        let Accepted { addresses, tag, config, framing, request, segment, payload, .. } = accepted;
-        let own = (tag, Role::Receiver, Stage::Open(framing));
+        let Accepted { addresses, tag, config, framing, unpredictable, request, segment, payload, .. } = accepted;
+        let own = (tag, Role::Receiver, Stage::Open(framing), unpredictable);
         let mut connection = Connection::new(settings, addresses, &config, own, now);
         connection.look_up_path(now);
         if request.inner() == InnerTransport::Bbr {
@@ -209,7 +216,7 @@ impl Connection {
         settings: Arc<Settings>,
         addresses: Addresses,
         config: &tpa::Config,
-        (tag, role, stage): (Tag, Role, Stage),
+        (tag, role, stage, unpredictable): (Tag, Role, Stage, Unpredictable),
         now: Time,
     ) -> Connection {
         Connection {
@@ -224,6 +231,8 @@ impl Connection {
             life: Life::new(now, &settings),
             complaints: Complaints::default(),
             roaming: Roaming::default(),
+            has_place: role == Role::Receiver,
+            unpredictable,
             way: Way { travelled: None, path: None, asks_at: now },
             leaving: Vec::new(),
             settings,
@@ -258,6 +267,11 @@ impl Connection {
     /// True if the peer opened it.
     pub fn is_theirs(&self) -> bool {
         self.role == Role::Receiver
+    }
+
+    /// True if it counts among the connections of its peer's source.
+    pub fn has_place(&self) -> bool {
+        self.has_place
     }
 
     /// True if it only answers a peer that is late.
@@ -361,12 +375,14 @@ impl Connection {
     /// The application, a timer or an earlier event may have changed something.
     pub fn work(&mut self, now: Time, exchange: &mut Exchange, out: &mut Outbox) {
         let now = self.tell_time(now);
-        self.move_if_due(now);
         if now >= self.way.asks_at {
             self.look_up_path(now);
         }
         self.hear_application(now, exchange);
         let opening = self.engine.state() == tpa::State::SynSent;
+        if self.stage.framing().is_some_and(Framing::is_sealed) {
+            self.engine.watch_for_deception(&mut self.unpredictable);
+        }
         let mut leaving = std::mem::take(&mut self.leaving);
         self.engine_at = pump(&mut self.engine, now, |_, segment| leaving.push(segment));
         let mut broken = false;
@@ -490,6 +506,10 @@ impl Connection {
                     false => Failure::new(libc::ECONNREFUSED, "the peer refused the connection"),
                 });
             }
+            (tpa::State::Ended(tpa::End::Deceived), Phase::Open) => exchange.fail(Failure::new(
+                libc::EPROTO,
+                "the peer acknowledged data that had not arrived there: this end has ended the connection",
+            )),
             (tpa::State::Ended(_), Phase::Open) => exchange.fail(match self.engine.has_timed_out() {
                 true => self.silence(now, None, false, Verdict::Gone),
                 false => Failure::new(libc::ECONNRESET, "the peer reset the connection"),
@@ -543,6 +563,13 @@ impl Connection {
         let path = source.path(self.addresses.peer.ip(), self.way.travelled);
         if let Some(path) = path.filter(|path| Some(*path) != self.way.path) {
             self.way.path = Some(path);
+            self.tell_path();
+        }
+    }
+
+    /// Tells the engine of the path, as far as it is known.
+    fn tell_path(&mut self) {
+        if let Some(path) = self.way.path {
             self.engine.on_path(path);
         }
     }

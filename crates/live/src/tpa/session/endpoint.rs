@@ -17,6 +17,7 @@ use super::noise;
 use super::outbox::Outbox;
 use super::settings::Settings;
 use super::sources::{Granted, Sources};
+use super::unpredictable::Unpredictable;
 use crate::drive::Deadlines;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::{self, Flags, Segment};
@@ -66,6 +67,8 @@ pub struct Accepted<'a> {
     pub config: tpa::Config,
     /// The framing of the connection's datagrams.
     pub(crate) framing: Framing,
+    /// Where the connection has numbers from that its peer cannot predict.
+    pub(crate) unpredictable: Unpredictable,
     /// The peer's request.
     pub request: Opening,
     /// The segment in the datagram that has shown it.
@@ -434,8 +437,20 @@ impl Endpoint {
             self.finish(number, None);
             return Route::Done;
         };
+        // Without random numbers the peer has to say it again.
+        let Ok(unpredictable) = Unpredictable::new(host) else { return Route::Done };
         let config = tpa::Config { first_block, ..config };
-        Route::Accepted(Box::new(Accepted { number, addresses, tag, config, framing, request, segment, payload }))
+        Route::Accepted(Box::new(Accepted {
+            number,
+            addresses,
+            tag,
+            config,
+            framing,
+            unpredictable,
+            request,
+            segment,
+            payload,
+        }))
     }
 
     /// A handshake has become this connection, or never will become one.
@@ -468,25 +483,37 @@ impl Endpoint {
         self.by_peer.insert((peer, tag), Holder::Connection(id));
     }
 
-    /// The peer of a connection, whose tag this is, has moved from one address to another; `is_theirs` is whether the peer opened it.
-    pub fn relocate(&mut self, (from, to): (SocketAddr, SocketAddr), peer_tag: Option<Tag>, id: u64, is_theirs: bool) {
+    /// Moves connection `id` from one address of its peer, whose tag this is, to another where the peer has answered. `has_place`
+    /// says whether it counts among the connections of its source. Where it goes it counts like a new one: false, and nothing
+    /// done, if that source has as many as it may.
+    pub fn relocate(
+        &mut self,
+        now: Time,
+        (from, to): (SocketAddr, SocketAddr),
+        peer_tag: Option<Tag>,
+        id: u64,
+        has_place: bool,
+    ) -> bool {
+        if !self.sources.relocate(now, has_place.then_some(from.ip()), to.ip()) {
+            count(&self.counters.crowded);
+            return false;
+        }
         count(&self.counters.moves);
         if let Some(tag) = peer_tag {
             self.by_peer.remove(&(from, tag));
             self.by_peer.insert((to, tag), Holder::Connection(id));
         }
-        if is_theirs {
-            self.sources.relocate(from.ip(), to.ip());
-        }
+        true
     }
 
-    /// A connection with these tags, of ours and of the peer's, is no more; `is_theirs` is whether the peer opened it.
-    pub fn forget(&mut self, tag: Tag, peer: SocketAddr, peer_tag: Option<Tag>, is_theirs: bool) {
+    /// A connection with these tags, of ours and of the peer's, is no more; `has_place` says whether it counts among the
+    /// connections of its source.
+    pub fn forget(&mut self, tag: Tag, peer: SocketAddr, peer_tag: Option<Tag>, has_place: bool) {
         self.by_tag.remove(&tag);
         if let Some(tag) = peer_tag {
             self.by_peer.remove(&(peer, tag));
         }
-        if is_theirs {
+        if has_place {
             self.sources.close(peer.ip());
         }
     }

@@ -15,6 +15,7 @@
 
 use super::exchange::Sending;
 use super::handshake::InnerTransport;
+use super::unpredictable::Unpredictable;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::flags::Flags;
 use meshpace_transport::stats::Stats;
@@ -35,6 +36,13 @@ const AHEAD: f64 = 0.05;
 
 /// Bytes that BBR's ends take before they have said what they take: every receive buffer has as much.
 const FIRST_CREDIT: u64 = 64 << 10;
+
+/// TPA's blocks skip fewer than this many numbers of transmissions each.
+const SKIPPED_BY_TPA: u64 = 16;
+
+/// BBR skips one number among its first segments, so many at most, and then one among twice as many each time, up to so many.
+const FIRST_SKIP: u64 = 16;
+const RAREST_SKIP: u64 = 2048;
 
 /// Payload of a train's full segment where TPA's is `segment` bytes.
 pub(crate) fn payload(segment: u32) -> u32 {
@@ -237,6 +245,9 @@ pub(crate) struct Bbr {
     window: usize,
     /// Bytes that the application is known to have taken.
     taken: u64,
+    /// Segments sent after which the next number is skipped, and the most until the one after it.
+    skips_at: u64,
+    skip_span: u64,
 }
 
 impl Bbr {
@@ -249,6 +260,19 @@ impl Bbr {
     /// The receive window, bytes.
     pub(crate) fn window(&self) -> usize {
         self.window
+    }
+
+    /// Skips a number if enough segments have left since the last one.
+    fn skip_if_due(&mut self, unpredictable: &mut Unpredictable) {
+        let sent = self.machine.stats().segments_sent;
+        if sent < self.skips_at {
+            return;
+        }
+        if self.skips_at > 0 {
+            self.machine.skip_number();
+            self.skip_span = (2 * self.skip_span).min(RAREST_SKIP);
+        }
+        self.skips_at = sent + 1 + unpredictable.draw() % self.skip_span;
     }
 }
 
@@ -284,7 +308,29 @@ impl Engine {
         let more = (BBR_HEADER - wire::INSIDE_UDP) as u32;
         let segment = config.segment.saturating_sub(more).max(1);
         let config = bbr::Config { segment, receive_buffer: receive_buffer as u64, first_credit: FIRST_CREDIT };
-        Engine::Bbr(Bbr { machine: bbr::Connection::new(&config), window: receive_buffer, taken: 0 })
+        let machine = bbr::Connection::new(&config);
+        Engine::Bbr(Bbr { machine, window: receive_buffer, taken: 0, skips_at: 0, skip_span: FIRST_SKIP })
+    }
+
+    /// Leaves out numbers of segments that a peer cannot foresee, and has echoes of time stamps judged: a peer that acknowledges
+    /// what it has not received, to make this end send faster than the path carries, is found out (RFC 9000, section 21.4). To be
+    /// called before every poll of a connection whose peer has keys.
+    pub(crate) fn watch_for_deception(&mut self, unpredictable: &mut Unpredictable) {
+        match self {
+            Engine::Tpa(machine) => machine.skip_next(|| (unpredictable.draw() % SKIPPED_BY_TPA) as u8),
+            Engine::Train(trains) => trains.machine.judge_echoes(),
+            Engine::Bbr(bbr) => bbr.skip_if_due(unpredictable),
+        }
+    }
+
+    /// The peer is reached over another path from now on: congestion control and the estimate of the round trip begin anew (RFC
+    /// 9000, section 9.4), TPA's with the parameters of `config`.
+    pub(crate) fn restart_control(&mut self, now: Time, config: &tpa::Config) {
+        match self {
+            Engine::Tpa(machine) => machine.restart_control(now, config),
+            Engine::Train(trains) => trains.machine.restart_control(),
+            Engine::Bbr(bbr) => bbr.machine.restart_control(),
+        }
     }
 
     /// The kind of transport.

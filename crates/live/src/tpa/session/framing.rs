@@ -66,6 +66,12 @@ impl Framing {
         self.to
     }
 
+    /// The number of the next datagram; `None` where datagrams have no numbers.
+    #[cfg(test)]
+    pub(crate) fn next_number(&self) -> Option<u64> {
+        self.seal.as_ref().map(|seal| seal.number())
+    }
+
     /// True if datagrams are encrypted.
     pub(crate) fn is_sealed(&self) -> bool {
         self.seal.is_some()

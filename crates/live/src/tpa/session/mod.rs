@@ -34,3 +34,4 @@ pub mod seal;
 pub mod security;
 pub mod settings;
 pub mod sources;
+pub mod unpredictable;

@@ -3,11 +3,11 @@
 //!
 //! ```text
 //! byte 0       1 challenge, 2 response
-//! bytes 1-8    which challenge: a number of the sender of it, repeated in the response
+//! bytes 1-8    unpredictable number of the challenge, repeated in the response
 //! ```
 //!
-//! As QUIC's PATH_CHALLENGE and PATH_RESPONSE (RFC 9000, section 8.2). The number need not be hard to guess: nobody without the keys can read
-//! the challenge or write a response.
+//! As QUIC's PATH_CHALLENGE and PATH_RESPONSE (RFC 9000, section 8.2). The peer itself must not be able to guess the number: it
+//! has the keys, and could answer a challenge that went to the address of somebody else.
 
 /// Bytes of one.
 pub(crate) const LENGTH: usize = 9;

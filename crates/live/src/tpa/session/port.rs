@@ -10,6 +10,7 @@ use crate::tpa::session::handshake::{InnerTransport, Tag, Terms};
 use crate::tpa::session::host::{Host, Randomness, random};
 use crate::tpa::session::outbox::Outbox;
 use crate::tpa::session::settings::Settings;
+use crate::tpa::session::unpredictable::Unpredictable;
 use meshpace_core::{Rng, Time};
 use meshpace_transport::tpa;
 use std::collections::BTreeMap;
@@ -117,13 +118,15 @@ impl<A> Port<A> {
         inner: InnerTransport,
         application: impl FnOnce(Tag) -> A,
     ) -> u64 {
-        let names = random_names(&mut self.runner).and_then(|names| Ok((names, random(&mut self.runner)?)));
-        let ((tag, first_block), secret) = names.expect("random numbers");
+        // Its random numbers never fail.
+        let (tag, first_block) = random_names(&mut self.runner).expect("random numbers");
+        let secret = random(&mut self.runner).expect("random numbers");
+        let unpredictable = Unpredictable::new(&mut self.runner).expect("random numbers");
         let config = tpa::Config { first_block, ..self.settings.transport.clone() };
         let settings = Arc::clone(&self.settings).with(inner);
         let exchange = Exchange::new(&settings, Terms::of(&config).block());
         let addresses = Addresses { peer, own: None };
-        let session = Connection::open(settings, addresses, &config, (tag, secret), now);
+        let session = Connection::open(settings, addresses, &config, (tag, secret, unpredictable), now);
         let id = self.next;
         self.next += 1;
         self.endpoint.connect(tag, id);
@@ -218,10 +221,7 @@ impl<A> Port<A> {
         if session.gather(exchange) {
             session.seal_ahead();
         }
-        if let Some(before) = session.take_move() {
-            let (peer_tag, is_theirs) = (session.peer_tag(), session.is_theirs());
-            self.endpoint.relocate((before, session.peer()), peer_tag, id, is_theirs);
-        }
+        session.move_if_due(now, id, &mut self.endpoint, exchange, &mut self.out);
         session.expire(now, exchange, &mut self.out);
     }
 
@@ -232,7 +232,7 @@ impl<A> Port<A> {
         }
         let party = self.parties.remove(&id)?;
         let session = &party.session;
-        self.endpoint.forget(session.tag(), session.peer(), session.peer_tag(), session.is_theirs());
+        self.endpoint.forget(session.tag(), session.peer(), session.peer_tag(), session.has_place());
         Some(party)
     }
 

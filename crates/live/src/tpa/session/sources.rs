@@ -82,11 +82,7 @@ impl Sources {
             Verdict::InsteadOf(number) => Some(number),
             Verdict::Refused => return None,
         };
-        self.sweep(now);
-        let fresh = Source { handshakes: limits.handshakes_per_second, since: now };
-        let own = self.by_address.entry(source).or_insert(fresh);
-        own.earn(now, limits);
-        if own.handshakes == 0 {
+        if self.left(now, source).handshakes == 0 {
             return None;
         }
         self.recent.give_back_older(Time(now.0.saturating_sub(Duration::from_secs(1).0)));
@@ -95,7 +91,7 @@ impl Sources {
             Verdict::InsteadOf(number) => self.recent.give_back(number),
             Verdict::Refused => return None,
         }
-        own.handshakes -= 1;
+        self.left(now, source).handshakes -= 1;
         self.recent.take(now, number, address);
         self.half_open.take(now, number, address);
         Some(Granted { instead_of })
@@ -125,10 +121,34 @@ impl Sources {
         !is_shared_out || (own <= left && wider.iter().all(|network| self.connected.count(*network) <= most))
     }
 
-    /// The peer of a connection has moved. It counts where it is now, also if that has as many as it may: it was there before.
-    pub(crate) fn relocate(&mut self, from: IpAddr, to: IpAddr) {
-        self.connected.remove(from);
-        self.connected.add(to);
+    /// Moves the place of a connection from one address to another, where it counts like a new connection. `from` is `None` for one
+    /// that this end has opened and that has not moved yet: nobody has counted it. False, and nothing done, if the source of `to` has
+    /// as many as it may, or has begun as many in this second.
+    pub(crate) fn relocate(&mut self, now: Time, from: Option<IpAddr>, to: IpAddr) -> bool {
+        let source = source_of(to);
+        if from.map(source_of) == Some(source) {
+            return true;
+        }
+        from.into_iter().for_each(|address| self.close(address));
+        let is_granted = self.may_connect(to) && self.left(now, source).handshakes > 0;
+        if is_granted {
+            self.left(now, source).handshakes -= 1;
+        }
+        if let Some(address) = if is_granted { Some(to) } else { from } {
+            self.connections += 1;
+            self.connected.add(address);
+        }
+        is_granted
+    }
+
+    /// Handshakes that a source may still begin.
+    fn left(&mut self, now: Time, source: Network) -> &mut Source {
+        self.sweep(now);
+        let limits = self.limits;
+        let fresh = Source { handshakes: limits.handshakes_per_second, since: now };
+        let own = self.by_address.entry(source).or_insert(fresh);
+        own.earn(now, limits);
+        own
     }
 
     /// A connection is forgotten.
@@ -206,13 +226,42 @@ mod tests {
             scene.0.finish(number, home, true);
         }
         assert!(!scene.0.may_connect(home));
-        scene.0.relocate(home, away);
+        assert!(scene.0.relocate(Time(0), Some(home), away));
         assert!(scene.0.may_connect(home));
         assert_eq!([home, away].map(|at| scene.0.connected.count(source_of(at))), [2, 1]);
         // Once all are closed nothing is left of them.
         [home, away, home].into_iter().for_each(|at| scene.0.close(at));
         assert_eq!([home, away].map(|at| scene.0.connected.count(source_of(at))), [0, 0]);
         assert_eq!(scene.0.in_use(), (0, 0));
+    }
+
+    #[test]
+    fn a_move_counts_like_a_new_connection() {
+        let [home, away] = ["10.0.0.1", "10.0.0.2"].map(address);
+        let mut sources = Sources::new(limits());
+        for number in 0..3 {
+            assert!(sources.begin(Time(0), number, home).is_some());
+            sources.finish(number, home, true);
+        }
+        assert!(sources.relocate(Time(0), Some(home), home), "to another port of the same address");
+        // The one source has three connections and may have no more, the other begins five in this second at most.
+        assert!(!sources.relocate(Time(0), None, home));
+        assert_eq!(sources.in_use(), (0, 3));
+        let mut sources = Sources::new(Limits { connections: 100, connections_per_source: 50, ..limits() });
+        for number in 0..3 {
+            assert!(sources.begin(Time(0), number, home).is_some());
+            sources.finish(number, home, true);
+        }
+        let moved = (0..9).filter(|_| sources.relocate(Time(0), None, away)).count();
+        assert_eq!(
+            (moved, sources.in_use()),
+            (5, (0, 8)),
+            "connections that this end has opened count once they have moved"
+        );
+        assert!(!sources.relocate(Time(0), Some(home), away));
+        assert_eq!([home, away].map(|at| sources.connected.count(source_of(at))), [3, 5], "it stays where it was");
+        assert!(sources.relocate(Time(1_000_000_000), Some(home), away));
+        assert_eq!([home, away].map(|at| sources.connected.count(source_of(at))), [2, 6]);
     }
 
     #[test]

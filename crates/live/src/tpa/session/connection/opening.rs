@@ -207,9 +207,7 @@ impl Connection {
         // Nothing is lost: the application writes and closes only what is open.
         self.flow = Flow::new(&request.config);
         self.engine = engine(&self.settings, &request.config, Role::Sender);
-        if let Some(path) = self.way.path {
-            self.engine.on_path(path);
-        }
+        self.tell_path();
         self.engine.open(now);
     }
 

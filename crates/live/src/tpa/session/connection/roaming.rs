@@ -5,17 +5,25 @@
 //! moves once the peer has answered from the new one and nothing so new has come from the old one for as long as that would have taken. A
 //! connection without encryption never moves.
 //!
+//! The peer itself may be hostile: it can send from the forged address of a victim. So each challenge carries a number that the peer
+//! cannot know unless it receives the challenge, and until it has answered nothing but challenges and responses is sent there, each
+//! no longer than the datagram that has caused it. A move needs a place in the limits of the new address, like a new connection; the
+//! connection keeps its place at the old address until then.
+//!
 //! An observer who sends copies of the peer's datagrams from an address of his own, faster than the peer's own arrive, steers nothing: the
 //! originals come too, from the old address, and whether a datagram is authentic is looked at for that also if it has been here before. Who can
 //! keep back the peer's datagrams can pass them on from elsewhere; so can every router. To an address that has not answered no more is sent
 //! than has come from it: a challenge is not longer than any sealed datagram, and leaves only when one has come.
 //!
-//! Departures from RFC 9000: the congestion control and the estimate of the round trip are not begun anew, for they adapt within a few
-//! round trips and most moves keep the rest of the path; path information is asked for again. What waits for a retransmission timer that has been
-//! doubled, up to a minute, is sent again as soon as the connection has moved: what the timer waits for went to the old address.
+//! After a move to another host's address congestion control and the estimate of the round trip begin anew, and path information is asked
+//! for again; a move to another port of the same address is the work of a router and keeps them (RFC 9000, section 9.4). What waits for a
+//! retransmission timer that has been doubled, up to a minute, is sent again as soon as the connection has moved: what the timer waits for
+//! went to the old address.
 
 use super::{Connection, Stage};
 use crate::tpa::session::addresses::Addresses;
+use crate::tpa::session::endpoint::Endpoint;
+use crate::tpa::session::exchange::Exchange;
 use crate::tpa::session::outbox::Outbox;
 use crate::tpa::session::path_frame::PathFrame;
 use meshpace_core::{Duration, Time};
@@ -39,6 +47,8 @@ struct Candidate {
     addresses: Addresses,
     /// The number of the datagram that came first from there.
     number: u64,
+    /// The unpredictable number that the peer is to send back from there.
+    challenge: u64,
     since: Time,
     /// When the last challenge left.
     asked: Time,
@@ -64,8 +74,6 @@ pub(super) struct Roaming {
     candidate: Option<Candidate>,
     /// Nobody is asked before.
     asks_from: Time,
-    /// Where the peer was before it moved, until that is told.
-    moved_from: Option<SocketAddr>,
 }
 
 impl Roaming {
@@ -88,16 +96,19 @@ impl Roaming {
         }
     }
 
-    /// The newest datagram, of this number, came from `at`; the challenge that is to go there, and whether it is the first.
-    fn consider(&mut self, now: Time, at: Addresses, number: u64) -> Option<(u64, bool)> {
+    /// The newest datagram, of this number, came from `at`. Returns the number of the challenge that is to go there, and whether it is
+    /// the first one; `draw` yields an unpredictable number.
+    fn consider(&mut self, now: Time, at: Addresses, number: u64, draw: impl FnOnce() -> u64) -> Option<(u64, bool)> {
         let stale = |candidate: &Candidate| candidate.answered.is_none() && now.since(candidate.asked) >= FORGOTTEN;
         if self.candidate.as_ref().is_some_and(stale) {
             self.candidate = None;
         }
         match &mut self.candidate {
             None if now >= self.asks_from => {
-                self.candidate = Some(Candidate { addresses: at, number, since: now, asked: now, answered: None });
-                Some((number, true))
+                let challenge = draw();
+                let answered = None;
+                self.candidate = Some(Candidate { addresses: at, number, challenge, since: now, asked: now, answered });
+                Some((challenge, true))
             }
             Some(known)
                 if known.addresses.peer == at.peer
@@ -105,17 +116,17 @@ impl Roaming {
                     && now.since(known.asked) >= REPEATED =>
             {
                 known.asked = now;
-                Some((known.number, false))
+                Some((known.challenge, false))
             }
             _ => None,
         }
     }
 
-    /// The peer answers this challenge from an address.
-    fn on_response(&mut self, now: Time, from: SocketAddr, number: u64) {
+    /// The peer answers the challenge with this number from an address.
+    fn on_response(&mut self, now: Time, from: SocketAddr, challenge: u64) {
         if let Some(candidate) = &mut self.candidate
             && candidate.addresses.peer == from
-            && candidate.number == number
+            && candidate.challenge == challenge
             && candidate.answered.is_none()
         {
             candidate.answered = Some((now, now.since(candidate.asked)));
@@ -132,11 +143,12 @@ impl Connection {
     /// A datagram of this number, which only the peer can have sent, has come from another address than its own.
     pub(super) fn on_elsewhere(&mut self, now: Time, at: Addresses, number: u64, out: &mut Outbox) {
         let (Stage::Open(framing) | Stage::Orphaned { framing, .. }) = &mut self.stage else { return };
-        let Some((number, is_first)) = self.roaming.consider(now, at, number) else { return };
-        framing.push_path(at, PathFrame::Challenge(number), out);
+        let draw = || self.unpredictable.draw();
+        let Some((challenge, is_first)) = self.roaming.consider(now, at, number, draw) else { return };
+        framing.push_path(at, PathFrame::Challenge(challenge), out);
         if is_first {
-            // Another number: a copy of the answer to this one is none to the other.
-            framing.push_path(self.addresses, PathFrame::Challenge(!number), out);
+            // Another number: a copy of the answer to this one is none to the other. Whoever answers is heard at the old address.
+            framing.push_path(self.addresses, PathFrame::Challenge(self.unpredictable.draw()), out);
         }
     }
 
@@ -148,33 +160,46 @@ impl Connection {
                     framing.push_path(at, PathFrame::Response(number), out);
                 }
             }
-            PathFrame::Response(number) => {
-                self.roaming.on_response(now, at.peer, number);
-                self.move_if_due(now);
-            }
+            PathFrame::Response(number) => self.roaming.on_response(now, at.peer, number),
         }
     }
 
-    /// Moves if the time for it has come.
-    pub(super) fn move_if_due(&mut self, now: Time) {
+    /// Moves connection `id` to the address where its peer has answered, if the time for that has come and `endpoint` grants a place
+    /// there. To be called after anything happened.
+    pub fn move_if_due(
+        &mut self,
+        now: Time,
+        id: u64,
+        endpoint: &mut Endpoint,
+        exchange: &mut Exchange,
+        out: &mut Outbox,
+    ) {
         if now < self.roaming.due() {
             return;
         }
-        let Some(candidate) = self.roaming.candidate.take() else { return };
-        let before = std::mem::replace(&mut self.addresses, candidate.addresses);
-        self.roaming.moved_from.get_or_insert(before.peer);
+        let Some(candidate) = self.roaming.candidate else { return };
+        let (from, to) = (self.addresses.peer, candidate.addresses.peer);
+        if !endpoint.relocate(now, (from, to), self.peer_tag(), id, self.has_place) {
+            return self.roaming.stays(now);
+        }
+        self.roaming.candidate = None;
+        (self.addresses, self.has_place) = (candidate.addresses, true);
         self.way.travelled = None;
         self.look_up_path(now);
         let now = self.tell_time(now);
+        if from.ip() != to.ip() {
+            self.engine.restart_control(now, &self.settings.transport);
+            self.tell_path();
+        }
         self.engine.on_peer_moved(now);
-        self.engine_at = now;
         // What is said to whoever had the old address is said of nobody now.
         self.complaints.forget();
+        self.work(now, exchange, out);
     }
 
-    /// The peer's address before, if it has changed since this was asked last.
-    pub fn take_move(&mut self) -> Option<SocketAddr> {
-        self.roaming.moved_from.take().filter(|before| *before != self.addresses.peer)
+    /// When the connection moves, if nothing contradicts.
+    pub fn moves_at(&self) -> Time {
+        self.roaming.due()
     }
 
     /// True while it is checked whether the peer has moved.

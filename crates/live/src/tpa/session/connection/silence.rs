@@ -214,6 +214,7 @@ mod tests {
     use crate::tpa::session::host::{Host, Randomness};
     use crate::tpa::session::path::Fixed;
     use crate::tpa::session::security::Security;
+    use crate::tpa::session::unpredictable::Unpredictable;
     use crate::tpa::session::{cipher, settings};
     use meshpace_core::Rate;
     use meshpace_transport::tpa::{Flags, Segment};
@@ -265,7 +266,8 @@ mod tests {
             let config = settings.transport.clone();
             let mut exchange = Exchange::new(&settings, Terms::of(&config).block());
             let addresses = Addresses { peer: peer(), own: None };
-            let mut connection = Connection::open(Arc::new(settings), addresses, &config, (7, [1; 32]), Time::ZERO);
+            let own = (7, [1; 32], Unpredictable::new(&mut Alone).expect("random numbers"));
+            let mut connection = Connection::open(Arc::new(settings), addresses, &config, own, Time::ZERO);
             let mut out = Outbox::default();
             connection.work(Time::ZERO, &mut exchange, &mut out);
             Scene { connection, exchange, out }

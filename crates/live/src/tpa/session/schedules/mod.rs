@@ -8,6 +8,7 @@
 
 mod crowd;
 pub(crate) mod end;
+mod hostile;
 mod observer;
 mod opening;
 mod plan;

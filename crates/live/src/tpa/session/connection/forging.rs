@@ -1,0 +1,32 @@
+//! Datagrams with any content, sealed with the keys of a connection: what a hostile peer can send. For tests and `chaos`.
+
+use super::Connection;
+use crate::tpa::session::engine::AnySegment;
+use crate::tpa::session::outbox::Outbox;
+use crate::tpa::session::path_frame::PathFrame;
+
+/// Content of a datagram.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Forgery<'a> {
+    /// A segment and its payload.
+    Segment(AnySegment, &'a [u8]),
+    /// A path challenge, or the response to one.
+    Path(PathFrame),
+}
+
+impl Connection {
+    /// Puts a datagram with this content into `out`. Returns its number, which is `None` without encryption. Nothing leaves before the
+    /// connection is open.
+    pub(crate) fn forge(&mut self, content: Forgery<'_>, out: &mut Outbox) -> Option<u64> {
+        let framing = self.stage.framing_mut()?;
+        let number = framing.next_number();
+        match content {
+            Forgery::Segment(segment, payload) => {
+                let length = framing.length(&segment, payload.len());
+                out.push(self.addresses, length, |out| framing.write(out, &segment, payload, &[]));
+            }
+            Forgery::Path(frame) => framing.push_path(self.addresses, frame, out),
+        }
+        number
+    }
+}
