@@ -1,5 +1,6 @@
 //! The loop between two sides: takes packets from each, does to them what the link does, and brings them to the other.
 
+use super::account::Traffic;
 use super::impairment::Direction;
 use crate::Clock;
 use crate::clock::sharpen_timers;
@@ -9,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -35,15 +37,27 @@ pub(super) trait Sides: Send {
     fn send(&self, side: usize, packet: &[u8]) -> io::Result<()>;
 }
 
+/// What the loop shares with its owner.
+#[derive(Default, Debug)]
+struct Shared {
+    stop: AtomicBool,
+    down: AtomicBool,
+    /// Packets that entered, if the loop records them.
+    record: Mutex<Vec<Passed>>,
+    /// Askers for the account, answered after the loop has read and delivered all that it can.
+    askers: Mutex<Vec<Sender<[Traffic; 2]>>>,
+}
+
 /// A loop that runs until it is dropped.
 #[derive(Debug)]
 pub(super) struct Carrier {
-    stop: Arc<AtomicBool>,
-    down: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     waker: Waker,
-    record: Arc<Mutex<Vec<Passed>>>,
     thread: Option<JoinHandle<()>>,
 }
+
+/// Longest wait for the loop's account, far longer than a pass takes on a busy machine.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 impl Carrier {
     /// Starts it; `directions` is from side 0 and from side 1. With `recording` every packet is kept.
@@ -55,29 +69,37 @@ impl Carrier {
         let poller = Poller::new()?;
         sides.watch(&poller)?;
         let waker = poller.waker();
-        let [stop, down] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-        let record = Arc::new(Mutex::new(Vec::new()));
-        let (flags, kept) = ([&stop, &down].map(Arc::clone), recording.then(|| Arc::clone(&record)));
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("lossy-link".into())
-            .spawn(move || carry(sides, directions, poller, &flags, kept.as_deref()))?;
-        Ok(Carrier { stop, down, waker, record, thread: Some(thread) })
+            .spawn(move || Loop::new(sides, directions, &own, recording).run(&poller))?;
+        Ok(Carrier { shared, waker, thread: Some(thread) })
     }
 
     /// Says whether whatever enters is lost from now on.
     pub(super) fn set_down(&self, down: bool) {
-        self.down.store(down, Ordering::Relaxed);
+        self.shared.down.store(down, Ordering::Relaxed);
+    }
+
+    /// Account of both directions, from side 0 and from side 1, after all that could be read or was due has been. `None` if the
+    /// loop has ended or does not answer.
+    pub(super) fn account(&self) -> Option<[Traffic; 2]> {
+        let (asker, answer) = channel();
+        self.shared.askers.lock().expect("nobody panics while holding it").push(asker);
+        self.waker.wake();
+        answer.recv_timeout(PATIENCE).ok()
     }
 
     /// Takes the packets that have entered since the start or the last call; none without recording.
     pub(super) fn take_record(&self) -> Vec<Passed> {
-        std::mem::take(&mut self.record.lock().expect("nobody panics while holding it"))
+        std::mem::take(&mut *self.shared.record.lock().expect("nobody panics while holding it"))
     }
 }
 
 impl Drop for Carrier {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.shared.stop.store(true, Ordering::Relaxed);
         self.waker.wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -88,43 +110,88 @@ impl Drop for Carrier {
 /// When, the how-manieth of all, to which side, and the packet.
 type Due = (Time, u64, usize, Vec<u8>);
 
-fn carry(
-    mut sides: impl Sides,
-    mut directions: [Direction; 2],
-    poller: Poller,
-    [stop, down]: &[Arc<AtomicBool>; 2],
-    record: Option<&Mutex<Vec<Passed>>>,
-) {
-    sharpen_timers();
-    let mut buffer = vec![0; 1 << 16];
-    // Ordered by time and, at one time, by arrival: nothing overtakes unless told to.
-    let mut under_way: BinaryHeap<Reverse<Due>> = BinaryHeap::new();
-    let mut count = 0;
-    let mut ready = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
-        let next = under_way.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
-        if poller.wait(next, &mut ready).is_err() {
-            return;
-        }
-        for (side, direction) in directions.iter_mut().enumerate() {
-            while let Ok(length) = sides.receive(side, &mut buffer) {
-                let now = Clock.now();
-                let out = if down.load(Ordering::Relaxed) { [None; 2] } else { direction.pass(now, length) };
-                if let Some(record) = record {
-                    let copies = out.iter().flatten().count();
-                    let passed = Passed { at: now, from: side, copies, bytes: buffer[..length].to_vec() };
-                    record.lock().expect("nobody panics while holding it").push(passed);
-                }
-                for at in out.into_iter().flatten() {
-                    count += 1;
-                    under_way.push(Reverse((at, count, 1 - side, buffer[..length].to_vec())));
+/// The thread of a carrier.
+struct Loop<'a, S> {
+    sides: S,
+    directions: [Direction; 2],
+    shared: &'a Shared,
+    recording: bool,
+    /// Ordered by time and, at one time, by arrival: nothing overtakes unless told to.
+    waiting: BinaryHeap<Reverse<Due>>,
+    /// Copies so far.
+    count: u64,
+    traffic: [Traffic; 2],
+}
+
+impl<'a, S: Sides> Loop<'a, S> {
+    fn new(sides: S, directions: [Direction; 2], shared: &'a Shared, recording: bool) -> Loop<'a, S> {
+        let traffic = [Traffic::default(); 2];
+        Loop { sides, directions, shared, recording, waiting: BinaryHeap::new(), count: 0, traffic }
+    }
+
+    fn run(mut self, poller: &Poller) {
+        sharpen_timers();
+        let mut buffer = vec![0; 1 << 16];
+        let mut ready = Vec::new();
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            let next = self.waiting.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+            if poller.wait(next, &mut ready).is_err() {
+                return;
+            }
+            // Taken before reading, so that the answer covers all that entered before the question.
+            let askers = std::mem::take(&mut *self.shared.askers.lock().expect("nobody panics while holding it"));
+            for side in 0..2 {
+                while let Ok(length) = self.sides.receive(side, &mut buffer) {
+                    self.take(side, &buffer[..length]);
                 }
             }
+            self.deliver();
+            for asker in askers {
+                // The asker may have lost patience.
+                let _ = asker.send(self.account());
+            }
         }
-        while under_way.peek().is_some_and(|Reverse((at, ..))| *at <= Clock.now()) {
-            let Some(Reverse((_, _, side, packet))) = under_way.pop() else { break };
+    }
+
+    /// Takes a packet that entered at `side`.
+    fn take(&mut self, side: usize, packet: &[u8]) {
+        let now = Clock.now();
+        let down = self.shared.down.load(Ordering::Relaxed);
+        let out = if down { [None; 2] } else { self.directions[side].pass(now, packet.len()) };
+        let copies = out.iter().flatten().count();
+        let traffic = &mut self.traffic[side];
+        traffic.entered += 1;
+        traffic.lost += u64::from(copies == 0);
+        if self.recording {
+            let passed = Passed { at: now, from: side, copies, bytes: packet.to_vec() };
+            self.shared.record.lock().expect("nobody panics while holding it").push(passed);
+        }
+        for at in out.into_iter().flatten() {
+            self.count += 1;
+            self.waiting.push(Reverse((at, self.count, 1 - side, packet.to_vec())));
+        }
+    }
+
+    /// Delivers all packets that are due.
+    fn deliver(&mut self) {
+        while self.waiting.peek().is_some_and(|Reverse((at, ..))| *at <= Clock.now()) {
+            let Some(Reverse((_, _, side, packet))) = self.waiting.pop() else { break };
+            let traffic = &mut self.traffic[1 - side];
             // A side that is gone or full loses packets, as links do.
-            let _ = sides.send(side, &packet);
+            match self.sides.send(side, &packet) {
+                Ok(()) => traffic.delivered += 1,
+                Err(_) => traffic.refused += 1,
+            }
         }
+    }
+
+    fn account(&self) -> [Traffic; 2] {
+        let (mut account, now) = (self.traffic, Clock.now());
+        for Reverse((at, _, to, _)) in &self.waiting {
+            let traffic = &mut account[1 - to];
+            traffic.waiting += 1;
+            traffic.late = traffic.late.max(now.since(*at));
+        }
+        account
     }
 }

@@ -1,5 +1,6 @@
 //! A network that misbehaves on request, for tests: what happens to each packet follows from a seed or from a list.
 
+pub mod account;
 mod carrier;
 pub mod impairment;
 pub mod namespace;
@@ -7,6 +8,7 @@ pub mod relay;
 pub mod tun_link;
 pub mod veth;
 
+pub use account::Traffic;
 pub use carrier::Passed;
 pub use impairment::{Impairment, Loss};
 pub use namespace::Namespace;

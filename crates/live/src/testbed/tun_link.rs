@@ -1,5 +1,6 @@
 //! Two network namespaces joined by TUN devices through a lossy link. Needs root and `/dev/net/tun`.
 
+use super::account::Traffic;
 use super::carrier::{Carrier, Passed, Sides};
 use super::impairment::{Direction, Impairment};
 use super::namespace::Namespace;
@@ -53,10 +54,49 @@ impl Link {
         }
     }
 
+    /// Account of what the link carried from side 0 and from side 1; `None` if its loop does not answer.
+    pub fn account(&self) -> Option<[Traffic; 2]> {
+        self.carrier.account()
+    }
+
+    /// Packets that the device of `side` dropped because the link had not yet read those before them.
+    ///
+    /// # Errors
+    /// If the kernel does not list the device.
+    pub fn overflow(&self, side: usize) -> io::Result<u64> {
+        let listing = self.sides[side].run(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
+        dropped(&listing).ok_or_else(|| io::Error::other(format!("no counters of {DEVICE} in /proc/net/dev")))
+    }
+
+    /// Faults of the link, one a line, for a test that finds a connection standing still. Empty if the link carried or dropped
+    /// every packet as it was told: then a connection stands still for another reason.
+    pub fn faults(&self) -> String {
+        let Some(account) = self.account() else { return "the link's loop does not answer\n".to_owned() };
+        let mut faults = String::new();
+        for (side, traffic) in account.iter().enumerate() {
+            if let Some(fault) = traffic.fault() {
+                faults += &format!("from side {side}: {fault}\n");
+            }
+            match self.overflow(side) {
+                Ok(0) => {}
+                Ok(dropped) => faults += &format!("from side {side}: the device dropped {dropped} packets unread\n"),
+                Err(error) => faults += &format!("from side {side}: {error}\n"),
+            }
+        }
+        faults
+    }
+
     /// Takes the packets that have entered since the start or the last call; none without recording.
     pub fn take_record(&self) -> Vec<Passed> {
         self.carrier.take_record()
     }
+}
+
+/// The count of packets dropped at transmission in the listing of `/proc/net/dev`.
+fn dropped(listing: &str) -> Option<u64> {
+    let line = listing.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'))?;
+    // Eight counters of reception, then bytes, packets, errors and drops of transmission.
+    line.split_whitespace().nth(11)?.parse().ok()
 }
 
 impl Sides for Tuns {
@@ -77,5 +117,18 @@ impl Sides for Tuns {
 
     fn send(&self, side: usize, packet: &[u8]) -> io::Result<()> {
         self.0[side].send(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_at_transmission_are_read_from_the_listing() {
+        let listing = "Inter-|   Receive  |  Transmit\n    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n \
+                       lossy: 100 2 0 7 0 0 0 0 900 9 0 5 0 0 0 0\n";
+        assert_eq!(dropped(listing), Some(5));
+        assert_eq!(dropped("lo: 0 0 0 0 0 0 0 0 0 0 0 0\n"), None);
     }
 }

@@ -2,8 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "the link's delay is measured against the clock")]
 
 use meshpace_core::Duration;
-use meshpace_live::testbed::tun_link::ADDRESSES;
-use meshpace_live::testbed::{Impairment, Link, Loss, Relay};
+use meshpace_live::testbed::tun_link::{ADDRESSES, DEVICE};
+use meshpace_live::testbed::{Impairment, Link, Loss, Relay, Traffic};
+use meshpace_live::tun::ip;
 use meshpace_testing::{Class, skipped};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
@@ -63,6 +64,29 @@ fn over_tun_devices() {
     let record = link.take_record();
     assert_eq!(record.len(), 40);
     assert!(record.iter().all(|passed| passed.bytes.len() == 128), "20 + 8 + 100 bytes");
+    let [there, _] = link.account().unwrap();
+    let copies = numbers.len() as u64;
+    let expected = Traffic { entered: 40, lost: 2, delivered: copies, ..Traffic::default() };
+    assert_eq!(there, expected);
+    assert_eq!(link.faults(), "", "intended losses are no faults");
+}
+
+#[test]
+fn a_link_whose_device_takes_nothing_says_so() {
+    if let Some(reason) = Link::missing() {
+        skipped(Class::Rights, reason);
+        return;
+    }
+    let link = Link::new(Impairment::default(), Impairment::default(), 1500, false).unwrap();
+    let [a, b] = ADDRESSES.map(|address| SocketAddr::from((address, 4000)));
+    let from = link.sides[0].run(|| UdpSocket::bind(a).unwrap());
+    link.sides[1].run(|| ip(&["link", "set", "dev", DEVICE, "down"])).unwrap();
+    for _ in 0..3 {
+        from.send_to(&[1; 100], b).unwrap();
+    }
+    let [there, _] = link.account().unwrap();
+    assert_eq!(there, Traffic { entered: 3, refused: 3, ..Traffic::default() });
+    assert_eq!(link.faults(), "from side 0: the far side did not take 3 packets\n");
 }
 
 #[test]
