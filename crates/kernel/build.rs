@@ -4,7 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAMS: [&str; 5] = ["meshpace_ap", "meshpace_solo", "arithmetic", "lost_answers", "lost_answers_solo"];
+const PROGRAMS: [&str; 6] =
+    ["meshpace_ap", "meshpace_solo", "arithmetic", "lost_answers", "lost_answers_solo", "some_lost_answers_solo"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -189,6 +189,30 @@ void BPF_PROG(solo_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	tcp_reno_cong_avoid(sk, ack, acked);
 }
 
+/*
+ * Whether all that is in flight are empty segments: the kernel took a lost answer of solo_leaving for 0 and cut nothing off the
+ * data (shared.h). No ACK covers an empty segment, so the RTO repeats it for ever while nothing else may leave.
+ */
+static __always_inline bool only_empty_segments(const struct tcp_sock *tp)
+{
+	return tp->packets_out && tp->snd_nxt == tp->snd_una;
+}
+
+/*
+ * Sends the next segment behind an empty one, whose ACK then covers both. The kernel offers no call that sends, except that
+ * switching Nagle's algorithm off does. The application's choice is restored.
+ */
+static __always_inline void send_behind_empty(struct sock *sk)
+{
+	int on = 1, off = 0, chosen = 0;
+
+	if (bpf_getsockopt(sk, SOL_TCP, TCP_NODELAY, &chosen, sizeof(chosen)))
+		return;
+	bpf_setsockopt(sk, SOL_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (!chosen)
+		bpf_setsockopt(sk, SOL_TCP, TCP_NODELAY, &off, sizeof(off));
+}
+
 SEC("struct_ops")
 void BPF_PROG(solo_state, struct sock *sk, __u8 state)
 {
@@ -196,6 +220,11 @@ void BPF_PROG(solo_state, struct sock *sk, __u8 state)
 	struct connection *connection;
 	__u64 now = tp->tcp_mstamp * US;
 
+	if (state == TCP_CA_Loss && only_empty_segments(tp)) {
+		/* The timer went off because of an empty segment: the path has lost nothing. */
+		send_behind_empty(sk);
+		return;
+	}
 	connection = bpf_sk_storage_get(&connections, sk, 0, 0);
 	if (!connection || !connection->way.paced)
 		return;

@@ -37,6 +37,7 @@ enum { SOL_SOCKET = 1, SO_MAX_PACING_RATE = 47, AF_INET = 2, AF_INET6 = 10 };
 /* include/net/sock.h, include/uapi/linux/tcp.h */
 enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1 };
 enum { TCP_CA_Recovery = 3, TCP_CA_Loss = 4 };
+enum { SOL_TCP = 6, TCP_NODELAY = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -101,6 +102,8 @@ struct tcp_sock {
 	__u64 tcp_wstamp_ns;
 	__u64 tcp_clock_cache;
 	__u64 tcp_mstamp;
+	__u32 snd_una;
+	__u32 snd_nxt;
 	__u32 packets_out;
 	__u32 sacked_out;
 	__u32 lost_out;

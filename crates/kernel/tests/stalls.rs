@@ -3,36 +3,38 @@
 
 mod common;
 
-use common::{DEVICE, Flow, Loaded, RECEIVER, eventually, is_missing, network};
-use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder};
+use common::standstill::{blame, verdict, watch};
+use common::{DEVICE, Flow, Loaded, RECEIVER, eventually, finish_all, is_missing, network};
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Rate, Rng};
 use meshpace_kernel::{Destination, Form, Path};
-use meshpace_live::testbed::Namespace;
-use meshpace_live::testbed::impairment::{Impairment, Loss};
-use meshpace_live::testbed::tun_link::{self, ADDRESSES};
+use meshpace_live::testbed::tun_link::ADDRESSES;
+use meshpace_live::testbed::{Impairment, Link, Loss, Namespace};
 use meshpace_live::tun::ip;
 use meshpace_testing::{Class, has, is_slow_run, skipped};
 use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
 static LOST_ANSWERS: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/lost_answers.bpf.o")));
 static LOST_ANSWERS_SOLO: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/lost_answers_solo.bpf.o")));
+static SOME_LOST_ANSWERS_SOLO: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/some_lost_answers_solo.bpf.o")));
 
-/// The congestion control whose every answer is lost, under `name`, until it is dropped.
+/// A congestion control that loses answers, under a name of its own, until it is dropped.
 struct WithoutAnswers {
     /// Before what it unregisters: fields are dropped in this order.
-    _link: Link,
+    _link: libbpf_rs::Link,
     _object: Object,
 }
 
 impl WithoutAnswers {
-    fn register(form: Form, name: &str) -> WithoutAnswers {
-        let object = if form == Form::QuietTrainSolo { LOST_ANSWERS_SOLO } else { LOST_ANSWERS };
+    /// Registers that of `form` in `object`, which says how many answers are lost.
+    fn register(object: &Aligned<[u8]>, form: Form, name: &str) -> WithoutAnswers {
         let own = form.usual_name();
         let mut open = ObjectBuilder::default().open_memory(&object.0).unwrap();
         let mut operations = open.maps_mut().find(|map| map.name() == own).unwrap();
@@ -70,13 +72,13 @@ fn a_connection_goes_on_without_the_answers_of_programs() {
             ip(&["link", "set", "dev", DEVICE, "gso_max_segs", "65535"])
         })
         .unwrap();
-    goes_on_without_answers(&sides, Form::Ap05, 'a');
+    goes_on_without_answers(&sides, LOST_ANSWERS, Form::Ap05, 'a');
 }
 
 /// A flow by the programs whose every answer is lost gets on; `letter` makes their name another one than that of other tests.
-fn goes_on_without_answers(sides: &[Namespace; 2], form: Form, letter: char) {
+fn goes_on_without_answers(sides: &[Namespace; 2], object: &Aligned<[u8]>, form: Form, letter: char) {
     let name = format!("mp{}{letter}", std::process::id());
-    let registered = WithoutAnswers::register(form, &name);
+    let registered = WithoutAnswers::register(object, form, &name);
     let flow = Flow::start(sides, RECEIVER, &name);
     // At a segment per 2 ms this takes a second.
     let has_arrived = eventually(Duration::from_secs(20), || flow.arrived.load(Relaxed) > 500_000);
@@ -93,45 +95,76 @@ fn quiet_trains_go_on_without_the_answers_where_the_device_takes_one_segment() {
     }
     // Quiet trains answer how many segments leave at least. Where a device takes one at a time there is nothing to cut, and 0 is no harm.
     let sides = network();
-    goes_on_without_answers(&sides, Form::QuietTrainSolo, 'w');
+    goes_on_without_answers(&sides, LOST_ANSWERS_SOLO, Form::QuietTrainSolo, 'w');
 }
 
-/// Longest time without a byte that is no stall. An RTO after two losses of one segment is 0.8 s, after three 1.6 s.
+/// Time without a byte after which a connection that has lost an answer stands still for good. An empty segment costs the timer
+/// of window probes and an RTO, both 0.2 s over this link, unless a program is passed over again.
+const FOR_GOOD: Duration = Duration::from_secs(10);
+
+#[test]
+fn quiet_trains_go_on_where_some_answers_are_lost() {
+    if is_missing() {
+        return;
+    }
+    if let Some(why) = Link::missing() {
+        skipped(Class::Rights, format_args!("{why}"));
+        return;
+    }
+    let delay = meshpace_core::Duration::from_millis(10);
+    let way = Impairment { delay, ..Impairment::default() };
+    // A device that takes many segments at a time: an answer of 0 cuts an empty segment.
+    let link = Link::new(way.clone(), way, 1500, false).unwrap();
+    let name = format!("mp{}s", std::process::id());
+    let registered = WithoutAnswers::register(SOME_LOST_ANSWERS_SOLO, Form::QuietTrainSolo, &name);
+    let flows: Vec<Flow> = (0..20).map(|_| Flow::start(&link.sides, ADDRESSES[1], &name)).collect();
+    // So many bytes take some seconds, and more than a hundred answers.
+    let longest = watch(&flows, FOR_GOOD, |bytes, _| bytes.iter().all(|bytes| *bytes > 300_000));
+    let blame = blame(&flows, &longest, FOR_GOOD, &link.sides[0], Some(&link));
+    drop(registered);
+    assert!(blame.is_empty(), "connections stand still:\n{blame}");
+    let longest = longest.iter().max().unwrap().as_secs_f64();
+    println!("longest gap {longest:.2} s");
+    assert!(longest > 0.3, "no answer was lost where it matters: {longest} s");
+    finish_all(flows);
+}
+
+#[test]
+fn an_empty_segment_is_told_from_data_in_flight() {
+    let empty = "ESTAB 0 40544 10.77.0.1:43616 10.77.0.2:34153 rto:4416 backoff:4 bytes_sent:728344 bytes_retrans:5792 \
+                 bytes_acked:722553 unacked:1 retrans:1/8 lost:1 notsent:40544";
+    assert!(verdict(empty).starts_with("only an empty segment"));
+    assert!(verdict(&empty.replace("722553", "721105")).starts_with("segments are in flight"));
+    assert!(verdict(&empty.replace("unacked:1", "")).starts_with("nothing is in flight"));
+}
+
+/// Time without a byte after which a connection stands still. An RTO after two losses of one segment is 0.8 s, after three 1.6 s.
 const STALL: Duration = Duration::from_secs(5);
 
-/// Runs `flows` connections at once over a wire that loses 1 % of all packets, for `time`; returns how many stood still.
-fn stalls(flows: usize, time: Duration, name: &str) -> usize {
+/// Number of `flows` that stand still within `time`, with the reasons in the output; ends the flows.
+fn stalls(flows: Vec<Flow>, time: Duration, name: &str, sender: &Namespace, link: Option<&Link>) -> usize {
+    let longest = watch(&flows, STALL, |_, passed| passed > time);
+    let stalled = longest.iter().filter(|longest| **longest >= STALL).count();
+    let gap = longest.iter().max().map_or(0.0, Duration::as_secs_f64);
+    eprintln!("{name}: {stalled} of {} stood still for {STALL:?}; longest gap {gap:.2} s", flows.len());
+    eprint!("{}", blame(&flows, &longest, STALL, sender, link));
+    // A connection that stands still would be waited for until TCP gives it up.
+    if stalled == 0 {
+        finish_all(flows);
+    }
+    stalled
+}
+
+/// Runs `count` connections at once over a wire that loses 1 % of all packets, for `time`; returns how many stood still.
+fn stalls_over_a_wire(count: usize, time: Duration, name: &str) -> usize {
     let sides = network();
     let rule = "add table inet lossy; add chain inet lossy in { type filter hook input priority 0; }; \
                 add rule inet lossy in meta l4proto tcp numgen random mod 100 == 0 drop";
     for side in &sides {
         assert!(side.run(|| Command::new("nft").arg(rule).status()).unwrap().success());
     }
-    stood_still((0..flows).map(|_| Flow::start(&sides, RECEIVER, name)).collect(), time, name)
-}
-
-/// How many of these connections stand still within `time`; ends them.
-#[expect(clippy::disallowed_methods, reason = "the kernel's connections live in the machine's time")]
-fn stood_still(flows: Vec<Flow>, time: Duration, name: &str) -> usize {
-    let start = Instant::now();
-    let mut seen = vec![(0, start, Duration::ZERO); flows.len()];
-    eventually(time, || {
-        for ((bytes, since, longest), flow) in seen.iter_mut().zip(&flows) {
-            let arrived = flow.arrived.load(Relaxed);
-            if arrived != *bytes {
-                (*bytes, *since) = (arrived, Instant::now());
-            }
-            *longest = (*longest).max(since.elapsed());
-        }
-        false
-    });
-    let stalled = seen.iter().filter(|(_, _, longest)| *longest >= STALL).count();
-    eprintln!("{name}: {stalled} of {} stood still for {} s", seen.len(), STALL.as_secs());
-    // One that stands still would be waited for until TCP gives it up.
-    if stalled == 0 {
-        flows.into_iter().for_each(Flow::finish);
-    }
-    stalled
+    let flows = (0..count).map(|_| Flow::start(&sides, RECEIVER, name)).collect();
+    stalls(flows, time, name, &sides[0], None)
 }
 
 #[test]
@@ -143,7 +176,7 @@ fn none_of_200_connections_stops() {
     let time = Duration::from_secs(25);
     let mut request = Loaded::request('0');
     request.initial_window = 2;
-    let mut stopped = stalls(100, time, Loaded::new(request).name());
+    let mut stopped = stalls_over_a_wire(100, time, Loaded::new(request).name());
     let mut rng = Rng::stream(31, Purpose::Test, 0);
     for letter in "123456789b".chars() {
         let mut request = Loaded::request(letter);
@@ -153,7 +186,7 @@ fn none_of_200_connections_stops() {
         request.initial_window = [0, 1, 2, 10][(rng.next_u64() % 4) as usize];
         request.factor = (rng.next_u64() % 401) as u32;
         eprintln!("{request:?}");
-        stopped += stalls(10, time, Loaded::new(request).name());
+        stopped += stalls_over_a_wire(10, time, Loaded::new(request).name());
     }
     assert_eq!(stopped, 0, "of 200");
 }
@@ -164,7 +197,7 @@ fn none_of_500_quiet_connections_stops() {
     if !is_slow_run(what) || is_missing() {
         return;
     }
-    if let Some(why) = tun_link::Link::missing() {
+    if let Some(why) = Link::missing() {
         skipped(Class::Rights, format_args!("{why}"));
         return;
     }
@@ -172,14 +205,14 @@ fn none_of_500_quiet_connections_stops() {
     for (round, hops) in [2, 4, 7, 7, 10].into_iter().enumerate() {
         let delay = meshpace_core::Duration::from_millis(5 * u64::from(hops));
         let way = Impairment { delay, loss: Loss::Random(0.01), seed: round as u64, ..Impairment::default() };
-        let link = tun_link::Link::new(way.clone(), way, 1500, false).unwrap();
+        let link = Link::new(way.clone(), way, 1500, false).unwrap();
         let mut request = Loaded::request(char::from(b'A' + round as u8));
         request.form = Form::QuietTrainSolo;
         request.initial_window = [2, 0, 2, 10, 2][round];
         request.usual = Path::new(hops, Rate::from_mbps(2));
         let loaded = Loaded::new(request);
         let flows = (0..100).map(|_| Flow::start(&link.sides, ADDRESSES[1], loaded.name())).collect();
-        stopped += stood_still(flows, Duration::from_secs(25), loaded.name());
+        stopped += stalls(flows, Duration::from_secs(25), loaded.name(), &link.sides[0], Some(&link));
     }
     assert_eq!(stopped, 0, "of 500");
 }

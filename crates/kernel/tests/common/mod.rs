@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod capture;
+pub mod standstill;
 
 use meshpace_core::Rate;
 use meshpace_kernel::object::{self, Request};
@@ -92,6 +93,8 @@ pub fn choose(socket: &TcpStream, name: &str) -> io::Result<()> {
 /// One connection that sends as much as it may.
 pub struct Flow {
     stop: Arc<AtomicBool>,
+    /// Address and port of the sender.
+    pub from: SocketAddr,
     /// Bytes that arrived.
     pub arrived: Arc<AtomicU64>,
     ends: Vec<JoinHandle<()>>,
@@ -121,6 +124,7 @@ impl Flow {
             }
         });
         let mut stream = sides[0].run(|| TcpStream::connect(to)).unwrap();
+        let from = stream.local_addr().unwrap();
         choose(&stream, name).unwrap();
         // So that what is written last does not keep a slow connection open for long.
         setsockopt(&stream, sockopt::SndBuf, &16_384).unwrap();
@@ -132,7 +136,7 @@ impl Flow {
                 while !stop.load(Relaxed) && stream.write(&bytes).is_ok() {}
             }
         });
-        Flow { stop, arrived, ends: vec![receiver, sender] }
+        Flow { stop, from, arrived, ends: vec![receiver, sender] }
     }
 
     /// Stops sending and waits until all has arrived.
@@ -142,6 +146,14 @@ impl Flow {
             end.join().unwrap();
         }
     }
+}
+
+/// Stops all these connections, so that they empty their buffers at the same time, and waits until all has arrived.
+pub fn finish_all(flows: Vec<Flow>) {
+    for flow in &flows {
+        flow.stop.store(true, Relaxed);
+    }
+    flows.into_iter().for_each(Flow::finish);
 }
 
 /// Asks every few milliseconds whether something is so, and at most for `most`.
