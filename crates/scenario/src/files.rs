@@ -19,7 +19,10 @@ pub fn from_disk(directory: &Path, name: &str) -> Result<Vec<u8>, String> {
     read(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The content of a file that a person named.
+/// Mark that editors of Windows put before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The content of a file that a person named, without a byte order mark.
 ///
 /// # Errors
 /// Whatever the file system refuses, and a file of more than [`MOST`] bytes; the name is not in it.
@@ -28,6 +31,11 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     File::open(path)?.take(MOST + 1).read_to_end(&mut content)?;
     match content.len() as u64 > MOST {
         true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {} MiB", MOST >> 20))),
-        false => Ok(content),
+        false => {
+            if content.starts_with(BYTE_ORDER_MARK) {
+                content.drain(..BYTE_ORDER_MARK.len());
+            }
+            Ok(content)
+        }
     }
 }

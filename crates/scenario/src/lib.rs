@@ -41,7 +41,7 @@ pub use words::{nearest, one_of};
 
 use diagnostic::Problems;
 use meshpace_core::{Duration, NodeId, Parameter, parameter};
-use meshpace_mesh::config::RoutingConfig;
+use meshpace_mesh::config::{Propagation, RadioConfig, RoutingConfig};
 use meshpace_mesh::radio::connectivity::components;
 use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_mesh::routing::HopCount;
@@ -231,15 +231,20 @@ fn read_point(
         root.report_conflict(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
     }
     let (series, batches) = pieces::read(&mut root, duration);
-    let (mesh, mesh_files) = mesh::read(&mut root, load);
-    let channel = Channel::new(&mesh.radio);
+    let (mut mesh, mesh_files) = mesh::read(&mut root, load);
+    let mut channel = Channel::new(&mesh.radio);
     let mut topology = Topology::read(&mut root, load, &channel, topology::usual_spacing(&mesh.radio, &channel));
     let watch = pieces::watch(&mut root, topology.positions.len());
     let programs = programs::read(&mut root, topology.positions.len());
     let flow::Flows { flows, labels, names, traces, files } = flow::read(&mut root, &topology, &mesh, duration, load);
     propagation::refuse_miscounted_attenuators(&root, &mesh.radio, topology.positions.len());
+    if topology.mobility == Mobility::Still {
+        accept_weak_links(&mut mesh.radio, &mut channel, &topology, &flows);
+    }
     // Nodes that move may part and meet again.
-    if topology.mobility == Mobility::Still && !topology.allow_partition {
+    // A list of links that could not be read has been reported.
+    let has_links = !matches!(&mesh.radio.propagation, Propagation::Links(links) if links.all().is_empty());
+    if topology.mobility == Mobility::Still && !topology.allow_partition && has_links {
         refuse_partition(&root, &topology, &channel, &flows);
     }
     if topology.mobility == Mobility::Still {
@@ -273,11 +278,32 @@ fn read_point(
     (Point { values, config, transports: labels, names, draw: topology.draw, programs }, title, topology.files)
 }
 
+/// Lets links from a file be used that carry fewer than half of the frames, where without these a flow has no path: the file says that frames arrive there.
+fn accept_weak_links(
+    radio: &mut RadioConfig,
+    channel: &mut Channel,
+    topology: &Topology,
+    flows: &[meshpace_sim::Flow],
+) {
+    let Propagation::Links(links) = &mut radio.propagation else { return };
+    let firewall = topology.accepted_links();
+    let components = components(&topology.positions, channel, firewall.as_deref());
+    let is_parted = |flow: &meshpace_sim::Flow| {
+        let of = |node: NodeId| components.get(node.index());
+        of(flow.from) != of(flow.to)
+    };
+    if flows.iter().any(is_parted) {
+        links.accept_weak_links();
+        *channel = Channel::new(radio);
+    }
+}
+
 fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, flows: &[meshpace_sim::Flow]) {
     let links = topology.accepted_links();
     let components = components(&topology.positions, channel, links.as_deref());
     // Neighbours by the drawing, but too far apart.
-    let gap = topology.links.iter().flatten().find_map(|&(a, b)| {
+    let has_distances = channel.link_range().is_finite();
+    let gap = topology.links.iter().flatten().filter(|_| has_distances).find_map(|&(a, b)| {
         let place = |node: u64| topology.positions.get(node as usize).copied();
         let (one, other) = (place(a)?, place(b)?);
         let distance = one.distance(other);
@@ -301,7 +327,12 @@ fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, f
                 ),
                 origin: root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology")),
                 expected: "expected a path between the ends of every flow".to_owned(),
-                help: Some("move the nodes closer, or say topology.allow_partition = true".to_owned()),
+                help: Some(match has_distances {
+                    true => "move the nodes closer, or say topology.allow_partition = true".to_owned(),
+                    false => {
+                        "add the lines of a path to radio.links, or say topology.allow_partition = true".to_owned()
+                    }
+                }),
                 point: None,
             });
         }

@@ -1,15 +1,17 @@
 //! `radio.links`: a file that says how each node hears each other one, as real meshes are known.
 //!
-//! Columns `from` and `to` (numbers of nodes) and one of `loss_db`, `snr_db` and `delivery`. A line is for both directions unless the
-//! other direction has a line of its own. Pairs without a line hear nothing of each other.
+//! Columns `from` and `to` (numbers or names of nodes) and one of `loss_db`, `snr_db` and `delivery`; with 802.11n also `mcs`, the rate of the direction. A
+//! line is for both directions unless the other direction has a line of its own. Pairs without a line hear nothing of each other.
+//!
+//! A name is one of the map in `topology.file`. Without a map that has names, nodes are numbered in the order in which the file names them.
 
 use super::Files;
 use super::files::Load;
 use super::propagation::refuse;
 use super::reader::Reader;
 use meshpace_core::NodeId;
-use meshpace_mesh::config::{Propagation, RadioConfig};
-use meshpace_mesh::radio::{Channel, Links, LogDistance};
+use meshpace_mesh::config::{Propagation, RadioConfig, RateControl};
+use meshpace_mesh::radio::{Channel, Links, LogDistance, Ofdm, OfdmRate};
 use std::path::PathBuf;
 
 /// Measure of a link in a line.
@@ -23,8 +25,14 @@ enum Measure {
 const COLUMNS: [(&str, Measure); 3] =
     [("loss_db", Measure::Loss), ("snr_db", Measure::Snr), ("delivery", Measure::Delivery)];
 
-/// Reads the key; everything else of `radio` is known. Returns the file.
-pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, load: Load<'_>) -> Files {
+/// Distance that keeps a ratio on its side of the detection threshold in spite of rounding, dB.
+const MARGIN_DB: f64 = 0.01;
+
+/// Share from which a delivery counts as one without loss: every stronger signal delivers as much.
+const WHOLE: f64 = 0.999;
+
+/// Reads the key; everything else of `radio` is known. `names` are the nodes of the map, if it has names. Returns the file.
+pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, names: &[String], load: Load<'_>) -> Files {
     let Some(name) = keys.text("links") else { return Files::new() };
     let others = [
         "model",
@@ -37,7 +45,9 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, load: Load<'_>) -> F
         "shadowing_seed",
     ];
     refuse(keys, &others, "links that are computed", "either radio.links or these");
-    let power_dbm = match &radio.propagation {
+    // Without its list the radio has no links: distances would say nothing of it.
+    let log_distance = std::mem::replace(&mut radio.propagation, Propagation::Links(Links::default()));
+    let power_dbm = match &log_distance {
         Propagation::LogDistance(model) => model.transmit_power_dbm,
         _ => LogDistance::default().transmit_power_dbm,
     };
@@ -52,8 +62,22 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, load: Load<'_>) -> F
             return Files::new();
         }
     };
-    match parse(&bytes, power_dbm, radio) {
-        Ok(links) => radio.propagation = Propagation::Links(Links::new(links)),
+    let has_own_detection = keys.value("preamble_sinr").is_some();
+    match parse(&bytes, power_dbm, radio, names) {
+        Ok(list) => match list.least_db.filter(|least| has_own_detection && *least < radio.detect_ratio_db) {
+            Some(least) => {
+                let detected = radio.detect_ratio_db;
+                let why = format!(
+                    "{name}: its weakest delivery is {least:.1} dB at this rate, and radio.preamble_sinr is {detected} dB: nothing would arrive"
+                );
+                keys.report_invalid(
+                    "links",
+                    why,
+                    "expected no radio.preamble_sinr beside deliveries, or snr_db in the file",
+                );
+            }
+            None => list.put_into(radio, keys.value("rate_control").is_some()),
+        },
         Err((line, why)) => keys.report_invalid("links", format!("{name}:{line}: {why}"), "read from here"),
     }
     vec![(PathBuf::from(name), bytes)]
@@ -62,8 +86,91 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, load: Load<'_>) -> F
 /// From, to, and received power in dBm.
 type Link = (NodeId, NodeId, f64);
 
-/// Both directions of each line; the lines themselves come last.
-fn parse(bytes: &[u8], power_dbm: f64, radio: &RadioConfig) -> Result<Vec<Link>, (u64, String)> {
+/// Content of the file: both directions of each line, the lines themselves last.
+#[derive(Default)]
+struct List {
+    links: Vec<Link>,
+    rates: Vec<(NodeId, NodeId, u8)>,
+    /// Least ratio of signal to noise at which a frame has to be detected for its delivery, dB. `None` without a column `delivery`.
+    least_db: Option<f64>,
+}
+
+impl List {
+    fn put_into(self, radio: &mut RadioConfig, has_rate_control: bool) {
+        // Frames that arrive have been detected, whatever the default says.
+        radio.detect_ratio_db =
+            self.least_db.map_or(radio.detect_ratio_db, |least| (least - MARGIN_DB).min(radio.detect_ratio_db));
+        if !self.rates.is_empty() && !has_rate_control {
+            radio.rate_control = RateControl::Listed;
+        }
+        radio.propagation = Propagation::Links(Links::new(self.links).with_rates(self.rates));
+    }
+}
+
+/// Numbers of nodes by what a file calls them.
+struct Numbers<'a> {
+    of_map: &'a [String],
+    /// Names in the order of the file, where no map has names.
+    seen: Vec<String>,
+    /// True if the file has numbers.
+    has_numbers: bool,
+}
+
+impl Numbers<'_> {
+    fn node(&mut self, text: &str) -> Result<NodeId, String> {
+        let named = self.of_map.iter().position(|name| name == text);
+        if named.is_none()
+            && let Ok(number) = text.parse::<u16>()
+        {
+            let id = NodeId(number);
+            self.has_numbers = true;
+            if !self.seen.is_empty() {
+                return Err(format!("expected a name as in the lines before, found \"{text}\""));
+            }
+            return if id.is_broadcast() { Err("a number is too large".to_owned()) } else { Ok(id) };
+        }
+        if !self.of_map.is_empty() {
+            let known = self.of_map.iter().take(12).cloned().collect::<Vec<_>>().join(", ");
+            let unknown =
+                || format!("expected the number or the name of a node of the map ({known}), found \"{text}\"");
+            return named.map(|place| NodeId(place as u16)).ok_or_else(unknown);
+        }
+        if text.is_empty() || self.has_numbers {
+            return Err(format!(
+                "expected the number of a node, found \"{text}\": names are those of the map in topology.file"
+            ));
+        }
+        let place = self.seen.iter().position(|name| name == text).unwrap_or_else(|| {
+            self.seen.push(text.to_owned());
+            self.seen.len() - 1
+        });
+        u16::try_from(place).map(NodeId).map_err(|_| "too many names".to_owned())
+    }
+}
+
+/// The MCS of a line: of 802.11n, and up to that of `radio.rate`.
+fn mcs(text: &str, radio: &RadioConfig) -> Result<Option<u8>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let Some(Ofdm { data: OfdmRate::Ht { mcs: highest, .. }, .. }) = radio.ofdm else {
+        return Err("mcs belongs to 802.11n (mac.profile = \"ht\")".to_owned());
+    };
+    let number = text.parse::<u8>().ok().filter(|mcs| *mcs <= highest);
+    number.map(Some).ok_or_else(|| format!("expected an MCS up to {highest}, which is radio.rate, found \"{text}\""))
+}
+
+/// The radio at the rate of one direction.
+fn at_rate(radio: &RadioConfig, mcs: Option<u8>) -> RadioConfig {
+    let data = |ofdm: Ofdm| mcs.map_or(ofdm.data, |mcs| ofdm.chosen(mcs));
+    RadioConfig {
+        ofdm: radio.ofdm.map(|ofdm| Ofdm { data: data(ofdm), ..ofdm }),
+        rate_control: RateControl::Fixed,
+        ..radio.clone()
+    }
+}
+
+fn parse(bytes: &[u8], power_dbm: f64, radio: &RadioConfig, names: &[String]) -> Result<List, (u64, String)> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
     let header = reader.headers().map_err(|error| (1, error.to_string()))?.clone();
     let column = |name: &str| header.iter().position(|title| title == name);
@@ -72,43 +179,48 @@ fn parse(bytes: &[u8], power_dbm: f64, radio: &RadioConfig) -> Result<Vec<Link>,
     let [(value, measure)] = measures[..] else {
         return Err((1, "expected one of the columns loss_db, snr_db and delivery".to_owned()));
     };
-    let (mut there, mut back) = (Vec::new(), Vec::new());
+    let rate = column("mcs");
+    let mut numbers = Numbers { of_map: names, seen: Vec::new(), has_numbers: false };
+    let (mut list, mut there, mut rates_there) = (List::default(), Vec::new(), Vec::new());
     for record in reader.records() {
         let record = record.map_err(|error| (error.position().map_or(1, csv::Position::line), error.to_string()))?;
         let line = record.position().map_or(1, csv::Position::line);
         let wrong = |what: &str, text: &str| (line, format!("expected {what}, found \"{text}\""));
-        let node = |column: usize| {
-            let text = record.get(column).unwrap_or_default();
-            text.parse::<u16>()
-                .ok()
-                .filter(|&number| !NodeId(number).is_broadcast())
-                .map(NodeId)
-                .ok_or_else(|| wrong("the number of a node", text))
-        };
         let text = record.get(value).unwrap_or_default();
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && number.abs() <= 300.0);
         let number = number.ok_or_else(|| wrong("a number", text))?;
+        let mcs = mcs(rate.and_then(|rate| record.get(rate)).unwrap_or_default(), radio).map_err(|why| (line, why))?;
         let received = match measure {
             Measure::Loss => power_dbm - number,
             Measure::Snr => radio.noise_dbm + number,
             Measure::Delivery if number == 0.0 => continue,
             Measure::Delivery if (0.0..=1.0).contains(&number) => {
-                let (snr, detected) = (Channel::snr_for(radio, number), radio.detect_ratio_db);
-                if snr < detected {
-                    let why = format!("at this rate {text} is {snr:.1} dB, and radio.preamble_sinr is {detected} dB");
-                    return Err((line, why + ": nothing would arrive; lower that, or give snr_db"));
-                }
+                let snr = Channel::snr_for(&at_rate(radio, mcs), number);
+                let snr = if number >= WHOLE { snr.max(radio.detect_ratio_db + MARGIN_DB) } else { snr };
+                list.least_db = Some(list.least_db.map_or(snr, |least: f64| least.min(snr)));
                 radio.noise_dbm + snr
             }
             Measure::Delivery => return Err(wrong("a share of 0 to 1", text)),
+        };
+        let mut node = |column: usize| {
+            let text = record.get(column).unwrap_or_default();
+            numbers.node(text).map_err(|why| (line, why))
         };
         let (from, to) = (node(ends.0)?, node(ends.1)?);
         if from == to {
             return Err((line, format!("a link of node {} with itself", from.0)));
         }
         there.push((from, to, received));
-        back.push((to, from, received));
+        list.links.push((to, from, received));
+        if let Some(mcs) = mcs {
+            rates_there.push((from, to, mcs));
+            list.rates.push((to, from, mcs));
+        }
     }
-    back.extend(there);
-    Ok(back)
+    if there.is_empty() {
+        return Err((1, "no link in it".to_owned()));
+    }
+    list.links.extend(there);
+    list.rates.extend(rates_there);
+    Ok(list)
 }

@@ -8,6 +8,8 @@ use super::propagation;
 use super::quantity::SIZE;
 use super::rates;
 use super::reader::{Reader, Sign};
+use super::topology;
+use super::value::Kind;
 use meshpace_core::{Parameter, parameter};
 use meshpace_mesh::config::{
     AodvConfig, AodvDetection, EdcaConfig, HtConfig, LinkConfig, MacConfig, MacProfile, MarkerConfig, MeshConfig,
@@ -20,7 +22,8 @@ static QUEUE: Parameter = parameter!(queue: usize = LinkConfig::default().limit 
 /// Reads everything below the transport, and the files that it names.
 pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
     let mut mac = mac(reader);
-    let (radio, limit, files) = radio(reader, &mut mac, load);
+    let names = node_names(reader, load);
+    let (radio, limit, files) = radio(reader, &mut mac, &names, load);
     let link = LinkConfig { limit, ..link::read(reader) };
     let is_marked = link.marker != MarkerConfig::None;
     let has_categories = matches!(link.queue, QueueConfig::DropTail | QueueConfig::FqCodelAirtime(_));
@@ -38,7 +41,12 @@ pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
 }
 
 /// `[radio]`, which also says when RTS/CTS is used and how many packets wait in a drop-tail queue.
-fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig, load: Load<'_>) -> (RadioConfig, usize, Files) {
+fn radio(
+    reader: &mut Reader<'_>,
+    mac: &mut MacConfig,
+    names: &[String],
+    load: Load<'_>,
+) -> (RadioConfig, usize, Files) {
     let mut keys = reader.table("radio");
     let mut radio = RadioConfig::default();
     rates::read(&mut keys, &mut radio, mac);
@@ -59,9 +67,24 @@ fn radio(reader: &mut Reader<'_>, mac: &mut MacConfig, load: Load<'_>) -> (Radio
     };
     let limit = keys.standalone(&QUEUE);
     propagation::read(&mut keys, &mut radio);
-    let files = links::read(&mut keys, &mut radio, load);
+    let files = links::read(&mut keys, &mut radio, names, load);
     keys.finish("[radio]");
     (radio, limit, files)
+}
+
+/// Names of the nodes of the map in `topology.file`, by which `radio.links` may call them; empty without such a map.
+fn node_names(reader: &Reader<'_>, load: Load<'_>) -> Vec<String> {
+    let table = |key: &str| match reader.value(key).map(|value| &value.kind) {
+        Some(Kind::Table(table)) => Some(table),
+        _ => None,
+    };
+    if table("radio").is_none_or(|radio| radio.get("links").is_none()) {
+        return Vec::new();
+    }
+    let file = table("topology").and_then(|topology| topology.get("file")).map(|value| &value.kind);
+    let Some(Kind::String(name)) = file else { return Vec::new() };
+    // What is wrong with the map is reported where its places are read.
+    load(name).map(|bytes| topology::node_names(name, &bytes)).unwrap_or_default()
 }
 
 fn mac(reader: &mut Reader<'_>) -> MacConfig {

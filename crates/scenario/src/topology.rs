@@ -20,6 +20,11 @@ use meshpace_mesh::radio::Channel;
 use meshpace_sim::Mobility;
 use std::path::PathBuf;
 
+/// Names of the nodes in the map of that name, by node number; empty if it has none, or cannot be read.
+pub fn node_names(name: &str, bytes: &[u8]) -> Vec<String> {
+    map::read(name, bytes).map(|map| map.names).unwrap_or_default()
+}
+
 /// Hops of a chain that does not say.
 pub const DEFAULT_HOPS: u64 = 7;
 /// The largest distance from the origin, metres.

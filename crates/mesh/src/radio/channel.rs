@@ -4,7 +4,7 @@
 //!
 //! | | two-ray | log-distance, given links |
 //! |---|---|---|
-//! | a link, "decodable" | 250 m | long data frames pass on a quiet medium at least half of the times, and their preamble is detected |
+//! | a link, "decodable" | 250 m | long data frames pass on a quiet medium at least half of the times, and their preamble is detected; of given links with [`super::Links::accept_weak_links`]: their preamble is detected |
 //! | sensed | 550 m, or T_cs if that is given | T_cs |
 //! | detected preamble, `sinr` | 250 m | `detect_ratio` above the noise |
 //!
@@ -80,7 +80,9 @@ impl Channel {
                     }
                 };
                 let receiver = SinrConfig { rates: self::rates(&slowest).0, ..receiver };
-                libm::fmax(detect_w, noise_w * ratio_for(&receiver, link_frame(&slowest), 0.5))
+                let accepts_weak = matches!(&config.propagation, Propagation::Links(links) if links.has_weak_links());
+                let half = if accepts_weak { 0.0 } else { ratio_for(&receiver, link_frame(&slowest), 0.5) };
+                libm::fmax(detect_w, noise_w * half)
             }
         };
         let weakest = libm::fmin(link_w, sense_w);
@@ -105,6 +107,14 @@ impl Channel {
     pub fn snr_for(config: &RadioConfig, delivery: f64) -> f64 {
         let channel = Channel::new(config);
         10.0 * libm::log10(ratio_for(&channel.receiver, link_frame(config), delivery.clamp(0.001, 0.999)))
+    }
+
+    /// The MCS of unicast data from one node to another, where a list of links says it.
+    pub fn listed_mcs(&self, from: NodeId, to: NodeId) -> Option<u8> {
+        match &self.propagation {
+            Propagation::Links(links) => links.mcs(from, to),
+            _ => None,
+        }
     }
 
     /// Power in W at which `to` hears `from` over `distance` metres.

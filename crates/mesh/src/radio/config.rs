@@ -43,12 +43,18 @@ pub enum RateControl {
     Ideal,
     /// By trying.
     Minstrel,
+    /// As the list of links says.
+    Listed,
 }
 
 impl RateControl {
     /// All, with their names in scenarios.
-    pub const ALL: &[(&str, RateControl)] =
-        &[("fixed", RateControl::Fixed), ("ideal", RateControl::Ideal), ("minstrel", RateControl::Minstrel)];
+    pub const ALL: &[(&str, RateControl)] = &[
+        ("fixed", RateControl::Fixed),
+        ("ideal", RateControl::Ideal),
+        ("minstrel", RateControl::Minstrel),
+        ("listed", RateControl::Listed),
+    ];
 }
 
 parameters! {

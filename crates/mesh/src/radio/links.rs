@@ -1,6 +1,7 @@
 //! A radio whose links are given for each pair of nodes instead of computed from places: what is known of a real mesh.
 //!
-//! A pair that is not listed hears nothing of each other. Places then only say how long a frame is under way.
+//! A pair that is not listed hears nothing of each other. Places then only say how long a frame is under way. A direction may have a rate of its own, at which
+//! the sender's data goes with [`super::config::RateControl::Listed`].
 
 use super::power::watts;
 use alloc::vec::Vec;
@@ -12,6 +13,10 @@ use meshpace_core::{NodeId, ParameterError};
 pub struct Links {
     /// From, to, and the power with which it is received, dBm; sorted.
     received: Vec<(NodeId, NodeId, f64)>,
+    /// From, to, and the MCS of unicast data; sorted.
+    rates: Vec<(NodeId, NodeId, u8)>,
+    /// True if every pair that detects each other's preambles counts as a link, however many frames are lost.
+    has_weak_links: bool,
 }
 
 impl Links {
@@ -20,7 +25,31 @@ impl Links {
         received.reverse();
         received.sort_by_key(|&(from, to, _)| (from, to));
         received.dedup_by_key(|&mut (from, to, _)| (from, to));
-        Links { received }
+        Links { received, ..Links::default() }
+    }
+
+    /// The same links with rates: from, to, MCS. Of two entries for a pair in one direction the last counts.
+    pub fn with_rates(self, mut rates: Vec<(NodeId, NodeId, u8)>) -> Links {
+        rates.reverse();
+        rates.sort_by_key(|&(from, to, _)| (from, to));
+        rates.dedup_by_key(|&mut (from, to, _)| (from, to));
+        Links { rates, ..self }
+    }
+
+    /// The MCS of unicast data in this direction; `None` if the list has none.
+    pub fn mcs(&self, from: NodeId, to: NodeId) -> Option<u8> {
+        let place = self.rates.binary_search_by_key(&(from, to), |&(from, to, _)| (from, to));
+        place.ok().map(|place| self.rates[place].2)
+    }
+
+    /// Makes every pair that detects each other's preambles a link. Otherwise a link carries at least half of the frames.
+    pub fn accept_weak_links(&mut self) {
+        self.has_weak_links = true;
+    }
+
+    /// True if links may carry fewer than half of the frames.
+    pub fn has_weak_links(&self) -> bool {
+        self.has_weak_links
     }
 
     /// All of them.

@@ -23,6 +23,8 @@ pub struct Map {
     pub positions: Vec<Position>,
     /// The links, if the file has them.
     pub links: Option<Vec<(u64, u64)>>,
+    /// Names of the nodes, by number; empty if the file has none.
+    pub names: Vec<String>,
 }
 
 /// An error in a map: the place (a line, a node) and the sentence.
@@ -119,19 +121,21 @@ fn csv(bytes: &[u8]) -> Result<Map, Wrong> {
         "y_m" if is_plain => column("y"),
         _ => column(name),
     };
-    let mut places = Vec::new();
+    let title = ["name", "node", "id", "hostname"].iter().find_map(|title| column(title));
+    let (mut places, mut names) = (Vec::new(), Vec::new());
     for record in reader.records() {
         let record = record.map_err(|error| (line_of(error.position()), error.to_string()))?;
         let line = line_of(record.position());
         let place = place(|name| called(name).and_then(|column| record.get(column)));
         places.push((line.clone(), place.map_err(|why| (line, why))?));
+        names.extend(title.map(|column| record.get(column).unwrap_or_default().to_owned()));
     }
     let positions = project(&places)?;
     if is_plain && positions.len() > 1 && are_degrees(&positions) {
         let why = "x and y are metres, and all nodes are within one: degrees need the columns latitude and longitude";
         return Err(("1".to_owned(), why.to_owned()));
     }
-    Ok(Map { positions, links: None })
+    Ok(Map { positions, links: None, names })
 }
 
 /// True if the numbers of a map cannot be metres, and may be degrees: a mesh is larger than a metre.
@@ -153,7 +157,7 @@ fn graphml(bytes: &[u8]) -> Result<Map, Wrong> {
             names.insert(id, name);
         }
     }
-    let (mut places, mut numbers) = (Vec::new(), BTreeMap::new());
+    let (mut places, mut numbers, mut names_of) = (Vec::new(), BTreeMap::new(), Vec::new());
     for node in elements("node") {
         let data: Vec<(&str, &str)> = node
             .children()
@@ -164,6 +168,7 @@ fn graphml(bytes: &[u8]) -> Result<Map, Wrong> {
         let id = node.attribute("id").unwrap_or_default();
         let place = place(get).map_err(|why| (line(&node), format!("node \"{id}\": {why}")))?;
         numbers.insert(id.to_owned(), places.len() as u64);
+        names_of.push(id.to_owned());
         places.push((line(&node), place));
     }
     let mut links = Vec::new();
@@ -174,7 +179,7 @@ fn graphml(bytes: &[u8]) -> Result<Map, Wrong> {
         };
         links.push((end("source")?, end("target")?));
     }
-    Ok(Map { positions: project(&places)?, links: Some(links) })
+    Ok(Map { positions: project(&places)?, links: Some(links), names: names_of })
 }
 
 fn json(bytes: &[u8]) -> Result<Map, Wrong> {
@@ -185,7 +190,7 @@ fn json(bytes: &[u8]) -> Result<Map, Wrong> {
         Some(Value::Object(nodes)) => nodes.iter().map(|(id, node)| (Some(id.clone()), node)).collect(),
         _ => return Err(("1".to_owned(), "expected an object with a list \"nodes\"".to_owned())),
     };
-    let (mut places, mut numbers) = (Vec::new(), BTreeMap::new());
+    let (mut places, mut numbers, mut names) = (Vec::new(), BTreeMap::new(), Vec::new());
     for (number, (key, node)) in nodes.into_iter().enumerate() {
         let info = node.get("nodeinfo");
         let id = [Some(node), info]
@@ -213,6 +218,8 @@ fn json(bytes: &[u8]) -> Result<Map, Wrong> {
         let get = |name: &str| texts.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, text)| &**text);
         let whose = format!("node \"{id}\"");
         let place = place(get).map_err(|why| (whose.clone(), why))?;
+        let host = [Some(node), info].into_iter().flatten().find_map(|holder| holder.get("hostname"));
+        names.push(host.map_or_else(|| id.clone(), plain));
         numbers.insert(id, number as u64);
         places.push((whose, place));
     }
@@ -226,7 +233,7 @@ fn json(bytes: &[u8]) -> Result<Map, Wrong> {
         };
         links.push((end("source")?, end("target")?));
     }
-    Ok(Map { positions: project(&places)?, links: listed.map(|_| links) })
+    Ok(Map { positions: project(&places)?, links: listed.map(|_| links), names })
 }
 
 fn plain(value: &Value) -> String {

@@ -1,8 +1,8 @@
 //! Movement from traces of other programs: ns-2 (the output of `setdest`, or of what writes such) and BonnMotion.
 //!
 //! *ns-2*: `$node_(3) set X_ 83.4` says where a node begins; `$ns_ at 2.0 "$node_(3) setdest 90.4 44.9 1.37"` that at 2 s it leaves for that
-//! place, in metres, at that speed, in m/s. It leaves from where it is then, also on its way; a speed of 0 stops it. Lines of `$god_` tell
-//! distances and are passed over, heights (`Z_`) too.
+//! place, in metres, at that speed, in m/s. It leaves from where it is then, also on its way; a speed of 0 stops it. Lines that do not begin with a place or
+//! a movement of `$node_(N)` are passed over: heights (`Z_`), distances (`$god_`), and traffic that stands in the same script.
 //!
 //! *BonnMotion* (N. Aschenbruck et al., "BonnMotion: a mobility scenario generation and analysis tool", SIMUTools 2010): a line for each
 //! node, with times in seconds and places in metres, "t x y t x y": straight and at constant speed from one to the next.
@@ -60,6 +60,7 @@ fn trace(bytes: &[u8], places: &[Position]) -> Result<Trace, Wrong> {
         return Err(wrong(1, "it is compressed: gunzip it first"));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| wrong(1, format!("no text: {error}")))?;
+    let text = text.trim_start_matches('\u{feff}');
     if text.lines().next().is_some_and(|line| line.trim_start().starts_with("#3D")) {
         return Err(wrong(1, "it is in three dimensions: expected a line \"t x y t x y\" for each node"));
     }
@@ -69,8 +70,11 @@ fn trace(bytes: &[u8], places: &[Position]) -> Result<Trace, Wrong> {
         .map(|(line, number)| (number, line.trim()))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
         .collect();
-    let Some((_, first)) = lines.first() else { return Err(wrong(1, "no movement in it")) };
-    let (starts, moves) = if first.starts_with('$') { ns2(&lines, places)? } else { bonnmotion(&lines)? };
+    if lines.is_empty() {
+        return Err(wrong(1, "no movement in it"));
+    }
+    let is_ns2 = lines.iter().any(|(_, line)| line.contains("$node_("));
+    let (starts, moves) = if is_ns2 { ns2(&lines, places)? } else { bonnmotion(&lines)? };
     let positions = agreed(&starts, places)?;
     let moves = moves.into_iter().flatten().collect();
     Ok(Trace { positions, moves })
@@ -140,6 +144,15 @@ struct Order {
     speed: f64,
 }
 
+/// True if a line of a script of ns-2 sets something of a node, or moves it. Other lines are of traffic and of what the script prints.
+fn is_of_movement(words: &[&str]) -> bool {
+    let (node, verb) = match words {
+        [_, "at", _, node, verb, ..] | [node, verb, ..] => (node, verb),
+        _ => return false,
+    };
+    node.starts_with("$node_(") && ["set", "setdest"].contains(verb)
+}
+
 fn ns2(lines: &[(usize, &str)], places: &[Position]) -> Result<Found, Wrong> {
     let expected = "expected $node_(N) set X_ METRES, or $ns_ at SECONDS \"$node_(N) setdest X Y SPEED\"";
     let mut halves: Vec<(usize, [Option<f64>; 2])> = Vec::new();
@@ -148,7 +161,7 @@ fn ns2(lines: &[(usize, &str)], places: &[Position]) -> Result<Found, Wrong> {
         let text = text.replace('"', " ");
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
-            [god, ..] | [_, "at", _, god, ..] if god.starts_with("$god_") => {}
+            _ if !is_of_movement(&words) => {}
             [_, "set", "Z_", _] => {}
             [node, "set", axis @ ("X_" | "Y_"), value] => {
                 let (node, value) = (node_of(line, node)?, coordinate(line, value)?);

@@ -9,14 +9,25 @@ const LINKS: &[u8] = b"from,to,snr_db\n0,1,30\n1,2,20\n2,1,10\n";
 
 fn read(text: &str) -> Result<Scenario, Refusal> {
     let source = Source { name: "mesh.toml".to_owned(), text: text.to_owned(), sets: Vec::new() };
-    let load = |name: &str| match name {
+    let load = |name: &str| {
+        match name {
         "links.csv" => Ok(LINKS.to_vec()),
         "delivery.csv" => Ok(b"to,from,delivery\n0,1,0.6\n1,2,0\n".to_vec()),
         "one-way.csv" => Ok(b"from,to,delivery\n0,2,0.12\n2,0,0.999\n0,1,0.999\n1,2,0.999\n".to_vec()),
+        "whole.csv" => Ok(b"from,to,delivery\n0,1,1\n".to_vec()),
+        "most.csv" => Ok(b"from,to,delivery\n0,1,0.8\n".to_vec()),
+        "some.csv" => Ok(b"from,to,delivery\n0,1,0.4\n".to_vec()),
+        "names.csv" => Ok(b"from,to,delivery\nbarn,mill,1\nmill,roof,1\n".to_vec()),
+        "stranger.csv" => Ok(b"from,to,delivery\nbarn,cellar,1\n".to_vec()),
+        "mcs.csv" => Ok(b"from,to,delivery,mcs\n0,1,1,7\n0,2,1,0\n".to_vec()),
+        "mcs-too-fast.csv" => Ok(b"from,to,delivery,mcs\nroof,mill,1,5\n".to_vec()),
+        "map.csv" => Ok(b"name,x_m,y_m\nroof,0,0\nmill,50,0\nbarn,90,0\n".to_vec()),
+        "map.json" => Ok(br#"{"nodes":[{"node_id":"aa","hostname":"mill","x_m":0,"y_m":0},{"id":"barn","x_m":5,"y_m":0},{"id":"roof","x_m":9,"y_m":0}]}"#.to_vec()),
         "broken.csv" => Ok(b"from,to,loss_db\n0,1,60\n1,x,60\n".to_vec()),
         "empty.csv" => Ok(b"from,to\n0,1\n".to_vec()),
         "both.csv" => Ok(b"from,to,loss_db,snr_db\n0,1,60,30\n".to_vec()),
         _ => Err(format!("{name}: no such file")),
+    }
     };
     Scenario::read_with(source, &load, "mesh")
 }
@@ -119,6 +130,9 @@ fn what_is_not_there_or_does_not_go_together_is_refused() {
     }
 }
 
+/// The places of [`PLACES`].
+const POSITIONS: &str = "positions = [['0 m', '0 m'], ['10 m', '0 m'], ['20 m', '0 m']]";
+
 const PLACES: &str = "[topology]\nkind = 'nodes'\npositions = [['0 m', '0 m'], ['10 m', '0 m'], ['20 m', '0 m']]\n\
     [[flow]]\nfrom = 0\nto = 2\n[mac]\nprofile = 'ht'\n[radio]\nrate = 'MCS 0'\n";
 
@@ -172,7 +186,72 @@ fn a_file_of_links_that_is_none_names_its_line() {
     }
     let text = format!("{PLACES}links = 'links.csv'\nshadowing = '3 dB' #!\n");
     assert_refused(&text, "radio.shadowing", &["links that are computed"]);
-    // At MCS 0 half of the frames would pass where no preamble is detected.
-    let text = format!("{PLACES}links = 'delivery.csv' #!\n");
-    assert_refused(&text, "radio.links", &["delivery.csv:2", "radio.preamble_sinr is 4 dB"]);
+    // At MCS 0 half of the frames would pass where no preamble is detected: refused where the scenario itself asks for that.
+    let text = format!("{PLACES}preamble_sinr = '4 dB'\nlinks = 'delivery.csv' #!\n");
+    assert_refused(&text, "radio.links", &["delivery.csv", "radio.preamble_sinr is 4 dB"]);
+    for (file, words) in [
+        ("mcs-too-fast.csv", ["mcs-too-fast.csv:2", "up to 0, which is radio.rate"]),
+        ("stranger.csv", ["stranger.csv:2", "the name of a node of the map (roof, mill, barn)"]),
+    ] {
+        let text = format!("{}links = '{file}' #!\n", PLACES.replace(POSITIONS, "file = 'map.csv'"));
+        assert_refused(&text, "radio.links", &words);
+    }
+    let of_b = "[topology]\nhops = 1\n[radio]\nlinks = 'mcs.csv' #!\n[[flow]]\n";
+    assert_refused(of_b, "radio.links", &["mcs.csv:2", "mcs belongs to 802.11n"]);
+}
+
+/// Goodput of saturating datagrams from node 0, as a share of what a link without loss carries, over links of `file` with these keys.
+fn share_of(file: &str, more: &str) -> f64 {
+    let goodput = |file: &str| {
+        let text = format!(
+            "duration = '3 s'\n[topology]\nhops = 1\n[[flow]]\ntransport = 'udp'\ntraffic = 'cbr'\nrate = '20 Mbit/s'\nsegment = 1472\n\
+             [radio]\nlinks = '{file}'\nrts_cts = false\n{more}"
+        );
+        meshpace_sim::run(&config(&text), 1).flows[0].goodput_bps
+    };
+    goodput(file) / goodput("whole.csv")
+}
+
+#[test]
+fn deliveries_work_at_every_rate_of_the_defaults() {
+    // A frame is tried 1 / 0.8 or 1 / 0.4 times. Longer backoffs after each loss take a part of that: bounds, not values.
+    for rate in ["1 Mbit/s", "2 Mbit/s", "5.5 Mbit/s", "11 Mbit/s"] {
+        let key = format!("rate = '{rate}'\n");
+        let (most, some) = (share_of("most.csv", &key), share_of("some.csv", &key));
+        assert!((0.65..0.82).contains(&most), "{rate}: {most}");
+        assert!(
+            (0.2..0.42).contains(&some),
+            "{rate}: {some}: a link of less than half is used where there is no other"
+        );
+    }
+    assert!((0.65..0.82).contains(&share_of("most.csv", "")), "all defaults");
+}
+
+#[test]
+fn names_are_those_of_the_map_or_the_order_of_the_file() {
+    let ends = |text: &str| {
+        let config = config(text);
+        let Propagation::Links(links) = &config.mesh.radio.propagation else { panic!("links") };
+        links.all().iter().map(|&(from, to, _)| (from.0, to.0)).collect::<Vec<_>>()
+    };
+    let mapped = PLACES.replace(POSITIONS, "file = 'map.csv'") + "links = 'names.csv'\n";
+    assert_eq!(ends(&mapped), [(0, 1), (1, 0), (1, 2), (2, 1)], "barn is the last of the map");
+    let by_host = PLACES.replace(POSITIONS, "file = 'map.json'") + "links = 'names.csv'\n";
+    assert_eq!(ends(&by_host), [(0, 1), (0, 2), (1, 0), (2, 0)], "mill is the first of that map");
+    // barn, mill, roof: 0, 1, 2.
+    assert_eq!(ends(&(PLACES.to_owned() + "links = 'names.csv'\n")), [(0, 1), (1, 0), (1, 2), (2, 1)]);
+}
+
+#[test]
+fn a_direction_has_the_rate_of_its_line() {
+    let text = PLACES.replace("MCS 0", "MCS 7").replace("to = 2", "to = 1");
+    let goodput = |file: &str, to: u16| {
+        let text = text.replace("to = 1", &format!("to = {to}")) + &format!("links = '{file}'\n");
+        let config = config(&text);
+        assert_eq!(config.mesh.radio.rate_control, RateControl::Listed);
+        meshpace_sim::run(&config, 1).flows[0].goodput_bps
+    };
+    let (fast, slow) = (goodput("mcs.csv", 1), goodput("mcs.csv", 2));
+    // 65 and 6.5 Mbit/s on the air.
+    assert!(fast > 6.5e6 && slow < 6.5e6 && fast > 2.0 * slow, "{fast} {slow}");
 }

@@ -110,6 +110,27 @@ fn a_map_or_a_shape_says_where_nodes_begin_and_the_trace_how_they_go_on() {
     assert_ne!(digest(moves), digest("$ns_ at 11.0 \"$node_(1) setdest 150.0 80.0 8.0\"\n"));
 }
 
+/// Traffic as cbrgen of ns-2 writes it, and what scripts say besides.
+const TRAFFIC: &str = "#\n# 0 connecting to 1 at time 2.5\n#\nset udp_(0) [new Agent/UDP]\n$ns_ attach-agent $node_(0) $udp_(0)\n\
+    set null_(0) [new Agent/Null]\nset cbr_(0) [new Application/Traffic/CBR]\n$cbr_(0) set packetSize_ 512\n$ns_ connect $udp_(0) $null_(0)\n\
+    $ns_ at 2.5 \"$cbr_(0) start\"\n$ns_ at 3.0 \"$node_(1) reset\";\nset tcp_(0) [$ns_ create-connection  TCP $node_(0) TCPSink $node_(1) 0]\n\
+    $tcp_(0) set window_ 32\nset ftp_(0) [$tcp_(0) attach-source FTP]\nputs \"traffic loaded\"\n$god_ set-dist 0 1 1\n";
+
+#[test]
+fn traffic_in_the_script_is_passed_over_wherever_it_stands() {
+    let scenario = |trace: &str| read(ALONE, &[("walk.txt", trace)]).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let alone = scenario(NS2);
+    for trace in [
+        format!("{NS2}{TRAFFIC}"),
+        format!("{TRAFFIC}{NS2}"),
+        format!("\u{feff}{}", format!("set val(nn) 3\n{NS2}").replace('\n', "\r\n")),
+    ] {
+        let config = &scenario(&trace).points[0].config;
+        let expected = &alone.points[0].config;
+        assert_eq!((&config.positions, &config.mobility), (&expected.positions, &expected.mobility), "{trace}");
+    }
+}
+
 #[test]
 fn what_is_wrong_with_a_trace_names_the_file_and_the_line() {
     let starts = "$node_(0) set X_ 0\n$node_(0) set Y_ 0\n$node_(1) set X_ 9\n$node_(1) set Y_ 0\n";

@@ -220,7 +220,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Tells the MAC how well `next_hop` hears it.
+    /// Tells the MAC how well `next_hop` hears it, and the rate of the list of links.
     #[cold]
     fn tell_quality(&mut self, node: NodeId, next_hop: NodeId) {
         if next_hop.is_broadcast() {
@@ -236,6 +236,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         if let Some(Neighbour { power, .. }) = neighbour {
             let snr = power / self.neighbours.channel().sinr().noise_w;
             self.nodes[node.index()].mac.on_link_snr(next_hop, snr, &self.timing);
+            if let Some(mcs) = self.neighbours.channel().listed_mcs(node, next_hop) {
+                self.nodes[node.index()].mac.on_link_mcs(next_hop, mcs, &self.timing);
+            }
         }
     }
 

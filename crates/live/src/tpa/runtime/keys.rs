@@ -39,6 +39,8 @@ pub fn read_all(file: &Path) -> io::Result<Vec<[u8; 32]>> {
 
 /// The keys of a file's text, or the number of the line that is none.
 pub(crate) fn of_text(text: &str) -> Result<Vec<[u8; 32]>, usize> {
+    // Editors of Windows put a mark before the text.
+    let text = text.trim_start_matches('\u{feff}');
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.trim().starts_with('#'));
     lines.map(|(number, line)| line.split_whitespace().next().and_then(parse).ok_or(number + 1)).collect()
 }
@@ -58,6 +60,15 @@ pub fn read(file: &Path) -> io::Result<[u8; 32]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let key = "ab".repeat(32);
+        for text in [format!("\u{feff}{key}\r\n"), format!("\u{feff}# keys\r\n{key} laptop\r\n")] {
+            assert_eq!(of_text(&text), Ok(vec![[0xab; 32]]), "{text:?}");
+        }
+        assert_eq!(of_text(&format!("{key}\n\u{feff}{key}\n")), Err(2), "a mark within a text is no mark");
+    }
 
     #[test]
     fn keys_are_read_as_they_are_written() {

@@ -17,6 +17,13 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
+    /// The list of links has this MCS for the direction to `node`.
+    pub fn on_link_mcs(&mut self, node: NodeId, mcs: u8, t: &Timing) {
+        if let (Some(rates), Some(set)) = (&mut self.rates, &t.rates) {
+            rates.on_link_mcs(set, node, mcs);
+        }
+    }
+
     /// Chooses the rate of the next attempt to a neighbour, the configured one without rate control, and the most bytes that it may carry
     /// (0: one MPDU).
     pub(super) fn choose_rate(&mut self, now: Time, to: NodeId, t: &Timing) -> (FrameRate, u32) {

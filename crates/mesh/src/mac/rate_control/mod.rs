@@ -5,6 +5,7 @@
 //! and RTS, CTS and broadcasts stay at the basic rate. A station has the rules of the neighbours that it sends to in a list, which it searches from the front.
 
 mod ideal;
+mod listed;
 mod minstrel;
 
 use crate::radio::config::RateControl;
@@ -37,6 +38,12 @@ macro_rules! rules {
                 }
             }
 
+            fn on_link_mcs(&mut self, set: &RateSet, mcs: u8) {
+                match self {
+                    $(Rule::$name(rule) => rule.on_link_mcs(set, mcs),)*
+                }
+            }
+
             fn choose(&mut self, query: Query<'_>) -> Choice {
                 match self {
                     $(Rule::$name(rule) => rule.choose(query),)*
@@ -55,6 +62,7 @@ macro_rules! rules {
 rules! {
     Ideal ideal::Ideal;
     Minstrel minstrel::Minstrel;
+    Listed listed::Listed;
 }
 
 /// An attempt that is asked for.
@@ -81,6 +89,8 @@ trait RateRule {
     fn new(set: &RateSet) -> Self;
     /// The ratio of signal to noise with which the neighbour hears this station, a number.
     fn on_link_snr(&mut self, _set: &RateSet, _snr: f64) {}
+    /// The MCS that the list of links has for the direction to the neighbour.
+    fn on_link_mcs(&mut self, _set: &RateSet, _mcs: u8) {}
     /// The rate of the next attempt.
     fn choose(&mut self, query: Query<'_>) -> Choice;
     /// So many MPDUs went at a rate, and so many of them were acknowledged.
@@ -145,9 +155,9 @@ impl RateSet {
         Some(RateSet { control, ofdm, highest, speeds, most })
     }
 
-    /// True if stations have to be told how well they are heard.
+    /// True if stations have to be told how well they are heard, or which rate the list of links has.
     pub fn wants_quality(&self) -> bool {
-        self.control == RateControl::Ideal
+        matches!(self.control, RateControl::Ideal | RateControl::Listed)
     }
 
     /// Every MCS, ascending.
@@ -204,6 +214,13 @@ impl Rates {
     pub fn on_link_snr(&mut self, set: &RateSet, node: NodeId, snr: f64) {
         if let Some(peer) = self.peer(set, node) {
             peer.rule.on_link_snr(set, snr);
+        }
+    }
+
+    /// The list of links has this MCS for the direction to the neighbour.
+    pub fn on_link_mcs(&mut self, set: &RateSet, node: NodeId, mcs: u8) {
+        if let Some(peer) = self.peer(set, node) {
+            peer.rule.on_link_mcs(set, mcs);
         }
     }
 
@@ -289,6 +306,20 @@ mod tests {
         }
         // Every rate has its turn but 18 Mbit/s, if at all, and a faster one follows.
         assert!(seen.len() >= 7 && seen.is_sorted() && seen[0] == 0 && seen.last() == Some(&7), "{seen:?}");
+    }
+
+    #[test]
+    fn listed_has_the_rate_of_the_link_or_the_highest() {
+        let set = timing(RateControl::Listed, RtsPolicy::Never).rates.unwrap();
+        let (mut rates, mut rng) = (Rates::default(), Rng::stream(1, Purpose::Test, 0));
+        rates.on_link_mcs(&set, PEER, 2);
+        rates.on_link_mcs(&set, NodeId(4), 12);
+        // The third has no line.
+        for (node, mcs) in [(PEER, 2), (NodeId(4), 7), (NodeId(5), 7)] {
+            assert_eq!(rates.choose(Time::ZERO, &set, node, &mut rng), Choice { mcs, probes: false });
+            rates.on_result(node, 8, 0);
+            assert_eq!(rates.choose(Time::ZERO, &set, node, &mut rng).mcs, mcs, "losses change nothing");
+        }
     }
 
     #[test]
