@@ -12,8 +12,8 @@ use super::topology;
 use super::value::Kind;
 use meshpace_core::{Parameter, parameter};
 use meshpace_mesh::config::{
-    AodvConfig, AodvDetection, EdcaConfig, HtConfig, LinkConfig, MacConfig, MacProfile, MarkerConfig, MeshConfig,
-    OlsrConfig, QueueConfig, RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
+    AodvDetection, EdcaConfig, HtConfig, LinkConfig, MacConfig, MacProfile, MarkerConfig, MeshConfig, QueueConfig,
+    RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
 };
 
 static QUEUE: Parameter = parameter!(queue: usize = LinkConfig::default().limit => whole("packets", 1, 1_000_000), Basic,
@@ -113,27 +113,36 @@ fn mac(reader: &mut Reader<'_>) -> MacConfig {
 
 fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
     let mut keys = reader.table("routing");
-    let protocols: Vec<_> = RoutingConfig::all().collect();
-    let mut routing = keys.choice("protocol", &protocols, &[]).unwrap_or_default();
-    // Every key is read under every protocol, also where it has no effect, so that a sweep over protocols can keep it.
-    let (mut aodv, mut olsr) = (AodvConfig::default(), OlsrConfig::default());
-    keys.parameters(&mut aodv);
-    keys.parameters(&mut olsr);
-    let is_given = keys.value("detection").is_some();
-    if matches!(routing, RoutingConfig::Olsr(_)) && is_given && aodv.detection == AodvDetection::LinkLayer {
+    let mut protocols: Vec<_> = RoutingConfig::all().collect();
+    let places: Vec<_> = protocols.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
+    let chosen = keys.choice("protocol", &places, &[]);
+    // The keys of every protocol are read under each, also where they have no effect, so that a sweep over
+    // protocols can keep them.
+    for (_, protocol) in &mut protocols {
+        if let Some(parameters) = protocol.parameters() {
+            keys.parameters(parameters);
+        }
+    }
+    let mut routing = chosen.map(|place| protocols[place].1).unwrap_or_default();
+    if let RoutingConfig::Olsr(olsr) = &mut routing {
+        olsr.link_layer = is_olsr_told_of_failures(&keys, &protocols);
+    }
+    keys.finish("[routing]");
+    routing
+}
+
+/// Whether OLSR also learns of lost links from the MAC. `routing.detection`, which AODV declares, says so for both.
+fn is_olsr_told_of_failures(keys: &Reader<'_>, protocols: &[(&str, RoutingConfig)]) -> bool {
+    let detection = protocols.iter().find_map(|(_, protocol)| match protocol {
+        RoutingConfig::Aodv(aodv) => Some(aodv.detection),
+        _ => None,
+    });
+    if keys.value("detection").is_some() && detection == Some(AodvDetection::LinkLayer) {
         keys.report_conflict(
             &["detection", "protocol"],
             "OLSR knows its neighbours by their HELLOs, so these cannot be left out",
             "expected \"hello\" or \"both\" under OLSR",
         );
     }
-    olsr.link_layer = aodv.detection == AodvDetection::Both;
-    keys.finish("[routing]");
-    match &mut routing {
-        RoutingConfig::Aodv(config) => *config = aodv,
-        RoutingConfig::Olsr(config) => *config = olsr,
-        // Without parameters.
-        _ => {}
-    }
-    routing
+    detection == Some(AodvDetection::Both)
 }

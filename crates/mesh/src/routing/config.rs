@@ -3,6 +3,7 @@
 use super::aodv::{AodvConfig, AodvDetection, LocalRepair};
 use super::protocol::{IP_TIME_TO_LIVE, RoutingParameters};
 use super::table::routing_protocols;
+use meshpace_core::parameter::Parameters;
 
 macro_rules! choices {
     ($($name:ident $key:literal $node:ty, $config:ty, $message:ty;)*) => {
@@ -19,6 +20,14 @@ macro_rules! choices {
             /// Each protocol with its name in scenarios and its defaults.
             pub fn all() -> impl Iterator<Item = (&'static str, RoutingConfig)> {
                 [("static", RoutingConfig::Static), $(($key, RoutingConfig::$name(Default::default())),)*].into_iter()
+            }
+
+            /// Parameters that a scenario sets; `None` for static routes, which have none.
+            pub fn parameters(&mut self) -> Option<&mut dyn Parameters> {
+                match self {
+                    RoutingConfig::Static => None,
+                    $(RoutingConfig::$name(config) => Some(config),)*
+                }
             }
 
             /// The time to live of a packet when it leaves its source: the most hops it travels.

@@ -3,6 +3,7 @@
 use super::actions::{Actions, DropReason};
 use crate::packet::Packet;
 use core::convert::Infallible;
+use meshpace_core::parameter::Parameters;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
 /// The time to live that IP stacks start with (IANA, "IP Option Numbers", default time to live).
@@ -30,8 +31,9 @@ pub trait RoutingMessage: Copy {
     fn kind(&self) -> MessageKind;
 }
 
-/// Parameters of a routing protocol in a scenario.
-pub trait RoutingParameters: Copy + Default {
+/// Parameters of a routing protocol in a scenario. The reader of `[routing]` takes the keys that
+/// [`Parameters::slots`] lists, and no others.
+pub trait RoutingParameters: Parameters + Copy + Default {
     /// The time to live of a packet when it leaves its source: the most hops it travels.
     const TIME_TO_LIVE: u8 = IP_TIME_TO_LIVE;
 }

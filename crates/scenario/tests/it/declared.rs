@@ -2,6 +2,7 @@
 
 use meshpace_core::Parameter;
 use meshpace_core::parameter::{self, Parameters, Unit, Value};
+use meshpace_mesh::config::RoutingConfig;
 use meshpace_scenario::keys::{self, Asked, Level};
 use meshpace_scenario::{Scenario, Source};
 use meshpace_transport::pacing::{self, AdaptiveConfig};
@@ -79,6 +80,38 @@ fn every_declared_parameter_reaches_its_field() {
     let lost: Vec<_> = reached.iter().filter(|(_, is_reached)| !**is_reached).map(|(name, _)| name).collect();
     assert!(lost.is_empty(), "no value in their ranges changes a configuration: {lost:?}");
     assert!(reached.len() > 150, "{}", reached.len());
+}
+
+/// What the table of routing protocols names is read, for each protocol by itself: no key that one declares is taken and then lost.
+#[test]
+fn every_parameter_of_every_routing_protocol_is_what_the_scenario_says() {
+    let read = |text: String| {
+        let source = Source { name: "routing.toml".to_owned(), text, sets: Vec::new() };
+        let scenario = Scenario::read(source, Path::new("."), "routing").unwrap_or_else(|refusal| panic!("{refusal}"));
+        scenario.points[0].config.mesh.routing
+    };
+    let mut tried = BTreeSet::new();
+    for (name, mut usual) in RoutingConfig::all() {
+        let mut declared: Vec<&Parameter> = Vec::new();
+        if let Some(piece) = usual.parameters() {
+            declared.extend(piece.slots().iter().map(|slot| slot.parameter));
+        }
+        for parameter in declared {
+            for value in others(parameter) {
+                let setting = parameter.form.write(&value);
+                let text = format!(
+                    "[topology]\nhops = 4\n[[flow]]\n[routing]\nprotocol = '{name}'\n{} = {setting}\n",
+                    parameter.key
+                );
+                let mut routing = read(text);
+                let slots = routing.parameters().unwrap().slots();
+                let slot = slots.iter().find(|slot| slot.parameter.key == parameter.key).unwrap();
+                assert_eq!(slot.setting.get(), Some(value), "{name}: {} = {setting}", parameter.key);
+                tried.insert((name, parameter.key));
+            }
+        }
+    }
+    assert!(tried.len() >= 4, "{tried:?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::protocol::{Protocol, RoutingParameters, jitter};
 use crate::packet::Packet;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::convert::Infallible;
+use meshpace_core::parameter::{Parameters, Slots};
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
 /// The longest jitter of a forwarded packet.
@@ -27,6 +28,12 @@ const HOLD_TIME: Duration = Duration::from_secs(10);
 /// Flooding has no parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FloodingConfig;
+
+impl Parameters for FloodingConfig {
+    fn slots(&mut self) -> Slots<'_> {
+        Slots::new()
+    }
+}
 
 impl RoutingParameters for FloodingConfig {}
 
