@@ -51,7 +51,8 @@ fn the_module_has_no_paths_of_the_machine_that_built_it() {
     let has = |text: &str| module.windows(text.len()).any(|window| window == text.as_bytes());
     // Where a panic came from is there, from the root of the project or of the registry on.
     assert!(has("crates/sim/src/") && has("cargo/registry/"), "messages of panics name their sources");
-    let here = root().canonicalize().unwrap().display().to_string();
+    // With the folder behind it: the root itself may be called `/src`, which is a part of every path of a source.
+    let here = root().canonicalize().unwrap().join("crates").display().to_string();
     for place in ["/home/", "/root/", "/Users/", "C:\\Users", "/.cargo/", "/.rustup/", &here] {
         assert!(
             !has(place),

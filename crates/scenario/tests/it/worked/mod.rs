@@ -52,12 +52,11 @@ pub fn is_one_new_file_and_one_line(page: &str, name: &str) {
     let added: Vec<&&str> = hunk.iter().filter(|line| !line.starts_with(' ')).collect();
     let [line] = added[..] else { panic!("{added:?}") };
     assert!(line.starts_with('+'), "{line}");
-    let after: String = hunk.iter().map(|line| format!("{}\n", &line[1..])).collect();
-    assert!(read(list).contains(&after), "{list} does not contain\n{after}");
+    assert_eq!(missing(&read(list), hunk), None, "{list}");
     // Nothing else in the sources knows of the rule: without the line it would be gone.
     let module = Path::new(new).file_stem().unwrap().to_str().unwrap();
-    assert_eq!(mentions(&root().join("crates"), &format!("{module}::"), "/src/"), 1, "{module}");
-    assert_eq!(mentions(&root().join("crates"), &format!("\"{name}\""), "/src/"), 1, "{name}");
+    assert_eq!(mentions(&format!("{module}::")), 1, "{module}");
+    assert_eq!(mentions(&format!("\"{name}\"")), 1, "{name}");
 }
 
 /// Holds the diff of `page` against the one file that it changes: what it adds is there, in its place, and what it removes is not.
@@ -69,27 +68,49 @@ pub fn is_one_file(page: &str, word: &str) {
     let text = read(file);
     for hunk in diff.split("\n@@ ").skip(1) {
         let lines: Vec<&str> = hunk.lines().skip(1).collect();
-        let after: String =
-            lines.iter().filter(|line| !line.starts_with('-')).map(|line| format!("{}\n", &line[1..])).collect();
-        assert!(text.contains(&after), "{file} does not contain\n{after}");
+        assert_eq!(missing(&text, &lines), None, "{file}");
         for removed in lines.iter().filter(|line| line.starts_with('-')) {
             assert!(!text.contains(&removed[1..]), "{file} still contains {removed}");
         }
     }
-    assert_eq!(mentions(&root().join("crates"), word, "/src/"), 1, "{word}");
+    assert_eq!(mentions(word), 1, "{word}");
 }
 
-/// Source files below `directory`, `marker` in their path, that contain `word`.
-fn mentions(directory: &Path, word: &str, marker: &str) -> usize {
+/// The first line of a hunk that `text` does not have. Its lines, without those that it removes, have to stand in `text` in
+/// their order; other lines may stand between them, so that a rule or a parameter can be added at any place.
+fn missing<'a>(text: &str, hunk: &[&'a str]) -> Option<&'a str> {
+    let mut there = text.lines();
+    let mut after = hunk.iter().filter(|line| !line.starts_with('-')).map(|line| &line[1..]);
+    after.find(|line| !there.any(|other| other == *line))
+}
+
+/// Number of source files of all crates that contain `word`.
+fn mentions(word: &str) -> usize {
+    let crates = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src"));
+    crates.filter(|source| source.is_dir()).map(|source| mentions_below(&source, word)).sum()
+}
+
+/// Number of Rust files below `directory` that contain `word`.
+fn mentions_below(directory: &Path, word: &str) -> usize {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries
         .map(|path| {
             if path.is_dir() {
-                return mentions(&path, word, marker);
+                return mentions_below(&path, word);
             }
             let is_source = path.extension().is_some_and(|extension| extension == "rs");
-            let below = path.to_string_lossy().contains(marker);
-            usize::from(is_source && below && std::fs::read_to_string(&path).unwrap().contains(word))
+            usize::from(is_source && std::fs::read_to_string(&path).unwrap().contains(word))
         })
         .sum()
+}
+
+#[test]
+fn a_hunk_holds_wherever_other_lines_are_added_and_not_without_its_own() {
+    let hunk = [" list {", "-old,", "+ours,", " }"];
+    for text in ["list {\nours,\n}\n", "list {\nfirst,\nours,\nlast,\n}\n", "head\nlist {\nours,\nlast,\n}\ntail\n"] {
+        assert_eq!(missing(text, &hunk), None, "{text}");
+    }
+    for text in ["list {\n}\n", "list {\n// ours,\n}\n", "ours,\nlist {\n}\n"] {
+        assert_eq!(missing(text, &hunk), Some("ours,"), "{text}");
+    }
 }
