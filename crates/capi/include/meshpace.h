@@ -1,4 +1,9 @@
-/* TPA over UDP, with the manners of the socket functions. Generated: do not edit. */
+/* TPA over UDP, with the manners of the socket functions. Generated: do not edit.
+ *
+ * After fork, sockets stay with the parent. In the child every function returns -1 with EBADF for a socket of the parent, tpa_close
+ * included, also if only its options were set. It returns at once, sends nothing and leaves the parent's connection alone. The child
+ * makes sockets of its own with tpa_socket, and opens its own connections. It has no copies of the parent's UDP ports and of the
+ * descriptors of tpa_pollfd. A child of vfork or clone may call none of these functions. */
 
 #ifndef MESHPACE_H
 #define MESHPACE_H

@@ -3,7 +3,7 @@
 //!
 //! A socket is a small integer of this library, not a file descriptor: it goes to no other function. Functions return -1 and
 //! set `errno` when they fail. All of them may be called from several threads at once; one thread may send while another
-//! receives. After `fork` only the parent may go on using its sockets.
+//! receives. After `fork` the child begins without sockets: for those of its parent every function returns EBADF.
 #![expect(unsafe_code, reason = "the callers are in C")]
 
 mod address;

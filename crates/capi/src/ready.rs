@@ -6,13 +6,18 @@
 use crate::Errno;
 use crate::state::State;
 use libc::{c_int, c_short};
+use meshpace_live::process::ClosedInChildren;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// One descriptor.
-struct Event(OwnedFd);
+/// One descriptor. A child after `fork` has no copy: it would see and change what the parent's calls rely on.
+struct Event {
+    /// Stands before the descriptor, so that it is dropped first.
+    _closed_in_children: ClosedInChildren,
+    descriptor: OwnedFd,
+}
 
 impl Event {
     fn new() -> io::Result<Event> {
@@ -22,19 +27,20 @@ impl Event {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor was just made and nobody else has it.
-        Ok(Event(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        Ok(Event { _closed_in_children: ClosedInChildren::new(&descriptor)?, descriptor })
     }
 
     fn fill(&self) {
         let one = 1u64.to_ne_bytes();
         // SAFETY: eight readable bytes; the descriptor is open as long as `self` is. A counter that is full is filled.
-        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        unsafe { libc::write(self.descriptor.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
     fn empty(&self) {
         let mut count = [0u8; 8];
         // SAFETY: eight writable bytes; the descriptor is open as long as `self` is. A counter that is empty is left so.
-        unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        unsafe { libc::read(self.descriptor.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
     }
 }
 
@@ -68,7 +74,7 @@ impl Readiness {
             let _ = place.set(Arc::new(Event::new()?));
             self.refresh(state);
         }
-        place.get().map(|event| event.0.as_raw_fd()).ok_or(Errno(libc::EIO))
+        place.get().map(|event| event.descriptor.as_raw_fd()).ok_or(Errno(libc::EIO))
     }
 
     /// Something may have changed.

@@ -16,6 +16,7 @@ pub mod fuzzing;
 pub mod generator;
 mod netlink;
 pub mod poll;
+pub mod process;
 pub mod ring;
 mod sys;
 pub mod tcp;

@@ -37,6 +37,7 @@ struct Programs {
     poll: PathBuf,
     echo_client: PathBuf,
     bind: PathBuf,
+    fork: PathBuf,
 }
 
 /// Installs the library into a temporary directory and compiles the programs in C against what pkg-config would say. None
@@ -75,9 +76,10 @@ fn programs() -> Option<&'static Programs> {
             assert!(compiled.success(), "{} does not compile", source.display());
             program
         };
-        let sources = ["tests/it/peer.c", "tests/it/poll.c", "../../examples/echo_client.c", "tests/it/bind.c"];
-        let [peer, poll, echo_client, bind] = sources.map(compile);
-        Some(Programs { peer, poll, echo_client, bind, _directory: directory })
+        let [peer, poll, bind, fork] =
+            ["peer", "poll", "bind", "fork"].map(|name| compile(&format!("tests/it/{name}.c")));
+        let echo_client = compile("../../examples/echo_client.c");
+        Some(Programs { peer, poll, echo_client, bind, fork, _directory: directory })
     });
     if made.is_none() {
         skipped(Class::Tools, "cc is not installed (apt-get install gcc)");
@@ -196,6 +198,26 @@ fn options_halves_and_descriptors_to_poll() {
     let output = Command::new(&programs.poll).arg(free.to_string()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && output.stdout == b"done\n", "{said}");
+}
+
+/// Two ports that are free.
+fn two_free_ports() -> u16 {
+    loop {
+        let one = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        if let Some(other) = one.checked_add(1)
+            && std::net::UdpSocket::bind(("127.0.0.1", other)).is_ok()
+        {
+            return one;
+        }
+    }
+}
+
+#[test]
+fn a_child_after_fork_has_sockets_of_its_own_alone() {
+    let Some(programs) = programs() else { return };
+    let output = Command::new(&programs.fork).args([&two_free_ports().to_string(), "100"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output.stdout.ends_with(b"done\n"), "{:?}: {said}", output.status);
 }
 
 #[test]

@@ -3,6 +3,15 @@
 use std::fs;
 use std::path::Path;
 
+/// What the header begins with.
+const HEADER: &str = "\
+/* TPA over UDP, with the manners of the socket functions. Generated: do not edit.
+ *
+ * After fork, sockets stay with the parent. In the child every function returns -1 with EBADF for a socket of the parent, tpa_close
+ * included, also if only its options were set. It returns at once, sends nothing and leaves the parent's connection alone. The child
+ * makes sockets of its own with tpa_socket, and opens its own connections. It has no copies of the parent's UDP ports and of the
+ * descriptors of tpa_pollfd. A child of vfork or clone may call none of these functions. */";
+
 /// Generates the header.
 fn generate() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -12,7 +21,7 @@ fn generate() -> String {
         cpp_compat: true,
         no_includes: true,
         sys_includes: ["stddef.h", "sys/socket.h", "sys/types.h"].map(String::from).to_vec(),
-        header: Some("/* TPA over UDP, with the manners of the socket functions. Generated: do not edit. */".into()),
+        header: Some(HEADER.into()),
         usize_is_size_t: true,
         ..cbindgen::Config::default()
     };

@@ -94,6 +94,7 @@ impl TpaPort {
     }
 
     fn begin(&self, address: impl ToSocketAddrs, timeout: Duration, inner: InnerTransport) -> io::Result<TpaStream> {
+        self.check_process()?;
         let peer = self.choose(address)?;
         let broadcast = peer.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
         if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast {

@@ -42,8 +42,9 @@ impl TpaListener {
     /// # Errors
     ///
     /// [`io::ErrorKind::WouldBlock`] at the time-out, [`io::ErrorKind::NotConnected`] once it is closed, or why nothing will
-    /// come any more.
+    /// come any more; those of [`TpaPort::check_process`].
     pub fn accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
+        self.check_process()?;
         let timeout = *self.timeout.lock().unwrap_or_else(PoisonError::into_inner);
         self.accept_until(match self.nonblocking.load(Ordering::Relaxed) {
             true => Time::ZERO,
@@ -61,7 +62,8 @@ impl TpaListener {
     }
 
     fn accept_until(&self, deadline: Time) -> io::Result<(TpaStream, SocketAddr)> {
-        self.backlog.next(deadline, || self.port.check()).map(|shared| self.stream(shared))
+        self.check_process()?;
+        self.backlog.next(deadline).map(|shared| self.stream(shared))
     }
 
     fn stream(&self, shared: Arc<Shared>) -> (TpaStream, SocketAddr) {
@@ -74,11 +76,15 @@ impl TpaListener {
     /// # Errors
     /// As [`TpaListener::accept`].
     pub fn poll_accept(&self, context: &Context<'_>) -> Poll<io::Result<(TpaStream, SocketAddr)>> {
+        self.check_process()?;
         self.backlog.poll_next(context).map_ok(|shared| self.stream(shared))
     }
 
     /// Ready if accepting would not wait; otherwise the context's waker is called when that is so.
     pub fn poll_acceptable(&self, context: &Context<'_>) -> Poll<()> {
+        if self.check_process().is_err() {
+            return Poll::Ready(());
+        }
         self.backlog.poll_ready(context)
     }
 
@@ -94,8 +100,9 @@ impl TpaListener {
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// Those of [`TpaPort::check_process`].
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.check_process()?;
         self.nonblocking.store(nonblocking, Ordering::Relaxed);
         Ok(())
     }
@@ -104,8 +111,9 @@ impl TpaListener {
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// Those of [`TpaPort::check_process`].
     pub fn set_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
+        self.check_process()?;
         let timeout = timeout.map(|timeout| Duration(timeout.as_nanos().try_into().unwrap_or(u64::MAX)));
         *self.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
         Ok(())
@@ -113,14 +121,25 @@ impl TpaListener {
 
     /// Wakes everybody who waits in [`TpaListener::accept`] for good.
     pub fn close(&self) {
-        self.backlog.close();
+        if self.check_process().is_ok() {
+            self.backlog.close();
+        }
+    }
+
+    /// Checks that this is the process that made it, and not its child after `fork`.
+    ///
+    /// # Errors
+    ///
+    /// EBADF in the child.
+    pub fn check_process(&self) -> io::Result<()> {
+        self.port.check_process()
     }
 
     /// The address it listens on.
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// Those of [`TpaPort::check_process`].
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.port.local_addr()
     }
@@ -133,7 +152,7 @@ impl TpaListener {
 
 impl Drop for TpaListener {
     fn drop(&mut self) {
-        self.backlog.close();
+        self.close();
         let _ = self.port.runtime().send(Command::Unlisten { port: self.port.id() });
     }
 }

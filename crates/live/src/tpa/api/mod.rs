@@ -2,6 +2,7 @@
 
 #[cfg(feature = "tokio")]
 pub mod asynchronous;
+mod closing;
 mod connect;
 pub mod listener;
 #[cfg(test)]

@@ -5,7 +5,6 @@ use crate::Clock;
 use crate::tpa::runtime::Machine;
 use crate::tpa::runtime::handle::Handle;
 use crate::tpa::runtime::mailbox::Command;
-use crate::tpa::runtime::shared::Runner;
 use crate::tpa::runtime::socket::Socket;
 use crate::tpa::session::counters::{Counters, PortCounters};
 use crate::tpa::session::endpoint::Endpoint;
@@ -17,6 +16,10 @@ use std::sync::Arc;
 
 /// A bound UDP port. Cloning gives another handle of the same port; it stays open as long as a handle, a stream or a listener
 /// of it does.
+///
+/// Ports, listeners and streams belong to the process that made them, which alone has the thread that runs them. In a child after `fork`
+/// each of their calls that returns a result fails with EBADF; the others do nothing and return what a connection without traffic has.
+/// Dropping one there neither waits nor sends. The child may make its own, also of the same UDP port once the parent has closed it.
 #[derive(Clone, Debug)]
 pub struct TpaPort(Arc<Inner>);
 
@@ -52,8 +55,9 @@ impl TpaPort {
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::with_options`]; the runtime has ended.
+    /// Those of [`TpaPort::with_options`]; the runtime has ended, or is one of the parent process.
     pub fn on(runtime: &Handle, address: impl ToSocketAddrs, options: Options) -> io::Result<TpaPort> {
+        runtime.check_process()?;
         options.check()?;
         let local = first(address)?;
         // The socket belongs to the network namespace of whoever asks, not to the runtime's.
@@ -80,19 +84,22 @@ impl TpaPort {
         &self.0.runtime
     }
 
+    /// Checks that this is the process that made it, and not its child after `fork`.
+    ///
     /// # Errors
     ///
-    /// This is a child of the process that made it.
-    pub(super) fn check(&self) -> io::Result<()> {
-        self.0.runtime.mailbox().check_process()
+    /// EBADF in the child.
+    pub fn check_process(&self) -> io::Result<()> {
+        self.0.runtime.check_process()
     }
 
     /// The address it is bound to.
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// Those of [`TpaPort::check_process`].
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.check_process()?;
         Ok(self.0.local)
     }
 

@@ -1,7 +1,8 @@
 //! Waiting for many streams and listeners with one thread: tokens of those that may have something to say.
 //!
 //! Streams and listeners are polled with a [`Waker`] (`poll_read`, `poll_write`, `poll_accept`). The wakers of a [`Selector`] note
-//! their token; [`Selector::wait`] returns the tokens noted since.
+//! their token; [`Selector::wait`] returns the tokens noted since. A child after `fork` makes its own: nobody notes tokens in a copy of its
+//! parent's.
 
 use crate::tpa::runtime::wait::wait_until;
 use meshpace_core::Time;

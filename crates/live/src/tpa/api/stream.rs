@@ -1,5 +1,6 @@
 //! A connection as a stream of bytes, in the manner of [`std::net::TcpStream`].
 
+use super::closing::{let_go, wait_for_end};
 use super::port::TpaPort;
 use crate::Clock;
 use crate::tpa::runtime::shared::{Shared, State};
@@ -18,6 +19,8 @@ use std::task::{Context, Poll};
 /// Dropping it closes both directions and waits, at most for the linger time, until everything written has arrived: the
 /// protocol runs in this process and ends with it. Use [`TpaStream::close`] to learn whether it did. A stream set
 /// non-blocking does not wait when dropped.
+///
+/// It belongs to the process that made it: [`TpaPort`] says what a child after `fork` may do.
 #[derive(Debug)]
 pub struct TpaStream {
     shared: Arc<Shared>,
@@ -44,7 +47,7 @@ impl TpaStream {
 
     /// Waits until it is open, or never will be.
     pub(super) fn wait_until_open(&self) -> io::Result<()> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.enter()?;
         while state.exchange.is_opening() {
             state = self.shared.wait_writable(state, Time::NEVER)?;
         }
@@ -60,7 +63,7 @@ impl TpaStream {
     ///
     /// The reason if the connection could not be opened, or has failed since.
     pub fn is_open(&self) -> io::Result<bool> {
-        let exchange = &self.shared.lock().exchange;
+        let exchange = &self.shared.enter()?.exchange;
         match exchange.failure() {
             Some(failure) => Err(failure.error()),
             None => Ok(!exchange.is_opening()),
@@ -70,21 +73,33 @@ impl TpaStream {
     /// Why the peer refuses a connection that is being opened with a secret or with known keys, as somebody says who has not proved to
     /// be the peer: it goes on being opened until its time is up.
     pub fn refusal(&self) -> Option<io::Error> {
-        match &self.shared.lock().exchange.phase {
+        match &self.shared.enter().ok()?.exchange.phase {
             Phase::Opening { refusal: Some(message) } => Some(Failure::new(libc::ECONNREFUSED, message).error()),
             _ => None,
         }
     }
 
-    fn waiting(&self) -> Waiting {
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Checks that this is the process that made it, and not its child after `fork`.
+    ///
+    /// # Errors
+    ///
+    /// EBADF in the child.
+    pub fn check_process(&self) -> io::Result<()> {
+        self.shared.check_process()
     }
 
-    fn deadline(&self, timeout: Option<Duration>) -> Time {
-        match self.waiting().nonblocking {
+    fn waiting(&self) -> io::Result<MutexGuard<'_, Waiting>> {
+        self.check_process()?;
+        Ok(self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Deadline of a call that begins now, with the timeout that `choose` finds in the settings.
+    fn deadline(&self, choose: impl FnOnce(&Waiting) -> Option<Duration>) -> io::Result<Time> {
+        let waiting = self.waiting()?;
+        Ok(match waiting.nonblocking {
             true => Time::ZERO,
-            false => timeout.map_or(Time::NEVER, |timeout| Clock.now().saturating_add(timeout)),
-        }
+            false => choose(&waiting).map_or(Time::NEVER, |timeout| Clock.now().saturating_add(timeout)),
+        })
     }
 
     /// Reads what is there, whatever else is set.
@@ -111,7 +126,7 @@ impl TpaStream {
     /// # Errors
     /// As a read without waiting; that it would block is `Pending`.
     pub fn poll_read(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.enter()?;
         let got = self.take(&mut state, into);
         if got.is_none() {
             state.note_reader(context);
@@ -124,7 +139,7 @@ impl TpaStream {
     /// # Errors
     /// As a write without waiting; that it would block is `Pending`.
     pub fn poll_write(&self, context: &Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.enter()?;
         let put = self.put(&mut state, from);
         if put.is_none() {
             state.note_writer(context);
@@ -134,7 +149,7 @@ impl TpaStream {
 
     /// Ready if reading would not wait; otherwise the context's waker is called when that is so.
     pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
-        let mut state = self.shared.lock();
+        let Ok(mut state) = self.shared.enter() else { return Poll::Ready(()) };
         if state.exchange.is_readable() {
             return Poll::Ready(());
         }
@@ -144,7 +159,7 @@ impl TpaStream {
 
     /// Ready if writing would not wait; otherwise the context's waker is called when that is so.
     pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
-        let mut state = self.shared.lock();
+        let Ok(mut state) = self.shared.enter() else { return Poll::Ready(()) };
         if state.exchange.is_writable() {
             return Poll::Ready(());
         }
@@ -157,7 +172,7 @@ impl TpaStream {
     /// # Errors
     /// Why it could not be opened.
     pub fn poll_open(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.enter()?;
         match &state.exchange.phase {
             Phase::Failed(failure) => Poll::Ready(Err(failure.error())),
             Phase::Opening { .. } => {
@@ -173,7 +188,7 @@ impl TpaStream {
     /// # Errors
     /// Why it ended before everything had arrived.
     pub fn poll_finished(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.enter()?;
         match &state.exchange.phase {
             Phase::Done => Poll::Ready(Ok(())),
             _ if state.exchange.delivery == Delivery::Finished => Poll::Ready(Ok(())),
@@ -204,7 +219,7 @@ impl TpaStream {
     }
 
     fn read_into(&self, into: &mut [u8], deadline: Time) -> io::Result<usize> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.enter()?;
         loop {
             if let Some(got) = self.take(&mut state, into) {
                 return got;
@@ -214,7 +229,7 @@ impl TpaStream {
     }
 
     fn write_from(&self, from: &[u8], deadline: Time) -> io::Result<usize> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.enter()?;
         loop {
             if let Some(put) = self.put(&mut state, from) {
                 return put;
@@ -230,7 +245,7 @@ impl TpaStream {
     ///
     /// [`io::ErrorKind::NotConnected`] while it is being opened.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.enter()?;
         if state.exchange.is_opening() {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -257,9 +272,9 @@ impl TpaStream {
     ///
     /// Those of [`TpaStream::close`].
     pub fn finish(&self) -> io::Result<()> {
-        let_go(&self.shared);
-        let linger = Clock.now().saturating_add(self.waiting().linger);
-        let (state, over) = wait_for_end(&self.shared, linger);
+        let linger = Clock.now().saturating_add(self.waiting()?.linger);
+        let_go(&self.shared)?;
+        let (state, over) = wait_for_end(&self.shared, linger)?;
         // Dropping need not wait once more.
         let _ = self.set_nonblocking(true);
         match state.exchange.failure() {
@@ -271,7 +286,9 @@ impl TpaStream {
 
     /// Ends the connection at once; what has not arrived is lost, and the peer is told.
     pub fn abort(&self) {
-        self.shared.abort();
+        if self.check_process().is_ok() {
+            self.shared.abort();
+        }
     }
 
     /// The same, and waits until the word of it has left this host: for who ends the process next, and the thread that runs the connection
@@ -281,13 +298,13 @@ impl TpaStream {
     ///
     /// [`io::ErrorKind::TimedOut`] if it has not left after `timeout`, or nobody runs the connection any more.
     pub fn abort_timeout(&self, timeout: std::time::Duration) -> io::Result<()> {
-        if self.shared.abort_and_wait(timeout) { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+        if self.shared.abort_and_wait(timeout)? { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
     }
 
     /// Has the ACK of what the peer says wait up to `delay` for something to be written, on which it then rides: questions and answers take a
     /// packet less. For open connections whose peers do the same; trains acknowledge as before.
     pub fn hold_acks(&self, delay: std::time::Duration) {
-        let mut state = self.shared.lock();
+        let Ok(mut state) = self.shared.enter() else { return };
         state.exchange.wishes.hold_acks = Some(nanoseconds(delay));
         self.shared.call(&mut state);
     }
@@ -295,19 +312,21 @@ impl TpaStream {
     /// A small message leaves by another connection to the same peer: trains make room for it on the way.
     pub(crate) fn make_room(&self) {
         // The connection looks at it before it sends anything: nobody need be woken.
-        self.shared.lock().exchange.wishes.make_room = true;
+        if let Ok(mut state) = self.shared.enter() {
+            state.exchange.wishes.make_room = true;
+        }
     }
 
     /// Since when the peer's address has said that nobody knows the connection there, as after a restart of the peer, without the peer having
     /// been heard. Whoever reads the packets can forge that, and the peer is asked: the connection goes on until it is sure. Whoever
     /// waits in [`TpaStream::poll_finished`] is woken.
     pub fn doubted(&self) -> Option<Time> {
-        self.shared.lock().exchange.doubted
+        self.shared.enter().ok()?.exchange.doubted
     }
 
     /// Asks the peer for a sign of life, so that it hears from this end: after this host's address has changed, the peer learns the new one.
     pub fn probe(&self) {
-        let mut state = self.shared.lock();
+        let Ok(mut state) = self.shared.enter() else { return };
         state.exchange.wishes.probe = true;
         self.shared.call(&mut state);
     }
@@ -316,9 +335,9 @@ impl TpaStream {
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// Those of [`TpaStream::check_process`].
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).nonblocking = nonblocking;
+        self.waiting()?.nonblocking = nonblocking;
         Ok(())
     }
 
@@ -328,7 +347,7 @@ impl TpaStream {
     ///
     /// [`io::ErrorKind::InvalidInput`] for zero.
     pub fn set_read_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).read = positive(timeout)?;
+        self.waiting()?.read = positive(timeout)?;
         Ok(())
     }
 
@@ -338,7 +357,7 @@ impl TpaStream {
     ///
     /// [`io::ErrorKind::InvalidInput`] for zero.
     pub fn set_write_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).write = positive(timeout)?;
+        self.waiting()?.write = positive(timeout)?;
         Ok(())
     }
 
@@ -346,9 +365,9 @@ impl TpaStream {
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// Those of [`TpaStream::check_process`].
     pub fn set_linger(&self, linger: std::time::Duration) -> io::Result<()> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).linger = nanoseconds(linger);
+        self.waiting()?.linger = nanoseconds(linger);
         Ok(())
     }
 
@@ -356,8 +375,9 @@ impl TpaStream {
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// Those of [`TpaStream::check_process`].
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.check_process()?;
         Ok(self.shared.local)
     }
 
@@ -365,8 +385,9 @@ impl TpaStream {
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// Those of [`TpaStream::check_process`].
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.check_process()?;
         Ok(self.shared.peer)
     }
 
@@ -374,81 +395,37 @@ impl TpaStream {
     ///
     /// # Errors
     ///
-    /// None: the result is that of `std::net`.
+    /// Those of [`TpaStream::check_process`].
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        Ok(self.shared.lock().exchange.failure().map(Failure::error))
+        Ok(self.shared.enter()?.exchange.failure().map(Failure::error))
     }
 
     /// Hops that the peer's last packet seems to have come, if the kernel told.
     pub fn hops(&self) -> Option<u8> {
-        self.shared.lock().exchange.travelled
+        self.shared.enter().ok()?.exchange.travelled
     }
 
     /// The counters of the transport.
     pub fn stats(&self) -> Stats {
-        self.shared.lock().exchange.stats
+        self.shared.enter().map(|state| state.exchange.stats).unwrap_or_default()
     }
 
     /// Bytes written that have not left, and as many as are to be; none where BBR does not carry the connection.
     pub(crate) fn unsent(&self) -> Option<(usize, usize)> {
-        self.shared.lock().exchange.unsent()
+        self.shared.enter().ok()?.exchange.unsent()
     }
 
     /// Bytes written whose arrival is not known yet.
     pub fn unacknowledged(&self) -> usize {
-        self.shared.lock().exchange.send.len()
-    }
-}
-
-/// The application will neither read nor write any more.
-fn let_go(shared: &Shared) {
-    let mut state = shared.lock();
-    state.exchange.let_go();
-    shared.call(&mut state);
-    shared.wake_all(state);
-}
-
-/// Time for which closing waits, when the peer has everything, for the peer to close too: a process that ends at once would leave
-/// the peer's closing without an answer.
-const PEER_CLOSES: Duration = Duration::from_millis(500);
-
-/// Time for which it waits for the answer to our closing when the peer has closed and everything has arrived: the peer may have
-/// ended without it.
-const LAST_WORD: Duration = Duration::from_secs(2);
-
-/// Waits until our direction is over; the second value is whether it is.
-fn wait_for_end(shared: &Shared, deadline: Time) -> (MutexGuard<'_, State>, bool) {
-    let (mut peer_closes, mut last_word) = (Time::NEVER, Time::NEVER);
-    let mut state = shared.lock();
-    loop {
-        if state.exchange.is_over() {
-            return (state, true);
-        }
-        let now = Clock.now();
-        match state.exchange.delivery {
-            Delivery::UnderWay => {}
-            Delivery::AwaitsFinalAck => last_word = last_word.min(now + LAST_WORD),
-            Delivery::Finished => peer_closes = peer_closes.min(now + PEER_CLOSES),
-        }
-        if shared.check_process().is_err() {
-            return (state, false);
-        }
-        match shared.wait_writable(state, deadline.min(peer_closes).min(last_word)) {
-            Ok(guard) => state = guard,
-            Err(_) => {
-                let state = shared.lock();
-                let over = state.exchange.delivery != Delivery::UnderWay;
-                return (state, over);
-            }
-        }
+        self.shared.enter().map_or(0, |state| state.exchange.send.len())
     }
 }
 
 impl Drop for TpaStream {
     fn drop(&mut self) {
-        let waiting = self.waiting();
+        let Ok(waiting) = self.waiting().map(|waiting| *waiting) else { return };
         if !self.shared.lock().exchange.wishes.dropped {
-            let_go(&self.shared);
+            let _ = let_go(&self.shared);
         }
         if !waiting.nonblocking && !self.shared.lock().exchange.is_opening() {
             let _ = wait_for_end(&self.shared, Clock.now().saturating_add(waiting.linger));
@@ -458,19 +435,19 @@ impl Drop for TpaStream {
 
 impl Read for TpaStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.read_into(into, self.deadline(self.waiting().read))
+        self.read_into(into, self.deadline(|waiting| waiting.read)?)
     }
 }
 
 impl Read for &TpaStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.read_into(into, self.deadline(self.waiting().read))
+        self.read_into(into, self.deadline(|waiting| waiting.read)?)
     }
 }
 
 impl Write for TpaStream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.write_from(from, self.deadline(self.waiting().write))
+        self.write_from(from, self.deadline(|waiting| waiting.write)?)
     }
 
     /// Nothing to do: what is written leaves as soon as the protocol lets it.
@@ -481,7 +458,7 @@ impl Write for TpaStream {
 
 impl Write for &TpaStream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.write_from(from, self.deadline(self.waiting().write))
+        self.write_from(from, self.deadline(|waiting| waiting.write)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -99,19 +99,17 @@ impl Backlog {
         waiting.iter().for_each(|shared| shared.abort());
     }
 
-    /// The next connection, waiting until `deadline`; `check` is asked before each wait.
+    /// The next connection, waiting until `deadline`.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] at the deadline, [`io::ErrorKind::NotConnected`] once it is closed, why nothing will come any more, or what
-    /// `check` says.
-    pub fn next(&self, deadline: Time, check: impl Fn() -> io::Result<()>) -> io::Result<Arc<Shared>> {
+    /// [`io::ErrorKind::WouldBlock`] at the deadline, [`io::ErrorKind::NotConnected`] once it is closed, or why nothing will come any more.
+    pub fn next(&self, deadline: Time) -> io::Result<Arc<Shared>> {
         let mut queue = self.lock();
         loop {
             if let Some(taken) = queue.take() {
                 return taken;
             }
-            check()?;
             let (guard, in_time) = wait_until(&self.arrived, queue, deadline);
             in_time?;
             queue = guard;

@@ -1,9 +1,11 @@
 //! The thread that runs connections, as its applications hold it.
 
 use super::mailbox::{Command, Mailbox};
+use super::shared::Runner;
 use super::socket::Socket;
 use super::worker::Worker;
 use crate::poll::Poller;
+use crate::process::PerProcess;
 use crate::tpa::session::failure::Failure;
 use nix::libc;
 use std::io;
@@ -25,7 +27,7 @@ impl Handle {
     /// The system gives no thread or no descriptors.
     pub fn start() -> io::Result<Handle> {
         let poller = Poller::new()?;
-        let mailbox = Arc::new(Mailbox::new(&poller));
+        let mailbox = Arc::new(Mailbox::new(&poller)?);
         let mut worker = Worker::new(Arc::clone(&mailbox), poller);
         let run = move || {
             let failure = match catch_unwind(AssertUnwindSafe(|| worker.run())) {
@@ -45,8 +47,8 @@ impl Handle {
     ///
     /// Those of [`Handle::start`].
     pub fn global() -> io::Result<Handle> {
-        static GLOBAL: Mutex<Option<Handle>> = Mutex::new(None);
-        let mut global = GLOBAL.lock().unwrap_or_else(PoisonError::into_inner);
+        static GLOBAL: PerProcess<Mutex<Option<Handle>>> = PerProcess::new();
+        let mut global = GLOBAL.get()?.lock().unwrap_or_else(PoisonError::into_inner);
         match &*global {
             Some(handle) if handle.0.0.is_alive() => Ok(handle.clone()),
             _ => Ok(global.insert(Handle::start()?).clone()),
@@ -71,6 +73,13 @@ impl Handle {
     /// The system's.
     pub(crate) fn watch(&self, socket: &Socket, id: u64) -> io::Result<()> {
         self.0.0.watch(socket, id)
+    }
+
+    /// # Errors
+    ///
+    /// This is a child of the process that has the thread.
+    pub(crate) fn check_process(&self) -> io::Result<()> {
+        self.0.0.check_process()
     }
 
     pub(crate) fn mailbox(&self) -> Arc<Mailbox> {

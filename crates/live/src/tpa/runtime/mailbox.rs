@@ -5,6 +5,7 @@ use super::service::Service;
 use super::shared::{Runner, Shared};
 use super::socket::Socket;
 use crate::poll::{Poller, Registrar, Waker};
+use crate::process::Process;
 use crate::tpa::session::endpoint::Endpoint;
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::settings::Settings;
@@ -45,7 +46,7 @@ pub struct Mailbox {
     registrar: Registrar,
     ids: AtomicU64,
     /// The process whose thread takes the commands: after `fork` the child has none.
-    process: u32,
+    process: Process,
 }
 
 #[derive(Debug, Default)]
@@ -57,22 +58,22 @@ struct Commands {
 
 impl Mailbox {
     /// Of a thread that waits with `poller`.
-    pub fn new(poller: &Poller) -> Mailbox {
-        Mailbox {
-            commands: Mutex::default(),
-            waker: poller.waker(),
-            registrar: poller.registrar(),
-            ids: AtomicU64::new(1),
-            process: std::process::id(),
-        }
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Process::current`].
+    pub fn new(poller: &Poller) -> io::Result<Mailbox> {
+        let (waker, registrar, process) = (poller.waker(), poller.registrar(), Process::current()?);
+        Ok(Mailbox { commands: Mutex::default(), waker, registrar, ids: AtomicU64::new(1), process })
     }
 
     /// Has the thread told what happens to the descriptor of port `id`.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's; this is a child of the process that has the thread, whose set of descriptors it shares.
     pub fn watch(&self, source: impl AsFd, id: u64) -> io::Result<()> {
+        self.check_process()?;
         self.registrar.add(source, id)
     }
 
@@ -145,10 +146,10 @@ impl Runner for Mailbox {
     }
 
     fn check_process(&self) -> io::Result<()> {
-        if self.process == std::process::id() {
+        if self.process.is_current() {
             return Ok(());
         }
-        Err(Failure::new(libc::EBADF, "a TPA socket works only in the process that made it, not in its children")
-            .error())
+        let message = "a TPA socket works only in the process that made it: after fork the child has to open its own";
+        Err(Failure::new(libc::EBADF, message).error())
     }
 }

@@ -80,7 +80,8 @@ impl Shared {
         Shared { state: Mutex::new(state), readable, writable, id, local, peer, runner }
     }
 
-    /// Locks the shared state.
+    /// Locks the shared state, for the thread that runs the connection. In a child after `fork` the lock may never be free: applications
+    /// [enter](Shared::enter).
     pub fn lock(&self) -> MutexGuard<'_, State> {
         // A panic of somebody else's code in the runtime is told to everybody as a failure.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -95,17 +96,26 @@ impl Shared {
         self.runner.check_process()
     }
 
+    /// Locks the shared state, for an application.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shared::check_process`].
+    pub fn enter(&self) -> io::Result<MutexGuard<'_, State>> {
+        self.check_process()?;
+        Ok(self.lock())
+    }
+
     /// Waits for something to read.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] at the deadline; nobody runs the connection in this process.
+    /// [`io::ErrorKind::WouldBlock`] at the deadline.
     pub fn wait_readable<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         deadline: Time,
     ) -> io::Result<MutexGuard<'a, State>> {
-        self.check_process()?;
         state.readers += 1;
         let (mut state, in_time) = wait_until(&self.readable, state, deadline);
         state.readers -= 1;
@@ -122,7 +132,6 @@ impl Shared {
         mut state: MutexGuard<'a, State>,
         deadline: Time,
     ) -> io::Result<MutexGuard<'a, State>> {
-        self.check_process()?;
         state.writers += 1;
         let (mut state, in_time) = wait_until(&self.writable, state, deadline);
         state.writers -= 1;
@@ -187,9 +196,13 @@ impl Shared {
     }
 
     /// The same, and waits for at most `patience` until the peer's word of it has left this host; whether it has.
-    pub fn abort_and_wait(&self, patience: Duration) -> bool {
-        self.lock().exchange.wishes.abort = true;
-        self.runner.dispatch(self.id).is_ok_and(|told| told.recv_timeout(patience).is_ok())
+    ///
+    /// # Errors
+    ///
+    /// As [`Shared::check_process`].
+    pub fn abort_and_wait(&self, patience: Duration) -> io::Result<bool> {
+        self.enter()?.exchange.wishes.abort = true;
+        Ok(self.runner.dispatch(self.id).is_ok_and(|told| told.recv_timeout(patience).is_ok()))
     }
 }
 

@@ -8,6 +8,7 @@
 pub use crate::tpa::session::addresses::Addresses;
 pub use crate::tpa::session::message::Message;
 
+use crate::process::ClosedInChildren;
 use nix::libc;
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
@@ -54,9 +55,11 @@ pub struct Complaint {
     pub is_local: bool,
 }
 
-/// The socket.
+/// The socket. Children after `fork` have no copy of it.
 #[derive(Debug)]
 pub struct Socket {
+    /// Stands before the descriptor, so that it is dropped first.
+    _closed_in_children: ClosedInChildren,
     udp: UdpSocket,
     local: SocketAddr,
     control: Vec<u8>,
@@ -80,6 +83,7 @@ impl Socket {
         let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let udp = UdpSocket::from(rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?);
+        let closed_in_children = ClosedInChildren::new(&udp)?;
         // What the kernel does not give: less room is less speed, nothing else.
         let _ = setsockopt(&udp, sockopt::RcvBuf, &KERNEL_BUFFER);
         let _ = setsockopt(&udp, sockopt::SndBuf, &KERNEL_BUFFER);
@@ -105,7 +109,7 @@ impl Socket {
         let local = udp.local_addr()?;
         let control =
             nix::cmsg_space!(libc::c_int, libc::c_int, libc::in6_pktinfo, libc::sock_extended_err, libc::sockaddr_in6);
-        Ok(Socket { udp, local, control, segments: true })
+        Ok(Socket { _closed_in_children: closed_in_children, udp, local, control, segments: true })
     }
 
     /// Its own address.
