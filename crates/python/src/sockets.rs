@@ -197,6 +197,10 @@ impl TpaPort {
         pair(self.0.local_addr())
     }
 
+    fn check_process(&self) -> PyResult<()> {
+        self.0.check_process().map_err(|error| os_error(&error))
+    }
+
     fn listen(&self, backlog: usize) -> PyResult<TpaListener> {
         self.0.listen(backlog).map(TpaListener).map_err(|error| os_error(&error))
     }
@@ -271,6 +275,10 @@ impl TpaStream {
     #[getter]
     fn address(&self) -> PyResult<(String, u16)> {
         pair(self.0.local_addr())
+    }
+
+    fn check_process(&self) -> PyResult<()> {
+        self.0.check_process().map_err(|error| os_error(&error))
     }
 
     #[getter]

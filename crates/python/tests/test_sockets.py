@@ -224,3 +224,91 @@ def test_other_threads_run_while_a_call_waits(server: tpa.socket) -> None:
     assert not waiting.is_alive()
     client.abort()
     peer.abort()
+
+
+def test_a_child_has_no_sockets_of_its_parent() -> None:
+    program = f"""
+        import errno, hashlib, multiprocessing, os, sys, threading, warnings
+        from meshpace import tpa
+
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of a fork beside threads.
+        server = tpa.create_server({HERE!r})
+        bound = tpa.socket()
+        bound.bind({HERE!r})
+        client = tpa.create_connection(server.getsockname())
+        peer, _ = server.accept()
+        fresh = tpa.socket()
+        sent, got, stops = hashlib.sha256(), hashlib.sha256(), threading.Event()
+
+        def send():
+            while not stops.is_set():
+                block = os.urandom(5000)
+                client.sendall(block)
+                sent.update(block)
+            client.shutdown(tpa.SHUT_WR)
+
+        def receive():
+            while block := peer.recv(100_000):
+                got.update(block)
+
+        def refused(call):
+            try:
+                call()
+            except OSError as error:
+                assert error.errno == errno.EBADF and "child" in str(error), error
+            else:
+                raise AssertionError("no error")
+
+        def look(socket):
+            here = {HERE!r}
+            for wait in (None, 0.0, 1.0):
+                socket.settimeout(wait)
+                for call in (lambda: socket.recv(1), lambda: socket.recv_into(bytearray(1)), lambda: socket.send(b"x"),
+                             lambda: socket.sendall(b"x"), lambda: socket.accept(), lambda: socket.connect(here)):
+                    refused(call)
+            for call in (lambda: socket.bind(here), lambda: socket.listen(), lambda: socket.shutdown(tpa.SHUT_WR), socket.abort,
+                         socket.getsockname, socket.getpeername, lambda: socket.hops, lambda: socket.unacknowledged,
+                         lambda: socket.segments_sent, lambda: socket.retransmissions):
+                refused(call)
+
+        def child():
+            for socket in (server, bound, client, peer):
+                look(socket)
+            with tpa.create_server({HERE!r}) as own, client, peer:
+                fresh.connect(own.getsockname())
+                other, _ = own.accept()
+                fresh.sendall(b"its own")
+                assert other.recv(100) == b"its own"
+                fresh.abort()
+                other.abort()
+
+        threads = [threading.Thread(target=work) for work in (send, receive)]
+        for thread in threads:
+            thread.start()
+        for _ in range(10):
+            pid = os.fork()
+            if pid == 0:
+                status = 1
+                try:
+                    child()
+                    status = 0
+                finally:
+                    sys.stderr.flush()
+                    os._exit(status)
+            assert os.waitpid(pid, 0)[1] == 0
+            process = multiprocessing.get_context("fork").Process(target=child)
+            process.start()
+            process.join()
+            assert process.exitcode == 0
+        stops.set()
+        for thread in threads:
+            thread.join()
+        assert sent.hexdigest() == got.hexdigest()
+        closing = threading.Thread(target=peer.close)
+        closing.start()
+        client.close()
+        closing.join()
+        print("whole")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True, timeout=600)
+    assert done.returncode == 0 and done.stdout == "whole\n"

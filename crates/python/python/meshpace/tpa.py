@@ -8,8 +8,10 @@
 b'hello'
 
 Every call that waits leaves the other threads of Python running and hears Ctrl-C. What goes wrong is an `OSError`: `TimeoutError`,
-`ConnectionRefusedError` (nobody listens, or the keys do not fit), `ConnectionResetError`, `BrokenPipeError`, ... A connection belongs to the
-process that made it. Linux only.
+`ConnectionRefusedError` (nobody listens, or the keys do not fit), `ConnectionResetError`, `BrokenPipeError`, ... Linux only.
+
+A socket with an address belongs to the process that made it. In a child, by `os.fork` or by `multiprocessing` with the start method "fork",
+its methods raise `OSError` with `errno.EBADF`, but for `close`, which does nothing there; the child opens sockets of its own.
 """
 
 from __future__ import annotations
@@ -116,6 +118,8 @@ class socket:
     def _check(self) -> None:
         if self._closed:
             raise OSError(errno.EBADF, "the socket is closed")
+        if held := self._stream or self._port:
+            held.check_process()
 
     def _connected(self) -> TpaStream:
         self._check()
@@ -240,7 +244,7 @@ class socket:
 
     def close(self, linger: float = LINGER) -> None:
         """Closes it. Of a connection it waits, at most `linger` seconds, until what was sent has arrived, and raises an exception if it
-        has not: the protocol runs in this process and ends with it."""
+        has not: the protocol runs in this process and ends with it. In a child of the process that opened it, the connection stays open."""
         if self._closed:
             return
         self._closed = True
