@@ -7,6 +7,8 @@
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 pub mod about;
 pub mod bbr;
@@ -18,6 +20,8 @@ pub mod flags;
 pub mod flush;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+#[cfg(test)]
+mod hostile;
 pub mod names;
 pub mod output;
 pub mod pacing;
@@ -30,6 +34,7 @@ pub mod tcp;
 pub mod tpa;
 pub mod train;
 pub mod udp;
+mod work;
 
 pub use config::Config;
 pub use endpoint::Endpoint;

@@ -1,6 +1,7 @@
 //! The parts of a byte stream that have arrived: everything before an offset, and ranges beyond a gap.
 
-use alloc::vec::Vec;
+use crate::work::step;
+use alloc::collections::BTreeMap;
 
 /// A range of the stream, `start..end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,18 +20,40 @@ impl Range {
 }
 
 /// The received part of a stream.
-#[derive(Clone, Debug, Default)]
+///
+/// A search in the ranges costs the logarithm of their number, whatever arrived before, and a range is removed as often as it was
+/// added. The number of ranges beyond a gap is bounded: a peer that sends every second byte could otherwise have millions kept.
+#[derive(Clone, Debug)]
 pub struct Received {
     /// Everything before this offset has arrived.
     next: u64,
-    /// Ranges beyond a gap: sorted, disjoint, not touching.
-    beyond: Vec<Range>,
+    /// Ranges beyond a gap, the end of each by its start: disjoint, not touching.
+    beyond: BTreeMap<u64, u64>,
+    /// Largest number of ranges in `beyond`.
+    most: usize,
+}
+
+impl Default for Received {
+    fn default() -> Received {
+        Received::new(usize::MAX)
+    }
+}
+
+/// Result of adding a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Insertion {
+    /// Some of its bytes had not arrived before.
+    New,
+    /// All of it had arrived before, or it is empty.
+    Known,
+    /// Nothing is kept of it: there are as many ranges beyond a gap as may be, and it would be one more.
+    Refused,
 }
 
 impl Received {
-    /// Nothing yet; room for `capacity` ranges beyond a gap without allocating.
-    pub fn new(capacity: usize) -> Received {
-        Received { next: 0, beyond: Vec::with_capacity(capacity) }
+    /// Nothing has arrived. At most `most` ranges beyond a gap are kept.
+    pub fn new(most: usize) -> Received {
+        Received { next: 0, beyond: BTreeMap::new(), most }
     }
 
     /// Everything before this offset has arrived.
@@ -41,47 +64,75 @@ impl Received {
 
     /// The offset after everything that has arrived.
     pub fn highest(&self) -> u64 {
-        self.beyond.last().map_or(self.next, |last| last.end)
+        self.beyond.last_key_value().map_or(self.next, |(_, end)| *end)
+    }
+
+    /// True if nothing lies beyond a gap.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.beyond.is_empty()
     }
 
     /// Ranges beyond a gap, in order.
-    pub fn beyond(&self) -> &[Range] {
-        &self.beyond
+    pub fn beyond(&self) -> impl DoubleEndedIterator<Item = Range> + '_ {
+        self.beyond.iter().map(|(start, end)| Range { start: *start, end: *end })
     }
 
     /// True if all of `start..end` has arrived.
     pub fn has(&self, start: u64, end: u64) -> bool {
-        end <= self.next || self.beyond.iter().any(|known| known.start <= start && end <= known.end)
+        end <= self.next || self.range_of(start).is_some_and(|known| end <= known.end)
     }
 
-    /// Adds `start..end`, which may be empty; whether it brought anything new.
+    /// The range beyond a gap that holds `offset`.
+    pub fn range_of(&self, offset: u64) -> Option<Range> {
+        step();
+        let (start, end) = self.beyond.range(..=offset).next_back()?;
+        (offset < *end).then_some(Range { start: *start, end: *end })
+    }
+
+    /// Adds `start..end`, which may be empty.
     #[inline]
-    pub fn insert(&mut self, start: u64, end: u64) -> bool {
+    pub fn insert(&mut self, start: u64, end: u64) -> Insertion {
+        step();
         let start = start.max(self.next);
         if start >= end {
-            return false;
+            return Insertion::Known;
         }
-        if start == self.next && self.beyond.is_empty() {
-            self.next = end;
-            return true;
+        if start > self.next {
+            return self.insert_beyond(start, end);
         }
-        // The ranges from `first` to `last` touch the new one and become one with it.
-        let first = self.beyond.partition_point(|known| known.end < start);
-        let last = self.beyond.partition_point(|known| known.start <= end);
-        if first < last && self.beyond[first].start <= start && self.beyond[first].end >= end {
-            return false;
+        self.next = end;
+        // Ranges that the new one reaches are part of what is complete.
+        while let Some((first, last)) = self.beyond.first_key_value()
+            && *first <= self.next
+        {
+            step();
+            self.next = self.next.max(*last);
+            self.beyond.pop_first();
         }
-        if first == last {
-            self.beyond.insert(first, Range { start, end });
-        } else {
-            let joined = Range { start: start.min(self.beyond[first].start), end: end.max(self.beyond[last - 1].end) };
-            self.beyond[first] = joined;
-            self.beyond.drain(first + 1..last);
+        Insertion::New
+    }
+
+    /// Adds a range that begins beyond a gap.
+    fn insert_beyond(&mut self, start: u64, end: u64) -> Insertion {
+        let before = self.beyond.range(..=start).next_back().map(|(first, last)| (*first, *last));
+        let joined = before.filter(|(_, last)| *last >= start);
+        if joined.is_some_and(|(_, last)| last >= end) {
+            return Insertion::Known;
         }
-        if self.beyond[0].start <= self.next {
-            self.next = self.beyond.remove(0).end;
+        let is_joined_above = || self.beyond.range(start..=end).next().is_some();
+        if joined.is_none() && self.beyond.len() >= self.most && !is_joined_above() {
+            return Insertion::Refused;
         }
-        true
+        let (start, mut end) = (joined.map_or(start, |(first, _)| first), end);
+        while let Some((first, last)) = self.beyond.range(start..=end).next_back().map(|(first, last)| (*first, *last))
+        {
+            step();
+            end = end.max(last);
+            self.beyond.remove(&first);
+        }
+        self.beyond.insert(start, end);
+        Insertion::New
     }
 }
 
@@ -105,7 +156,8 @@ mod tests {
                 let end = start + 1 + draw(4);
                 let fresh = bytes[start as usize..end as usize].iter().any(|known| !known);
                 bytes[start as usize..end as usize].fill(true);
-                assert_eq!(received.insert(start, end), fresh, "{start}..{end}");
+                let expected = if fresh { Insertion::New } else { Insertion::Known };
+                assert_eq!(received.insert(start, end), expected, "{start}..{end}");
                 let next = bytes.iter().position(|known| !known).unwrap_or(64) as u64;
                 assert_eq!(received.next(), next);
                 assert_eq!(received.highest(), bytes.iter().rposition(|&known| known).map_or(0, |at| at as u64 + 1));

@@ -3,7 +3,9 @@
 //! Losses: RFC 9002, section 6.1. A segment is lost if one with a number higher by the packet threshold has arrived, or one that left 9/8
 //! of the RTT later. Delivery rate: draft-cheng-iccrg-delivery-rate-estimation-02, section 3.
 
+use super::lost::Lost;
 use super::segment::Report;
+use crate::work::step;
 use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Time};
 
@@ -16,8 +18,14 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// Skipped numbers that are remembered.
 const SKIPPED: usize = 8;
 
+/// Segments under way at most, besides as many as the window holds full ones: a peer that takes a byte at a time, or an application that
+/// writes so, could otherwise have as many kept as the window has bytes.
+const MOST_OUT: u64 = 4096;
+/// Lost segments that are remembered at most, since they may only be late, besides those under way.
+const MOST_LOST: usize = 4096;
+
 /// A piece of the stream.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Piece {
     /// Offset of its first byte.
     pub offset: u64,
@@ -88,7 +96,7 @@ pub struct Flight {
     bytes: u64,
     out: usize,
     /// Pieces that are lost and were not sent again, in the order of their loss.
-    lost: VecDeque<Piece>,
+    lost: Lost,
     /// Time at which the next one is lost if nothing comes.
     lost_at: Time,
     delivered: u64,
@@ -105,13 +113,13 @@ pub struct Flight {
 impl Flight {
     pub fn new() -> Flight {
         Flight {
-            sent: VecDeque::with_capacity(256),
+            sent: VecDeque::new(),
             base: 0,
             highest: None,
             threshold: THRESHOLD,
             bytes: 0,
             out: 0,
-            lost: VecDeque::new(),
+            lost: Lost::default(),
             lost_at: Time::NEVER,
             delivered: 0,
             delivered_at: Time::ZERO,
@@ -155,6 +163,17 @@ impl Flight {
         self.bytes
     }
 
+    /// Segments that are remembered, and pieces that wait to be sent again.
+    #[cfg(test)]
+    pub fn kept(&self) -> usize {
+        self.sent.len() + self.lost.len()
+    }
+
+    /// True if another segment may be under way where the window holds `full` segments that are full.
+    pub fn has_place(&self, full: u64) -> bool {
+        (self.out as u64) < full.saturating_add(MOST_OUT)
+    }
+
     /// True if no segment is under way, not even a FIN.
     pub fn is_empty(&self) -> bool {
         self.out == 0
@@ -182,7 +201,7 @@ impl Flight {
 
     /// What is to be sent again next, and not known to have arrived: of what repeated others only the rest.
     pub fn take_lost(&mut self, expected: u64) -> Option<Piece> {
-        while let Some(piece) = self.lost.pop_front() {
+        while let Some(piece) = self.lost.pop() {
             if piece.end() > expected {
                 let known = expected.saturating_sub(piece.offset).min(u64::from(piece.payload));
                 return Some(Piece { offset: piece.offset + known, payload: piece.payload - known as u16, ..piece });
@@ -208,6 +227,7 @@ impl Flight {
         });
         self.bytes += u64::from(piece.payload);
         self.out += 1;
+        self.forget();
         number
     }
 
@@ -231,9 +251,10 @@ impl Flight {
                 break;
             }
             for number in first.max(self.base)..=last {
+                step();
                 let Some(sent) = self.sent.get_mut((number - self.base) as usize) else { break };
                 let before = sent.fate;
-                if before == Fate::Arrived {
+                if matches!(before, Fate::Arrived | Fate::Skipped) {
                     continue;
                 }
                 sent.fate = Fate::Arrived;
@@ -241,7 +262,7 @@ impl Flight {
                 if before == Fate::Lost {
                     // It was only late.
                     self.threshold = (2 * self.threshold).min(MOST_THRESHOLD);
-                    self.lost.retain(|piece| *piece != sent.piece);
+                    self.lost.remove(sent.piece);
                 } else {
                     self.bytes -= u64::from(sent.piece.payload);
                     self.out -= 1;
@@ -288,6 +309,7 @@ impl Flight {
         let Some(highest) = self.highest else { return 0 };
         let below = highest.saturating_sub(self.base).min(self.sent.len() as u64) as usize;
         for place in 0..below {
+            step();
             let sent = self.sent[place];
             if sent.fate != Fate::Out {
                 continue;
@@ -309,14 +331,18 @@ impl Flight {
         sent.fate = Fate::Lost;
         self.bytes -= u64::from(sent.piece.payload);
         self.out -= 1;
-        self.lost.push_back(sent.piece);
+        self.lost.push(sent.piece);
     }
 
     /// Takes the oldest `count` that are under way for lost: nothing was heard for too long.
     pub fn suspect(&mut self, count: usize) {
         let mut left = count;
         for place in 0..self.sent.len() {
-            if left > 0 && self.sent[place].fate == Fate::Out {
+            step();
+            if left == 0 {
+                break;
+            }
+            if self.sent[place].fate == Fate::Out {
                 self.lose(place);
                 left -= 1;
             }
@@ -329,8 +355,10 @@ impl Flight {
         while let Some(first) = self.sent.front()
             && (matches!(first.fate, Fate::Arrived | Fate::Skipped)
                 || (first.fate == Fate::Lost && self.base + 2 * MOST_THRESHOLD < highest)
-                || (first.fate == Fate::Lost && self.out == 0 && self.lost.is_empty()))
+                || (first.fate == Fate::Lost && self.out == 0 && self.lost.is_empty())
+                || (first.fate == Fate::Lost && self.sent.len() > self.out + MOST_LOST))
         {
+            step();
             self.sent.pop_front();
             self.base += 1;
         }

@@ -14,6 +14,7 @@
 mod connection;
 pub(crate) mod control;
 pub(crate) mod flight;
+mod lost;
 mod receiver;
 mod segment;
 mod sender;

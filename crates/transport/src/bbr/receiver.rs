@@ -8,7 +8,7 @@
 use super::SMALL;
 use super::segment::{RANGES, Report, Segment};
 use crate::flags::Flags;
-use crate::ranges::Range;
+use crate::ranges::{Insertion, Range};
 use crate::receiving::Reassembly;
 use crate::stats::Stats;
 use alloc::collections::VecDeque;
@@ -25,8 +25,6 @@ const EVERY: u32 = 2;
 /// Numbers below the newest that are still reported: a sender forgets what is older than half of that (`flight`), and numbers that it
 /// has skipped are to take no room in every report.
 const REPORTED: u64 = 1024;
-/// Ranges of the stream beyond a gap that are kept apart without allocating.
-const KEPT: usize = 64;
 
 /// The receiving half.
 #[derive(Clone, Debug)]
@@ -56,7 +54,7 @@ impl Receiver {
     pub fn new(segment: u32, room: u64, told: u64) -> Receiver {
         Receiver {
             segment,
-            stream: Reassembly::new(KEPT),
+            stream: Reassembly::new(room / u64::from(segment)),
             numbers: VecDeque::with_capacity(RANGES + 1),
             newest_at: Time::ZERO,
             unreported: 0,
@@ -105,14 +103,20 @@ impl Receiver {
         if end > self.taken.saturating_add(self.room) || ends_elsewhere || is_before {
             return false;
         }
+        let insertion = match segment.seq.max(self.stream.next()) {
+            start if start < end => self.stream.on_range(segment.seq, Range { start, end }),
+            _ => Insertion::Known,
+        };
+        if insertion == Insertion::Refused {
+            // Its number is not reported either, so that the peer sends it again.
+            return false;
+        }
         let in_order = self.note(now, segment.number);
         if has_fin {
             self.stream.set_fin(end);
         }
-        let start = segment.seq.max(self.stream.next());
-        let is_new = start < end && self.stream.on_range(segment.seq, Range { start, end });
-        stats.distinct_segments_received += u64::from(is_new);
-        stats.duplicate_segments_received += u64::from(!is_new && !has_fin);
+        stats.distinct_segments_received += u64::from(insertion == Insertion::New);
+        stats.duplicate_segments_received += u64::from(insertion == Insertion::Known && !has_fin);
         let is_small = u32::from(segment.payload) <= self.segment / SMALL;
         self.unreported += u32::from(!is_small);
         let is_much = self.stream.next() - self.reported >= u64::from(EVERY * self.segment);

@@ -131,6 +131,12 @@ impl Sender {
         self.expected.min(self.cut)
     }
 
+    /// Segments that are remembered.
+    #[cfg(test)]
+    pub fn kept(&self) -> usize {
+        self.flight.kept()
+    }
+
     /// Bytes sent, those that were sent again counted once.
     pub fn cut(&self) -> u64 {
         self.cut
@@ -249,13 +255,18 @@ impl Sender {
         self.cut < self.written || (self.closing && !self.fin_cut)
     }
 
-    /// The new piece that the peer has room for.
+    /// The new piece that the peer has room for. One that only the peer's limit makes shorter waits while anything is under way, whose report may
+    /// raise the limit (RFC 9293, section 3.8.6.2.1): a peer that raises it byte by byte gets no segments of a byte.
     fn next_new(&self) -> Option<Piece> {
         if !self.has_new() {
             return None;
         }
         let room = self.limit.saturating_sub(self.cut);
-        let payload = (self.written - self.cut).min(u64::from(self.segment)).min(room);
+        let wanted = (self.written - self.cut).min(u64::from(self.segment));
+        if room < wanted && !self.flight.is_empty() {
+            return None;
+        }
+        let payload = wanted.min(room);
         let fin = self.closing && self.cut + payload == self.written;
         (payload > 0 || fin).then_some(Piece { offset: self.cut, payload: payload as u16, fin })
     }
@@ -312,7 +323,8 @@ impl Sender {
 
     fn may_send(&self) -> bool {
         let window = self.control.window().max(if self.is_thin() { THIN * u64::from(self.segment) } else { 0 });
-        self.probes > 0 || self.flight.bytes() + u64::from(self.segment) <= window
+        let has_place = self.flight.has_place(window / u64::from(self.segment));
+        self.probes > 0 || (has_place && self.flight.bytes() + u64::from(self.segment) <= window)
     }
 
     /// Whether there are but small messages: what the path carries, which they say nothing of, does not hold them back.

@@ -2,11 +2,8 @@
 
 use super::segment::{HOLES, Hole, Segment};
 use crate::flags::Flags;
-use crate::ranges::Received;
+use crate::ranges::{Insertion, Received};
 use crate::stats::Stats;
-
-/// Ranges beyond a gap that have room without allocating.
-const RANGES: usize = 64;
 
 /// The receiving half.
 #[derive(Clone, Debug)]
@@ -22,7 +19,7 @@ pub struct Receiver {
 impl Receiver {
     /// Nothing received yet.
     pub fn new(segment: u32) -> Receiver {
-        Receiver { segment: u64::from(segment), received: Received::new(RANGES), fin_at: None, asked: None }
+        Receiver { segment: u64::from(segment), received: Received::default(), fin_at: None, asked: None }
     }
 
     /// Payload bytes delivered in order.
@@ -39,7 +36,7 @@ impl Receiver {
     pub fn on_segment(&mut self, segment: &Segment, stats: &mut Stats) {
         let end = segment.offset + u64::from(segment.payload);
         if segment.payload > 0 {
-            if self.received.insert(segment.offset, end) {
+            if self.received.insert(segment.offset, end) == Insertion::New {
                 stats.distinct_segments_received += 1;
             } else {
                 stats.duplicate_segments_received += 1;

@@ -1,6 +1,6 @@
 //! The parts of the peer's stream that have arrived: all of it up to an offset, and ranges beyond a gap.
 
-use crate::ranges::{Range, Received};
+use crate::ranges::{Insertion, Range, Received};
 
 /// Number of ranges that are told apart by the time at which a segment arrived in them: as many as an ACK has room for without time
 /// stamps (RFC 2018, section 3).
@@ -17,9 +17,11 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// Nothing has arrived; room for `capacity` ranges without allocating.
-    pub fn new(capacity: usize) -> Reassembly {
-        Reassembly { received: Received::new(capacity), recent: [0; REMEMBERED], fin_at: None }
+    /// Nothing has arrived. The window has room for `segments` full segments: a peer that fills them has a gap before every second one
+    /// at most, so that as many ranges are kept; of shorter segments [`LEAST_RANGES`]. What would be another range beyond a gap is
+    /// dropped as if it were lost.
+    pub fn new(segments: u64) -> Reassembly {
+        Reassembly { received: Received::new(most_ranges(segments)), recent: [0; REMEMBERED], fin_at: None }
     }
 
     /// Everything before this offset has been delivered.
@@ -36,7 +38,7 @@ impl Reassembly {
     /// True if nothing lies beyond a gap.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.received.beyond().is_empty()
+        self.received.is_complete()
     }
 
     /// The offset of the peer's FIN, once known.
@@ -73,20 +75,15 @@ impl Reassembly {
     /// The ranges beyond a gap: the one of the segment that arrived last, then those that were first before it, the latest first
     /// (RFC 2018, section 4), then the others, the last one first.
     pub fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
-        let recent = self.recent.iter().filter_map(|&offset| self.range_of(offset));
-        let is_recent = |known: &&Range| self.recent.iter().any(|offset| known.holds(*offset));
-        let others = self.received.beyond().iter().rev().filter(move |known| !is_recent(known)).copied();
+        let recent = self.recent.iter().filter_map(|&offset| self.received.range_of(offset));
+        let is_recent = |known: &Range| self.recent.iter().any(|offset| known.holds(*offset));
+        let others = self.received.beyond().rev().filter(move |known| !is_recent(known));
         recent.chain(others)
-    }
-
-    /// The range beyond a gap that holds `offset`.
-    fn range_of(&self, offset: u64) -> Option<Range> {
-        self.received.beyond().iter().find(|known| known.holds(offset)).copied()
     }
 
     /// A segment that starts at `start` has arrived: its range, if it lies beyond a gap, comes first.
     fn note(&mut self, start: u64) {
-        let Some(range) = self.range_of(start) else { return };
+        let Some(range) = self.received.range_of(start) else { return };
         let (before, next) = (self.recent, self.next());
         let others = before.into_iter().filter(|&offset| offset > next && !range.holds(offset));
         let mut order = core::iter::once(start).chain(others);
@@ -94,12 +91,19 @@ impl Reassembly {
     }
 
     /// A segment that starts at `start` brought `range`, of which what is delivered has been cut off; it may be empty.
-    /// True if it brought anything new.
-    pub fn on_range(&mut self, start: u64, range: Range) -> bool {
-        let is_new = self.received.insert(range.start, range.end);
+    pub fn on_range(&mut self, start: u64, range: Range) -> Insertion {
+        let insertion = self.received.insert(range.start, range.end);
         if !self.is_complete() {
             self.note(start);
         }
-        is_new
+        insertion
     }
+}
+
+/// Number of ranges beyond a gap that are kept whatever the window.
+const LEAST_RANGES: usize = 64;
+
+/// Number of ranges beyond a gap that are kept where the window has room for `segments` full segments.
+fn most_ranges(segments: u64) -> usize {
+    usize::try_from(segments).unwrap_or(usize::MAX).max(LEAST_RANGES)
 }

@@ -251,8 +251,9 @@ impl Connection {
         self.shared.timers.stop(Timer::GiveUp);
         self.sender.on_ack(&mut self.shared, segment, blocks, arrival);
         let was_closed = self.receiver.is_closed();
+        let mut is_taken = true;
         if !is_bare {
-            self.receiver.on_data(&mut self.shared, segment, arrival.ce);
+            is_taken = self.receiver.on_data(&mut self.shared, segment, arrival.ce);
         } else {
             self.receiver.on_bare(self.shared.now, segment);
             // To an agent of ns-2 whose own FIN is out the peer's does not count here.
@@ -274,7 +275,7 @@ impl Connection {
                 self.finish(End::Closed);
             }
         }
-        true
+        is_taken
     }
 
     fn finish(&mut self, end: End) {

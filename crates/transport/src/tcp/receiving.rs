@@ -11,7 +11,7 @@ use super::ecn::Echoing;
 use super::segment::{Extension, stamp};
 use super::timers::{Shared, Timer};
 use super::{Config, Flags, Segment};
-use crate::ranges::Range;
+use crate::ranges::{Insertion, Range};
 use crate::receiving::{Offer, Reassembly};
 use meshpace_core::{Duration, Time};
 
@@ -50,7 +50,7 @@ impl Receiver {
         Receiver {
             policy: Policy::new(&config.ack, config.window.limit(config.max_window)),
             echoing: Echoing::new(config.ecn),
-            arrived: Reassembly::new(config.max_window.min(256) as usize + 1),
+            arrived: Reassembly::new(u64::from(config.max_window)),
             offer: Offer::new(config.segment, window, at_once),
             report: match config.sack {
                 _ if config.pacing.needs_one_way_delay() => Report::OneWayDelay(0),
@@ -140,8 +140,8 @@ impl Receiver {
         }
     }
 
-    /// A segment with payload or the FIN arrived, marked or not.
-    pub fn on_data(&mut self, shared: &mut Shared, segment: &Segment, marked: bool) {
+    /// A segment with payload or the FIN arrived, marked or not. Whether its payload is part of the peer's stream.
+    pub fn on_data(&mut self, shared: &mut Shared, segment: &Segment, marked: bool) -> bool {
         let start = segment.seq;
         let end = start.saturating_add(u64::from(segment.payload));
         let fin = segment.flags.has(Flags::FIN);
@@ -153,13 +153,13 @@ impl Receiver {
         let echo_due = segment.payload > 0 && self.echoing.on_data(segment, marked);
         self.ack_due = true;
         if start > edge {
-            return;
+            return false;
         }
         if segment.payload > 0 {
-            if self.arrived.on_range(start, Range { start: start.max(before), end: end.min(edge) }) {
-                shared.stats.distinct_segments_received += 1;
-            } else {
-                shared.stats.duplicate_segments_received += 1;
+            match self.arrived.on_range(start, Range { start: start.max(before), end: end.min(edge) }) {
+                Insertion::New => shared.stats.distinct_segments_received += 1,
+                Insertion::Known => shared.stats.duplicate_segments_received += 1,
+                Insertion::Refused => return false,
             }
         }
         let next = self.arrived.next();
@@ -177,6 +177,7 @@ impl Receiver {
         }
         // Nothing follows that a delayed ACK could wait for.
         self.ack_due |= self.arrived.is_closed();
+        true
     }
 
     /// A timer may be due.

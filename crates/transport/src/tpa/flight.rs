@@ -5,6 +5,7 @@
 //! The number has 8 bits; the last 64 transmissions are remembered. A driver may have a block begin with a higher number than 1:
 //! the numbers before it are skipped, and so is 0, which an ACK names that nothing triggered.
 
+use crate::work::step;
 use meshpace_core::Time;
 
 /// Transmissions remembered. A window of 3 and an ACK that is 64 transmissions late is no sample anyone needs.
@@ -119,7 +120,7 @@ impl Flight {
     /// Time at which the last transmission of `place` left, if it is remembered.
     pub fn sent_at(&self, place: u8) -> Option<Time> {
         let remembered = self.count().min(KEPT as u32);
-        let mut ages = (0..remembered).map(|age| &self.ring[(self.count - age) as usize % KEPT]);
+        let mut ages = (0..remembered).inspect(|_| step()).map(|age| &self.ring[(self.count - age) as usize % KEPT]);
         ages.find(|transmission| transmission.place == place).map(|transmission| transmission.at)
     }
 

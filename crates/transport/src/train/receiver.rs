@@ -11,7 +11,7 @@
 use super::segment::{DELAY_UNIT_US, Feedback, Segment, WAIT_UNIT_US, stamp};
 use super::{Config, Profile};
 use crate::flags::Flags;
-use crate::ranges::Range;
+use crate::ranges::{Insertion, Range};
 use crate::receiving::{Offer, Reassembly};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
@@ -86,7 +86,7 @@ impl Receiver {
         Receiver {
             segment: u64::from(config.segment),
             ack_timer: config.ack_timer,
-            arrived: Reassembly::new(usize::from(config.max_window.min(256)) + 1),
+            arrived: Reassembly::new(u64::from(config.max_window)),
             offer: Offer::new(
                 config.segment,
                 config.segment.saturating_mul(u32::from(config.max_window)),
@@ -181,7 +181,7 @@ impl Receiver {
         // Beyond a gap only what fits whole: the report has one bit for a segment.
         let fits = end <= edge || (start <= next && start < edge);
         let range = Range { start: start.max(next), end: end.min(edge) };
-        let is_new = segment.payload > 0 && fits && self.arrived.on_range(start, range);
+        let is_new = segment.payload > 0 && fits && self.arrived.on_range(start, range) == Insertion::New;
         if is_new {
             stats.distinct_segments_received += 1;
         } else if segment.payload > 0 {

@@ -258,7 +258,7 @@ impl Sender {
             self.stream.lose();
             self.timeout_at = Time::NEVER;
             self.phase = Phase::Sending(0);
-        } else if !self.stream.cuts.iter().any(|cut| cut.sent) || (answers && told) {
+        } else if !self.stream.has_sent() || (answers && told) {
             if let Some(since) = since.filter(|_| answers && told) {
                 self.sample(now, since, segment, stats);
             }
@@ -356,7 +356,7 @@ impl Sender {
     pub fn poll(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
         if self.probe {
             self.probe = false;
-            let place = match self.stream.cuts.iter().position(|cut| cut.sent && !cut.reported) {
+            let place = match self.stream.first_unreported() {
                 Some(place) => place,
                 None => self.cut_next(true)?,
             };
@@ -430,7 +430,7 @@ impl Sender {
 
     /// True if an answer of the peer is awaited: to data, to a FIN or to a probe.
     pub fn awaits_answer(&self) -> bool {
-        self.is_blocked() || self.stream.cuts.iter().any(|cut| cut.sent)
+        self.is_blocked() || self.stream.has_sent()
     }
 
     /// True if the peer takes nothing for now.

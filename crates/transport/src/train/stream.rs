@@ -2,6 +2,7 @@
 
 use super::Config;
 use super::segment::Segment;
+use crate::work::step;
 use alloc::collections::VecDeque;
 
 /// More than any application writes.
@@ -114,12 +115,22 @@ impl Stream {
 
     /// The offset after everything sent, if something of it is not acknowledged.
     pub fn sent_end(&self) -> Option<u64> {
-        self.cuts.iter().rev().find(|cut| cut.sent).map(Cut::end)
+        self.cuts.iter().rev().inspect(|_| step()).find(|cut| cut.sent).map(Cut::end)
+    }
+
+    /// True if something that was sent is not acknowledged.
+    pub fn has_sent(&self) -> bool {
+        self.cuts.iter().inspect(|_| step()).any(|cut| cut.sent)
+    }
+
+    /// The place of the first that was sent and that the peer has not reported.
+    pub fn first_unreported(&self) -> Option<usize> {
+        self.cuts.iter().inspect(|_| step()).position(|cut| cut.sent && !cut.reported)
     }
 
     /// Notes what the peer has beyond a gap, by a bit for each `full` bytes.
     pub fn report(&mut self, segment: &Segment, full: u64) {
-        for cut in self.cuts.iter_mut().filter(|cut| cut.sent && cut.payload > 0) {
+        for cut in self.cuts.iter_mut().inspect(|_| step()).filter(|cut| cut.sent && cut.payload > 0) {
             let first = cut.offset.saturating_sub(segment.ack) / full;
             let last = (cut.offset + u64::from(cut.payload) - 1).saturating_sub(segment.ack) / full;
             if last < u64::from(u32::BITS) && (first..=last).all(|place| segment.beyond >> place & 1 == 1) {
@@ -137,6 +148,7 @@ impl Stream {
     pub fn missing(&self) -> u32 {
         let (mut missing, mut row) = (0, 0);
         for cut in &self.cuts {
+            step();
             row = if cut.sent && !cut.reported && !cut.lost { row + 1 } else { 0 };
             missing += u32::from((1..=ROW).contains(&row));
         }
@@ -146,7 +158,7 @@ impl Stream {
     /// Marks segments that were sent and not reported as lost. True if there are any.
     pub fn lose(&mut self) -> bool {
         let mut lost = false;
-        for cut in self.cuts.iter_mut().filter(|cut| cut.sent && !cut.reported) {
+        for cut in self.cuts.iter_mut().inspect(|_| step()).filter(|cut| cut.sent && !cut.reported) {
             cut.lost = true;
             lost = true;
         }
@@ -155,7 +167,7 @@ impl Stream {
 
     /// The place of the first that is lost and that a peer takes that takes what is before `edge`.
     pub fn lost_within(&self, edge: u64) -> Option<usize> {
-        self.cuts.iter().position(|cut| cut.lost && cut.fits(edge))
+        self.cuts.iter().inspect(|_| step()).position(|cut| cut.lost && cut.fits(edge))
     }
 }
 

@@ -2,7 +2,7 @@
 //! the same way with 8 beside its source (`tpa/replay.rs`, `tcp/wire.rs`); `validation/proofs/prove` proves the formulas at their full width.
 
 use meshpace_core::{Duration, Time};
-use meshpace_transport::ranges::Received;
+use meshpace_transport::ranges::{Insertion, Received};
 use meshpace_transport::tcp::rtt::{Config, Rtt};
 use meshpace_transport::tcp::wire::{LARGEST_SCALE, scale_for};
 use meshpace_transport::tpa::flight::Flight;
@@ -60,13 +60,14 @@ fn every_range_added_to_every_state_of_a_short_stream() {
         assert_eq!((bytes_of(&state), state.next()), (set, next));
         assert_eq!(state.highest(), u64::from(u32::BITS - set.leading_zeros()));
         // Sorted, disjoint, not touching, all beyond the gap: the state is the only one that stands for its set.
-        let bounds = state.beyond().iter().flat_map(|range| [range.start, range.end]);
+        let bounds = state.beyond().flat_map(|range| [range.start, range.end]);
         assert!([next].into_iter().chain(bounds).is_sorted_by(|a, b| a < b), "{state:?}");
         for (start, end) in (0..=BYTES).flat_map(|start| (0..=BYTES).map(move |end| (start, end))) {
             let range = (start..end).fold(0, |range, byte| range | 1 << byte);
             assert_eq!(state.has(start, end) || start >= end, range & !set == 0, "{start}..{end} in {state:?}");
             let mut after = state.clone();
-            assert_eq!(after.insert(start, end), range & !set != 0, "{start}..{end} into {state:?}");
+            let expected = if range & !set != 0 { Insertion::New } else { Insertion::Known };
+            assert_eq!(after.insert(start, end), expected, "{start}..{end} into {state:?}");
             assert_eq!(bytes_of(&after), set | range, "{start}..{end} into {state:?}");
             states.entry(set | range).or_insert_with(|| {
                 todo.push(set | range);

@@ -9,6 +9,7 @@ mod queue;
 pub use queue::{QueuedSegment, RetransmissionQueue};
 
 use crate::path::ENDLESS;
+use crate::work::step;
 use meshpace_core::Time;
 
 /// State of the end of the stream: open, or closed.
@@ -239,6 +240,7 @@ impl Flight {
     /// Segments that SACK blocks cover are not released again (RFC 2018, section 5.1).
     pub fn skip_sacked(&mut self) {
         while self.next < self.highest && self.queue.is_sacked(self.next) {
+            step();
             self.next += 1;
         }
     }

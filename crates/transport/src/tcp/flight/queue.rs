@@ -1,5 +1,6 @@
 //! The retransmission queue (RFC 9293, section 3.10.8): segments made of the stream and not yet acknowledged.
 
+use crate::work::step;
 use alloc::collections::VecDeque;
 use meshpace_core::Time;
 
@@ -73,6 +74,7 @@ impl RetransmissionQueue {
     pub fn sack(&mut self, start: u64, end: u64) {
         let first = self.segments.partition_point(|segment| segment.offset < start);
         for segment in self.segments.iter_mut().skip(first) {
+            step();
             // A FIN is taken to have arrived with the last byte before it.
             if segment.transmissions == 0 || segment.offset + u64::from(segment.payload) > end {
                 break;
@@ -84,6 +86,7 @@ impl RetransmissionQueue {
     /// Forgets all SACK blocks.
     pub fn forget_sacks(&mut self) {
         for segment in &mut self.segments {
+            step();
             segment.sacked = false;
         }
     }
@@ -96,7 +99,7 @@ impl RetransmissionQueue {
     /// Number of segments above `number` that SACK blocks covered.
     pub fn sacked_above(&self, number: u64) -> u32 {
         let skip = (number + 1).saturating_sub(self.base) as usize;
-        self.segments.iter().skip(skip).filter(|segment| segment.sacked).count() as u32
+        self.segments.iter().skip(skip).inspect(|_| step()).filter(|segment| segment.sacked).count() as u32
     }
 
     /// Removes and returns the first segment if `ack` covers it whole.

@@ -20,6 +20,7 @@ use super::DUPLICATE_THRESHOLD;
 use crate::about::Named;
 use crate::tcp::flight::{Flight, RetransmissionQueue};
 use crate::tcp::window::Window;
+use crate::work::step;
 use meshpace_core::Time;
 
 /// Selective acknowledgements.
@@ -106,6 +107,7 @@ impl Sack {
         let mut above = 0;
         // From the newest to the oldest, so that the reports above each are counted on the way.
         for number in (sent.base()..next).rev() {
+            step();
             if sent.is_sacked(number) {
                 above += 1;
                 continue;

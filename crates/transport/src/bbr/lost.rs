@@ -1,0 +1,79 @@
+//! Pieces that are lost and wait to be sent again, in the order of their loss.
+//!
+//! A piece that was only late leaves the queue wherever it stands. That costs the logarithm of the length of the queue: a peer that
+//! reports late pieces by the thousand must not have the whole queue searched for each of them.
+
+use super::flight::Piece;
+use crate::work::step;
+use alloc::collections::{BTreeMap, BTreeSet};
+
+/// The queue.
+#[derive(Clone, Debug, Default)]
+pub struct Lost {
+    /// By the order of their loss.
+    queue: BTreeMap<u64, Piece>,
+    /// The places of each piece in the queue.
+    places: BTreeSet<(Piece, u64)>,
+    /// The place of the next one.
+    next: u64,
+}
+
+impl Lost {
+    /// True if no piece waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Number of pieces.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Adds a piece at the end.
+    pub fn push(&mut self, piece: Piece) {
+        step();
+        self.queue.insert(self.next, piece);
+        self.places.insert((piece, self.next));
+        self.next += 1;
+    }
+
+    /// Takes the first piece.
+    pub fn pop(&mut self) -> Option<Piece> {
+        step();
+        let (place, piece) = self.queue.pop_first()?;
+        self.places.remove(&(piece, place));
+        Some(piece)
+    }
+
+    /// Removes a piece, which has arrived, from all its places.
+    pub fn remove(&mut self, piece: Piece) {
+        step();
+        while let Some((_, place)) = self.places.range((piece, 0)..=(piece, u64::MAX)).next().copied() {
+            step();
+            self.places.remove(&(piece, place));
+            self.queue.remove(&place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(offset: u64) -> Piece {
+        Piece { offset, payload: 10, fin: false }
+    }
+
+    #[test]
+    fn pieces_leave_in_the_order_of_their_loss_unless_they_have_arrived() {
+        let mut lost = Lost::default();
+        [3, 1, 2, 1].into_iter().for_each(|offset| lost.push(piece(offset)));
+        lost.remove(piece(1));
+        lost.remove(piece(7));
+        lost.push(piece(1));
+        let order: [_; 4] = core::array::from_fn(|_| lost.pop().map(|piece| piece.offset));
+        assert_eq!(order, [Some(3), Some(2), Some(1), None]);
+        assert!(lost.is_empty() && lost.places.is_empty());
+    }
+}
