@@ -21,6 +21,8 @@
 mod api;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
+#[cfg(test)]
+mod hostile_live;
 mod runtime;
 pub(crate) mod session;
 

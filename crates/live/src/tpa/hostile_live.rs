@@ -1,0 +1,210 @@
+//! A hostile peer on real sockets: it has the keys, and sends from addresses of loopback that stand for victims.
+//!
+//! What it says is sealed by the code of an honest session (`session::port`); what it says beyond that is forged. The addresses of the
+//! victims belong to sockets of their own, which count what arrives and answer nothing.
+
+use crate::Clock;
+use crate::tpa::session::connection::forging::Forgery;
+use crate::tpa::session::engine::AnySegment;
+use crate::tpa::session::handshake::InnerTransport;
+use crate::tpa::session::path_frame::PathFrame;
+use crate::tpa::session::port::{Arrived, Port};
+use crate::tpa::session::security::Security;
+use crate::tpa::{Options, TpaListener, TpaPort};
+use meshpace_core::rng::Purpose;
+use meshpace_core::{Duration, Rng};
+use meshpace_transport::flags::Flags;
+use meshpace_transport::{bbr, tpa, train};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Instant;
+
+const SECRET: Security = Security::Shared([7; 32]);
+
+/// Options of a port that carries this.
+fn options(inner: InnerTransport) -> Options {
+    let trains = (inner != InnerTransport::Tpa).then(train::Config::default);
+    Options { security: SECRET, trains, bbr: inner == InnerTransport::Bbr, ..Options::default() }
+}
+
+/// The hostile peer.
+struct Hostile {
+    port: Port<()>,
+    /// Its own address, which it hears.
+    own: UdpSocket,
+    /// The address of a victim, which it does not hear.
+    victim: UdpSocket,
+    target: SocketAddr,
+    inner: InnerTransport,
+    /// Bytes sent from the address of the victim, and received there.
+    as_victim: usize,
+    at_victim: usize,
+}
+
+impl Hostile {
+    fn new(inner: InnerTransport, listens: bool) -> Hostile {
+        let [own, victim] = ["127.0.0.2:0", "127.0.0.66:0"].map(|address| UdpSocket::bind(address).unwrap());
+        [&own, &victim].into_iter().for_each(|socket| socket.set_nonblocking(true).unwrap());
+        let settings = (*options(inner).service().settings).clone();
+        let rng = Rng::stream(1, Purpose::Test, 66);
+        let port = Port::new(Clock.now(), own.local_addr().unwrap(), settings, rng, listens);
+        let target = own.local_addr().unwrap();
+        Hostile { port, own, victim, target, inner, as_victim: 0, at_victim: 0 }
+    }
+
+    /// Takes what has come, does what the honest code would do, and sends that from its own address.
+    fn turn(&mut self) {
+        let mut buffer = [0; 65_536];
+        let now = Clock.now();
+        while let Ok((length, from)) = self.own.recv_from(&mut buffer) {
+            self.target = from;
+            let arrived = self.port.receive(now, from, &mut buffer[..length], |_| ());
+            if let Arrived::Told(id) | Arrived::Accepted(id) = arrived {
+                self.port.settle(id, now);
+            }
+        }
+        while let Ok((length, _)) = self.victim.recv_from(&mut buffer) {
+            self.at_victim += length;
+        }
+        self.port.wake_endpoint(now);
+        let ids: Vec<u64> = self.port.parties.keys().copied().collect();
+        for id in ids {
+            if self.port.parties[&id].session.next_wakeup() <= now {
+                self.port.work(id, now);
+                self.port.settle(id, now);
+            }
+            self.port.forget_if_due(id, now);
+        }
+        for (to, bytes) in self.port.leaving() {
+            let _ = self.own.send_to(&bytes, to);
+        }
+    }
+
+    /// Sends this from the address of the victim; the number of the datagram, if there is a connection.
+    fn forge(&mut self, content: Forgery<'_>) -> Option<u64> {
+        let party = self.port.parties.values_mut().next()?;
+        let number = party.session.forge(content, &mut self.port.out)?;
+        for (_, bytes) in self.port.leaving() {
+            self.as_victim += self.victim.send_to(&bytes, self.target).unwrap_or(0);
+        }
+        Some(number)
+    }
+
+    /// Poses as the victim, and answers the challenges that went there as far as they can be guessed.
+    fn attack(&mut self) {
+        let question = match self.inner {
+            InnerTransport::Tpa => AnySegment::Tpa(tpa::Segment { flags: Flags::SYN, ..Default::default() }),
+            InnerTransport::Trains => AnySegment::Train(train::Segment { flags: Flags::SYN, ..Default::default() }),
+            InnerTransport::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::SYN, ..Default::default() }),
+        };
+        let Some(number) = self.forge(Forgery::Segment(question, &[])) else { return };
+        for guess in [number, !number, number + 1, number.wrapping_sub(1), 0] {
+            self.forge(Forgery::Path(PathFrame::Response(guess)));
+        }
+    }
+
+    /// Attacks for a while.
+    fn run(&mut self, span: Duration) {
+        let until = Clock.now() + span;
+        let mut attacks_at = Clock.now();
+        while Clock.now() < until {
+            self.turn();
+            if Clock.now() >= attacks_at {
+                attacks_at = Clock.now() + Duration::from_millis(50);
+                self.attack();
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.turn();
+    }
+
+    fn check(&self, role: &str) {
+        let Hostile { as_victim, at_victim, inner, .. } = self;
+        println!("{inner:?}, {role}: {at_victim} bytes to the victim for {as_victim} from its address");
+        assert!(*as_victim > 1000, "{inner:?}, {role}: the attack took place");
+        assert!(*at_victim <= 3 * as_victim, "{inner:?}, {role}: {at_victim} bytes for {as_victim}");
+    }
+}
+
+const INNER: [InnerTransport; 3] = [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr];
+
+/// Duration of each attack.
+const ATTACK: Duration = Duration::from_secs(2);
+
+/// Time between two looks at a socket.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// Data that the application of the attacked end wants to send: more than buffers and windows have room for at first.
+const DATA: [u8; 1 << 18] = [7; 1 << 18];
+
+/// Accepts until the listener is closed, and gives everybody as much as it takes in a moment. The connections last as long.
+fn serve(listener: &TpaListener) {
+    let mut accepted = Vec::new();
+    while let Ok((stream, _)) = listener.accept() {
+        stream.set_nonblocking(true).unwrap();
+        let _ = (&stream).write(&DATA);
+        accepted.push(stream);
+    }
+}
+
+/// Time until an honest client is connected, the longest of several, each of which also gets its data.
+fn slowest_client(address: SocketAddr, inner: InnerTransport) -> std::time::Duration {
+    let connect = |_| {
+        let port = TpaPort::with_options("127.0.0.1:0", options(inner)).unwrap();
+        let begun = Instant::now();
+        let mut client = port.connect(address).unwrap();
+        let connected = begun.elapsed();
+        let mut got = [0; 1000];
+        client.read_exact(&mut got).unwrap();
+        assert!(got == DATA[..1000]);
+        connected
+    };
+    (0..5).map(connect).max().unwrap_or_default()
+}
+
+#[test]
+fn a_listener_sends_no_victim_much_more_than_came_from_there() {
+    for inner in INNER {
+        let port = TpaPort::with_options("127.0.0.1:0", options(inner)).unwrap();
+        let listener = port.listen(64).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut hostile = Hostile::new(inner, false);
+        hostile.target = address;
+        let id = hostile.port.open(Clock.now(), address, inner, |_| ());
+        hostile.port.work(id, Clock.now());
+        std::thread::scope(|scope| {
+            scope.spawn(|| serve(&listener));
+            let slowest = scope.spawn(|| slowest_client(address, inner));
+            hostile.run(ATTACK);
+            let slowest = slowest.join().unwrap();
+            println!("{inner:?}: the slowest of the honest clients was connected after {slowest:?}");
+            // One second is what it takes at most where nothing else keeps the processor busy.
+            assert!(slowest < std::time::Duration::from_secs(20), "{slowest:?}");
+            listener.close();
+        });
+        assert_eq!(listener.counters().moves, 0, "{inner:?}");
+        hostile.check("a listener under attack");
+    }
+}
+
+#[test]
+fn who_opens_sends_no_victim_of_its_far_end_much_more_than_came_from_there() {
+    for inner in INNER {
+        let mut hostile = Hostile::new(inner, true);
+        let address = hostile.own.local_addr().unwrap();
+        let port = TpaPort::with_options("127.0.0.1:0", options(inner)).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let stream = port.connect(address).unwrap();
+                stream.set_nonblocking(true).unwrap();
+                let _ = (&stream).write(&DATA);
+                // As long as the attack; what has not left by then is of no interest.
+                std::thread::sleep(std::time::Duration::from_nanos(ATTACK.0));
+                stream.set_linger(std::time::Duration::ZERO).unwrap();
+            });
+            hostile.run(ATTACK);
+        });
+        assert_eq!(port.counters().moves, 0, "{inner:?}");
+        hostile.check("who opens under attack");
+    }
+}
