@@ -6,6 +6,7 @@ use crate::Clock;
 use crate::clock::sharpen_timers;
 use crate::poll::{Poller, Waker};
 use meshpace_core::Time;
+use rustix::process::setpriority_process;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -29,6 +30,10 @@ pub struct Passed {
 
 /// Two sides that exchange packets.
 pub(super) trait Sides: Send {
+    /// Whether the loop takes precedence over other programs, if it has the right to. A link of devices stands for hardware, which
+    /// does not wait for the processor.
+    const TAKES_PRECEDENCE: bool;
+
     /// Watches both, by side.
     fn watch(&self, poller: &Poller) -> io::Result<()>;
     /// Takes a packet from a side.
@@ -131,6 +136,10 @@ impl<'a, S: Sides> Loop<'a, S> {
 
     fn run(mut self, poller: &Poller) {
         sharpen_timers();
+        if S::TAKES_PRECEDENCE {
+            // For Linux the calling thread alone is meant.
+            let _ = setpriority_process(None, -20);
+        }
         let mut buffer = vec![0; 1 << 16];
         let mut ready = Vec::new();
         while !self.shared.stop.load(Ordering::Relaxed) {

@@ -56,6 +56,8 @@ impl Relay {
 }
 
 impl Sides for Sockets {
+    const TAKES_PRECEDENCE: bool = false;
+
     fn watch(&self, poller: &Poller) -> io::Result<()> {
         poller.add(&self.client_socket, 0)?;
         poller.add(&self.server_socket, 1)

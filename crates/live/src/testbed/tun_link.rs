@@ -100,6 +100,8 @@ fn dropped(listing: &str) -> Option<u64> {
 }
 
 impl Sides for Tuns {
+    const TAKES_PRECEDENCE: bool = true;
+
     fn watch(&self, poller: &Poller) -> io::Result<()> {
         poller.add(&self.0[0], 0)?;
         poller.add(&self.0[1], 1)
