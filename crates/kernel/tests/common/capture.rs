@@ -7,6 +7,7 @@ use nix::sys::socket::{
     sockopt,
 };
 use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
+use rustix::time::{ClockId, clock_gettime};
 use std::io::IoSliceMut;
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
@@ -29,12 +30,20 @@ pub struct Packet {
     pub acknowledges: u32,
 }
 
+/// The clock of the time stamps, ns.
+pub fn now() -> i64 {
+    let now = clock_gettime(ClockId::Realtime);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
 /// Writes down when the kernel hands TCP packets to the devices of a network or takes them from there, until told to stop.
 pub fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<Packet>> {
     let tap = side
         .run(|| socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll))
         .unwrap();
     setsockopt(&tap, sockopt::ReceiveTimestampns, &true).unwrap();
+    // Room for the packets of some seconds, in which a busy machine may not run the reader.
+    setsockopt(&tap, sockopt::RcvBufForce, &(8 << 20)).unwrap();
     setsockopt(&tap, sockopt::ReceiveTimeout, &TimeVal::milliseconds(50)).unwrap();
     let stop = stop.clone();
     std::thread::spawn(move || {

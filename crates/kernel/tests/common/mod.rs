@@ -109,6 +109,12 @@ impl Flow {
 
     /// The same where the first side calls the second's `address` by another name, `called`.
     pub fn between(sides: &[Namespace; 2], address: IpAddr, called: IpAddr, name: &str) -> Flow {
+        // So that what is written last does not keep a slow connection open for long.
+        Flow::buffered(sides, address, called, name, 16_384)
+    }
+
+    /// The same with a send buffer of so many bytes. A large one keeps segments waiting where a busy machine seldom runs the writer.
+    pub fn buffered(sides: &[Namespace; 2], address: IpAddr, called: IpAddr, name: &str, buffer: usize) -> Flow {
         let listener = sides[1].run(|| TcpListener::bind((address, 0))).unwrap();
         let to = SocketAddr::new(called, listener.local_addr().unwrap().port());
         let stop = Arc::new(AtomicBool::new(false));
@@ -126,13 +132,12 @@ impl Flow {
         let mut stream = sides[0].run(|| TcpStream::connect(to)).unwrap();
         let from = stream.local_addr().unwrap();
         choose(&stream, name).unwrap();
-        // So that what is written last does not keep a slow connection open for long.
-        setsockopt(&stream, sockopt::SndBuf, &16_384).unwrap();
+        setsockopt(&stream, sockopt::SndBuf, &buffer).unwrap();
         stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
         let sender = std::thread::spawn({
             let stop = stop.clone();
             move || {
-                let bytes = vec![0; 8192];
+                let bytes = vec![0; buffer / 2];
                 while !stop.load(Relaxed) && stream.write(&bytes).is_ok() {}
             }
         });
