@@ -127,6 +127,13 @@ impl Runs {
     }
 }
 
+/// Whether a paper's tag or an experiment's number is fit for the names of files. Results are written to a directory that is named after both: a
+/// register from somewhere else must not choose another place.
+fn is_name(text: &str) -> bool {
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !text.is_empty() && !text.starts_with('.') && text.chars().all(is_fit)
+}
+
 impl Register {
     /// The register that is part of the program.
     ///
@@ -154,6 +161,12 @@ impl Register {
         let index = find(INDEX).ok_or_else(|| vec![format!("{}: it is not there", shown(INDEX))])?;
         let Index { paper: places, numbers: index } =
             toml::from_str(&index).map_err(|error| vec![format!("{}: {error}", shown(INDEX))])?;
+        let bad = index.iter().flat_map(|(tag, numbers)| numbers.iter().chain([tag])).filter(|name| !is_name(name));
+        let bad: Vec<String> =
+            bad.map(|name| format!("{}: {name:?}: expected letters, digits, -, _ and .", shown(INDEX))).collect();
+        if !bad.is_empty() {
+            return Err(bad);
+        }
         let (mut register, mut problems) = (Register::default(), Vec::new());
         for (tag, place) in &places {
             if !index.contains_key(tag) {

@@ -39,6 +39,30 @@ fn a_directory_of_the_same_form_gives_the_same_register() {
 }
 
 #[test]
+fn a_register_names_no_place_outside_of_the_directory_for_results() {
+    let scratch = tempfile::tempdir().unwrap();
+    let read = |index: &str| {
+        std::fs::write(scratch.path().join("register.toml"), index).unwrap();
+        Register::read(scratch.path()).map(|register| register.missing)
+    };
+    assert_eq!(read("MINE = [\"F1\", \"T-2_b.3\"]").unwrap(), ["MINE-F1", "MINE-T-2_b.3"]);
+    for (tag, number) in [
+        ("../MINE", "F1"),
+        ("/tmp/MINE", "F1"),
+        ("MINE", "/../../../F1"),
+        ("MINE", "F1/x"),
+        ("..", "F1"),
+        ("", "F1"),
+        ("MINE", ""),
+        ("MINE", "F1\\n"),
+        ("MINE", "F\\\\1"),
+    ] {
+        let problems = read(&format!("\"{tag}\" = [\"{number}\"]")).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].contains("expected letters, digits, -, _ and ."), "{problems:?}");
+    }
+}
+
+#[test]
 fn where_a_paper_is_found_stands_once_in_the_list() {
     let scratch = tempfile::tempdir().unwrap();
     std::fs::create_dir(scratch.path().join("mine")).unwrap();
