@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { kind, starved } from "../src/starved";
 
 type Case = { what: string; measured_s: number; delivered_bytes: number; longest_gap_s: number | null; starved: "nothing" | "gap" | null };
-const cases = JSON.parse(readFileSync("../crates/lab/src/summary/starvation-cases.json", "utf8")) as Case[];
+const cases = JSON.parse(readFileSync("../crates/lab/src/record/starvation-cases.json", "utf8")) as Case[];
 
 /** What the page says at a time of a run that measures from 20 s on. */
 const said = (one: Case, at: number): string[] =>

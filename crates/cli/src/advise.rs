@@ -15,12 +15,12 @@ use meshpace_lab::campaign::Campaign;
 use meshpace_lab::field::dumps::{self, Dump};
 use meshpace_lab::field::kit::{self, Run};
 use meshpace_lab::field::{errors, results, ways};
-use meshpace_lab::record::make_directory;
+use meshpace_lab::record::{Record, make_directory};
 use meshpace_scenario::quantity::RATE;
 use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
 use meshpace_tunnel::interrupt::stop_on_interrupt;
 use meshpace_tunnel::quantities;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ struct Machine<'a, 'b> {
 }
 
 impl Machine<'_, '_> {
-    fn run(&mut self, campaign: &Arc<Campaign>) -> Result<Vec<Value>, Failure> {
+    fn run(&mut self, campaign: &Arc<Campaign>) -> Result<Vec<Record>, Failure> {
         records_of(campaign, self.threads, self.progress, &self.arguments.map[0])
     }
 

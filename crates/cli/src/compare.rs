@@ -14,15 +14,14 @@ use clap::{Args, ValueEnum};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::Campaign;
 use meshpace_lab::compare::Line;
-use meshpace_lab::record::line;
+use meshpace_lab::record::Record;
+use meshpace_lab::record::tally::Tally;
 use meshpace_lab::rivals::rivals;
 use meshpace_lab::robust::{Asked, Robust};
 use meshpace_lab::session::Session;
-use meshpace_lab::summary::starvation::Tally;
 use meshpace_report::comparison::{self, Pair};
 use meshpace_scenario::MAX_SEEDS;
 use meshpace_tunnel::interrupt::stop_on_interrupt;
-use serde_json::Value;
 use sides::{Side, Sides};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -170,7 +169,7 @@ fn write_page(
     compared: &[Compared<'_>],
     asked: &Asked,
 ) -> Result<(), String> {
-    let variants: Vec<(&str, &[Value])> =
+    let variants: Vec<(&str, &[Record])> =
         sides.sides.iter().map(|side| (side.name.as_str(), side.records.as_slice())).collect();
     let pairs: Vec<Pair<'_>> = compared.iter().map(|pair| Pair { names: pair.names, lines: &pair.lines }).collect();
     let subject = comparison::Subject {
@@ -228,12 +227,12 @@ pub fn records_of(
     threads: &mut Threads<'_>,
     progress: &Progress,
     file: &Path,
-) -> Result<Vec<Value>, Failure> {
+) -> Result<Vec<Record>, Failure> {
     let mut session = Session::in_memory(Arc::clone(campaign));
     match session.make(campaign.all().collect(), threads, &mut Told(progress)) {
         Ok(0) => {
             let lines = session.lines().map_err(|error| runner::broken(error.into(), None))?;
-            Ok(lines.iter().filter_map(|line| line::open(line).ok()).collect())
+            Ok(lines.iter().filter_map(|line| Record::from_line(line).ok()).collect())
         }
         Ok(failed) => Err((FAILED, format!("{}: {failed} runs failed", file.display()))),
         Err(broken) => Err(runner::broken(broken, None)),
@@ -242,14 +241,9 @@ pub fn records_of(
 
 /// Different lengths of the runs are a difference that was perhaps not meant.
 fn warn_of_other_times(a: &Side, b: &Side) {
-    let time = |side: &Side, field: &str| side.records.first().and_then(|record| record.get(field)?.as_f64());
-    for (field, what) in [("duration_s", "run"), ("warmup_s", "start to measure after")] {
-        if let (Some(one), Some(other)) = (time(a, field), time(b, field))
-            && one != other
-        {
-            complain(&format!(
-                "warning: the two {what} {one} s and {other} s: they differ in more than their protocols"
-            ));
-        }
+    let (Some(a), Some(b)) = (a.records.first(), b.records.first()) else { return };
+    let times = [("run", a.duration_s, b.duration_s), ("start to measure after", a.warmup_s, b.warmup_s)];
+    for (what, one, other) in times.into_iter().filter(|(_, one, other)| one != other) {
+        complain(&format!("warning: the two {what} {one} s and {other} s: they differ in more than their protocols"));
     }
 }

@@ -2,11 +2,11 @@
 
 pub use meshpace_tunnel::output::{Failure, be_quiet, complain, end, failed, finish, is_quiet, note, results, tell};
 
-use meshpace_lab::summary::starvation;
+use meshpace_lab::record::tally;
 
 /// Says who starved, on standard error, to everybody: nothing else that came out means much without it.
 pub fn alarm(sentences: &[String]) {
     for sentence in sentences {
-        complain(&starvation::coloured(sentence, console::colors_enabled_stderr()));
+        complain(&tally::coloured(sentence, console::colors_enabled_stderr()));
     }
 }

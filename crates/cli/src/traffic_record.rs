@@ -5,7 +5,6 @@ use meshpace_lab::record::{CompletionRecord, FlowRecord, PacingRecord, Record};
 use meshpace_live::generator::Measured;
 use meshpace_live::generator::receive::Received;
 use meshpace_transport::{Config, Stats, pacing};
-use serde_json::Map;
 
 /// Facts about a run that its record has besides the measurements.
 pub struct About<'a> {
@@ -59,33 +58,25 @@ fn flow(about: &About<'_>, stats: &Stats, bytes: u64, duration: f64) -> FlowReco
     };
     FlowRecord {
         id: 0,
-        name: None,
         from: 0,
         to: 1,
         hops: about.hops,
         transport: about.transport.to_owned(),
         goodput_bps: bytes as f64 * 8.0 / duration,
-        delivered_bytes: bytes,
+        delivered_bytes: Some(bytes),
         segments_sent: stats.segments_sent,
         retransmissions: stats.retransmissions,
-        timeouts: stats.timeouts,
-        acks_sent: None,
+        timeouts: Some(stats.timeouts),
         retransmission_index: stats.retransmissions as f64 / (stats.segments_sent - stats.retransmissions) as f64,
-        loss_ratio: None,
         rtt_mean_s: mean(stats.rtt_sum_s, stats.rtt_samples),
         cov_rtt: mean(stats.cov_sum, stats.cov_samples),
-        delay: None,
-        longest_gap_s: None,
         pacing: is_paced.then(|| PacingRecord {
             delay_s: mean(stats.delay_sum_s, stats.delay_samples),
             cov: mean(stats.cov_sum, stats.cov_samples),
             mean_rel_abs_dev: mean(stats.rel_abs_dev_sum, stats.cov_samples),
             interval_s: mean(stats.interval_sum_s, stats.interval_samples),
         }),
-        completions: None,
-        transferring_s: None,
-        time_without_route_s: None,
-        time_without_path_s: None,
+        ..FlowRecord::default()
     }
 }
 
@@ -93,7 +84,6 @@ fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: 
     Record {
         scenario: about.title.clone(),
         seed: about.seed,
-        point: Map::new(),
         duration_s: duration,
         aggregate_goodput_bps: flow.goodput_bps,
         // One flow is fair to itself.
@@ -104,14 +94,8 @@ fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: 
         frames: packets,
         flows: vec![flow],
         warmup_s: 0.0,
-        // Only what can be repeated has one.
-        fingerprint: String::new(),
         format: FORMAT,
-        network: None,
-        // A network is no model.
-        model: 0,
-        nodes: None,
-        series: None,
-        batches: None,
+        // A network is no model, and what cannot be repeated has no fingerprint.
+        ..Record::default()
     }
 }

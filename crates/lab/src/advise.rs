@@ -11,6 +11,8 @@ pub mod routes;
 use crate::compare::{Line, Side, amount, compare, mean, words};
 use crate::field::dumps::Dump;
 use crate::field::ways::etx;
+use crate::record::Record;
+use crate::record::metrics::{DELAY, GOODPUT, JAIN};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -222,10 +224,9 @@ pub fn nodes_within(nodes: usize) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence if one has.
-pub fn hops_within(records: &[Value]) -> Result<(), String> {
-    let flows = records.iter().filter_map(|record| record.get("flows")?.as_array()).flatten();
-    let hops = |flow: &Value| flow.get("hops").and_then(Value::as_u64).unwrap_or(0);
-    match flows.map(hops).max().unwrap_or(0) {
+pub fn hops_within(records: &[Record]) -> Result<(), String> {
+    let hops = records.iter().flat_map(|record| &record.flows).map(|flow| u64::from(flow.hops));
+    match hops.max().unwrap_or(0) {
         most if most > limits::HOPS => {
             Err(format!("a flow has {most} hops: nothing is answered for more than {}", limits::HOPS))
         }
@@ -333,15 +334,15 @@ pub fn helps(answers: &[Answer]) -> String {
 }
 
 /// Metrics that are compared: an advice says no more of a choice.
-const SAID: [&str; 3] = ["aggregate_goodput_bps", "jain", "delay_p95_s"];
+const SAID: [&str; 3] = [GOODPUT, JAIN, DELAY];
 
 /// The answers to one question, the best first: `tried` has each choice with its records. What is usual is among them, compared with itself.
 ///
 /// # Errors
 /// If runs cannot be compared.
-pub fn answers(question: &Question, usual: &[Value], tried: &[(Choice, Vec<Value>)]) -> Result<Vec<Answer>, String> {
+pub fn answers(question: &Question, usual: &[Record], tried: &[(Choice, Vec<Record>)]) -> Result<Vec<Answer>, String> {
     let mut answers = Vec::new();
-    let mut answer = |choice: &Choice, records: &[Value]| -> Result<(), String> {
+    let mut answer = |choice: &Choice, records: &[Record]| -> Result<(), String> {
         let mut lines = compare(usual, records)?;
         lines.retain(|line| SAID.contains(&line.metric));
         answers.push(Answer {
@@ -430,10 +431,12 @@ mod tests {
         }
     }
 
-    fn records(goodputs: [f64; 4], hops: u64) -> Vec<Value> {
+    fn records(goodputs: [f64; 4], hops: u64) -> Vec<Record> {
         let record = |(seed, goodput)| {
-            json!({"seed": seed, "point": {}, "fingerprint": "f", "aggregate_goodput_bps": goodput,
-                   "flows": [{"transport": "x", "hops": hops, "delay_p95_s": 0.1}]})
+            crate::record::record(json!({
+                "seed": seed, "point": {}, "fingerprint": "f", "aggregate_goodput_bps": goodput,
+                "flows": [{"transport": "x", "hops": hops, "delay_p95_s": 0.1}],
+            }))
         };
         (1..).zip(goodputs).map(record).collect()
     }
@@ -474,11 +477,13 @@ mod tests {
     }
 
     /// Runs of two flows with these goodputs; a flow of zero starved.
-    fn pairs(goodputs: [[f64; 2]; 4]) -> Vec<Value> {
+    fn pairs(goodputs: [[f64; 2]; 4]) -> Vec<Record> {
         let flow = |goodput: f64| json!({"transport": "x", "hops": 2, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": 0.1});
         let record = |(seed, goodputs): (i32, [f64; 2])| {
-            json!({"seed": seed, "point": {}, "fingerprint": "f", "duration_s": 12.0, "warmup_s": 2.0, "flows": goodputs.map(flow),
-                   "aggregate_goodput_bps": goodputs.iter().sum::<f64>()})
+            crate::record::record(json!({
+                "seed": seed, "point": {}, "fingerprint": "f", "duration_s": 12.0, "warmup_s": 2.0,
+                "flows": goodputs.map(flow), "aggregate_goodput_bps": goodputs.iter().sum::<f64>(),
+            }))
         };
         (1..).zip(goodputs).map(record).collect()
     }
@@ -488,7 +493,7 @@ mod tests {
         let usual = pairs([[900.0, 0.0], [901.0, 0.0], [902.0, 50.0], [903.0, 0.0]]);
         let worse = pairs([[990.0, 0.0], [991.0, 0.0], [992.0, 0.0], [993.0, 0.0]]);
         let fed = pairs([[300.0, 300.0], [301.0, 300.0], [302.0, 300.0], [303.0, 300.0]]);
-        let of = |tried: &[(Choice, Vec<Value>)]| answers(&QUESTIONS[0], &usual, tried).unwrap();
+        let of = |tried: &[(Choice, Vec<Record>)]| answers(&QUESTIONS[0], &usual, tried).unwrap();
         let told = helps(&of(&[(choice("greedy", &[]), worse.clone())]));
         assert!(told.starts_with("Nothing that was tried helps: with each of the 1 choices"), "{told}");
         let both = of(&[(choice("greedy", &[]), worse), (choice("fair", &[]), fed.clone())]);

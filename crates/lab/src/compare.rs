@@ -1,143 +1,15 @@
 //! Two sets of records against each other: for each metric the difference of the second from the first, seed by seed where both
 //! have the same seeds and the same points.
 
+pub use crate::record::metrics::{Metric, compared, metric};
+use crate::record::{Record, starvation};
 use crate::statistics::{difference, estimate};
 pub use crate::summary::LEAST;
 use crate::summary::LEVEL;
-use crate::summary::{self, Mean, starvation};
+use crate::summary::{self, Mean};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A quantity and how people speak of it.
-#[derive(Debug)]
-pub struct Metric {
-    /// Its name, that of the record's field.
-    pub name: &'static str,
-    /// Praise of the side that has more, or less, of it, whichever is better.
-    pub praise: &'static str,
-    /// Its noun.
-    pub noun: &'static str,
-    /// Unit for people, and the factor.
-    pub unit: (&'static str, f64),
-    /// True if a larger value is better.
-    pub more_is_better: bool,
-    of: fn(&Value) -> Option<f64>,
-}
-
-/// The metrics that are compared.
-pub const METRICS: [Metric; 9] = [
-    Metric {
-        name: "aggregate_goodput_bps",
-        praise: "faster",
-        noun: "goodput",
-        unit: ("kbit/s", 1e-3),
-        more_is_better: true,
-        of: |record| field(record, "aggregate_goodput_bps"),
-    },
-    Metric {
-        name: "jain",
-        praise: "fairer",
-        noun: "Jain's index",
-        unit: ("", 1.0),
-        more_is_better: true,
-        of: |record| shared(record, "jain"),
-    },
-    Metric {
-        name: "jain_2s",
-        praise: "fairer over 2 s",
-        noun: "Jain's index over 2 s",
-        unit: ("", 1.0),
-        more_is_better: true,
-        of: |record| shared(record, "jain_2s"),
-    },
-    Metric {
-        name: "retransmission_index",
-        praise: "more sparing with retransmissions",
-        noun: "retransmissions",
-        unit: ("%", 100.0),
-        more_is_better: false,
-        of: |record| field(record, "retransmission_index"),
-    },
-    Metric {
-        name: "loss_ratio",
-        praise: "less lossy",
-        noun: "lost datagrams",
-        unit: ("%", 100.0),
-        more_is_better: false,
-        of: |record| flows(record, "loss_ratio").map(|values| values.iter().sum::<f64>() / values.len() as f64),
-    },
-    Metric {
-        name: "timeouts",
-        praise: "less prone to timeouts",
-        noun: "timeouts",
-        unit: ("", 1.0),
-        more_is_better: false,
-        of: |record| flows(record, "timeouts").map(|values| values.iter().sum()),
-    },
-    Metric {
-        name: "rtt_mean_s",
-        praise: "quicker in round trips",
-        noun: "mean RTT",
-        unit: ("ms", 1e3),
-        more_is_better: false,
-        of: |record| summary::delay(record, "rtt_mean_s", summary::mean),
-    },
-    Metric {
-        name: "delay_p95_s",
-        praise: "quicker to deliver",
-        noun: "95th percentile of the delay",
-        unit: ("ms", 1e3),
-        more_is_better: false,
-        of: |record| summary::delay(record, "delay_p95_s", summary::largest),
-    },
-    Metric {
-        name: "completion_median_s",
-        praise: "quicker with files",
-        noun: "median time of a file",
-        unit: ("s", 1.0),
-        more_is_better: false,
-        of: file_time,
-    },
-];
-
-/// The metric of that name.
-pub fn metric(name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name)
-}
-
-fn field(record: &Value, name: &str) -> Option<f64> {
-    record.get(name)?.as_f64()
-}
-
-/// A field that says something only of several flows.
-fn shared(record: &Value, name: &str) -> Option<f64> {
-    let several = record.get("flows")?.as_array()?.len() > 1;
-    several.then(|| field(record, name)).flatten()
-}
-
-/// A field of the flows that have it.
-fn flows(record: &Value, name: &str) -> Option<Vec<f64>> {
-    let flows = record.get("flows")?.as_array()?;
-    let values: Vec<f64> = flows.iter().filter_map(|flow| flow.get(name)?.as_f64()).collect();
-    (!values.is_empty()).then_some(values)
-}
-
-/// The median time of the files of all flows, seconds: from the begin of connecting or writing until the last byte. None that any number could stand
-/// for where a flow of files was starved.
-fn file_time(record: &Value) -> Option<f64> {
-    let of_files = |flow: &&Value| flow.get("completions").is_some_and(Value::is_array);
-    let flows: Vec<&Value> = record.get("flows")?.as_array()?.iter().filter(of_files).collect();
-    if flows.is_empty() {
-        return None;
-    }
-    if starvation::starves(record) {
-        return Some(f64::INFINITY);
-    }
-    let time = |file: &Value| Some(file.get("end_s")?.as_f64()? - file.get("start_s")?.as_f64()?);
-    let files = flows.iter().filter_map(|flow| flow.get("completions")?.as_array()).flatten();
-    summary::median(files.filter_map(time).collect())
-}
 
 /// The better side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -199,7 +71,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn of(metric: &Metric, records: &[&Value]) -> Counts {
+    fn of(metric: &Metric, records: &[&Record]) -> Counts {
         let values = || records.iter().map(|record| (metric.of)(record).unwrap_or(f64::NAN));
         Counts {
             runs: records.len(),
@@ -215,7 +87,12 @@ impl Counts {
 ///
 /// # Errors
 /// If the two have no points in common, with what they have instead.
-pub fn compare(a: &[Value], b: &[Value]) -> Result<Vec<Line>, String> {
+pub fn compare(a: &[Record], b: &[Record]) -> Result<Vec<Line>, String> {
+    compare_by(compared(), a, b)
+}
+
+/// The same in these metrics.
+fn compare_by(metrics: impl Iterator<Item = &'static Metric>, a: &[Record], b: &[Record]) -> Result<Vec<Line>, String> {
     let (one, other) = (points(a), points(b));
     let single = one.len() == 1 && other.len() == 1;
     let common: BTreeSet<&String> = one.intersection(&other).collect();
@@ -227,41 +104,37 @@ pub fn compare(a: &[Value], b: &[Value]) -> Result<Vec<Line>, String> {
             shown(&other)
         ));
     }
-    let has = |record: &&Value| single || common.contains(&point(record));
-    let (a, b): (Vec<&Value>, Vec<&Value>) = (a.iter().filter(has).collect(), b.iter().filter(has).collect());
+    let has = |record: &&Record| single || common.contains(&point(&record.point));
+    let (a, b): (Vec<&Record>, Vec<&Record>) = (a.iter().filter(has).collect(), b.iter().filter(has).collect());
     // What was measured in real time has seeds, but they repeat nothing.
-    let is_simulated = |record: &&Value| {
-        record.get("real_time").is_none()
-            && record.get("fingerprint").and_then(Value::as_str).is_some_and(|f| !f.is_empty())
-    };
+    let is_simulated = |record: &&Record| record.real_time.is_none() && !record.fingerprint.is_empty();
     let is_paired = a.iter().all(is_simulated) && b.iter().all(is_simulated);
-    Ok(METRICS.iter().filter_map(|metric| line(metric, &a, &b, is_paired)).collect())
+    Ok(metrics.filter_map(|metric| line(metric, &a, &b, is_paired)).collect())
 }
 
-fn point(record: &Value) -> String {
-    record.get("point").map(Value::to_string).unwrap_or_default()
+fn point(point: &Map<String, Value>) -> String {
+    Value::from(point.clone()).to_string()
 }
 
-fn points(records: &[Value]) -> BTreeSet<String> {
-    records.iter().map(point).collect()
+fn points(records: &[Record]) -> BTreeSet<String> {
+    records.iter().map(|record| point(&record.point)).collect()
 }
 
 /// The mean over the points, by seed: infinite where it is none.
-fn by_seed(metric: &Metric, records: &[&Value]) -> BTreeMap<u64, f64> {
+fn by_seed(metric: &Metric, records: &[&Record]) -> BTreeMap<u64, f64> {
     let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for record in records {
-        let seed = record.get("seed").and_then(Value::as_u64).unwrap_or(0);
         if let Some(value) = (metric.of)(record).filter(|value| !value.is_nan()) {
-            let sum = sums.entry(seed).or_default();
+            let sum = sums.entry(record.seed).or_default();
             *sum = (sum.0 + value, sum.1 + 1.0);
         }
     }
     sums.into_iter().map(|(seed, (sum, count))| (seed, sum / count)).collect()
 }
 
-fn line(metric: &Metric, a: &[&Value], b: &[&Value], is_paired: bool) -> Option<Line> {
+fn line(metric: &Metric, a: &[&Record], b: &[&Record], is_paired: bool) -> Option<Line> {
     let counts = [a, b].map(|records| Counts::of(metric, records));
-    let is_shown = !metric.name.starts_with("jain") || a.iter().chain(b).all(|record| summary::has_shares(record));
+    let is_shown = a.iter().chain(b).all(|record| (metric.says)(record));
     let (of_a, of_b) = (by_seed(metric, a), by_seed(metric, b));
     let pairs: Vec<(f64, f64)> = of_a.iter().filter_map(|(seed, a)| of_b.get(seed).map(|b| (*a, *b))).collect();
     let paired = is_paired && !pairs.is_empty();
@@ -364,7 +237,7 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
         _ => number(value),
     });
     let both = format!("{} for {}, {} for {}", sides[0], names[0], sides[1], names[1]);
-    let noun = metric.noun;
+    let (noun, praise) = (metric.noun, metric.praise);
     let ahead = ahead(line.interval, line.counts, line.seeds, metric.more_is_better);
     let half = line.interval.map(|[low, high]| (high - low) / 2.0);
     let by = half.map(|half| format!("{:.digits$} ± {}", scale * line.difference.abs(), number(half)));
@@ -373,7 +246,7 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
             let runs = if line.seeds == 1 { "1 run".to_owned() } else { format!("{} runs", line.seeds) };
             format!("{noun}: {both}; with {runs} nothing can be said of the difference, use --seeds {LEAST} or more")
         }
-        (Some(_), Some(side), None) => format!("{} is {} ({noun}: {both})", names[side as usize], metric.praise),
+        (Some(_), Some(side), None) => format!("{} is {} ({noun}: {both})", names[side as usize], praise),
         (_, _, None) => format!("{noun}: {both}"),
         (None, _, Some(by)) => format!("no clear difference in {noun}: {both} (a difference of {by})"),
         (Some(side), None, Some(by)) => {
@@ -393,13 +266,13 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
                     )
                 }
             };
-            format!("neither is called {}, because {why} ({noun}: {both}, a difference of {by})", metric.praise)
+            format!("neither is called {}, because {why} ({noun}: {both}, a difference of {by})", praise)
         }
         (Some(_), Some(side), Some(by)) => {
             let winner = names[side as usize];
             let wins = if side == Side::A { line.seeds - line.b_wins } else { line.b_wins };
             let seeds = if line.paired { format!(" in {wins} of {} seeds", line.seeds) } else { String::new() };
-            format!("{winner} is {} by {by}{seeds} ({noun}: {both})", metric.praise)
+            format!("{winner} is {} by {by}{seeds} ({noun}: {both})", praise)
         }
     }
 }
@@ -424,8 +297,8 @@ pub struct Rank {
 
 /// The transports in all of `records`, those with the best mean first, for each metric that says something and tells them apart. Those that starve a
 /// flow come after those that do not.
-pub fn ranking(records: &[&Value]) -> Vec<(&'static Metric, Vec<Rank>)> {
-    let mut groups: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+pub fn ranking(records: &[&Record]) -> Vec<(&'static Metric, Vec<Rank>)> {
+    let mut groups: BTreeMap<String, Vec<&Record>> = BTreeMap::new();
     for record in records {
         groups.entry(transports(record)).or_default().push(record);
     }
@@ -433,16 +306,14 @@ pub fn ranking(records: &[&Value]) -> Vec<(&'static Metric, Vec<Rank>)> {
 }
 
 /// The same of groups of records that have these names.
-pub fn ranking_of(groups: &[(String, Vec<&Value>)]) -> Vec<(&'static Metric, Vec<Rank>)> {
+pub fn ranking_of(groups: &[(String, Vec<&Record>)]) -> Vec<(&'static Metric, Vec<Rank>)> {
     if groups.len() < 2 {
         return Vec::new();
     }
-    let says_something = |metric: &&Metric| {
-        !metric.name.starts_with("jain")
-            || groups.iter().flat_map(|group| &group.1).all(|record| summary::has_shares(record))
-    };
+    let says_something =
+        |metric: &&'static Metric| groups.iter().flat_map(|group| &group.1).all(|record| (metric.says)(record));
     let mut rankings = Vec::new();
-    for metric in METRICS.iter().filter(says_something) {
+    for metric in compared().filter(says_something) {
         let mut ranks: Vec<(BTreeMap<u64, f64>, Rank)> = groups
             .iter()
             .filter_map(|(name, records)| {
@@ -472,10 +343,9 @@ pub fn ranking_of(groups: &[(String, Vec<&Value>)]) -> Vec<(&'static Metric, Vec
 }
 
 /// The transports of a record's flows, each once.
-fn transports(record: &Value) -> String {
-    let flows = record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+fn transports(record: &Record) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for name in flows.iter().filter_map(|flow| flow.get("transport")?.as_str()) {
+    for name in record.flows.iter().map(|flow| flow.transport.as_str()) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -486,16 +356,20 @@ fn transports(record: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::metrics::PLAIN;
+    use crate::record::{CompletionRecord, FlowRecord};
     use serde_json::json;
 
-    fn record(transport: &str, seed: u64, hops: u64, goodput: f64, jain: f64) -> Value {
+    fn record(transport: &str, seed: u64, hops: u64, goodput: f64, jain: f64) -> Record {
         let flow = json!({"transport": transport, "timeouts": seed, "rtt_mean_s": null});
-        json!({"seed": seed, "point": {"topology.hops": hops}, "fingerprint": "f", "aggregate_goodput_bps": goodput,
-               "jain": jain, "flows": [flow, flow]})
+        crate::record::record(
+            json!({"seed": seed, "point": {"topology.hops": hops}, "fingerprint": "f", "aggregate_goodput_bps": goodput,
+                   "jain": jain, "flows": [flow, flow]}),
+        )
     }
 
     /// Seeds differ far more from each other than the sides do.
-    fn sides() -> (Vec<Value>, Vec<Value>) {
+    fn sides() -> (Vec<Record>, Vec<Record>) {
         let spread = [100.0, 300.0, 200.0, 500.0];
         let side = |name: &'static str, more: f64| {
             let each =
@@ -524,10 +398,25 @@ mod tests {
     }
 
     #[test]
+    fn a_metric_that_is_added_is_compared() {
+        const ADDED: Metric = Metric {
+            name: "twice_bps",
+            praise: "twice as fast",
+            of: |run| Some(2.0 * run.aggregate_goodput_bps),
+            more_is_better: true,
+            ..PLAIN
+        };
+        let (a, b) = sides();
+        let lines = compare_by([&ADDED].into_iter(), &a, &b).unwrap();
+        assert_eq!((lines[0].metric, lines[0].better), ("twice_bps", Some(Side::B)));
+        assert!((lines[0].difference - 20.0).abs() < 1e-9, "{lines:?}");
+    }
+
+    #[test]
     fn what_was_measured_in_real_time_is_never_paired() {
         let (a, mut b) = sides();
         for record in &mut b {
-            record["real_time"] = json!({});
+            record.real_time = Some(json!({}));
         }
         let goodput = &compare(&a, &b).unwrap()[0];
         assert!(!goodput.paired && goodput.better.is_none(), "the spread of the seeds hides it: {goodput:?}");
@@ -541,7 +430,9 @@ mod tests {
         assert!(words(goodput, ["a", "b"]).contains("--seeds 3"));
         let mut far = b.clone();
         far.push(record("tcp-ap", 1, 8, 1.0, 1.0));
-        far.iter_mut().take(4).for_each(|record| record["point"] = json!({"topology.hops": 6}));
+        far.iter_mut()
+            .take(4)
+            .for_each(|record| record.point = Map::from_iter([("topology.hops".to_owned(), json!(6))]));
         assert!(compare(&a, &far).unwrap_err().contains("different values"));
     }
 
@@ -549,19 +440,25 @@ mod tests {
     fn transports_are_ranked_by_each_metric() {
         let (mut all, b) = sides();
         all.extend(b);
-        let records: Vec<&Value> = all.iter().collect();
+        let records: Vec<&Record> = all.iter().collect();
         let rankings = ranking(&records);
         assert_eq!(rankings[0].1[0].name, "tcp-ap");
         assert!(rankings[0].1[0].mean.numbers.half_width > 0.0 && rankings[0].1[0].starved == (0, 4));
     }
 
     /// Sides as before, of which the second starves its second flow in `starved` runs, and has a delay for the first.
-    fn starving(starved: usize) -> (Vec<Value>, Vec<Value>) {
+    fn starving(starved: usize) -> (Vec<Record>, Vec<Record>) {
         let (mut a, mut b) = sides();
-        let flow = |bytes: u64| json!({"transport": "t", "delivered_bytes": bytes, "timeouts": 0, "delay_p95_s": (bytes > 0).then_some(0.01 + bytes as f64)});
-        a.iter_mut().for_each(|record| record["flows"] = json!([flow(2), flow(3)]));
+        let flow = |bytes: u64| FlowRecord {
+            transport: "t".to_owned(),
+            delivered_bytes: Some(bytes),
+            timeouts: Some(0),
+            delay_p95_s: Some(if bytes > 0 { 0.01 + bytes as f64 } else { f64::NAN }),
+            ..FlowRecord::default()
+        };
+        a.iter_mut().for_each(|record| record.flows = vec![flow(2), flow(3)]);
         for (number, record) in b.iter_mut().enumerate() {
-            record["flows"] = json!([flow(1), flow(u64::from(number >= starved))]);
+            record.flows = vec![flow(1), flow(u64::from(number >= starved))];
         }
         (a, b)
     }
@@ -593,7 +490,7 @@ mod tests {
     #[test]
     fn who_starves_a_flow_is_ranked_behind_and_a_tie_is_told() {
         let (mut all, b) = starving(1);
-        all.iter_mut().for_each(|record| record["flows"][0]["transport"] = json!("honest"));
+        all.iter_mut().for_each(|record| record.flows[0].transport = "honest".to_owned());
         all.extend(b);
         let rankings = ranking(&all.iter().collect::<Vec<_>>());
         let goodput = &rankings[0].1;
@@ -604,15 +501,13 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_in_all_runs_is_not_better() {
-        let (a, mut b) = sides();
-        b[0]["retransmission_index"] = json!(0.0);
-        let with = |mut side: Vec<Value>, index: [Value; 4]| {
-            side.iter_mut().zip(index).for_each(|(record, index)| record["retransmission_index"] = index);
+        let (a, b) = sides();
+        let with = |mut side: Vec<Record>, index: [f64; 4]| {
+            side.iter_mut().zip(index).for_each(|(record, index)| record.retransmission_index = index);
             side
         };
-        let (few, null) = (json!(0.1), Value::Null);
-        let a = with(a, [few.clone(), json!(0.11), json!(0.12), few]);
-        let b = with(b, [json!(0.0), json!(0.0), json!(0.0), null]);
+        let a = with(a, [0.1, 0.11, 0.12, 0.1]);
+        let b = with(b, [0.0, 0.0, 0.0, f64::NAN]);
         let lines = compare(&a, &b).unwrap();
         let line = lines.iter().find(|line| line.metric == "retransmission_index").unwrap();
         assert_eq!((line.better, line.counts[1].missing), (None, 1), "a NaN is not the least");
@@ -623,9 +518,10 @@ mod tests {
     #[test]
     fn files_beside_a_transfer_have_a_time_and_no_index_for_people() {
         let (a, b) = sides();
-        let mixed = |mut side: Vec<Value>, seconds: f64| {
-            let files = json!([{"start_s": 1.0, "end_s": 1.0 + seconds}, {"start_s": 5.0, "end_s": 99.0}, {"start_s": 5.0, "end_s": 5.1}]);
-            side.iter_mut().for_each(|record| record["flows"][1]["completions"] = files.clone());
+        let mixed = |mut side: Vec<Record>, seconds: f64| {
+            let files = [(1.0, 1.0 + seconds), (5.0, 99.0), (5.0, 5.1)];
+            let files = files.map(|(start_s, end_s)| CompletionRecord { start_s, end_s, bytes: 0 });
+            side.iter_mut().for_each(|record| record.flows[1].completions = Some(files.to_vec()));
             side
         };
         let lines = compare(&mixed(a.clone(), 2.0), &mixed(b.clone(), 1.0)).unwrap();

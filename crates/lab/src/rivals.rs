@@ -1,11 +1,12 @@
 //! One value of a swept key against every other one, point by point: which transport is better than a given one, and in what.
 
 use crate::compare::{Line, Side, compare};
-use crate::record::plain;
+use crate::record::metrics::{GOODPUT, JAIN_2S};
+use crate::record::{Record, plain};
 use serde_json::{Map, Value};
 
 /// Metrics in which a rival must be better.
-const BOTH: [&str; 2] = ["aggregate_goodput_bps", "jain_2s"];
+const BOTH: [&str; 2] = [GOODPUT, JAIN_2S];
 
 /// Another value of the key at one point of the other keys. Its lines have the given value as the first side.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,16 +43,16 @@ impl Rival {
 }
 
 /// The values of the key at a point, each with its records.
-type Values = Vec<(String, Vec<Value>)>;
+type Values = Vec<(String, Vec<Record>)>;
 
 /// Compares `value` of `key` with every other value of it, at each point of the other keys, in the order of the records.
 ///
 /// # Errors
 /// If the records have no such key or value, with what they have instead.
-pub fn rivals(records: &[Value], key: &str, value: &str) -> Result<Vec<Rival>, String> {
+pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, String> {
     let mut points: Vec<(Map<String, Value>, Values)> = Vec::new();
     for record in records {
-        let Some(mut point) = record.get("point").and_then(Value::as_object).cloned() else { continue };
+        let mut point = record.point.clone();
         let Some(own) = point.remove(key) else {
             let keys: Vec<&str> = point.keys().map(String::as_str).collect();
             let way = if keys.is_empty() { ": --against takes a key that the scenario sweeps ([sweep])" } else { "" };
@@ -98,13 +99,15 @@ mod tests {
     use serde_json::json;
 
     /// Four seeds; seeds differ far more than transports do.
-    fn records(hops: u64, transport: &str, more: f64, fairer: f64) -> Vec<Value> {
+    fn records(hops: u64, transport: &str, more: f64, fairer: f64) -> Vec<Record> {
         let flow = json!({"transport": transport});
         let one = |seed: u64| {
             let noise = seed as f64 / 100.0;
-            json!({"seed": seed, "point": {"topology.hops": hops, "flow.transport": transport}, "fingerprint": "f",
-                   "aggregate_goodput_bps": 1e5 * seed as f64 + more + noise, "jain_2s": 0.1 * seed as f64 + fairer,
-                   "flows": [flow, flow]})
+            crate::record::record(json!({
+                "seed": seed, "point": {"topology.hops": hops, "flow.transport": transport}, "fingerprint": "f",
+                "aggregate_goodput_bps": 1e5 * seed as f64 + more + noise, "jain_2s": 0.1 * seed as f64 + fairer,
+                "flows": [flow, flow],
+            }))
         };
         (1..=4).map(one).collect()
     }

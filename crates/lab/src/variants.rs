@@ -1,7 +1,8 @@
 //! Variants of a comparison: values of keys (`--set key=a,b,c`), or the values of a key that a scenario or its records sweep, named by what differs.
 
+use crate::record::Record;
 use crate::words::spoken_together;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Variants at most: each is a column of tables.
 pub const MOST: usize = 24;
@@ -198,27 +199,25 @@ pub fn axis(keys: &[&str], by: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// The keys that records sweep: those of which there are two values or more.
-pub fn swept(records: &[Value]) -> Vec<&str> {
-    let points = || records.iter().filter_map(|record| record.get("point")?.as_object());
-    let Some(first) = points().next() else { return Vec::new() };
-    let is_swept = |key: &&String| points().any(|point| point.get(*key) != first.get(*key));
+/// The keys that differ between points: those of which there are two values or more.
+pub fn swept<'a>(points: &[&'a Map<String, Value>]) -> Vec<&'a str> {
+    let Some(first) = points.first() else { return Vec::new() };
+    let is_swept = |key: &&String| points.iter().any(|point| point.get(*key) != first.get(*key));
     first.keys().filter(is_swept).map(String::as_str).collect()
 }
 
 /// Records by the values of a swept key, which leaves their points: each value with its name, in the order in which they come.
-pub fn by(records: Vec<Value>, key: &str) -> Vec<(String, Vec<Value>)> {
-    let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+pub fn by(records: Vec<Record>, key: &str) -> Vec<(String, Vec<Record>)> {
+    let mut groups: Vec<(Value, Vec<Record>)> = Vec::new();
     for mut record in records {
-        let point = record.get_mut("point").and_then(Value::as_object_mut);
         // The order of the other keys stays.
-        let value = point.and_then(|point| point.shift_remove(key)).unwrap_or_default();
+        let value = record.point.shift_remove(key).unwrap_or_default();
         match groups.iter_mut().find(|(known, _)| *known == value) {
             Some((_, group)) => group.push(record),
             None => groups.push((value, vec![record])),
         }
     }
-    let (values, groups): (Vec<Value>, Vec<Vec<Value>>) = groups.into_iter().unzip();
+    let (values, groups): (Vec<Value>, Vec<Vec<Record>>) = groups.into_iter().unzip();
     let named = |(value, spoken): (&Value, String)| match value {
         Value::String(_) | Value::Object(_) => spoken,
         _ => format!("{} {spoken}", last(key)),
@@ -290,14 +289,22 @@ mod tests {
 
     #[test]
     fn records_are_parted_by_a_key_that_leaves_their_points() {
-        let record = |hops: u64, transport: &str| json!({"seed": 1, "point": {"topology.hops": hops, "flow.transport": transport, "x": 1}});
+        let record = |hops: u64, transport: &str| {
+            crate::record::record(
+                json!({"seed": 1, "point": {"topology.hops": hops, "flow.transport": transport, "x": 1}}),
+            )
+        };
         let records = vec![record(2, "cubic"), record(2, "cwl"), record(4, "cubic"), record(4, "cwl")];
-        assert_eq!(swept(&records), ["topology.hops", "flow.transport"], "one value is not swept");
+        let points: Vec<&Map<String, Value>> = records.iter().map(|record| &record.point).collect();
+        assert_eq!(swept(&points), ["topology.hops", "flow.transport"], "one value is not swept");
         let parted = by(records.clone(), "flow.transport");
         assert_eq!((parted[0].0.as_str(), parted[1].0.as_str(), parted[1].1.len()), ("cubic", "cwl", 2));
-        assert_eq!(parted[1].1[1]["point"], json!({"topology.hops": 4, "x": 1}));
+        assert_eq!(Value::from(parted[1].1[1].point.clone()), json!({"topology.hops": 4, "x": 1}));
         assert_eq!(by(records, "topology.hops")[1].0, "hops 4");
-        let table = |alpha: f64| json!({"seed": 1, "point": {"flow.transport": {"name": "tcp-ap", "pacing": {"alpha": alpha}}}});
+        let table = |alpha: f64| {
+            let transport = json!({"name": "tcp-ap", "pacing": {"alpha": alpha}});
+            crate::record::record(json!({"seed": 1, "point": {"flow.transport": transport}}))
+        };
         assert_eq!(by(vec![table(0.3), table(0.5)], "flow.transport")[1].0, "tcp-ap (alpha 0.5)", "no JSON");
     }
 

@@ -62,18 +62,18 @@ fn settings(value: &Value) -> Vec<String> {
     value.as_object().into_iter().flatten().filter(|(key, _)| *key != "name").flat_map(of).collect()
 }
 
-/// The point of a record in words: "tcp-ap, hops 4"; empty without a sweep.
-pub fn told(record: &Value) -> String {
-    told_values(record.get("point").and_then(Value::as_object), |_| true)
+/// A point in words: "tcp-ap, hops 4"; empty without a sweep.
+pub fn told(point: &Map<String, Value>) -> String {
+    told_values(point, |_| true)
 }
 
 /// Those values of a point whose keys `is_shown` takes, in words: texts and tables as they are called, other values behind the last part of their key.
-pub fn told_values(point: Option<&Map<String, Value>>, is_shown: impl Fn(&str) -> bool) -> String {
+pub fn told_values(point: &Map<String, Value>, is_shown: impl Fn(&str) -> bool) -> String {
     let told = |(key, value): (&String, &Value)| match value {
         Value::String(_) | Value::Object(_) => spoken(value),
         value => format!("{} {}", key.rsplit('.').next().unwrap_or(key), plain(value)),
     };
-    let shown = point.into_iter().flatten().filter(|(key, _)| is_shown(key));
+    let shown = point.iter().filter(|(key, _)| is_shown(key));
     shown.map(told).collect::<Vec<_>>().join(", ")
 }
 
@@ -87,8 +87,8 @@ mod tests {
         let paced = |alpha: f64| json!({"name": "tcp-ap", "pacing": {"alpha": alpha, "history": 50}});
         assert_eq!(spoken(&paced(0.5)), "tcp-ap (alpha 0.5, history 50)");
         assert_eq!(spoken(&json!({"pacing": {"name": "adaptive", "alpha": 1}})), "pacing adaptive, alpha 1");
-        let record = json!({"point": {"flow.transport": paced(0.5), "topology.hops": 4}});
-        assert_eq!(told(&record), "tcp-ap (alpha 0.5, history 50), hops 4");
+        let point = json!({"flow.transport": paced(0.5), "topology.hops": 4});
+        assert_eq!(told(point.as_object().unwrap()), "tcp-ap (alpha 0.5, history 50), hops 4");
         assert_eq!(plain(&json!({"a": 1})), "{\"a\":1}", "columns of records stay as they are");
     }
 

@@ -1,7 +1,7 @@
 //! Records as tables for other programs, by Arrow's C stream interface (the PyCapsule protocol of Arrow). Batches are made as they
 //! are asked for, so that a table may be larger than memory.
 //!
-//! Columns are the fields of a record, from the types that make it: numbers, whole numbers and text. What could not be measured is null.
+//! Columns are the fields of a record, from the table that declares it: numbers, whole numbers and text. What could not be measured is null.
 //! Lists (series, batches, completions) have no column; they are in the records themselves.
 
 use crate::errors;
@@ -11,8 +11,8 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use meshpace_lab::record::fields::{self, Of};
-use meshpace_lab::record::plain;
+use meshpace_lab::record::column::{PACING, POINT, SEED};
+use meshpace_lab::record::{Columns, FlowRecord, Kind, PacingRecord, Record, plain};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use serde_json::{Map, Value};
@@ -46,10 +46,11 @@ impl Rows {
 /// Where the value of a column is.
 #[derive(Clone, Debug)]
 enum Place {
-    Run(String),
+    Run(fn(&Record) -> Value),
     Point(String),
-    Flow(String),
-    Pacing(String),
+    Flow(fn(&FlowRecord) -> Value),
+    Pacing(fn(&PacingRecord) -> Value),
+    Member(String),
 }
 
 #[derive(Clone, Debug)]
@@ -59,15 +60,61 @@ struct Column {
     kind: DataType,
 }
 
+/// A row.
+#[derive(Clone, Copy)]
+enum Row<'a> {
+    Run(&'a Record),
+    Flow(&'a Record, &'a FlowRecord),
+    Object(&'a Value),
+}
+
 impl Column {
-    fn value<'a>(&self, record: &'a Value, flow: &'a Value) -> Option<&'a Value> {
-        match &self.place {
-            Place::Run(name) => record.get(name),
-            Place::Point(name) => record.get("point")?.get(name),
-            Place::Flow(name) => flow.get(name),
-            Place::Pacing(name) => flow.get("pacing")?.get(name),
+    fn value(&self, row: Row<'_>) -> Option<Value> {
+        match (&self.place, row) {
+            (Place::Run(of), Row::Run(record) | Row::Flow(record, _)) => Some(of(record)),
+            (Place::Point(key), Row::Run(record) | Row::Flow(record, _)) => record.point.get(key).cloned(),
+            (Place::Flow(of), Row::Flow(_, flow)) => Some(of(flow)),
+            (Place::Pacing(of), Row::Flow(_, flow)) => flow.pacing.as_ref().map(of),
+            (Place::Member(name), Row::Object(object)) => object.get(name).cloned(),
+            _ => None,
         }
         .filter(|value| !value.is_null())
+    }
+}
+
+/// The lines of a batch, as they are read.
+enum Batch {
+    Records(Vec<Record>),
+    Objects(Vec<Value>),
+}
+
+impl Batch {
+    fn read(rows: Rows, lines: impl Iterator<Item = io::Result<String>>) -> io::Result<Batch> {
+        Ok(match rows {
+            Rows::Runs | Rows::Flows => {
+                Batch::Records(lines.map(|line| Ok(Record::read(&line?)?)).collect::<io::Result<_>>()?)
+            }
+            Rows::Whole => {
+                Batch::Objects(lines.map(|line| Ok(serde_json::from_str(&line?)?)).collect::<io::Result<_>>()?)
+            }
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Batch::Records(records) => records.is_empty(),
+            Batch::Objects(objects) => objects.is_empty(),
+        }
+    }
+
+    fn rows(&self, rows: Rows) -> Vec<Row<'_>> {
+        match self {
+            Batch::Records(records) if rows == Rows::Flows => {
+                records.iter().flat_map(|record| record.flows.iter().map(move |flow| Row::Flow(record, flow))).collect()
+            }
+            Batch::Records(records) => records.iter().map(Row::Run).collect(),
+            Batch::Objects(objects) => objects.iter().map(Row::Object).collect(),
+        }
     }
 }
 
@@ -84,8 +131,7 @@ impl Table {
     pub fn new(lines: Lines, rows: Rows) -> io::Result<Table> {
         let mut points: Vec<(String, DataType)> = Vec::new();
         for line in lines.iter()? {
-            let point: Value = serde_json::from_str(&line?)?;
-            for (key, value) in point.get("point").and_then(Value::as_object).into_iter().flatten() {
+            for (key, value) in &Record::read(&line?)?.point {
                 let kind = kind_of(value);
                 match points.iter_mut().find(|(known, _)| known == key) {
                     Some((_, known)) => *known = wider(known, &kind),
@@ -131,48 +177,39 @@ fn columns(rows: Rows, points: &[(String, DataType)]) -> Vec<Column> {
             kind: if *kind == DataType::Null { DataType::Utf8 } else { kind.clone() },
         }));
     };
-    for (name, schema) in fields::properties(Of::Run).into_iter().flatten() {
-        if name == "point" {
+    for (number, column) in Record::COLUMNS.iter().enumerate() {
+        if number == POINT {
             of_point(&mut columns);
-        } else if let Some(kind) = scalar(name, schema)
-            && (rows == Rows::Runs || matches!(name.as_str(), "scenario" | "seed"))
+        } else if let Some(kind) = scalar(column.kind)
+            && (rows == Rows::Runs || number < POINT)
         {
-            columns.push(Column { name: name.clone(), place: Place::Run(name.clone()), kind });
+            let kind = if column.name == SEED { DataType::UInt64 } else { kind };
+            columns.push(Column { name: column.name.to_owned(), place: Place::Run(column.of), kind });
         }
     }
     if rows != Rows::Flows {
         return columns;
     }
-    for (name, schema) in fields::properties(Of::Flow).into_iter().flatten() {
-        if name == "pacing" {
-            let pacing = fields::schema()["$defs"]["PacingRecord"]["properties"].as_object();
-            for (name, schema) in pacing.into_iter().flatten() {
-                let Some(kind) = scalar(name, schema) else { continue };
-                columns.push(Column { name: format!("pacing.{name}"), place: Place::Pacing(name.clone()), kind });
-            }
-        } else if let Some(kind) = scalar(name, schema) {
-            let column = if name == "id" { "flow" } else { name };
-            columns.push(Column { name: column.to_owned(), place: Place::Flow(name.clone()), kind });
+    for column in FlowRecord::COLUMNS {
+        if column.name == PACING {
+            columns.extend(PacingRecord::COLUMNS.iter().filter_map(|column| {
+                let name = format!("{PACING}.{}", column.name);
+                Some(Column { name, place: Place::Pacing(column.of), kind: scalar(column.kind)? })
+            }));
+        } else if let Some(kind) = scalar(column.kind) {
+            columns.push(Column { name: column.heading().to_owned(), place: Place::Flow(column.of), kind });
         }
     }
     columns
 }
 
-/// The type of a field; none of what is no single value. Counts are signed, so that differences of them are right; a seed may need
-/// all 64 bits.
-fn scalar(name: &str, schema: &Value) -> Option<DataType> {
-    let kinds: Vec<&str> = match &schema["type"] {
-        Value::String(kind) => vec![kind],
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let is = |kind: &str| kinds.contains(&kind);
-    match name {
-        "seed" => Some(DataType::UInt64),
-        _ if is("integer") => Some(DataType::Int64),
-        _ if is("number") => Some(DataType::Float64),
-        _ if is("string") => Some(DataType::Utf8),
-        _ => None,
+/// The type of a column; none of what is no single value. Counts are signed, so that differences of them are right.
+fn scalar(kind: Kind) -> Option<DataType> {
+    match kind {
+        Kind::Whole => Some(DataType::Int64),
+        Kind::Number => Some(DataType::Float64),
+        Kind::Text => Some(DataType::Utf8),
+        Kind::Nested => None,
     }
 }
 
@@ -186,53 +223,38 @@ struct Batches {
 
 impl Batches {
     fn batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let mut records: Vec<Value> = Vec::new();
-        for line in self.lines.by_ref().take(BATCH) {
-            records.push(serde_json::from_str(&line?).map_err(|why| ArrowError::JsonError(why.to_string()))?);
-        }
-        if records.is_empty() {
+        let batch = Batch::read(self.rows, self.lines.by_ref().take(BATCH));
+        let batch = batch.map_err(|why| ArrowError::JsonError(why.to_string()))?;
+        if batch.is_empty() {
             return Ok(None);
         }
-        let rows = rows_of(self.rows, &records);
+        let rows = batch.rows(self.rows);
         let arrays = self.columns.iter().map(|column| array(column, &rows)).collect();
         RecordBatch::try_new(Arc::clone(&self.schema), arrays).map(Some)
     }
 }
 
-/// The rows of some records: each is a record, and of it a flow.
-fn rows_of(rows: Rows, records: &[Value]) -> Vec<(&Value, &Value)> {
-    let mut pairs = Vec::new();
-    for record in records {
-        let flows = record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        match rows {
-            Rows::Runs | Rows::Whole => pairs.push((record, &Value::Null)),
-            Rows::Flows => pairs.extend(flows.iter().map(|flow| (record, flow))),
-        }
-    }
-    pairs
-}
-
-fn array(column: &Column, rows: &[(&Value, &Value)]) -> ArrayRef {
-    let values = rows.iter().map(|(record, flow)| column.value(record, flow));
+fn array(column: &Column, rows: &[Row<'_>]) -> ArrayRef {
+    let values = rows.iter().map(|row| column.value(*row));
     match column.kind {
         DataType::Int64 => {
             let mut builder = Int64Builder::with_capacity(rows.len());
-            values.for_each(|value| builder.append_option(value.and_then(Value::as_i64)));
+            values.for_each(|value| builder.append_option(value.and_then(|value| value.as_i64())));
             Arc::new(builder.finish())
         }
         DataType::UInt64 => {
             let mut builder = UInt64Builder::with_capacity(rows.len());
-            values.for_each(|value| builder.append_option(value.and_then(Value::as_u64)));
+            values.for_each(|value| builder.append_option(value.and_then(|value| value.as_u64())));
             Arc::new(builder.finish())
         }
         DataType::Float64 => {
             let mut builder = Float64Builder::with_capacity(rows.len());
-            values.for_each(|value| builder.append_option(value.and_then(Value::as_f64)));
+            values.for_each(|value| builder.append_option(value.and_then(|value| value.as_f64())));
             Arc::new(builder.finish())
         }
         _ => {
             let mut builder = StringBuilder::with_capacity(rows.len(), 16 * rows.len());
-            values.for_each(|value| builder.append_option(value.map(plain)));
+            values.for_each(|value| builder.append_option(value.as_ref().map(plain)));
             Arc::new(builder.finish())
         }
     }
@@ -258,22 +280,16 @@ impl Table {
     /// last record.
     fn rows(&self, py: Python<'_>, first: usize, most: usize) -> PyResult<Option<Vec<String>>> {
         let read = || -> io::Result<Option<Vec<String>>> {
-            let records: Vec<Value> = self
-                .lines
-                .iter()?
-                .skip(first)
-                .take(most)
-                .map(|line| Ok(serde_json::from_str(&line?)?))
-                .collect::<io::Result<_>>()?;
-            let row = |(record, flow): &(&Value, &Value)| {
-                let cell = |column: &Column| match (column.value(record, flow), &column.kind) {
+            let batch = Batch::read(self.rows, self.lines.iter()?.skip(first).take(most))?;
+            let row = |row: &Row<'_>| {
+                let cell = |column: &Column| match (column.value(*row), &column.kind) {
                     (None, _) => Value::Null,
-                    (Some(value), DataType::Utf8) => Value::String(plain(value)),
-                    (Some(value), _) => value.clone(),
+                    (Some(value), DataType::Utf8) => Value::String(plain(&value)),
+                    (Some(value), _) => value,
                 };
                 Value::Array(self.columns.iter().map(cell).collect()).to_string()
             };
-            Ok((!records.is_empty()).then(|| rows_of(self.rows, &records).iter().map(row).collect()))
+            Ok((!batch.is_empty()).then(|| batch.rows(self.rows).iter().map(row).collect()))
         };
         py.detach(read).map_err(|error| errors::of_io(py, error))
     }
@@ -329,7 +345,7 @@ pub fn table(py: Python<'_>, lines: Vec<String>) -> PyResult<Table> {
     }
     let column = |(key, kind): (String, DataType)| Column {
         name: key.clone(),
-        place: Place::Run(key),
+        place: Place::Member(key),
         kind: if kind == DataType::Null { DataType::Utf8 } else { kind },
     };
     let columns = kinds.into_iter().map(column).collect();

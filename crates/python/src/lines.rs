@@ -1,6 +1,6 @@
 //! Records as JSON, one per line, in memory or in a file.
 
-use serde_json::Value;
+use meshpace_lab::record::Record;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
@@ -27,8 +27,8 @@ impl Lines {
         })
     }
 
-    /// Every line as JSON.
-    pub fn values(&self) -> io::Result<Vec<Value>> {
-        self.iter()?.map(|line| Ok(serde_json::from_str(&line?)?)).collect()
+    /// The record of every line.
+    pub fn records(&self) -> io::Result<Vec<Record>> {
+        self.iter()?.map(|line| Ok(Record::read(&line?)?)).collect()
     }
 }

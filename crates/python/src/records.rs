@@ -3,10 +3,10 @@
 use crate::errors;
 use crate::frame::{Rows, Table};
 use crate::lines::Lines;
+use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::{Archive, RECORDS};
-use meshpace_lab::record::line;
+use meshpace_lab::record::tally::Tally;
 use meshpace_lab::robust::{Robust, Trial};
-use meshpace_lab::summary::starvation::Tally;
 use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
 use pyo3::prelude::*;
@@ -52,8 +52,8 @@ impl Records {
         let counted = || -> io::Result<(Vec<String>, usize)> {
             let mut tally = Tally::default();
             for line in self.lines.iter()? {
-                let record: Value = serde_json::from_str(&line?)?;
-                tally.add(&meshpace_lab::record::told(&record), &record);
+                let record = Record::read(&line?)?;
+                tally.add(&meshpace_lab::record::told(&record.point), &record);
             }
             Ok((tally.sentences(), tally.starved_runs()))
         };
@@ -119,7 +119,7 @@ pub fn compare_robustly(
 }
 
 fn trial(model: &str, a: &Records, b: &Records) -> Result<Trial, String> {
-    let [a, b] = [a, b].map(|side| side.lines.values().map_err(|error| error.to_string()));
+    let [a, b] = [a, b].map(|side| side.lines.records().map_err(|error| error.to_string()));
     Ok(Trial { model: model.to_owned(), lines: meshpace_lab::compare::compare(&a?, &b?)? })
 }
 
@@ -149,7 +149,7 @@ pub fn report(
 ) -> PyResult<()> {
     let written = py.detach(|| {
         let values = records.lines.iter().and_then(|lines| {
-            lines.map(|text| line::open(&text?).map_err(io::Error::other)).collect::<io::Result<Vec<Value>>>()
+            lines.map(|text| Record::from_line(&text?).map_err(io::Error::other)).collect::<io::Result<Vec<Record>>>()
         });
         let settings = Plot::from_source(&Source { name: title.to_owned(), text, sets });
         let records = &values.map_err(|error| error.to_string())?;

@@ -3,11 +3,11 @@
 use crate::parts;
 use maud::{Markup, html};
 use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking_of, words};
+use meshpace_lab::record::Record;
+use meshpace_lab::record::tally::Tally;
 use meshpace_lab::robust::{Answer, Asked, FRAMES, Robust, Row, Verdict, answer, count, starving, verdict};
 use meshpace_lab::statistics;
 use meshpace_lab::summary::PLUS_MINUS;
-use meshpace_lab::summary::starvation::Tally;
-use serde_json::Value;
 use std::path::Path;
 
 /// Two variants against each other.
@@ -29,7 +29,7 @@ pub struct Subject<'a> {
     /// Settings that all variants have.
     pub common: &'a [String],
     /// The variants with their runs.
-    pub variants: &'a [(&'a str, &'a [Value])],
+    pub variants: &'a [(&'a str, &'a [Record])],
     /// Each but the first against the first.
     pub pairs: &'a [Pair<'a>],
     /// Result of the tests under other models, pair by pair.
@@ -83,7 +83,7 @@ fn compared(pair: &Pair<'_>) -> Markup {
 
 /// Ranking of the variants by metric.
 fn ranked(subject: &Subject<'_>) -> Markup {
-    let groups: Vec<(String, Vec<&Value>)> =
+    let groups: Vec<(String, Vec<&Record>)> =
         subject.variants.iter().map(|(name, records)| ((*name).to_owned(), records.iter().collect())).collect();
     let place = |number: usize, rank: &Rank| match rank {
         Rank { starved: (1.., _), .. } => "✗".to_owned(),
@@ -236,11 +236,12 @@ mod tests {
     use serde_json::json;
 
     /// Four seeds with so much goodput more than seed for seed, the first flow dead or not.
-    fn records(more: f64, is_dead: bool) -> Vec<Value> {
+    fn records(more: f64, is_dead: bool) -> Vec<Record> {
         let flow = json!({"from": 0, "to": 6, "transport": "t", "delivered_bytes": u64::from(!is_dead), "timeouts": 0});
         let goodput = |seed: u64| 1e5 * (seed % 3) as f64 + more + seed as f64;
         (1..=4)
             .map(|seed| json!({"seed": seed, "point": {}, "fingerprint": "f", "duration_s": 9.0, "aggregate_goodput_bps": goodput(seed), "flows": [flow]}))
+            .map(|object| serde_json::from_value(object).unwrap())
             .collect()
     }
 

@@ -4,13 +4,13 @@ use super::chart::{Chart, Line, Point, Style};
 use super::palette::{self, Look};
 use super::parts::{chip, digits, number, ring, swatch};
 use maud::{Markup, PreEscaped, html};
+use meshpace_lab::record::Record;
 use meshpace_lab::register::Gain;
 use meshpace_lab::register::data::{Curve, Figure, FigureKind, Metric};
 use meshpace_lab::register::judge::{Cell, cells};
 use meshpace_lab::register::observations::Observations;
 use meshpace_lab::register::select::X;
 use meshpace_lab::statistics::{Estimate, estimate};
-use serde_json::Value;
 
 /// Draws the figures of one experiment.
 pub struct Painter<'a> {
@@ -287,7 +287,7 @@ impl Painter<'_> {
             for curve in self.curves(figure) {
                 for x in self.observations.xs() {
                     if let Some(record) = self.observations.records(panel, curve, x).first() {
-                        plots.push((panel, curve, x, metric.over_time(record), seed(record)));
+                        plots.push((panel, curve, x, metric.over_time(record), record.seed));
                     }
                 }
             }
@@ -325,7 +325,7 @@ impl Painter<'_> {
         let curves = self.curves(figure);
         let samples = |panel: usize, curve: &Curve| {
             let records = self.observations.xs().iter().flat_map(|x| self.observations.records(panel, curve, x));
-            let of = |record: &Value| {
+            let of = |record: &Record| {
                 if metric.is_of_each() { metric.of_each(record) } else { metric.of(record, None).into_iter().collect() }
             };
             let mut values: Vec<f64> = records.flat_map(of).filter(|value| value.is_finite()).collect();
@@ -405,10 +405,6 @@ impl Painter<'_> {
             }
         }
     }
-}
-
-fn seed(record: &Value) -> u64 {
-    record.get("seed").and_then(Value::as_u64).unwrap_or(0)
 }
 
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {

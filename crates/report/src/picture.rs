@@ -8,19 +8,18 @@ mod flows;
 mod look;
 mod map;
 mod numbers;
-mod quantity;
 
 use crate::chart::{Chart, Line, Point};
 use crate::parts;
 use data::{Group, groups};
 pub use map::Map;
 use maud::{Markup, PreEscaped, html};
+use meshpace_lab::record::Record;
+use meshpace_lab::record::metrics::{DELAY, METRICS, Metric, usual};
+use meshpace_lab::record::{starvation, tally::Tally};
 use meshpace_lab::statistics::Estimate;
-use meshpace_lab::summary::starvation::{self, Tally};
 use meshpace_lab::summary::{self, Candidate, Mean};
 use meshpace_scenario::Plot as Settings;
-use quantity::Quantity;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -43,7 +42,7 @@ pub struct Subject<'a> {
     /// Command that makes it again.
     pub command: &'a str,
     /// The runs.
-    pub records: &'a [Value],
+    pub records: &'a [Record],
     /// Positions of the nodes, if they are known.
     pub map: Option<&'a Map>,
     /// The scenario's settings of plots.
@@ -87,10 +86,10 @@ fn render(
     plots: &[Plot],
     stem: &str,
 ) -> String {
-    let seeds: BTreeSet<u64> = subject.records.iter().filter_map(|record| record.get("seed")?.as_u64()).collect();
+    let seeds: BTreeSet<u64> = subject.records.iter().map(|record| record.seed).collect();
     let file = |plot: &Plot, kind: &str| format!("{stem}-{}.{kind}", plot.name);
-    let has = |quantity: &&Quantity| subject.records.iter().any(|record| quantity.of(record).is_some());
-    let told = || quantity::chosen(&quantity::USUAL).filter(|quantity| quantity.name != "delay").filter(has);
+    let has = |metric: &&'static Metric| subject.records.iter().any(|record| metric.shown(record).is_some());
+    let told = || usual().filter(|metric| metric.name != DELAY).filter(has);
     let tally = Tally::of(subject.records);
     let body = html! {
         body { main {
@@ -109,10 +108,10 @@ fn render(
             } }
             details { summary { "Numbers of every point" }
                 div class="wide" { table {
-                    tr { th { "point" } @for quantity in told() { th { (quantity.title) } } th { "seeds" } @if tally.starved_runs() > 0 { th { "runs that starve a flow" } } }
+                    tr { th { "point" } @for metric in told() { th { (metric.heading()) } } th { "seeds" } @if tally.starved_runs() > 0 { th { "runs that starve a flow" } } }
                     @for group in groups { tr {
                         td { (group.told()) }
-                        @for quantity in told() { td { (data::told(group.mean(|record| quantity.of(record)).as_ref())) } }
+                        @for metric in told() { td { (data::told(group.mean(|record| metric.shown(record)).as_ref())) } }
                         td { (group.records.len()) }
                         @if tally.starved_runs() > 0 { td { (starved_runs(group)) } }
                     } }
@@ -158,18 +157,18 @@ fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
             (groups.iter().map(|of| starved_runs(of)).sum(), groups.iter().map(|of| of.records.len()).sum())
         })
         .collect();
-    let cell = |number: usize, quantity: &Quantity| Candidate {
-        values: data::over_groups(&lines[number].1, |record| quantity.of(record)),
+    let cell = |number: usize, metric: &Metric| Candidate {
+        values: data::over_groups(&lines[number].1, |record| metric.shown(record)),
         starves: starved[number].0 > 0,
     };
     let mean = |candidate: &Candidate| Mean::of(&candidate.values.values().copied().collect::<Vec<_>>());
-    let columns: Vec<(&Quantity, Vec<Candidate>)> = quantity::chosen(&quantity::USUAL)
-        .map(|quantity| (quantity, (0..lines.len()).map(|number| cell(number, quantity)).collect::<Vec<_>>()))
+    let columns: Vec<(&Metric, Vec<Candidate>)> = usual()
+        .map(|metric| (metric, (0..lines.len()).map(|number| cell(number, metric)).collect::<Vec<_>>()))
         .filter(|(_, cells)| cells.iter().any(|cell| mean(cell).is_some()))
         .collect();
     let best: Vec<Option<usize>> = columns
         .iter()
-        .map(|(quantity, cells)| summary::best(cells, quantity.more_is_better, crate::parts::digits))
+        .map(|(metric, cells)| summary::best(cells, metric.more_is_better, crate::parts::digits))
         .collect();
     let any_starves = starved.iter().any(|(starved, _)| *starved > 0);
     html! {
@@ -180,7 +179,7 @@ fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
             @if best.iter().all(Option::is_none) { " Here " strong { "no row is marked" } "." }
             @if any_starves { " " span class="starves" { "✗" } ": runs in which a flow was starved. “none”: a starved flow has no delay, so the run has none either." } }
         div class="wide" { table class="rank" {
-            tr { th { } @if any_starves { th { "runs that starve a flow" } } @for (quantity, _) in &columns { th { (quantity.title) } } }
+            tr { th { } @if any_starves { th { "runs that starve a flow" } } @for (metric, _) in &columns { th { (metric.heading()) } } }
             @for (number, line) in lines.iter().enumerate() { tr {
                 td { (line.0) }
                 @if any_starves { @match starved[number] {
@@ -210,12 +209,20 @@ fn panels<'a>(groups: &'a [Group<'a>], axis: Option<&str>, settings: &Settings) 
     panels
 }
 
+/// The metrics that a scenario chooses, in its order, or else those that are usual.
+fn drawn(settings: &Settings) -> Vec<&'static Metric> {
+    let called = |name: &&str| METRICS.iter().find(|metric| metric.plot == Some(name));
+    match &settings.metrics {
+        Some(names) => names.iter().filter_map(called).collect(),
+        None => usual().collect(),
+    }
+}
+
 fn plots(panels: &[Panel], axis: Option<&str>, subject: &Subject) -> Vec<Plot> {
-    let names = subject.settings.metrics.as_deref().unwrap_or(&quantity::USUAL);
+    let drawn = drawn(subject.settings);
     let mut plots: Vec<Plot> = Vec::new();
     for (number, panel) in panels.iter().enumerate() {
-        let of_panel =
-            quantity::chosen(names).filter_map(|quantity| against_axis(panel, axis, quantity, subject.settings));
+        let of_panel = drawn.iter().filter_map(|metric| against_axis(panel, axis, metric, subject.settings));
         let mut of_panel: Vec<Plot> = of_panel.collect();
         of_panel.extend(flows::bars(&panel.groups, axis));
         of_panel.extend(flows::over_time(&panel.groups, axis));
@@ -249,12 +256,12 @@ fn half(estimate: &Estimate) -> String {
     if estimate.half_width.is_finite() { estimate.half_width.to_string() } else { String::new() }
 }
 
-fn against_axis(panel: &Panel, axis: Option<&str>, quantity: &Quantity, settings: &Settings) -> Option<Plot> {
+fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &Settings) -> Option<Plot> {
     let mut drawn: Vec<(String, Vec<Point>)> = Vec::new();
     let mut csv = csv_row(&["line", axis.unwrap_or("point"), "mean", "half_width", "seeds"].map(str::to_owned));
     let mut has_none = false;
     for (number, group) in panel.groups.iter().enumerate() {
-        let Some(mean) = group.mean(|record| quantity.of(record)) else { continue };
+        let Some(mean) = group.mean(|record| metric.shown(record)) else { continue };
         let (label, x) = match axis {
             Some(axis) => (group.label_without(axis), group.x(axis)?),
             None => (group.told(), number as f64),
@@ -280,20 +287,20 @@ fn against_axis(panel: &Panel, axis: Option<&str>, quantity: &Quantity, settings
     let styles = look::styles(&labels);
     let line = |((label, points), style)| Line { label, style, points, published: Vec::new() };
     let none = if has_none { "; none where a flow was starved" } else { "" };
-    let title = axis.map_or_else(|| quantity.title.to_owned(), |axis| format!("{} against {axis}", quantity.title));
+    let title = axis.map_or_else(|| metric.heading(), |axis| format!("{} against {axis}", metric.heading()));
     let title = title + none;
     let chart = Chart {
         description: title.clone(),
         x_title: axis.map_or_else(String::new, |axis| data::with_unit(axis, &panel.groups)),
-        y_title: quantity.title.to_owned(),
+        y_title: metric.heading(),
         lines: drawn.into_iter().zip(styles).map(line).collect(),
-        most: quantity.most,
+        most: metric.most,
         log: settings.logarithmic && axis.is_some(),
         legend: true,
         range: None,
     };
     let svg = if axis.is_some() { chart.curves() } else { chart.bars() };
-    Some(Plot { name: quantity.name.to_owned(), title, svg, csv, tall: false })
+    Some(Plot { name: metric.plot.unwrap_or(metric.name).to_owned(), title, svg, csv, tall: false })
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use super::{Compared, Format, Sides};
 use crate::output::alarm;
 use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking, ranking_of, words};
+use meshpace_lab::record::Record;
+use meshpace_lab::record::tally;
 use meshpace_lab::robust::{Robust, Row, answer, starving, verdict};
-use meshpace_lab::summary::{PLUS_MINUS, starvation};
-use serde_json::{Value, json};
+use meshpace_lab::summary::PLUS_MINUS;
+use serde_json::json;
 
 /// Sentences about starved flows, before anything else: in the text for people, beside what is for programs.
 pub fn first(sentences: &[String], format: Format) -> String {
@@ -13,7 +15,7 @@ pub fn first(sentences: &[String], format: Format) -> String {
         alarm(sentences);
         return String::new();
     }
-    let line = |sentence: &String| format!("> {}\n>\n", starvation::coloured(sentence, console::colors_enabled()));
+    let line = |sentence: &String| format!("> {}\n>\n", tally::coloured(sentence, console::colors_enabled()));
     let text: String = sentences.iter().map(line).collect();
     text.trim_end_matches(">\n").to_owned() + if sentences.is_empty() { "" } else { "\n" }
 }
@@ -118,11 +120,11 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
 /// Rankings: of the variants where there are more than two, of the transports in them otherwise.
 fn ranked(sides: &Sides) -> String {
     let (rankings, what) = if sides.sides.len() > 2 {
-        let groups: Vec<(String, Vec<&Value>)> =
+        let groups: Vec<(String, Vec<&Record>)> =
             sides.sides.iter().map(|side| (side.name.clone(), side.records.iter().collect())).collect();
         (ranking_of(&groups), "Variants")
     } else {
-        let all: Vec<&Value> = sides.sides.iter().flat_map(|side| &side.records).collect();
+        let all: Vec<&Record> = sides.sides.iter().flat_map(|side| &side.records).collect();
         (ranking(&all), "Transports")
     };
     if rankings.is_empty() {

@@ -2,13 +2,14 @@
 
 use super::Format;
 use super::print::{COLUMNS, cells};
-use meshpace_lab::compare::{Line, METRICS, Metric, cell};
+use meshpace_lab::compare::{Line, Metric, cell, metric};
+use meshpace_lab::record::metrics::{DELAY, GOODPUT, JAIN_2S};
 use meshpace_lab::rivals::Rival;
 use meshpace_lab::summary::PLUS_MINUS;
 use serde_json::Value;
 
 /// The metrics of the table; the other formats have all.
-const SHOWN: [&str; 3] = ["aggregate_goodput_bps", "jain_2s", "delay_p95_s"];
+const SHOWN: [&str; 3] = [GOODPUT, JAIN_2S, DELAY];
 
 /// Words for a delay that has no value on a side, so that there is no difference.
 const NONE: [&str; 3] = ["none in both", "none in the given", "none"];
@@ -57,7 +58,7 @@ fn csv(rivals: &[Rival]) -> String {
 fn markdown(rivals: &[Rival], given: &str) -> String {
     let is_measured =
         |metric: &&Metric| rivals.iter().any(|rival| rival.line(metric.name).is_some_and(|line| line.is_shown));
-    let metrics = SHOWN.iter().filter_map(|name| METRICS.iter().find(|metric| metric.name == *name));
+    let metrics = SHOWN.iter().filter_map(|name| metric(name));
     let shown: Vec<&Metric> = metrics.filter(is_measured).collect();
     let heads: String = shown
         .iter()
@@ -80,7 +81,7 @@ fn markdown(rivals: &[Rival], given: &str) -> String {
         text.push('\n');
     }
     // One flow alone has no index.
-    if shown.iter().any(|metric| metric.name == "jain_2s") {
+    if shown.iter().any(|metric| metric.name == JAIN_2S) {
         text.push_str(&in_both(rivals));
     }
     text

@@ -7,10 +7,11 @@ use crate::{REFUSED, prospect};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Work};
 use meshpace_lab::compare::LEAST;
+use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Archive;
 use meshpace_lab::variants::{self, MOST};
 use meshpace_scenario::Scenario;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +21,7 @@ pub struct Side {
     /// Its name.
     pub name: String,
     /// Its runs.
-    pub records: Vec<Value>,
+    pub records: Vec<Record>,
 }
 
 /// All sides, and what made them.
@@ -53,7 +54,7 @@ pub struct Machine<'a> {
 
 /// Where the records of a side are from.
 enum Place {
-    Directory(Vec<Value>),
+    Directory(Vec<Record>),
     File(PathBuf, Box<Scenario>),
 }
 
@@ -120,7 +121,7 @@ impl Machine<'_> {
     /// A side for each value of a key that one scenario or directory sweeps.
     fn of_axis(&self, place: &Path, set: &[String]) -> Result<Sides, Failure> {
         let by = self.arguments.by.as_deref();
-        let axis = |points: &[Value]| -> Result<String, Failure> {
+        let axis = |points: &[&Map<String, Value>]| -> Result<String, Failure> {
             let swept = variants::swept(points);
             if swept.is_empty() && by.is_none() {
                 let message = "give a second scenario or directory, or the values that are compared: --set flow.transport=newreno,tcp-ap, or --set \
@@ -129,7 +130,7 @@ impl Machine<'_> {
             }
             let key = variants::axis(&swept, by).map_err(|why| (REFUSED, format!("{}: {why}", place.display())))?;
             let mut values: Vec<&Value> = Vec::new();
-            for value in points.iter().filter_map(|record| record.get("point")?.get(&key)) {
+            for value in points.iter().filter_map(|point| point.get(&key)) {
                 if !values.contains(&value) {
                     values.push(value);
                 }
@@ -148,13 +149,14 @@ impl Machine<'_> {
                 return Err(unchangeable(place));
             }
             records = stored(place).map_err(|why| (REFUSED, why))?;
-            key = axis(&records)?;
+            key = axis(&records.iter().map(|record| &record.point).collect::<Vec<_>>())?;
             scenarios = Vec::new();
             title = place.display().to_string();
         } else {
             let scenario = read(place, set)?;
-            let point = |point: &meshpace_scenario::Point| json!({"point": Value::Object(point.values.iter().cloned().collect())});
-            key = axis(&scenario.points.iter().map(point).collect::<Vec<_>>())?;
+            let point = |point: &meshpace_scenario::Point| point.values.iter().cloned().collect();
+            let points: Vec<Map<String, Value>> = scenario.points.iter().map(point).collect();
+            key = axis(&points.iter().collect::<Vec<_>>())?;
             title = scenario.name.clone();
             scenarios = vec![scenario];
             records = self.run_once(&scenarios, &[place.to_owned()])?.remove(0);
@@ -165,7 +167,7 @@ impl Machine<'_> {
     }
 
     /// The records of a directory, or of a scenario with `sets`, which is run.
-    pub fn records(&self, place: &Path, sets: &[String]) -> Result<Vec<Value>, Failure> {
+    pub fn records(&self, place: &Path, sets: &[String]) -> Result<Vec<Record>, Failure> {
         match place.is_dir() {
             true if !sets.is_empty() => Err(unchangeable(place)),
             true => stored(place).map_err(|why| (REFUSED, why)),
@@ -192,7 +194,7 @@ impl Machine<'_> {
         scenarios: &[Scenario],
         files: &[PathBuf],
         progress: &Progress,
-    ) -> Result<Vec<Vec<Value>>, Failure> {
+    ) -> Result<Vec<Vec<Record>>, Failure> {
         let mut threads = Threads::new(self.jobs, self.stop);
         let one = |(scenario, file): (&Scenario, &PathBuf)| {
             let campaign = Arc::new(self.campaign(scenario.clone()));
@@ -210,7 +212,7 @@ impl Machine<'_> {
     }
 
     /// The same with progress of its own.
-    fn run_once(&self, scenarios: &[Scenario], files: &[PathBuf]) -> Result<Vec<Vec<Value>>, Failure> {
+    fn run_once(&self, scenarios: &[Scenario], files: &[PathBuf]) -> Result<Vec<Vec<Record>>, Failure> {
         let progress = Progress::new(self.work(scenarios));
         let records = self.run(scenarios, files, &progress);
         progress.finish();
@@ -219,7 +221,7 @@ impl Machine<'_> {
 }
 
 /// Records as sides: those of one scenario by the values of `axis`, or else those of several by their `names`.
-pub fn parted(mut records: Vec<Vec<Value>>, axis: Option<&str>, names: &[&str]) -> Vec<Side> {
+pub fn parted(mut records: Vec<Vec<Record>>, axis: Option<&str>, names: &[&str]) -> Vec<Side> {
     match axis {
         Some(axis) if !records.is_empty() => {
             let parts = variants::by(records.remove(0), axis);
@@ -238,7 +240,7 @@ fn unchangeable(place: &Path) -> Failure {
 }
 
 /// The records of a directory.
-fn stored(directory: &Path) -> Result<Vec<Value>, String> {
+fn stored(directory: &Path) -> Result<Vec<Record>, String> {
     let archive = Archive::read(directory)?;
     let archive = archive.ok_or_else(|| format!("{}: no run here is finished", directory.display()))?;
     Ok(archive.records)

@@ -9,12 +9,12 @@ use meshpace_emulator::emulation::{Emulation, ProgramReport};
 use meshpace_emulator::traffic::{Counted, Stream};
 use meshpace_lab::campaign::Campaign;
 use meshpace_lab::record::directory::Manifest;
-use meshpace_lab::record::line::{self, FORMAT};
+use meshpace_lab::record::line::FORMAT;
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{FlowRecord, Record};
 use meshpace_scenario::Scenario;
 use meshpace_sim::outcome::jain;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
 
@@ -25,16 +25,7 @@ const FLOW: f64 = 0.01;
 
 /// The line of JSON.
 pub fn line(scenario: &Scenario, seed: u64, emulation: &Emulation) -> String {
-    let record = record(scenario, seed, emulation);
-    let mut value = serde_json::to_value(&record).expect("a record has nothing that JSON lacks");
-    if let Value::Object(fields) = &mut value {
-        fields.insert("real_time".to_owned(), real_time(emulation));
-    }
-    // Known to the programs' kernels only: a comparison must not take them for none.
-    for flow in value["flows"].as_array_mut().into_iter().flatten() {
-        flow["timeouts"] = Value::Null;
-    }
-    line::seal(&value.to_string())
+    record(scenario, seed, emulation).json_line()
 }
 
 /// Account of how well the machine kept the time. Times in seconds by its clock.
@@ -98,7 +89,6 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
     Record {
         scenario: scenario.name.clone(),
         seed,
-        point: Map::new(),
         duration_s: emulation.duration.as_secs_f64(),
         aggregate_goodput_bps: goodputs.iter().sum(),
         jain: jain(&goodputs).unwrap_or(f64::NAN),
@@ -108,14 +98,11 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
         frames: emulation.frames,
         flows: flows.iter().enumerate().map(|(id, (stream, counted))| flow(id, stream, counted)).collect(),
         warmup_s: warmup.as_secs_f64(),
-        // Only what can be repeated has one.
-        fingerprint: String::new(),
+        // A fingerprint is for what can be repeated.
         format: FORMAT,
-        network: None,
         model: meshpace_sim::MODEL_REVISION,
-        nodes: None,
-        series: None,
-        batches: None,
+        real_time: Some(real_time(emulation)),
+        ..Record::default()
     }
 }
 
@@ -134,29 +121,19 @@ fn flow(id: usize, stream: &Stream, counted: &Counted) -> FlowRecord {
     let lost = counted.packets_sent.saturating_sub(counted.packets_delivered);
     FlowRecord {
         id,
-        name: None,
         from: stream.from.0,
         to: stream.to.0,
         hops: stream.hops,
         transport,
         goodput_bps: counted.goodput_bps(),
-        delivered_bytes: counted.delivered_bytes,
+        delivered_bytes: Some(counted.delivered_bytes),
         segments_sent: stream.whole.segments_sent,
         retransmissions: stream.whole.retransmissions,
-        // Unknown: see `line`.
-        timeouts: 0,
-        acks_sent: None,
+        // Known to the programs' kernels only: a comparison must not take them for none.
+        timeouts: None,
         retransmission_index: counted.retransmissions as f64 / fresh as f64,
         loss_ratio: (is_datagrams && counted.packets_sent > 0).then(|| lost as f64 / counted.packets_sent as f64),
-        rtt_mean_s: f64::NAN,
-        cov_rtt: f64::NAN,
-        delay: None,
-        longest_gap_s: None,
-        pacing: None,
-        completions: None,
-        transferring_s: None,
-        time_without_route_s: None,
-        time_without_path_s: None,
+        ..FlowRecord::default()
     }
 }
 

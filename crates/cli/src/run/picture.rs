@@ -1,13 +1,12 @@
 //! `--report`: the data of a run that its page needs besides the records.
 
 use meshpace_lab::campaign::{Campaign, Run};
-use meshpace_lab::record::is_kept;
+use meshpace_lab::record::{Record, is_kept};
 use meshpace_lab::routes::Routes;
 use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_report::picture::{self, Map, Subject};
 use meshpace_scenario::Point;
 use meshpace_sim::{Mobility, Outcome};
-use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -67,7 +66,7 @@ pub fn check(page: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// As [`picture::write`].
-pub fn write(page: &Path, campaign: &Campaign, records: &[Value], watch: &Watch) -> Result<(), String> {
+pub fn write(page: &Path, campaign: &Campaign, records: &[Record], watch: &Watch) -> Result<(), String> {
     let source = &campaign.scenario.source;
     let sets: String = source.sets.iter().map(|set| format!(" --set {}", quoted(set))).collect();
     let seeds = format!(" --seed {} --seeds {}", campaign.first_seed, campaign.seeds);

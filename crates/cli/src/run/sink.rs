@@ -4,9 +4,9 @@ use super::{Format, Watchers};
 use crate::output::{note, results};
 use crate::runner::Told;
 use meshpace_lab::campaign::{Campaign, InOrder, Run, Work};
+use meshpace_lab::record::tally::Tally;
 use meshpace_lab::record::{self, Record, csv, silence};
 use meshpace_lab::session::{Observer, Session};
-use meshpace_lab::summary::starvation::Tally;
 use meshpace_scenario::Point;
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Sink<'a> {
     /// The records so far, when they are needed at the end.
     pub table: Vec<Record>,
     /// The records so far, if they are to be shown.
-    pub shown: Option<Vec<serde_json::Value>>,
+    pub shown: Option<Vec<Record>>,
     /// Flows that starved in what was written so far.
     pub starved: Tally,
     /// Flows that delivered nothing, and why.
@@ -90,10 +90,9 @@ impl<'a> Sink<'a> {
             // A run that failed has no record.
             let Some(line) = session.take(run)? else { continue };
             let record = read(&line)?;
-            let value = serde_json::to_value(&record)?;
-            self.starved.add(&record::told(&value), &value);
+            self.starved.add(&record::told(&record.point), &record);
             if let Some(shown) = &mut self.shown {
-                shown.push(value);
+                shown.push(record.clone());
             }
             match self.format {
                 Format::Json => self.reader.take(&(line + "\n"))?,
@@ -105,7 +104,7 @@ impl<'a> Sink<'a> {
     }
 
     fn note_silent(&mut self, point: &Point, record: &Record) {
-        if record.flows.iter().all(|flow| flow.delivered_bytes > 0) {
+        if record.flows.iter().all(|flow| flow.delivered_bytes != Some(0)) {
             return;
         }
         let Ok(drawn) = point.drawn(record.seed) else { return };

@@ -1,11 +1,11 @@
 //! Goodput of each flow with what is usual, flows that starve, and the change that a choice makes for each of them.
 
 use super::routes::{Hop, Route};
+use crate::record::starvation::{Starved, of_record};
+use crate::record::{FlowRecord, Record};
 use crate::statistics::estimate;
-use crate::summary::starvation::{Starved, of_record};
-use crate::summary::{LEVEL, Mean, flows};
+use crate::summary::{LEVEL, Mean};
 use serde::Serialize;
-use serde_json::Value;
 use std::fmt::Write;
 
 /// A flow under what is usual.
@@ -43,29 +43,29 @@ impl Told {
 }
 
 /// The goodputs of a flow by run, bit/s.
-fn goodputs(records: &[Value], flow: usize) -> Vec<f64> {
-    let of = |record: &Value| flows(record).get(flow)?.get("goodput_bps")?.as_f64();
+fn goodputs(records: &[Record], flow: usize) -> Vec<f64> {
+    let of = |record: &Record| record.flows.get(flow).map(|flow| flow.goodput_bps);
     records.iter().map(|record| of(record).unwrap_or(f64::NAN)).collect()
 }
 
 /// Mean goodput of the first flow of these records, bit/s: of one that runs alone.
-pub fn alone(records: &[Value]) -> Option<f64> {
+pub fn alone(records: &[Record]) -> Option<f64> {
     Mean::of(&goodputs(records, 0)).map(|mean| mean.numbers.mean)
 }
 
 /// All flows of the records of what is usual, those that starve first, then by their number. `name` is a node for people.
-pub fn told(records: &[Value], routes: &[Route], name: &dyn Fn(usize) -> String) -> Vec<Told> {
+pub fn told(records: &[Record], routes: &[Route], name: &dyn Fn(usize) -> String) -> Vec<Told> {
     let mut all: Vec<Told> = Vec::new();
     for (flow, route) in routes.iter().enumerate() {
-        let end = |key: &str| {
-            let of = |record: &Value| flows(record).get(flow)?.get(key)?.as_u64();
-            records.first().and_then(of).map_or_else(String::new, |node| name(node as usize))
+        let end = |of: fn(&FlowRecord) -> u16| {
+            let flow = records.first().and_then(|record| record.flows.get(flow));
+            flow.map_or_else(String::new, |flow| name(usize::from(of(flow))))
         };
         let values = goodputs(records, flow);
         let Some(Mean { numbers, .. }) = Mean::of(&values) else { continue };
         let mut told = Told {
             flow,
-            ends: [end("from"), end("to")],
+            ends: [end(|flow| flow.from), end(|flow| flow.to)],
             goodput_bps: numbers.mean,
             interval: numbers
                 .half_width
@@ -173,9 +173,9 @@ pub struct Change {
 }
 
 /// The changes of all flows, seed by seed: both sides have the same seeds in the same order.
-pub fn changes(usual: &[Value], tried: &[Value]) -> Vec<Change> {
-    let count = usual.first().map_or(0, |record| flows(record).len());
-    let starved = |records: &[Value], flow: usize| {
+pub fn changes(usual: &[Record], tried: &[Record]) -> Vec<Change> {
+    let count = usual.first().map_or(0, |record| record.flows.len());
+    let starved = |records: &[Record], flow: usize| {
         records.iter().filter(|record| of_record(record).iter().any(|(id, _)| *id == flow)).count()
     };
     let change = |flow: usize| {
@@ -215,13 +215,15 @@ mod tests {
     use serde_json::json;
 
     /// Runs of two flows: goodput in bit/s, and the longest gap in seconds of ten.
-    fn runs(of: &[[(f64, f64); 2]]) -> Vec<Value> {
+    fn runs(of: &[[(f64, f64); 2]]) -> Vec<Record> {
         let flow = |(goodput, gap): (f64, f64)| json!({"from": 4, "to": 7, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": gap});
-        let run = |flows: &[(f64, f64); 2]| json!({"duration_s": 12.0, "warmup_s": 2.0, "flows": flows.map(flow)});
+        let run = |flows: &[(f64, f64); 2]| {
+            crate::record::record(json!({"duration_s": 12.0, "warmup_s": 2.0, "flows": flows.map(flow)}))
+        };
         of.iter().map(run).collect()
     }
 
-    fn usual() -> Vec<Value> {
+    fn usual() -> Vec<Record> {
         runs(&[[(9e6, 0.1), (0.0, 10.0)], [(9e6, 0.1), (2e3, 7.0)], [(9e6, 0.1), (4e3, 0.5)]])
     }
 

@@ -1,46 +1,94 @@
 //! Records as CSV: one row per flow of each run, the run's own columns repeated, the sweep's keys as columns.
 
-use super::{Record, plain};
-use crate::summary::starvation::{self, Starved};
+use super::column::{Column, Columns, Kind, PACING, POINT};
+use super::starvation::Starved;
+use super::{FlowRecord, PacingRecord, Record, plain};
 use serde_json::Value;
 use std::io;
 
-/// Columns of the run, as the record names them.
-const RUN: [&str; 7] =
-    ["duration_s", "aggregate_goodput_bps", "jain", "jain_2s", "idle_windows", "retransmission_index", "frames"];
-/// Columns that were added later, behind those that programs may count: the delay and the longest gap of the flow, "nothing" or "gap" if it was
-/// starved, the starved flows of the run, and the name of the flow.
-const ADDED: [&str; 5] = ["delay_p95_s", "longest_gap_s", "starved", "starved_flows", "name"];
-/// Columns of the flow; the record calls the first "id".
-const FLOW: [&str; 13] = [
-    "flow",
-    "from",
-    "to",
-    "hops",
-    "transport",
-    "goodput_bps",
-    "delivered_bytes",
-    "segments_sent",
-    "retransmissions",
-    "timeouts",
-    "rtt_mean_s",
-    "cov_rtt",
-    "loss_ratio",
-];
+/// A column of the table.
+struct Cells {
+    place: Option<u8>,
+    name: String,
+    from: From,
+}
+
+/// Where the values of a column are from.
+enum From {
+    Run(fn(&Record) -> Value),
+    Flow(fn(&FlowRecord) -> Value),
+    Pacing(fn(&PacingRecord) -> Value),
+    Both(fn(&Record, &FlowRecord) -> Value),
+}
+
+impl Cells {
+    /// The value for a flow of a run.
+    fn of(&self, run: &Record, flow: &FlowRecord) -> Value {
+        match self.from {
+            From::Run(of) => of(run),
+            From::Flow(of) => of(flow),
+            From::Pacing(of) => flow.pacing.as_ref().map_or(Value::Null, of),
+            From::Both(of) => of(run, flow),
+        }
+    }
+}
+
+/// All columns but those of the sweep.
+fn columns() -> Vec<Cells> {
+    columns_of(Record::COLUMNS, FlowRecord::COLUMNS)
+}
+
+/// The columns of these fields, in their order: those that have a place, and behind them all others.
+fn columns_of(run: &[Column<Record>], flow: &[Column<FlowRecord>]) -> Vec<Cells> {
+    let is_single = |kind: Kind| kind != Kind::Nested;
+    let of_run = run.iter().filter(|column| is_single(column.kind)).map(|column| Cells {
+        place: column.place,
+        name: column.name.to_owned(),
+        from: From::Run(column.of),
+    });
+    let of_flow = flow.iter().filter(|column| is_single(column.kind)).map(|column| Cells {
+        place: column.place,
+        name: flow_name(column),
+        from: From::Flow(column.of),
+    });
+    let of_pacing = PacingRecord::COLUMNS.iter().map(|column| Cells {
+        place: column.place,
+        name: format!("{PACING}.{}", column.name),
+        from: From::Pacing(column.of),
+    });
+    let mut columns: Vec<Cells> = of_run.chain(of_flow).chain(of_pacing).chain(derived()).collect();
+    columns.sort_by_key(|column| column.place.unwrap_or(u8::MAX));
+    columns
+}
+
+/// The name of a flow's column: that of the field, but where a run has a field of that name.
+fn flow_name(column: &Column<FlowRecord>) -> String {
+    match column.heading() {
+        name if Record::column(name).is_some() => format!("flow_{name}"),
+        name => name.to_owned(),
+    }
+}
+
+/// Columns that are no fields: "nothing" or "gap" of a starved flow, and the number of starved flows of the run.
+fn derived() -> [Cells; 2] {
+    let starved = |run: &Record, flow: &FlowRecord| match run.starved(flow) {
+        Some(Starved::Nothing) => Value::from("nothing"),
+        Some(Starved::Gap(_)) => Value::from("gap"),
+        None => Value::Null,
+    };
+    let count =
+        |run: &Record, _: &FlowRecord| Value::from(run.flows.iter().filter(|flow| run.starved(flow).is_some()).count());
+    [
+        Cells { place: Some(25), name: "starved".to_owned(), from: From::Both(starved) },
+        Cells { place: Some(26), name: "starved_flows".to_owned(), from: From::Both(count) },
+    ]
+}
 
 /// The rows of a record, with the header if `header` is set. A value that could not be measured is an empty cell.
 ///
 /// # Errors
 /// None are known: it writes to memory.
 pub fn rows(record: &Record, header: bool) -> io::Result<String> {
-    rows_of(&serde_json::to_value(record)?, header)
-}
-
-/// The rows of a record as it was read from a file.
-///
-/// # Errors
-/// None are known: it writes to memory.
-pub fn rows_of(record: &Value, header: bool) -> io::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     if header {
         writer.write_record(header_of(record))?;
@@ -53,33 +101,28 @@ pub fn rows_of(record: &Value, header: bool) -> io::Result<String> {
 }
 
 /// The names of the columns.
-pub fn header_of(record: &Value) -> Vec<String> {
-    let keys = point(record).into_iter().flat_map(|point| point.keys().map(String::as_str));
-    ["scenario", "seed"].into_iter().chain(keys).chain(RUN).chain(FLOW).chain(ADDED).map(str::to_owned).collect()
+pub fn header_of(record: &Record) -> Vec<String> {
+    names(&columns(), record)
 }
 
 /// The values of each row, by column.
-pub fn values_of(record: &Value) -> Vec<Vec<Value>> {
-    let field = |object: &Value, name: &str| object.get(name).cloned().unwrap_or(Value::Null);
-    let flows = record.get("flows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let starved = starvation::of_record(record);
-    let how = |id: usize| match starved.iter().find(|(other, _)| *other == id) {
-        Some((_, Starved::Nothing)) => Value::from("nothing"),
-        Some((_, Starved::Gap(_))) => Value::from("gap"),
-        None => Value::Null,
-    };
-    let row = |(id, flow): (usize, &Value)| {
-        let keys = point(record).into_iter().flat_map(|point| point.values().cloned());
-        let of_run = ["scenario", "seed"].map(|name| field(record, name)).into_iter().chain(keys);
-        let of_flow = FLOW.map(|name| field(flow, if name == "flow" { "id" } else { name }));
-        let added = [field(flow, ADDED[0]), field(flow, ADDED[1]), how(id), starved.len().into(), field(flow, "name")];
-        of_run.chain(RUN.map(|name| field(record, name))).chain(of_flow).chain(added).collect()
-    };
-    flows.iter().enumerate().map(row).collect()
+pub fn values_of(record: &Record) -> Vec<Vec<Value>> {
+    values(&columns(), record)
 }
 
-fn point(record: &Value) -> Option<&serde_json::Map<String, Value>> {
-    record.get("point").and_then(Value::as_object)
+fn names(columns: &[Cells], record: &Record) -> Vec<String> {
+    let mut names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+    names.splice(POINT..POINT, record.point.keys().cloned());
+    names
+}
+
+fn values(columns: &[Cells], record: &Record) -> Vec<Vec<Value>> {
+    let row = |flow: &FlowRecord| {
+        let mut row: Vec<Value> = columns.iter().map(|column| column.of(record, flow)).collect();
+        row.splice(POINT..POINT, record.point.values().cloned());
+        row
+    };
+    record.flows.iter().map(row).collect()
 }
 
 fn cell(value: &Value) -> String {
@@ -97,25 +140,67 @@ mod tests {
 
     #[test]
     fn starved_flows_have_columns_behind_the_others() {
-        let record = json!({
+        let record = crate::record::record(json!({
             "scenario": "s", "seed": 1, "point": {}, "duration_s": 100.0, "warmup_s": 0.0, "flows": [
                 {"id": 0, "name": "long, or not", "delivered_bytes": 0, "longest_gap_s": 99.0, "delay_p95_s": null},
                 {"id": 1, "delivered_bytes": 9, "longest_gap_s": 10.5, "delay_p95_s": 0.25},
                 {"id": 2, "delivered_bytes": 9, "longest_gap_s": 9.5, "delay_p95_s": 0.25},
             ],
-        });
-        let text = rows_of(&record, true).unwrap();
-        let ends: Vec<String> =
-            text.lines().map(|line| line.splitn(24, ',').skip(22).collect::<Vec<_>>().join(",")).collect();
+        }));
+        let header = header_of(&record);
+        assert_eq!(header[22..27], ["delay_p95_s", "longest_gap_s", "starved", "starved_flows", "name"]);
+        let text = rows(&record, true).unwrap();
+        assert!(text.starts_with("scenario,seed,duration_s,"), "{text}");
+        let ends: Vec<Vec<String>> =
+            values_of(&record).iter().map(|row| row[22..27].iter().map(cell).collect()).collect();
         assert_eq!(
             ends,
             [
-                "delay_p95_s,longest_gap_s,starved,starved_flows,name",
-                ",99,nothing,2,\"long, or not\"",
-                "0.25,10.5,gap,2,",
-                "0.25,9.5,,2,"
+                ["", "99", "nothing", "2", "long, or not"],
+                ["0.25", "10.5", "gap", "2", ""],
+                ["0.25", "9.5", "", "2", ""]
             ]
         );
-        assert!(text.starts_with("scenario,seed,duration_s,"), "{text}");
+        assert!(text.contains(",99,nothing,2,\"long, or not\","), "{text}");
+    }
+
+    /// The columns that programs may count, as they were before others came.
+    #[test]
+    fn the_first_columns_keep_their_names_and_places() {
+        let record = crate::record::record(json!({"point": {"topology.hops": 4}}));
+        assert_eq!(
+            header_of(&record)[..28].join(","),
+            "scenario,seed,topology.hops,duration_s,aggregate_goodput_bps,jain,jain_2s,idle_windows,retransmission_index,frames,\
+             flow,from,to,hops,transport,goodput_bps,delivered_bytes,segments_sent,retransmissions,timeouts,rtt_mean_s,cov_rtt,\
+             loss_ratio,delay_p95_s,longest_gap_s,starved,starved_flows,name"
+        );
+    }
+
+    #[test]
+    fn a_field_that_is_added_to_the_table_has_a_column() {
+        let twice = |flow: &FlowRecord| json!(2.0 * flow.goodput_bps);
+        let added = Column { name: "twice_bps", kind: Kind::Number, of: twice, place: None };
+        let columns = columns_of(Record::COLUMNS, &[FlowRecord::COLUMNS, &[added]].concat());
+        let flow = FlowRecord { goodput_bps: 3.0, ..FlowRecord::default() };
+        let record = Record { flows: vec![flow], ..Record::default() };
+        let number = names(&columns, &record).iter().position(|name| name == "twice_bps").unwrap();
+        assert_eq!(values(&columns, &record)[0][number], json!(6.0));
+        let before = header_of(&record);
+        assert_eq!(names(&columns, &record).len(), before.len() + 1);
+        assert_eq!(names(&columns, &record)[..28], before[..28], "the columns that programs may count stay");
+    }
+
+    #[test]
+    fn every_single_value_of_the_table_has_a_column_and_no_two_have_one_name() {
+        let mut names = header_of(&Record::default());
+        let is_there = |name: &str| names.iter().any(|other| other == name);
+        for column in Record::COLUMNS.iter().filter(|column| column.kind != Kind::Nested) {
+            assert!(is_there(column.name), "{}", column.name);
+        }
+        for column in FlowRecord::COLUMNS.iter().filter(|column| column.kind != Kind::Nested) {
+            assert!(is_there(&flow_name(column)), "{}", column.name);
+        }
+        names.sort();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }
 }

@@ -1,9 +1,9 @@
 //! A directory of records: `records.jsonl`, one line for each run, and `manifest.json`, which says what made them.
 
+use super::Record;
 use super::line::{self, FORMAT, Key, key_of};
 use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -178,7 +178,7 @@ pub struct Archive {
     /// Their manifest.
     pub manifest: Manifest,
     /// The records, in the order of the file.
-    pub records: Vec<Value>,
+    pub records: Vec<Record>,
 }
 
 impl Archive {
@@ -211,17 +211,19 @@ impl Archive {
 }
 
 /// The records of a file; an error begins with the number of the line.
-fn records(text: &[u8]) -> Result<Vec<Value>, String> {
+fn records(text: &[u8]) -> Result<Vec<Record>, String> {
     let (mut records, mut keys) = (Vec::new(), BTreeSet::<Key>::new());
     for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let at = |why: &str| format!("{}: the record {why}; the command that made it makes it again", number + 1);
         let line = line.strip_suffix(b"\n").ok_or_else(|| at("is cut off"))?;
         let line = std::str::from_utf8(line).map_err(|_| at("is damaged: it is no text"))?;
         let record = line::open(line).map_err(at)?;
-        if record.get("model").and_then(Value::as_u64) != Some(u64::from(MODEL_REVISION)) {
+        let key = key_of(&record).ok_or_else(|| at("has no point and seed"))?;
+        let record: Record =
+            serde_json::from_value(record).map_err(|why| at(&format!("is none of this format: {why}")))?;
+        if record.model != MODEL_REVISION {
             return Err(at("is of another revision of the model than the manifest says"));
         }
-        let key = key_of(&record).ok_or_else(|| at("has no point and seed"))?;
         if !keys.insert(key) {
             return Err(at("is there twice"));
         }

@@ -1,23 +1,22 @@
 //! `--per-node`: what each node lost, and how much of the time it sent. A probe counts it, so that other runs pay nothing.
 
-use super::number;
+use super::column::{columns, number};
 use meshpace_core::{Duration, Time};
 use meshpace_sim::{Config, Event, Loss, Outcome, Probe, SimPacket};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// One node of a run.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct NodeRecord {
-    /// Its number.
-    pub id: usize,
-    /// Frames that its MAC gave up at its retry limit, in the whole run.
-    pub mac_drops: u64,
-    /// Packets and routing messages that its interface queue or its marker dropped, in the whole run.
-    pub queue_drops: u64,
-    /// Share of the run in which it sent, preambles included, a ratio.
-    #[serde(deserialize_with = "number")]
-    pub airtime_share: f64,
+columns! {
+    /// One node of a run.
+    pub struct NodeRecord {
+        /// Its number.
+        id: usize;
+        /// Frames that its MAC gave up at its retry limit, in the whole run.
+        mac_drops: u64;
+        /// Packets and routing messages that its interface queue or its marker dropped, in the whole run.
+        queue_drops: u64;
+        /// Share of the run in which it sent, preambles included, a ratio.
+        #[serde(deserialize_with = "number")]
+        airtime_share: f64;
+    }
 }
 
 /// Counts of a node.

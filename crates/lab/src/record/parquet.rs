@@ -3,7 +3,7 @@
 //!
 //! The records are gone through twice, first for the types and then for the values, which leave memory group by group.
 
-use super::csv;
+use super::{Record, csv};
 use parquet::basic::{ConvertedType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
@@ -118,7 +118,7 @@ impl Column {
 pub fn write<W, I>(into: W, records: impl Fn() -> I) -> io::Result<()>
 where
     W: Write + Send,
-    I: Iterator<Item = io::Result<Value>>,
+    I: Iterator<Item = io::Result<Record>>,
 {
     let (mut names, mut kinds) = (Vec::new(), Vec::new());
     for record in records() {
@@ -144,7 +144,7 @@ fn write_table<W: Write + Send>(
     into: W,
     names: &[String],
     kinds: &[Kind],
-    records: impl Iterator<Item = io::Result<Value>>,
+    records: impl Iterator<Item = io::Result<Record>>,
 ) -> Result<()> {
     let fields = names.iter().zip(kinds).map(|(name, kind)| kind.schema(name).map(Arc::new)).collect::<Result<_>>()?;
     let schema = Type::group_type_builder("record").with_fields(fields).build()?;
@@ -183,7 +183,7 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
-    fn read_back(records: &[Value]) -> SerializedFileReader<std::fs::File> {
+    fn read_back(records: &[Record]) -> SerializedFileReader<std::fs::File> {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("records.parquet");
         let file = std::fs::File::create(&path).unwrap();
@@ -196,9 +196,11 @@ mod tests {
         let record = |seed: usize| {
             // Whole in the first group, and a number only in the last record.
             let jain = if seed == 3 * GROUP / 2 { 0.5.into() } else { Value::from(1) };
-            serde_json::json!({"scenario": "s", "seed": seed, "point": {}, "jain": jain, "flows": [{"id": 0}]})
+            let object =
+                serde_json::json!({"scenario": "s", "seed": seed, "point": {}, "jain": jain, "flows": [{"id": 0}]});
+            crate::record::record(object)
         };
-        let records: Vec<Value> = (1..=3 * GROUP / 2).map(record).collect();
+        let records: Vec<Record> = (1..=3 * GROUP / 2).map(record).collect();
         let reader = read_back(&records);
         assert_eq!(reader.metadata().num_row_groups(), 2);
         let (mut seeds, mut last) = (0, 0.0);
@@ -215,10 +217,10 @@ mod tests {
     #[test]
     fn a_file_can_be_read_back_with_types_and_gaps() {
         let record = |seed: u64, jain: Value| {
-            serde_json::json!({
+            crate::record::record(serde_json::json!({
                 "scenario": "s", "seed": seed, "point": {"topology.hops": 4, "flow.rate": "20 kbit/s"}, "jain": jain,
                 "aggregate_goodput_bps": 1.5, "flows": [{"id": 0, "timeouts": 2}, {"id": 1, "timeouts": 3}],
-            })
+            }))
         };
         let reader = read_back(&[record(1, Value::Null), record(2, 0.5.into())]);
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();

@@ -1,41 +1,42 @@
 //! The pieces of a run: its time series and its batches, as records have them. Fields that a whole run has too have the
 //! same names here, so that whatever reads the one reads the other.
 
-use super::{measured, number};
+use super::column::{columns, number};
+use super::measured;
 use meshpace_mesh::link::LinkState;
 use meshpace_mesh::link::dcc::congestion_index;
 use meshpace_sim::outcome::{Batch, FlowWindow, Series};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The time series of a run, from its start.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct SeriesRecord {
-    /// Start of the first window, seconds.
-    #[serde(deserialize_with = "number")]
-    pub start_s: f64,
-    /// Length of a window, seconds.
-    #[serde(deserialize_with = "number")]
-    pub window_s: f64,
-    /// One entry per flow.
-    pub flows: Vec<FlowSeries>,
-    /// One entry per watched link; only if the scenario watches any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<LinkSeries>,
+columns! {
+    /// The time series of a run, from its start.
+    pub struct SeriesRecord {
+        /// Start of the first window, seconds.
+        #[serde(deserialize_with = "number")]
+        start_s: f64;
+        /// Length of a window, seconds.
+        #[serde(deserialize_with = "number")]
+        window_s: f64;
+        /// One entry per flow.
+        flows: Vec<FlowSeries>;
+        /// One entry per watched link; only if the scenario watches any.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        links: Vec<LinkSeries>;
+    }
 }
 
-/// The state of a watched link at the end of each window. `null` without a route, or where the link layer does not
-/// measure that.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct LinkSeries {
-    /// The share of attempts that failed, as DCC averages it.
-    pub collision_probability: Vec<Option<f64>>,
-    /// The share of time on the air, as DCC averages it.
-    pub air_time: Vec<Option<f64>>,
-    /// DCC's congestion index: the former times the square of the latter.
-    pub congestion_index: Vec<Option<f64>>,
-    /// LLAP's estimate of the four-hop delay, seconds.
-    pub four_hop_delay_s: Vec<Option<f64>>,
+columns! {
+    /// The state of a watched link at the end of each window. `null` without a route, or where the link layer does not
+    /// measure that.
+    pub struct LinkSeries {
+        /// The share of attempts that failed, as DCC averages it.
+        collision_probability: Vec<Option<f64>>;
+        /// The share of time on the air, as DCC averages it.
+        air_time: Vec<Option<f64>>;
+        /// DCC's congestion index: the former times the square of the latter.
+        congestion_index: Vec<Option<f64>>;
+        /// LLAP's estimate of the four-hop delay, seconds.
+        four_hop_delay_s: Vec<Option<f64>>;
+    }
 }
 
 impl LinkSeries {
@@ -53,73 +54,76 @@ impl LinkSeries {
     }
 }
 
-/// Values of a flow in each window. `null` where there was nothing to average.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct FlowSeries {
-    /// Goodput, bit/s.
-    pub goodput_bps: Vec<f64>,
-    /// Mean RTT, seconds.
-    pub rtt_mean_s: Vec<Option<f64>>,
-    /// Mean coefficient of variation of the RTT.
-    pub cov_rtt: Vec<Option<f64>>,
-    /// Mean pacing interval, seconds.
-    pub interval_s: Vec<Option<f64>>,
-    /// Data segments that arrived for the first time.
-    pub segments_received: Vec<u64>,
-    /// Data segments sent again.
-    pub retransmissions: Vec<u64>,
-    /// Expiries of the retransmission timer.
-    pub timeouts: Vec<u64>,
-    /// Hops of the route at the end of the window; `null` without a route.
-    pub hops: Vec<Option<u8>>,
+columns! {
+    /// Values of a flow in each window. `null` where there was nothing to average.
+    pub struct FlowSeries {
+        /// Goodput, bit/s.
+        goodput_bps: Vec<f64>;
+        /// Mean RTT, seconds.
+        rtt_mean_s: Vec<Option<f64>>;
+        /// Mean coefficient of variation of the RTT.
+        cov_rtt: Vec<Option<f64>>;
+        /// Mean pacing interval, seconds.
+        interval_s: Vec<Option<f64>>;
+        /// Data segments that arrived for the first time.
+        segments_received: Vec<u64>;
+        /// Data segments sent again.
+        retransmissions: Vec<u64>;
+        /// Expiries of the retransmission timer.
+        timeouts: Vec<u64>;
+        /// Hops of the route at the end of the window; `null` without a route.
+        hops: Vec<Option<u8>>;
+    }
 }
 
-/// One batch of delivered packets.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct BatchRecord {
-    /// Its start, seconds.
-    #[serde(deserialize_with = "number")]
-    pub start_s: f64,
-    /// Its end, seconds.
-    #[serde(deserialize_with = "number")]
-    pub end_s: f64,
-    /// Sum of the flows' goodputs, bit/s.
-    #[serde(deserialize_with = "number")]
-    pub aggregate_goodput_bps: f64,
-    /// Jain's index of them.
-    #[serde(deserialize_with = "number")]
-    pub jain: f64,
-    /// Retransmissions over distinct segments received, a ratio.
-    #[serde(deserialize_with = "number")]
-    pub retransmission_index: f64,
-    /// The flows.
-    pub flows: Vec<FlowPiece>,
+columns! {
+    /// One batch of delivered packets.
+    pub struct BatchRecord {
+        /// Its start, seconds.
+        #[serde(deserialize_with = "number")]
+        start_s: f64;
+        /// Its end, seconds.
+        #[serde(deserialize_with = "number")]
+        end_s: f64;
+        /// Sum of the flows' goodputs, bit/s.
+        #[serde(deserialize_with = "number")]
+        aggregate_goodput_bps: f64;
+        /// Jain's index of them.
+        #[serde(deserialize_with = "number")]
+        jain: f64;
+        /// Retransmissions over distinct segments received, a ratio.
+        #[serde(deserialize_with = "number")]
+        retransmission_index: f64;
+        /// The flows.
+        flows: Vec<FlowPiece>;
+    }
 }
 
-/// Values of a flow in a batch.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct FlowPiece {
-    /// Goodput, bit/s.
-    #[serde(deserialize_with = "number")]
-    pub goodput_bps: f64,
-    /// In-order payload delivered, bytes.
-    pub delivered_bytes: u64,
-    /// Mean RTT, seconds.
-    #[serde(deserialize_with = "number")]
-    pub rtt_mean_s: f64,
-    /// Mean coefficient of variation of the RTT.
-    #[serde(deserialize_with = "number")]
-    pub cov_rtt: f64,
-    /// Data segments sent again.
-    pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Data segments sent again over distinct ones received, a ratio.
-    #[serde(deserialize_with = "number")]
-    pub retransmission_index: f64,
-    /// Seconds in which a file was under way.
-    #[serde(deserialize_with = "number")]
-    pub transferring_s: f64,
+columns! {
+    /// Values of a flow in a batch.
+    pub struct FlowPiece {
+        /// Goodput, bit/s.
+        #[serde(deserialize_with = "number")]
+        goodput_bps: f64;
+        /// In-order payload delivered, bytes.
+        delivered_bytes: u64;
+        /// Mean RTT, seconds.
+        #[serde(deserialize_with = "number")]
+        rtt_mean_s: f64;
+        /// Mean coefficient of variation of the RTT.
+        #[serde(deserialize_with = "number")]
+        cov_rtt: f64;
+        /// Data segments sent again.
+        retransmissions: u64;
+        /// Expiries of the retransmission timer.
+        timeouts: u64;
+        /// Data segments sent again over distinct ones received, a ratio.
+        #[serde(deserialize_with = "number")]
+        retransmission_index: f64;
+        /// Seconds in which a file was under way.
+        #[serde(deserialize_with = "number")]
+        transferring_s: f64;
+    }
 }
 
 impl SeriesRecord {

@@ -8,7 +8,7 @@ use meshpace_sim::Mobility;
 
 /// One sentence for each flow of a run that delivered nothing in the measured interval. `point` is as drawn for the run's seed.
 pub fn of(point: &Point, record: &Record) -> Vec<String> {
-    let silent = record.flows.iter().filter(|flow| flow.delivered_bytes == 0);
+    let silent = record.flows.iter().filter(|flow| flow.delivered_bytes == Some(0));
     silent
         .map(|flow| {
             format!(
@@ -42,6 +42,6 @@ fn why(point: &Point, flow: &super::FlowRecord) -> String {
         0 if flow.hops == 0 => "nothing was sent and at the end there was no route: none was found, or the answer to its first packet was lost".to_owned(),
         0 => "it was not connected: its first packet was never answered".to_owned(),
         sent if flow.hops == 0 => format!("{sent} segments were sent, and at the end there was no route"),
-        sent => format!("{sent} segments were sent, {} timeouts, and none arrived between the warm-up and the end", flow.timeouts),
+        sent => format!("{sent} segments were sent, {} timeouts, and none arrived between the warm-up and the end", flow.timeouts.unwrap_or(0)),
     }
 }

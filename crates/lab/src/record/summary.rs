@@ -1,8 +1,9 @@
 //! Records as means and intervals for programs: one JSON object per point and line.
 
-use super::Record;
+use super::column::Columns;
+use super::starvation::{self, Starved};
+use super::{FlowRecord, Record};
 use crate::statistics::estimate;
-use crate::summary::starvation::{self, Starved};
 use crate::summary::{LEAST, LEVEL};
 use serde_json::{Map, Value, json};
 
@@ -18,44 +19,47 @@ pub fn render(records: &[Record]) -> String {
 }
 
 fn line(group: &[Record]) -> Value {
-    let values: Vec<Value> = group.iter().filter_map(|record| serde_json::to_value(record).ok()).collect();
-    let starved: Vec<Vec<(usize, Starved)>> = values.iter().map(starvation::of_record).collect();
+    let starved: Vec<Vec<(usize, Starved)>> = group.iter().map(starvation::of_record).collect();
     let runs = |is: &dyn Fn(&(usize, Starved)) -> bool| starved.iter().filter(|run| run.iter().any(is)).count();
     let flows: Vec<Value> = (0..group[0].flows.len())
-        .map(|flow| {
-            let of_flow: Vec<&Value> = values.iter().filter_map(|record| record.get("flows")?.get(flow)).collect();
-            let is_same = |name: &str| of_flow.iter().all(|other| other.get(name) == of_flow[0].get(name));
+        .map(|id| {
+            let of_flow: Vec<&FlowRecord> = group.iter().filter_map(|record| record.flows.get(id)).collect();
             // Ends that are drawn for each seed are nobody's.
-            let own = |name: &str| of_flow[0].get(name).filter(|_| is_same(name)).cloned().unwrap_or(Value::Null);
-            let (from, to, transport) = (own("from"), own("to"), own("transport"));
-            let nothing = runs(&|(id, starved)| *id == flow && *starved == Starved::Nothing);
-            let silent = runs(&|(id, starved)| *id == flow && matches!(starved, Starved::Gap(_)));
+            let (from, to) = (same(&of_flow, |flow| flow.from), same(&of_flow, |flow| flow.to));
+            let transport = same(&of_flow, |flow| flow.transport.clone());
+            let nothing = runs(&|(other, starved)| *other == id && *starved == Starved::Nothing);
+            let silent = runs(&|(other, starved)| *other == id && matches!(starved, Starved::Gap(_)));
             json!({
-                "id": flow, "from": from, "to": to, "transport": transport, "metrics": metrics(&of_flow),
+                "id": id, "from": from, "to": to, "transport": transport, "metrics": metrics(&of_flow),
                 "nothing_runs": nothing, "gap_runs": silent,
             })
         })
         .collect();
     json!({
         "scenario": group[0].scenario, "point": group[0].point, "seeds": group.len(), "format": FORMAT, "model": group[0].model,
-        "metrics": metrics(&values.iter().collect::<Vec<_>>()), "flows": flows,
+        "metrics": metrics(&group.iter().collect::<Vec<_>>()), "flows": flows,
         "starved_runs": runs(&|_| true),
     })
 }
 
+/// A value that is the same in all runs.
+fn same<T: PartialEq>(flows: &[&FlowRecord], of: impl Fn(&FlowRecord) -> T) -> Option<T> {
+    let first = flows.first().map(|flow| of(flow))?;
+    flows.iter().all(|flow| of(flow) == first).then_some(first)
+}
+
 /// Mean, interval and count of every number that is measured.
-fn metrics(values: &[&Value]) -> Map<String, Value> {
+fn metrics<R: Columns>(records: &[&R]) -> Map<String, Value> {
     let mut found = Map::new();
-    let names = values.first().and_then(|value| value.as_object()).into_iter().flat_map(|object| object.keys());
-    for name in names.filter(|name| !NAMES.contains(&name.as_str())) {
-        let numbers: Vec<f64> = values.iter().filter_map(|value| value.get(name)?.as_f64()).collect();
+    for column in R::COLUMNS.iter().filter(|column| !NAMES.contains(&column.name)) {
+        let numbers: Vec<f64> = records.iter().filter_map(|record| (column.of)(record).as_f64()).collect();
         if numbers.is_empty() {
             continue;
         }
         let ours = estimate(&numbers, LEVEL);
         let interval = (numbers.len() >= LEAST && ours.half_width.is_finite())
             .then_some([ours.mean - ours.half_width, ours.mean + ours.half_width]);
-        found.insert(name.clone(), json!({"mean": ours.mean, "interval": interval, "count": numbers.len()}));
+        found.insert(column.name.to_owned(), json!({"mean": ours.mean, "interval": interval, "count": numbers.len()}));
     }
     found
 }
@@ -92,7 +96,7 @@ mod tests {
         assert_eq!(lines[1]["metrics"]["aggregate_goodput_bps"]["interval"], Value::Null, "two say nothing");
         assert_eq!(lines[0]["starved_runs"], 0);
         let mut dead = record(3, 2, 0.0);
-        dead.flows[0].delivered_bytes = 0;
+        dead.flows[0].delivered_bytes = Some(0);
         let line: Value = serde_json::from_str(&render(&[record(1, 2, 1.0), dead])).unwrap();
         let flow = &line["flows"][0];
         assert_eq!(

@@ -1,8 +1,10 @@
 //! Records as a table for people: who starved, then for each point a row for each flow and one for all, means over the seeds with 95 % intervals.
 
-use super::{FlowRecord, Record};
-use crate::summary::starvation::{self, Starved, Tally};
-use crate::summary::{Mean, PLUS_MINUS, has_shares, median};
+use super::metrics::has_shares;
+use super::starvation::Starved;
+use super::tally::{self, Tally};
+use super::{CompletionRecord, FlowRecord, Record};
+use crate::summary::{Mean, PLUS_MINUS, median};
 use crate::words::spoken;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
 
@@ -27,7 +29,7 @@ pub fn render(records: &[Record]) -> String {
 /// The lines that say who starved, in colour.
 fn coloured(text: &str) -> String {
     let line = |line: &str| match line.starts_with(MARK) || line.contains(&format!(" {MARK}")) {
-        true => format!("{}\n", starvation::coloured(line, true)),
+        true => format!("{}\n", tally::coloured(line, true)),
         false => format!("{line}\n"),
     };
     text.lines().map(line).collect()
@@ -45,7 +47,7 @@ fn render_within(width: u16, records: &[Record]) -> String {
     let same_seeds = groups.iter().all(|group| group.len() == seeds);
     let any = |has: &dyn Fn(&FlowRecord) -> bool| records.iter().flat_map(|record| &record.flows).any(has);
     let mut columns = vec![Column::Goodput, Column::Retransmissions, Column::Timeouts, Column::Rtt];
-    columns.extend(any(&|flow| flow.delay.is_some()).then_some(Column::Delay));
+    columns.extend(any(&|flow| flow.delay_p95_s.is_some()).then_some(Column::Delay));
     columns.extend(any(&|flow| flow.loss_ratio.is_some()).then_some(Column::Lost));
     if any(&|flow| flow.completions.is_some()) {
         columns.extend([Column::Files, Column::FileTime]);
@@ -97,9 +99,7 @@ fn signs(tables: &str, record: &Record) -> Vec<String> {
 
 /// Sentences about starved flows that come before anything else.
 pub fn sentences(records: &[Record]) -> Vec<String> {
-    let values: Vec<serde_json::Value> =
-        records.iter().filter_map(|record| serde_json::to_value(record).ok()).collect();
-    Tally::of(&values).sentences()
+    Tally::of(records).sentences()
 }
 
 /// A sentence in lines of so many characters, each with `mark` before it. A word that is longer has a line of its own.
@@ -184,8 +184,7 @@ impl Row {
 
 /// Jain's index of the points whose flows it says something of; nothing if there are none.
 fn indices(groups: &[&[Record]]) -> Option<Table> {
-    let has = |record: &Record| serde_json::to_value(record).is_ok_and(|value| has_shares(&value));
-    let shared: Vec<&&[Record]> = groups.iter().filter(|group| group.iter().all(has)).collect();
+    let shared: Vec<&&[Record]> = groups.iter().filter(|group| group.iter().all(has_shares)).collect();
     let first = &shared.first()?[0];
     let mut table = empty();
     let keys = first.point.keys().map(|key| short(key, first));
@@ -266,13 +265,13 @@ impl Column {
         let delay = |value: f64| if is_none { f64::INFINITY } else { value };
         let measured = |of: fn(&FlowRecord) -> f64| flows.iter().map(of).filter(|value| value.is_finite());
         let mean = |of: fn(&FlowRecord) -> f64| measured(of).sum::<f64>() / measured(of).count() as f64;
-        let p95 = |flow: &FlowRecord| flow.delay.map_or(f64::NAN, |delay| delay.delay_p95_s);
+        let p95 = |flow: &FlowRecord| flow.delay_p95_s.unwrap_or(f64::NAN);
         match (self, row) {
             (Column::Goodput, Row::Total) => record.aggregate_goodput_bps * 1e-3,
             (Column::Goodput, Row::Flow(_)) => mean(|flow| flow.goodput_bps) * 1e-3,
             (Column::Retransmissions, Row::Total) => again(record.retransmission_index * 100.0),
             (Column::Retransmissions, Row::Flow(_)) => again(mean(|flow| flow.retransmission_index) * 100.0),
-            (Column::Timeouts, _) => again(measured(|flow| flow.timeouts as f64).sum()),
+            (Column::Timeouts, _) => again(measured(|flow| flow.timeouts.map_or(f64::NAN, |count| count as f64)).sum()),
             (Column::Rtt, _) => again(delay(mean(|flow| flow.rtt_mean_s) * 1e3)),
             (Column::Delay, _) => delay(measured(p95).fold(f64::NAN, f64::max) * 1e3),
             (Column::Lost, _) => mean(|flow| flow.loss_ratio.unwrap_or(f64::NAN)) * 100.0,
@@ -290,7 +289,7 @@ impl Column {
 
 /// Transfer times of the files of these flows, seconds.
 fn file_times(flows: &[FlowRecord]) -> Vec<f64> {
-    flows.iter().flat_map(|flow| flow.completions.iter().flatten()).map(|file| file.end_s - file.start_s).collect()
+    flows.iter().flat_map(|flow| flow.completions.iter().flatten()).map(CompletionRecord::time_s).collect()
 }
 
 /// True for a flow of UDP, paced or not, with whatever is added to it.
@@ -424,8 +423,8 @@ mod tests {
     fn a_flow_is_called_by_its_name() {
         let mut named = record(1, 0);
         named.flows[0].name = Some("long".to_owned());
-        named.flows[0].delivered_bytes = 0;
-        let table = wide(&[with_flow(&named, |flow| (flow.name, flow.delivered_bytes) = (None, 1))]);
+        named.flows[0].delivered_bytes = Some(0);
+        let table = wide(&[with_flow(&named, |flow| (flow.name, flow.delivered_bytes) = (None, Some(1)))]);
         assert!(table.contains("! long: newreno 0→7") && table.contains("\nnewreno 0→7"), "{table}");
         assert!(table.contains("! long (node 0 to node 7) delivered nothing"), "{table}");
     }
@@ -449,7 +448,7 @@ mod tests {
         });
         two.flows[0].transport = "a-transport-with-a-long-name".to_owned();
         two.scenario = "a word ".repeat(30);
-        two.flows[0].delivered_bytes = 0;
+        two.flows[0].delivered_bytes = Some(0);
         let two: Vec<Record> = (1..=3).map(|seed| Record { seed, ..two.clone() }).collect();
         let widest = |table: &str| table.lines().map(|line| line.chars().count()).max();
         assert!(widest(&wide(&two)) > Some(100), "{}", wide(&two));
@@ -464,15 +463,12 @@ mod tests {
     #[test]
     fn who_starved_comes_first_and_has_no_delay() {
         let alive = |record: &mut Record| {
-            record.flows[0].delay = serde_json::from_value(serde_json::json!({
-                "delay_mean_s": 0.1, "delay_p50_s": 0.1, "delay_p95_s": 0.25, "delay_p99_s": 0.3, "jitter_s": 0.0,
-            }))
-            .ok();
-            record.flows[0].delivered_bytes = 1;
+            record.flows[0].delay_p95_s = Some(0.25);
+            record.flows[0].delivered_bytes = Some(1);
         };
         let dead = |flow: &mut FlowRecord| {
-            (flow.from, flow.delivered_bytes, flow.goodput_bps, flow.rtt_mean_s) = (3, 0, 0.0, f64::NAN);
-            flow.delay.iter_mut().for_each(|delay| delay.delay_p95_s = f64::NAN);
+            (flow.from, flow.delivered_bytes, flow.goodput_bps, flow.rtt_mean_s) = (3, Some(0), 0.0, f64::NAN);
+            flow.delay_p95_s = Some(f64::NAN);
         };
         let of = |seed| {
             let mut record = record(seed, 0);

@@ -1,8 +1,8 @@
 //! Records on disk and the experiments they belong to.
 
 use super::library::{Effort, Register};
+use crate::record::Record;
 use crate::record::directory::{self, Archive, Manifest};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub struct Collection {
     /// The experiment whose runs they are; none for a scenario that is no registered experiment's.
     pub runs: Option<String>,
     /// The records.
-    pub records: Arc<Vec<Value>>,
+    pub records: Arc<Vec<Record>>,
     /// Manifest of the runs.
     pub made: Manifest,
     /// Where they are.

@@ -2,7 +2,8 @@
 
 use super::data::{Curve, Metric, Published, Term};
 use super::select::X;
-use serde_json::{Map, Value};
+use crate::record::Record;
+use serde_json::Map;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use std::sync::Arc;
 pub struct Observations<'a> {
     /// The published results that they are compared with.
     pub published: &'a Published,
-    records: Arc<Vec<Value>>,
+    records: Arc<Vec<Record>>,
     xs: Vec<X>,
     /// Numbers of records, by (panel, curve, x), each the number in its list; ascending in the seed.
     places: BTreeMap<(usize, usize, usize), Vec<usize>>,
@@ -44,39 +45,34 @@ pub struct Choice {
 ///
 /// # Errors
 /// The number of the line that is no record, and why.
-pub fn parse(lines: &str) -> Result<Vec<Value>, String> {
-    let line = |(number, line): (usize, &str)| match serde_json::from_str(line) {
-        Ok(record @ Value::Object(_)) => Ok(record),
-        Ok(_) => Err(format!("line {}: no record", number + 1)),
-        Err(error) => Err(format!("line {}: {error}", number + 1)),
-    };
+pub fn parse(lines: &str) -> Result<Vec<Record>, String> {
+    let line =
+        |(number, line): (usize, &str)| Record::read(line).map_err(|error| format!("line {}: {error}", number + 1));
     lines.lines().enumerate().map(line).collect()
 }
 
 impl<'a> Observations<'a> {
     /// Sorts `records`.
-    pub fn new(published: &'a Published, records: Arc<Vec<Value>>) -> Observations<'a> {
+    pub fn new(published: &'a Published, records: Arc<Vec<Record>>) -> Observations<'a> {
         let nothing = Map::new();
-        let point = |record: &'_ Value| record.get("point").and_then(Value::as_object).cloned().unwrap_or_default();
         let panels = published.panels.len().max(1);
         let mut found: Vec<(usize, usize, X, u64, usize)> = Vec::new();
         for (number, record) in records.iter().enumerate() {
-            let point = point(record);
-            let seed = seed(record);
+            let point = &record.point;
             let x = match &published.x {
                 None => X { value: 0.0, text: String::new() },
-                Some(axis) => match axis.of(&point) {
+                Some(axis) => match axis.of(point) {
                     Some(x) => x,
                     None => continue,
                 },
             };
             for panel in 0..panels {
                 let in_panel = published.panels.get(panel).map_or(&nothing, |panel| &panel.point);
-                if !super::select::holds(in_panel, &point) {
+                if !super::select::holds(in_panel, point) {
                     continue;
                 }
-                for (curve, _) in published.curves.iter().enumerate().filter(|(_, curve)| curve.has(&point)) {
-                    found.push((panel, curve, x.clone(), seed, number));
+                for (curve, _) in published.curves.iter().enumerate().filter(|(_, curve)| curve.has(point)) {
+                    found.push((panel, curve, x.clone(), record.seed, number));
                 }
             }
         }
@@ -113,7 +109,7 @@ impl<'a> Observations<'a> {
     }
 
     /// The records of a curve at an x, ascending in the seed; those of the best choice if the curve is tuned.
-    pub fn records(&self, panel: usize, curve: &Curve, x: &X) -> Vec<&Value> {
+    pub fn records(&self, panel: usize, curve: &Curve, x: &X) -> Vec<&Record> {
         self.chosen(panel, curve, x).into_iter().map(|number| &self.records[number]).collect()
     }
 
@@ -140,7 +136,7 @@ impl<'a> Observations<'a> {
         let curve = self.published.curve(&term.curve)?;
         let different = |x: &X| {
             let records = self.all(panel, curve, x).iter();
-            let seeds: BTreeSet<u64> = records.map(|&number| seed(&self.records[number])).collect();
+            let seeds: BTreeSet<u64> = records.map(|&number| self.records[number].seed).collect();
             Some(seeds.len()).filter(|count| *count > 0)
         };
         self.xs.iter().filter(|x| term.x.is_none_or(|own| own == x.value)).filter_map(different).min()
@@ -152,11 +148,7 @@ impl<'a> Observations<'a> {
         let mut choices: Vec<Choice> = Vec::new();
         for &number in self.all(panel, curve, x) {
             let record = &self.records[number];
-            let Some((text, value)) =
-                record.get("point").and_then(Value::as_object).and_then(|point| curve.choice(point))
-            else {
-                continue;
-            };
+            let Some((text, value)) = curve.choice(&record.point) else { continue };
             let at = choices.iter().position(|choice| choice.text == text).unwrap_or_else(|| {
                 choices.push(Choice { text, value, values: Vec::new(), places: Vec::new() });
                 choices.len() - 1
@@ -183,12 +175,12 @@ impl<'a> Observations<'a> {
         let metric = self.published.metric(&id).ok_or_else(|| format!("there is no metric {id}"))?;
         let at = |x: &&X| term.x.is_none_or(|wanted| wanted == x.value);
         // Where all records have one flow, Jain's index is no evidence.
-        let is_evidence = |x: &&X| !self.records(panel, curve, x).iter().all(|record| metric.is_of_one_flow(record));
+        let is_evidence = |x: &&X| !self.records(panel, curve, x).iter().all(|record| metric.is_of_one_flow(*record));
         let sample = |x: &X| {
             let seeded: Vec<(u64, f64)> = self
                 .records(panel, curve, x)
                 .into_iter()
-                .flat_map(|record| observe(record, &metric, term.flow).into_iter().map(|value| (seed(record), value)))
+                .flat_map(|record| observe(record, &metric, term.flow).into_iter().map(|value| (record.seed, value)))
                 .collect();
             let (seeds, values): (Vec<u64>, Vec<f64>) = seeded.into_iter().unzip();
             // Batches of a run would be several values with one seed.
@@ -230,13 +222,9 @@ impl<'a> Observations<'a> {
     }
 }
 
-fn seed(record: &Value) -> u64 {
-    record.get("seed").and_then(Value::as_u64).unwrap_or(0)
-}
-
 /// The observations in one record: its batches but the first, or itself.
-fn observe(record: &Value, metric: &Metric, flow: Option<usize>) -> Vec<f64> {
-    let batches = record.get("batches").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+fn observe(record: &Record, metric: &Metric, flow: Option<usize>) -> Vec<f64> {
+    let batches = record.batches.as_deref().unwrap_or_default();
     let of_batches: Vec<f64> = batches.iter().skip(1).filter_map(|batch| metric.of(batch, flow)).collect();
     if of_batches.is_empty() { metric.of(record, flow).into_iter().collect() } else { of_batches }
 }
@@ -260,6 +248,7 @@ mod tests {
         let batch = |bps: f64| json!({"aggregate_goodput_bps": bps});
         let record =
             json!({"aggregate_goodput_bps": 1.0, "jain": 0.5, "batches": [batch(9e3), batch(2e3), batch(4e3)]});
+        let record = crate::record::record(record);
         let observe = |id: &str| observe(&record, &standard(id).unwrap(), None);
         assert_eq!(observe("goodput"), [2.0, 4.0]);
         assert_eq!(observe("jain"), [0.5], "not in the batches: of the run");

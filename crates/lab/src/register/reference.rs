@@ -259,13 +259,14 @@ impl<'a> Resolver<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use crate::record::Record;
+    use serde_json::json;
 
     const FILE: &str = "id = 'AP05-F1'\ntitle = ''\nsource = ''\nx = { key = 'topology.hops', title = 'hops' }\n\
         panel = [{ id = 'one', title = '', point = { 'routing' = 1 } }, { id = 'two', title = '', point = { 'routing' = 2 } }]\n\
         curve = [{ id = 'newreno' }, { id = 'tcp-ap' }]";
 
-    fn records() -> Arc<Vec<Value>> {
+    fn records() -> Arc<Vec<Record>> {
         let mut records = Vec::new();
         for (routing, hops, transport, goodputs) in [
             (1, 4, "newreno", [100e3, 100e3, 100e3]),
@@ -276,10 +277,10 @@ mod tests {
         ] {
             for (seed, goodput) in goodputs.into_iter().enumerate() {
                 let flows = json!([{"goodput_bps": goodput / 4.0}, {"goodput_bps": goodput * 3.0 / 4.0}]);
-                records.push(json!({
+                records.push(crate::record::record(json!({
                     "seed": seed, "aggregate_goodput_bps": goodput, "flows": flows,
                     "point": {"routing": routing, "topology.hops": hops, "flow.transport": transport},
-                }));
+                })));
             }
         }
         Arc::new(records)

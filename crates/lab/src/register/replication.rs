@@ -6,11 +6,11 @@
 //! interrupted, the same seeds are run.
 
 use super::data::{Metric, Until};
+use crate::record::Record;
 use crate::statistics::estimate;
-use serde_json::Value;
 
 /// Whether a point needs no more seeds: `records` are those of its first seeds, in their order.
-pub fn is_enough(rule: &Until, metric: &Metric, level: f64, records: &[Value]) -> bool {
+pub fn is_enough(rule: &Until, metric: &Metric, level: f64, records: &[Record]) -> bool {
     if records.len() as u64 >= rule.most {
         return true;
     }
@@ -29,7 +29,8 @@ mod tests {
         let rule = Until { metric: "goodput".into(), within_pct: 10.0, most: 6 };
         let metric = standard("goodput").unwrap();
         let records = |kbps: &[f64]| {
-            kbps.iter().map(|kbps| serde_json::json!({"aggregate_goodput_bps": 1e3 * kbps})).collect::<Vec<_>>()
+            let record = |kbps: &f64| Record { aggregate_goodput_bps: 1e3 * kbps, ..Record::default() };
+            kbps.iter().map(record).collect::<Vec<_>>()
         };
         let enough = |kbps: &[f64]| is_enough(&rule, &metric, 0.9, &records(kbps));
         // Mean 100, s = 10: with 5 values t(0.95, 4) = 2.132 and the half width is 9.53; with 3, t = 2.920 and 16.9.

@@ -9,9 +9,8 @@ use crate::backend::Backend;
 use crate::campaign::{Campaign, Run, Work};
 use crate::record::directory::Manifest;
 use crate::record::store::Store;
-use crate::record::{PARQUET, TABLE, csv, parquet, write_whole_by};
+use crate::record::{PARQUET, Record, TABLE, csv, parquet, write_whole_by};
 use crate::session::{Broken, Observer, Session};
-use serde_json::Value;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,11 +92,11 @@ impl Reproduction<'_> {
 
     /// Writes the records as tables, one record after the other: memory does not grow with their number.
     fn write_tables(&self, store: &Store, keys: &[String]) -> io::Result<()> {
-        let records = || store.in_order(keys).map(|line| Ok(serde_json::from_str(&line?)?));
+        let records = || store.in_order(keys).map(|line| Ok(Record::read(&line?)?));
         write_whole_by(&self.directory, TABLE, |file| {
             let mut header = true;
             records()
-                .try_for_each(|record| file.write_all(csv::rows_of(&record?, std::mem::take(&mut header))?.as_bytes()))
+                .try_for_each(|record| file.write_all(csv::rows(&record?, std::mem::take(&mut header))?.as_bytes()))
         })?;
         write_whole_by(&self.directory, PARQUET, |file| parquet::write(file, records))
     }
@@ -174,10 +173,10 @@ impl Reproduction<'_> {
 }
 
 /// The records of a point's first seeds.
-fn kept(store: &Store, key: &str, seeds: u64) -> io::Result<Vec<Value>> {
+fn kept(store: &Store, key: &str, seeds: u64) -> io::Result<Vec<Record>> {
     let record = |seed| {
         let line = store.line(&(key.to_owned(), seed)).transpose()?;
-        Some(line.and_then(|line| Ok(serde_json::from_str(&line)?)))
+        Some(line.and_then(|line| Ok(Record::read(&line)?)))
     };
     (1..=seeds).filter_map(record).collect()
 }

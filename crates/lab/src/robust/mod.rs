@@ -10,19 +10,17 @@ mod words;
 pub use choices::{Choice, choices};
 pub use words::{answer, count, starving, verdict};
 
-use crate::compare::{Line, METRICS, Side};
+use crate::compare::{Line, Side, compared};
+use crate::record::Record;
 use crate::summary::LEAST;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Frames up to which a report asks whether its comparison holds without being told to: a minute or so of one processor.
 pub const FRAMES: u64 = 50_000_000;
-/// Metrics that people are told; programs get all.
-pub const TOLD: [&str; 5] = ["aggregate_goodput_bps", "jain_2s", "loss_ratio", "delay_p95_s", "completion_median_s"];
-
 /// The frames that runs put on the air.
-pub fn frames(records: &[Value]) -> u64 {
-    records.iter().filter_map(|record| record.get("frames")?.as_u64()).sum()
+pub fn frames(records: &[Record]) -> u64 {
+    records.iter().map(|record| record.frames).sum()
 }
 
 /// Answer of a comparison in one metric.
@@ -173,10 +171,10 @@ impl Robust {
         })
     }
 
-    /// The metrics that people are told of.
+    /// The metrics that people are told of; programs get all.
     pub fn told(&self) -> impl Iterator<Item = &'static str> + '_ {
         let is_told = |name: &&str| self.written.line(name).is_some_and(|line| line.is_shown);
-        METRICS.iter().map(|metric| metric.name).filter(|name| TOLD.contains(name)).filter(is_told)
+        compared().filter(|metric| metric.is_told).map(|metric| metric.name).filter(is_told)
     }
 
     /// A metric for programs: how often its answer holds, with which models it does not, the rows, and the sentence with these `names`.

@@ -1,16 +1,18 @@
 use super::*;
 use crate::compare::compare;
+use crate::record::metrics::GOODPUT;
+use crate::record::record;
 
 /// Two sides over four seeds that differ far more from each other than the sides do. Side B has `more` bit/s more, and starves its flow in the first
 /// `starved` runs.
 fn trial(model: &str, more: f64, starved: u64) -> Trial {
-    let side = |more: f64, starved: u64| -> Vec<Value> {
+    let side = |more: f64, starved: u64| -> Vec<Record> {
         (1..=4)
             .map(|seed| {
                 let flow = json!({"delivered_bytes": u64::from(seed > starved), "timeouts": 0, "rtt_mean_s": null});
                 let goodput = 1e5 * (seed * seed % 7) as f64 + more * (1.0 + 0.01 * seed as f64);
-                json!({"seed": seed, "fingerprint": "f", "duration_s": 9.0, "aggregate_goodput_bps": goodput, "frames": 10,
-                       "retransmission_index": if seed == 2 { json!(null) } else { json!(0.5 - more / 1e6) }, "flows": [flow]})
+                record(json!({"seed": seed, "fingerprint": "f", "duration_s": 9.0, "aggregate_goodput_bps": goodput, "frames": 10,
+                       "retransmission_index": if seed == 2 { json!(null) } else { json!(0.5 - more / 1e6) }, "flows": [flow]}))
             })
             .collect()
     };
@@ -21,8 +23,6 @@ fn robust(written: Trial, others: &[(&str, f64, u64)]) -> Robust {
     let others = others.iter().map(|(model, more, starved)| trial(model, *more, *starved)).collect();
     Robust { written, others, not_applicable: vec![("radio.x = 1".to_owned(), "it is swept".to_owned())] }
 }
-
-const GOODPUT: &str = "aggregate_goodput_bps";
 
 fn verdicts(robust: &Robust, metric: &str) -> Vec<Verdict> {
     robust.rows(metric).map(|row| row.verdict).collect()
@@ -108,14 +108,15 @@ fn a_metric_that_some_or_all_runs_lack_gives_no_answer() {
 
 #[test]
 fn frames_are_those_of_the_records() {
-    assert_eq!(frames(&[json!({"frames": 3}), json!({"frames": 4}), json!({})]), 7);
+    assert_eq!(frames(&[json!({"frames": 3}), json!({"frames": 4}), json!({})].map(record)), 7);
 }
 
 #[test]
 fn if_both_sides_starve_the_flow_its_delay_is_no_tie() {
-    let side = || -> Vec<Value> {
+    let side = || -> Vec<Record> {
         let flow = json!({"delivered_bytes": 0, "delay_p95_s": null});
-        (1..=3).map(|seed| json!({"seed": seed, "fingerprint": "f", "duration_s": 9.0, "flows": [flow]})).collect()
+        let run = |seed| record(json!({"seed": seed, "fingerprint": "f", "duration_s": 9.0, "flows": [flow]}));
+        (1..=3).map(run).collect()
     };
     let lines = compare(&side(), &side()).unwrap();
     let dead = |model: &str| Trial { model: model.to_owned(), lines: lines.clone() };

@@ -1,7 +1,7 @@
 //! Records by point of the sweep, and the choice of the axis.
 
-use super::quantity::flows;
 use crate::parts::digits;
+use meshpace_lab::record::{FlowRecord, Record};
 use meshpace_lab::statistics::{Estimate, estimate};
 use meshpace_lab::summary::{LEAST, Mean};
 use meshpace_scenario::Plot as Settings;
@@ -13,7 +13,7 @@ pub struct Group<'a> {
     /// The values of the sweep.
     pub point: Map<String, Value>,
     /// The runs, one for each seed.
-    pub records: Vec<&'a Value>,
+    pub records: Vec<&'a Record>,
 }
 
 /// The mean of values that are numbers, with its interval from three on.
@@ -25,13 +25,12 @@ pub fn estimate_of(values: &[f64]) -> Option<Estimate> {
 }
 
 /// The records by point, in the order in which they come.
-pub fn groups(records: &[Value]) -> Vec<Group<'_>> {
+pub fn groups(records: &[Record]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     for record in records {
-        let point = record.get("point").and_then(Value::as_object).cloned().unwrap_or_default();
-        match groups.iter_mut().find(|group| group.point == point) {
+        match groups.iter_mut().find(|group| group.point == record.point) {
             Some(group) => group.records.push(record),
-            None => groups.push(Group { point, records: vec![record] }),
+            None => groups.push(Group { point: record.point.clone(), records: vec![record] }),
         }
     }
     groups
@@ -98,7 +97,7 @@ impl Group<'_> {
     /// A flow of the point in words; that of a single point by its transport, and with it where the flows have different ones.
     pub fn flow_label(&self, flow: usize) -> String {
         let transport = self.transport(flow);
-        let count = self.records.first().map_or(0, |record| flows(record).len());
+        let count = self.records.first().map_or(0, |record| record.flows.len());
         let differ = (0..count).any(|other| self.transport(other) != transport);
         let name = self.name(flow).map_or_else(|| format!("flow {flow}"), str::to_owned);
         match (self.values(|_| true), transport) {
@@ -111,19 +110,22 @@ impl Group<'_> {
 
     /// The name of a flow's transport.
     pub fn transport(&self, flow: usize) -> &str {
-        let flow = self.records.first().and_then(|record| flows(record).get(flow));
-        flow.and_then(|flow| flow.get("transport")?.as_str()).unwrap_or_default()
+        self.flow(flow).map(|flow| flow.transport.as_str()).unwrap_or_default()
     }
 
     /// The name that the scenario gives a flow.
     pub fn name(&self, flow: usize) -> Option<&str> {
-        let flow = self.records.first().and_then(|record| flows(record).get(flow));
-        flow.and_then(|flow| flow.get("name")?.as_str())
+        self.flow(flow).and_then(|flow| flow.name.as_deref())
+    }
+
+    /// A flow of the first run.
+    fn flow(&self, number: usize) -> Option<&FlowRecord> {
+        self.records.first().and_then(|record| record.flows.get(number))
     }
 
     /// The values of the keys that are to be shown, in words; empty if there are none.
     pub fn values(&self, is_shown: impl Fn(&str) -> bool) -> String {
-        meshpace_lab::record::told_values(Some(&self.point), is_shown)
+        meshpace_lab::record::told_values(&self.point, is_shown)
     }
 
     fn label(&self, is_shown: impl Fn(&str) -> bool) -> String {
@@ -133,8 +135,8 @@ impl Group<'_> {
         }
         // Without other values, the transports say what the line is.
         let mut names: Vec<&str> = Vec::new();
-        let flows = self.records.first().map(|record| flows(record)).unwrap_or_default();
-        for name in flows.iter().filter_map(|flow| flow.get("transport")?.as_str()) {
+        let flows = self.records.first().map(|record| record.flows.as_slice()).unwrap_or_default();
+        for name in flows.iter().map(|flow| flow.transport.as_str()) {
             // Along an axis of a parameter its value is no name of the line.
             let name = if self.point.is_empty() { name } else { name.split('{').next().unwrap_or(name) };
             if !names.contains(&name) {
@@ -150,12 +152,12 @@ impl Group<'_> {
     }
 
     /// The mean over the runs, with its interval.
-    pub fn estimate(&self, of: impl Fn(&Value) -> Option<f64>) -> Option<Estimate> {
+    pub fn estimate(&self, of: impl Fn(&Record) -> Option<f64>) -> Option<Estimate> {
         estimate_of(&self.records.iter().filter_map(|record| of(record)).collect::<Vec<_>>())
     }
 
     /// The same with "none" where a flow was starved.
-    pub fn mean(&self, of: impl Fn(&Value) -> Option<f64>) -> Option<Mean> {
+    pub fn mean(&self, of: impl Fn(&Record) -> Option<f64>) -> Option<Mean> {
         Mean::of(&self.records.iter().map(|record| of(record).unwrap_or(f64::NAN)).collect::<Vec<_>>())
     }
 }
@@ -166,12 +168,10 @@ pub fn told(mean: Option<&Mean>) -> String {
 }
 
 /// The mean over several points for each seed that all of them have: infinite for "none", NaN where it was not measured in one.
-pub fn over_groups(groups: &[&Group], of: impl Fn(&Value) -> Option<f64>) -> BTreeMap<u64, f64> {
+pub fn over_groups(groups: &[&Group], of: impl Fn(&Record) -> Option<f64>) -> BTreeMap<u64, f64> {
     let mut by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for record in groups.iter().flat_map(|group| &group.records) {
-        if let Some(seed) = record.get("seed").and_then(Value::as_u64) {
-            by_seed.entry(seed).or_default().push(of(record).unwrap_or(f64::NAN));
-        }
+        by_seed.entry(record.seed).or_default().push(of(record).unwrap_or(f64::NAN));
     }
     by_seed.retain(|_, values| values.len() == groups.len());
     by_seed.into_iter().map(|(seed, values)| (seed, meshpace_lab::summary::mean(&values))).collect()

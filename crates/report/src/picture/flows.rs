@@ -1,10 +1,9 @@
 //! The goodput of each flow: bars, and lines over time.
 
 use super::data::{self, Group};
-use super::quantity::flows;
 use super::{Plot, csv_row, half, look};
 use crate::chart::{Chart, Line, Point};
-use serde_json::Value;
+use meshpace_lab::record::Record;
 
 /// Flows of a point that have a bar.
 const BARS: usize = 12;
@@ -35,12 +34,12 @@ pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let mut csv = csv_row(&["point", "flow", "transport", "mean", "half_width", "name"].map(str::to_owned));
     let mut drawn = Vec::new();
     let mut is_cut = false;
-    let several = |group: &&&Group| group.records.first().is_some_and(|record| flows(record).len() > 1);
+    let several = |group: &&&Group| group.records.first().is_some_and(|record| record.flows.len() > 1);
     for group in shown.iter().filter(several) {
-        let count = flows(group.records[0]).len();
+        let count = group.records[0].flows.len();
         is_cut |= count > BARS;
         for flow in 0..count.min(BARS) {
-            let goodput = |record: &Value| flows(record).get(flow)?.get("goodput_bps")?.as_f64().map(|bps| bps * 1e-3);
+            let goodput = |record: &Record| record.flows.get(flow).map(|flow| flow.goodput_bps * 1e-3);
             let Some(estimate) = group.estimate(goodput) else { continue };
             csv.push_str(&csv_row(&[
                 group.told(),
@@ -91,22 +90,20 @@ pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let middles = middles(groups, axis);
     let mut is_cut = middles.len() > LINES;
     for group in middles.into_iter().take(LINES) {
-        let Some(first) = group.records.first().and_then(|record| record.get("series")) else { continue };
-        let window = first.get("window_s").and_then(Value::as_f64).unwrap_or(1.0);
-        let start = first.get("start_s").and_then(Value::as_f64).unwrap_or(0.0);
-        let count = first.get("flows").and_then(Value::as_array).map_or(0, Vec::len);
+        let Some(first) = group.records.first().and_then(|record| record.series.as_ref()) else { continue };
+        let count = first.flows.len();
         is_cut |= count > LINES;
         for flow in 0..count.min(LINES) {
-            let values = |record: &Value| -> Vec<f64> {
-                let list = record.pointer(&format!("/series/flows/{flow}/goodput_bps")).and_then(Value::as_array);
-                list.into_iter().flatten().filter_map(Value::as_f64).collect()
+            let values = |record: &&Record| -> Vec<f64> {
+                let flow = record.series.as_ref().and_then(|series| series.flows.get(flow));
+                flow.map(|flow| flow.goodput_bps.clone()).unwrap_or_default()
             };
-            let all: Vec<Vec<f64>> = group.records.iter().map(|record| values(record)).collect();
+            let all: Vec<Vec<f64>> = group.records.iter().map(values).collect();
             let mut points = Vec::new();
             for number in 0..all.iter().map(Vec::len).min().unwrap_or(0) {
                 let at: Vec<f64> = all.iter().map(|values| values[number] * 1e-3).collect();
                 let Some(estimate) = data::estimate_of(&at) else { continue };
-                let time = start + (number as f64 + 0.5) * window;
+                let time = first.start_s + (number as f64 + 0.5) * first.window_s;
                 csv.push_str(&csv_row(&[
                     group.told(),
                     flow.to_string(),

@@ -1,7 +1,12 @@
 use super::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
-fn records() -> Vec<Value> {
+/// Records of these objects: what one does not say was not measured.
+fn typed(objects: Vec<Value>) -> Vec<Record> {
+    objects.into_iter().map(|object| serde_json::from_value(object).unwrap()).collect()
+}
+
+fn records() -> Vec<Record> {
     let mut records = Vec::new();
     for transport in ["newreno", "tcp-ap"] {
         for hops in [4, 2] {
@@ -12,15 +17,15 @@ fn records() -> Vec<Value> {
                 records.push(json!({
                     "seed": seed, "point": {"flow.transport": transport, "topology.hops": hops}, "jain": 0.9, "jain_2s": 0.7,
                     "aggregate_goodput_bps": goodput, "retransmission_index": 0.1, "flows": [flow, flow],
-                    "series": {"start_s": 4.0, "window_s": 1.0, "flows": [{"goodput_bps": [1e3, 2e3, null]}]},
+                    "series": {"start_s": 4.0, "window_s": 1.0, "flows": [{"goodput_bps": [1e3, 2e3]}]},
                 }));
             }
         }
     }
-    records
+    typed(records)
 }
 
-fn subject<'a>(records: &'a [Value], map: Option<&'a Map>, settings: &'a Settings) -> Subject<'a> {
+fn subject<'a>(records: &'a [Record], map: Option<&'a Map>, settings: &'a Settings) -> Subject<'a> {
     Subject { title: "A <chain>", command: "meshpace run", records, map, settings }
 }
 
@@ -28,7 +33,7 @@ fn subject<'a>(records: &'a [Value], map: Option<&'a Map>, settings: &'a Setting
 fn numbers_with_different_units_are_no_axis() {
     let of = |rates: [&str; 2]| {
         let record = |rate: &str| json!({"seed": 1, "point": {"link.rate": rate}, "aggregate_goodput_bps": 1.0});
-        rates.map(record).to_vec()
+        typed(rates.map(record).to_vec())
     };
     let (mixed, same) = (of(["500 kbit/s", "1 Mbit/s"]), of(["1 Mbit/s", "2 Mbit/s"]));
     assert_eq!(data::axis(&groups(&mixed), &Settings::default()), None);
@@ -84,7 +89,7 @@ fn flows_of_different_transports_are_named_by_them() {
     let flows = json!([{"transport": "newreno", "goodput_bps": 1e5}, {"transport": "udp", "goodput_bps": 1e4}]);
     let of =
         |rate: &str| json!({"seed": 1, "point": {"flow.1.rate": rate}, "aggregate_goodput_bps": 1e5, "flows": flows});
-    let records = [of("32 kbit/s"), of("64 kbit/s")];
+    let records = typed(vec![of("32 kbit/s"), of("64 kbit/s")]);
     let groups = groups(&records);
     assert_eq!(groups[0].flow_label(0), "32 kbit/s, newreno, flow 0");
     let settings = Settings::default();
@@ -105,7 +110,7 @@ fn datagrams_have_a_plot_of_what_is_lost_and_segments_one_of_what_is_sent_again(
         let scratch = tempfile::tempdir().unwrap();
         let page = scratch.path().join("out.html");
         let of = |seed: u64| json!({"seed": seed, "point": {}, "aggregate_goodput_bps": 1e5, "retransmission_index": 0.0, "flows": flows});
-        let records: Vec<Value> = (1..=3).map(of).collect();
+        let records = typed((1..=3).map(of).collect());
         write(&page, &subject(&records, None, &Settings::default())).unwrap();
         std::fs::read_to_string(page).unwrap()
     };
@@ -142,12 +147,29 @@ fn a_scenario_chooses_axis_lines_and_metrics() {
 }
 
 #[test]
+fn a_metric_that_is_added_is_drawn() {
+    const ADDED: Metric = Metric {
+        name: "frames",
+        title: "frames",
+        of: |run| Some(run.seed as f64),
+        ..meshpace_lab::record::metrics::PLAIN
+    };
+    let records = records();
+    let groups = groups(&records);
+    let (settings, axis) = (Settings::default(), Some("topology.hops"));
+    let plot = against_axis(&panels(&groups, axis, &settings)[0], axis, &ADDED, &settings).unwrap();
+    assert_eq!(plot.title, "frames against topology.hops");
+    // The mean of the seeds 1, 2 and 3.
+    assert!(plot.csv.lines().any(|row| row.starts_with("newreno,4,2,")), "{}", plot.csv);
+}
+
+#[test]
 fn a_parameter_of_a_transport_is_an_axis_and_not_a_line_for_each_value() {
     let record = |alpha: f64| {
         let flow = json!({"transport": format!("tcp-ap{{pacing.alpha={alpha}}}"), "goodput_bps": 1e5});
         json!({"seed": 1, "point": {"flow.transport.pacing.alpha": alpha}, "aggregate_goodput_bps": 1e5, "flows": [flow]})
     };
-    let records = [record(0.3), record(0.5)];
+    let records = typed(vec![record(0.3), record(0.5)]);
     let groups = groups(&records);
     let axis = data::axis(&groups, &Settings::default()).unwrap();
     assert_eq!(groups.iter().map(|group| group.label_without(&axis)).collect::<Vec<_>>(), ["tcp-ap", "tcp-ap"]);
@@ -161,7 +183,7 @@ fn a_parameter_of_a_transport_is_an_axis_and_not_a_line_for_each_value() {
 }
 
 /// Three runs of two variants; `change` makes a flow what it is in a run of the variant with this number.
-fn variants(change: impl Fn(usize, u64, &mut Value)) -> Vec<Value> {
+fn variants(change: impl Fn(usize, u64, &mut Value)) -> Vec<Record> {
     let mut records = Vec::new();
     for (number, transport) in ["newreno", "quiet-train"].into_iter().enumerate() {
         for seed in 1..=3 {
@@ -178,10 +200,10 @@ fn variants(change: impl Fn(usize, u64, &mut Value)) -> Vec<Value> {
             records.push(record);
         }
     }
-    records
+    typed(records)
 }
 
-fn page_of(records: &[Value]) -> String {
+fn page_of(records: &[Record]) -> String {
     let scratch = tempfile::tempdir().unwrap();
     let page = scratch.path().join("out.html");
     write(&page, &subject(records, None, &Settings::default())).unwrap();

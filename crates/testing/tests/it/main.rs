@@ -5,5 +5,6 @@ mod check;
 mod dependencies;
 mod licences;
 mod proofs;
+mod records;
 mod sources;
 mod unsafe_code;

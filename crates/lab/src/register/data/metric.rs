@@ -1,8 +1,9 @@
 //! Quantities: a field of a record, of its flows or of its time series, in the unit people read.
 
+use super::observed::{Observed, Series};
+use crate::record::Record;
 use crate::record::fields::{self, Of};
 use serde::Deserialize;
-use serde_json::Value;
 
 /// A quantity and how it is taken from a record.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -201,9 +202,8 @@ impl Metric {
     }
 
     /// Whether it is Jain's index of a record with one flow, which is 1 whatever happens.
-    pub fn is_of_one_flow(&self, record: &Value) -> bool {
-        let flows = record.get("flows").and_then(Value::as_array).map(Vec::len);
-        self.is_index() && flows.is_some_and(|flows| flows < 2)
+    pub fn is_of_one_flow<'a>(&self, observed: impl Into<Observed<'a>>) -> bool {
+        self.is_index() && observed.into().flows().len() == 1
     }
 
     /// Whether a record has a value for each flow.
@@ -258,11 +258,12 @@ impl Metric {
     }
 
     /// The quantity in `record`, or in one batch of it; for one flow if `flow` says so. None where there is none.
-    pub fn of(&self, record: &Value, flow: Option<usize>) -> Option<f64> {
-        if self.is_of_one_flow(record) {
+    pub fn of<'a>(&self, observed: impl Into<Observed<'a>>, flow: Option<usize>) -> Option<f64> {
+        let observed = observed.into();
+        if self.is_of_one_flow(observed) {
             return None;
         }
-        let value = match self.parts(record)? {
+        let value = match self.parts(observed)? {
             Parts::Whole(value) => value,
             Parts::Flows(values) => match (flow, self.flow?) {
                 (Some(number), _) | (None, FlowChoice::Number(number)) => *values.get(number)?,
@@ -273,8 +274,8 @@ impl Metric {
     }
 
     /// The quantity of each flow.
-    pub fn of_each(&self, record: &Value) -> Vec<f64> {
-        match self.parts(record) {
+    pub fn of_each(&self, record: &Record) -> Vec<f64> {
+        match self.parts(record.into()) {
             Some(Parts::Flows(values)) => values.into_iter().map(|value| value * self.scale).collect(),
             Some(Parts::Whole(value)) => vec![value * self.scale],
             None => Vec::new(),
@@ -282,8 +283,8 @@ impl Metric {
     }
 
     /// The quantity against time, in seconds, for each flow; one list for a quantity of all flows together.
-    pub fn over_time(&self, record: &Value) -> Vec<Vec<(f64, f64)>> {
-        let Some((series, field)) = Series::of(record, &self.field) else { return Vec::new() };
+    pub fn over_time(&self, record: &Record) -> Vec<Vec<(f64, f64)>> {
+        let Some((series, field)) = Series::of(record.into(), &self.field) else { return Vec::new() };
         let curve = |values: Vec<Option<f64>>| {
             let point = |(number, value): (usize, Option<f64>)| Some((series.middle(number), value? * self.scale));
             values.into_iter().enumerate().filter_map(point).collect()
@@ -291,19 +292,19 @@ impl Metric {
         if field == "jain" {
             return vec![curve(series.jain())];
         }
-        (0..series.flows.len()).map(|flow| curve(series.values(flow, field))).collect()
+        (0..series.len()).map(|flow| curve(series.values(flow, field))).collect()
     }
 
-    fn parts(&self, record: &Value) -> Option<Parts> {
+    fn parts(&self, observed: Observed<'_>) -> Option<Parts> {
         if let Some(field) = self.field.strip_prefix("flows.") {
-            let flows = record.get("flows")?.as_array()?;
-            let all: f64 = flows.iter().filter_map(|flow| flow.get("goodput_bps")?.as_f64()).sum();
-            return Some(Parts::Flows(flows.iter().map(|flow| of_flow(flow, field, all)).collect()));
+            let flows = observed.flows();
+            let all: f64 = flows.iter().map(|flow| flow.goodput_bps()).filter(|goodput| !goodput.is_nan()).sum();
+            return Some(Parts::Flows(flows.iter().map(|flow| flow.quantity(field, all)).collect()));
         }
         if !self.is_series() {
-            return record.get(&self.field)?.as_f64().map(Parts::Whole);
+            return observed.number(&self.field).map(Parts::Whole);
         }
-        let (series, field) = Series::of(record, &self.field)?;
+        let (series, field) = Series::of(observed, &self.field)?;
         let taken = |values: Vec<Option<f64>>| {
             let within: Vec<f64> = values
                 .into_iter()
@@ -316,7 +317,7 @@ impl Metric {
         if field == "jain" {
             return Some(Parts::Whole(taken(series.jain())));
         }
-        Some(Parts::Flows((0..series.flows.len()).map(|flow| taken(series.values(flow, field))).collect()))
+        Some(Parts::Flows((0..series.len()).map(|flow| taken(series.values(flow, field))).collect()))
     }
 }
 
@@ -343,76 +344,13 @@ impl Together {
     }
 }
 
-/// A field of one flow; NaN where nothing was measured.
-fn of_flow(flow: &Value, field: &str, all_goodput: f64) -> f64 {
-    let number = |field: &str| flow.get(field).and_then(Value::as_f64).unwrap_or(f64::NAN);
-    match field {
-        "share" => number("goodput_bps") / all_goodput,
-        // AP05, section 5.2.5: the pauses between two files do not count.
-        "averaged_goodput_bps" => {
-            let seconds = number("transferring_s");
-            if seconds > 0.0 { 8.0 * number("delivered_bytes") / seconds } else { f64::NAN }
-        }
-        "download_delay_s" => {
-            let files = flow.get("completions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or(&[]);
-            let delay = |file: &Value| Some(file.get("end_s")?.as_f64()? - file.get("start_s")?.as_f64()?);
-            let delays: Vec<f64> = files.iter().filter_map(delay).collect();
-            delays.iter().sum::<f64>() / delays.len() as f64
-        }
-        field => number(field),
-    }
-}
-
-/// The time series of a record: of its flows, or of the links it watched.
-struct Series<'a> {
-    start: f64,
-    window: f64,
-    flows: &'a [Value],
-}
-
-impl<'a> Series<'a> {
-    /// The series of a `field`, of flows or of links, and the field's name in it.
-    fn of<'b>(record: &'a Value, field: &'b str) -> Option<(Series<'a>, &'b str)> {
-        let (of, field) = field.split_once('.')?;
-        let series = record.get("series")?;
-        let flows = series.get(if of == "links" { "links" } else { "flows" })?.as_array()?;
-        let number = |field: &str| series.get(field)?.as_f64();
-        Some((Series { start: number("start_s")?, window: number("window_s")?, flows }, field))
-    }
-
-    fn values(&self, flow: usize, field: &str) -> Vec<Option<f64>> {
-        let values = self.flows[flow].get(field).and_then(Value::as_array);
-        values.map(|values| values.iter().map(Value::as_f64).collect()).unwrap_or_default()
-    }
-
-    /// Jain's index in each window; None where nothing was delivered.
-    fn jain(&self) -> Vec<Option<f64>> {
-        let flows: Vec<_> = (0..self.flows.len()).map(|flow| self.values(flow, "goodput_bps")).collect();
-        let windows = flows.iter().map(Vec::len).min().unwrap_or(0);
-        let index = |window: usize| {
-            let shares: Vec<f64> = flows.iter().map(|flow| flow[window].unwrap_or(0.0)).collect();
-            Some(crate::statistics::jain(&shares)).filter(|index| index.is_finite())
-        };
-        (0..windows).map(index).collect()
-    }
-
-    fn middle(&self, number: usize) -> f64 {
-        self.start + (number as f64 + 0.5) * self.window
-    }
-
-    fn is_within(&self, number: usize, window: Option<[f64; 2]>) -> bool {
-        let begin = self.start + number as f64 * self.window;
-        window.is_none_or(|[from, to]| begin >= from - 1e-9 && begin + self.window <= to + 1e-9)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
-    fn record() -> Value {
-        json!({
+    fn record() -> Record {
+        crate::record::record(json!({
             "aggregate_goodput_bps": 4000.0, "jain": null,
             "flows": [
                 {"goodput_bps": 3000.0, "delivered_bytes": 1000, "transferring_s": 4.0,
@@ -423,7 +361,7 @@ mod tests {
                 {"goodput_bps": [10.0, 20.0, 30.0, 0.0], "cov_rtt": [null, 0.2, 0.4, null]},
                 {"goodput_bps": [10.0, 0.0, 30.0, 0.0], "cov_rtt": [null, null, null, null]},
             ], "links": [{"air_time": [0.5, null, 0.3, 0.1]}]},
-        })
+        }))
     }
 
     fn value(id: &str, flow: Option<usize>) -> Option<f64> {

@@ -4,11 +4,13 @@
 mod cause;
 mod check;
 mod metric;
+mod observed;
 mod term;
 
 pub use cause::Cause;
 pub use check::{At, Bound, Check, Range};
 pub use metric::{FlowChoice, Metric, NEAR, Take, Together, standard};
+pub use observed::Observed;
 pub use term::Term;
 
 use serde::Deserialize;

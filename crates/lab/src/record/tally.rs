@@ -1,53 +1,9 @@
-//! Starved flows: those that delivered nothing, or nothing for long. Every summary asks here, and names them first.
+//! Runs of several groups and who starved in them, in sentences. Every summary for people says them first.
 
-use super::flows;
+use super::Record;
+use super::starvation::{Starved, of_record};
 use crate::words::told;
-use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// The share of the measured interval beyond which a gap is long.
-pub const LONG: f64 = 0.1;
-
-/// Kind of starvation of a flow.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Starved {
-    /// It delivered nothing in the measured interval although it had data to send.
-    Nothing,
-    /// It delivered nothing for so many seconds, more than a tenth of the measured interval, while it had data to send.
-    Gap(f64),
-}
-
-/// Starvation of a flow, if it was starved in the `measured` seconds, by its bytes delivered and its longest gap, seconds, where these are known.
-pub fn starved(delivered: Option<u64>, gap: Option<f64>, measured: f64) -> Option<Starved> {
-    match (delivered?, gap) {
-        // It never had anything to send.
-        (_, Some(0.0)) => None,
-        (0, _) => Some(Starved::Nothing),
-        (_, Some(gap)) if gap > LONG * measured => Some(Starved::Gap(gap)),
-        _ => None,
-    }
-}
-
-/// The same of every flow of a record as it was read.
-fn of_flows(record: &Value) -> impl Iterator<Item = Option<Starved>> {
-    let second = |name: &str| record.get(name).and_then(Value::as_f64).unwrap_or(0.0);
-    let measured = second("duration_s") - second("warmup_s");
-    let of = move |flow: &Value| {
-        let delivered = flow.get("delivered_bytes").and_then(Value::as_u64);
-        starved(delivered, flow.get("longest_gap_s").and_then(Value::as_f64), measured)
-    };
-    flows(record).iter().map(of)
-}
-
-/// The flows of a record that were starved, by their number.
-pub fn of_record(record: &Value) -> Vec<(usize, Starved)> {
-    of_flows(record).enumerate().filter_map(|(id, starved)| Some((id, starved?))).collect()
-}
-
-/// True if a run starved some flow.
-pub fn starves(record: &Value) -> bool {
-    of_flows(record).any(|starved| starved.is_some())
-}
 
 /// A line that says who starved, black on yellow: on every terminal as different in light as colours can be, whatever colours its reader sees.
 pub fn coloured(line: &str, is_coloured: bool) -> String {
@@ -76,7 +32,7 @@ struct Flow {
     /// Its name, if it has one.
     name: Option<String>,
     /// Its ends, if they are the same in all runs.
-    ends: Option<(u64, u64)>,
+    ends: Option<(u16, u16)>,
     /// Runs in which it delivered nothing.
     nothing: usize,
     /// Other runs in which it delivered nothing for long.
@@ -90,7 +46,7 @@ const NAMED: usize = 6;
 
 impl Tally {
     /// Counts another run of the group that people call so.
-    pub fn add(&mut self, name: &str, record: &Value) {
+    pub fn add(&mut self, name: &str, record: &Record) {
         let place = self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
             self.groups.push(Group { name: name.to_owned(), ..Group::default() });
             self.groups.len() - 1
@@ -98,11 +54,10 @@ impl Tally {
         let group = &mut self.groups[place];
         let is_first = group.runs == 0;
         group.runs += 1;
-        let end = |flow: &Value, name: &str| flow.get(name).and_then(Value::as_u64);
-        for (id, flow) in flows(record).iter().enumerate() {
-            let ends = end(flow, "from").zip(end(flow, "to"));
+        for (id, flow) in record.flows.iter().enumerate() {
+            let ends = Some((flow.from, flow.to));
             let known = group.flows.entry(id).or_default();
-            known.name = flow.get("name").and_then(Value::as_str).map(str::to_owned);
+            known.name = flow.name.clone();
             known.ends = ends.filter(|_| is_first || known.ends == ends);
         }
         let starved = of_record(record);
@@ -120,9 +75,9 @@ impl Tally {
     }
 
     /// Counts runs by the words of their points.
-    pub fn of(records: &[Value]) -> Tally {
+    pub fn of(records: &[Record]) -> Tally {
         let mut tally = Tally::default();
-        records.iter().for_each(|record| tally.add(&told(record), record));
+        records.iter().for_each(|record| tally.add(&told(&record.point), record));
         tally
     }
 
@@ -227,44 +182,17 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    /// The viewer's page has the same rule, and the same table (web/tests/starved.spec.ts).
-    #[test]
-    fn the_rule_is_that_of_the_table() {
-        let cases: Vec<Value> = serde_json::from_str(include_str!("starvation-cases.json")).unwrap();
-        assert!(cases.len() >= 9);
-        for case in cases {
-            let number = |name: &str| case[name].as_f64();
-            let found =
-                starved(case["delivered_bytes"].as_u64(), number("longest_gap_s"), number("measured_s").unwrap());
-            let told = found.map(|found| if found == Starved::Nothing { "nothing" } else { "gap" });
-            assert_eq!(told, case["starved"].as_str(), "{}", case["what"]);
-        }
-    }
+    use serde_json::{Value, json};
 
     fn flow(delivered: u64, gap: f64) -> Value {
         json!({"from": 0, "to": 6, "delivered_bytes": delivered, "longest_gap_s": gap})
     }
 
-    fn record(transport: &str, seed: u64, flows: &[Value]) -> Value {
+    fn record(transport: &str, seed: u64, flows: &[Value]) -> Record {
         let point = json!({"flow.transport": transport});
-        json!({"seed": seed, "point": point, "duration_s": 100.0, "warmup_s": 20.0, "flows": flows})
-    }
-
-    #[test]
-    fn a_tenth_of_the_measured_interval_is_long() {
-        // 80 s are measured: 8 s are a tenth.
-        assert_eq!(of_record(&record("a", 1, &[flow(9, 8.0), flow(9, 8.5)])), [(1, Starved::Gap(8.5))]);
-        assert_eq!(
-            of_record(&record("a", 1, &[flow(0, 80.0), flow(0, 0.0)])),
-            [(0, Starved::Nothing)],
-            "the other had nothing to send"
-        );
-        // Records of older versions and of real networks have no gaps.
-        let old = json!({"duration_s": 1.0, "flows": [{"delivered_bytes": 0}, {"delivered_bytes": 1}, {}]});
-        assert_eq!(of_record(&old), [(0, Starved::Nothing)]);
-        assert!(starves(&old) && !starves(&record("a", 1, &[flow(1, 1.0)])));
+        crate::record::record(
+            json!({"seed": seed, "point": point, "duration_s": 100.0, "warmup_s": 20.0, "flows": flows}),
+        )
     }
 
     #[test]
@@ -275,7 +203,7 @@ mod tests {
         };
         assert_eq!(Tally::of(&runs("cubic", [&well, &well])).sentences(), [""; 0]);
         let mut all = [runs("cubic", [&dead, &well]), runs("quiet-train", [&dead, &late])].concat();
-        all[0]["flows"][0] = well.clone();
+        all[0] = record("cubic", 1, &[well.clone(), well.clone()]);
         let tally = Tally::of(&all);
         assert_eq!((tally.runs(), tally.starved_runs()), (6, 5));
         assert_eq!(

@@ -1,0 +1,304 @@
+//! The quantities of a run that people compare: `compare`, the plots of a report and the rankings are made from this table. Each has its
+//! name, its value in a record, its unit, the direction in which it is better, and its title.
+
+use super::starvation;
+use super::{CompletionRecord, FlowRecord, Record};
+use crate::summary;
+
+/// Name of the goodput of all flows.
+pub const GOODPUT: &str = "aggregate_goodput_bps";
+/// Name of Jain's index.
+pub const JAIN: &str = "jain";
+/// Name of Jain's index over windows of 2 s.
+pub const JAIN_2S: &str = "jain_2s";
+/// Name of the 95th percentile of the delay.
+pub const DELAY: &str = "delay_p95_s";
+
+/// A quantity of a run and how people speak of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Its name for programs, that of the record's field if it is one.
+    pub name: &'static str,
+    /// Its name in `plot.metrics`; `None` if it is not drawn.
+    pub plot: Option<&'static str>,
+    /// True if it is drawn and ranked where a scenario does not choose.
+    pub is_usual: bool,
+    /// Its title in plots, without the unit.
+    pub title: &'static str,
+    /// Its noun in sentences.
+    pub noun: &'static str,
+    /// Praise of the side that has more, or less, of it, whichever is better; empty if `compare` leaves it out.
+    pub praise: &'static str,
+    /// True if a page on other models tells people of it.
+    pub is_told: bool,
+    /// Unit for people, and the factor from the unit of the record.
+    pub unit: (&'static str, f64),
+    /// The largest value there can be.
+    pub most: Option<f64>,
+    /// True if a larger value is better.
+    pub more_is_better: bool,
+    /// Its value in a record: infinite if a starved flow has none, `None` if it was not measured.
+    pub of: fn(&Record) -> Option<f64>,
+    /// True if it says something to people of this run.
+    pub says: fn(&Record) -> bool,
+}
+
+/// Settings of most metrics.
+pub const PLAIN: Metric = Metric {
+    name: "",
+    plot: None,
+    is_usual: false,
+    title: "",
+    noun: "",
+    praise: "",
+    is_told: false,
+    unit: ("", 1.0),
+    most: None,
+    more_is_better: false,
+    of: |_| None,
+    says: |_| true,
+};
+
+/// All metrics, in the order in which they are told and drawn.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        name: GOODPUT,
+        plot: Some("goodput"),
+        is_usual: true,
+        title: "goodput of all flows",
+        noun: "goodput",
+        praise: "faster",
+        is_told: true,
+        unit: ("kbit/s", 1e-3),
+        more_is_better: true,
+        of: |run| known(run.aggregate_goodput_bps),
+        ..PLAIN
+    },
+    Metric {
+        name: JAIN,
+        plot: Some("jain"),
+        is_usual: true,
+        title: "Jain's index",
+        noun: "Jain's index",
+        praise: "fairer",
+        most: Some(1.0),
+        more_is_better: true,
+        of: |run| shared(run, run.jain),
+        says: has_shares,
+        ..PLAIN
+    },
+    Metric {
+        name: JAIN_2S,
+        plot: Some("jain-2s"),
+        is_usual: true,
+        title: "Jain's index in windows of 2 s",
+        noun: "Jain's index over 2 s",
+        praise: "fairer over 2 s",
+        is_told: true,
+        most: Some(1.0),
+        more_is_better: true,
+        of: |run| shared(run, run.jain_2s),
+        says: has_shares,
+        ..PLAIN
+    },
+    Metric {
+        name: "retransmission_index",
+        plot: Some("retransmissions"),
+        is_usual: true,
+        title: "retransmissions",
+        noun: "retransmissions",
+        praise: "more sparing with retransmissions",
+        unit: ("%", 100.0),
+        of: |run| known(run.retransmission_index),
+        // Datagrams are not sent again.
+        says: |run| run.flows.is_empty() || run.flows.iter().any(|flow| flow.loss_ratio.is_none()),
+        ..PLAIN
+    },
+    Metric {
+        name: "loss_ratio",
+        plot: Some("loss"),
+        is_usual: true,
+        title: "lost datagrams of UDP",
+        noun: "lost datagrams",
+        praise: "less lossy",
+        is_told: true,
+        unit: ("%", 100.0),
+        of: |run| of_flows(run, |flow| flow.loss_ratio, summary::mean),
+        ..PLAIN
+    },
+    Metric {
+        name: "timeouts",
+        plot: Some("timeouts"),
+        title: "timeouts of all flows",
+        noun: "timeouts",
+        praise: "less prone to timeouts",
+        of: |run| of_flows(run, |flow| flow.timeouts.map(|count| count as f64), |values| values.iter().sum()),
+        ..PLAIN
+    },
+    Metric {
+        name: "rtt_mean_s",
+        plot: Some("rtt"),
+        title: "mean round trip",
+        noun: "mean RTT",
+        praise: "quicker in round trips",
+        unit: ("ms", 1e3),
+        of: |run| starvation::delay(run, |flow| Some(flow.rtt_mean_s), summary::mean),
+        ..PLAIN
+    },
+    Metric {
+        name: DELAY,
+        plot: Some("delay"),
+        is_usual: true,
+        title: "95th percentile of the delay",
+        noun: "95th percentile of the delay",
+        praise: "quicker to deliver",
+        is_told: true,
+        unit: ("ms", 1e3),
+        of: |run| starvation::delay(run, |flow| flow.delay_p95_s, summary::largest),
+        ..PLAIN
+    },
+    Metric {
+        name: "delay_p50_s",
+        plot: Some("delay-median"),
+        title: "median delay",
+        noun: "median delay",
+        unit: ("ms", 1e3),
+        of: |run| starvation::delay(run, |flow| flow.delay_p50_s, summary::largest),
+        ..PLAIN
+    },
+    Metric {
+        name: "completion_median_s",
+        title: "median time of a file",
+        noun: "median time of a file",
+        praise: "quicker with files",
+        is_told: true,
+        unit: ("s", 1.0),
+        of: file_time,
+        ..PLAIN
+    },
+    Metric {
+        name: "collisions",
+        plot: Some("collisions"),
+        title: "collisions",
+        noun: "collisions",
+        of: |run| run.collisions.map(|count| count as f64),
+        ..PLAIN
+    },
+    Metric {
+        name: "mac_drops",
+        plot: Some("mac-drops"),
+        title: "frames given up by the MAC",
+        noun: "frames given up by the MAC",
+        of: |run| run.mac_drops.map(|count| count as f64),
+        ..PLAIN
+    },
+    Metric {
+        name: "queue_drops",
+        plot: Some("queue-drops"),
+        title: "packets dropped by queues",
+        noun: "packets dropped by queues",
+        of: |run| run.queue_drops.map(|count| count as f64),
+        ..PLAIN
+    },
+    Metric {
+        name: "frames",
+        plot: Some("frames"),
+        title: "frames on the air",
+        noun: "frames on the air",
+        of: |run| Some(run.frames as f64),
+        ..PLAIN
+    },
+];
+
+/// The metrics that `compare` compares.
+pub fn compared() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| !metric.praise.is_empty())
+}
+
+/// The metrics that are drawn and ranked where a scenario does not choose.
+pub fn usual() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| metric.is_usual)
+}
+
+/// The metric of that name.
+pub fn metric(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+impl Metric {
+    /// Its title and its unit.
+    pub fn heading(&self) -> String {
+        if self.unit.0.is_empty() { self.title.to_owned() } else { format!("{}, {}", self.title, self.unit.0) }
+    }
+
+    /// Its value for people, in their unit: infinite for the delay of a starved flow, which has none; `None` if it says nothing of this run.
+    pub fn shown(&self, run: &Record) -> Option<f64> {
+        let value = (self.of)(run).filter(|_| (self.says)(run))?;
+        Some(self.unit.1 * value)
+    }
+}
+
+/// A value, or `None` if it could not be measured.
+fn known(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
+}
+
+/// An index that says something only of several flows.
+fn shared(run: &Record, index: f64) -> Option<f64> {
+    (run.flows.len() > 1).then(|| known(index)).flatten()
+}
+
+/// True if Jain's index is meaningful for a run: it has several flows, and not short files beside other traffic, whose shares nobody wants to
+/// be equal.
+pub fn has_shares(record: &Record) -> bool {
+    let flows = &record.flows;
+    let files = flows.iter().filter(|flow| flow.completions.is_some()).count();
+    flows.len() > 1 && (files == 0 || files == flows.len())
+}
+
+/// What `together` makes of the values of the flows that have one.
+fn of_flows(run: &Record, of: fn(&FlowRecord) -> Option<f64>, together: fn(&[f64]) -> f64) -> Option<f64> {
+    let values: Vec<f64> = run.flows.iter().filter_map(of).collect();
+    (!values.is_empty()).then(|| together(&values))
+}
+
+/// The median time of the files of all flows, seconds: from the begin of connecting or writing until the last byte. None that any number could stand
+/// for where a flow of files was starved.
+fn file_time(run: &Record) -> Option<f64> {
+    let mut files = run.flows.iter().filter_map(|flow| flow.completions.as_ref()).peekable();
+    files.peek()?;
+    if starvation::starves(run) {
+        return Some(f64::INFINITY);
+    }
+    summary::median(files.flatten().map(CompletionRecord::time_s).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_can_name_every_quantity_that_is_drawn_and_no_other() {
+        let drawn: Vec<&str> = METRICS.iter().filter_map(|metric| metric.plot).collect();
+        assert_eq!(drawn, meshpace_scenario::PLOTTED);
+    }
+
+    #[test]
+    fn files_beside_a_transfer_have_no_index_of_shares() {
+        let bulk = FlowRecord { delivered_bytes: Some(9), ..FlowRecord::default() };
+        let files = FlowRecord { completions: Some(Vec::new()), ..bulk.clone() };
+        let of = |flows: &[&FlowRecord]| {
+            has_shares(&Record { flows: flows.iter().map(|flow| (*flow).clone()).collect(), ..Record::default() })
+        };
+        assert!(of(&[&bulk, &bulk]) && of(&[&files, &files]));
+        assert!(!of(&[&bulk, &files]) && !of(&[&bulk]) && !of(&[]));
+    }
+
+    #[test]
+    fn metrics_have_names_of_their_own_and_titles() {
+        for (number, metric) in METRICS.iter().enumerate() {
+            assert!(!metric.title.is_empty() && !metric.noun.is_empty(), "{}", metric.name);
+            assert!(METRICS[..number].iter().all(|other| other.name != metric.name), "{}", metric.name);
+        }
+    }
+}
