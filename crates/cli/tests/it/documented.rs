@@ -58,10 +58,11 @@ fn every_command_is_understood() {
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "md") && !path.ends_with("start.md"));
     pages.extend(["README.md", "CONTRIBUTING.md", "validation/ns3/README.md"].map(|name| root().join(name)));
     pages.sort();
-    let (mut count, mut wrong) = (0, Vec::new());
+    let (mut count, mut unknown, mut wrong) = (0, 0, Vec::new());
     for page in pages {
         for command in commands(&fs::read_to_string(&page).unwrap()) {
             if !cfg!(feature = "kernel") && command.starts_with("meshpace kernel ") {
+                unknown += 1;
                 continue;
             }
             count += 1;
@@ -81,4 +82,8 @@ fn every_command_is_understood() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 20, "only {count} commands were found");
+    if unknown > 0 {
+        let why = format!("{unknown} commands `meshpace kernel` of the pages want --features kernel and clang");
+        meshpace_testing::skipped(meshpace_testing::Class::Tools, why);
+    }
 }

@@ -4,16 +4,18 @@
 //! After a change of the model that is meant, raise `meshpace_sim::MODEL_REVISION` and say why:
 //!
 //! ```sh
-//! MESHPACE_RECORD="AODV keeps a packet of a broken route" cargo test -p meshpace-lab --test it fingerprints
+//! ./check --write "AODV keeps a packet of a broken route"
 //! ```
 //!
-//! New scenarios and changed ones are recorded in the same way, without a new revision.
+//! writes the table and every other generated file; with `MESHPACE_RECORD` set to the reason, this test alone writes the table.
+//! New scenarios and changed ones are recorded in the same way, without a new revision and without a reason.
 
 mod table;
 
 use meshpace_core::{Duration, Time};
 use meshpace_scenario::{Point, Scenario, Source};
 use meshpace_sim::MODEL_REVISION;
+use meshpace_testing::{Class, generated, skipped};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -153,28 +155,33 @@ fn run(todo: &[Todo]) -> Vec<Ran> {
     results
 }
 
+/// Why the table is written anew; `None` if it is only compared.
+fn reason() -> Option<String> {
+    std::env::var("MESHPACE_RECORD").ok().or(generated::is_written().then(String::new))
+}
+
 #[test]
-fn runs_are_those_of_the_table() {
+fn generated_table_of_fingerprints() {
     let path = root().join(TABLE);
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     let table = Table::parse(&text).unwrap_or_else(|line| panic!("{TABLE}: no row: {line}"));
     let ran = run(&everything());
-    if let Ok(reason) = std::env::var("MESHPACE_RECORD") {
+    if let Some(reason) = reason() {
         let new =
             table.recorded(&ran, MODEL_REVISION, &reason).unwrap_or_else(|refusal| panic!("not recorded: {refusal}"));
         std::fs::write(&path, new.text()).unwrap();
         return;
     }
     let complaints = table.complaints(&ran, MODEL_REVISION);
-    let how = "If this is meant: raise meshpace_sim::MODEL_REVISION, then MESHPACE_RECORD=\"why\" cargo test -p meshpace-lab \
-               --test it fingerprints. Scenarios that are new or changed need the second only.";
+    let how = "If this is meant: raise meshpace_sim::MODEL_REVISION, then ./check --write \"REASON\". Scenarios that are new \
+               or changed need the second only, without a reason.";
     assert!(complaints.is_empty(), "{TABLE}: {} complaints\n{}\n{how}", complaints.len(), complaints.join("\n"));
 }
 
 /// Every state of the table that was ever committed is one from which the present one can have been recorded.
 #[test]
 fn no_earlier_table_was_rewritten() {
-    if std::env::var_os("MESHPACE_RECORD").is_some() {
+    if reason().is_some() {
         // It is being written by the other test, which asks the same.
         return;
     }
@@ -183,8 +190,7 @@ fn no_earlier_table_was_rewritten() {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let Some(commits) = git(&["log", "-n", "50", "--format=%H", "--", TABLE]) else {
-        println!("no repository here: only the digest within the table was looked at");
-        return;
+        return skipped(Class::Rights, "no repository here: only the digest within the table was looked at");
     };
     let table = Table::parse(&std::fs::read_to_string(root().join(TABLE)).unwrap()).unwrap();
     for commit in commits.lines() {

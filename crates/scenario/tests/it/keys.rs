@@ -213,15 +213,6 @@ fn a_default_is_what_the_absence_of_its_key_means() {
 }
 
 #[test]
-fn the_page_is_what_the_program_prints() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/keys.md");
-    let page = keys::page();
-    if std::env::var_os("MESHPACE_WRITE_KEYS").is_some() {
-        std::fs::write(&path, &page).unwrap();
-    }
-    let there = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        there == page,
-        "docs/keys.md: write it anew with MESHPACE_WRITE_KEYS=1 cargo test -p meshpace-scenario --test it keys"
-    );
+fn generated_page_of_keys() {
+    meshpace_testing::generated::hold("docs/keys.md", &keys::page());
 }

@@ -6,5 +6,6 @@ mod dependencies;
 mod licences;
 mod proofs;
 mod records;
+mod skips;
 mod sources;
 mod unsafe_code;
