@@ -2,6 +2,7 @@
 //!
 //! What it says is sealed by the code of an honest session (`session::port`); what it says beyond that is forged. The addresses of the
 //! victims belong to sockets of their own, which count what arrives and answer nothing.
+#![expect(clippy::disallowed_methods, reason = "the attack takes place in real time")]
 
 use crate::Clock;
 use crate::tpa::session::connection::forging::Forgery;
@@ -135,7 +136,7 @@ const ATTACK: Duration = Duration::from_secs(2);
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Data that the application of the attacked end wants to send: more than buffers and windows have room for at first.
-const DATA: [u8; 1 << 18] = [7; 1 << 18];
+static DATA: [u8; 1 << 18] = [7; 1 << 18];
 
 /// Accepts until the listener is closed, and gives everybody as much as it takes in a moment. The connections last as long.
 fn serve(listener: &TpaListener) {
