@@ -48,6 +48,10 @@ pub struct Arguments {
     /// point, such as flow.transport=quiet-train
     #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["others", "by", "robust", "report"])]
     against: Option<String>,
+    /// With directories of records: of the points of their sweep only those with these values, such as topology.hops=4 or
+    /// flow.transport=newreno,tcp-ap; several are several conditions.
+    #[arg(long = "where", value_name = "KEY=VALUE[,...]")]
+    selected: Vec<String>,
     /// Compare again under other models, one choice at a time (MAC, routing and its repair, reception, RTS, carrier sense, windows, queues), and say
     /// with which of them the answer holds: docs/robust.md. `auto`: in reports, where that is short.
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true, default_value_t = When::Auto, default_missing_value = "always")]
@@ -192,6 +196,7 @@ fn command(arguments: &Arguments) -> String {
         false => format!("'{}'", text.replace('\'', "'\\''")),
     };
     arguments.set.iter().for_each(|set| words.extend(["--set".to_owned(), quoted(set)]));
+    arguments.selected.iter().for_each(|condition| words.extend(["--where".to_owned(), quoted(condition)]));
     if let Some(by) = &arguments.by {
         words.extend(["--by".to_owned(), by.clone()]);
     }

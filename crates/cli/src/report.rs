@@ -5,6 +5,7 @@ use crate::output::{complain, finish, is_quiet, tell};
 use clap::Args;
 use meshpace_lab::record::is_kept;
 use meshpace_lab::register::{collection, verdicts};
+use meshpace_lab::selection::Selection;
 use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,10 @@ pub struct Arguments {
     /// A directory that `meshpace reproduce` or `meshpace run --out` has written. Of a scenario of your own the page has plots of what
     /// was swept; of a registered one, the published claims.
     directory: PathBuf,
+    /// Of a scenario of your own: of the points of its sweep only those with these values, such as topology.hops=4 or
+    /// flow.transport=newreno,tcp-ap; several are several conditions.
+    #[arg(long = "where", value_name = "KEY=VALUE[,...]")]
+    selected: Vec<String>,
     /// A directory with the register's files, instead of those that are part of the program.
     #[arg(long, value_name = "DIR")]
     register: Option<PathBuf>,
@@ -42,18 +47,26 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 fn report(arguments: &Arguments) -> Result<PathBuf, String> {
+    let selection = Selection::parse(&arguments.selected).map_err(|why| format!("--where {why}"))?;
     let register = crate::reproduce::register(arguments.register.as_deref())?;
     let collections = collection::collect(&arguments.directory, &register)?;
     if let [own] = &collections[..]
         && own.runs.is_none()
     {
         let page = arguments.page.clone().unwrap_or_else(|| arguments.directory.join(meshpace_report::PAGE));
-        let command = format!("meshpace report {}", arguments.directory.display());
+        let words: Vec<String> = selection.arguments().iter().map(|words| format!(" --where '{words}'")).collect();
+        let command = format!("meshpace report {}{}", arguments.directory.display(), words.concat());
         let (text, sets) = (own.made.scenario_text.clone(), own.made.set.clone());
         let settings = Plot::from_source(&Source { name: own.made.scenario.clone(), text, sets });
-        let (title, records) = (own.made.scenario.as_str(), &own.records);
+        let title = own.made.scenario.as_str();
+        let told = |why| format!("{}: --where: {why}", own.directory.display());
+        let records = &selection.of(own.records.to_vec()).map_err(told)?;
         picture::write(&page, &Subject { title, command: &command, records, map: None, settings: &settings })?;
         return Ok(page);
+    }
+    if let Some(condition) = arguments.selected.first() {
+        let why = "a claim is judged by all points of its experiment; meshpace compare takes --where";
+        return Err(format!("--where {condition}: {why}"));
     }
     let (root, viewer) = (&arguments.directory, arguments.viewer.as_deref());
     let page = meshpace_report::write(root, &collections, &register, arguments.page.as_deref(), viewer)?;

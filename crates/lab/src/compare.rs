@@ -7,6 +7,7 @@ use crate::statistics::{difference, estimate};
 pub use crate::summary::LEAST;
 use crate::summary::LEVEL;
 use crate::summary::{self, Mean};
+use crate::variants::swept;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,10 +94,13 @@ pub fn compare(a: &[Record], b: &[Record]) -> Result<Vec<Line>, String> {
 
 /// The same in these metrics.
 fn compare_by(metrics: impl Iterator<Item = &'static Metric>, a: &[Record], b: &[Record]) -> Result<Vec<Line>, String> {
+    // A key that has one value on each side says what the side is: newreno here, tcp-ap there.
+    let keys: BTreeSet<&str> = keys(a).chain(keys(b)).collect();
+    let point = |record: &Record| point(&record.point, &keys);
+    let points = |records: &[Record]| records.iter().map(point).collect::<BTreeSet<String>>();
     let (one, other) = (points(a), points(b));
-    let single = one.len() == 1 && other.len() == 1;
     let common: BTreeSet<&String> = one.intersection(&other).collect();
-    if !single && common.is_empty() {
+    if common.is_empty() {
         let shown = |points: &BTreeSet<String>| points.iter().next().cloned().unwrap_or_default();
         return Err(format!(
             "the two sweep different values: one has the point {}, the other {}; give both the same [sweep], or use --set on one scenario",
@@ -104,7 +108,7 @@ fn compare_by(metrics: impl Iterator<Item = &'static Metric>, a: &[Record], b: &
             shown(&other)
         ));
     }
-    let has = |record: &&Record| single || common.contains(&point(&record.point));
+    let has = |record: &&Record| common.contains(&point(record));
     let (a, b): (Vec<&Record>, Vec<&Record>) = (a.iter().filter(has).collect(), b.iter().filter(has).collect());
     // What was measured in real time has seeds, but they repeat nothing.
     let is_simulated = |record: &&Record| record.real_time.is_none() && !record.fingerprint.is_empty();
@@ -112,12 +116,15 @@ fn compare_by(metrics: impl Iterator<Item = &'static Metric>, a: &[Record], b: &
     Ok(metrics.filter_map(|metric| line(metric, &a, &b, is_paired)).collect())
 }
 
-fn point(point: &Map<String, Value>) -> String {
-    Value::from(point.clone()).to_string()
+/// The keys of which records have two values or more.
+fn keys(records: &[Record]) -> impl Iterator<Item = &str> {
+    swept(&records.iter().map(|record| &record.point).collect::<Vec<_>>()).into_iter()
 }
 
-fn points(records: &[Record]) -> BTreeSet<String> {
-    records.iter().map(|record| point(&record.point)).collect()
+/// The values that a point has for `keys`.
+fn point(point: &Map<String, Value>, keys: &BTreeSet<&str>) -> String {
+    let value = |key: &&str| Some(format!("{key} = {}", point.get(*key)?));
+    keys.iter().filter_map(value).collect::<Vec<_>>().join(", ")
 }
 
 /// The mean over the points, by seed: infinite where it is none.
@@ -434,6 +441,24 @@ mod tests {
             .take(4)
             .for_each(|record| record.point = Map::from_iter([("topology.hops".to_owned(), json!(6))]));
         assert!(compare(&a, &far).unwrap_err().contains("different values"));
+    }
+
+    #[test]
+    fn keys_that_do_not_vary_within_a_side_do_not_part_the_points() {
+        let with = |transport: &str, hops: &[u64]| -> Vec<Record> {
+            let runs = hops.iter().flat_map(|hops| (1..=3).map(move |seed| (*hops, seed)));
+            let one = |(hops, seed): (u64, u64)| {
+                let mut record = record(transport, seed, hops, 100.0 * hops as f64, 0.5);
+                let point = [("topology.hops", json!(hops)), ("flow.transport", json!(transport))];
+                record.point = point.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+                record
+            };
+            runs.map(one).collect()
+        };
+        // Sides that were selected from one sweep over transports and hops: the 2 hops that only one of them has count on neither.
+        let lines = compare(&with("newreno", &[2, 4, 7]), &with("tcp-ap", &[4, 7])).unwrap();
+        assert_eq!((lines[0].a, lines[0].b, lines[0].seeds), (550.0, 550.0, 3));
+        assert!(compare(&with("newreno", &[2, 4]), &with("tcp-ap", &[5, 7])).unwrap_err().contains("different values"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod register;
 pub mod rivals;
 pub mod robust;
 pub mod routes;
+pub mod selection;
 pub mod session;
 pub mod statistics;
 pub mod stream;

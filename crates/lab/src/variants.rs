@@ -117,9 +117,13 @@ fn told(key: &str, value: &str, spoken: String) -> String {
 
 /// A value of an argument: a table if it is one, otherwise its text.
 fn value(text: &str) -> Value {
-    let table = || toml::from_str::<toml::Table>(&format!("value = {text}")).ok()?.remove("value");
-    let table = table().filter(toml::Value::is_table).and_then(|table| serde_json::to_value(table).ok());
-    table.unwrap_or_else(|| Value::from(bare(text)))
+    toml_value(text).filter(Value::is_object).unwrap_or_else(|| Value::from(bare(text)))
+}
+
+/// The value that a text in TOML has; `None` if the text is none, as words without quotes are.
+pub fn toml_value(text: &str) -> Option<Value> {
+    let value = toml::from_str::<toml::Table>(&format!("value = {text}")).ok()?.remove("value")?;
+    serde_json::to_value(value).ok()
 }
 
 fn last(key: &str) -> &str {
@@ -127,14 +131,14 @@ fn last(key: &str) -> &str {
 }
 
 /// A text without the quotes around it.
-fn bare(value: &str) -> &str {
+pub fn bare(value: &str) -> &str {
     let value = value.trim();
     let unquoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     unquoted('"').or_else(|| unquoted('\'')).unwrap_or(value)
 }
 
 /// The values between the commas that stand in no brackets and no quotes.
-fn split(values: &str) -> Vec<String> {
+pub fn split(values: &str) -> Vec<String> {
     let (mut parts, mut depth, mut quote) = (vec![String::new()], 0usize, None);
     for c in values.chars() {
         match (c, quote) {
@@ -177,7 +181,7 @@ pub fn sweep(argument: &str) -> Result<String, String> {
 
 /// True if a value is TOML as it stands: a number, a truth value, a list, a table, a text in quotes. Anything else is a text.
 fn is_toml(value: &str) -> bool {
-    toml::from_str::<toml::Table>(&format!("value = {value}")).is_ok()
+    toml_value(value).is_some()
 }
 
 /// The one of the swept `keys` that is compared: that of `by`, the only one, or that of the transports.

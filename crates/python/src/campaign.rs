@@ -1,6 +1,7 @@
 //! A campaign: its runs, made here or by workers, kept in memory or in a directory.
 
 use crate::errors;
+use crate::pacing::Raised;
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::scenario::Scenario;
@@ -25,6 +26,8 @@ pub struct Campaign {
     runs: Arc<Runs>,
     directory: Option<PathBuf>,
     state: Mutex<State>,
+    /// Where the pacing rules of Python leave what they raise.
+    rules: Vec<Raised>,
 }
 
 /// Panics in runs are told with their runs, not by the default hook.
@@ -60,7 +63,7 @@ impl Campaign {
             }
         };
         let damaged = session.store().map(|store| store.damaged().to_vec()).unwrap_or_default();
-        Ok(Campaign { runs, directory, state: Mutex::new(State { session, damaged }) })
+        Ok(Campaign { runs, directory, state: Mutex::new(State { session, damaged }), rules: scenario.raised() })
     }
 
     /// Number of runs.
@@ -135,11 +138,15 @@ impl Campaign {
     ) -> io::Result<()> {
         let (known, todo) = session.partition(self.runs.all());
         let stop = Arc::default();
-        let mut progress = Progress::new(progress, self.runs.work(), session.work(&known), &stop);
+        // What an earlier campaign of this scenario left there is not of this one.
+        self.rules.iter().for_each(|raised| drop(raised.take()));
+        let mut progress =
+            Progress::new(progress, self.runs.work(), session.work(&known), &stop).and_rules(&self.rules);
         let made = match todo.is_empty() {
             true => Ok(0),
             false => session.make(todo, &mut *backend(carrier, jobs, chunk_s, &stop), &mut progress),
         };
+        progress.ask_rules();
         match (progress.raised.take(), made) {
             (Some(raised), _) | (None, Err(Broken::Io(raised))) => Err(raised),
             (None, Err(Broken::Stopped { .. })) => Err(io::Error::other("the campaign was stopped")),

@@ -33,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use super::reproduce::{experiments, reproduce};
     #[pymodule_export]
-    use super::scenario::{Scenario, models};
+    use super::scenario::{Scenario, models, restored_scenario};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::sockets::{TpaListener, TpaOptions, TpaPort, TpaStream, tpa_new_key};

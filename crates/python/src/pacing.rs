@@ -4,10 +4,30 @@
 
 use meshpace_transport::Config;
 use meshpace_transport::pacing::{self, custom};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTracebackMethods;
 use std::panic::panic_any;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The first exception of a rule since somebody took it. The rules of all senders of a scenario share it.
+#[derive(Clone, Debug, Default)]
+pub struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    /// Takes the exception out.
+    pub fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends a run whose rule raised an exception: the run panics, and the campaign finds the exception here.
+    fn give_up(&self, py: Python<'_>, exception: PyErr) -> ! {
+        let trace = exception.traceback(py).and_then(|traceback| traceback.format().ok()).unwrap_or_default();
+        let message = format!("the pacing rule raised an exception\n{trace}{exception}");
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(exception);
+        panic_any(message)
+    }
+}
 
 /// One measurement of a sender.
 #[pyclass(frozen, get_all, module = "meshpace._native")]
@@ -34,32 +54,29 @@ struct Rule {
     hears_of_acks: bool,
     /// Interval that it returned last, seconds.
     interval: f64,
-}
-
-/// A run whose rule raises an exception ends with it: the campaign tells of a run that panics.
-fn give_up(py: Python<'_>, exception: &PyErr) -> ! {
-    let trace = exception.traceback(py).and_then(|traceback| traceback.format().ok()).unwrap_or_default();
-    panic_any(format!("the pacing rule raised an exception\n{trace}{exception}"))
+    raised: Raised,
 }
 
 impl Rule {
-    fn new(factory: &Py<PyAny>, payload: u32) -> Rule {
+    fn new(factory: &Py<PyAny>, payload: u32, raised: Raised) -> Rule {
         Python::attach(|py| {
             let made =
                 factory.bind(py).call1((payload,)).and_then(|object| Ok((object.hasattr("on_ack")?, object.unbind())));
-            let (hears_of_acks, object) = made.unwrap_or_else(|exception| give_up(py, &exception));
-            Rule { object, hears_of_acks, interval: 0.0 }
+            let (hears_of_acks, object) = made.unwrap_or_else(|exception| raised.give_up(py, exception));
+            Rule { object, hears_of_acks, interval: 0.0, raised }
         })
     }
 
     /// Takes over what the rule says, `None` being what it said before.
     fn tell(&mut self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<Option<f64>>) {
         Python::attach(|py| match call(self.object.bind(py)) {
-            Ok(Some(interval)) if interval.is_nan() => {
-                panic_any("the pacing rule gave NaN as its interval; expected seconds".to_owned())
+            Ok(Some(interval)) if !(interval >= 0.0 && interval.is_finite()) => {
+                let kind = self.object.bind(py).get_type();
+                let what = format!("{kind} returned {interval} as its interval; expected 0 seconds or more, or None");
+                self.raised.give_up(py, PyValueError::new_err(what))
             }
             Ok(interval) => self.interval = interval.unwrap_or(self.interval),
-            Err(exception) => give_up(py, &exception),
+            Err(exception) => self.raised.give_up(py, exception),
         });
     }
 }
@@ -84,17 +101,17 @@ impl custom::Rule for Rule {
     fn copy(&self) -> Box<dyn custom::Rule> {
         Python::attach(|py| {
             let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (&self.object,)));
-            let object = copied.unwrap_or_else(|exception| give_up(py, &exception)).unbind();
-            Box::new(Rule { object, ..*self })
+            let object = copied.unwrap_or_else(|exception| self.raised.give_up(py, exception)).unbind();
+            Box::new(Rule { object, raised: self.raised.clone(), ..*self })
         })
     }
 }
 
-/// The pacing of this transport is the rule that `factory` makes.
+/// The pacing of this transport is the rule that `factory` makes; what it raises is in `raised`.
 ///
 /// # Errors
 /// The kind of the transport, where it is neither a TCP nor a TPA.
-pub fn pace(transport: &mut Config, name: &str, factory: &Arc<Py<PyAny>>) -> Result<(), &'static str> {
+pub fn pace(transport: &mut Config, name: &str, factory: &Arc<Py<PyAny>>, raised: &Raised) -> Result<(), &'static str> {
     let pacing = match transport {
         Config::Tcp(tcp) => &mut tcp.pacing,
         Config::Tpa(tpa) => &mut tpa.pacing,
@@ -102,7 +119,8 @@ pub fn pace(transport: &mut Config, name: &str, factory: &Arc<Py<PyAny>>) -> Res
         Config::Flush(_) => return Err("Flush, whose interval follows from the path"),
         Config::Udp(_) => return Err("UDP, which sends by its own clock"),
     };
-    let factory = Arc::clone(factory);
-    *pacing = pacing::Config::Custom(custom::Config::new(name, move |payload| Box::new(Rule::new(&factory, payload))));
+    let (factory, raised) = (Arc::clone(factory), raised.clone());
+    let rule = move |payload| Box::new(Rule::new(&factory, payload, raised.clone())) as Box<dyn custom::Rule>;
+    *pacing = pacing::Config::Custom(custom::Config::new(name, rule));
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Calls of Python while runs are made: reports of progress, and checks for Ctrl-C.
 
+use crate::pacing::Raised;
 use meshpace_lab::campaign::{Campaign, Run, Work};
 use meshpace_lab::record::Record;
 use meshpace_lab::register::reproduction::Listener;
@@ -20,16 +21,35 @@ pub struct Progress<'a> {
     total: Work,
     looked: Option<Instant>,
     stop: &'a Arc<AtomicBool>,
+    /// Where pacing rules of Python leave what they raise.
+    rules: &'a [Raised],
     /// The exception.
     pub raised: Option<io::Error>,
     /// Sentences for people, and the runs that failed.
     pub said: Vec<String>,
 }
 
-impl Progress<'_> {
+impl<'a> Progress<'a> {
     /// For so much work in all, of which some is done; sets `stop` to stop.
-    pub fn new(told: Option<Py<PyAny>>, total: Work, done: Work, stop: &Arc<AtomicBool>) -> Progress<'_> {
-        Progress { told, done, total, looked: None, stop, raised: None, said: Vec::new() }
+    pub fn new(told: Option<Py<PyAny>>, total: Work, done: Work, stop: &'a Arc<AtomicBool>) -> Progress<'a> {
+        Progress { told, done, total, looked: None, stop, rules: &[], raised: None, said: Vec::new() }
+    }
+
+    /// The same, which an exception of one of these pacing rules stops, too.
+    pub fn and_rules(self, rules: &'a [Raised]) -> Self {
+        Progress { rules, ..self }
+    }
+
+    /// Stops if a pacing rule has raised an exception.
+    pub fn ask_rules(&mut self) {
+        if let Some(exception) = self.rules.iter().find_map(Raised::take) {
+            self.end(exception);
+        }
+    }
+
+    fn end(&mut self, exception: PyErr) {
+        self.raised.get_or_insert(io::Error::other(exception));
+        self.stop.store(true, Ordering::Relaxed);
     }
 
     fn done(&mut self, work: Work) {
@@ -39,6 +59,7 @@ impl Progress<'_> {
 
     /// Tells Python if it is time, and asks whether it has been interrupted.
     fn look(&mut self, at_once: bool) {
+        self.ask_rules();
         if !at_once && self.looked.is_some_and(|looked| looked.elapsed() < PAUSE) {
             return;
         }
@@ -51,8 +72,7 @@ impl Progress<'_> {
             told.call1(py, (done.runs, total.runs, share)).map(drop)
         });
         if let Err(exception) = looked {
-            self.raised.get_or_insert(io::Error::other(exception));
-            self.stop.store(true, Ordering::Relaxed);
+            self.end(exception);
         }
     }
 }

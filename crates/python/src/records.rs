@@ -7,10 +7,12 @@ use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::{Archive, RECORDS};
 use meshpace_lab::record::tally::Tally;
 use meshpace_lab::robust::{Robust, Trial};
+use meshpace_lab::selection::Selection;
 use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
 use pyo3::prelude::*;
 use serde_json::Value;
+use std::borrow::Borrow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,6 +62,18 @@ impl Records {
         py.detach(counted).map_err(|error| errors::of_io(py, error))
     }
 
+    /// Those that fulfil the conditions, each as `--where` of the command takes it.
+    #[pyo3(name = "where")]
+    fn selected(&self, py: Python<'_>, conditions: Vec<String>) -> PyResult<Records> {
+        let select = || -> Result<Records, String> {
+            let lines = self.lines.iter().and_then(|lines| lines.map(|line| Told::read(line?)).collect());
+            let told: Vec<Told> = lines.map_err(|error: io::Error| error.to_string())?;
+            let selected = Selection::parse(&conditions)?.of(told)?;
+            Ok(Records::of(selected.into_iter().map(|Told { line, .. }| line).collect()))
+        };
+        py.detach(select).map_err(|why| errors::records(py, why))
+    }
+
     /// One row per run.
     fn runs(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| Table::new(self.lines.clone(), Rows::Runs)).map_err(|error| errors::of_io(py, error))
@@ -68,6 +82,25 @@ impl Records {
     /// One row per flow of each run.
     fn flows(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| Table::new(self.lines.clone(), Rows::Flows)).map_err(|error| errors::of_io(py, error))
+    }
+}
+
+/// A line, and the record in it.
+struct Told {
+    line: String,
+    record: Record,
+}
+
+impl Told {
+    fn read(line: String) -> io::Result<Told> {
+        let record = Record::read(&line)?;
+        Ok(Told { line, record })
+    }
+}
+
+impl Borrow<Record> for Told {
+    fn borrow(&self) -> &Record {
+        &self.record
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{errors, pacing};
 use meshpace_lab::robust::{self, Choice};
+use meshpace_lab::workers::{Job, Worker};
 use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Scenario as Read, Source};
 use pyo3::exceptions::PyValueError;
@@ -26,7 +27,13 @@ struct Paced {
     name: String,
     rule: Arc<Py<PyAny>>,
     flows: Option<Vec<usize>>,
+    /// Digest of the scenario with this rule.
+    digest: String,
+    raised: pacing::Raised,
 }
+
+/// What a scenario is pickled as: its job as JSON, and of each rule name, factory, flows and digest.
+type State = (String, Vec<(String, Py<PyAny>, Option<Vec<usize>>, String)>);
 
 impl Paced {
     fn apply(&self, read: &mut Read) -> PyResult<()> {
@@ -38,7 +45,7 @@ impl Paced {
                         "flows: there is no flow {index}; there are {count}, from 0 on"
                     )));
                 };
-                pacing::pace(&mut flow.transport, &self.name, &self.rule).map_err(|what| {
+                pacing::pace(&mut flow.transport, &self.name, &self.rule, &self.raised).map_err(|what| {
                     PyValueError::new_err(format!("flow {index} is {what}: a pacing rule needs TCP or TPA"))
                 })?;
                 self.name.clone_into(&mut point.transports[index]);
@@ -72,6 +79,24 @@ pub fn models(py: Python<'_>, scenarios: Vec<Py<Scenario>>) -> PyResult<Vec<Mode
     choices.into_iter().map(model).collect()
 }
 
+/// The scenario of a job, as JSON, without pacing rules of Python.
+#[pyfunction]
+pub fn restored_scenario(py: Python<'_>, job: &str) -> PyResult<Scenario> {
+    let read = || {
+        let job: Job = serde_json::from_str(job).map_err(|why| why.to_string())?;
+        Ok::<_, String>(Worker::new(&job)?.into_campaign().scenario)
+    };
+    let read = read().map_err(|why| errors::worker(py, why))?;
+    Ok(Scenario { plain: read.clone(), read, rules: Vec::new() })
+}
+
+impl Scenario {
+    /// Where its pacing rules leave what they raise.
+    pub fn raised(&self) -> Vec<pacing::Raised> {
+        self.rules.iter().map(|paced| paced.raised.clone()).collect()
+    }
+}
+
 #[pymethods]
 impl Scenario {
     /// Reads a text. `file` is what messages call it, `directory` where names of files in it start, `stem` its name unless it has a
@@ -96,9 +121,10 @@ impl Scenario {
     /// its segments. `digest` tells the scenario from others.
     fn paced(&self, name: &str, rule: Py<PyAny>, flows: Option<Vec<usize>>, digest: String) -> PyResult<Scenario> {
         let mut read = self.read.clone();
-        let paced = Paced { name: name.to_owned(), rule: Arc::new(rule), flows };
+        let rule = Arc::new(rule);
+        let paced = Paced { name: name.to_owned(), rule, flows, digest, raised: pacing::Raised::default() };
         paced.apply(&mut read)?;
-        read.digest = digest;
+        read.digest.clone_from(&paced.digest);
         let rules = self.rules.iter().cloned().chain([paced]).collect();
         Ok(Scenario { read, plain: self.plain.clone(), rules })
     }
@@ -107,6 +133,15 @@ impl Scenario {
     #[getter]
     fn rules(&self) -> Vec<String> {
         self.rules.iter().map(|paced| paced.name.clone()).collect()
+    }
+
+    /// What it is pickled as; [`restored_scenario`] and `paced` make it again.
+    fn state(&self, py: Python<'_>) -> PyResult<State> {
+        let job = Job::of(&self.plain).map_err(|why| errors::records(py, why))?;
+        let job = serde_json::to_string(&job).map_err(|why| errors::records(py, why.to_string()))?;
+        let rule =
+            |paced: &Paced| (paced.name.clone(), paced.rule.clone_ref(py), paced.flows.clone(), paced.digest.clone());
+        Ok((job, self.rules.iter().map(rule).collect()))
     }
 
     #[getter]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import meshpace
@@ -86,7 +89,7 @@ def test_some_flows_under_tcp_and_tpa() -> None:
     assert record["flows"][2]["goodput_bps"] > 100_000
 
 
-def test_a_rule_that_raises_ends_its_run_with_a_traceback() -> None:
+def test_what_a_rule_raises_ends_the_campaign_and_is_raised() -> None:
     class Broken:
         def __init__(self, payload: int) -> None:
             pass
@@ -96,17 +99,46 @@ def test_a_rule_that_raises_ends_its_run_with_a_traceback() -> None:
                 raise RuntimeError("three hops are too many")
             return 0.0
 
-    with pytest.warns(RuntimeWarning, match=r"topology.hops = 3.* and 1 more of 8 runs failed"):
-        results = meshpace.Scenario.parse(CHAIN, set={"routing.protocol": "static"}).paced(Broken).sweep(seeds=2)
-    assert len(results) == 6
-    assert len(results.failed) == 2
-    for run, why in results.failed:
-        assert "topology.hops = 3" in run
-        assert "RuntimeError: three hops are too many" in why and "on_sample" in why and "test_pacing.py" in why
+    scenario = meshpace.Scenario.parse(CHAIN, set={"routing.protocol": "static"}).paced(Broken)
+    campaign = meshpace.Campaign(scenario, seeds=2)
+    with pytest.raises(RuntimeError, match="three hops are too many") as raised:
+        campaign.run(jobs=1)
+    # Its traceback leads into the rule, and its note names the run.
+    assert any(place.name == "on_sample" for place in raised.traceback)
+    assert all("topology.hops = 3" in note for note in getattr(raised.value, "__notes__", ["topology.hops = 3"]))
+    # What was made before stays, and so does what failed.
+    results = campaign.results()
+    assert not results.complete and "topology.hops = 3" in results.failed[0][0]
+    assert "RuntimeError: three hops are too many" in results.failed[0][1] and "test_pacing.py" in results.failed[0][1]
+    # Another campaign of the same scenario begins without it.
+    with pytest.raises(ValueError, match="4 points"):
+        scenario.run()
+    fine = meshpace.Scenario.parse(CHAIN, set={"routing.protocol": "static", "topology.hops": 1}).paced(Broken)
+    assert fine.sweep(seeds=2).complete
 
 
-@pytest.mark.parametrize(("answer", "why"), [(math.nan, "NaN"), ("soon", "TypeError"), ([], "TypeError")])
-def test_an_answer_that_is_no_interval_ends_the_run(answer: object, why: str) -> None:
+def test_a_rule_that_cannot_be_made_is_raised() -> None:
+    class NoArgument:
+        def on_sample(self, sample: meshpace.Sample) -> float:
+            return 0.0
+
+    with pytest.raises(TypeError):
+        meshpace.Scenario.build({"duration": "5 s", "flow": [{}]}).paced(NoArgument).run()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "why"),
+    [
+        (-1.0, ValueError, r"Wrong.* returned -1 as its interval"),
+        (-1, ValueError, "returned -1 as"),
+        (Fraction(-1, 1000), ValueError, "returned -0.001 as"),
+        (math.nan, ValueError, "returned NaN as"),
+        (math.inf, ValueError, "returned inf as"),
+        ("soon", TypeError, ""),
+        ([], TypeError, ""),
+    ],
+)
+def test_an_answer_that_is_no_interval_is_raised(answer: object, kind: type[Exception], why: str) -> None:
     class Wrong:
         def __init__(self, payload: int) -> None:
             pass
@@ -115,8 +147,29 @@ def test_an_answer_that_is_no_interval_ends_the_run(answer: object, why: str) ->
             return answer  # type: ignore[return-value]
 
     scenario = meshpace.Scenario.build({"duration": "5 s", "flow": [{}]}).paced(Wrong)
-    with pytest.raises(meshpace.RunError, match=why):
+    with pytest.raises(kind, match=why):
         scenario.run()
+    with pytest.raises(kind, match=why):
+        scenario.sweep(seeds=2)
+
+
+def test_an_interval_may_be_any_real_number() -> None:
+    def goodput(answer: object) -> float:
+        class Constant:
+            def __init__(self, payload: int) -> None:
+                pass
+
+            def on_sample(self, sample: meshpace.Sample) -> float:
+                return answer  # type: ignore[return-value]
+
+        scenario = meshpace.Scenario.build({"duration": "10 s", "topology": {"hops": 2}, "flow": [{}]})
+        return float(scenario.paced(Constant).run()["aggregate_goodput_bps"])
+
+    numpy = pytest.importorskip("numpy")
+    expected = goodput(0.125)
+    for answer in (Fraction(1, 8), Decimal("0.125"), numpy.float64(0.125), numpy.float32(0.125)):
+        assert goodput(answer) == expected
+    assert goodput(0) == goodput(numpy.int64(0)) == goodput(False)
 
 
 def test_what_cannot_be_paced_is_said(tmp_path: Path) -> None:
@@ -132,6 +185,19 @@ def test_what_cannot_be_paced_is_said(tmp_path: Path) -> None:
     chain.paced(Ap05).sweep(out=tmp_path / "records")
     with pytest.raises(meshpace.RecordsError):
         chain.sweep(out=tmp_path / "records")
+
+
+def test_a_scenario_with_a_rule_is_pickled_with_it() -> None:
+    scenario = meshpace.Scenario.parse(CHAIN, set={"topology.hops": 3}).paced(Ap05, name="mine", flows=[0])
+    again = pickle.loads(pickle.dumps(scenario))
+    assert (again.rules, again.digest) == (["mine"], scenario.digest)
+    assert list(again.sweep(seeds=1).lines()) == list(scenario.sweep(seeds=1).lines())
+
+    class Local(Ap05):
+        pass
+
+    with pytest.raises((pickle.PicklingError, AttributeError), match="Local"):
+        pickle.dumps(scenario.paced(Local))
 
 
 def test_runs_with_a_rule_go_on_side_by_side() -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import array
+import copy
+import multiprocessing
 import pickle
+from collections import deque
+from concurrent.futures import ProcessPoolExecutor
+from decimal import Decimal
+from enum import IntEnum
+from fractions import Fraction
 from pathlib import Path
 
 import meshpace
 import pytest
+from meshpace._toml import value
 
 
 def test_a_file_a_text_and_a_dictionary_say_the_same(sweep: Path) -> None:
@@ -37,6 +46,93 @@ def test_a_tree_of_every_type_becomes_toml() -> None:
     scenario = meshpace.Scenario.build(tree)
     assert scenario.name == tree["title"]
     assert len(scenario.run()["flows"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (Fraction(1, 2), "0.5"),
+        (Fraction(4, 2), "2"),
+        (Decimal("0.5"), "0.5"),
+        (Decimal("2"), "2"),
+        (Decimal("1E+3"), "1000"),
+        (Decimal("Infinity"), "inf"),
+        (float("nan"), "nan"),
+        (range(1, 4), "[1, 2, 3]"),
+        ((0.5, True, "a"), '[0.5, true, "a"]'),
+        (deque([1, 2]), "[1, 2]"),
+        (array.array("d", [0.5, 2.0]), "[0.5, 2.0]"),
+        (IntEnum("Hops", {"MANY": 7})(7), "7"),
+    ],
+)
+def test_a_real_number_or_a_sequence_is_a_value(item: object, text: str) -> None:
+    assert value(item) == text
+
+
+def test_numbers_and_sequences_of_numpy_and_pandas_are_values() -> None:
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    for item, text in [
+        (numpy.float64(0.5), "0.5"),
+        (numpy.float32(0.5), "0.5"),
+        (numpy.float16(0.5), "0.5"),
+        (numpy.longdouble(0.5), "0.5"),
+        (numpy.int64(3), "3"),
+        (numpy.uint8(3), "3"),
+        (numpy.bool_(True), "true"),
+        (numpy.str_("aodv"), '"aodv"'),
+        (numpy.array(0.5), "0.5"),
+        (numpy.array([1, 2]), "[1, 2]"),
+        (numpy.linspace(0.0, 1.0, 3), "[0.0, 0.5, 1.0]"),
+        (numpy.array([[0, 1], [2, 3]]), "[[0, 1], [2, 3]]"),
+        (numpy.array(["newreno", "tcp-ap"]), '["newreno", "tcp-ap"]'),
+        ([numpy.float64(0.5), numpy.int32(2)], "[0.5, 2]"),
+        (pandas.Series([1, 2]), "[1, 2]"),
+        (pandas.Index(["a", "b"]), '["a", "b"]'),
+    ]:
+        assert value(item) == text, item
+    for wrong in (numpy.complex128(1j), numpy.ma.masked_array([1, 2], [0, 1]), numpy.datetime64("2026-01-01")):
+        with pytest.raises(TypeError):
+            value(wrong)
+    # The whole way, also as keys of a sweep, as settings and as seeds.
+    pacing = {"kind": "adaptive", "dispersion_factor": numpy.float64(0.5)}
+    scenario = meshpace.Scenario.build(
+        {
+            "duration": "3 s",
+            "flow": numpy.array([{"transport": {"name": "tcp-ap", "pacing": pacing}}]),
+            "sweep": {"topology.hops": numpy.arange(1, 3)},
+        }
+    )
+    assert scenario.points == [{"topology.hops": 1}, {"topology.hops": 2}]
+    results = scenario.sweep(seed=numpy.int64(3), seeds=numpy.int64(2))
+    assert [record["seed"] for record in results] == [3, 4, 3, 4]
+    assert meshpace.Scenario.parse("[[flow]]", set={"topology.hops": numpy.int8(2)}).points == [{}]
+
+
+@pytest.mark.parametrize("item", [1j, {1, 2}, b"ab", None, (part for part in "ab"), {"a": 1}.keys()])
+def test_what_is_no_value_is_refused(item: object) -> None:
+    with pytest.raises(TypeError):
+        value(item)
+
+
+def test_a_scenario_can_be_pickled_and_copied(tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("from,to,delivery\n0,1,0.9\n1,0,0.9\n")
+    file = tmp_path / "two.toml"
+    file.write_text('duration = "3 s"\n[topology]\nhops = 1\n[radio]\nlinks = "two.csv"\n[[flow]]\n[sweep]\n"flow.transport" = ["newreno", "tcp-ap"]\n')
+    scenario = meshpace.Scenario.load(file, set={"warmup": "1 s"})
+    expected = list(scenario.sweep(seeds=1).lines())
+    pickled = pickle.dumps(scenario)
+    # The files that it names go with it.
+    (tmp_path / "two.csv").unlink()
+    file.unlink()
+    for again in (pickle.loads(pickled), copy.copy(scenario), copy.deepcopy(scenario), copy.deepcopy([scenario])[0]):
+        assert (again.name, again.text, again.digest, again.points) == (scenario.name, scenario.text, scenario.digest, scenario.points)
+        assert list(again.sweep(seeds=1).lines()) == expected
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(_goodputs, scenario).result() == [run["aggregate_goodput_bps"] for run in scenario.sweep(seeds=1)]
+
+
+def _goodputs(scenario: meshpace.Scenario) -> list[float]:
+    return [run["aggregate_goodput_bps"] for run in scenario.sweep(seeds=1)]
 
 
 def test_settings_change_keys(sweep: Path) -> None:

@@ -9,6 +9,7 @@ use meshpace_lab::campaign::{Campaign, Work};
 use meshpace_lab::compare::LEAST;
 use meshpace_lab::record::Record;
 use meshpace_lab::record::directory::Archive;
+use meshpace_lab::selection::Selection;
 use meshpace_lab::variants::{self, MOST};
 use meshpace_scenario::Scenario;
 use serde_json::{Map, Value};
@@ -77,7 +78,7 @@ impl Machine<'_> {
             return Err(unchangeable(a));
         }
         let scenarios =
-            found.variants.iter().map(|variant| read(a, &[found.common.as_slice(), &variant.sets].concat()));
+            found.variants.iter().map(|variant| self.read(a, &[found.common.as_slice(), &variant.sets].concat()));
         let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
         let files = vec![a.clone(); scenarios.len()];
         let records = self.run_once(&scenarios, &files)?;
@@ -92,8 +93,8 @@ impl Machine<'_> {
     fn of_places(&self, places: &[&PathBuf], set: &[String]) -> Result<Sides, Failure> {
         let place = |place: &&PathBuf| match place.is_dir() {
             true if !set.is_empty() => Err(unchangeable(place)),
-            true => Ok(Place::Directory(stored(place).map_err(|why| (REFUSED, why))?)),
-            false => Ok(Place::File((*place).clone(), Box::new(read(place, set)?))),
+            true => Ok(Place::Directory(self.stored(place)?)),
+            false => Ok(Place::File((*place).clone(), Box::new(self.read(place, set)?))),
         };
         let read: Vec<Place> = places.iter().map(place).collect::<Result<_, _>>()?;
         let of_file = |place: &Place| match place {
@@ -148,12 +149,12 @@ impl Machine<'_> {
             if !set.is_empty() {
                 return Err(unchangeable(place));
             }
-            records = stored(place).map_err(|why| (REFUSED, why))?;
+            records = self.stored(place)?;
             key = axis(&records.iter().map(|record| &record.point).collect::<Vec<_>>())?;
             scenarios = Vec::new();
             title = place.display().to_string();
         } else {
-            let scenario = read(place, set)?;
+            let scenario = self.read(place, set)?;
             let point = |point: &meshpace_scenario::Point| point.values.iter().cloned().collect();
             let points: Vec<Map<String, Value>> = scenario.points.iter().map(point).collect();
             key = axis(&points.iter().collect::<Vec<_>>())?;
@@ -170,9 +171,32 @@ impl Machine<'_> {
     pub fn records(&self, place: &Path, sets: &[String]) -> Result<Vec<Record>, Failure> {
         match place.is_dir() {
             true if !sets.is_empty() => Err(unchangeable(place)),
-            true => stored(place).map_err(|why| (REFUSED, why)),
-            false => Ok(self.run_once(&[read(place, sets)?], &[place.to_owned()])?.remove(0)),
+            true => self.stored(place),
+            false => Ok(self.run_once(&[self.read(place, sets)?], &[place.to_owned()])?.remove(0)),
         }
+    }
+
+    /// The records of a directory that --where selects.
+    fn stored(&self, directory: &Path) -> Result<Vec<Record>, Failure> {
+        let selected = || {
+            let selection = Selection::parse(&self.arguments.selected).map_err(|why| format!("--where {why}"))?;
+            let archive = Archive::read(directory)?;
+            let archive = archive.ok_or_else(|| format!("{}: no run here is finished", directory.display()))?;
+            selection.of(archive.records).map_err(|why| format!("{}: --where: {why}", directory.display()))
+        };
+        selected().map_err(|why| (REFUSED, why))
+    }
+
+    /// The scenario of a file with `sets`; --where is for records.
+    fn read(&self, file: &Path, sets: &[String]) -> Result<Scenario, Failure> {
+        if let Some(condition) = self.arguments.selected.first() {
+            let way = format!("set it instead: --set {condition}");
+            return Err((
+                REFUSED,
+                format!("{}: --where selects from records, and this is a scenario; {way}", file.display()),
+            ));
+        }
+        load(file, sets).map_err(|_| (REFUSED, String::new()))
     }
 
     /// The campaign of a scenario.
@@ -231,19 +255,8 @@ pub fn parted(mut records: Vec<Vec<Record>>, axis: Option<&str>, names: &[&str])
     }
 }
 
-fn read(file: &Path, sets: &[String]) -> Result<Scenario, Failure> {
-    load(file, sets).map_err(|_| (REFUSED, String::new()))
-}
-
 fn unchangeable(place: &Path) -> Failure {
     (REFUSED, format!("{}: records cannot be changed by --set", place.display()))
-}
-
-/// The records of a directory.
-fn stored(directory: &Path) -> Result<Vec<Record>, String> {
-    let archive = Archive::read(directory)?;
-    let archive = archive.ok_or_else(|| format!("{}: no run here is finished", directory.display()))?;
-    Ok(archive.records)
 }
 
 /// Names of several places for people: the names of the files where those differ, or else their paths.

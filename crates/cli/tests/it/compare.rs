@@ -385,3 +385,60 @@ fn robustness_is_told_in_words_columns_and_on_the_page() {
     let (status, _, stderr) = meshpace(place, &["compare", "kept", "kept", "--robust"]);
     assert!(status == 2 && stderr.contains("compare their scenarios"), "{stderr}");
 }
+
+/// A sweep over hops and transports, from which points are selected.
+const SWEPT: &str = "duration = '10 s'\nwarmup = '2 s'\n[[flow]]\n[sweep]\n\"topology.hops\" = [1, 2, 4]\n\"flow.transport\" = ['newreno', 'tcp-ap']\nseeds = 3\n";
+
+#[test]
+fn points_of_a_recorded_sweep_are_selected() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    fs::write(place.join("s.toml"), SWEPT).unwrap();
+    let (status, _, stderr) = meshpace(place, &["run", "s.toml", "--out", "all"]);
+    assert_eq!(status, 0, "{stderr}");
+    // What is selected is what a scenario of these points alone has.
+    let alone = SWEPT.replace("[1, 2, 4]", "[2, 4]");
+    fs::write(place.join("two.toml"), alone).unwrap();
+    let (status, expected, stderr) = meshpace(place, &["compare", "two.toml", "--format", "json"]);
+    assert_eq!(status, 0, "{stderr}");
+    for conditions in
+        [&["--where", "topology.hops=2,4"][..], &["--where", "topology.hops=2", "--where", "topology.hops=4"]]
+    {
+        let arguments = [&["compare", "all", "--by", "flow.transport", "--format", "json"], conditions].concat();
+        let (status, text, stderr) = meshpace(place, &arguments);
+        assert_eq!((status, text.as_str()), (0, expected.as_str()), "{stderr}");
+    }
+    // With one transport left, its hops are what is compared.
+    let (status, told, stderr) = meshpace(place, &["compare", "all", "--where", "flow.transport=tcp-ap"]);
+    assert!(status == 0 && told.contains("hops 4"), "{told}{stderr}");
+    let (status, _, stderr) = meshpace(place, &["report", "all", "--page", "two.html", "--where", "topology.hops=2,4"]);
+    assert_eq!(status, 0, "{stderr}");
+    let (status, _, stderr) = meshpace(place, &["report", "all", "--page", "all.html"]);
+    assert_eq!(status, 0, "{stderr}");
+    let rows = |page: &str| {
+        let mut rows = 0;
+        for entry in fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()) {
+            let is_own = entry.file_name().unwrap().to_string_lossy().starts_with(page);
+            if is_own && entry.extension().is_some_and(|extension| extension == "csv") {
+                rows += fs::read_to_string(&entry).unwrap().lines().count();
+            }
+        }
+        rows
+    };
+    let page = fs::read_to_string(place.join("two.html")).unwrap();
+    assert!(
+        page.contains("meshpace report all --where &#39;topology.hops=2,4&#39;")
+            || page.contains("--where 'topology.hops=2,4'"),
+        "{page}"
+    );
+    assert!(rows("two") > 0 && rows("two") < rows("all"), "{} and {} rows", rows("two"), rows("all"));
+    for (arguments, told) in [
+        (&["compare", "all", "--where", "topology.hops=3"][..], "there are 1, 2, 4"),
+        (&["report", "all", "--where", "topology.hop=2"], "they sweep"),
+        (&["compare", "s.toml", "--where", "topology.hops=2"], "--set topology.hops=2"),
+        (&["compare", "all", "--where", "topology.hops"], "expected key=value"),
+    ] {
+        let (status, _, stderr) = meshpace(place, arguments);
+        assert!(status == 2 && stderr.contains(told), "{arguments:?}: {stderr}");
+    }
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from operator import index
 from typing import TYPE_CHECKING, Callable, Protocol, Union
 
 from . import _native
@@ -94,7 +95,7 @@ class Campaign:
 
         Raises :class:`meshpace.RecordsError` if ``out`` holds another campaign or another process is at work in it.
         """
-        seeds = scenario.seeds if seeds is None else seeds
+        seed, seeds = index(seed), index(scenario.seeds if seeds is None else seeds)
         if seeds < 1 or seed < 0 or seed + seeds > 2**64:
             raise ValueError(f"seeds: {seeds} seeds from {seed} on cannot be had")
         self.scenario = scenario
@@ -128,7 +129,8 @@ class Campaign:
         the records are the same bytes as those of a local run.
 
         ``progress`` is called with the runs made, all runs and the share of the work that is behind; ``True`` shows a bar.
-        What it raises ends the campaign. Ctrl-C does too: the records that are there stay (:meth:`results`).
+        What it raises ends the campaign. So does what a pacing rule raises, and Ctrl-C: the records that are there stay
+        (:meth:`results`).
 
         Runs that fail are in ``failed`` of the results; they do not end the others.
         """
@@ -140,6 +142,12 @@ class Campaign:
         carrier = None if executor is None else carry(executor)
         try:
             self._native.run(_jobs(jobs), told, carrier, chunk_seconds)
+        except Exception as raised:
+            # From Python 3.11 on an exception says in which run a pacing rule raised it.
+            if self.scenario.rules and hasattr(raised, "add_note"):
+                for what, _ in self._native.failed()[:1]:
+                    raised.add_note(f"in the run {what}")
+            raise
         finally:
             if carrier is not None:
                 carrier.cancel()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 from . import _native
 from ._table import Table as Table
+from ._toml import values as _values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,6 +60,18 @@ class Results:
         Look here before any mean: a flow without a byte has no delay, and a variant without it may look better than one that serves everybody.
         """
         return self._records.starved()[0]
+
+    def where(self, conditions: Mapping[str, Any]) -> Results:
+        """The records of some points of the sweep, as ``--where`` of the command selects them: ``{"topology.hops": [4, 7], "flow.transport": "tcp-ap"}``.
+
+        A key has a value or a sequence of values; all keys have to fit. ``compare`` takes what comes out, and so do tables and plots.
+
+        Raises :class:`meshpace.RecordsError` if the records have no such key or value, with what they have instead.
+        """
+        selected = self._records.where([f"{key}={_values(wanted)}" for key, wanted in conditions.items()])
+        words = "".join(f" --where '{key}={_values(wanted)}'" for key, wanted in conditions.items())
+        missing = self.total - len(self)
+        return Results(selected, self.name, self.failed, len(selected) + missing, text=self._text, sets=self._sets, command=self._command + words)
 
     @property
     def runs(self) -> Table:

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import warnings
+from operator import index
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence, cast
 
 from . import _native
@@ -29,7 +30,7 @@ class PacingRule(Protocol):
     """
 
     def on_sample(self, sample: _native.Sample) -> float | None:
-        """The seconds between two segments from now on, 0 or less for no pacing; ``None``: as before."""
+        """The seconds between two segments from now on, 0 for no pacing; ``None``: as before."""
 
 
 def _sets(settings: Mapping[str, Setting] | None) -> list[str]:
@@ -126,17 +127,20 @@ class Scenario:
         place of whatever pacing the flow's TCP or TPA has; window, ACKs and recovery stay. ``flows`` are the numbers of the flows
         that get it, all unless told. ``name`` (that of ``rule`` unless told) is what records call the transport.
 
-        A rule that raises ends that run: ``failed`` of the results has its traceback. Runs are made in this process only.
+        What a rule raises ends the campaign, and its caller gets it; a negative interval, or one that is not finite, is a
+        :class:`ValueError` there. Records that were made before stay (:meth:`meshpace.Campaign.results`). Runs are made in this
+        process only.
 
         Raises :class:`ValueError` if a flow is neither TCP nor TPA, or is not there.
         """
         name = name or str(getattr(rule, "__name__", type(rule).__name__))
+        numbers = None if flows is None else [index(number) for number in flows]
         try:
             source = inspect.getsource(rule)
         except (OSError, TypeError):
             source = f"{getattr(rule, '__module__', '')}.{getattr(rule, '__qualname__', repr(rule))}"
-        digest = hashlib.sha256("\n".join([self.digest, name, repr(flows), source]).encode()).hexdigest()
-        return Scenario(self._native.paced(name, rule, None if flows is None else list(flows), digest))
+        digest = hashlib.sha256("\n".join([self.digest, name, repr(numbers), source]).encode()).hexdigest()
+        return Scenario._of(self._native.paced(name, rule, numbers, digest))
 
     def run(self, seed: int = 1) -> dict[str, Any]:
         """Makes one run and gives its record, as ``meshpace run --format json`` writes it.
@@ -173,5 +177,23 @@ class Scenario:
         campaign = Campaign(self, seed=1 if seed is None else seed, seeds=seeds, out=out, force=force)
         return campaign.run(jobs=jobs, executor=executor, chunk_seconds=chunk_seconds, progress=progress)
 
+    def __copy__(self) -> Scenario:
+        # A scenario does not change.
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Scenario:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With the files that it names; its pacing rules have to be pickled themselves, as classes of a module are."""
+        return _restored, self._native.state()
+
     def __repr__(self) -> str:
         return f"<meshpace.Scenario {self.name!r}, {len(self.points)} points>"
+
+
+def _restored(job: str, rules: list[tuple[str, Callable[[int], PacingRule], list[int] | None, str]]) -> Scenario:
+    native = _native.restored_scenario(job)
+    for name, rule, flows, digest in rules:
+        native = native.paced(name, rule, flows, digest)
+    return Scenario._of(native)
