@@ -326,6 +326,23 @@ export function modelRevision() {
 export function tellPanics() {
     wasm.tellPanics();
 }
+
+/**
+ * The names of all transports, as a list in JSON.
+ * @returns {string}
+ */
+export function transports() {
+    let deferred1_0;
+    let deferred1_1;
+    try {
+        const ret = wasm.transports();
+        deferred1_0 = ret[0];
+        deferred1_1 = ret[1];
+        return getStringFromWasm0(ret[0], ret[1]);
+    } finally {
+        wasm.__wbindgen_free(deferred1_0, deferred1_1, 1);
+    }
+}
 function __wbg_get_imports() {
     const import0 = {
         __proto__: null,

@@ -1,10 +1,11 @@
 // The simulator in WebAssembly, with types. What the numbers mean stands in crates/wasm.
-import init, { Player, Scenario, modelRevision, tellPanics } from "../build/meshpace.js";
+import init, { Player, Scenario, modelRevision, tellPanics, transports as named } from "../build/meshpace.js";
 import wasm from "../build/meshpace_bg.wasm?url";
 
 export type Point = { values: [string, unknown][]; transports: string[] };
 export type Described = { name: string; points: Point[]; warnings: string[] };
-export type Flow = { from: number; to: number; transport: string; start_s: number };
+/** `name` is null, or missing in older recordings, where the scenario gives the flow none. */
+export type Flow = { name?: string | null; from: number; to: number; transport: string; start_s: number };
 export type Stage = {
   model: number;
   seed: number;
@@ -50,6 +51,9 @@ export async function load(): Promise<number> {
   tellPanics();
   return modelRevision();
 }
+
+/** The names of all transports; the module has to be loaded. */
+export const transportNames = (): string[] => JSON.parse(named()) as string[];
 
 /** Reads a scenario. Throws the text of what is wrong with it, with line and key. */
 export function read(source: Source): { scenario: Scenario; described: Described } {

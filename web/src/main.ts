@@ -3,8 +3,9 @@ import "./style.css";
 import { Clock, SPEEDS } from "./clock";
 import * as air from "./air";
 import { LOOKS, MOST_PINS, flowColour, shade } from "./colours";
-import { load } from "./engine";
+import { load, transportNames } from "./engine";
 import type { Source } from "./engine";
+import { flowWithEnds } from "./flows";
 import { decode, encode } from "./link";
 import { Mesh } from "./mesh";
 import { Opening } from "./opening";
@@ -152,7 +153,7 @@ function lines(): void {
     line.append(text);
     return line;
   };
-  const flows = runs[0].stage.flows.slice(0, MOST_FLOWS).map((flow, number) => entry(`flow ${number}: node ${flow.from} to node ${flow.to}`, flowColour(number), 5));
+  const flows = runs[0].stage.flows.slice(0, MOST_FLOWS).map((_, number) => entry(flowWithEnds(runs[0].stage.flows, number), flowColour(number), 5));
   if (runs[0].stage.flows.length > MOST_FLOWS) flows.push(Object.assign(document.createElement("li"), { textContent: `${runs[0].stage.flows.length - MOST_FLOWS} more flows, in the same colours again` }));
   const kinds = LOOKS.map((look, kind) => entry(look.name + (kind === 2 || kind === 3 ? ", in its flow's colour" : ""), shade(look), look.width, look.dash, kind === 3));
   part("lines").replaceChildren(...flows, ...kinds);
@@ -518,6 +519,7 @@ async function main(): Promise<void> {
     );
     return;
   }
+  settings.offer(transportNames());
   wire();
   addEventListener("hashchange", () => void begin());
   requestAnimationFrame(picture);

@@ -1,6 +1,7 @@
 // The mesh of one run on a canvas.
 import { LOOKS, bad, dark, faint, flowColour, good, ink, lookOf, paper, pinColour, shade, still } from "./colours";
 import { NODE_FIELDS } from "./engine";
+import { flowName } from "./flows";
 import { Labels } from "./labels";
 import type { Frame, Shown } from "./run";
 
@@ -243,7 +244,7 @@ export class Mesh {
       pen.lineTo(tx, ty);
       pen.stroke();
       if (speed === 0) {
-        const text = `${look.name}${frame.retry ? " again" : ""}${frame.flow >= 0 ? `, flow ${frame.flow}` : ""}`;
+        const text = `${look.name}${frame.retry ? " again" : ""}${frame.flow >= 0 ? `, ${flowName(run.stage.flows, frame.flow)}` : ""}`;
         texts.push({ text, colour, x: (x + tx) / 2, y: (y + ty) / 2 });
       }
     }

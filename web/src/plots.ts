@@ -3,6 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { SAMPLE_HEAD, SAMPLE_PER_FLOW } from "./engine";
 import { faint, flowColour, ink, pinColour } from "./colours";
+import { flowWithEnds } from "./flows";
 import type { Shown } from "./run";
 import { Sequences } from "./sequence";
 
@@ -117,7 +118,7 @@ export class Plots {
       list.append(line);
     };
     const flows = first.stage.flows;
-    flows.slice(0, MOST_FLOWS).forEach((flow, number) => item(flowColour(number), `flow ${number}: node ${flow.from} to node ${flow.to}`));
+    flows.slice(0, MOST_FLOWS).forEach((_, number) => item(flowColour(number), flowWithEnds(flows, number)));
     this.pins.forEach((node, place) => item(pinColour(place), `queue of node ${node}`));
     if (this.runs.length > 1) {
       item(ink(), "run A");

@@ -115,14 +115,14 @@ export class Recording implements Shown {
     const per = <T>(count: number): T[][] => Array.from({ length: count }, () => []);
     this.waiting = per(head.nodes.length);
     this.places = per(head.nodes.length);
-    for (const flow of head.flows) this.begin(flow.from, flow.to, flow.transport, 0);
+    for (const flow of head.flows) this.begin(flow.from, flow.to, flow.transport, 0, flow.name ?? null);
     this.nodes = new Float64Array(head.nodes.length * NODE_FIELDS);
   }
 
   /** A flow; the samples before have nothing of it. */
-  private begin(from: number, to: number, transport: string, at: number): void {
+  private begin(from: number, to: number, transport: string, at: number, name: string | null = null): void {
     const before = this.sampleWidth;
-    this.stage.flows.push({ from, to, transport, start_s: at });
+    this.stage.flows.push({ name, from, to, transport, start_s: at });
     this.ways.push([]);
     this.counts.push([]);
     this.delays.push({ sum: 0, count: 0 });

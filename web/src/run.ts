@@ -1,6 +1,7 @@
 // One run on the page: a player of the simulator and what is drawn of it.
 import { AIR_FIELDS, EVENT_FIELDS, NODE_FIELDS, Player, SAMPLE_HEAD, SAMPLE_PER_FLOW, read } from "./engine";
 import type { Described, Measured, Source, Stage } from "./engine";
+import { flowName } from "./flows";
 
 export type Frame = {
   number: number;
@@ -206,7 +207,7 @@ export class Run {
     const [queue, nav, backoff, left] = this.nodes.subarray(node * NODE_FIELDS + 2, node * NODE_FIELDS + 6);
     const counter = ["no backoff", `backoff of ${left.toFixed(0)} µs paused`, `backoff: ${left.toFixed(0)} µs left`][backoff];
     const ends = this.stage.flows.flatMap((flow, number) =>
-      flow.from === node ? [`source of flow ${number}`] : flow.to === node ? [`destination of flow ${number}`] : [],
+      flow.from === node ? [`source of ${flowName(this.stage.flows, number)}`] : flow.to === node ? [`destination of ${flowName(this.stage.flows, number)}`] : [],
     );
     const reserved = nav > 0 ? `NAV: reserved for ${(nav * 1e3).toFixed(2)} ms` : "NAV: free";
     return [`Node ${node}`, `queue ${queue} of ${this.stage.queue}`, reserved, counter, ...ends].join(" · ");

@@ -1,6 +1,7 @@
 // The time-sequence graph of a flow, as tcptrace draws it: its segments over their bytes when they are sent, and how far the stream is acknowledged.
 import uPlot from "uplot";
 import { bad, faint, flowColour, ink } from "./colours";
+import { flowName } from "./flows";
 import { presentLine } from "./plots";
 import type { Sequence, Shown } from "./run";
 
@@ -42,7 +43,7 @@ export class Sequences {
     const before = this.which.value;
     this.runs = runs;
     this.which.replaceChildren(
-      ...runs.flatMap((run, number) => run.stage.flows.map((_, flow) => new Option(`flow ${flow}${runs.length > 1 ? ` in ${"AB"[number]}` : ""}`, `${number} ${flow}`))),
+      ...runs.flatMap((run, number) => run.stage.flows.map((_, flow) => new Option(`${flowName(run.stage.flows, flow)}${runs.length > 1 ? ` in ${"AB"[number]}` : ""}`, `${number} ${flow}`))),
     );
     if ([...this.which.options].some((option) => option.value === before)) this.which.value = before;
     this.chart?.destroy();

@@ -1,8 +1,8 @@
 // What can be changed in place: transports, hops, routing, load, seed, the point of a sweep. Each change is a `--set` argument on top of the scenario.
 import type { Described, Source, Stage } from "./engine";
 
-/** The names a list offers; any other that `meshpace transports` tells can be written into the scenario. */
-const TRANSPORTS = ["newreno", "cubic", "newreno+dyn-delack", "tcp-2", "tcp-ap", "tcp-ap-released", "tcp-ap+dyn-delack", "dcc", "tpa-3", "tpa-ap-3", "quiet-train"];
+/** Combinations that are compared often and that the table of transports does not name. Others can be written into the scenario. */
+const COMBINED = ["newreno+dyn-delack", "tcp-ap+dyn-delack"];
 const ROUTINGS = ["static", "aodv", "olsr"];
 
 type Values = { transport: string; compare: string; hops: string; routing: string; load: string; seed: string; point: string };
@@ -43,15 +43,22 @@ export class Settings {
     };
     const number = (min: number, max: number): HTMLInputElement =>
       Object.assign(document.createElement("input"), { type: "number", min: String(min), max: String(max), inputMode: "numeric" });
-    const named = TRANSPORTS.map((name): [string, string] => [name, name]);
-    field("transport", "Transport A", list([["", "as in the scenario"], ...named]));
-    field("compare", "beside it, B", list([["", "nothing"], ...named]));
+    field("transport", "Transport A", list([["", "as in the scenario"]]));
+    field("compare", "beside it, B", list([["", "nothing"]]));
     field("hops", "Hops", number(1, 60));
     field("routing", "Routing", list([["", "as in the scenario"], ...ROUTINGS.map((name): [string, string] => [name, name])]));
     field("load", "Flows alike", list([["", "as in the scenario"], ["1", "1"], ["2", "2"], ["3", "3"], ["5", "5"]]));
     field("seed", "Seed", number(1, 1e9));
     field("point", "Point of the sweep", list([["", "the first"]]));
     form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  /** Puts the names of all transports into both lists. */
+  offer(transports: string[]): void {
+    const names = [...transports, ...COMBINED.filter((name) => !transports.includes(name))];
+    for (const field of [this.fields.transport, this.fields.compare]) {
+      field.append(...names.map((name) => new Option(name, name)));
+    }
   }
 
   get compare(): string | null {

@@ -1,4 +1,5 @@
 // Starved flows, by the rule of the command's summaries: nothing delivered, or nothing for longer than a tenth of what the run measures.
+import { flowName } from "./flows";
 import type { Shown } from "./run";
 
 const LONG = 0.1;
@@ -24,7 +25,7 @@ export function starved(run: Pick<Shown, "stage" | "measured">): string[] {
     const silent = gap ?? Math.max(0, at - Math.max(warmup, flow.start_s));
     if (!found || (at < duration && silent <= LONG * (duration - warmup))) return;
     const what = found === "nothing" ? "delivered nothing" : `was silent for ${silent.toFixed(1)} s`;
-    said.push(`flow ${number} (node ${flow.from} to node ${flow.to}) ${what}`);
+    said.push(`${flowName(flows, number)} (node ${flow.from} to node ${flow.to}) ${what}`);
   });
   return said.length > MOST_NAMED ? [...said.slice(0, MOST_NAMED), `${said.length - MOST_NAMED} more`] : said;
 }

@@ -1,9 +1,10 @@
 // The line of time with what stands out in it: timeouts, links given up, routes lost and found.
 import { bad, faint, good, ink } from "./colours";
+import { flowName } from "./flows";
 import type { Shown } from "./run";
 
-const NAMES: Record<number, (whose: number) => string> = {
-  1: (flow) => `timeout of flow ${flow}`,
+const NAMES: Record<number, (whose: number, run: Shown) => string> = {
+  1: (flow, run) => `timeout of ${flowName(run.stage.flows, flow)}`,
   2: (node) => `node ${node} gives up a neighbour`,
   3: (node) => `node ${node} loses a route`,
   4: (node) => `node ${node} has a route again`,
@@ -18,7 +19,7 @@ export function moments(runs: Shown[]): Moment[] {
       at,
       kind,
       run: number,
-      text: NAMES[kind](whose) + (runs.length > 1 ? ` (${"AB"[number]})` : ""),
+      text: NAMES[kind](whose, run) + (runs.length > 1 ? ` (${"AB"[number]})` : ""),
     })),
   );
   return all.sort((a, b) => a.at - b.at);

@@ -89,6 +89,29 @@ test("a flow that starved is named above the numbers", async ({ page }) => {
   await expect(alarm).toHaveText("STARVED: flow 0 (node 0 to node 6) delivered nothing");
 });
 
+test("flows are called by the names that the scenario gives them", async ({ page }) => {
+  await open(page);
+  await page.locator("#editor summary").click();
+  await page.locator("#text").fill('duration = "20 s"\n[topology]\nkind = "cross"\n[[flow]]\nname = "upload"\n[[flow]]\n');
+  await page.locator("#apply").click();
+  await expect(page.locator("#lines")).toContainText("upload: node 0 to node 4");
+  await expect(page.locator("#lines")).toContainText("flow 1: node 5 to node 8");
+  await expect(page.locator("#plots .lines").first()).toContainText("upload: node 0 to node 4");
+  await expect(page.locator("[name=sequence] option").first()).toHaveText("upload");
+});
+
+test("every transport can be chosen", async ({ page }) => {
+  await open(page);
+  const lines = execFileSync(MESHPACE, ["transports", "--format", "json"]).toString().trim().split("\n");
+  const names = lines.map((line) => JSON.parse(line).name as string);
+  expect(names.length).toBeGreaterThan(20);
+  for (const list of ["transport", "compare"]) {
+    const offered = await page.locator(`[name=${list}] option`).evaluateAll((options) => options.map((option) => (option as HTMLOptionElement).value));
+    expect(names.filter((name) => !offered.includes(name)), list).toEqual([]);
+    expect(new Set(offered).size, "each once").toBe(offered.length);
+  }
+});
+
 test("steps go from frame to frame, and back", async ({ page }) => {
   await open(page);
   await seek(page, 22);
@@ -173,6 +196,13 @@ test("a wrong scenario and a damaged link are told with line and key", async ({ 
   await page.locator("#apply").click();
   await expect(page.locator("#message")).toContainText("toml:3");
   await expect(page.locator("#message")).toContainText("hop");
+  // The button is far below; what went wrong is seen without scrolling.
+  await page.locator("#apply").scrollIntoViewIfNeeded();
+  await expect(page.locator("#apply")).toBeInViewport();
+  await expect(page.locator("#message")).toBeInViewport({ ratio: 1 });
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.locator("#apply").scrollIntoViewIfNeeded();
+  await expect(page.locator("#message")).toBeInViewport({ ratio: 1 });
   await page.locator("#text").fill("[topology]\nkind = 'grid'\nrows = 40\ncolumns = 40\n[[flow]]\nfrom = 0\nto = 9\n");
   await page.locator("#apply").click();
   await expect(page.locator("#message")).toContainText("1600 nodes");

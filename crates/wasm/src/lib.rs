@@ -29,6 +29,13 @@ pub fn tell_panics() {
     console_error_panic_hook::set_once();
 }
 
+/// The names of all transports, as a list in JSON.
+#[wasm_bindgen]
+pub fn transports() -> String {
+    let names: Vec<&str> = meshpace_transport::names::table().iter().map(|entry| entry.name).collect();
+    serde_json::Value::from(names).to_string()
+}
+
 /// A scenario being put together, and then read.
 #[wasm_bindgen]
 pub struct Scenario {
