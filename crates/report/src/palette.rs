@@ -138,7 +138,11 @@ const FAMILIES: &[Family] = &[
     (VERMILLION, Shape::Disc, &["newreno", "newreno+dyn-delack", "newreno+delack", "newreno+ecn"]),
     (ORANGE, Shape::Funnel, &["newreno-cwl", "cwl", "tcp-2", "tcp-3"]),
     (BLUE, Shape::Triangle, &["tcp-ap", "tcp-ap+dyn-delack", "tcp-ap+delack", "tcp-ap-mad"]),
-    (GREEN, Shape::Square, &["tcp-ap-released", "tcp-ap-released+delack", "tcp-ap-released+dyn-delack"]),
+    (
+        GREEN,
+        Shape::Square,
+        &["tcp-ap-released", "tcp-ap-released+delack", "tcp-ap-released+dyn-delack", "tcp-ap-released-karn"],
+    ),
     (SKY, Shape::Diamond, &["tcp-ap-sync", "tcp-ap-sync+dyn-delack"]),
     (PURPLE, Shape::Cross, &["udp-paced", "udp", "udp+llap"]),
     (WINE, Shape::Pentagon, &["tpa-2", "tpa-3", "tpa*-3", "tpa*-2"]),

@@ -5,7 +5,7 @@
 //! ACKs. Rows of the table with a `+` are those that the papers name; they are built in the same way.
 
 use crate::pacing::rules::{self, Kind, every_rule};
-use crate::pacing::{self, AdaptiveConfig, DccConfig, adaptive};
+use crate::pacing::{self, AdaptiveConfig, DccConfig, Sampling, adaptive};
 use crate::tcp::{self, ack, ecn, recovery, window};
 use crate::tpa::names as tpa;
 use crate::{Config, flush, train, udp};
@@ -109,6 +109,12 @@ const PUBLISHED: &[Entry] = &[
         description: "TCP with adaptive pacing as in the agent its authors released",
         source: "the AP05 authors' ns-2 agent, September 2005",
         build: || Config::Tcp(tcp_ap_released()),
+    },
+    Entry {
+        name: "tcp-ap-released-karn",
+        description: "the released agent with the paper's rule of RTT samples (Karn): the reading in which AP05 is judged",
+        source: "the AP05 authors' ns-2 agent, September 2005; AP05, section 4.5",
+        build: || Config::Tcp(tcp_ap_released_karn()),
     },
     Entry {
         name: "tcp-ap+delack",
@@ -299,6 +305,12 @@ fn clamped(segments: u32) -> tcp::Config {
         ack: ack::Config::Delayed(ack::Delayed::default()),
         ..tcp::Config::default()
     }
+}
+
+/// The reading of AP05 that `meshpace reproduce` judges.
+fn tcp_ap_released_karn() -> tcp::Config {
+    let adaptive = AdaptiveConfig { sampling: Sampling::NewDataKarn, ..AdaptiveConfig::released() };
+    tcp::Config { pacing: pacing::Config::Adaptive(adaptive), ..tcp_ap_released() }
 }
 
 fn tcp_ap_released() -> tcp::Config {

@@ -139,6 +139,30 @@ fn no_page_is_longer_than_a_reader_has_patience() {
     assert!(long.is_empty(), "more than {MOST_WORDS} words: cut or split\n{}", long.join("\n"));
 }
 
+/// Pages with TCP-AP that name its readings one by one, or are not about a comparison.
+const NAME_READINGS: [&str; 8] = [
+    "book/validation.md",
+    "docs/findings.md",
+    "docs/kernel.md",
+    "docs/keys.md",
+    "docs/quiet-trains.md",
+    "docs/tcp-ap.md",
+    "docs/traceability-tcp.md",
+    "validation/results.md",
+];
+
+#[test]
+fn every_page_with_tcp_ap_says_which_one_it_is() {
+    let says = |page: &PathBuf| {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        !text.contains("TCP-AP") || text.contains("tcp-ap.md")
+    };
+    let silent: Vec<PathBuf> = pages().into_iter().filter(|page| !says(page)).collect();
+    let left: Vec<&PathBuf> =
+        silent.iter().filter(|page| !NAME_READINGS.iter().any(|name| page.ends_with(name))).collect();
+    assert!(left.is_empty(), "which TCP-AP? link docs/tcp-ap.md in {left:?}");
+}
+
 #[test]
 fn the_boxes_of_validation_are_rows_of_its_points() {
     let read = |page: &str| fs::read_to_string(root().join(page)).unwrap();

@@ -17,6 +17,7 @@ const LABELS: &[(&str, &str)] = &[
     ("tcp-ap-released", "TCP-AP (released agent)"),
     ("tcp-ap-released+delack", "TCP-AP (released agent) + delayed ACK"),
     ("tcp-ap-released+dyn-delack", "TCP-AP (released agent) + dynamic delayed ACK"),
+    ("tcp-ap-released-karn", "TCP-AP (released agent, samples as printed)"),
     ("tcp-ap-sync", "TCP-AP, synchronized clocks"),
     ("tcp-ap-sync+dyn-delack", "TCP-AP, synchronized clocks + dynamic delayed ACK"),
     ("udp-paced", "UDP, best rate"),

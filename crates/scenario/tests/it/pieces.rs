@@ -44,6 +44,11 @@ fn every_named_tcp_is_its_pieces() {
         ("bbr", "{ window = 'bbr', pacing = { kind = 'by-window' }, sack = true }"),
         ("tcp-ap", "{ pacing = 'adaptive' }"),
         ("tcp-ap-mad", "{ pacing = { dispersion = 'mad-rtt' } }"),
+        // The reading that scenarios/ap05 judges, spelled out there.
+        (
+            "tcp-ap-released-karn",
+            "{ name = 'tcp-ap-released', pacing = { kind = 'adaptive', profile = 'released', sampling = 'new-data-karn' } }",
+        ),
         ("tcp-ap-sync", "{ pacing = { profile = 'synchronized' } }"),
         ("tcp-ap-sync+dyn-delack", "{ pacing = { measure = 'one-way' }, ack = 'dynamic' }"),
         ("tcp-ap-oid", "{ pacing = { profile = 'out-of-interference' } }"),

@@ -169,7 +169,7 @@ words! { Recovery: "restart" = Restart, "paced" = Paced, "off-until-ack" = OffUn
 /// TCP-AP.
 pub const TCP_AP: Named<AdaptiveConfig> = Named {
     name: "tcp-ap",
-    description: "TCP with adaptive pacing as the paper describes it",
+    description: "TCP with adaptive pacing as the paper prints it: the default of its readings",
     source: "AP05, section 4",
     config: AdaptiveConfig::paper,
 };
