@@ -19,6 +19,8 @@ pub struct Account {
     pub count: String,
     /// Claims that do not hold, or cannot be told, with the reason, one sentence each.
     pub failing: Vec<String>,
+    /// Claims that are counted among those that hold and hold only in part, with what was found, one sentence each.
+    pub partial: Vec<String>,
     /// A warning without which the result would mislead.
     pub caution: Option<String>,
     /// Other readings that were not run, and the command that runs them too.
@@ -69,17 +71,16 @@ impl Account {
             .collect();
         // What differs goes first.
         failing.sort_by_key(|(is_untold, _)| *is_untold);
-        let left = failing.len().saturating_sub(NAMED);
-        let mut failing: Vec<String> = failing.into_iter().map(|(_, sentence)| sentence).take(NAMED).collect();
-        if left > 0 {
-            failing.push(format!("And {left} more."));
-        }
+        let failing = first(failing.into_iter().map(|(_, sentence)| sentence).collect());
+        let in_part = entries.iter().filter(|entry| entry.verdict == Verdict::InShape.words());
+        let partial = first(in_part.map(|entry| in_part_of(entry)).collect());
         let held = reproduced + shape;
         let caution = published.caution.as_ref().map(|caution| resolver.text(&published.id, caution));
         Account {
             found,
             count: format!("{held} of {} published {what} hold{how}{rest}.", entries.len()),
             failing,
+            partial,
             caution,
             unrun: unrun(experiment, entries, resolver),
         }
@@ -87,9 +88,25 @@ impl Account {
 
     /// Everything, a line each.
     pub fn lines(&self) -> Vec<String> {
-        let told = self.found.iter().chain([&self.count]).chain(&self.failing);
+        let told = self.found.iter().chain([&self.count]).chain(&self.failing).chain(&self.partial);
         told.chain(&self.caution).chain(&self.unrun).cloned().collect()
     }
+}
+
+/// The first sentences, and how many more there are.
+fn first(mut sentences: Vec<String>) -> Vec<String> {
+    let left = sentences.len().saturating_sub(NAMED);
+    sentences.truncate(NAMED);
+    if left > 0 {
+        sentences.push(format!("And {left} more."));
+    }
+    sentences
+}
+
+/// The sentence on a claim that holds in part.
+fn in_part_of(entry: &Entry) -> String {
+    let evidence = if entry.evidence.is_empty() { String::new() } else { format!(" {}.", entry.evidence) };
+    format!("Holds only in part: \u{201c}{}\u{201d}{evidence}", entry.claim)
 }
 
 /// The sentence on other readings that have no runs, if there are such.
@@ -183,6 +200,19 @@ mod tests {
         }
         let observations = Observations::new(&published, Arc::new(parse(&lines).unwrap()));
         found(&published.claims[0], &observations).unwrap_or_default()
+    }
+
+    #[test]
+    fn claims_that_hold_only_in_part_are_named_and_counted() {
+        let entry = |claim: &str| -> Entry {
+            let text = serde_json::json!({"experiment": "X", "claim": claim, "verdict": "in shape", "evidence": "at 3 of 4 points"});
+            serde_json::from_value(text).unwrap()
+        };
+        assert_eq!(in_part_of(&entry("it rises")), "Holds only in part: \u{201c}it rises\u{201d} at 3 of 4 points.");
+        let sentences =
+            |count: usize| first((0..count).map(|number| in_part_of(&entry(&number.to_string()))).collect());
+        assert_eq!(sentences(NAMED).len(), NAMED);
+        assert_eq!(sentences(NAMED + 3).last().map(String::as_str), Some("And 3 more."));
     }
 
     #[test]

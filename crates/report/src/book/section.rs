@@ -117,6 +117,7 @@ fn account(chapter: &Chapter, resolver: &Resolver) -> Markup {
         @if let Some(caution) = &account.caution { p { (signs(caution)) } }
         @if let Some(unrun) = &account.unrun { p.note { (unrun) } }
         @if !account.failing.is_empty() { ul.failing { @for one in &account.failing { li { (signs(one)) } } } }
+        @if !account.partial.is_empty() { ul.partial { @for one in &account.partial { li { (signs(one)) } } } }
     }
 }
 
