@@ -143,6 +143,12 @@ fn requests(silent: &UdpSocket) -> usize {
 }
 
 #[test]
+fn the_default_race_is_that_of_the_page() {
+    let Race { head_start, patience, memory } = Race::default();
+    assert_eq!([head_start, patience, memory].map(Duration::as_secs_f64), [0.25, 1.0, 600.0]);
+}
+
+#[test]
 fn a_peer_with_tpa_gets_it_even_if_its_tcp_is_faster() {
     let echo = tcp_echo();
     // TPA over a path of 60 ms, in two round trips; TCP without any, to the same number.

@@ -131,6 +131,50 @@ fn a_peer_that_does_not_read_stops_the_writer_and_not_for_ever() {
 }
 
 #[test]
+fn closing_waits_until_all_has_arrived_and_says_whether_it_has() {
+    // More than the reader's buffer holds: some of it stays here as long as nobody reads.
+    let sent = noise(10, 400_000);
+    let stuck = || {
+        let (client, server) = pair(Options::default());
+        client.set_nonblocking(true).unwrap();
+        let mut written = 0;
+        while written < sent.len() {
+            match (&client).write(&sent[written..]) {
+                Ok(length) => written += length,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
+        }
+        client.set_nonblocking(false).unwrap();
+        (client, server)
+    };
+    let (client, _server) = stuck();
+    client.set_linger(ms(300)).unwrap();
+    let start = Instant::now();
+    let error = client.close().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    assert!(start.elapsed() >= ms(300));
+    // Dropping waits as long.
+    let (client, _server) = stuck();
+    client.set_linger(ms(300)).unwrap();
+    let start = Instant::now();
+    drop(client);
+    assert!(start.elapsed() >= ms(300));
+    // With a reader it waits for him.
+    let (client, mut server) = stuck();
+    let reader = std::thread::spawn(move || {
+        std::thread::sleep(ms(200));
+        let mut got = vec![0; 400_000];
+        server.read_exact(&mut got).unwrap();
+        assert_eq!(server.read(&mut [0]).unwrap(), 0);
+        got
+    });
+    client.set_linger(ms(60_000)).unwrap();
+    client.close().unwrap();
+    // What has not been read has at least arrived: the reader finds all of it.
+    assert!(reader.join().unwrap() == sent);
+}
+
+#[test]
 fn a_reader_that_is_late_has_nothing_repeated() {
     let mut options = quick();
     options.transport.segment = 1000;

@@ -6,7 +6,7 @@ use crate::puppet::Puppet;
 use meshpace_core::{Duration, Rate};
 use meshpace_live::testbed::{Impairment, Loss, Relay};
 use meshpace_live::tpa::path::Fixed;
-use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort};
+use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort, TpaStream};
 use meshpace_transport::{Config, PathInfo, names};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -138,6 +138,36 @@ fn who_speaks_something_else_is_told() {
     let error = client.connect(listener.local_addr().unwrap()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
     assert!(error.to_string().contains("it speaks quiet trains, this end TPA"), "{error}");
+}
+
+#[test]
+fn a_listener_that_takes_tpa_too_leaves_the_choice_to_who_opens() {
+    let listener = listening(Options { takes_tpa: true, ..trains(Security::Opportunistic) });
+    listener.set_timeout(Some(ms(60_000))).unwrap();
+    let to = listener.local_addr().unwrap();
+    let of_trains = TpaPort::with_options("127.0.0.1:0", trains(Security::Opportunistic)).unwrap();
+    let of_tpa = TpaPort::with_options("127.0.0.1:0", quick()).unwrap();
+    // 146,000 bytes are 100 segments of TPA, and 102 of trains, which are 26 bytes shorter.
+    let ways: [&dyn Fn() -> std::io::Result<TpaStream>; 3] =
+        [&|| of_trains.connect(to), &|| of_trains.connect_tpa(to), &|| of_tpa.connect(to)];
+    let sent = ways.map(|open| {
+        let client = open().unwrap();
+        let server = listener.accept().unwrap().0;
+        let bytes = noise(3, 146_000);
+        let reading = std::thread::spawn(move || {
+            let mut got = vec![0; 146_000];
+            (&server).read_exact(&mut got).unwrap();
+            (server, got)
+        });
+        (&client).write_all(&bytes).unwrap();
+        let (server, got) = reading.join().unwrap();
+        assert!(got == bytes);
+        let sent = client.stats().segments_sent - client.stats().retransmissions;
+        exchange(client, server, b"", b"");
+        sent
+    });
+    let [trains, by_choice, tpa] = sent;
+    assert!(by_choice < 102 && tpa < 102 && trains >= 102, "{sent:?}");
 }
 
 #[test]

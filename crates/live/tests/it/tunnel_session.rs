@@ -252,6 +252,33 @@ fn bbr_carries_much_whole_and_that_is_told_at_both_ends() {
 }
 
 #[test]
+fn an_address_has_sixteen_sessions_and_an_idle_one_gives_way_to_the_next() {
+    let tunnel = tunnel(None);
+    let there = server(parrot);
+    // A session of its own, with a stream in it that has said something and been answered, if it is let in.
+    let begin = || {
+        let connector = Connector::in_session(port(), tunnel.far);
+        let mut stream = TcpStream::connect(to(&connector, there)).unwrap();
+        stream.set_read_timeout(Some(ms(60_000))).unwrap();
+        let is_answered = stream.write_all(b"x").and_then(|()| stream.read_exact(&mut [0])).is_ok();
+        is_answered.then_some((connector, stream))
+    };
+    let mut kept: Vec<_> = (0..16).map(|number| begin().unwrap_or_else(|| panic!("session {number}"))).collect();
+    assert!(begin().is_none(), "there are 17");
+    for (_, stream) in &mut kept {
+        stream.write_all(b"y").unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+    }
+    // The session stays when its stream is closed, and carries nothing.
+    let (_idle, stream) = kept.remove(0);
+    drop(stream);
+    let start = Instant::now();
+    while begin().is_none() {
+        assert!(start.elapsed() < ms(60_000), "an idle session keeps others out");
+    }
+}
+
+#[test]
 fn what_is_no_session_is_answered_or_left() {
     let tunnel = tunnel(None);
     let plain = TpaPort::with_options((HERE, 0), quick()).unwrap();

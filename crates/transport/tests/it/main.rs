@@ -2,6 +2,7 @@
 
 mod ack;
 mod arithmetic;
+mod bbr_reports;
 mod common;
 mod conversation;
 mod ecn;

@@ -248,6 +248,34 @@ fn the_end_of_a_block_is_acknowledged_at_once_where_that_is_asked_for() {
 }
 
 #[test]
+fn the_ack_of_a_block_s_end_waits_for_data_to_ride_on_where_that_is_asked_for() {
+    let plain = names::plain(2, ack::Rule::EveryOther);
+    let config = Config { ack_block_end: true, fill_timeout: Duration::ZERO, ..plain };
+    // A message leaves at 1000 ms, and is there at 1030 ms; the answer, if there is one, is written 5 ms later.
+    let said = |holds: bool, answers: bool| {
+        let mut net = opened(&config);
+        net.write(0, 100);
+        net.drive(ms(1000), &mut deliver);
+        if holds {
+            net.ends[1].connection.hold_acks(Duration::from_millis(10));
+        }
+        net.record.clear();
+        net.write(0, 100);
+        net.drive(ms(1035), &mut deliver);
+        if answers {
+            net.write(1, 100);
+        }
+        net.drive(ms(1060), &mut deliver);
+        let by_listener = net.record.iter().filter(|line| line.1 == 1);
+        by_listener.map(|line| (at_ms(line.0), line.2.flags.has(Flags::ACK), line.2.payload)).collect::<Vec<_>>()
+    };
+    assert_eq!(said(false, false), [(1030, true, 0)]);
+    assert_eq!(said(false, true), [(1030, true, 0), (1035, false, 100)]);
+    assert_eq!(said(true, false), [(1040, true, 0)]);
+    assert_eq!(said(true, true), [(1035, true, 100)]);
+}
+
+#[test]
 fn the_margin_of_zero_is_the_equation_as_printed() {
     // The same transfer with RTO = ERTT + 4 DEV: DEV vanishes, and an ACK 20 ms late (nothing is lost) times out.
     let repeats = |margin| {

@@ -173,3 +173,97 @@ impl TpaStream {
         TpaPort::bind(any_port(*address))?.connect_timeout(address, nanoseconds(timeout))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testbed::Namespace;
+    use crate::tpa::handshake::Opening;
+    use crate::tpa::{Options, Security, TpaPort};
+    use crate::tun::ip;
+    use meshpace_testing::{Class, skipped};
+    use meshpace_transport::{Config, names};
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, UdpSocket};
+    use std::time::Duration;
+
+    /// BBR in place of quiet trains; TPA is taken, too.
+    fn options() -> Options {
+        let Some(Config::Train(config)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
+        Options { trains: Some(config), bbr: true, takes_tpa: true, security: Security::Plain, ..Options::default() }
+    }
+
+    /// An address from which `to` looks like an older build to one client: it does not see that requests ask for BBR.
+    fn older(to: SocketAddr) -> SocketAddr {
+        let [front, back] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let at = front.local_addr().unwrap();
+        back.connect(to).unwrap();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 2048];
+            let (mut length, client) = front.recv_from(&mut buffer).unwrap();
+            front.connect(client).unwrap();
+            let (answers, toward) = (back.try_clone().unwrap(), front.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let mut buffer = [0; 2048];
+                while let Ok(length) = answers.recv(&mut buffer) {
+                    let _ = toward.send(&buffer[..length]);
+                }
+            });
+            loop {
+                let changed = Opening::decode(&buffer[..length]).filter(|(request, _)| request.trains).map(
+                    |(mut request, noise)| {
+                        request.segment.congested = false;
+                        request.encode(noise, length)
+                    },
+                );
+                let _ = back.send(changed.as_deref().unwrap_or(&buffer[..length]));
+                match front.recv(&mut buffer) {
+                    Ok(next) => length = next,
+                    Err(_) => return,
+                }
+            }
+        });
+        at
+    }
+
+    #[test]
+    fn messages_go_by_tpa_where_a_listener_does_not_know_bbr() {
+        for knows_bbr in [true, false] {
+            let opener = TpaPort::with_options("127.0.0.1:0", options()).unwrap();
+            let listener = TpaPort::with_options("127.0.0.1:0", options()).unwrap().listen(4).unwrap();
+            listener.set_timeout(Some(Duration::from_secs(60))).unwrap();
+            let to = listener.local_addr().unwrap();
+            let mut stream = opener.connect_for_messages(if knows_bbr { to } else { older(to) }).unwrap();
+            // BBR alone tells how much it has not sent.
+            assert_eq!(stream.unsent().is_some(), knows_bbr);
+            stream.write_all(b"message").unwrap();
+            // A connection of quiet trains that was opened before is reset.
+            let mut said = None;
+            while said.is_none() {
+                let (mut accepted, _) = listener.accept().unwrap();
+                let mut got = [0; 7];
+                said = accepted.read_exact(&mut got).ok().map(|()| (accepted, got));
+            }
+            let (accepted, got) = said.unwrap();
+            assert_eq!((&got, accepted.unsent().is_some()), (b"message", knows_bbr));
+            [accepted, stream].iter().for_each(crate::tpa::TpaStream::abort);
+        }
+    }
+
+    #[test]
+    fn messages_have_a_port_of_their_own_unless_the_peer_is_on_loopback() {
+        let add = |space: &Namespace| space.run(|| ip(&["address", "add", "10.9.0.1/32", "dev", "lo"]));
+        let space = match Namespace::new().and_then(|space| add(&space).map(|()| space)) {
+            Ok(space) => space,
+            Err(error) => return skipped(Class::Rights, format!("no network namespaces here ({error}); needs root")),
+        };
+        space.run(|| {
+            for (host, have_their_own) in [("10.9.0.1", true), ("127.0.0.1", false)] {
+                let [opener, other] = [(); 2].map(|()| TpaPort::with_options((host, 0), options()).unwrap());
+                let listener = other.listen(4).unwrap();
+                let stream = opener.connect_for_messages(listener.local_addr().unwrap()).unwrap();
+                assert_eq!(stream.local_addr().unwrap() != opener.local_addr().unwrap(), have_their_own, "{host}");
+                stream.abort();
+            }
+        });
+    }
+}

@@ -213,6 +213,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn defaults_are_those_of_the_pages() {
+        // docs/wire-api.md, what goes wrong; docs/wire-opening.md, the places that a listener grants.
+        let options = Options::default();
+        assert_eq!([options.connect_timeout, options.silence_timeout].map(Duration::as_secs_f64), [30.0, 120.0]);
+        assert_eq!((options.keep_alive, options.idle_timeout), (Some(Duration::from_secs(30)), None));
+        assert_eq!(options.linger, Duration::from_secs(30));
+        let limits = options.limits;
+        assert_eq!((limits.connections, limits.connections_per_source), (16_384, 4096));
+        assert_eq!((limits.half_open, limits.half_open_per_source, limits.handshakes_per_second), (1024, 256, 256));
+    }
+
+    #[test]
     fn buffers_that_no_memory_holds_are_refused_with_their_range() {
         for most in [MOST_BUFFER, 0] {
             assert!(Options { send_buffer: most, receive_buffer: most, ..Options::default() }.check().is_ok());

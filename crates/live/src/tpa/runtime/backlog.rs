@@ -140,3 +140,56 @@ impl Backlog {
         Poll::Pending
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::tpa::{Options, TpaListener, TpaPort, TpaStream};
+    use meshpace_core::Duration;
+    use std::collections::BTreeSet;
+    use std::io::ErrorKind;
+
+    fn options() -> Options {
+        let mut options = Options::default();
+        options.transport.rto.initial = Duration::from_millis(100);
+        options
+    }
+
+    /// Accepts a connection and ends it; the port that it came from.
+    fn accept(listener: &TpaListener) -> u16 {
+        let (stream, peer) = listener.accept().unwrap();
+        stream.abort();
+        peer.port()
+    }
+
+    #[test]
+    fn a_source_has_half_of_the_places_and_who_finds_none_is_not_answered() {
+        let listener = TpaPort::with_options("127.0.0.1:0", options()).unwrap().listen(4).unwrap();
+        listener.set_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        let to = listener.local_addr().unwrap();
+        let port = |host: &str| TpaPort::with_options((host, 0), options()).unwrap();
+        let one = port("127.0.0.1");
+        let first = [one.connect(to).unwrap(), one.connect(to).unwrap()];
+        let crowded = || listener.counters().crowded;
+        let wait = |is_so: &dyn Fn() -> bool| {
+            while !is_so() {
+                std::thread::park_timeout(std::time::Duration::from_millis(10));
+            }
+        };
+        // A third of the same source finds no place, nor when it asks again.
+        let third = one.connect_nonblocking(to).unwrap();
+        wait(&|| crowded() >= 2);
+        assert!(!third.is_open().unwrap());
+        // Another source has the other half; then there is no place for anybody.
+        let second = ["127.0.0.2", "127.0.0.3"].map(|host| port(host).connect(to).unwrap());
+        let stranger = port("127.0.0.4").connect_nonblocking(to).unwrap();
+        let before = crowded();
+        wait(&|| crowded() >= before + 4);
+        assert!(!third.is_open().unwrap() && !stranger.is_open().unwrap());
+        // Whoever asks again has a place as soon as there is one.
+        let accepted = |count: usize| (0..count).map(|_| accept(&listener)).collect::<BTreeSet<u16>>();
+        let ports = |streams: &[&TpaStream]| streams.iter().map(|one| one.local_addr().unwrap().port()).collect();
+        assert_eq!(accepted(4), ports(&[&first[0], &first[1], &second[0], &second[1]]));
+        assert_eq!(accepted(2), ports(&[&third, &stranger]));
+        assert_eq!(listener.try_accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+}

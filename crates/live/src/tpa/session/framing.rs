@@ -173,3 +173,74 @@ pub fn decode_plain(datagram: &[u8]) -> Option<(Tag, Segment, &[u8])> {
     let (segment, payload) = wire::decode_inside_udp(&datagram[TAG..]).ok()?;
     Some((tag, segment, payload))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tpa::session::cipher::Cipher;
+    use crate::tpa::session::seal::KEY_LIFE;
+    use meshpace_transport::flags::Flags;
+    use meshpace_transport::train::{self, Feedback};
+
+    #[test]
+    fn segments_of_trains_have_the_layout_of_the_page() {
+        let feedback = Feedback { segments: 0x61, marked: 0x62, mean: 0x6364, least: 0x6566 };
+        let segment = train::Segment {
+            flags: Flags::ACK.with(Flags::PSH),
+            wait: 0x11,
+            window: 0x2122,
+            seq: 0x0132_3334_3536_3738,
+            ack: 0x0142_4344_4546_4748,
+            ts_val: 0x5152_5354,
+            ts_ecr: 0x5556_5758,
+            beyond: 0x595a_5b5c,
+            feedback,
+            payload: 5,
+        };
+        let mut framing = Framing::new(1, None, KEY_LIFE, InnerTransport::Trains);
+        let mut datagram = Vec::new();
+        framing.write(&mut datagram, &AnySegment::Train(segment), b"hello", b"");
+        let expected = b"\0\0\0\0\0\0\0\x01\x18\x11\x21\x22\x012345678\x01BCDEFGHQRSTUVWXYZ[\\abcdefhello";
+        assert_eq!(datagram, expected);
+    }
+
+    #[test]
+    fn datagrams_have_the_layout_and_the_room_of_the_page() {
+        let segment = AnySegment::Tpa(Segment { block: 5, place: 1, payload: 3, ..Segment::default() });
+        let content =
+            [&wire::encode_inside_udp(&Segment { block: 5, place: 1, payload: 3, ..Segment::default() })[..], b"abc"]
+                .concat();
+        assert_eq!(content.len(), 12 + 3);
+        let keys = Keys { cipher: Cipher::Aes256Gcm, send: [1; 32], receive: [2; 32] };
+        let theirs = Keys { cipher: Cipher::Aes256Gcm, send: [2; 32], receive: [1; 32] };
+        let framing = |keys| Framing::new(0x0102_0304_0506_0708, keys, KEY_LIFE, InnerTransport::Tpa);
+        let (mut plain, mut sealed, mut peer) = (framing(None), framing(Some(&keys)), framing(Some(&theirs)));
+        let written = |framing: &mut Framing| {
+            let mut datagram = Vec::new();
+            framing.write(&mut datagram, &segment, b"ab", b"c");
+            assert_eq!(datagram.len(), framing.length(&segment, 3));
+            assert_eq!(datagram[..8], [1, 2, 3, 4, 5, 6, 7, 8]);
+            datagram
+        };
+        let datagram = written(&mut plain);
+        assert_eq!((datagram.len(), &datagram[8..]), (8 + content.len(), &content[..]));
+        for number in 0..3u64 {
+            let mut datagram = written(&mut sealed);
+            assert_eq!(datagram.len(), 32 + content.len());
+            assert_eq!(datagram[8..16], number.to_be_bytes());
+            assert!(!datagram.windows(3).any(|bytes| bytes == b"abc"), "what was to be encrypted");
+            let Some(Content::Segment(found, payload)) = peer.open(&mut datagram) else { panic!("not opened") };
+            let mut header = Vec::new();
+            found.write(&mut header);
+            assert_eq!([&header[..], payload].concat(), content);
+        }
+        // What an MTU of 1500 bytes leaves, over IPv4 and over IPv6.
+        let left = |peer: &str, protection| 1500 - headers_to(peer.parse().unwrap(), protection);
+        assert_eq!(left("10.0.0.1:1", Protection::Plain), 1452);
+        assert_eq!(left("[fd00::1]:1", Protection::Plain), 1432);
+        for protection in [Protection::Nn, Protection::NnPsk0, Protection::Ik] {
+            assert_eq!(left("10.0.0.1:1", protection), 1428);
+            assert_eq!(left("[fd00::1]:1", protection), 1408);
+        }
+    }
+}

@@ -296,6 +296,30 @@ mod tests {
     }
 
     #[test]
+    fn frames_have_the_layout_of_the_page() {
+        // docs/wire.md, sessions of a tunnel.
+        let expected: [&[u8]; 12] = [
+            b"\x01\0\0\0\x01\x07host:80",
+            b"\x02\0\0\0\x01\x02",
+            b"\x03\x01\x02\x03\x04\0\0\0\0\0\0\0\x05\0\x05hello",
+            b"\x04\0\0\0\x01\0\0\x01\0\0\0\0\0",
+            b"\x05\0\0\0\x01\0\0\0\0\0\0\0\x0a",
+            b"\x06\0\0\0\x07",
+            b"\x07\0\0\0\x02\x01\0\0\x01\x2c\x07host:53",
+            b"\x07\0\0\0\x03\x02\0\0\0\0\x03h:1",
+            b"\x07\0\0\0\x04\0\0\0\0\0\x03h:1",
+            b"\x08\0\0\0\x02\0\x08datagram",
+            b"\x08\0\0\0\x02\0\0",
+            b"\x09\0\0\0\x02\x01",
+        ];
+        for (frame, expected) in frames().iter().zip(expected) {
+            let mut bytes = Vec::new();
+            frame.write(&mut bytes);
+            assert_eq!(bytes, expected, "{frame:?}");
+        }
+    }
+
+    #[test]
     fn frames_are_read_as_they_were_written_in_whatever_pieces() {
         let mut bytes = Vec::new();
         frames().iter().for_each(|frame| frame.write(&mut bytes));

@@ -4,7 +4,7 @@ mod datagrams;
 
 use super::carrier::Carrier;
 use super::flow::Class;
-use super::frame::Frame;
+use super::frame::{Frame, Reader};
 use super::incoming::{FIRST, WINDOW};
 use super::machine::{Got, Phase, STREAMS, Session, Side};
 use meshpace_core::rng::Purpose;
@@ -23,6 +23,8 @@ struct Way {
     flying: VecDeque<(Time, Vec<u8>)>,
     acknowledging: VecDeque<(Time, usize)>,
     under_way: usize,
+    /// Reads what is handed over.
+    reader: Reader,
 }
 
 /// What one end of a stream has done.
@@ -107,6 +109,9 @@ impl World {
         let mut out = Vec::new();
         self.ends[end].fill(self.now, carrier, room, &mut out);
         assert!(out.len() <= room, "{} of {room} bytes", out.len());
+        if carrier == Carrier::Bulk {
+            check_bulk(&mut self.ways[end][carrier as usize].reader, &out);
+        }
         if !out.is_empty() {
             let at = self.now + Duration::from_millis(1 + self.below(300));
             let way = &mut self.ways[end][carrier as usize];
@@ -213,6 +218,20 @@ impl World {
             assert_eq!((incoming, outgoing, self.ends[end].promised(), self.ends[end].count()), (0, 0, 0, 0));
         }
     }
+}
+
+/// Bulk carries datagrams, data and, right behind the last of them, the end of a stream. All other frames go by express.
+fn check_bulk(reader: &mut Reader, mut bytes: &[u8]) {
+    let mut last = None;
+    while let Some(frame) = reader.next(&mut bytes).unwrap() {
+        last = match frame {
+            Frame::Data { stream, offset, bytes } => Some((stream, offset + bytes.len() as u64)),
+            Frame::Fin { stream, end } if last == Some((stream, end)) => None,
+            Frame::Datagram { .. } => None,
+            other => panic!("{other:?} goes by bulk"),
+        };
+    }
+    assert!(bytes.is_empty());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //!
 //! `MESHPACE_SCHEDULES` is how many schedules are run (100,000 with `MESHPACE_SLOW=1`); `MESHPACE_SEED` runs one again.
 
+mod answers;
 mod crowd;
 pub(crate) mod end;
 mod hostile;

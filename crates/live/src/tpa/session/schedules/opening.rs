@@ -17,14 +17,14 @@ const BYTES: u64 = 20_000;
 /// A padded request is longer than this, and no other message of a handshake.
 const PADDED: usize = 500;
 
-fn address(last: u8) -> SocketAddr {
+pub(super) fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 4000))
 }
 
 /// Two ends, of which the first opens.
-struct Scene {
-    now: Time,
-    ends: [End; 2],
+pub(super) struct Scene {
+    pub(super) now: Time,
+    pub(super) ends: [End; 2],
     flights: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     order: u64,
     /// The last padded request.
@@ -34,11 +34,11 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(inner: InnerTransport) -> Scene {
+    pub(super) fn new(inner: InnerTransport) -> Scene {
         Scene::with(inner, Security::Shared([7; 32]))
     }
 
-    fn with(inner: InnerTransport, security: Security) -> Scene {
+    pub(super) fn with(inner: InnerTransport, security: Security) -> Scene {
         Scene::writing(inner, security, BYTES)
     }
 
@@ -58,13 +58,13 @@ impl Scene {
     }
 
     /// A datagram arrives at the second end.
-    fn bring(&mut self, bytes: Vec<u8>) {
+    pub(super) fn bring(&mut self, bytes: Vec<u8>) {
         self.order += 1;
         self.flights.insert((self.now + DELAY, self.order), (1, bytes));
     }
 
     /// Goes on until `latest`; `copies` is how often a datagram arrives.
-    fn run(&mut self, latest: Time, copies: &mut dyn FnMut(&[u8]) -> u64) {
+    pub(super) fn run(&mut self, latest: Time, copies: &mut dyn FnMut(&[u8]) -> u64) {
         loop {
             for from in 0..2 {
                 for (_, bytes) in self.ends[from].leaving() {
@@ -96,7 +96,7 @@ impl Scene {
     }
 
     /// True if both have read everything and know it.
-    fn is_well(&self) -> bool {
+    pub(super) fn is_well(&self) -> bool {
         let has_all = |end: &End| end.applications().any(|one| (one.read, &one.ending) == (BYTES, &Ending::Well));
         self.ends.iter().all(has_all)
     }
