@@ -5,6 +5,5 @@ mod fingerprints;
 mod flush;
 mod ht;
 mod register;
-mod traceability;
 mod trains;
 mod watching;

@@ -1,8 +1,9 @@
 //! `docs/traceability.md` and the two pages beside it point at code and tests that exist, and misses no file of a protocol.
 
+use crate::pointers::{Pointers, has_item, missing_test, pointers, read, root};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where the algorithms are, below `crates/`.
 const PROTOCOLS: [&str; 9] = [
@@ -33,46 +34,10 @@ const NO_ALGORITHM: [&str; 12] = [
     "transport/src/tcp/window/setting.rs",
 ];
 
-/// A cell of the columns "Code" and "Test": files, each with what it is to hold.
-type Pointers = Vec<(String, Vec<String>)>;
-
 struct Row {
     line: usize,
     code: Pointers,
     tests: Pointers,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The pointers of a cell; none in one that says "not yet".
-fn pointers(cell: &str) -> Result<Pointers, String> {
-    if cell.starts_with("not yet") {
-        return Ok(Vec::new());
-    }
-    let mut found = Pointers::new();
-    for (index, part) in cell.split('`').enumerate() {
-        if index % 2 == 0 {
-            if part.chars().any(|c| c != ' ' && c != ',') {
-                return Err(format!("\"{part}\" is not in backticks"));
-            }
-        } else if part.ends_with(".rs") || part.ends_with(".md") {
-            found.push((part.to_owned(), Vec::new()));
-        } else {
-            let Some((_, items)) = found.last_mut() else { return Err(format!("`{part}` stands behind no file")) };
-            items.push(part.to_owned());
-        }
-    }
-    match found.iter().find(|(_, items)| items.is_empty()) {
-        Some((file, _)) => Err(format!("{file}: nothing of it is named")),
-        None if found.is_empty() => Err("an empty cell".to_owned()),
-        None => Ok(found),
-    }
 }
 
 fn rows(page: &str) -> Result<Vec<Row>, String> {
@@ -90,30 +55,6 @@ fn rows(page: &str) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Whether `item` stands in the code of `text`, comments apart.
-fn has_item(text: &str, item: &str) -> bool {
-    text.lines().any(|line| !line.trim_start().starts_with("//") && has_word(line, item))
-}
-
-/// Whether `word` stands in `text` with no letter, digit or underscore beside it.
-fn has_word(text: &str, word: &str) -> bool {
-    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    text.match_indices(word)
-        .any(|(at, _)| !inside(text[..at].chars().next_back()) && !inside(text[at + word.len()..].chars().next()))
-}
-
-/// Whether `text` has a test function `name`, or a macro that makes tests of names, one of them `name`.
-fn has_test(text: &str, name: &str) -> bool {
-    let by_macro = || {
-        text.contains("fn $name()")
-            && text.lines().any(|line| line.starts_with("    ") && line.split_whitespace().any(|word| word == name))
-    };
-    let after_attribute = |rest: &str| {
-        rest.lines().find(|line| line.trim_start().starts_with("fn ")).is_some_and(|line| has_word(line, name))
-    };
-    text.match_indices("#[test]").any(|(at, _)| after_attribute(&text[at..])) || by_macro()
-}
-
 /// Fault of a row, if it has one.
 fn fault(root: &Path, row: &Row) -> Option<String> {
     for (file, items) in &row.code {
@@ -124,23 +65,10 @@ fn fault(root: &Path, row: &Row) -> Option<String> {
             return Some(format!("line {}: crates/{file} has no {item}", row.line));
         }
     }
-    for (file, names) in &row.tests {
-        let below = if file.starts_with("validation/") { root.to_owned() } else { root.join("crates") };
-        let Ok(text) = fs::read_to_string(below.join(file)) else {
-            return Some(format!("line {}: there is no {file}", row.line));
-        };
-        let is_there = |name: &String| {
-            if file.ends_with(".md") {
-                text.lines().any(|line| line == format!("## {name}"))
-            } else {
-                has_test(&text, name)
-            }
-        };
-        if let Some(name) = names.iter().find(|name| !is_there(name)) {
-            return Some(format!("line {}: {file} has no test {name}", row.line));
-        }
-    }
-    None
+    row.tests
+        .iter()
+        .find_map(|(file, names)| missing_test(root, file, names))
+        .map(|fault| format!("line {}: {fault}", row.line))
 }
 
 /// Every Rust file at or below `path`, named from `crates/`.
