@@ -5,6 +5,7 @@
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 
 mod accept;
+pub mod budget;
 #[doc(hidden)]
 pub mod chaos;
 pub mod clock;
@@ -14,6 +15,7 @@ pub mod fallback;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod generator;
+mod memory;
 mod netlink;
 pub mod poll;
 pub mod process;

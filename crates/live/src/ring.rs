@@ -1,15 +1,29 @@
 //! The bytes behind the ranges: two rings that map offsets of a stream to payload.
 //!
 //! A transport decides about ranges and knows which may be forgotten and which have arrived; these hold what it talks about.
-//! Both have a fixed size, so that neither a fast writer nor a peer can make them grow. A ring that has held nothing yet, or was
-//! told to rest, takes no memory.
+//! Both hold a bounded number of bytes, so that neither a fast writer nor a peer can make them grow for ever. They take memory as bytes come:
+//! the ring of what is written grows to what has not been acknowledged, and that of what arrives is made of pages that are there only
+//! where something has arrived. A byte far ahead costs a page. A ring that has held nothing yet, or was told to rest, takes no memory.
+//! All memory is booked in the connection's [`Account`], and reserved so that a system without memory refuses it and the process goes on.
+
+use crate::budget::{Account, Refusal};
+use std::collections::VecDeque;
+
+/// Bytes of the smallest ring of what is written.
+const LEAST: usize = 4 << 10;
+
+/// Bytes of a page of what arrives.
+pub(crate) const PAGE: usize = 4 << 10;
 
 /// Bytes that have been written and not been acknowledged.
 #[derive(Debug)]
 pub struct SendRing {
-    /// Empty, or as many as the capacity.
-    bytes: Box<[u8]>,
+    /// As many as were needed at a time; at most the capacity.
+    bytes: Vec<u8>,
     capacity: usize,
+    account: Account,
+    /// There was no memory for more bytes than `bytes` has, and nothing was acknowledged since.
+    is_bound: bool,
     /// Offset in the stream of the oldest byte kept.
     start: u64,
     /// Offset behind the newest.
@@ -17,21 +31,50 @@ pub struct SendRing {
 }
 
 impl SendRing {
-    /// An empty ring for `capacity` bytes, at least one.
-    pub fn new(capacity: usize) -> SendRing {
-        SendRing { bytes: Box::default(), capacity: capacity.max(1), start: 0, end: 0 }
+    /// An empty ring for `capacity` bytes, at least one, whose memory is booked in `account`.
+    pub fn new(capacity: usize, account: Account) -> SendRing {
+        SendRing { bytes: Vec::new(), capacity: capacity.max(1), account, is_bound: false, start: 0, end: 0 }
     }
 
     /// Takes as many of `bytes` as there is room for; returns how many.
-    pub fn write(&mut self, bytes: &[u8]) -> usize {
-        let taken = bytes.len().min(self.room());
-        if taken == 0 {
-            return 0;
+    ///
+    /// # Errors
+    ///
+    /// There is no memory, and nothing is kept whose acknowledgement would make room.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
+        let mut taken = bytes.len().min(self.room());
+        if let Err(refusal) = self.grow(self.len() + taken) {
+            if self.is_empty() && self.bytes.is_empty() {
+                return Err(refusal);
+            }
+            self.is_bound = true;
+            taken = taken.min(self.room());
         }
-        wake(&mut self.bytes, self.capacity);
+        if taken == 0 {
+            return Ok(0);
+        }
         copy_in(&mut self.bytes, self.end, &bytes[..taken]);
         self.end += taken as u64;
-        taken
+        Ok(taken)
+    }
+
+    /// Takes memory for `needed` bytes.
+    fn grow(&mut self, needed: usize) -> Result<(), Refusal> {
+        if needed <= self.bytes.len() {
+            return Ok(());
+        }
+        let size = needed.max(2 * self.bytes.len()).max(LEAST).min(self.capacity);
+        self.account.take(size - self.bytes.len())?;
+        let Some(mut larger) = zeroes(size) else {
+            self.account.give_back(size - self.bytes.len());
+            return Err(Refusal::System(size));
+        };
+        if let Some((a, b)) = self.range(self.start, self.len()) {
+            copy_in(&mut larger, self.start, a);
+            copy_in(&mut larger, self.start + a.len() as u64, b);
+        }
+        self.bytes = larger;
+        Ok(())
     }
 
     /// Bytes it holds at most.
@@ -42,13 +85,15 @@ impl SendRing {
     /// Gives the memory back if nothing is kept.
     pub fn rest(&mut self) {
         if self.is_empty() {
-            self.bytes = Box::default();
+            self.account.give_back(self.bytes.len());
+            self.bytes = Vec::new();
         }
     }
 
     /// Bytes it has room for.
     pub fn room(&self) -> usize {
-        self.capacity - self.len()
+        let most = if self.is_bound { self.bytes.len() } else { self.capacity };
+        most - self.len()
     }
 
     /// Offset behind the last byte written.
@@ -80,54 +125,122 @@ impl SendRing {
         })
     }
 
-    /// Everything before `offset` is acknowledged and may be forgotten.
+    /// Everything before `offset` is acknowledged and may be forgotten. Where memory is scarce, that of an empty ring is given back.
     pub fn release(&mut self, offset: u64) {
-        self.start = offset.clamp(self.start, self.end);
+        let start = offset.clamp(self.start, self.end);
+        if start > self.start {
+            (self.start, self.is_bound) = (start, false);
+            if self.is_empty() && self.bytes.len() > LEAST && self.account.is_scarce() {
+                self.rest();
+            }
+        }
     }
+}
+
+impl Drop for SendRing {
+    fn drop(&mut self) {
+        self.account.give_back(self.bytes.len());
+    }
+}
+
+/// Reason why bytes were not kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unplaced {
+    /// They reach beyond the ring.
+    Beyond,
+    /// There is no memory for them.
+    Memory(Refusal),
 }
 
 /// Bytes that have arrived and not been read, in order or not.
 #[derive(Debug)]
 pub struct ReceiveRing {
-    /// Empty, or as many as the capacity.
-    bytes: Box<[u8]>,
+    /// Pages of the stream from that of the next byte to be read; empty where nothing has arrived.
+    pages: VecDeque<Vec<u8>>,
+    /// A page that was read, for the next one that is needed.
+    spare: Vec<u8>,
+    /// Number of pages that are there, the spare one among them.
+    held: usize,
     capacity: usize,
+    account: Account,
     /// Offset of the next byte to be read.
     read: u64,
     /// Offset behind the last byte without a gap.
     delivered: u64,
     /// Offset behind the last byte placed, with or without gaps before it.
     placed: u64,
-    /// Offset that stands at the beginning of `bytes`, the ring's length further round again. An empty ring begins at its
-    /// beginning: as long as the reader keeps up, the same few bytes of memory are used, and the processor has them at hand.
+    /// Offset at which the first page begins. An empty ring begins at its beginning: as long as the reader keeps up, the same few bytes of
+    /// memory are used, and the processor has them at hand.
     origin: u64,
 }
 
 impl ReceiveRing {
-    /// An empty ring for `capacity` bytes, at least one.
-    pub fn new(capacity: usize) -> ReceiveRing {
-        ReceiveRing { bytes: Box::default(), capacity: capacity.max(1), read: 0, delivered: 0, placed: 0, origin: 0 }
+    /// An empty ring for `capacity` bytes, at least one, whose memory is booked in `account`.
+    pub fn new(capacity: usize, account: Account) -> ReceiveRing {
+        ReceiveRing {
+            pages: VecDeque::new(),
+            spare: Vec::new(),
+            held: 0,
+            capacity: capacity.max(1),
+            account,
+            read: 0,
+            delivered: 0,
+            placed: 0,
+            origin: 0,
+        }
     }
 
-    /// Puts `bytes` at `offset` of the stream. What was delivered already stays as it was; false, and nothing kept, if
-    /// they reach beyond the ring.
-    #[must_use]
-    pub fn place(&mut self, offset: u64, bytes: &[u8]) -> bool {
-        let Some(end) = offset.checked_add(bytes.len() as u64) else { return false };
-        if end > self.limit() {
-            return false;
-        }
+    /// Puts `bytes` at `offset` of the stream. What was delivered already stays as it was.
+    ///
+    /// # Errors
+    ///
+    /// They reach beyond the ring, and nothing is kept; or there is no memory for all of them.
+    pub fn place(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Unplaced> {
+        let end = offset.checked_add(bytes.len() as u64).filter(|end| *end <= self.limit()).ok_or(Unplaced::Beyond)?;
         if end <= self.delivered {
-            return true;
+            return Ok(());
         }
-        wake(&mut self.bytes, self.capacity);
         if self.placed <= self.read {
             self.origin = self.read;
         }
         self.placed = self.placed.max(end);
         let known = self.delivered.saturating_sub(offset);
-        copy_in(&mut self.bytes, offset + known - self.origin, &bytes[known as usize..]);
-        true
+        let (mut at, mut rest) = (offset + known, &bytes[known as usize..]);
+        while !rest.is_empty() {
+            let (number, from) = self.locate(at);
+            let page = self.page(number).map_err(Unplaced::Memory)?;
+            let (now, later) = rest.split_at(rest.len().min(PAGE - from));
+            page[from..from + now.len()].copy_from_slice(now);
+            (at, rest) = (at + now.len() as u64, later);
+        }
+        Ok(())
+    }
+
+    /// Number of the page of an offset, and the place in it.
+    fn locate(&self, offset: u64) -> (usize, usize) {
+        let distance = (offset - self.origin) as usize;
+        (distance / PAGE, distance % PAGE)
+    }
+
+    /// A page, with memory.
+    fn page(&mut self, number: usize) -> Result<&mut [u8], Refusal> {
+        if number >= self.pages.len() {
+            let more = number + 1 - self.pages.len();
+            self.pages.try_reserve(more).map_err(|_| Refusal::System(more))?;
+            self.pages.resize_with(number + 1, Vec::new);
+        }
+        if self.pages[number].is_empty() {
+            if self.spare.is_empty() {
+                self.account.take(PAGE)?;
+                let Some(page) = zeroes(PAGE) else {
+                    self.account.give_back(PAGE);
+                    return Err(Refusal::System(PAGE));
+                };
+                (self.spare, self.held) = (page, self.held + 1);
+            }
+            self.pages[number] = std::mem::take(&mut self.spare);
+        }
+        Ok(&mut self.pages[number])
     }
 
     /// Everything before `offset` has arrived: what the transport says it delivered.
@@ -139,27 +252,82 @@ impl ReceiveRing {
     /// Moves what is there into `into`; returns how many bytes.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let length = into.len().min(self.available());
-        if length == 0 {
-            return 0;
+        let mut rest = &mut into[..length];
+        while !rest.is_empty() {
+            let (number, from) = self.locate(self.read);
+            let (now, later) = rest.split_at_mut(rest.len().min(PAGE - from));
+            match self.pages.get(number) {
+                Some(page) if !page.is_empty() => now.copy_from_slice(&page[from..from + now.len()]),
+                // The transport delivers only what was placed.
+                _ => now.fill(0),
+            }
+            self.read += now.len() as u64;
+            rest = later;
+            self.forget_read();
         }
-        let from = ((self.read - self.origin) % self.bytes.len() as u64) as usize;
-        let first = length.min(self.bytes.len() - from);
-        into[..first].copy_from_slice(&self.bytes[from..from + first]);
-        into[first..length].copy_from_slice(&self.bytes[..length - first]);
-        self.read += length as u64;
+        if length > 0 && self.placed <= self.read {
+            self.shrink(1);
+        }
         length
+    }
+
+    /// Forgets the first pages as far as they have been read, but for one that is kept for the next that is needed.
+    fn forget_read(&mut self) {
+        while self.read - self.origin >= PAGE as u64 && self.placed > self.read {
+            self.origin += PAGE as u64;
+            let page = self.pages.pop_front().unwrap_or_default();
+            if self.spare.is_empty() {
+                self.spare = page;
+            } else if !page.is_empty() {
+                self.held -= 1;
+                self.account.give_back(PAGE);
+            }
+        }
+    }
+
+    /// Nothing is kept: gives the memory back but for the first `most` pages.
+    fn shrink(&mut self, most: usize) {
+        self.pages.truncate(most);
+        self.pages.shrink_to(most.max(16));
+        self.spare = Vec::new();
+        let left = self.pages.iter().filter(|page| !page.is_empty()).count();
+        self.account.give_back((self.held - left) * PAGE);
+        self.held = left;
+        self.origin = self.read;
     }
 
     /// Gives the memory back if nothing is kept.
     pub fn rest(&mut self) {
         if self.placed <= self.read {
-            self.bytes = Box::default();
+            self.shrink(0);
         }
+    }
+
+    /// Nothing more will come: forgets what lies behind a gap. What is in order may still be read.
+    pub fn forget_beyond(&mut self) {
+        self.placed = self.delivered;
+        if self.delivered <= self.read {
+            return self.shrink(0);
+        }
+        let (last, _) = self.locate(self.delivered - 1);
+        let given_up = self.pages.drain((last + 1).min(self.pages.len())..).filter(|page| !page.is_empty()).count();
+        self.held -= given_up;
+        self.account.give_back(given_up * PAGE);
     }
 
     /// Bytes that can be read.
     pub fn available(&self) -> usize {
         (self.delivered - self.read) as usize
+    }
+
+    /// Bytes it holds at most.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Bytes that have been read.
+    pub fn taken(&self) -> u64 {
+        self.read
     }
 
     /// Bytes that may still come behind the last one without a gap.
@@ -173,15 +341,25 @@ impl ReceiveRing {
     }
 }
 
-/// Takes memory for a ring that has none.
-fn wake(bytes: &mut Box<[u8]>, capacity: usize) {
-    if bytes.is_empty() {
-        *bytes = vec![0; capacity].into();
+impl Drop for ReceiveRing {
+    fn drop(&mut self) {
+        self.account.give_back(self.held * PAGE);
     }
+}
+
+/// So many zeroes; none if the system has no memory for them.
+fn zeroes(length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).ok()?;
+    bytes.resize(length, 0);
+    Some(bytes)
 }
 
 /// Writes `bytes` at `offset` of a stream that goes round in `ring`; there are not more than it holds.
 fn copy_in(ring: &mut [u8], offset: u64, bytes: &[u8]) {
+    if bytes.is_empty() {
+        return;
+    }
     let from = (offset % ring.len() as u64) as usize;
     let first = bytes.len().min(ring.len() - from);
     ring[from..from + first].copy_from_slice(&bytes[..first]);
@@ -191,6 +369,7 @@ fn copy_in(ring: &mut [u8], offset: u64, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::{Bounds, Budget, Payer};
     use meshpace_core::Rng;
     use meshpace_core::rng::Purpose;
 
@@ -200,11 +379,11 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_sent_again_until_released() {
-        let mut ring = SendRing::new(8);
-        assert_eq!(ring.write(b"abcdef"), 6);
+        let mut ring = SendRing::new(8, Account::default());
+        assert_eq!(ring.write(b"abcdef"), Ok(6));
         assert_eq!(joined(ring.range(2, 3).unwrap()), b"cde");
         ring.release(4);
-        assert_eq!(ring.write(b"ghijklm"), 6, "two were left, four came free");
+        assert_eq!(ring.write(b"ghijklm"), Ok(6), "two were left, four came free");
         assert_eq!(joined(ring.range(4, 8).unwrap()), b"efghijkl");
         assert_eq!(ring.range(3, 2), None, "released");
         assert_eq!(ring.range(11, 2), None, "not written");
@@ -217,63 +396,120 @@ mod tests {
 
     #[test]
     fn what_arrives_out_of_order_waits_for_its_turn() {
-        let mut ring = ReceiveRing::new(8);
-        assert!(ring.place(3, b"def"));
+        let mut ring = ReceiveRing::new(8, Account::default());
+        assert_eq!(ring.place(3, b"def"), Ok(()));
         let mut out = [0; 16];
         assert_eq!(ring.read(&mut out), 0);
-        assert!(ring.place(0, b"abc"));
+        assert_eq!(ring.place(0, b"abc"), Ok(()));
         ring.deliver(6);
         assert_eq!((ring.available(), ring.room()), (6, 2));
-        assert!(!ring.place(6, b"ghi"), "three bytes, two have room");
-        assert!(!ring.place(u64::MAX, b"x"));
-        assert!(ring.place(4, b"XXgh"), "what is delivered stays");
+        assert_eq!(ring.place(6, b"ghi"), Err(Unplaced::Beyond), "three bytes, two have room");
+        assert_eq!(ring.place(u64::MAX, b"x"), Err(Unplaced::Beyond));
+        assert_eq!(ring.place(4, b"XXgh"), Ok(()), "what is delivered stays");
         assert_eq!(ring.read(&mut out[..4]), 4);
         ring.deliver(8);
         assert_eq!(ring.read(&mut out[4..]), 4);
         assert_eq!(&out[..8], b"abcdefgh");
     }
 
+    /// An account that may hold so much, and where that is seen.
+    fn account(bytes: usize) -> (Budget, Account) {
+        let budget = Budget::new(Bounds { port: bytes, source: bytes, key: bytes });
+        let account = budget.account(Payer::Source([0; 9]), None);
+        (budget, account)
+    }
+
     #[test]
-    fn memory_is_taken_when_it_is_needed_and_given_back() {
-        let (mut send, mut receive) = (SendRing::new(8), ReceiveRing::new(8));
-        assert_eq!((send.room(), receive.room(), send.bytes.len(), receive.bytes.len()), (8, 8, 0, 0));
-        assert_eq!(send.write(b"abc"), 3);
-        assert!(receive.place(1, b"bc"));
+    fn memory_is_taken_where_bytes_are_and_given_back() {
+        let (budget, account) = account(usize::MAX);
+        let (mut send, mut receive) = (SendRing::new(1 << 22, account.clone()), ReceiveRing::new(1 << 22, account));
+        assert_eq!((send.room(), receive.room(), budget.used()), (1 << 22, 1 << 22, 0));
+        assert_eq!(send.write(b"abc"), Ok(3));
+        assert_eq!(budget.used(), LEAST);
+        // A byte at the end of the window, and one at its beginning.
+        assert_eq!(receive.place((1 << 22) - 1, b"z"), Ok(()));
+        assert_eq!(receive.place(1, b"bc"), Ok(()));
+        assert_eq!(budget.used(), LEAST + 2 * PAGE);
         send.rest();
         receive.rest();
-        assert_eq!((send.bytes.len(), receive.bytes.len()), (8, 8), "something is kept");
+        assert_eq!(budget.used(), LEAST + 2 * PAGE, "something is kept");
         send.release(3);
-        assert!(receive.place(0, b"a"));
-        receive.deliver(3);
-        assert_eq!(receive.read(&mut [0; 9]), 3);
         send.rest();
-        receive.rest();
-        assert_eq!((send.bytes.len(), receive.bytes.len()), (0, 0));
-        assert_eq!(send.write(b"de"), 2);
+        assert_eq!(budget.used(), 2 * PAGE);
+        assert_eq!(receive.place(0, &vec![7; 100_000]), Ok(()));
+        receive.deliver(100_000);
+        assert_eq!(receive.read(&mut vec![0; 200_000]), 100_000);
+        // The page of the last byte, the one that is read from, and a spare one.
+        assert_eq!(budget.used(), 3 * PAGE);
+        assert_eq!(send.write(b"de"), Ok(2));
         assert_eq!(joined(send.range(3, 2).unwrap()), b"de");
+        drop((send, receive));
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_reader_that_keeps_up_uses_one_page() {
+        let (budget, account) = account(usize::MAX);
+        let mut receive = ReceiveRing::new(1 << 20, account);
+        let mut at = 0;
+        for length in [1000, 5000, 100, 20_000, 3] {
+            assert_eq!(receive.place(at, &vec![7; length]), Ok(()));
+            at += length as u64;
+            receive.deliver(at);
+            assert_eq!(receive.read(&mut vec![0; 100_000]), length);
+            assert_eq!(budget.used(), PAGE);
+        }
+        receive.rest();
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn without_memory_a_ring_takes_no_more_and_says_so() {
+        let (budget, account) = account(20_000);
+        let mut send = SendRing::new(1 << 20, account.clone());
+        assert_eq!(send.write(&[1; 10_000]), Ok(10_000));
+        // No more than it has memory for, until something is acknowledged.
+        assert_eq!((send.write(&[2; 100_000]), send.room()), (Ok(0), 0));
+        send.release(1000);
+        assert_eq!((send.write(&[2; 100_000]), send.room()), (Ok(1000), 0));
+        assert_eq!(joined(send.range(9_999, 2).unwrap()), [1, 2]);
+        let mut receive = ReceiveRing::new(1 << 20, account.clone());
+        assert_eq!(receive.place(0, &[3; 2 * PAGE]), Ok(()));
+        let refused = Refusal::Port(20_000);
+        // What lies behind a gap is forgotten once nothing more will come, what is in order is not.
+        receive.deliver(10);
+        receive.forget_beyond();
+        assert_eq!((receive.read(&mut [0; 20]), budget.used()), (10, 10_000 + PAGE));
+        receive.rest();
+        assert_eq!(receive.place(10, &[3; 2 * PAGE]), Ok(()));
+        assert_eq!(receive.place(10 + 2 * PAGE as u64, b"x"), Err(Unplaced::Memory(refused)));
+        assert_eq!(SendRing::new(1 << 20, account).write(b"x"), Err(refused));
+        drop((send, receive));
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]
     fn a_stream_in_random_pieces_stays_what_it_was() {
-        let stream: Vec<u8> = (0..10_000u32).map(|i| (i * 7 % 251) as u8).collect();
+        let stream: Vec<u8> = (0..100_000u32).map(|i| (i * 7 % 251) as u8).collect();
         for seed in 0..20 {
             let mut rng = Rng::stream(seed, Purpose::Test, 1);
-            let (mut send, mut receive) = (SendRing::new(257), ReceiveRing::new(101));
+            let (mut send, mut receive) =
+                (SendRing::new(20_257, Account::default()), ReceiveRing::new(10_101, Account::default()));
             let mut out = Vec::new();
             let (mut written, mut moved) = (0, 0);
             while out.len() < stream.len() {
-                let piece = rng.below(200) as usize;
-                written += send.write(&stream[written..stream.len().min(written + piece)]);
-                let length = ((send.end() - moved) as usize).min(receive.room()).min(1 + rng.below(60) as usize);
+                let piece = rng.below(9_000) as usize;
+                written += send.write(&stream[written..stream.len().min(written + piece)]).unwrap();
+                let length = ((send.end() - moved) as usize).min(receive.room()).min(1 + rng.below(6_000) as usize);
                 let bytes = joined(send.range(moved, length).unwrap());
                 // The second half first.
                 let half = length / 2;
-                assert!(receive.place(moved + half as u64, &bytes[half..]));
-                assert!(receive.place(moved, &bytes[..half]));
+                assert_eq!(receive.place(moved + half as u64, &bytes[half..]), Ok(()));
+                assert_eq!(receive.place(moved, &bytes[..half]), Ok(()));
                 moved += length as u64;
                 receive.deliver(moved);
                 send.release(moved);
-                let mut into = vec![0; rng.below(90) as usize];
+                let mut into = vec![0; rng.below(9_000) as usize];
                 let got = receive.read(&mut into);
                 out.extend_from_slice(&into[..got]);
             }

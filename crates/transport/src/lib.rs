@@ -40,5 +40,6 @@ pub use config::Config;
 pub use endpoint::Endpoint;
 pub use output::{Machine, Output, pump};
 pub use path::{Arrival, PathInfo, Role};
+pub use receiving::grown_window;
 pub use segment::Segment;
 pub use stats::Stats;

@@ -78,6 +78,11 @@ impl Received {
         self.beyond.iter().map(|(start, end)| Range { start: *start, end: *end })
     }
 
+    /// At most `most` ranges beyond a gap are kept from now on.
+    pub fn set_most(&mut self, most: usize) {
+        self.most = most;
+    }
+
     /// True if all of `start..end` has arrived.
     pub fn has(&self, start: u64, end: u64) -> bool {
         end <= self.next || self.range_of(start).is_some_and(|known| end <= known.end)

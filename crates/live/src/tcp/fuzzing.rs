@@ -175,7 +175,7 @@ pub fn stack(data: &[u8]) {
     };
     let plug = Plug::default();
     plug.0.borrow_mut().now = Time::ZERO + Duration::from_secs(1);
-    let limits = Limits { send_buffer: 1 << 14, opening: 4, backlog: 2 };
+    let limits = Limits { send_buffer: 1 << 14, opening: 4, backlog: 2, buffers: 1 << 20 };
     let Ok(mut stack) = Stack::new(plug.clone(), limits) else { return };
     let (newreno, trains) = (tcp::Config::default(), train::Config::default());
     let listens = [stack.listen(80, &newreno), stack.listen(81, &trains)];

@@ -15,6 +15,7 @@ mod output;
 
 use super::interface::Interface;
 use super::packet::Unreachable;
+use crate::budget::{Bounds, Budget, Payer};
 use crate::clock::sharpen_timers;
 use crate::drive::Deadlines;
 use crate::poll::{Poller, Ready};
@@ -29,7 +30,7 @@ use nix::libc;
 use output::Output;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The first of the ports that connections are opened from (RFC 6335, section 6: dynamic ports).
 const FIRST_PORT: u16 = 49_152;
@@ -50,11 +51,13 @@ pub struct Limits {
     pub opening: usize,
     /// Connections that peers have opened and nobody has accepted.
     pub backlog: usize,
+    /// Bytes that the buffers of all connections hold; those with one address may hold half as much. A connection that needs more ends.
+    pub buffers: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { send_buffer: 1 << 20, opening: 256, backlog: 64 }
+        Limits { send_buffer: 1 << 20, opening: 256, backlog: 64, buffers: 64 << 20 }
     }
 }
 
@@ -117,6 +120,7 @@ pub struct Stack<I> {
     deadlines: Deadlines,
     next_id: u64,
     trouble: Trouble,
+    budget: Budget,
     incoming: Vec<u8>,
     ready: Vec<Ready>,
 }
@@ -150,6 +154,7 @@ impl<I: Interface> Stack<I> {
             deadlines: Deadlines::default(),
             next_id: 0,
             trouble: Trouble::default(),
+            budget: Budget::new(Bounds { port: limits.buffers, source: limits.buffers / 2, key: usize::MAX }),
             incoming: vec![0; 1 << 16],
             ready: Vec::new(),
         })
@@ -201,7 +206,7 @@ impl<I: Interface> Stack<I> {
         connection.on_path(self.path);
         let now = self.now();
         connection.open(now);
-        let buffers = (SendRing::new(self.limits.send_buffer), ReceiveRing::new(window as usize));
+        let buffers = buffers(&self.budget, *to.ip(), self.limits.send_buffer, window as usize);
         let entry = Entry {
             key,
             connection,
@@ -258,7 +263,11 @@ impl<I: Interface> Stack<I> {
         if entry.connection.end().is_some() {
             return 0;
         }
-        let taken = send.write(bytes);
+        let Ok(taken) = send.write(bytes) else {
+            // There is no memory, and nothing whose arrival would make room.
+            self.abort(id);
+            return 0;
+        };
         entry.connection.write(now, taken as u64);
         self.pump(id, now);
         taken
@@ -487,6 +496,14 @@ impl<I: Interface> Stack<I> {
         }
         Err(last)
     }
+}
+
+/// The buffers of a connection with a peer, whose memory `budget` bounds.
+fn buffers(budget: &Budget, peer: Ipv4Addr, send: usize, window: usize) -> (SendRing, ReceiveRing) {
+    let mut source = [32; 9];
+    source[1..5].copy_from_slice(&peer.octets());
+    let account = budget.account(Payer::Source(source), None);
+    (SendRing::new(send, account.clone()), ReceiveRing::new(window, account))
 }
 
 fn random<const N: usize>() -> io::Result<[u8; N]> {

@@ -49,9 +49,14 @@ impl Connection {
         self.end = self.end.or(Some(End::Aborted));
     }
 
-    /// The application has taken `bytes` more of what was delivered.
-    pub fn take(&mut self, bytes: u64) {
-        self.receiver.take(bytes);
+    /// The application has taken `bytes` more of what was delivered. The receive window grows with that if it `may`.
+    pub fn take(&mut self, bytes: u64, may: impl FnOnce() -> bool) {
+        self.receiver.take(bytes, may);
+    }
+
+    /// Bytes beyond what the application has taken that the peer may send.
+    pub fn receive_window(&self) -> u64 {
+        self.receiver.window()
     }
 
     /// Asks the peer for a sign of life.

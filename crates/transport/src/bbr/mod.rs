@@ -33,8 +33,8 @@ const SMALL: u32 = 2;
 pub struct Config {
     /// Payload of a full segment, bytes, 1 to 65495.
     pub segment: u32,
-    /// Bytes received beyond what the application has taken that there is room for.
+    /// Bytes received beyond what the application has taken that there is room for, once it has taken a part of as much.
     pub receive_buffer: u64,
-    /// Bytes beyond what it has taken that the peer is known to have room for before it says so.
+    /// Bytes that either end may send before it is told more.
     pub first_credit: u64,
 }

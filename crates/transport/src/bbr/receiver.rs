@@ -9,7 +9,7 @@ use super::SMALL;
 use super::segment::{RANGES, Report, Segment};
 use crate::flags::Flags;
 use crate::ranges::{Insertion, Range};
-use crate::receiving::Reassembly;
+use crate::receiving::{Reassembly, grown_window};
 use crate::stats::Stats;
 use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Time};
@@ -44,17 +44,22 @@ pub struct Receiver {
     /// Time at which it leaves, and that beyond which no further small message puts it off.
     at: Time,
     latest: Time,
-    room: u64,
+    /// Bytes beyond what the application has taken that the peer may send, now and at most.
+    window: u64,
+    most: u64,
     taken: u64,
-    /// The limit that the peer was told last.
+    /// The limit that the peer was told last, and whether it has had a report.
     told: u64,
+    has_reported: bool,
 }
 
 impl Receiver {
-    pub fn new(segment: u32, room: u64, told: u64) -> Receiver {
+    /// Nothing received yet. The peer may send `first` bytes before the application has taken any, and at most `most` beyond that.
+    pub fn new(segment: u32, most: u64, first: u64) -> Receiver {
+        let window = first.min(most);
         Receiver {
             segment,
-            stream: Reassembly::new(room / u64::from(segment)),
+            stream: Reassembly::new(window / u64::from(segment)),
             numbers: VecDeque::with_capacity(RANGES + 1),
             newest_at: Time::ZERO,
             unreported: 0,
@@ -62,9 +67,11 @@ impl Receiver {
             due: false,
             at: Time::NEVER,
             latest: Time::NEVER,
-            room,
+            window,
+            most,
             taken: 0,
-            told: told.min(room),
+            told: window,
+            has_reported: false,
         }
     }
 
@@ -78,10 +85,21 @@ impl Receiver {
         self.stream.is_closed()
     }
 
-    /// The application has taken `bytes` more. A peer that may wait for that is told.
-    pub fn take(&mut self, bytes: u64) {
+    /// The application has taken `bytes` more. The window grows with that if it `may`, and a peer that may wait for it is told. The first report
+    /// leaves at once: the peer learns the round trip.
+    pub fn take(&mut self, bytes: u64, may: impl FnOnce() -> bool) {
         self.taken += bytes;
-        self.due |= self.taken + self.room >= self.told + self.room / 4;
+        let window = grown_window(self.window, self.taken, self.most, may);
+        if window > self.window {
+            self.window = window;
+            self.stream.set_segments(window / u64::from(self.segment));
+        }
+        self.due |= !self.has_reported || self.taken + self.window >= self.told + self.window / 4;
+    }
+
+    /// Bytes beyond what the application has taken that the peer may send.
+    pub fn window(&self) -> u64 {
+        self.window
     }
 
     #[cfg(test)]
@@ -100,7 +118,7 @@ impl Receiver {
         let has_fin = segment.flags.has(Flags::FIN);
         let ends_elsewhere = self.stream.fin_at().is_some_and(|at| end > at || (has_fin && end != at));
         let is_before = has_fin && end < self.stream.highest();
-        if end > self.taken.saturating_add(self.room) || ends_elsewhere || is_before {
+        if end > self.taken.saturating_add(self.window) || ends_elsewhere || is_before {
             return false;
         }
         let insertion = match segment.seq.max(self.stream.next()) {
@@ -187,8 +205,8 @@ impl Receiver {
             return None;
         }
         (self.due, self.at, self.latest) = (false, Time::NEVER, Time::NEVER);
-        (self.unreported, self.reported) = (0, self.stream.next());
-        self.told = self.taken + self.room;
+        (self.unreported, self.reported, self.has_reported) = (0, self.stream.next(), true);
+        self.told = self.taken + self.window;
         let mut report = Report {
             newest: self.numbers.front().map_or(0, |(_, last)| *last),
             wait_us: u32::try_from(now.since(self.newest_at).0 / 1000).unwrap_or(u32::MAX),

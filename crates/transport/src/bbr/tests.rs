@@ -70,7 +70,12 @@ struct World {
 
 impl World {
     fn new(link: Link, seed: u64) -> World {
-        let config = Config { segment: SEGMENT, receive_buffer: BUFFER, first_credit: 64 << 10 };
+        World::with_credit(link, seed, 64 << 10)
+    }
+
+    /// Ends that may send so much before they are told more.
+    fn with_credit(link: Link, seed: u64, first_credit: u64) -> World {
+        let config = Config { segment: SEGMENT, receive_buffer: BUFFER, first_credit };
         World {
             link,
             now: Time(1_000_000_000),
@@ -161,7 +166,7 @@ impl World {
 
     fn take(&mut self, end: usize) {
         let untaken = self.ends[end].delivered() - self.ends[end].receiver_taken();
-        self.ends[end].take(untaken);
+        self.ends[end].take(untaken, || true);
         if end == 1 && untaken > 0 {
             let limit = self.credit.map(|credit| self.ends[end].delivered() + credit);
             self.told.extend(limit.map(|limit| (self.now + self.link.delay, limit)));
@@ -200,6 +205,46 @@ fn it_fills_the_links_that_kernels_fill() {
         // What is lost is sent again, and little else: an ACK that is lost is made up for by the next.
         assert!(again < loss + 0.02, "{megabits} Mbit/s, {rtt} ms, {loss}: {again:.3} sent again");
     }
+}
+
+#[test]
+fn a_window_that_grows_with_what_is_read_holds_nobody_back() {
+    for (megabits, rtt) in [(5.0, 40), (20.0, 200), (100.0, 50), (160.0, 200), (1000.0, 5)] {
+        let delivered = |first_credit: u64, seconds: f64| {
+            let mut world = World::with_credit(Link::new(megabits, rtt, 0.0), 7, first_credit);
+            world.ends[0].write(1 << 40);
+            world.run(seconds);
+            world.ends[1].delivered() as f64
+        };
+        for round_trips in [5.0, 10.0, 20.0] {
+            let seconds = round_trips * rtt as f64 / 1000.0;
+            let (grown, full) = (delivered(64 << 10, seconds), delivered(BUFFER, seconds));
+            std::println!("{megabits} Mbit/s, {rtt} ms, {round_trips} round trips: {:.3} of {full}", grown / full);
+            assert!(grown >= 0.95 * full, "{megabits} Mbit/s, {rtt} ms, {round_trips} round trips: {grown} of {full}");
+        }
+    }
+}
+
+#[test]
+fn a_peer_whose_data_nobody_reads_may_send_no_more_than_before_the_first_word() {
+    let mut end = Connection::new(&Config { segment: SEGMENT, receive_buffer: BUFFER, first_credit: 64 << 10 });
+    let mut stats = (0, 0);
+    // A byte in every page of the whole buffer, so that all of it would have to be there.
+    for number in 0..BUFFER / 4096 {
+        let segment = Segment { number, seq: 4096 * number + 1, payload: 1, ..Segment::default() };
+        let is_kept = end.on_segment(Time(1 + number), &segment);
+        stats = if is_kept { (stats.0 + 1, stats.1) } else { (stats.0, stats.1 + 1) };
+    }
+    assert_eq!(stats, (16, BUFFER / 4096 - 16), "of 64 KiB");
+    // Once as much was read, four times that.
+    let whole = [(0, 1 << 15), (1 << 15, 1 << 15)];
+    for (place, (seq, payload)) in (10_000..).zip(whole) {
+        assert!(end.on_segment(Time(1 << 20), &Segment { number: place, seq, payload, ..Segment::default() }));
+    }
+    end.take(1 << 16, || true);
+    assert_eq!(end.receive_window(), 1 << 18);
+    end.take(0, || false);
+    assert_eq!(end.receive_window(), 1 << 18);
 }
 
 #[test]
@@ -280,7 +325,8 @@ fn a_reader_that_is_slow_holds_back_its_writer_and_loses_nothing() {
     world.takes = false;
     world.ends[0].write(3 * BUFFER);
     world.run(10.0);
-    assert_eq!(world.ends[1].delivered(), BUFFER);
+    // As much as may be sent before anything was read.
+    assert_eq!(world.ends[1].delivered(), 64 << 10);
     // It takes something, and the segment that says so may be lost: the writer asks.
     world.take(1);
     world.run(11.0);

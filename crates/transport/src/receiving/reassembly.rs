@@ -24,6 +24,11 @@ impl Reassembly {
         Reassembly { received: Received::new(most_ranges(segments)), recent: [0; REMEMBERED], fin_at: None }
     }
 
+    /// The window has room for `segments` full segments from now on.
+    pub fn set_segments(&mut self, segments: u64) {
+        self.received.set_most(most_ranges(segments));
+    }
+
     /// Everything before this offset has been delivered.
     #[inline]
     pub fn next(&self) -> u64 {

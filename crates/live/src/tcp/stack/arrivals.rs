@@ -4,8 +4,8 @@ use super::super::interface::Interface;
 use super::super::packet::{self, Packet, Unreachable};
 use super::conversation::Protocol;
 use super::entry::{Entry, Key};
-use super::{Id, Stack, random_number};
-use crate::ring::{ReceiveRing, SendRing};
+use super::{Id, Stack, buffers, random_number};
+use crate::ring::Unplaced;
 use crate::tpa::path::hops_travelled;
 use meshpace_core::Time;
 use meshpace_transport::tcp::wire::{self, Header, Numbers};
@@ -70,7 +70,7 @@ impl<I: Interface> Stack<I> {
         }
         let is_taken = entry.connection.on_heard(now, &heard, arrival);
         if !was_established && entry.connection.is_established() && entry.buffers.is_none() {
-            entry.buffers = Some((SendRing::new(self.limits.send_buffer), ReceiveRing::new(entry.window)));
+            entry.buffers = Some(buffers(&self.budget, from, self.limits.send_buffer, entry.window));
             self.opening.retain(|opening| *opening != id);
             let listener = self.listeners.get_mut(&key.2);
             match listener {
@@ -86,8 +86,11 @@ impl<I: Interface> Stack<I> {
             let limit = expected.saturating_add(receive.room() as u64);
             let fitting = limit.saturating_sub(offset).min(payload.len() as u64) as usize;
             let placed = receive.place(offset, &payload[..fitting]);
-            debug_assert!(placed, "cut to what has room");
-            receive.deliver(entry.connection.delivered());
+            debug_assert!(placed != Err(Unplaced::Beyond), "cut to what has room");
+            match placed {
+                Ok(()) => receive.deliver(entry.connection.delivered()),
+                Err(_) => entry.connection.abort(now),
+            }
         }
         self.pump(id, now);
         self.forget_if_over(id, now);

@@ -78,7 +78,7 @@ impl TpaPort {
 
     /// The transport that its options ask for.
     fn inner(&self) -> InnerTransport {
-        self.options().service().settings.inner()
+        self.settings().inner()
     }
 
     /// Begins to open a connection and returns at once: as a non-blocking `connect` does. The stream is non-blocking; until
@@ -102,9 +102,10 @@ impl TpaPort {
         }
         let config = self.fit(peer)?;
         let (port, runtime) = (self.id(), self.runtime());
-        let settings = Settings { connect_timeout: timeout, ..(*self.options().service().settings).clone() };
+        let settings = Settings { connect_timeout: timeout, ..Settings::clone(self.settings()) };
         let settings = Arc::new(settings).with(inner);
-        let exchange = Exchange::new(&settings, Terms::of(&config).block());
+        let account = settings.account(peer.ip(), settings.security.only_peer());
+        let exchange = Exchange::new(&settings, Terms::of(&config).block(), account);
         let local = self.local_addr()?;
         let shared = Arc::new(Shared::new(runtime.next_id(), (local, peer), exchange, runtime.mailbox()));
         let stream = TpaStream::new(Arc::clone(&shared), self.clone());

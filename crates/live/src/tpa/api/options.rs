@@ -160,7 +160,7 @@ impl Options {
         Ok(())
     }
 
-    /// Settings with which a port is run.
+    /// Settings with which a port is run, with memory of its own for the buffers of its connections.
     pub(crate) fn service(&self) -> Service {
         let settings = Settings {
             transport: self.transport.clone(),
@@ -177,6 +177,7 @@ impl Options {
             keep_alive: self.keep_alive,
             idle_timeout: self.idle_timeout,
             limits: self.limits,
+            budget: self.limits.budget(crate::memory::limit()),
             silence_timeout: self.silence_timeout,
         };
         Service { settings: Arc::new(settings), keylog: self.keylog.clone() }

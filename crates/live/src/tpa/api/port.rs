@@ -9,6 +9,7 @@ use crate::tpa::runtime::socket::Socket;
 use crate::tpa::session::counters::{Counters, PortCounters};
 use crate::tpa::session::endpoint::Endpoint;
 use crate::tpa::session::failure::Failure;
+use crate::tpa::session::settings::Settings;
 use nix::libc;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -28,6 +29,7 @@ struct Inner {
     id: u64,
     local: SocketAddr,
     options: Options,
+    settings: Arc<Settings>,
     counters: Arc<Counters>,
     runtime: Handle,
 }
@@ -67,9 +69,9 @@ impl TpaPort {
         runtime.watch(&socket, id)?;
         let (service, counters) = (options.service(), Arc::new(Counters::default()));
         let settings = Arc::clone(&service.settings);
-        let endpoint = Endpoint::new(Clock.now(), local, settings, Arc::clone(&counters), &mut Machine)?;
+        let endpoint = Endpoint::new(Clock.now(), local, Arc::clone(&settings), Arc::clone(&counters), &mut Machine)?;
         runtime.send(Command::Bind { id, socket, endpoint: Box::new(endpoint), service })?;
-        Ok(TpaPort(Arc::new(Inner { id, local, options, counters, runtime: runtime.clone() })))
+        Ok(TpaPort(Arc::new(Inner { id, local, options, settings, counters, runtime: runtime.clone() })))
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -78,6 +80,11 @@ impl TpaPort {
 
     pub(super) fn options(&self) -> &Options {
         &self.0.options
+    }
+
+    /// Settings of its sessions.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.0.settings
     }
 
     pub(super) fn runtime(&self) -> &Handle {

@@ -3,6 +3,7 @@
 use super::closing::{let_go, wait_for_end};
 use super::port::TpaPort;
 use crate::Clock;
+use crate::budget::Account;
 use crate::tpa::runtime::shared::{Shared, State};
 use crate::tpa::session::exchange::{Delivery, Phase};
 use crate::tpa::session::failure::Failure;
@@ -200,6 +201,11 @@ impl TpaStream {
         }
     }
 
+    /// The memory of its buffers.
+    pub(crate) fn account(&self) -> Account {
+        self.shared.lock().exchange.account.clone()
+    }
+
     /// Reads what is there; none if that has to be waited for.
     fn take(&self, state: &mut State, into: &mut [u8]) -> Option<io::Result<usize>> {
         let got = state.exchange.read(into);
@@ -212,7 +218,9 @@ impl TpaStream {
     /// Writes what there is room for; none if that has to be waited for.
     fn put(&self, state: &mut State, from: &[u8]) -> Option<io::Result<usize>> {
         let put = state.exchange.write(from);
-        if !state.exchange.busy && matches!(put, Some(Ok(_))) {
+        let is_news = !state.exchange.busy && matches!(put, Some(Ok(_)));
+        // Without memory the connection ends, of which the peer is to hear.
+        if is_news || (state.exchange.wishes.abort && matches!(put, Some(Err(_)))) {
             self.shared.call(state);
         }
         put

@@ -428,7 +428,8 @@ impl Worker {
         let Some(port) = self.ports.get_mut(&id) else { return };
         let (handshake, addresses) = (accepted.number, accepted.addresses);
         let settings = Arc::clone(&port.service.settings).with(accepted.request.inner());
-        let mut exchange = Exchange::new(&settings, accepted.request.terms.block());
+        let account = settings.account(addresses.peer.ip(), accepted.peer_key);
+        let mut exchange = Exchange::new(&settings, accepted.request.terms.block(), account);
         let session =
             session::connection::Connection::accept(settings, accepted, ttl, now, &mut exchange, &mut port.out);
         let Some(session) = session else { return port.endpoint.finish(handshake, None) };

@@ -10,6 +10,7 @@ mod silence;
 pub use complaints::Witness;
 
 use super::addresses::Addresses;
+use super::buffers::source;
 use super::endpoint::Accepted;
 use super::engine::{self, AnySegment, Engine};
 use super::exchange::{Delivery, Exchange, Phase};
@@ -20,16 +21,17 @@ use super::outbox::Outbox;
 use super::path::hops_travelled;
 use super::settings::Settings;
 use super::unpredictable::Unpredictable;
+use crate::ring::Unplaced;
 use complaints::Complaints;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::liveness::Verdict;
 use meshpace_transport::tpa::{self, Flags};
-use meshpace_transport::{Arrival, Machine, PathInfo, Role, pump};
+use meshpace_transport::{Arrival, Machine, PathInfo, Role, grown_window, pump};
 use nix::libc;
 use opening::Request;
 use roaming::Roaming;
 use silence::Life;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Interval at which path information is asked for.
@@ -97,6 +99,8 @@ struct Flow {
     closed: bool,
     /// The window it announces.
     window: u8,
+    /// Bytes that may wait to be read, with TPA.
+    promised: u64,
     /// Payload of a full segment, bytes.
     segment: usize,
     /// The same of a block.
@@ -105,8 +109,9 @@ struct Flow {
 
 impl Flow {
     fn new(config: &tpa::Config) -> Flow {
-        let segment = config.segment as usize;
-        Flow { written: 0, closed: false, window: config.receive_window, segment, block: Terms::of(config).block() }
+        let (segment, block) = (config.segment as usize, Terms::of(config).block());
+        let promised = engine::FIRST_CREDIT.max(3 * block as u64);
+        Flow { written: 0, closed: false, window: config.receive_window, promised, segment, block }
     }
 }
 
@@ -153,6 +158,8 @@ pub struct Connection {
     has_place: bool,
     unpredictable: Unpredictable,
     way: Way,
+    /// The peer's address that pays for the memory of the buffers.
+    payer: IpAddr,
     /// Segments on their way out; empty in between.
     leaving: Vec<AnySegment>,
 }
@@ -220,6 +227,7 @@ impl Connection {
         now: Time,
     ) -> Connection {
         Connection {
+            payer: addresses.peer.ip(),
             addresses,
             tag,
             role,
@@ -362,11 +370,19 @@ impl Connection {
             if exchange.wishes.read_closed {
                 // As TCP: who closes without having read what comes tells the peer so.
                 exchange.wishes.abort = true;
-            } else if exchange.receive.place(offset, payload) {
-                exchange.receive.deliver(self.engine.delivered());
             } else {
-                exchange.fail(Failure::new(libc::EPROTO, "the peer sent beyond the window it was given"));
-                self.engine.abort(now);
+                match exchange.receive.place(offset, payload) {
+                    Ok(()) => exchange.receive.deliver(self.engine.delivered()),
+                    Err(unplaced) => {
+                        exchange.fail(match unplaced {
+                            Unplaced::Beyond => {
+                                Failure::new(libc::EPROTO, "the peer sent beyond the window it was given")
+                            }
+                            Unplaced::Memory(refusal) => Failure::new(libc::ENOBUFS, refusal.to_string()),
+                        });
+                        self.engine.abort(now);
+                    }
+                }
             }
         }
         self.work(now, exchange, out);
@@ -459,11 +475,16 @@ impl Connection {
         }
         if let Engine::Bbr(bbr) = &mut self.engine {
             let available = exchange.receive.available();
-            bbr.on_taken(available);
+            bbr.on_taken(available, || !exchange.account.is_scarce());
             exchange.window_closed = 4 * available >= bbr.window();
             return;
         }
-        let room = exchange.receive.room();
+        let taken = exchange.receive.taken();
+        let flow = &mut self.flow;
+        let most = exchange.receive.capacity() as u64;
+        flow.promised = grown_window(flow.promised, taken, most, || !exchange.account.is_scarce());
+        let left = usize::try_from(flow.promised).unwrap_or(usize::MAX).saturating_sub(exchange.receive.available());
+        let room = exchange.receive.room().min(left);
         // A window promises room for a block, and is closed only between blocks: the rest of one is not refused half-way, for then
         // it would have to be repeated. Once closed it opens only when there is room for a while.
         let promised = room + self.engine.begun() as usize;
@@ -478,6 +499,10 @@ impl Connection {
 
     /// Notes the state of the engine for the application.
     fn note(&mut self, now: Time, exchange: &mut Exchange) {
+        if self.payer != self.addresses.peer.ip() {
+            self.payer = self.addresses.peer.ip();
+            exchange.account.set_source(source(self.payer));
+        }
         let has_moved = self.engine.stats().acked_bytes != exchange.stats.acked_bytes;
         if has_moved {
             self.life.used = now;
@@ -524,6 +549,8 @@ impl Connection {
         if has_ended && dropped {
             // Only the engine is needed to answer a peer that is late.
             exchange.free();
+        } else if has_ended {
+            exchange.settle();
         }
         exchange.sending = self.engine.sending();
         exchange.doubted = self.complaints.doubted();

@@ -69,6 +69,8 @@ pub struct Accepted<'a> {
     pub(crate) framing: Framing,
     /// Where the connection has numbers from that its peer cannot predict.
     pub(crate) unpredictable: Unpredictable,
+    /// The peer's public key, if it is known.
+    pub peer_key: Option<[u8; 32]>,
     /// The peer's request.
     pub request: Opening,
     /// The segment in the datagram that has shown it.
@@ -368,11 +370,11 @@ impl Endpoint {
         let segment = Segment { block: first_block, ack_block, window, flags, congested, ..Segment::default() };
         let acceptance =
             Opening { kind: Kind::Acceptance, acceptor: tag, cookie: Cookie::default(), segment, ..*request };
-        let (keys, bytes) = if request.protection == Protection::Plain {
-            (None, acceptance.encode(&[], 0))
+        let ((keys, peer_key), bytes) = if request.protection == Protection::Plain {
+            ((None, None), acceptance.encode(&[], 0))
         } else {
             match noise::answer(&settings.security, request, message, &acceptance.repeated(), host) {
-                Ok((keys, message)) => (Some(keys), acceptance.encode(&message, 0)),
+                Ok((keys, peer_key, message)) => ((Some(keys), peer_key), acceptance.encode(&message, 0)),
                 Err(_) => {
                     self.sources.finish(number, source, false);
                     // Whoever reads the request can show its cookie with a message of his own.
@@ -392,7 +394,7 @@ impl Endpoint {
         }
         self.by_tag.insert(tag, Holder::HalfOpen(number));
         self.by_peer.insert((addresses.peer, request.opener), Holder::HalfOpen(number));
-        let keys = (keys, self.settings.key_life);
+        let keys = (keys, peer_key, self.settings.key_life);
         self.half_open.insert(number, HalfOpen::new(addresses, *request, (tag, first_block), keys, bytes, now));
         self.repeat_acceptance(number, now, out);
     }
@@ -429,7 +431,7 @@ impl Endpoint {
         if let Some(keys) = &half_open.keys {
             host.note_keys(keys.cipher, [(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
         }
-        let HalfOpen { addresses, request, tag, first_block, .. } = *half_open;
+        let HalfOpen { addresses, request, tag, first_block, peer_key, .. } = *half_open;
         let base = tpa::Config { close_with_peer: false, ..self.settings.transport.clone() };
         let config = request.terms.apply(&base).filter(|_| self.sources.may_connect(addresses.peer.ip()));
         let Some(config) = config else {
@@ -447,6 +449,7 @@ impl Endpoint {
             config,
             framing,
             unpredictable,
+            peer_key,
             request,
             segment,
             payload,

@@ -35,7 +35,7 @@ const BBR_REPORT: usize = 22;
 const AHEAD: f64 = 0.05;
 
 /// Bytes that BBR's ends take before they have said what they take: every receive buffer has as much.
-const FIRST_CREDIT: u64 = 64 << 10;
+pub(crate) const FIRST_CREDIT: u64 = 64 << 10;
 
 /// TPA's blocks skip fewer than this many numbers of transmissions each.
 const SKIPPED_BY_TPA: u64 = 16;
@@ -241,8 +241,6 @@ impl Trains {
 #[derive(Debug)]
 pub(crate) struct Bbr {
     machine: bbr::Connection,
-    /// The receive window, bytes.
-    window: usize,
     /// Bytes that the application is known to have taken.
     taken: u64,
     /// Segments sent after which the next number is skipped, and the most until the one after it.
@@ -251,15 +249,15 @@ pub(crate) struct Bbr {
 }
 
 impl Bbr {
-    /// Of what was delivered, `available` bytes wait for the application: it has taken the others.
-    pub(crate) fn on_taken(&mut self, available: usize) {
+    /// Of what was delivered, `available` bytes wait for the application: it has taken the others. The window grows with that if it `may`.
+    pub(crate) fn on_taken(&mut self, available: usize, may: impl FnOnce() -> bool) {
         let more = newly_taken(&mut self.taken, self.machine.delivered(), available);
-        self.machine.take(more);
+        self.machine.take(more, may);
     }
 
     /// The receive window, bytes.
     pub(crate) fn window(&self) -> usize {
-        self.window
+        usize::try_from(self.machine.receive_window()).unwrap_or(usize::MAX)
     }
 
     /// Skips a number if enough segments have left since the last one.
@@ -309,7 +307,7 @@ impl Engine {
         let segment = config.segment.saturating_sub(more).max(1);
         let config = bbr::Config { segment, receive_buffer: receive_buffer as u64, first_credit: FIRST_CREDIT };
         let machine = bbr::Connection::new(&config);
-        Engine::Bbr(Bbr { machine, window: receive_buffer, taken: 0, skips_at: 0, skip_span: FIRST_SKIP })
+        Engine::Bbr(Bbr { machine, taken: 0, skips_at: 0, skip_span: FIRST_SKIP })
     }
 
     /// Leaves out numbers of segments that a peer cannot foresee, and has echoes of time stamps judged: a peer that acknowledges

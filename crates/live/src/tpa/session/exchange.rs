@@ -2,9 +2,11 @@
 
 use super::failure::Failure;
 use super::settings::Settings;
+use crate::budget::Account;
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
+use nix::libc;
 use std::io;
 
 /// Where a connection stands for its application.
@@ -71,6 +73,8 @@ pub struct Exchange {
     pub send: SendRing,
     /// Bytes that have arrived and were not read.
     pub receive: ReceiveRing,
+    /// Memory that both take.
+    pub account: Account,
     /// Wishes of the application.
     pub wishes: Wishes,
     /// Progress of our direction.
@@ -92,12 +96,13 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Of a connection being opened whose blocks have `block` bytes.
-    pub fn new(settings: &Settings, block: usize) -> Exchange {
+    /// Of a connection being opened whose blocks have `block` bytes, and whose buffers are booked in `account`.
+    pub fn new(settings: &Settings, block: usize, account: Account) -> Exchange {
         Exchange {
             phase: Phase::Opening { refusal: None },
-            send: SendRing::new(settings.send_buffer.max(2 * block)),
-            receive: ReceiveRing::new(settings.receive_buffer.max(3 * block)),
+            send: SendRing::new(settings.send_buffer.max(2 * block), account.clone()),
+            receive: ReceiveRing::new(settings.receive_buffer.max(3 * block), account.clone()),
+            account,
             wishes: Wishes::default(),
             delivery: Delivery::UnderWay,
             end_of_stream: false,
@@ -145,7 +150,13 @@ impl Exchange {
 
     /// The bytes are needed no more.
     pub fn free(&mut self) {
-        (self.send, self.receive) = (SendRing::new(0), ReceiveRing::new(0));
+        (self.send, self.receive) = (SendRing::new(0, Account::default()), ReceiveRing::new(0, Account::default()));
+    }
+
+    /// Nothing more is sent or will come: what is in order may still be read, nothing else is needed.
+    pub fn settle(&mut self) {
+        self.send = SendRing::new(0, Account::default());
+        self.receive.forget_beyond();
     }
 
     /// The application will neither read nor write any more.
@@ -196,7 +207,19 @@ impl Exchange {
         if self.wishes.write_closed {
             return Some(Err(io::Error::new(io::ErrorKind::BrokenPipe, "closed for writing")));
         }
-        let may = !self.is_opening() && (self.send.room() > 0 || from.is_empty());
-        may.then(|| Ok(self.send.write(from)))
+        if self.is_opening() || (self.send.room() == 0 && !from.is_empty()) {
+            return None;
+        }
+        match self.send.write(from) {
+            // There is no memory for more until some of what is kept is acknowledged.
+            Ok(0) if !from.is_empty() => None,
+            Ok(written) => Some(Ok(written)),
+            Err(refusal) => {
+                let failure = Failure::new(libc::ENOBUFS, refusal.to_string());
+                self.fail(failure.clone());
+                self.wishes.abort = true;
+                Some(Err(failure.error()))
+            }
+        }
     }
 }

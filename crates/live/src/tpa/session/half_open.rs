@@ -29,6 +29,8 @@ pub(crate) struct HalfOpen {
     pub(crate) tag: Tag,
     pub(crate) first_block: u16,
     pub(crate) keys: Option<Keys>,
+    /// The peer's public key, if it is known.
+    pub(crate) peer_key: Option<[u8; 32]>,
     /// A key serves two to the power of this many datagrams.
     key_life: u32,
     /// The datagram of the acceptance.
@@ -41,17 +43,17 @@ pub(crate) struct HalfOpen {
 
 impl HalfOpen {
     /// Of `request`, answered with our tag and first block and, where datagrams are encrypted, with keys, each of which serves two to the power
-    /// of as many datagrams.
+    /// of as many datagrams, and with the peer's public key if it is known.
     pub(crate) fn new(
         addresses: Addresses,
         request: Opening,
         (tag, first_block): (Tag, u16),
-        (keys, key_life): (Option<Keys>, u32),
+        (keys, peer_key, key_life): (Option<Keys>, Option<[u8; 32]>, u32),
         acceptance: Vec<u8>,
         now: Time,
     ) -> HalfOpen {
         let acceptance = acceptance.into();
-        HalfOpen { addresses, request, tag, first_block, keys, key_life, acceptance, times: 0, at: now }
+        HalfOpen { addresses, request, tag, first_block, keys, peer_key, key_life, acceptance, times: 0, at: now }
     }
 
     /// The acceptance leaves; it is repeated after `initial`, doubled each time. Whoever asks for it more often does not keep his place

@@ -7,6 +7,7 @@
 //! virtual time.
 
 pub mod addresses;
+pub mod buffers;
 pub mod cipher;
 pub mod connection;
 pub(crate) mod content;

@@ -137,7 +137,8 @@ pub(crate) fn ask(security: &Security, opening: &Opening, secret: Secret) -> io:
     Ok((Asking(state, cipher), message))
 }
 
-/// Answers `message` of the request `opening` with `repeated`, inside Noise's second message.
+/// Answers `message` of the request `opening` with `repeated`, inside Noise's second message: the keys, the public key of the peer if it has
+/// shown that it holds the private one, and the message.
 ///
 /// # Errors
 ///
@@ -148,7 +149,7 @@ pub(crate) fn answer(
     message: &[u8],
     repeated: &[u8],
     randomness: &mut (impl Randomness + ?Sized),
-) -> io::Result<(Keys, Vec<u8>)> {
+) -> io::Result<(Keys, Option<[u8; KEY]>, Vec<u8>)> {
     let prologue = opening.prologue();
     let cipher = opening.suite.cipher;
     let mut state = builder(security, cipher, &prologue, random(randomness)?)?.build_responder().map_err(broken)?;
@@ -156,9 +157,10 @@ pub(crate) fn answer(
         // Nobody says more in it, and without keys nobody could tell who did.
         return Err(io::ErrorKind::PermissionDenied.into());
     }
+    let mut peer = None;
     if let Security::Keys { peers, .. } = security {
-        let known = state.get_remote_static().is_some_and(|key| peers.iter().any(|peer| peer[..] == *key));
-        if !known {
+        peer = state.get_remote_static().and_then(|key| peers.iter().find(|peer| peer[..] == *key)).copied();
+        if peer.is_none() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
     }
@@ -166,7 +168,7 @@ pub(crate) fn answer(
     let length = state.write_message(repeated, &mut message).map_err(broken)?;
     message.truncate(length);
     let (receive, send) = state.dangerously_get_raw_split();
-    Ok((Keys { cipher, send, receive }, message))
+    Ok((Keys { cipher, send, receive }, peer, message))
 }
 
 impl Asking {
@@ -233,7 +235,7 @@ mod tests {
         assert_eq!(key_of(&first), Security::public_key(&secret));
         let longer = [&first[..], &[0]].concat();
         assert!(answer(theirs, &opening, &longer, b"agreed", &mut randomness).is_err());
-        let (accepted, second) = answer(theirs, &opening, &first, b"agreed", &mut randomness)?;
+        let (accepted, _, second) = answer(theirs, &opening, &first, b"agreed", &mut randomness)?;
         let mut forged = second.clone();
         forged[40] ^= 1;
         assert!(asking.finish(&forged).is_err());
@@ -272,10 +274,10 @@ mod tests {
             Opening { suite: Suite::asking(false), ..asked },
             Opening { suite: asked.suite.agreed(false), ..asked },
         ] {
-            let (_, second) = answer(&security, &seen, &first, b"agreed", &mut randomness).unwrap();
+            let (_, _, second) = answer(&security, &seen, &first, b"agreed", &mut randomness).unwrap();
             assert!(asking.finish(&second).is_err(), "{seen:?}");
         }
-        let (_, second) = answer(&security, &asked, &first, b"changed", &mut randomness).unwrap();
+        let (_, _, second) = answer(&security, &asked, &first, b"changed", &mut randomness).unwrap();
         assert_eq!(asking.finish(&second).unwrap().1, b"changed", "what is inside is the peer's own");
     }
 }

@@ -37,6 +37,13 @@ impl Network {
         Network { length, bits: (bits & !unused).to_be_bytes() }
     }
 
+    /// Its length and its bits.
+    pub(crate) fn bytes(self) -> [u8; 9] {
+        let mut bytes = [self.length; 9];
+        bytes[1..].copy_from_slice(&self.bits);
+        bytes
+    }
+
     /// It and those around it, the widest first; of a source.
     fn around(self) -> [Network; LEVELS] {
         let lengths = if self.length & IS_V4 == 0 { V6 } else { V4.map(|length| IS_V4 | length) };

@@ -124,7 +124,8 @@ impl<A> Port<A> {
         let unpredictable = Unpredictable::new(&mut self.runner).expect("random numbers");
         let config = tpa::Config { first_block, ..self.settings.transport.clone() };
         let settings = Arc::clone(&self.settings).with(inner);
-        let exchange = Exchange::new(&settings, Terms::of(&config).block());
+        let account = settings.account(peer.ip(), settings.security.only_peer());
+        let exchange = Exchange::new(&settings, Terms::of(&config).block(), account);
         let addresses = Addresses { peer, own: None };
         let session = Connection::open(settings, addresses, &config, (tag, secret, unpredictable), now);
         let id = self.next;
@@ -179,7 +180,8 @@ impl<A> Port<A> {
             Route::Accepted(accepted) => {
                 let (handshake, opener) = (accepted.number, accepted.request.opener);
                 let settings = Arc::clone(settings).with(accepted.request.inner());
-                let mut exchange = Exchange::new(&settings, accepted.request.terms.block());
+                let account = settings.account(from.ip(), accepted.peer_key);
+                let mut exchange = Exchange::new(&settings, accepted.request.terms.block(), account);
                 let session = Connection::accept(settings, *accepted, TTL, now, &mut exchange, out);
                 let Some(session) = session else {
                     endpoint.finish(handshake, None);

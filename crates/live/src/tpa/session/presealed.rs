@@ -107,6 +107,7 @@ mod tests {
     use super::super::noise::Keys;
     use super::super::seal::KEY_LIFE;
     use super::*;
+    use crate::budget::Account;
 
     /// Both ends, a ring of a stream, and the segments of a block of it.
     fn scene() -> ([Seal; 2], SendRing, impl Fn(u16) -> [Segment; 3]) {
@@ -114,9 +115,9 @@ mod tests {
         let cipher = Cipher::default();
         let keys = [Keys { cipher, send: a, receive: b }, Keys { cipher, send: b, receive: a }];
         let seals = keys.map(|keys| Seal::new(&keys, KEY_LIFE));
-        let mut ring = SendRing::new(10_000);
+        let mut ring = SendRing::new(10_000, Account::default());
         let bytes: Vec<u8> = (0..9000u32).map(|i| (i * 7 % 251) as u8).collect();
-        assert_eq!(ring.write(&bytes), bytes.len());
+        assert_eq!(ring.write(&bytes), Ok(bytes.len()));
         let block = |block: u16| {
             [0, 1, 2].map(|place| Segment {
                 offset: u64::from(block) * 300 + place * 100,

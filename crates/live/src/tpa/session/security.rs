@@ -66,6 +66,14 @@ impl Security {
         matches!(self, Security::Shared(_) | Security::Keys { .. })
     }
 
+    /// The public key of the only peer there can be: that of a connection that is opened from here.
+    pub fn only_peer(&self) -> Option<[u8; 32]> {
+        match self {
+            Security::Keys { peers, .. } if peers.len() == 1 => peers.first().copied(),
+            _ => None,
+        }
+    }
+
     /// The public key of a private one.
     pub fn public_key(secret: &[u8; 32]) -> [u8; 32] {
         MontgomeryPoint::mul_base_clamped(*secret).to_bytes()

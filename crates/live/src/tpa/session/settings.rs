@@ -3,6 +3,7 @@
 use super::handshake::InnerTransport;
 use super::path::PathSource;
 use super::security::Security;
+use crate::budget::Budget;
 use meshpace_core::Duration;
 use meshpace_transport::{tpa, train};
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub struct Settings {
     pub idle_timeout: Option<Duration>,
     /// Limits of what a listener grants.
     pub limits: Limits,
+    /// Memory of the buffers of all connections of the port.
+    pub budget: Budget,
     /// Time for which data are sent without hearing anything from the peer.
     pub silence_timeout: Duration,
 }
@@ -101,6 +104,14 @@ pub struct Limits {
     /// Handshakes begun per second and source, in the long run; as many at once. Default 256. Each costs two
     /// multiplications on the curve. All sources together begin four times as many.
     pub handshakes_per_second: u32,
+    /// Bytes that the buffers of all connections hold, also of those that are opened from here: what was written and is not acknowledged, and what
+    /// has arrived and was not read. Receive windows do not grow while less than a quarter is left, and a connection that needs more
+    /// ends with `ENOBUFS`. Default: a quarter of the memory that this process may use, 8 MiB at least and 1 GiB at most.
+    pub buffers: Option<usize>,
+    /// The same of all connections with one source. Default: half of `buffers`.
+    pub buffers_per_source: Option<usize>,
+    /// The same of all connections with the holder of one key, where keys of peers are known. Default: half of `buffers`.
+    pub buffers_per_key: Option<usize>,
 }
 
 impl Default for Limits {
@@ -111,6 +122,9 @@ impl Default for Limits {
             half_open: 1024,
             half_open_per_source: 256,
             handshakes_per_second: 256,
+            buffers: None,
+            buffers_per_source: None,
+            buffers_per_key: None,
         }
     }
 }
@@ -147,6 +161,7 @@ pub mod tests {
             keep_alive: Some(Duration::from_secs(30)),
             idle_timeout: None,
             limits: Limits::default(),
+            budget: Limits::default().budget(None),
             silence_timeout: Duration::from_secs(120),
         }
     }

@@ -193,6 +193,7 @@ mod tests {
             half_open: 6,
             half_open_per_source: 4,
             handshakes_per_second: 5,
+            ..Limits::default()
         }
     }
 

@@ -4,6 +4,7 @@
 //! sends cuts a stream once. What contradicts that is no peer of ours.
 
 use super::Violation;
+use crate::budget::Account;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes that a stream may send before anybody has read from it.
@@ -26,7 +27,10 @@ pub(super) struct Incoming {
     /// Offset after it.
     next: u64,
     /// What has come behind a gap; none touches another.
-    pieces: BTreeMap<u64, Vec<u8>>,
+    pieces: BTreeMap<u64, VecDeque<u8>>,
+    /// Bytes that were moved from one piece to another.
+    #[cfg(test)]
+    moved: u64,
     /// Bytes read.
     taken: u64,
     /// Offset up to which the peer may send.
@@ -35,18 +39,23 @@ pub(super) struct Incoming {
     window: u64,
     /// Bulk goes by BBR.
     wide: bool,
+    /// Memory of the session.
+    account: Account,
     /// Where the stream ends, once the peer has said so.
     end: Option<u64>,
 }
 
 impl Incoming {
-    /// Nothing has come; `wide` where bulk goes by BBR.
-    pub(super) fn new(wide: bool) -> Incoming {
+    /// Nothing has come; `wide` where bulk goes by BBR. What comes is booked in `account`.
+    pub(super) fn new(wide: bool, account: Account) -> Incoming {
         Incoming {
             wide,
+            account,
             arrived: VecDeque::new(),
             next: 0,
             pieces: BTreeMap::new(),
+            #[cfg(test)]
+            moved: 0,
             taken: 0,
             granted: FIRST,
             window: FIRST,
@@ -72,12 +81,12 @@ impl Incoming {
         if self.pieces.first_key_value().is_some_and(|(at, _)| *at < end) {
             return Err(Violation("bytes that have come before"));
         }
+        self.book(bytes.len())?;
+        let piece = self.pieces.remove(&end).unwrap_or_default();
+        reserve(&mut self.arrived, bytes.len() + piece.len())?;
+        self.next = end + piece.len() as u64;
         self.arrived.extend(bytes);
-        self.next = end;
-        if let Some(piece) = self.pieces.remove(&self.next) {
-            self.next += piece.len() as u64;
-            self.arrived.extend(piece);
-        }
+        self.arrived.extend(piece);
         Ok(true)
     }
 
@@ -88,16 +97,36 @@ impl Incoming {
         if before.is_some_and(|(_, its_end)| its_end > offset) || after.is_some_and(|at| at < end) {
             return Err(Violation("bytes that have come before"));
         }
-        let rest = if after == Some(end) { self.pieces.remove(&end).unwrap_or_default() } else { Vec::new() };
+        self.book(bytes.len())?;
+        let mut rest = if after == Some(end) { self.pieces.remove(&end).unwrap_or_default() } else { VecDeque::new() };
         let at = match before {
             Some((at, its_end)) if its_end == offset => at,
             _ if self.pieces.len() >= PIECES => return Err(Violation("a stream in too many pieces")),
             _ => offset,
         };
-        let piece = self.pieces.entry(at).or_default();
-        piece.extend_from_slice(bytes);
-        piece.extend_from_slice(&rest);
+        let mut piece = self.pieces.remove(&at).unwrap_or_default();
+        #[cfg(test)]
+        {
+            self.moved += piece.len().min(rest.len()) as u64;
+        }
+        // The shorter one moves, so that a byte moves as often as the logarithm of the window at most, in whatever order the pieces come.
+        if piece.len() >= rest.len() {
+            reserve(&mut piece, bytes.len() + rest.len())?;
+            piece.extend(bytes);
+            piece.extend(rest);
+            rest = piece;
+        } else {
+            reserve(&mut rest, bytes.len() + piece.len())?;
+            bytes.iter().rev().for_each(|byte| rest.push_front(*byte));
+            piece.iter().rev().for_each(|byte| rest.push_front(*byte));
+        }
+        self.pieces.insert(at, rest);
         Ok(())
+    }
+
+    /// So many bytes are to be kept.
+    fn book(&self, bytes: usize) -> Result<(), Violation> {
+        self.account.take(bytes).map_err(|_| Violation("more than the buffers of its connections may hold"))
     }
 
     /// The peer says where the stream ends.
@@ -123,11 +152,14 @@ impl Incoming {
             self.arrived = VecDeque::new();
         }
         self.taken += length as u64;
+        self.account.give_back(length);
         length
     }
 
     /// Nothing more will come: what lies behind a gap is forgotten, what is in order may still be read.
     pub(super) fn forget(&mut self) {
+        let given_up = self.kept() - self.arrived.len();
+        self.account.give_back(given_up);
         self.pieces = BTreeMap::new();
     }
 
@@ -173,19 +205,59 @@ impl Incoming {
 
     /// Bytes kept.
     pub(super) fn kept(&self) -> usize {
-        self.arrived.len() + self.pieces.values().map(Vec::len).sum::<usize>()
+        self.arrived.len() + self.pieces.values().map(VecDeque::len).sum::<usize>()
     }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        self.account.give_back(self.kept());
+    }
+}
+
+/// Takes memory for so many more bytes.
+fn reserve(bytes: &mut VecDeque<u8>, more: usize) -> Result<(), Violation> {
+    bytes.try_reserve(more).map_err(|_| Violation("more than this host has memory for"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::{Bounds, Budget, Payer};
+
+    #[test]
+    fn bytes_that_come_in_any_order_are_moved_seldom() {
+        // A window of 4 MiB, of which the first byte does not come.
+        let begun = || {
+            let mut incoming = Incoming::new(true, Account::default());
+            incoming.place(0, &vec![7; FIRST as usize]).unwrap();
+            incoming.taken = 1 << 20;
+            (incoming.next, incoming.granted) = (1 << 20, (1 << 20) + WINDOW_WIDE);
+            incoming
+        };
+        let (first, bytes) = ((1 << 20) + 1, 1_000_000);
+        let descending = (0..bytes).rev().collect::<Vec<u64>>();
+        // Two ends that meet: first from the left, then from the right, in turn.
+        let meeting = (0..bytes).map(|place| if place % 2 == 0 { place / 2 } else { bytes - 1 - place / 2 }).collect();
+        // Runs of eight pieces, filled from the right, that are joined by what comes last.
+        let joined = (0..bytes).map(|place| (place % 8) * bytes / 8 + (bytes / 8 - 1 - place / 8)).collect();
+        for order in [(0..bytes).collect(), descending, meeting, joined] {
+            let mut incoming = begun();
+            for offset in &order {
+                incoming.place(first + offset, &[*offset as u8]).unwrap();
+            }
+            assert!(incoming.moved <= 4 * bytes, "{} bytes moved", incoming.moved);
+            incoming.arrived.clear();
+            incoming.place(1 << 20, &[255]).unwrap();
+            assert!(incoming.arrived.iter().skip(1).copied().eq((0..bytes).map(|offset| offset as u8)));
+        }
+    }
 
     #[test]
     fn credit_keeps_ahead_of_a_path_of_long_round_trips() {
         // What is granted travels half a round trip, and so do the bytes: a reader that is quick, and 500 kB that the path holds.
         let most = |wide: bool| {
-            let mut incoming = Incoming::new(wide);
+            let mut incoming = Incoming::new(wide, Account::default());
             let (mut offset, mut limits) = (0_u64, std::collections::VecDeque::from([FIRST; 10]));
             for _ in 0..200 {
                 // A tenth of a round trip: 50 kB pass if there is credit for them.
@@ -213,7 +285,7 @@ mod tests {
 
     #[test]
     fn pieces_are_put_together() {
-        let mut incoming = Incoming::new(false);
+        let mut incoming = Incoming::new(false, Account::default());
         assert_eq!(incoming.place(6, b"gh"), Ok(false));
         assert_eq!(incoming.place(2, b"cd"), Ok(false));
         assert_eq!(incoming.place(4, b"ef"), Ok(false));
@@ -228,7 +300,7 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_told() {
         let begun = || {
-            let mut incoming = Incoming::new(false);
+            let mut incoming = Incoming::new(false, Account::default());
             incoming.place(0, b"abcd").unwrap();
             incoming.place(8, b"ij").unwrap();
             incoming
@@ -244,14 +316,29 @@ mod tests {
         let mut ended = begun();
         ended.finish(11).unwrap();
         assert!(ended.finish(11).is_err() && ended.place(11, b"x").is_err() && ended.place(10, b"x").is_ok());
-        let mut crumbs = Incoming::new(false);
+        let mut crumbs = Incoming::new(false, Account::default());
         let kept = (1..100).take_while(|place| crumbs.place(2 * place, b"x").is_ok()).count();
         assert_eq!(kept, PIECES);
     }
 
     #[test]
+    fn what_is_kept_is_booked_and_without_memory_the_session_ends() {
+        let budget = Budget::new(Bounds { port: 100, source: 100, key: 100 });
+        let mut incoming = Incoming::new(false, budget.account(Payer::Source([0; 9]), None));
+        incoming.place(50, &[1; 30]).unwrap();
+        incoming.place(0, &[1; 40]).unwrap();
+        assert!(incoming.place(40, &[1; 5]).is_ok() && incoming.place(100, &[1; 26]).is_err());
+        assert_eq!(budget.used(), 75);
+        incoming.read(&mut [0; 20]);
+        incoming.forget();
+        assert_eq!(budget.used(), 25);
+        drop(incoming);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
     fn credit_follows_reading() {
-        let mut incoming = Incoming::new(false);
+        let mut incoming = Incoming::new(false, Account::default());
         let all = vec![7; FIRST as usize];
         incoming.place(0, &all).unwrap();
         assert!(!incoming.is_due(FIRST));

@@ -66,7 +66,7 @@ impl Link {
         let express = &carriers[Carrier::Express as usize];
         express.hold_acks(HOLD);
         let peer = express.peer_addr()?;
-        let session = Session::new(side);
+        let session = Session::new(side).booked_in(express.account());
         let is_bbr = carriers[Carrier::Bulk as usize].unsent().is_some();
         let state = State {
             session: if is_bbr { session.over_bbr() } else { session },

@@ -15,6 +15,7 @@ use super::flow::Class;
 use super::frame::{DATA_HEAD, Frame, LONGEST, OFFSET, Reader, write_data_head};
 use super::incoming::{FIRST, Incoming};
 use super::outgoing::Outgoing;
+use crate::budget::Account;
 use crate::tunnel::Refusal;
 use datagrams::Flows;
 use meshpace_core::Time;
@@ -105,6 +106,8 @@ pub(crate) struct Session {
     side: Side,
     /// Bulk goes by BBR.
     wide: bool,
+    /// Memory for what comes.
+    account: Account,
     streams: BTreeMap<u32, Stream>,
     /// The stream opened last.
     latest: u32,
@@ -131,6 +134,7 @@ impl Session {
         Session {
             side,
             wide: false,
+            account: Account::default(),
             streams: BTreeMap::new(),
             latest: 0,
             readers: Default::default(),
@@ -151,6 +155,16 @@ impl Session {
         Session { wide: true, ..self }
     }
 
+    /// What comes is booked in `account`.
+    pub(crate) fn booked_in(self, account: Account) -> Session {
+        Session { account, ..self }
+    }
+
+    /// Bytes that may be promised besides those that are; none while memory is scarce.
+    fn left(&self) -> u64 {
+        if self.account.is_scarce() { 0 } else { BUDGET.saturating_sub(self.promised) }
+    }
+
     /// Opens a stream to a target of 1 to 255 bytes; its number. None if there are too many.
     pub(crate) fn open(&mut self, now: Time, target: &str) -> Option<u32> {
         let number = self.latest.checked_add(1).filter(|_| self.streams.len() < STREAMS)?;
@@ -161,7 +175,7 @@ impl Session {
     }
 
     fn begin(&mut self, now: Time, number: u32) {
-        let (outgoing, incoming) = (Outgoing::new(now, FIRST, TURN), Incoming::new(self.wide));
+        let (outgoing, incoming) = (Outgoing::new(now, FIRST, TURN), Incoming::new(self.wide, self.account.clone()));
         self.promised += incoming.promised();
         let stream = Stream { phase: Phase::Opening, outgoing, incoming, credits: false, ends: false };
         self.streams.insert(number, stream);
@@ -239,7 +253,7 @@ impl Session {
 
     /// A stream reads.
     pub(crate) fn read(&mut self, number: u32, into: &mut [u8]) -> Result<Got, Gone> {
-        let left = BUDGET.saturating_sub(self.promised);
+        let left = self.left();
         let stream = self.streams.get_mut(&number).ok_or(Gone)?;
         let length = stream.incoming.read(into);
         if length > 0 {
@@ -397,7 +411,7 @@ impl Session {
                 self.on_flow_told(now, *flow, before + (out.len() - begin) as u64);
             }
             Control::Credit(number) => {
-                let left = BUDGET.saturating_sub(self.promised);
+                let left = self.left();
                 let Some(stream) = self.streams.get_mut(number) else { return };
                 stream.credits = false;
                 let (limit, more) = stream.incoming.grant(stream.incoming.window(left));

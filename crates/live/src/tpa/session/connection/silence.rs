@@ -208,6 +208,7 @@ impl Connection {
 mod tests {
     use super::super::Witness;
     use super::*;
+    use crate::budget::Account;
     use crate::tpa::session::addresses::Addresses;
     use crate::tpa::session::engine::AnySegment;
     use crate::tpa::session::handshake::{Kind, Opening, Protection, Tag, Terms};
@@ -264,7 +265,7 @@ mod tests {
                 ..settings::tests::plain()
             };
             let config = settings.transport.clone();
-            let mut exchange = Exchange::new(&settings, Terms::of(&config).block());
+            let mut exchange = Exchange::new(&settings, Terms::of(&config).block(), Account::default());
             let addresses = Addresses { peer: peer(), own: None };
             let own = (7, [1; 32], Unpredictable::new(&mut Alone).expect("random numbers"));
             let mut connection = Connection::open(Arc::new(settings), addresses, &config, own, Time::ZERO);
@@ -372,7 +373,7 @@ mod tests {
     #[test]
     fn trains_end_with_what_the_network_last_said_of_a_peer_that_fell_silent() {
         let (mut scene, _) = Scene::open();
-        scene.exchange.send.write(b"anybody there?");
+        scene.exchange.send.write(b"anybody there?").unwrap();
         let Scene { connection, exchange, out } = &mut scene;
         connection.work(Time::ZERO, exchange, out);
         connection.on_complaint(Time::ZERO, (libc::EHOSTUNREACH, 0), Witness::Network, exchange, out);
