@@ -1,0 +1,265 @@
+//! A listener with little memory, and peers that want all of it: its process is in a control group that has 64 MB more than it takes at the
+//! start, and is ended by the kernel if it takes more.
+#![expect(clippy::disallowed_methods, reason = "peers attack for a while of real time")]
+
+#[path = "it/common/mod.rs"]
+mod common;
+#[path = "it/puppet/mod.rs"]
+mod puppet;
+
+use common::{ms, noise};
+use meshpace_core::Duration;
+use meshpace_live::tpa::handshake::Kind;
+use meshpace_live::tpa::{Options, TpaPort, TpaStream};
+use meshpace_testing::{Class, skipped};
+use meshpace_transport::train;
+use puppet::{Puppet, plain};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// Bytes that the listener may take besides those at its start.
+const SPARE: u64 = 64 << 20;
+/// Hostile peers' addresses, and connections of each.
+const SOURCES: u8 = 4;
+const CONNECTIONS: usize = 250;
+/// Honest peers have this one.
+const HONEST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// Says that this process is the listener.
+const LISTENS: &str = "MESHPACE_TEST_LISTENS";
+
+fn options() -> Options {
+    Options {
+        trains: Some(train::Config::default()),
+        bbr: true,
+        keep_alive: Some(Duration::from_secs(30)),
+        connect_timeout: Duration::from_secs(60),
+        silence_timeout: Duration::from_secs(120),
+        ..plain()
+    }
+}
+
+/// A control group with a bound for memory.
+struct Group {
+    path: PathBuf,
+    limit: &'static str,
+    usage: &'static str,
+    peak: &'static str,
+}
+
+impl Group {
+    /// A new one, of either version of control groups.
+    fn new() -> std::io::Result<Group> {
+        let name = format!("meshpace-test-{}", std::process::id());
+        let [old, new] = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(PathBuf::from);
+        let group = if old.is_dir() {
+            let (limit, usage) = ("memory.limit_in_bytes", "memory.usage_in_bytes");
+            Group { path: old.join(name), limit, usage, peak: "memory.max_usage_in_bytes" }
+        } else {
+            Group { path: new.join(name), limit: "memory.max", usage: "memory.current", peak: "memory.peak" }
+        };
+        fs::create_dir(&group.path)?;
+        // Also where the controller is not passed on to groups in the root there is no file.
+        group.bytes(group.usage).map(|_| group)
+    }
+
+    fn bytes(&self, file: &str) -> std::io::Result<u64> {
+        fs::read_to_string(self.path.join(file))?.trim().parse().map_err(std::io::Error::other)
+    }
+
+    /// Has a process in it that may take `SPARE` bytes more than it takes.
+    fn confine(&self, process: u32) -> std::io::Result<()> {
+        fs::write(self.path.join("cgroup.procs"), process.to_string())?;
+        let limit = self.bytes(self.usage)? + SPARE;
+        fs::write(self.path.join(self.limit), limit.to_string())?;
+        // What is swapped out would not count.
+        for (file, text) in [("memory.memsw.limit_in_bytes", limit.to_string()), ("memory.swap.max", "0".to_owned())] {
+            let _ = fs::write(self.path.join(file), text);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // A process that has just ended may still be in it.
+        let _ = (0..100).find(|_| fs::remove_dir(&self.path).is_ok() || (thread::sleep(ms(20)), false).1);
+    }
+}
+
+/// The listener's process: it answers honest peers with what they say, and reads nothing of others.
+#[test]
+fn the_listener_of_the_other_test() {
+    if std::env::var_os(LISTENS).is_none() {
+        return;
+    }
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    let listener = TpaPort::with_options("127.0.0.1:0", options()).unwrap().listen(128).unwrap();
+    println!("\nlistens at {}", listener.local_addr().unwrap());
+    let mut others = Vec::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            listener.close();
+        });
+        while let Ok((stream, peer)) = listener.accept() {
+            if peer.ip() == HONEST {
+                scope.spawn(move || answer(stream));
+            } else {
+                others.push(stream);
+            }
+        }
+    });
+    let ended = others.iter().filter(|stream| stream.is_open().is_err()).count();
+    println!("\naccepted {} hostile connections, of which {ended} were ended", others.len());
+    others.iter().for_each(TpaStream::abort);
+}
+
+fn answer(mut stream: TpaStream) {
+    let mut buffer = vec![0; 16 << 10];
+    while let Ok(length @ 1..) = stream.read(&mut buffer) {
+        if stream.write_all(&buffer[..length]).is_err() {
+            return;
+        }
+    }
+}
+
+/// The listener's process, and what it says.
+fn listener() -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_listener_of_the_other_test", "--nocapture"])
+        .env(LISTENS, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    (child, output)
+}
+
+/// What follows `words` in the first line that begins with them.
+fn told(output: &mut impl BufRead, words: &str) -> Option<String> {
+    output.lines().map_while(Result::ok).find_map(|line| line.strip_prefix(words).map(str::to_owned))
+}
+
+/// A hostile peer that opens a connection of BBR.
+fn open(source: u8, server: SocketAddr) -> Option<Puppet> {
+    let mut puppet = Puppet::from(&format!("127.0.0.{source}:0"), server);
+    (puppet.opening.trains, puppet.opening.segment.congested) = (true, true);
+    puppet.socket.set_read_timeout(Some(ms(300))).unwrap();
+    for _ in 0..200 {
+        puppet.request();
+        match puppet.answer() {
+            Some(answer) if answer.kind == Kind::Challenge => {
+                (puppet.opening.cookie, puppet.opening.terms) = (answer.cookie, answer.terms);
+            }
+            Some(answer) if answer.kind == Kind::Acceptance => {
+                puppet.other_tag = answer.acceptor;
+                return begin(&puppet).then_some(puppet);
+            }
+            // Too many handshakes at a time: later.
+            _ => thread::sleep(ms(50)),
+        }
+    }
+    None
+}
+
+/// Sends a byte until it is reported: whether the connection is open then.
+fn begin(puppet: &Puppet) -> bool {
+    (0..200).any(|_| {
+        let mut buffer = [0; 2048];
+        say(puppet, 0, 1, b"x");
+        // An acceptance that comes again has no tag.
+        puppet.socket.recv(&mut buffer).is_ok() && buffer[..8] != [0; 8]
+    })
+}
+
+/// Data of BBR's.
+fn say(puppet: &Puppet, number: u64, offset: u64, payload: &[u8]) {
+    let six = |value: u64| value.to_be_bytes()[2..].to_vec();
+    let datagram = [&puppet.other_tag.to_be_bytes()[..], &[0], &six(number), &six(offset), payload].concat();
+    let _ = puppet.socket.send(&datagram);
+    if number % 16 == 15 {
+        thread::sleep(ms(1));
+    }
+}
+
+/// Opens connections, and sends in each a byte of every page of 4 MiB, or of as many as a peer may be promised at most, and then 64 KiB but for
+/// the first byte, so that nothing can be read.
+fn attack(source: u8, server: SocketAddr) -> usize {
+    let mut opened = Vec::new();
+    for connection in 0..CONNECTIONS {
+        let Some(puppet) = open(source, server) else { continue };
+        let pages = if connection < 20 { 1024 } else { 64 };
+        (1..pages).for_each(|page| say(&puppet, page, 4096 * page * (1024 / pages) + 1, b"x"));
+        (0..46).for_each(|piece| say(&puppet, pages + piece, 1 + 1400 * piece, &[7; 1400]));
+        opened.push(puppet);
+    }
+    opened.len()
+}
+
+/// An honest peer says something and hears the same.
+fn exchange(server: SocketAddr, seed: u64) {
+    let port = TpaPort::with_options((HONEST, 0), options()).unwrap();
+    let mut stream = port.connect(server).unwrap();
+    let bytes = noise(seed, 200_000);
+    stream.write_all(&bytes).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut heard = Vec::new();
+    stream.read_to_end(&mut heard).unwrap();
+    assert!(heard == bytes, "{} bytes of {}", heard.len(), bytes.len());
+}
+
+#[test]
+fn a_thousand_hostile_connections_take_no_more_than_64_megabytes_and_honest_ones_are_served() {
+    let group = match Group::new() {
+        Ok(group) => group,
+        Err(error) => return skipped(Class::Rights, format!("no control group for memory: {error}")),
+    };
+    let (mut child, mut output) = listener();
+    if let Err(error) = group.confine(child.id()) {
+        drop(child.stdin.take());
+        let _ = (child.kill(), child.wait());
+        return skipped(Class::Rights, format!("no limit for a control group: {error}"));
+    }
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"go\n").unwrap();
+    let server: SocketAddr = told(&mut output, "listens at ").unwrap().parse().unwrap();
+    let attacking = AtomicUsize::new(usize::from(SOURCES));
+    let (mut opened, mut served) = (0, 0);
+    thread::scope(|scope| {
+        let attacks: Vec<_> = (0..SOURCES)
+            .map(|source| {
+                let attacking = &attacking;
+                scope.spawn(move || {
+                    let opened = attack(source + 2, server);
+                    attacking.fetch_sub(1, Ordering::Relaxed);
+                    opened
+                })
+            })
+            .collect();
+        while attacking.load(Ordering::Relaxed) > 0 {
+            exchange(server, served);
+            served += 1;
+            thread::sleep(ms(50));
+        }
+        opened = attacks.into_iter().map(|attack| attack.join().unwrap()).sum();
+    });
+    (0..3).for_each(|number| exchange(server, 1000 + number));
+    let peak = group.bytes(group.peak).unwrap_or(0);
+    assert!(child.try_wait().unwrap().is_none(), "the listener has ended, {served} honest peers were served");
+    drop(input);
+    let accepted = told(&mut output, "accepted ").unwrap();
+    assert!(child.wait().unwrap().success());
+    eprintln!("{opened} opened, accepted {accepted}; {served} honest ones meanwhile; {peak} bytes at most");
+    assert!(opened == usize::from(SOURCES) * CONNECTIONS && served >= 1, "{opened} opened, {served} served");
+    let number: usize = accepted.split(' ').next().unwrap().parse().unwrap();
+    // Some 250 of them fill what buffers may hold, a quarter of the memory. Those that come when nothing is left end before they wait to be
+    // accepted.
+    assert!(number >= 100 && peak > SPARE / 5, "{accepted}; {peak} bytes at most");
+}
