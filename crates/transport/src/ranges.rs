@@ -73,6 +73,11 @@ impl Received {
         self.beyond.is_empty()
     }
 
+    /// Number of ranges beyond a gap.
+    pub fn count(&self) -> usize {
+        self.beyond.len()
+    }
+
     /// Ranges beyond a gap, in order.
     pub fn beyond(&self) -> impl DoubleEndedIterator<Item = Range> + '_ {
         self.beyond.iter().map(|(start, end)| Range { start: *start, end: *end })

@@ -19,6 +19,8 @@ macro_rules! named {
     };
 }
 
+pub(super) use named;
+
 named! {
     /// What goes wrong.
     Fault {
@@ -148,6 +150,8 @@ pub enum Mood {
     Observer,
     /// Anything: connections may fail, and both ends have to hear of it.
     Rough,
+    /// The peers have the keys and abuse them (`hostile`): honest clients of the same port have to be served.
+    Hostile,
 }
 
 /// What protects a run's datagrams, as far as it decides what can be forged.

@@ -3,10 +3,11 @@
 //!
 //! A run (`world`) is drawn from its seed (`plan`): two machines (`side`), each with a port (`tpa::session::port`) and applications that know every byte
 //! (`stream`, `tunnel`), a wire, and faults, aimed at moments of the protocol (`planner`, `faults`). Somebody who has the keys looks at every
-//! datagram (`watch`). A network may be in place of the wire (`network`). `docs/chaos.md` says what is checked. For `meshpace dev chaos` and tests: no part of the library's interface.
+//! datagram (`watch`). A network may be in place of the wire (`network`). In other runs the peers are hostile (`hostile`). `docs/chaos.md` says what is checked. For `meshpace dev chaos` and tests: no part of the library's interface.
 
 pub mod faults;
 mod flow;
+pub mod hostile;
 mod network;
 pub mod plan;
 mod planner;
@@ -61,6 +62,8 @@ pub struct Run {
     pub failures: u64,
     /// Faults, by [`Fault`].
     pub faults: Vec<u32>,
+    /// Actions of hostile peers, by [`hostile::attack::Attack`]; empty where no peer is hostile.
+    pub attacks: Vec<u32>,
     /// Datagrams at each moment, by [`Moment`].
     pub moments: Vec<u32>,
     /// Which faults came at which moments.
@@ -74,10 +77,10 @@ pub struct Run {
 }
 
 impl Run {
-    fn new(plan: &Plan) -> Run {
+    fn empty(seed: u64, mood: Mood) -> Run {
         Run {
-            seed: plan.seed,
-            mood: plan.mood,
+            seed,
+            mood,
             virtual_time: Duration::ZERO,
             packets: 0,
             lost: 0,
@@ -86,6 +89,7 @@ impl Run {
             datagrams: 0,
             failures: 0,
             faults: vec![0; Fault::ALL.len()],
+            attacks: Vec::new(),
             moments: vec![0; Moment::ALL.len()],
             hits: Vec::new(),
             longest_wait: Duration::ZERO,
@@ -125,8 +129,12 @@ pub fn run_over(networks: Networks<'_>, seed: u64, trail: Trail) -> Run {
 }
 
 fn run_plan(plan: Plan, network: Option<Box<dyn Network>>, trail: Trail) -> Run {
-    let empty = Run::new(&plan);
-    let caught = catch_unwind(AssertUnwindSafe(|| world::World::new(plan, network, trail).run()));
+    guarded(Run::empty(plan.seed, plan.mood), || world::World::new(plan, network, trail).run())
+}
+
+/// What `run` returns; `empty` with a broken invariant if it panics.
+fn guarded(empty: Run, run: impl FnOnce() -> Run) -> Run {
+    let caught = catch_unwind(AssertUnwindSafe(run));
     caught.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();

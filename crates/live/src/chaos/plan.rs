@@ -207,7 +207,7 @@ impl Plan {
         // Drawn for themselves, so that seeds with the same streams are comparable with and without.
         let flows = if matches!(kind, Kind::Tunnel(_)) { flows(&mut stream(seed, 3), last) } else { Vec::new() };
         let most_lost = match mood {
-            Mood::Weather | Mood::Rough => [0.02, 0.1, 0.3][rng.below(3) as usize],
+            Mood::Weather | Mood::Rough | Mood::Hostile => [0.02, 0.1, 0.3][rng.below(3) as usize],
             Mood::Observer => 0.03,
         };
         let most_late = [1.0, 30.0, 200.0][rng.below(if mood == Mood::Observer { 2 } else { 3 }) as usize];

@@ -501,7 +501,7 @@ impl Side {
 }
 
 /// An application does what it can with a connection; whether it did anything.
-fn use_exchange(
+pub(super) fn use_exchange(
     application: &mut Application,
     now: Time,
     exchange: &mut Exchange,

@@ -1,6 +1,7 @@
 //! What many runs have come to.
 
 use super::faults::{Fault, Moment, cells};
+use super::hostile::attack::Attack;
 use super::{Broken, Run};
 use std::collections::BTreeMap;
 
@@ -69,6 +70,8 @@ pub struct Tally {
     pub failures: u64,
     /// Faults by name.
     pub faults: BTreeMap<String, u64>,
+    /// Actions of hostile peers by name.
+    pub attacks: BTreeMap<String, u64>,
     /// Datagrams by the name of the moment.
     pub moments: BTreeMap<String, u64>,
     /// Faults by moment and fault, "moment fault".
@@ -77,7 +80,7 @@ pub struct Tally {
     pub times: Spread,
     /// Datagrams of a run.
     pub sent: Spread,
-    /// Faults of a run.
+    /// Faults of a run, and actions of hostile peers.
     pub suffered: Spread,
     /// The longest wait after the last fault, ms.
     pub waits: Spread,
@@ -102,6 +105,9 @@ impl Tally {
         for (fault, count) in Fault::ALL.iter().zip(&run.faults).filter(|(_, count)| **count > 0) {
             *self.faults.entry(fault.name().to_owned()).or_default() += u64::from(*count);
         }
+        for (attack, count) in Attack::ALL.iter().zip(&run.attacks).filter(|(_, count)| **count > 0) {
+            *self.attacks.entry(attack.name().to_owned()).or_default() += u64::from(*count);
+        }
         for (moment, count) in Moment::ALL.iter().zip(&run.moments).filter(|(_, count)| **count > 0) {
             *self.moments.entry(moment.name().to_owned()).or_default() += u64::from(*count);
         }
@@ -110,7 +116,7 @@ impl Tally {
         }
         self.times.add(milliseconds);
         self.sent.add(run.packets);
-        self.suffered.add(run.faults.iter().map(|count| u64::from(*count)).sum());
+        self.suffered.add(run.faults.iter().chain(&run.attacks).map(|count| u64::from(*count)).sum());
         self.waits.add(run.longest_wait.0 / 1_000_000);
         if let Some(broken) = &run.broken {
             self.broken += 1;
@@ -130,9 +136,12 @@ impl Tally {
         self.bytes += other.bytes;
         self.datagrams += other.datagrams;
         self.failures += other.failures;
-        for (into, from) in
-            [(&mut self.faults, other.faults), (&mut self.moments, other.moments), (&mut self.hits, other.hits)]
-        {
+        for (into, from) in [
+            (&mut self.faults, other.faults),
+            (&mut self.attacks, other.attacks),
+            (&mut self.moments, other.moments),
+            (&mut self.hits, other.hits),
+        ] {
             from.into_iter().for_each(|(name, count)| *into.entry(name).or_default() += count);
         }
         for (into, from) in [

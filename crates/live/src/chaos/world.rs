@@ -119,7 +119,7 @@ impl World {
             addresses: sides.iter().map(|side| side.address).collect(),
             sides,
             trail,
-            run: Run::new(&plan),
+            run: Run::empty(plan.seed, plan.mood),
             plan,
         }
     }
@@ -260,7 +260,7 @@ impl World {
                 Mood::Observer => SOON,
                 Mood::Weather if self.waits_for_news_alone() => LONGEST,
                 Mood::Weather => TIMER + SOON,
-                Mood::Rough => LONGEST,
+                Mood::Rough | Mood::Hostile => LONGEST,
             };
             if waited > bound {
                 let waited = waited.as_secs_f64();

@@ -117,6 +117,11 @@ impl Connection {
         self.receiver.delivered()
     }
 
+    /// Number of ranges of the peer's stream that have arrived beyond a gap.
+    pub fn ranges(&self) -> usize {
+        self.receiver.ranges()
+    }
+
     /// Payload bytes that are never sent again, all from the start on.
     pub fn acknowledged(&self) -> u64 {
         self.sender.acknowledged()

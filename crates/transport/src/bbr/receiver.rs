@@ -80,6 +80,11 @@ impl Receiver {
         self.stream.next()
     }
 
+    /// Number of ranges that have arrived beyond a gap.
+    pub fn ranges(&self) -> usize {
+        self.stream.ranges()
+    }
+
     /// True if the peer's stream and the end of it have arrived.
     pub fn is_closed(&self) -> bool {
         self.stream.is_closed()

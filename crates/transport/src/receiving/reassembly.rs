@@ -46,6 +46,11 @@ impl Reassembly {
         self.received.is_complete()
     }
 
+    /// Number of ranges beyond a gap.
+    pub fn ranges(&self) -> usize {
+        self.received.count()
+    }
+
     /// The offset of the peer's FIN, once known.
     pub fn fin_at(&self) -> Option<u64> {
         self.fin_at

@@ -110,6 +110,11 @@ impl Receiver {
         self.arrived.is_closed()
     }
 
+    /// Number of ranges that have arrived beyond a gap.
+    pub fn ranges(&self) -> usize {
+        self.arrived.ranges()
+    }
+
     /// Payload bytes delivered in order.
     pub fn delivered(&self) -> u64 {
         self.arrived.next()

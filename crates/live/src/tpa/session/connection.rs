@@ -1,7 +1,6 @@
 //! One connection: the protocol inside its datagrams, what is around them, and how far it has come.
 
 mod complaints;
-#[cfg(test)]
 pub(crate) mod forging;
 mod opening;
 mod roaming;
@@ -265,6 +264,11 @@ impl Connection {
     /// The transport that its datagrams carry.
     pub fn inner(&self) -> InnerTransport {
         self.engine.inner()
+    }
+
+    /// Number of ranges of the peer's stream that have arrived beyond a gap.
+    pub(crate) fn ranges(&self) -> usize {
+        self.engine.ranges()
     }
 
     /// Payload of a full segment of trains, bytes.

@@ -23,7 +23,7 @@ use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::{self, Flags, Segment};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Answers to datagrams of unknown connections per second and port: as many as the kernel gives for datagrams to unknown
@@ -182,6 +182,11 @@ impl Endpoint {
     /// Places that sources have taken, of unfinished handshakes and of connections.
     pub fn in_use(&self) -> (usize, usize) {
         self.sources.in_use()
+    }
+
+    /// Connections that count for the source of this address.
+    pub(crate) fn connections_of(&self, address: IpAddr) -> usize {
+        self.sources.connections_of(address)
     }
 
     /// A datagram between `addresses` has come.

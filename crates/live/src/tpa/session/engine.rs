@@ -422,6 +422,15 @@ impl Engine {
         }
     }
 
+    /// Number of ranges of the peer's stream that have arrived beyond a gap; zero for TPA, which keeps a map of fixed size.
+    pub(crate) fn ranges(&self) -> usize {
+        match self {
+            Engine::Tpa(_) => 0,
+            Engine::Train(trains) => trains.machine.ranges(),
+            Engine::Bbr(bbr) => bbr.machine.ranges(),
+        }
+    }
+
     /// The application has room for `segments`.
     pub(crate) fn on_window(&mut self, now: Time, segments: u8) {
         if let Engine::Tpa(machine) = self {

@@ -67,7 +67,6 @@ impl Framing {
     }
 
     /// The number of the next datagram; `None` where datagrams have no numbers.
-    #[cfg(test)]
     pub(crate) fn next_number(&self) -> Option<u64> {
         self.seal.as_ref().map(|seal| seal.number())
     }

@@ -162,6 +162,11 @@ impl Sources {
         (self.half_open.len(), self.connections)
     }
 
+    /// Connections of the source of this address.
+    pub(crate) fn connections_of(&self, address: IpAddr) -> usize {
+        self.connected.count(source_of(address))
+    }
+
     fn sweep(&mut self, now: Time) {
         if self.by_address.len() >= KEPT && now.since(self.swept) >= Duration::from_secs(1) {
             self.swept = now;

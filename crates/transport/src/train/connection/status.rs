@@ -32,6 +32,11 @@ impl Connection {
         self.established
     }
 
+    /// Number of ranges of the peer's stream that have arrived beyond a gap.
+    pub fn ranges(&self) -> usize {
+        self.receiver.ranges()
+    }
+
     /// True if the peer has closed its stream and all of it has arrived.
     pub fn peer_has_closed(&self) -> bool {
         self.receiver.is_closed()

@@ -1,4 +1,4 @@
-//! Datagrams with any content, sealed with the keys of a connection: what a hostile peer can send. For tests and `chaos`.
+//! Datagrams with any content, sealed with the keys of a connection: what a hostile peer can send. For `chaos` and tests.
 
 use super::Connection;
 use crate::tpa::session::engine::AnySegment;

@@ -1,0 +1,302 @@
+//! A hostile peer: the honest code with good keys, and beside it the actions of its plan.
+
+use super::attack::Attack;
+use super::machine::Machine;
+use super::plan::{PeerPlan, own, target};
+use super::segments;
+use super::spy::Spy;
+use crate::tpa::session::connection::forging::Forgery;
+use crate::tpa::session::engine::AnySegment;
+use crate::tpa::session::handshake::{Kind, Opening, Tag, tag_of};
+use crate::tpa::session::path_frame::PathFrame;
+use crate::tpa::session::settings::Settings;
+use meshpace_core::{Duration, Rng, Time};
+use meshpace_transport::flags::Flags;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+/// Datagrams of its own that it can send again.
+const KEPT: usize = 8;
+
+/// Connections that it opens for one action.
+const MANY: u64 = 4;
+
+/// Responses that it guesses at once.
+const GUESSES: usize = 6;
+
+/// Pieces of one byte that it sends at once.
+const TINY: u32 = 16;
+
+/// What goes into a piece that it sends.
+static PAYLOAD: [u8; 1_200] = [0x2a; 1_200];
+
+/// A hostile peer.
+pub(super) struct Peer {
+    pub(super) machine: Machine,
+    pub(super) plan: PeerPlan,
+    pub(super) own: [SocketAddr; 4],
+    /// Where it sends from.
+    poses_as: SocketAddr,
+    victims: Vec<SocketAddr>,
+    /// Actions to come: which, how often still, and at which interval.
+    actions: BTreeMap<(Time, usize), (Attack, u32, Duration)>,
+    /// When it has become deaf for good.
+    pub(super) deaf_since: Option<Time>,
+    stalls_until: Time,
+    slow_until: Time,
+    /// It finishes no handshake before.
+    unfinished_until: Time,
+    /// Steps that blind acknowledgements have gone ahead.
+    ahead: u64,
+    spy: Spy,
+    sent: VecDeque<Vec<u8>>,
+    leaving: Vec<(SocketAddr, Vec<u8>)>,
+    rng: Rng,
+    /// How often each action was taken.
+    pub(super) taken: Vec<u32>,
+}
+
+impl Peer {
+    pub(super) fn new(
+        index: usize,
+        plan: PeerPlan,
+        settings: Settings,
+        (port_rng, rng): (Rng, Rng),
+        (listens, victims): (bool, Vec<SocketAddr>),
+    ) -> Peer {
+        let own = own(index);
+        let actions = plan.steps.iter().enumerate();
+        let actions = actions.map(|(order, step)| ((step.at, order), (step.attack, step.count, step.every))).collect();
+        Peer {
+            machine: Machine::new(own[0], settings, port_rng, listens, plan.habits.clone()),
+            own,
+            poses_as: own[0],
+            victims,
+            actions,
+            deaf_since: None,
+            stalls_until: Time::ZERO,
+            slow_until: Time::ZERO,
+            unfinished_until: Time::ZERO,
+            ahead: 0,
+            spy: Spy::default(),
+            sent: VecDeque::new(),
+            leaving: Vec::new(),
+            rng,
+            taken: vec![0; Attack::ALL.len()],
+            plan,
+        }
+    }
+
+    /// Opens a connection to the end under attack.
+    pub(super) fn open(&mut self, now: Time) {
+        let (inner, habits) = (self.plan.inner, self.plan.habits.clone());
+        self.machine.open(now, target(), inner, habits);
+        self.drain();
+    }
+
+    /// A datagram has arrived at an address of its own; false if it is not heard.
+    pub(super) fn receive(&mut self, now: Time, bytes: &mut [u8]) -> bool {
+        if self.deaf_since.is_some() || now < self.stalls_until {
+            return false;
+        }
+        let is_acceptance = tag_of(bytes) == Some(0)
+            && Opening::decode(bytes).is_some_and(|(opening, _)| opening.kind == Kind::Acceptance);
+        if is_acceptance && now < self.unfinished_until {
+            return false;
+        }
+        self.spy.see(bytes, self.plan.inner, self.machine.port.keys());
+        self.machine.receive(now, target(), bytes);
+        self.drain();
+        true
+    }
+
+    /// Does what is due, and takes the actions of its plan.
+    pub(super) fn wake(&mut self, now: Time) {
+        let reads = now >= self.slow_until;
+        if reads != self.machine.reads {
+            self.machine.reads = reads;
+            self.machine.ids().into_iter().for_each(|id| self.machine.work(id, now));
+        }
+        self.machine.wake(now);
+        self.drain();
+        while let Some(entry) = self.actions.first_entry().filter(|entry| entry.key().0 <= now) {
+            let ((at, order), (attack, left, every)) = entry.remove_entry();
+            self.act(now, attack);
+            if left > 1 {
+                // No two times are the same, so that an action without an interval comes to an end as well.
+                let at = at + every + Duration(1);
+                self.actions.insert((at, order), (attack, left - 1, every));
+            }
+        }
+    }
+
+    /// When to be woken.
+    pub(super) fn next_wakeup(&self, now: Time) -> Time {
+        let acts = self.actions.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+        let reads = if self.machine.reads { Time::NEVER } else { self.slow_until };
+        self.machine.next_wakeup(now).min(acts).min(reads)
+    }
+
+    /// Takes the datagrams that leave, each with the address that it comes from.
+    pub(super) fn leaving(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
+        std::mem::take(&mut self.leaving)
+    }
+
+    /// What the honest code says leaves from where the peer poses to be.
+    fn drain(&mut self) {
+        for (_, bytes) in self.machine.port.leaving() {
+            self.spy.see(&bytes, self.plan.inner, self.machine.port.keys());
+            self.sent.truncate(KEPT - 1);
+            self.sent.push_front(bytes.clone());
+            self.leaving.push((self.poses_as, bytes));
+        }
+    }
+
+    /// One of its connections that are open, with the tags of both ends.
+    fn connection(&mut self) -> Option<(u64, Tag, Tag)> {
+        let parties = self.machine.port.parties.iter();
+        let open = parties.filter(|(_, party)| !party.session.is_over());
+        let open = open.filter_map(|(id, party)| Some((*id, party.session.tag(), party.session.peer_tag()?)));
+        let open: Vec<_> = open.collect();
+        (!open.is_empty()).then(|| open[self.rng.below(open.len() as u64) as usize])
+    }
+
+    /// Sends this in a connection, from any address.
+    fn forge(&mut self, id: u64, from: SocketAddr, content: Forgery<'_>) -> u64 {
+        self.drain();
+        let port = &mut self.machine.port;
+        let number = port.parties.get_mut(&id).and_then(|party| party.session.forge(content, &mut port.out));
+        self.leaving.extend(port.leaving().into_iter().map(|(_, bytes)| (from, bytes)));
+        number.unwrap_or(0)
+    }
+
+    fn say(&mut self, id: u64, segment: AnySegment) {
+        let length = segment.range().1;
+        self.forge(id, self.poses_as, Forgery::Segment(segment, &PAYLOAD[..length]));
+    }
+
+    fn victim(&mut self) -> SocketAddr {
+        self.victims[self.rng.below(self.victims.len() as u64) as usize]
+    }
+
+    fn act(&mut self, now: Time, attack: Attack) {
+        self.taken[attack as usize] += 1;
+        match attack {
+            Attack::Move => self.poses_as = self.own[self.rng.below(4) as usize],
+            Attack::Stall => self.stalls_until = now + Duration::from_millis(self.rng.below(5_000)),
+            Attack::SlowReader => self.slow_until = now + Duration::from_millis(1 + self.rng.below(5_000)),
+            Attack::ManyConnections => (0..1 + self.rng.below(MANY)).for_each(|_| self.open(now)),
+            Attack::Unfinished => {
+                self.unfinished_until = now + Duration::from_secs(2);
+                (0..1 + self.rng.below(MANY)).for_each(|_| self.open(now));
+            }
+            _ => {
+                if let Some(at) = self.connection() {
+                    self.attack(now, attack, at);
+                }
+            }
+        }
+        self.drain();
+    }
+
+    /// An action within a connection, whose number and tags these are.
+    fn attack(&mut self, now: Time, attack: Attack, (id, tag, peer_tag): (u64, Tag, Tag)) {
+        let inner = self.plan.inner;
+        match attack {
+            Attack::GuessResponse => {
+                let victim = self.victim();
+                let number = self.forge(id, victim, Forgery::Segment(segments::question(inner), &[]));
+                let random = self.rng.next_u64();
+                let guesses = [number, !number, number + 1, number.wrapping_sub(1), 0, random];
+                self.respond(id, victim, guesses);
+            }
+            Attack::ReplayResponse => {
+                let victim = self.victim();
+                self.forge(id, victim, Forgery::Segment(segments::question(inner), &[]));
+                let seen: Vec<u64> = self.spy.challenges.iter().take(GUESSES).copied().collect();
+                self.respond(id, victim, seen);
+            }
+            Attack::ChallengeFlood => {
+                let from = if self.rng.below(2) == 0 { self.victim() } else { self.poses_as };
+                for _ in 0..8 {
+                    let number = self.rng.next_u64();
+                    self.forge(id, from, Forgery::Path(PathFrame::Challenge(number)));
+                }
+            }
+            Attack::ReplayElsewhere => {
+                let victim = self.victim();
+                let copies: Vec<_> = self.sent.iter().map(|bytes| (victim, bytes.clone())).collect();
+                self.leaving.extend(copies);
+            }
+            Attack::SynFlood => (0..8).for_each(|_| self.say(id, segments::question(inner))),
+            Attack::Reset => self.say(id, segments::empty(inner, Flags::RST)),
+            Attack::LetGo => {
+                if let Some(party) = self.machine.port.parties.get_mut(&id) {
+                    party.exchange.let_go();
+                }
+                self.machine.work(id, now);
+            }
+            Attack::Forget => {
+                if let Some(party) = self.machine.port.parties.remove(&id) {
+                    let session = party.session;
+                    let place = session.has_place();
+                    self.machine.port.endpoint.forget(session.tag(), session.peer(), session.peer_tag(), place);
+                }
+            }
+            Attack::AcknowledgeBlindly | Attack::AcknowledgeSkipped | Attack::AcknowledgeUnsent => {
+                self.acknowledge(now, attack, id, tag);
+            }
+            Attack::ZeroWindow | Attack::LargestWindow | Attack::ShrinkingWindow => {
+                self.ahead += 1;
+                let window = match attack {
+                    Attack::ZeroWindow => 0,
+                    Attack::LargestWindow => u16::MAX,
+                    _ => 200_u64.saturating_sub(7 * self.ahead) as u16,
+                };
+                let said = segments::announcement(inner, self.spy.known(tag), window);
+                self.say(id, said);
+            }
+            Attack::TinyPieces => (0..TINY).for_each(|_| self.send_piece(attack, id, peer_tag)),
+            _ => self.send_piece(attack, id, peer_tag),
+        }
+    }
+
+    fn respond(&mut self, id: u64, from: SocketAddr, numbers: impl IntoIterator<Item = u64>) {
+        for number in numbers {
+            self.forge(id, from, Forgery::Path(PathFrame::Response(number)));
+        }
+    }
+
+    /// Acknowledges what it has not received.
+    fn acknowledge(&mut self, now: Time, attack: Attack, id: u64, tag: Tag) {
+        let ahead = match attack {
+            Attack::AcknowledgeSkipped => 0,
+            Attack::AcknowledgeUnsent => 1 << self.rng.below(40),
+            _ => {
+                self.deaf_since.get_or_insert(now);
+                self.ahead += 1 + self.rng.below(4);
+                self.ahead
+            }
+        };
+        let heard = *self.spy.known(tag);
+        let said = segments::acknowledgement(self.plan.inner, &heard, ahead, &mut self.rng);
+        self.say(id, said);
+    }
+
+    /// Sends a piece of its stream where no honest peer would.
+    fn send_piece(&mut self, attack: Attack, id: u64, peer_tag: Tag) {
+        let rng = &mut self.rng;
+        let at = |most: u64, rng: &mut Rng| rng.below(most) as i64;
+        let (shift, length) = match attack {
+            Attack::TinyPieces => (1 + 2 * at(20_000, rng), 1),
+            Attack::Overlap => (at(4_000, rng) - 2_000, 1 + rng.below(1_199)),
+            Attack::BeyondWindow => (60_000 + at(1 << 23, rng), 1 + rng.below(1_199)),
+            Attack::HugeOffset => ((1 << 48) - 2_000 + at(2_000, rng), 1 + rng.below(1_199)),
+            _ => (at(3_000, rng) - 1_500, rng.below(3)),
+        };
+        let flags = if attack == Attack::OddFin { Flags::FIN } else { Flags::NONE };
+        let said = self.spy.known(peer_tag);
+        let segment = segments::piece(self.plan.inner, said, shift, (length as u16, flags), &mut self.rng);
+        self.say(id, segment);
+    }
+}

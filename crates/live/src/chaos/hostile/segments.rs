@@ -1,0 +1,151 @@
+//! Segments that a hostile peer makes up, from what it has read in the datagrams of its connection.
+
+use crate::tpa::session::engine::AnySegment;
+use crate::tpa::session::handshake::InnerTransport;
+use meshpace_core::Rng;
+use meshpace_transport::flags::Flags;
+use meshpace_transport::train::segment::Feedback;
+use meshpace_transport::{bbr, tpa, train};
+
+/// What is known of one direction of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// Offset behind the last payload.
+    pub(super) offset: u64,
+    /// Highest number of a segment of BBR.
+    number: u64,
+    /// Block of TPA that was seen last, and the number of its transmission.
+    block: u16,
+    tx: u8,
+    /// Time stamp of trains that was seen last.
+    stamp: u32,
+    /// Limit of BBR that was seen last.
+    limit: u64,
+}
+
+impl Known {
+    /// A segment of this direction was seen.
+    pub(super) fn see(&mut self, segment: &AnySegment) {
+        let (offset, length) = segment.range();
+        match segment {
+            AnySegment::Tpa(segment) if segment.place != 0 => (self.block, self.tx) = (segment.block, segment.tx),
+            AnySegment::Train(segment) => self.stamp = segment.ts_val,
+            AnySegment::Bbr(segment) if segment.carries() => self.number = self.number.max(segment.number),
+            AnySegment::Bbr(segment) => self.limit = self.limit.max(segment.report.limit),
+            AnySegment::Tpa(_) => {}
+        }
+        if length > 0 {
+            self.offset = self.offset.max(offset.saturating_add(length as u64));
+        }
+    }
+}
+
+/// A question for a sign of life.
+pub(super) fn question(inner: InnerTransport) -> AnySegment {
+    empty(inner, Flags::SYN)
+}
+
+/// A segment with nothing but these flags.
+pub(super) fn empty(inner: InnerTransport, flags: Flags) -> AnySegment {
+    match inner {
+        InnerTransport::Tpa => AnySegment::Tpa(tpa::Segment { flags, ..Default::default() }),
+        InnerTransport::Trains => AnySegment::Train(train::Segment { flags, ..Default::default() }),
+        InnerTransport::Bbr => AnySegment::Bbr(bbr::Segment { flags, ..Default::default() }),
+    }
+}
+
+/// Acknowledges everything up to `ahead` segments beyond what was `heard`, or all numbers below for zero.
+pub(super) fn acknowledgement(inner: InnerTransport, heard: &Known, ahead: u64, rng: &mut Rng) -> AnySegment {
+    match inner {
+        InnerTransport::Tpa => {
+            let ack_block = tpa::segment::block_after(heard.block, (ahead / 12) as u16);
+            let ack_places = ((1u32 << (1 + ahead % 12)) - 1) as u16;
+            let ack_tx = if ahead == 0 { rng.below(256) as u8 } else { heard.tx.wrapping_add(rng.below(24) as u8) };
+            let flags = Flags::ACK;
+            AnySegment::Tpa(tpa::Segment { ack_block, ack_places, ack_tx, window: 255, flags, ..Default::default() })
+        }
+        InnerTransport::Trains => {
+            let ack = heard.offset.saturating_add(ahead.saturating_mul(500));
+            let ts_ecr = if ahead == 0 {
+                heard.stamp.wrapping_sub(rng.below(50_000) as u32)
+            } else {
+                heard.stamp.wrapping_add((1_000 * ahead) as u32)
+            };
+            let feedback = Feedback { segments: 1 + rng.below(24) as u8, ..Feedback::default() };
+            let flags = Flags::ACK;
+            AnySegment::Train(train::Segment {
+                ack,
+                ts_ecr,
+                wait: 1,
+                window: 255,
+                flags,
+                feedback,
+                ..Default::default()
+            })
+        }
+        InnerTransport::Bbr => {
+            let newest = heard.number.saturating_add(ahead);
+            let mut report = bbr::Report { newest, expected: heard.offset, count: 1, ..bbr::Report::default() };
+            report.expected = heard.offset.saturating_add(ahead.saturating_mul(500));
+            report.limit = 1 << 40;
+            report.ranges[0] = (0, newest.min(1 + rng.below(2_000)) as u16 + 1);
+            AnySegment::Bbr(bbr::Segment { flags: Flags::ACK, report, ..Default::default() })
+        }
+    }
+}
+
+/// An acknowledgement of what was `heard` that announces a window of `window` segments.
+pub(super) fn announcement(inner: InnerTransport, heard: &Known, window: u16) -> AnySegment {
+    let flags = Flags::ACK;
+    match inner {
+        InnerTransport::Tpa => {
+            let (ack_block, window) = (heard.block, window.min(255) as u8);
+            AnySegment::Tpa(tpa::Segment { ack_block, window, ack_tx: heard.tx, flags, ..Default::default() })
+        }
+        InnerTransport::Trains => {
+            let (ack, ts_ecr) = (heard.offset, heard.stamp);
+            AnySegment::Train(train::Segment { ack, ts_ecr, window, flags, ..Default::default() })
+        }
+        InnerTransport::Bbr => {
+            let limit = match window {
+                u16::MAX => (1 << 48) - 1,
+                window => heard.offset.saturating_add(u64::from(window) * 500),
+            };
+            let report = bbr::Report { newest: heard.number, expected: heard.offset, limit, ..Default::default() };
+            AnySegment::Bbr(bbr::Segment { flags, report, ..Default::default() })
+        }
+    }
+}
+
+/// A piece of the peer's own stream of `length` bytes, `shift` bytes from the end of what it has `said`.
+pub(super) fn piece(
+    inner: InnerTransport,
+    said: &mut Known,
+    shift: i64,
+    (length, flags): (u16, Flags),
+    rng: &mut Rng,
+) -> AnySegment {
+    let offset = said.offset.saturating_add_signed(shift) & ((1 << 48) - 1);
+    match inner {
+        InnerTransport::Tpa => {
+            // TPA has no offsets: a block is as far ahead as its number.
+            let block = tpa::segment::block_after(said.block, (shift / 4096).unsigned_abs() as u16);
+            let place = if rng.below(16) == 0 { rng.below(4096) as u16 } else { 1 << rng.below(12) };
+            let (tx, last) = (rng.below(256) as u8, rng.below(4) == 0);
+            let payload = length;
+            AnySegment::Tpa(tpa::Segment { block, place, payload, tx, last, window: 12, flags, ..Default::default() })
+        }
+        InnerTransport::Trains => {
+            said.stamp = said.stamp.wrapping_add(rng.below(2_000) as u32);
+            let flags = if rng.below(2) == 0 { flags.with(Flags::PSH) } else { flags };
+            let (seq, ts_val, payload, window) = (offset, said.stamp, length, 255);
+            AnySegment::Train(train::Segment { seq, ts_val, payload, window, flags, ..Default::default() })
+        }
+        InnerTransport::Bbr => {
+            // Numbers may have gaps, may come twice, and may come late.
+            said.number = said.number.saturating_add(rng.below(4));
+            let (number, seq, payload) = (said.number, offset, length);
+            AnySegment::Bbr(bbr::Segment { number, seq, payload, flags, ..Default::default() })
+        }
+    }
+}

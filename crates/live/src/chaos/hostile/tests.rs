@@ -1,0 +1,36 @@
+//! Some hundred seeds with hostile peers, and that a seed says all.
+
+use super::super::{Tally, Trail};
+use super::attack::Attack;
+use super::run;
+
+/// Seeds where nothing else is said.
+const SEEDS: u64 = 300;
+
+#[test]
+fn no_hostile_seed_breaks_an_invariant() {
+    let seeds = std::env::var("MESHPACE_CHAOS").ok().map_or(SEEDS, |text| text.parse().expect("a number"));
+    let mut tally = Tally::default();
+    for seed in 0..seeds {
+        let run = run(seed, Trail::Nothing);
+        assert_eq!(run.broken, None, "meshpace dev chaos --hostile --seed {seed} repeats it");
+        tally.add(&run);
+    }
+    let hours = tally.virtual_ms as f64 / 3.6e6;
+    let (packets, attacks) = (tally.sent.median(), tally.suffered.median());
+    eprintln!("{seeds} seeds: {hours:.1} h, {} packets; medians {packets} packets, {attacks} attacks", tally.packets);
+    if seeds >= SEEDS {
+        // What proves nothing is not to look as if it did.
+        assert!(packets >= 200 && attacks >= 10, "{packets} packets, {attacks} attacks");
+        let missing = Attack::ALL.iter().find(|attack| !tally.attacks.contains_key(attack.name()));
+        assert_eq!(missing, None, "every attack has come");
+        assert!(tally.bytes > 0 && tally.lost > 0, "honest clients were served, and victims were sent something");
+    }
+}
+
+#[test]
+fn a_hostile_seed_says_all() {
+    for seed in 0..10 {
+        assert_eq!(run(seed, Trail::Packets), run(seed, Trail::Packets), "seed {seed}");
+    }
+}

@@ -1,0 +1,318 @@
+//! The end under attack, its honest clients and the hostile peers: one run from its beginning to its end.
+
+use super::super::faults::Mood;
+use super::super::plan::{Habits, stream};
+use super::super::stream::Application;
+use super::super::wire::{Arrival, Flight, Wire};
+use super::super::{Broken, Run, Trail};
+use super::attack::Attack;
+use super::machine::Machine;
+use super::peer::Peer;
+use super::plan::{Plan, client, own, target, victims};
+use super::traffic::Traffic;
+use crate::tpa::session::handshake::Tag;
+use crate::tpa::session::port::Arrived;
+use crate::tpa::session::seal::number_of;
+use meshpace_core::{Duration, Time};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// Steps of a run, at most.
+const MOST_STEPS: u64 = 1_000_000;
+
+/// So long after the hostile peers are silent everything has ended: a connection bears silence for 120 s, before which a timer of 60 s may
+/// have to expire, and an opening or a closing ends within as much.
+pub(super) const LATEST: Duration = Duration::from_secs(420);
+
+/// The end of a connection that is not under attack.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Owner {
+    Client(usize),
+    Peer(usize),
+}
+
+/// An honest client.
+pub(super) struct Client {
+    pub(super) machine: Machine,
+    pub(super) opens_at: Time,
+    /// Its connection and the tag of it, once it has been opened.
+    pub(super) opened: Option<(u64, Tag)>,
+}
+
+/// A hostile peer that has become deaf: the bytes that had come from it and left for it then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deaf {
+    pub(super) came: u64,
+    pub(super) left: u64,
+}
+
+/// The world.
+pub(super) struct World {
+    pub(super) plan: Plan,
+    pub(super) now: Time,
+    pub(super) target: Machine,
+    pub(super) clients: Vec<Client>,
+    pub(super) peers: Vec<Peer>,
+    pub(super) deaf: Vec<Option<Deaf>>,
+    wire: Wire,
+    pub(super) traffic: Traffic,
+    /// The other end of each connection of the end under attack, by the tag of the end that has opened it.
+    pub(super) owners: BTreeMap<Tag, Owner>,
+    trail: Trail,
+    pub(super) run: Run,
+}
+
+impl World {
+    pub(super) fn new(plan: Plan, trail: Trail) -> World {
+        let settings = || plan.settings.clone();
+        let honest = plan.clients.iter().enumerate().map(|(index, of)| Client {
+            machine: Machine::new(
+                client(index),
+                settings(),
+                stream(plan.seed, 520 + index as u64),
+                false,
+                Habits::default(),
+            ),
+            opens_at: of.opens_at,
+            opened: None,
+        });
+        let hostile = plan.peers.iter().enumerate().map(|(index, of)| {
+            let rngs = (stream(plan.seed, 540 + index as u64), stream(plan.seed, 560 + index as u64));
+            Peer::new(index, of.clone(), settings(), rngs, (!plan.listens, victims(plan.clients.len())))
+        });
+        World {
+            now: Time::ZERO,
+            target: Machine::new(target(), settings(), stream(plan.seed, 510), plan.listens, plan.habits.clone()),
+            clients: honest.collect(),
+            peers: hostile.collect(),
+            deaf: vec![None; plan.peers.len()],
+            wire: Wire::default(),
+            traffic: Traffic::default(),
+            owners: BTreeMap::new(),
+            trail,
+            run: Run { attacks: vec![0; Attack::ALL.len()], ..Run::empty(plan.seed, Mood::Hostile) },
+            plan,
+        }
+    }
+
+    /// Runs it.
+    pub(super) fn run(mut self) -> Run {
+        self.begin();
+        let mut steps = 0;
+        while self.run.broken.is_none() && self.step() {
+            steps += 1;
+            if steps >= MOST_STEPS {
+                self.breaks("a run comes to an end", format!(": {steps} steps"));
+            }
+        }
+        if self.run.broken.is_none() {
+            self.judge();
+        }
+        self.count();
+        self.run
+    }
+
+    pub(super) fn breaks(&mut self, invariant: &str, more: String) {
+        let at = self.now.as_secs_f64();
+        self.run
+            .broken
+            .get_or_insert_with(|| Broken { invariant: invariant.to_owned(), detail: format!("at {at:.3} s{more}") });
+    }
+
+    fn tell(&mut self, what: impl FnOnce() -> String) {
+        if self.trail >= Trail::Faults {
+            self.run.trail.push(format!("{:10.4} s  {}", self.now.as_secs_f64(), what()));
+        }
+    }
+
+    fn tell_packet(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8], what: &str) {
+        if self.trail == Trail::Packets {
+            let (number, length) = (number_of(bytes).unwrap_or(0), bytes.len());
+            self.tell(|| format!("{from} > {to} number {number} {length} B {what}"));
+        }
+    }
+
+    fn begin(&mut self) {
+        for index in 0..self.peers.len() {
+            if self.plan.listens {
+                self.peers[index].open(self.now);
+            } else {
+                let (inner, habits) = (self.plan.peers[index].inner, self.plan.habits.clone());
+                let (_, tag) = self.target.open(self.now, own(index)[0], inner, habits);
+                self.owners.insert(tag, Owner::Peer(index));
+                self.traffic.invite(own(index)[0]);
+            }
+        }
+        self.drain();
+    }
+
+    /// True while the hostile peers act.
+    fn is_hostile(&self) -> bool {
+        self.now < self.plan.until
+    }
+
+    /// Goes to the next time at which something happens; false if nothing will.
+    fn step(&mut self) -> bool {
+        let now = self.now;
+        let clients = self.clients.iter().map(|one| match one.opened {
+            None => one.opens_at,
+            Some(_) => one.machine.next_wakeup(now),
+        });
+        let mut next = clients.fold(self.wire.next().min(self.target.next_wakeup(now)), Time::min);
+        if self.is_hostile() {
+            next = self.peers.iter().map(|peer| peer.next_wakeup(now)).fold(next, Time::min);
+        }
+        if next == Time::NEVER {
+            return false;
+        }
+        self.now = self.now.max(next);
+        let now = self.now;
+        while let Some(arrival) = self.wire.arrival(now) {
+            if let Arrival::Datagram(flight) = arrival {
+                self.deliver(flight);
+            }
+            self.drain();
+        }
+        self.target.wake(now);
+        self.drain();
+        self.wake_clients();
+        if self.is_hostile() {
+            self.wake_peers();
+        }
+        self.check();
+        true
+    }
+
+    fn wake_clients(&mut self) {
+        for index in 0..self.clients.len() {
+            let (now, one) = (self.now, &mut self.clients[index]);
+            if one.opened.is_none() && one.opens_at <= now {
+                let of = &self.plan.clients[index];
+                let opened = one.machine.open(now, target(), of.inner, of.habits.clone());
+                one.opened = Some(opened);
+                self.owners.insert(opened.1, Owner::Client(index));
+                self.tell(|| format!("client {index} opens a connection"));
+            }
+            self.clients[index].machine.wake(now);
+        }
+        self.drain();
+    }
+
+    fn wake_peers(&mut self) {
+        for index in 0..self.peers.len() {
+            let now = self.now;
+            let before = self.peers[index].taken.clone();
+            self.peers[index].wake(now);
+            let taken = before.iter().zip(&self.peers[index].taken).zip(Attack::ALL);
+            let fresh: Vec<Attack> =
+                taken.filter(|((before, after), _)| before < after).map(|(_, attack)| *attack).collect();
+            for attack in fresh {
+                let inner = self.plan.peers[index].inner;
+                self.tell(|| format!("peer {index} ({inner:?}): {}", attack.name()));
+            }
+            if self.peers[index].deaf_since.is_some() && self.deaf[index].is_none() {
+                let (came, left) = self.traffic_of(index);
+                self.deaf[index] = Some(Deaf { came, left });
+            }
+        }
+        self.drain();
+    }
+
+    /// Bytes that came from all addresses of a hostile peer, and that left for them.
+    pub(super) fn traffic_of(&self, index: usize) -> (u64, u64) {
+        let all = self.peers[index].own.iter().map(|at| self.traffic.of(*at));
+        all.fold((0, 0), |(came, left), (more, also)| (came + more, left + also))
+    }
+
+    /// A datagram arrives.
+    fn deliver(&mut self, flight: Flight) {
+        let Flight { from, to, mut bytes, forged } = flight;
+        let now = self.now;
+        if to == target() {
+            self.traffic.came(from, bytes.len(), !forged);
+            if let Arrived::Accepted(_) = self.target.receive(now, from, &mut bytes) {
+                self.run.streams += 1;
+            }
+            return;
+        }
+        if let Some(index) = (0..self.clients.len()).find(|index| client(*index) == to) {
+            self.traffic.heard(to);
+            self.clients[index].machine.receive(now, from, &mut bytes);
+            return;
+        }
+        let owner = self.peers.iter().position(|peer| peer.own.contains(&to));
+        if let Some(index) = owner.filter(|_| self.is_hostile())
+            && self.peers[index].receive(now, &mut bytes)
+        {
+            self.traffic.heard(to);
+            return;
+        }
+        // A victim, or nobody who listens.
+        self.run.lost += 1;
+    }
+
+    /// What everybody has said goes on its way.
+    pub(super) fn drain(&mut self) {
+        let at = self.now + self.plan.delay;
+        self.check_backlog();
+        for (to, bytes) in self.target.port.leaving() {
+            self.run.packets += 1;
+            self.tell_packet(target(), to, &bytes, "");
+            if !self.traffic.left(to, bytes.len()) {
+                let (came, left) = self.traffic.of(to);
+                self.breaks(
+                    "an address that has not answered gets at most three times what came from it",
+                    format!(": {left} bytes to {to} for {came}"),
+                );
+            }
+            self.wire.put(at, Arrival::Datagram(Flight { from: target(), to, bytes, forged: false }));
+        }
+        for index in 0..self.clients.len() {
+            let from = client(index);
+            for (to, bytes) in self.clients[index].machine.port.leaving() {
+                self.send(at, from, to, bytes, true);
+            }
+        }
+        for index in 0..self.peers.len() {
+            // A tag is known before the first datagram with it leaves.
+            if self.plan.listens {
+                let parties = self.peers[index].machine.port.parties.values();
+                let tags: Vec<Tag> = parties.map(|party| party.session.tag()).collect();
+                self.owners.extend(tags.into_iter().map(|tag| (tag, Owner::Peer(index))));
+            }
+            let own = self.peers[index].own;
+            for (from, bytes) in self.peers[index].leaving() {
+                self.send(at, from, target(), bytes, own.contains(&from));
+            }
+        }
+    }
+
+    /// Somebody sends a datagram; `owns` if the address that it comes from is the sender's.
+    fn send(&mut self, at: Time, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>, owns: bool) {
+        self.run.packets += 1;
+        self.tell_packet(from, to, &bytes, if owns { "" } else { "forged source" });
+        let forged = !(owns && self.traffic.hears(from));
+        self.wire.put(at, Arrival::Datagram(Flight { from, to, bytes, forged }));
+    }
+
+    fn count(&mut self) {
+        let run = &mut self.run;
+        run.virtual_time = self.now.since(Time::ZERO);
+        for peer in &self.peers {
+            run.attacks.iter_mut().zip(&peer.taken).for_each(|(all, taken)| *all += taken);
+        }
+        let honest = self.clients.iter().filter_map(|one| one.opened).map(|(_, tag)| tag);
+        let at_target: BTreeMap<Tag, &Application> = applications(&self.target).collect();
+        let ours = self.clients.iter().flat_map(|one| applications(&one.machine));
+        run.bytes = honest.filter_map(|tag| at_target.get(&tag)).map(|one| one.read).sum::<u64>()
+            + ours.map(|(_, one)| one.read).sum::<u64>();
+        let failed = |one: &&Application| matches!(one.ending, super::super::stream::Ending::Failed(_));
+        run.failures = at_target.into_values().filter(failed).count() as u64;
+    }
+}
+
+/// All applications that a machine has had, by the tag of the end that opened the connection.
+pub(super) fn applications(machine: &Machine) -> impl Iterator<Item = (Tag, &Application)> {
+    let open = machine.port.parties.values().map(|party| (party.application.opener, &party.application.application));
+    machine.gone.iter().map(|(tag, one)| (*tag, one)).chain(open)
+}
