@@ -1,4 +1,5 @@
-//! `meshpace dev chaos`: the whole live stack in virtual time over a hostile wire, or over the simulator's radio, a run per seed.
+//! `meshpace dev chaos`: the whole live stack in virtual time over a hostile wire, over the simulator's radio, or with hostile peers, a run
+//! per seed.
 
 mod kept;
 
@@ -8,7 +9,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kept::Kept;
 use meshpace_emulator::chaos as mesh;
-use meshpace_live::chaos::{self, Run, Tally, Trail};
+use meshpace_live::chaos::{self, Run, Tally, Trail, hostile};
 use meshpace_tunnel::interrupt::stop_on_interrupt;
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -32,6 +33,9 @@ pub struct Arguments {
     /// Over the simulator's radio, a chain of 802.11, in place of the wire
     #[arg(long)]
     radio: bool,
+    /// Hostile peers, which have the keys, against one port
+    #[arg(long, conflicts_with = "radio")]
+    hostile: bool,
     /// With --seed: tell every datagram, too
     #[arg(long, requires = "seed")]
     packets: bool,
@@ -58,6 +62,47 @@ pub struct Arguments {
     json: bool,
 }
 
+/// Kind of the runs of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Two machines and a hostile wire.
+    Wire,
+    /// The same over the simulator's radio.
+    Radio,
+    /// One port and hostile peers.
+    Hostile,
+}
+
+impl Kind {
+    /// The option that asks for it, with a blank before it.
+    fn option(self) -> &'static str {
+        match self {
+            Kind::Wire => "",
+            Kind::Radio => " --radio",
+            Kind::Hostile => " --hostile",
+        }
+    }
+
+    /// The run of a seed.
+    fn run(self, seed: u64, trail: Trail) -> Run {
+        match self {
+            Kind::Wire => chaos::run(seed, trail),
+            Kind::Radio => mesh::run(seed, trail),
+            Kind::Hostile => hostile::run(seed, trail),
+        }
+    }
+}
+
+impl Arguments {
+    fn kind(&self) -> Kind {
+        match (self.radio, self.hostile) {
+            (true, _) => Kind::Radio,
+            (false, true) => Kind::Hostile,
+            (false, false) => Kind::Wire,
+        }
+    }
+}
+
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
     // A panic of what is run is told as what it is: an invariant that is broken.
@@ -68,16 +113,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// A seed over the wire, or over the radio.
-fn run(seed: u64, radio: bool, trail: Trail) -> Run {
-    if radio { mesh::run(seed, trail) } else { chaos::run(seed, trail) }
-}
-
 fn one(seed: u64, arguments: &Arguments) -> ExitCode {
-    let Arguments { radio, packets, json, .. } = *arguments;
-    let run = run(seed, radio, if packets { Trail::Packets } else { Trail::Faults });
+    let (kind, Arguments { packets, json, .. }) = (arguments.kind(), arguments);
+    let run = kind.run(seed, if *packets { Trail::Packets } else { Trail::Faults });
     let broken = run.broken.is_some();
-    let told = finish(&if json { format!("{}\n", kept::run_json(&run, radio)) } else { trail(&run) });
+    let told = finish(&if *json { format!("{}\n", kept::run_json(&run, kind)) } else { trail(&run) });
     if broken { ExitCode::from(FAILED) } else { told }
 }
 
@@ -85,10 +125,11 @@ fn one(seed: u64, arguments: &Arguments) -> ExitCode {
 fn trail(run: &Run) -> String {
     let mut text = run.trail.iter().fold(String::new(), |text, line| text + line + "\n");
     let seconds = run.virtual_time.as_secs_f64();
-    let faults: u32 = run.faults.iter().sum();
+    let faults: u32 = run.faults.iter().chain(&run.attacks).sum();
+    let what = if run.attacks.is_empty() { "faults" } else { "attacks" };
     let _ = writeln!(
         text,
-        "seed {} ({:?}): {seconds:.1} s of virtual time, {} packets ({} lost), {faults} faults, {} streams, {} bytes and {} datagrams read, {} ends failed",
+        "seed {} ({:?}): {seconds:.1} s of virtual time, {} packets ({} lost), {faults} {what}, {} streams, {} bytes and {} datagrams read, {} ends failed",
         run.seed, run.mood, run.packets, run.lost, run.streams, run.bytes, run.datagrams, run.failures
     );
     match &run.broken {
@@ -101,7 +142,7 @@ fn trail(run: &Run) -> String {
 }
 
 fn many(arguments: &Arguments) -> ExitCode {
-    let mut kept = match Kept::open(arguments.keep.as_deref(), arguments.from, arguments.radio) {
+    let mut kept = match Kept::open(arguments.keep.as_deref(), arguments.from, arguments.kind()) {
         Ok(kept) => kept,
         Err(error) => {
             complain(&error);
@@ -125,7 +166,7 @@ fn many(arguments: &Arguments) -> ExitCode {
         && (arguments.all || kept.tally.broken == 0)
     {
         let end = last.min(kept.next + BATCH * jobs as u64);
-        let Some(tally) = batch(kept.next, end, arguments.radio, jobs) else {
+        let Some(tally) = batch(kept.next, end, arguments.kind(), jobs) else {
             complain("a thread could not be had");
             return ExitCode::from(FAILED);
         };
@@ -152,7 +193,7 @@ fn progress(seeds: u64) -> ProgressBar {
 }
 
 /// Runs these seeds on so many threads.
-fn batch(from: u64, to: u64, radio: bool, jobs: usize) -> Option<Tally> {
+fn batch(from: u64, to: u64, kind: Kind, jobs: usize) -> Option<Tally> {
     let next = AtomicU64::new(from);
     let work = || {
         let mut tally = Tally::default();
@@ -161,7 +202,7 @@ fn batch(from: u64, to: u64, radio: bool, jobs: usize) -> Option<Tally> {
             if seed >= to {
                 return tally;
             }
-            tally.add(&run(seed, radio, Trail::Nothing));
+            tally.add(&kind.run(seed, Trail::Nothing));
         }
     };
     thread::scope(|scope| {
@@ -179,7 +220,9 @@ fn batch(from: u64, to: u64, radio: bool, jobs: usize) -> Option<Tally> {
 fn table(kept: &Kept) -> String {
     let tally = &kept.tally;
     let seeds = tally.runs;
-    let faults: u64 = tally.faults.values().sum();
+    let is_hostile = kept.kind == Kind::Hostile;
+    let (what, counts) = if is_hostile { ("attacks", &tally.attacks) } else { ("faults", &tally.faults) };
+    let all: u64 = counts.values().sum();
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<22}{value}");
@@ -198,17 +241,21 @@ fn table(kept: &Kept) -> String {
         ),
     );
     let medians = (tally.times.median() as f64 / 1e3, tally.sent.median(), tally.suffered.median());
-    line("median of a run", format!("{:.0} s, {} packets, {} faults", medians.0, medians.1, medians.2));
-    line("longest wait", format!("{:.1} s after the last fault", tally.waits.greatest() as f64 / 1e3));
-    line("faults", format!("{faults}"));
-    for (name, count) in &tally.faults {
+    line("median of a run", format!("{:.0} s, {} packets, {} {what}", medians.0, medians.1, medians.2));
+    if !is_hostile {
+        line("longest wait", format!("{:.1} s after the last fault", tally.waits.greatest() as f64 / 1e3));
+    }
+    line(what, all.to_string());
+    for (name, count) in counts {
         line(&format!("  {name}"), count.to_string());
     }
-    let missing = tally.missing();
-    line(
-        "met at no moment",
-        format!("{} of {} pairs of moment and fault", missing.len(), missing.len() + tally.hits.len()),
-    );
+    if !is_hostile {
+        let missing = tally.missing();
+        line(
+            "met at no moment",
+            format!("{} of {} pairs of moment and fault", missing.len(), missing.len() + tally.hits.len()),
+        );
+    }
     for found in &tally.found {
         line("broken", format!("seed {}: {}: {}", found.seed, found.broken.invariant, found.broken.detail));
         line("  again", kept.again(found.seed));

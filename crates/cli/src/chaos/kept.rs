@@ -1,6 +1,8 @@
 //! Counts that are kept on disk: a file that a later call goes on from.
 
+use super::Kind;
 use meshpace_live::chaos::faults::Fault;
+use meshpace_live::chaos::hostile::attack::Attack;
 use meshpace_live::chaos::{Broken, Found, Run, Spread, Tally};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -16,8 +18,8 @@ const FORMAT: u64 = 1;
 /// Counts, and the seed from which to go on.
 pub struct Kept {
     file: Option<PathBuf>,
-    /// Over the radio.
-    radio: bool,
+    /// Kind of all runs that are counted.
+    pub kind: Kind,
     /// The first seed.
     pub from: u64,
     /// The seed that is next.
@@ -27,13 +29,13 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// In this directory, which may have some, over the radio or not; the first seed is `from` where it has none.
+    /// In this directory, which may have some of the same kind of runs; the first seed is `from` where it has none.
     ///
     /// # Errors
     ///
     /// A sentence, if it cannot be read or is something else.
-    pub fn open(directory: Option<&Path>, from: u64, radio: bool) -> Result<Kept, String> {
-        let empty = Kept { file: None, radio, from, next: from, tally: Tally::default() };
+    pub fn open(directory: Option<&Path>, from: u64, kind: Kind) -> Result<Kept, String> {
+        let empty = Kept { file: None, kind, from, next: from, tally: Tally::default() };
         let Some(directory) = directory else { return Ok(empty) };
         fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let file = directory.join(FILE);
@@ -42,17 +44,13 @@ impl Kept {
         }
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let value: Option<Value> = serde_json::from_str(&text).ok();
-        let read =
-            value.filter(|value| value["format"] == json!(FORMAT) && is_over_radio(value) == radio).map(|value| {
-                let (from, next) = (number(&value["from"]), number(&value["next"]));
-                Kept { file: Some(file.clone()), radio, from, next, tally: tally(&value) }
-            });
-        let other = if radio { "" } else { "out" };
+        let read = value.filter(|value| value["format"] == json!(FORMAT) && kind_of(value) == kind).map(|value| {
+            let (from, next) = (number(&value["from"]), number(&value["next"]));
+            Kept { file: Some(file.clone()), kind, from, next, tally: tally(&value) }
+        });
         read.ok_or_else(|| {
-            format!(
-                "{}: not what this version has counted with{other} --radio; choose another directory",
-                file.display()
-            )
+            let command = format!("meshpace dev chaos{}", kind.option());
+            format!("{}: not what `{command}` of this version has counted; choose another directory", file.display())
         })
     }
 
@@ -75,7 +73,8 @@ impl Kept {
         let found: Vec<Value> = tally.found.iter().map(|found| self.found_json(found)).collect();
         json!({
             "format": FORMAT,
-            "radio": self.radio,
+            "radio": self.kind == Kind::Radio,
+            "hostile": self.kind == Kind::Hostile,
             "from": self.from,
             "next": self.next,
             "seeds": tally.runs,
@@ -94,6 +93,7 @@ impl Kept {
             "broken": tally.broken,
             "found": found,
             "faults": counts(&tally.faults),
+            "attacks": counts(&tally.attacks),
             "moments": counts(&tally.moments),
             "hits": counts(&tally.hits),
             "never": tally.missing(),
@@ -108,7 +108,7 @@ impl Kept {
 
     /// The command that runs a seed again.
     pub fn again(&self, seed: u64) -> String {
-        format!("meshpace dev chaos --seed {seed}{}", if self.radio { " --radio" } else { "" })
+        format!("meshpace dev chaos --seed {seed}{}", self.kind.option())
     }
 
     fn found_json(&self, found: &Found) -> Value {
@@ -118,9 +118,13 @@ impl Kept {
     }
 }
 
-/// Whether what was counted was so over the radio; files of before that was possible do not say.
-fn is_over_radio(value: &Value) -> bool {
-    value["radio"] == json!(true)
+/// Kind of the runs that were counted. Older files name none where the runs were over the wire.
+fn kind_of(value: &Value) -> Kind {
+    match (&value["radio"], &value["hostile"]) {
+        (Value::Bool(true), _) => Kind::Radio,
+        (_, Value::Bool(true)) => Kind::Hostile,
+        _ => Kind::Wire,
+    }
 }
 
 fn counts(all: &BTreeMap<String, u64>) -> Value {
@@ -132,12 +136,15 @@ fn spread_json(spread: &Spread) -> Value {
 }
 
 /// One run as an object.
-pub fn run_json(run: &Run, radio: bool) -> Value {
+pub fn run_json(run: &Run, kind: Kind) -> Value {
+    let attacks = Attack::ALL.iter().zip(&run.attacks).filter(|(_, count)| **count > 0);
+    let attacks: Map<String, Value> = attacks.map(|(attack, count)| (attack.name().to_owned(), json!(count))).collect();
     let faults = Fault::ALL.iter().zip(&run.faults).filter(|(_, count)| **count > 0);
     let faults: Map<String, Value> = faults.map(|(fault, count)| (fault.name().to_owned(), json!(count))).collect();
     json!({
         "format": FORMAT,
-        "radio": radio,
+        "radio": kind == Kind::Radio,
+        "hostile": kind == Kind::Hostile,
         "seed": run.seed,
         "mood": format!("{:?}", run.mood).to_lowercase(),
         "virtual_s": run.virtual_time.as_secs_f64(),
@@ -148,6 +155,7 @@ pub fn run_json(run: &Run, radio: bool) -> Value {
         "datagrams_read": run.datagrams,
         "ends_failed": run.failures,
         "faults": faults,
+        "attacks": attacks,
         "invariant": run.broken.as_ref().map(|broken| &broken.invariant),
         "detail": run.broken.as_ref().map(|broken| &broken.detail),
         "trail": run.trail,
@@ -182,6 +190,7 @@ fn tally(value: &Value) -> Tally {
         datagrams: number(&value["datagrams_read"]),
         failures: number(&value["ends_failed"]),
         faults: named(&value["faults"]),
+        attacks: named(&value["attacks"]),
         moments: named(&value["moments"]),
         hits: named(&value["hits"]),
         times: spread(&value["spread"]["virtual_ms"]),
@@ -196,23 +205,30 @@ fn tally(value: &Value) -> Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use meshpace_live::chaos::{Trail, run};
+    use meshpace_live::chaos::Trail;
 
-    #[test]
-    fn what_was_kept_is_what_was_counted() {
+    fn assert_kept(kind: Kind, others: [Kind; 2]) {
         let directory = tempfile::tempdir().unwrap();
-        let mut kept = Kept::open(Some(directory.path()), 3, false).unwrap();
+        let mut kept = Kept::open(Some(directory.path()), 3, kind).unwrap();
         for seed in 3..8 {
-            kept.tally.add(&run(seed, Trail::Nothing));
+            kept.tally.add(&kind.run(seed, Trail::Nothing));
         }
         kept.tally.broken = 1;
         kept.tally.found.push(Found { seed: 4, broken: Broken { invariant: "a".into(), detail: "b".into() } });
         kept.next = 8;
         kept.write().unwrap();
-        let again = Kept::open(Some(directory.path()), 0, false).unwrap();
+        let again = Kept::open(Some(directory.path()), 0, kind).unwrap();
         assert_eq!((again.from, again.next, &again.tally), (3, 8, &kept.tally));
-        assert!(Kept::open(Some(directory.path()), 0, true).is_err(), "the radio is another matter");
+        for other in others {
+            assert!(Kept::open(Some(directory.path()), 0, other).is_err(), "{other:?} is another matter");
+        }
         fs::write(directory.path().join(FILE), "{}").unwrap();
-        assert!(Kept::open(Some(directory.path()), 0, false).is_err());
+        assert!(Kept::open(Some(directory.path()), 0, kind).is_err());
+    }
+
+    #[test]
+    fn what_was_kept_is_what_was_counted() {
+        assert_kept(Kind::Wire, [Kind::Radio, Kind::Hostile]);
+        assert_kept(Kind::Hostile, [Kind::Wire, Kind::Radio]);
     }
 }

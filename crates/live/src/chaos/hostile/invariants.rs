@@ -19,11 +19,12 @@ const OUTBOX: usize = 4_096;
 /// Ranges that are kept beyond a gap where the window has room for fewer full segments, as `transport` has it.
 const LEAST_RANGES: usize = 64;
 
-/// Bytes that may leave for a peer that hears nothing any more, beside [`FACTOR`] times what had left for it before: a window that it was
-/// granted before, and what timers repeat until the connection ends.
+/// Bytes that may leave for a peer that hears nothing any more, beside [`FACTOR`] times what had left for it before: a window that
+/// it was granted before, and what timers repeat until the connection ends.
 const DEAF: u64 = 128 << 10;
 
-/// A peer that acknowledges blindly is found out at the next number that is skipped, after as many segments as it has had at most.
+/// Factor of the same bound. BBR, the sender that skips fewest, skips one of twice as many numbers each time: a peer that
+/// acknowledges blindly is found out after about twice as many segments as had left before.
 const FACTOR: u64 = 3;
 
 impl World {

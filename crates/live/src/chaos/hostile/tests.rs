@@ -13,7 +13,7 @@ fn no_hostile_seed_breaks_an_invariant() {
     let mut tally = Tally::default();
     for seed in 0..seeds {
         let run = run(seed, Trail::Nothing);
-        assert_eq!(run.broken, None, "meshpace dev chaos --hostile --seed {seed} repeats it");
+        assert_eq!(run.broken, None, "meshpace dev chaos --seed {seed} --hostile repeats it");
         tally.add(&run);
     }
     let hours = tally.virtual_ms as f64 / 3.6e6;
