@@ -10,11 +10,11 @@ use meshpace_core::{Duration, Rate};
 use meshpace_live::testbed::{Impairment, Loss};
 use meshpace_live::tpa::path::Fixed;
 use meshpace_live::tpa::{Options, TpaPort};
-use meshpace_live::tunnel::{Allowed, CarriedBy, Connector};
+use meshpace_live::tunnel::{Allowed, CarriedBy, Connector, Counters};
 use meshpace_transport::{Config, PathInfo, names};
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -62,15 +62,74 @@ fn two_hundred_streams_of_one_session_closed_by_halves() {
     }
 }
 
+/// Time without a byte in either direction after which a tunnel stands still. How long a transfer takes says nothing: the sender
+/// sleeps before each segment, and on a busy machine each of 8,500 sleeps ends milliseconds late.
+const STANDSTILL: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Tells a slow tunnel from one that stands still.
+struct Progress<'a> {
+    counters: &'a Counters,
+    carried: u64,
+    since: Instant,
+}
+
+impl Progress<'_> {
+    fn of(counters: &Counters) -> Progress<'_> {
+        Progress { counters, carried: 0, since: Instant::now() }
+    }
+
+    /// Reads or writes by `work`, which fails after a second without a byte, until it succeeds. The error is that of `work`, or
+    /// [`ErrorKind::TimedOut`] if the tunnel stands still.
+    fn wait<T>(&mut self, mut work: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+        loop {
+            let done = work();
+            let totals = self.counters.totals();
+            if totals.sent + totals.received != self.carried {
+                (self.carried, self.since) = (totals.sent + totals.received, Instant::now());
+            }
+            match done {
+                Err(error) if error.kind() == ErrorKind::WouldBlock && self.since.elapsed() < STANDSTILL => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let what = format!("nothing carried for {STANDSTILL:?}: {totals:?}");
+                    return Err(std::io::Error::new(ErrorKind::TimedOut, what));
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Echo of all that was sent, as [`exchange`], for as long as the tunnel carries anything.
+    fn exchange(&mut self, at: SocketAddr, said: &[u8]) -> std::io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect(at)?;
+        stream.set_read_timeout(Some(ms(1000)))?;
+        stream.set_write_timeout(Some(ms(1000)))?;
+        let mut written = 0;
+        while written < said.len() {
+            written += self.wait(|| stream.write(&said[written..]))?;
+        }
+        stream.shutdown(Shutdown::Write)?;
+        let (mut got, mut block) = (Vec::new(), vec![0; 1 << 16]);
+        loop {
+            match self.wait(|| stream.read(&mut block))? {
+                0 => return Ok(got),
+                length => got.extend_from_slice(&block[..length]),
+            }
+        }
+    }
+}
+
 #[test]
 fn much_at_once_arrives_whole() {
     let tunnel = tunnel(None);
     let at = tunnel.to(server(echo));
+    let counters = tunnel.connector.counters();
     std::thread::scope(|scope| {
         for seed in 0..4 {
+            let counters = &counters;
             scope.spawn(move || {
                 let sent = noise(seed, 1_500_000);
-                assert!(exchange(at, &sent).unwrap() == sent, "stream {seed}");
+                let got = Progress::of(counters).exchange(at, &sent).unwrap();
+                assert!(got == sent, "stream {seed}");
             });
         }
     });
