@@ -7,7 +7,7 @@ use meshpace_core::Duration;
 /// each copy was delivered, was refused, or is still waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Traffic {
-    /// Packets that entered.
+    /// Packets that entered from this side.
     pub entered: u64,
     /// Packets lost on purpose: by the impairment, or because the link was down.
     pub lost: u64,
@@ -17,7 +17,7 @@ pub struct Traffic {
     pub refused: u64,
     /// Copies that wait for their delay or for the bit rate.
     pub waiting: u64,
-    /// Time since the oldest waiting copy was due; zero if none is late.
+    /// Time since the oldest waiting copy was due. Zero if no copy is late.
     pub late: Duration,
 }
 

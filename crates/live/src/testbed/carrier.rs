@@ -42,7 +42,7 @@ pub(super) trait Sides: Send {
     fn send(&self, side: usize, packet: &[u8]) -> io::Result<()>;
 }
 
-/// What the loop shares with its owner.
+/// State that the loop shares with its owner.
 #[derive(Default, Debug)]
 struct Shared {
     stop: AtomicBool,
@@ -121,9 +121,9 @@ struct Loop<'a, S> {
     directions: [Direction; 2],
     shared: &'a Shared,
     recording: bool,
-    /// Ordered by time and, at one time, by arrival: nothing overtakes unless told to.
+    /// Copies in the order in which they are due; copies due at the same time in the order of their arrival.
     waiting: BinaryHeap<Reverse<Due>>,
-    /// Copies so far.
+    /// Number of copies made since the start.
     count: u64,
     traffic: [Traffic; 2],
 }

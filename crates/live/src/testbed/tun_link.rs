@@ -68,8 +68,8 @@ impl Link {
         dropped(&listing).ok_or_else(|| io::Error::other(format!("no counters of {DEVICE} in /proc/net/dev")))
     }
 
-    /// Faults of the link, one a line, for a test that finds a connection standing still. Empty if the link carried or dropped
-    /// every packet as it was told: then a connection stands still for another reason.
+    /// Faults of the link, one a line, for a test that finds a connection standing still. Empty if the
+    /// link carried or dropped every packet as the impairments say.
     pub fn faults(&self) -> String {
         let Some(account) = self.account() else { return "the link's loop does not answer\n".to_owned() };
         let mut faults = String::new();
