@@ -40,6 +40,7 @@ struct connection {
 	__u32 odd;        /* 1: the receiver has acknowledged an odd number of segments of this train, or of those since all were */
 	__u32 first;      /* 1: this train is one of those before the kernel paces */
 	__u32 in_timeout; /* 1: nothing came back until the RTO, and nothing has since */
+	__u32 behind_empty; /* 1: the next segment leaves behind an empty one, without a wait after it */
 };
 
 struct {
@@ -201,14 +202,22 @@ static __always_inline bool only_empty_segments(const struct tcp_sock *tp)
 /*
  * Sends the next segment behind an empty one, whose ACK then covers both. The kernel offers no call that sends, except that
  * switching Nagle's algorithm off does. The application's choice is restored.
+ *
+ * A second empty segment would stay at the head of the queue for good before Linux 6.10. At this rate the kernel's own number of
+ * segments is more than none, and the answer of solo_leaving does not matter. The window, of one segment, is the limit.
  */
-static __always_inline void send_behind_empty(struct sock *sk)
+static __always_inline void send_behind_empty(struct sock *sk, struct connection *connection)
 {
 	int on = 1, off = 0, chosen = 0;
 
 	if (bpf_getsockopt(sk, SOL_TCP, TCP_NODELAY, &chosen, sizeof(chosen)))
 		return;
+	sk->sk_pacing_rate = UNLIMITED;
+	if (connection)
+		connection->behind_empty = 1;
 	bpf_setsockopt(sk, SOL_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (connection)
+		connection->behind_empty = 0;
 	if (!chosen)
 		bpf_setsockopt(sk, SOL_TCP, TCP_NODELAY, &off, sizeof(off));
 }
@@ -220,12 +229,12 @@ void BPF_PROG(solo_state, struct sock *sk, __u8 state)
 	struct connection *connection;
 	__u64 now = tp->tcp_mstamp * US;
 
+	connection = bpf_sk_storage_get(&connections, sk, 0, 0);
 	if (state == TCP_CA_Loss && only_empty_segments(tp)) {
 		/* The timer went off because of an empty segment: the path has lost nothing. */
-		send_behind_empty(sk);
+		send_behind_empty(sk, connection);
 		return;
 	}
-	connection = bpf_sk_storage_get(&connections, sk, 0, 0);
 	if (!connection || !connection->way.paced)
 		return;
 	if (state == TCP_CA_Recovery) {
@@ -261,6 +270,8 @@ __u32 BPF_PROG(solo_leaving, struct sock *sk)
 		connection->sent = sent;
 	}
 	connection->leaves_at = now + (allowed_at > now ? allowed_at - now : 0);
+	if (connection->behind_empty)
+		return ANSWER(1);
 	wait = solo_gap(&connection->solo);
 	until = connection->pair_began + 2 * connection->solo.interval;
 	/* Never less than the gap: where the rate is high, the kernel also takes several segments at a time. */

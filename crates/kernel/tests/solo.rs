@@ -144,10 +144,10 @@ fn pairs_leave_as_computed_and_silence_follows_a_train() {
         // The last one had not left whole.
         trains.pop();
         let lengths: Vec<usize> = trains.iter().map(Vec::len).collect();
+        println!("{hops} hops: trains of {lengths:?}");
         let full = full_trains(&trains);
         let first = lengths.iter().position(|length| *length > 9).expect("trains grow beyond eight segments");
         let full = full[..first].iter().filter(|full| **full).count();
-        println!("{hops} hops: trains of {lengths:?}");
         // A kernel that passes over a program, or a writer that is late, makes a train shorter.
         assert!(4 * full >= 3 * first, "{full} of the first {first} trains are as long as they may be: {lengths:?}");
 

@@ -54,12 +54,18 @@ pub fn blame(flows: &[Flow], longest: &[Duration], limit: Duration, sender: &Nam
             format!("{verdict}; its account: {:?}\n{faults}", link.account())
         }
     };
-    let output = sender.run(|| Command::new("ss").args(["-tinoeOH"]).output());
-    let listing = output.map_or_else(|error| format!("ss: {error}"), |it| String::from_utf8_lossy(&it.stdout).into());
+    let listing = match sender.run(|| Command::new("ss").args(["-tinoeOH"]).output()) {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Err(error) => {
+            return format!("{text}{} connections stand still; no state of them without ss: {error}\n", stalled.len());
+        }
+    };
     for flow in stalled {
         let state = listing.lines().find(|line| line.contains(&format!("{} ", flow.from)));
-        let state = state.unwrap_or("gone");
-        text += &format!("{}: {}\n  {state}\n", flow.from, verdict(state));
+        text += &match state {
+            Some(state) => format!("{}: {}\n  {state}\n", flow.from, verdict(state)),
+            None => format!("{}: the sender has no such connection any more\n", flow.from),
+        };
     }
     text
 }
