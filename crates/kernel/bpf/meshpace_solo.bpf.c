@@ -203,8 +203,9 @@ static __always_inline bool only_empty_segments(const struct tcp_sock *tp)
  * Sends the next segment behind an empty one, whose ACK then covers both. The kernel offers no call that sends, except that
  * switching Nagle's algorithm off does. The application's choice is restored.
  *
- * A second empty segment would stay at the head of the queue for good before Linux 6.10. At this rate the kernel's own number of
- * segments is more than none, and the answer of solo_leaving does not matter. The window, of one segment, is the limit.
+ * Before Linux 6.10 an empty segment at the head of the queue stays there for good. So none must be cut here: at this rate the
+ * kernel's own number of segments is more than none, and the answer of solo_leaving does not matter. The window, of one segment,
+ * is the limit. An empty segment that was cut earlier, while the first was in flight, still blocks these kernels.
  */
 static __always_inline void send_behind_empty(struct sock *sk, struct connection *connection)
 {

@@ -219,9 +219,10 @@ fn none_of_500_quiet_connections_stops() {
 
 #[test]
 fn connections_go_on_without_answers_on_linux_6_1() {
-    let what = "boots Debian's kernel 6.1 in qemu and runs three of these tests there";
+    let what = "boots Debian's kernel 6.1 in qemu and runs two of these tests there";
     if is_slow_run(what) {
-        let tests = "a_connection_goes_on_without_the_answers quiet_trains_go_on";
-        common::debian_6_1(tests, "3 passed; 0 failed");
+        // Not where some answers are lost: before Linux 6.10 two lost ones can still stop a connection (docs/kernel.md).
+        let tests = "a_connection_goes_on_without_the_answers quiet_trains_go_on_without";
+        common::debian_6_1(tests, "2 passed; 0 failed");
     }
 }
