@@ -98,4 +98,5 @@ fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: 
         // A network is no model, and what cannot be repeated has no fingerprint.
         ..Record::default()
     }
+    .judged()
 }

@@ -298,7 +298,7 @@ impl Answer {
 
     /// True if it carries more for sure and starves nobody.
     pub fn carries_more(&self) -> bool {
-        self.lines.first().and_then(|line| line.better) == Some(Side::B)
+        self.lines.first().and_then(Line::better_for_all) == Some(Side::B)
     }
 }
 
@@ -357,7 +357,8 @@ pub fn answers(question: &Question, usual: &[Record], tried: &[(Choice, Vec<Reco
     };
     answer(&question.usual, usual)?;
     tried.iter().try_for_each(|(choice, records)| answer(choice, records))?;
-    let goodput = |answer: &Answer| answer.lines.first().map_or((None, 0.0), |line| (line.better, line.difference));
+    let goodput =
+        |answer: &Answer| answer.lines.first().map_or((None, 0.0), |line| (line.better_for_all(), line.difference));
     let class = |answer: &Answer| match goodput(answer).0 {
         Some(Side::B) => 0,
         None => 1,
@@ -389,7 +390,7 @@ pub fn told(answer: &Answer) -> String {
         let means: Vec<String> = answer.lines.iter().map(mean).collect();
         return format!("{}. {}, which is usual: {}\n", answer.rank, answer.usual, means.join(", "));
     }
-    let verdict = match answer.lines.first().and_then(|line| line.better) {
+    let verdict = match answer.lines.first().and_then(Line::better_for_all) {
         Some(Side::B) => "carries more than",
         Some(Side::A) => "carries less than",
         None => "cannot be told by goodput from",

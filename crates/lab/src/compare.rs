@@ -1,8 +1,14 @@
 //! Two sets of records against each other: for each metric the difference of the second from the first, seed by seed where both
 //! have the same seeds and the same points.
 
+use crate::record::metrics::STARVED;
 pub use crate::record::metrics::{Metric, compared, metric};
 use crate::record::{Record, starvation};
+mod silent;
+
+pub use silent::FlowLine;
+use silent::silent_flows;
+
 use crate::statistics::{difference, estimate};
 pub use crate::summary::LEAST;
 use crate::summary::LEVEL;
@@ -48,9 +54,17 @@ pub struct Line {
     /// True if it is shown to people: Jain's index of files beside other traffic is not.
     #[serde(skip)]
     pub is_shown: bool,
+    /// The flows that were silent on a side; only of the share of starved flows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowLine>,
 }
 
 impl Line {
+    /// The better side, if it starves no flow. [`Line::better`] is one that starves flows where both do.
+    pub fn better_for_all(&self) -> Option<Side> {
+        self.better.filter(|side| self.counts[*side as usize].starved_runs == 0)
+    }
+
     /// The side that is clearly ahead, even if it starves a flow or was not measured in all runs.
     pub fn ahead(&self) -> Option<Side> {
         let metric = metric(self.metric)?;
@@ -83,8 +97,8 @@ impl Counts {
     }
 }
 
-/// Compares `b` with `a`, metric by metric; those that either side has not measured are left out. A side that starves a flow in any run is never
-/// called better, and neither is one where the metric was not measured in all runs of both.
+/// Compares `b` with `a`, metric by metric; those that either side has not measured are left out. A side that starves a flow in any run is not
+/// called better than one that starves none, but for metrics of starvation; and none is where the metric was not measured in all runs of both.
 ///
 /// # Errors
 /// If the two have no points in common, with what they have instead.
@@ -141,7 +155,10 @@ fn by_seed(metric: &Metric, records: &[&Record]) -> BTreeMap<u64, f64> {
 
 fn line(metric: &Metric, a: &[&Record], b: &[&Record], is_paired: bool) -> Option<Line> {
     let counts = [a, b].map(|records| Counts::of(metric, records));
-    let is_shown = a.iter().chain(b).all(|record| (metric.says)(record));
+    let all = || a.iter().chain(b);
+    let is_shown = all().all(|record| (metric.says)(record))
+        && (!metric.is_of_silence || all().any(|record| record.has_silence()));
+    let flows = if metric.name == STARVED { silent_flows(a, b, is_paired) } else { Vec::new() };
     let (of_a, of_b) = (by_seed(metric, a), by_seed(metric, b));
     let pairs: Vec<(f64, f64)> = of_a.iter().filter_map(|(seed, a)| of_b.get(seed).map(|b| (*a, *b))).collect();
     let paired = is_paired && !pairs.is_empty();
@@ -163,12 +180,26 @@ fn line(metric: &Metric, a: &[&Record], b: &[&Record], is_paired: bool) -> Optio
     let difference = summary::mean(&b) - summary::mean(&a);
     let interval = (seeds >= LEAST && half.is_finite()).then_some([difference - half, difference + half]);
     let ahead = ahead(interval, counts, seeds, metric.more_is_better);
-    let better =
-        ahead.filter(|side| counts[*side as usize].starved_runs == 0 && counts.iter().all(|of| of.missing == 0));
+    let may_starve = metric.is_of_silence || counts.iter().all(|of| of.starved_runs > 0);
+    let is_fair = |side: &Side| may_starve || counts[*side as usize].starved_runs == 0;
+    let better = ahead.filter(|side| is_fair(side) && counts.iter().all(|of| of.missing == 0));
     let wins = |(a, b): &&(f64, f64)| if metric.more_is_better { b > a } else { b < a };
     let b_wins = if paired { pairs.iter().filter(wins).count() } else { 0 };
     let (a, b) = (summary::mean(&a), summary::mean(&b));
-    Some(Line { metric: metric.name, a, b, difference, interval, seeds, better, paired, b_wins, counts, is_shown })
+    Some(Line {
+        metric: metric.name,
+        a,
+        b,
+        difference,
+        interval,
+        seeds,
+        better,
+        paired,
+        b_wins,
+        counts,
+        is_shown,
+        flows,
+    })
 }
 
 /// The side that is clearly ahead, even if it starves a flow: by the interval of the difference; or where one has no value in any run and the other has one in
@@ -248,40 +279,49 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
     let ahead = ahead(line.interval, line.counts, line.seeds, metric.more_is_better);
     let half = line.interval.map(|[low, high]| (high - low) / 2.0);
     let by = half.map(|half| format!("{:.digits$} ± {}", scale * line.difference.abs(), number(half)));
-    match (ahead, line.better, by) {
+    let text = match (ahead, line.better, by) {
         (_, _, None) if line.seeds < LEAST => {
             let runs = if line.seeds == 1 { "1 run".to_owned() } else { format!("{} runs", line.seeds) };
             format!("{noun}: {both}; with {runs} nothing can be said of the difference, use --seeds {LEAST} or more")
         }
-        (Some(_), Some(side), None) => format!("{} is {} ({noun}: {both})", names[side as usize], praise),
+        (Some(_), Some(side), None) => format!("{} is {praise} ({noun}: {both})", names[side as usize]),
         (_, _, None) => format!("{noun}: {both}"),
         (None, _, Some(by)) => format!("no clear difference in {noun}: {both} (a difference of {by})"),
         (Some(side), None, Some(by)) => {
-            let in_runs = |side: usize| {
-                let counts = line.counts[side];
-                format!("{} in {} of {} runs", names[side], counts.starved_runs, counts.runs)
-            };
-            let why = match (line.counts[side as usize].starved_runs, line.counts.map(|counts| counts.starved_runs)) {
-                (0, _) => "it was not measured in all runs".to_owned(),
-                (_, [one, other]) if one > 0 && other > 0 => {
-                    format!("both starve a flow: {}, {}", in_runs(0), in_runs(1))
+            let why = match line.counts[side as usize].starved_runs {
+                _ if line.counts.iter().any(|counts| counts.missing > 0) => {
+                    "it was not measured in all runs".to_owned()
                 }
-                (starved, _) => {
+                starved => {
                     format!(
                         "{} starves a flow in {starved} of {} runs",
                         names[side as usize], line.counts[side as usize].runs
                     )
                 }
             };
-            format!("neither is called {}, because {why} ({noun}: {both}, a difference of {by})", praise)
+            format!("neither is called {praise}, because {why} ({noun}: {both}, a difference of {by})")
         }
         (Some(_), Some(side), Some(by)) => {
             let winner = names[side as usize];
             let wins = if side == Side::A { line.seeds - line.b_wins } else { line.b_wins };
             let seeds = if line.paired { format!(" in {wins} of {} seeds", line.seeds) } else { String::new() };
-            format!("{winner} is {} by {by}{seeds} ({noun}: {both})", praise)
+            format!("{winner} is {praise} by {by}{seeds} ({noun}: {both})")
         }
+    };
+    text + &both_starve(line, names)
+}
+
+/// The fact that both sides starve flows, beside a metric of something else; nothing if one of them does not, or if a delay says it.
+fn both_starve(line: &Line, names: [&str; 2]) -> String {
+    let is_of_silence = metric(line.metric).is_some_and(|metric| metric.is_of_silence);
+    if is_of_silence || line.counts.iter().any(|counts| counts.starved_runs == 0 || counts.none > 0) {
+        return String::new();
     }
+    let in_runs = |side: usize| {
+        let counts = line.counts[side];
+        format!("{} in {} of {} runs", names[side], counts.starved_runs, counts.runs)
+    };
+    format!("; both starve a flow: {}, {}", in_runs(0), in_runs(1))
 }
 
 /// Digits behind the point with which a number has three that mean something.
@@ -510,6 +550,29 @@ mod tests {
         assert_eq!(delay.better, Some(Side::A));
         assert!(words(&delay, ["a", "b"]).starts_with("a is quicker to deliver ("), "{}", words(&delay, ["a", "b"]));
         assert!(serde_json::to_value(&delay).unwrap()["b"].is_null());
+    }
+
+    #[test]
+    fn where_both_starve_a_flow_they_are_compared_with_that_fact_beside() {
+        let (a, b) = starving(1);
+        let mut both = a.clone();
+        both.iter_mut().for_each(|record| record.flows[1].delivered_bytes = Some(0));
+        let lines = compare(&both, &b).unwrap();
+        assert_eq!((lines[0].metric, lines[0].better), ("aggregate_goodput_bps", Some(Side::B)));
+        let told = words(&lines[0], ["a", "b"]);
+        assert!(told.starts_with("b is faster by"), "{told}");
+        assert!(told.ends_with("; both starve a flow: a in 4 of 4 runs, b in 1 of 4 runs"), "{told}");
+        // Flow 1 of two starves in four runs and in one: half of the flows against an eighth.
+        let starved = lines.iter().find(|line| line.metric == STARVED).unwrap();
+        assert_eq!((starved.a, starved.b, starved.counts[1].starved_runs), (0.5, 0.125, 1));
+        assert_eq!((starved.flows.len(), starved.flows[0].a.starved_runs, starved.flows[0].b.starved_runs), (1, 4, 1));
+        assert!(starved.is_shown && starved.interval.is_some());
+        // Who starves one flow in every run, and who starves nobody.
+        let lines = compare(&both, &a).unwrap();
+        let starved = lines.iter().find(|line| line.metric == STARVED).unwrap();
+        assert_eq!(starved.better, Some(Side::B), "a side that starves flows can be compared in that");
+        let nobody = compare(&a, &a).unwrap();
+        assert!(nobody.iter().all(|line| line.metric != STARVED || !line.is_shown), "nothing to tell");
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Rival {
 
     /// True if it is better by `metric`: the interval of the difference says so, and it starves no flow.
     pub fn is_better(&self, metric: &str) -> bool {
-        self.line(metric).is_some_and(|line| line.better == Some(Side::B))
+        self.line(metric).and_then(Line::better_for_all) == Some(Side::B)
     }
 
     /// True if it is better in both goodput and Jain's index over 2 s.

@@ -78,7 +78,22 @@ fn compared(pair: &Pair<'_>) -> Markup {
         ul { @for line in pair.lines.iter().filter(|line| line.is_shown) {
             li class=[line.better.map(|_| "clear")] { (words(line, pair.names)) }
         } }
+        (silent_flows(pair))
     }
+}
+
+/// The flows that were silent on a side of a pair, all of them; nothing if none was.
+fn silent_flows(pair: &Pair<'_>) -> Markup {
+    let flows: Vec<_> = pair.lines.iter().flat_map(|line| &line.flows).collect();
+    let [a, b] = pair.names;
+    html! { @if !flows.is_empty() {
+        div class="wide" { table class="silent" {
+            tr { th { "starved flow" } th { (a) } th { (b) } th { "difference of the shares" } }
+            @for flow in flows { tr {
+                td { (flow.name) } td { (flow.a.told()) } td { (flow.b.told()) } td { (crate::parts::signs(&flow.difference_told())) }
+            } }
+        } }
+    } }
 }
 
 /// Ranking of the variants by metric.

@@ -89,7 +89,7 @@ fn render(
     let seeds: BTreeSet<u64> = subject.records.iter().map(|record| record.seed).collect();
     let file = |plot: &Plot, kind: &str| format!("{stem}-{}.{kind}", plot.name);
     let has = |metric: &&'static Metric| subject.records.iter().any(|record| metric.shown(record).is_some());
-    let told = || usual().filter(|metric| metric.name != DELAY).filter(has);
+    let told = || usual(subject.records).filter(|metric| metric.name != DELAY).filter(has);
     let tally = Tally::of(subject.records);
     let body = html! {
         body { main {
@@ -98,7 +98,7 @@ fn render(
             p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give confidence intervals. " }
                 @else { (summary::PLUS_MINUS) " of the mean over the seeds; whiskers in the plots reach from one end of it to the other, cut off where no value can be. " }
                 code { (subject.command) } }
-            @for panel in panels { (ranking(panel, axis)) }
+            @for panel in panels { (ranking(panel, axis, subject.records)) }
             div class="plots" { @for plot in plots {
                 figure class=[plot.tall.then_some("tall")] {
                     (PreEscaped(&plot.svg))
@@ -137,7 +137,7 @@ fn starved_runs(group: &Group) -> usize {
 
 /// Ranking of the lines: for each quantity the mean over the axis, seed by seed; the best one is marked if it is clearly better than every other and
 /// starves no flow.
-fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
+fn ranking(panel: &Panel, axis: Option<&str>, records: &[Record]) -> Markup {
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
     let mut lines: Vec<(String, Vec<&Group>)> = Vec::new();
     for group in &panel.groups {
@@ -162,7 +162,7 @@ fn ranking(panel: &Panel, axis: Option<&str>) -> Markup {
         starves: starved[number].0 > 0,
     };
     let mean = |candidate: &Candidate| Mean::of(&candidate.values.values().copied().collect::<Vec<_>>());
-    let columns: Vec<(&Metric, Vec<Candidate>)> = usual()
+    let columns: Vec<(&Metric, Vec<Candidate>)> = usual(records)
         .map(|metric| (metric, (0..lines.len()).map(|number| cell(number, metric)).collect::<Vec<_>>()))
         .filter(|(_, cells)| cells.iter().any(|cell| mean(cell).is_some()))
         .collect();
@@ -210,16 +210,16 @@ fn panels<'a>(groups: &'a [Group<'a>], axis: Option<&str>, settings: &Settings) 
 }
 
 /// The metrics that a scenario chooses, in its order, or else those that are usual.
-fn drawn(settings: &Settings) -> Vec<&'static Metric> {
+fn drawn(settings: &Settings, records: &[Record]) -> Vec<&'static Metric> {
     let called = |name: &&str| METRICS.iter().find(|metric| metric.plot == Some(name));
     match &settings.metrics {
         Some(names) => names.iter().filter_map(called).collect(),
-        None => usual().collect(),
+        None => usual(records).collect(),
     }
 }
 
 fn plots(panels: &[Panel], axis: Option<&str>, subject: &Subject) -> Vec<Plot> {
-    let drawn = drawn(subject.settings);
+    let drawn = drawn(subject.settings, subject.records);
     let mut plots: Vec<Plot> = Vec::new();
     for (number, panel) in panels.iter().enumerate() {
         let of_panel = drawn.iter().filter_map(|metric| against_axis(panel, axis, metric, subject.settings));
@@ -272,7 +272,9 @@ fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &S
         };
         has_none |= mean.none > 0;
         let count = (mean.numbers.count + mean.none).to_string();
-        csv.push_str(&csv_row(&[label.clone(), x.to_string(), value.to_string(), half_width, count]));
+        // A delay that a starved flow does not have is an empty cell, as it is `null` in JSON.
+        let number = if value.is_finite() { value.to_string() } else { String::new() };
+        csv.push_str(&csv_row(&[label.clone(), x.to_string(), number, half_width, count]));
         let point = Point::new(x, value, if mean.none > 0 { f64::NAN } else { mean.numbers.half_width });
         match drawn.iter_mut().find(|line| line.0 == label) {
             Some(line) => line.1.push(point),

@@ -15,6 +15,7 @@ mod link;
 mod links;
 mod mesh;
 mod overrides;
+mod partition;
 mod path;
 mod pieces;
 mod plot;
@@ -68,6 +69,8 @@ static DURATION: Parameter = parameter!(duration: Duration = Duration::from_secs
     "simulated time of a run");
 static WARMUP: Parameter = parameter!(warmup: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic,
     "time at the start that is not measured");
+static STARVED_AFTER: Parameter = parameter!(starved_after: f64 = 0.1 => number(0.001, 1.0), Expert,
+    "share of the measured time; a flow that delivers nothing for longer, with data to send and a path, is called starved");
 
 /// A scenario that can be run.
 #[derive(Clone, Debug)]
@@ -108,6 +111,8 @@ pub struct Point {
     pub draw: Option<Draw>,
     /// Programs of an emulation, in the order of start.
     pub programs: Vec<Program>,
+    /// The share of the measured interval beyond which a gap of a flow is starvation.
+    pub starved_after: f64,
 }
 
 impl Point {
@@ -194,7 +199,7 @@ fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Sce
             let values = values.iter().map(|(key, value)| format!("{key} = {value}"));
             values.collect::<Vec<_>>().join(", ")
         }));
-        let (point, title, read) = read_point(&tree, values, load, problems);
+        let (point, title, read) = read_point(&tree, values, load, sweep.seeds, problems);
         for warning in warnings::of(&point).into_iter().chain(problems.take_notes()) {
             if !scenario.warnings.contains(&warning) {
                 scenario.warnings.push(warning);
@@ -221,6 +226,7 @@ fn read_point(
     tree: &Table,
     values: Vec<(String, serde_json::Value)>,
     load: Load<'_>,
+    seeds: u64,
     problems: &Problems,
 ) -> (Point, Option<String>, Files) {
     let mut root = Reader::new(tree, None, String::new(), problems);
@@ -230,6 +236,7 @@ fn read_point(
         let message = format!("nothing is left to measure: the run ends at {} s", duration.as_secs_f64());
         root.report_conflict(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
     }
+    let starved_after = root.standalone(&STARVED_AFTER);
     let (series, batches) = pieces::read(&mut root, duration);
     let (mut mesh, mesh_files) = mesh::read(&mut root, load);
     let mut channel = Channel::new(&mesh.radio);
@@ -256,6 +263,7 @@ fn read_point(
     // Known, though taken out of the tree before.
     root.get("sweep");
     root.table("plot");
+    let place = root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology"));
     root.finish("a scenario");
     let positions = std::mem::take(&mut topology.positions);
     let firewall = topology.accepted_links();
@@ -275,7 +283,19 @@ fn read_point(
     };
     topology.files.extend(files);
     topology.files.extend(mesh_files);
-    (Point { values, config, transports: labels, names, draw: topology.draw, programs }, title, topology.files)
+    let (allow_partition, limit) = (topology.allow_partition, topology.longest_partition);
+    let point = Point { values, config, transports: labels, names, draw: topology.draw, programs, starved_after };
+    let can_part = point.config.mobility != Mobility::Still && !allow_partition && problems.count() == 0;
+    if can_part && let Some(message) = partition::fault(&point, &channel, limit, seeds) {
+        problems.add(Problem {
+            message,
+            origin: place,
+            expected: "expected a path between the ends of every flow, but for a time".to_owned(),
+            help: Some(partition::HELP.to_owned()),
+            point: None,
+        });
+    }
+    (point, title, topology.files)
 }
 
 /// Lets links from a file be used that carry fewer than half of the frames, where without these a flow has no path: the file says that frames arrive there.

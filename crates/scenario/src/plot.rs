@@ -9,7 +9,7 @@ use super::{Source, overrides};
 use meshpace_core::{Parameter, parameter};
 
 /// Names that `plot.metrics` takes; docs/records.md says what each is made of. Each is drawn against the horizontal axis.
-pub const METRICS: [&str; 13] = [
+pub const METRICS: [&str; 16] = [
     "goodput",
     "jain",
     "jain-2s",
@@ -23,6 +23,9 @@ pub const METRICS: [&str; 13] = [
     "mac-drops",
     "queue-drops",
     "frames",
+    "starved",
+    "longest-gap",
+    "without-path",
 ];
 
 static LOGARITHMIC: Parameter =

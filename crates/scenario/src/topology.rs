@@ -14,7 +14,7 @@ use super::diagnostic::Problem;
 use super::files::Load;
 use super::reader::Reader;
 use super::value::{Kind, Origin, Value};
-use meshpace_core::{NodeId, Parameter, parameter};
+use meshpace_core::{Duration, NodeId, Parameter, parameter};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::Channel;
 use meshpace_sim::Mobility;
@@ -50,6 +50,8 @@ pub struct Topology {
     pub draw: Option<Draw>,
     /// True if flows may have ends that no path connects.
     pub allow_partition: bool,
+    /// Of moving nodes: the longest time for which a flow may be without a path; `None` for the whole measured interval.
+    pub longest_partition: Option<Duration>,
     /// The `--set` argument that changed the topology.
     pub set_by: Option<Origin>,
     /// The files that were read, with their contents, for the digest.
@@ -58,6 +60,8 @@ pub struct Topology {
 
 static ALLOW_PARTITION: Parameter = parameter!(allow_partition: bool = false => FLAG, Basic,
     "whether flows may have ends that no path connects, for a time or for ever");
+static LONGEST_PARTITION: Parameter = parameter!(longest_partition: Option<Duration> = None => TIME.above(0.0), Expert,
+    "moving nodes without allow_partition: a scenario whose flow has no path for longer is refused; without it, one whose flow has none in the whole measured time");
 static WIDTH: Parameter =
     parameter!(width: Option<f64> = None => LENGTH.above(0.0).to(1e6), Basic, "random, waypoint: from west to east");
 static HEIGHT: Parameter =
@@ -104,6 +108,7 @@ impl Topology {
             None => TopologyKind::Chain,
         };
         let allow_partition = keys.standalone(&ALLOW_PARTITION);
+        let longest_partition = keys.standalone(&LONGEST_PARTITION);
         kinds.iter().filter(|(_, one)| *one == kind).for_each(|(name, _)| keys.set_kind(name));
         let firewall = keys.flag("firewall");
         let mut topology = match kind {
@@ -119,6 +124,7 @@ impl Topology {
             TopologyKind::Waypoint => draw::waypoint(&mut keys, channel),
         };
         topology.allow_partition = allow_partition;
+        topology.longest_partition = longest_partition;
         topology.set_by = set_by;
         if !matches!(kind, TopologyKind::Random | TopologyKind::Roaming | TopologyKind::Waypoint) {
             topology.mobility = match (keys.text("motion"), keys.get("moves")) {

@@ -138,6 +138,9 @@ pub struct FlowOutcome {
     /// Seconds of the measured interval in which there was no path of links between the ends, sampled likewise; NaN if
     /// nodes do not move.
     pub time_without_path_s: f64,
+    /// As `longest_gap_s`, of each gap only the time in which there was a path of links between the ends, sampled likewise; NaN
+    /// if nodes do not move.
+    pub longest_gap_with_path_s: f64,
 }
 
 /// Delays of a flow's packets; NaN where there were too few.

@@ -146,9 +146,13 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             let Some(motion) = self.engine.motion() else { break };
             let positions = motion.positions(now);
             let components = components(&positions, self.engine.channel(), None);
-            for (flow, absence) in self.config.flows.iter().zip(&mut self.absences) {
+            let flows = self.config.flows.iter().zip(&mut self.flows);
+            for ((flow, state), absence) in flows.zip(&mut self.absences) {
                 absence.route += u32::from(self.engine.hops(flow.from, flow.to).is_none());
-                absence.path += u32::from(components[flow.from.index()] != components[flow.to.index()]);
+                if components[flow.from.index()] != components[flow.to.index()] {
+                    absence.path += 1;
+                    state.gaps.without_path(now, SAMPLE);
+                }
             }
         }
         self.advance(until);
@@ -183,6 +187,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                     let samples = self.absences.get(number).map(samples);
                     samples.map_or(f64::NAN, |samples| (SAMPLE * u64::from(samples)).as_secs_f64())
                 };
+                let with_path = || flow.gaps.longest_with_path(end).as_secs_f64();
                 let measured = |file: &&Completion| file.end >= begin && file.end <= end;
                 let is_http = matches!(traffic, Traffic::Http { .. });
                 FlowOutcome {
@@ -215,6 +220,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                     },
                     time_without_route_s: absent(|absence| absence.route),
                     time_without_path_s: absent(|absence| absence.path),
+                    longest_gap_with_path_s: if is_mobile { with_path() } else { f64::NAN },
                 }
             })
             .collect();

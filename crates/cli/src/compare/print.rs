@@ -43,12 +43,13 @@ fn object(pair: &Compared<'_>, line: &Line, is_named: bool) -> String {
 /// The columns of a metric in CSV.
 pub const COLUMNS: &str = "metric,a,b,difference,low,high,seeds,better,a_starved_runs,b_starved_runs";
 
-/// A metric in these columns. A delay of which there is none is `inf`, above every number.
+/// A metric in these columns. A delay that a starved flow does not have is an empty cell, as it is `null` in JSON.
 pub fn cells(line: &Line) -> String {
     let end = |which: usize| line.interval.map(|ends| ends[which].to_string()).unwrap_or_default();
     let better = line.better.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
-    let difference = if line.difference.is_nan() { String::new() } else { line.difference.to_string() };
-    let Line { metric, a, b, seeds, counts, .. } = line;
+    let number = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
+    let [a, b, difference] = [line.a, line.b, line.difference].map(number);
+    let Line { metric, seeds, counts, .. } = line;
     let [a_starved, b_starved] = counts.map(|of| of.starved_runs);
     format!("{metric},{a},{b},{difference},{},{},{seeds},{better},{a_starved},{b_starved}", end(0), end(1))
 }
@@ -107,6 +108,7 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
             text.push_str(&format!("- {}\n", words(line, pair.names)));
         }
         text.push('\n');
+        text.push_str(&silent_flows(pair));
     }
     text.push_str(&ranked(sides));
     for pair in compared {
@@ -115,6 +117,22 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
         }
     }
     text.trim_end().to_owned() + "\n"
+}
+
+/// The flows that were silent on a side of a pair, all of them; nothing if none was.
+fn silent_flows(pair: &Compared<'_>) -> String {
+    let flows: Vec<_> = pair.lines.iter().flat_map(|line| &line.flows).collect();
+    if flows.is_empty() {
+        return String::new();
+    }
+    let [a, b] = pair.names;
+    let mut text = format!("| starved flow | {a} | {b} | difference of the shares |\n|---|---|---|---|\n");
+    for flow in flows {
+        let cells =
+            [&flow.name, &flow.a.told(), &flow.b.told(), &flow.difference_told()].map(|cell| format!(" {cell} |"));
+        text.push_str(&format!("|{}\n", cells.concat()));
+    }
+    text + "\n"
 }
 
 /// Rankings: of the variants where there are more than two, of the transports in them otherwise.

@@ -25,7 +25,7 @@ const FLOW: f64 = 0.01;
 
 /// The line of JSON.
 pub fn line(scenario: &Scenario, seed: u64, emulation: &Emulation) -> String {
-    record(scenario, seed, emulation).json_line()
+    record(scenario, seed, emulation).judged().json_line()
 }
 
 /// Account of how well the machine kept the time. Times in seconds by its clock.
@@ -102,6 +102,7 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
         format: FORMAT,
         model: meshpace_sim::MODEL_REVISION,
         real_time: Some(real_time(emulation)),
+        starved_after_s: Some(scenario.points[0].starved_after * (emulation.duration - warmup).as_secs_f64()),
         ..Record::default()
     }
 }

@@ -44,7 +44,7 @@ columns! {
         /// Sum of the flows' goodputs, bit/s.
         #[serde(deserialize_with = "number")]
         aggregate_goodput_bps: f64 = run.outcome.aggregate_goodput_bps, at 3;
-        /// Jain's index of the goodputs over the measured interval.
+        /// Jain's index of the goodputs of all flows over the measured interval, whatever their kind.
         #[serde(deserialize_with = "number")]
         jain: f64 = run.outcome.jain, at 4;
         /// Mean of Jain's index over windows of 2 s.
@@ -102,6 +102,25 @@ columns! {
         /// How well the machine kept the time; only for emulated runs.
         #[serde(skip_serializing_if = "Option::is_none")]
         real_time: Option<Value> = None;
+        /// The longest gap of a flow that is not starved, seconds: the scenario's `starved_after` times the measured interval.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        starved_after_s: Option<f64> = Some(run.point.starved_after * run.outcome.measured_s);
+        /// Flows that others starve: with data to send and a path, they delivered nothing, or nothing for longer than `starved_after_s`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        starved_flows: Option<usize> = None, at 26;
+        /// Flows whose silence a missing path explains; they do not count as starved.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        flows_without_path: Option<usize> = None;
+        /// Jain's index of the transfers alone; only where a run has several of them beside flows of another kind. Kinds are transfers, files
+        /// with pauses between them, and datagrams at a rate of their own: nobody wants the shares of different kinds to be equal.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        jain_transfers: Option<f64> = None;
+        /// Jain's index of the flows of files alone, likewise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        jain_files: Option<f64> = None;
+        /// Jain's index of the flows of datagrams alone, likewise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        jain_datagrams: Option<f64> = None;
     }
 }
 
@@ -181,6 +200,15 @@ columns! {
         /// Seconds of the measured interval without a path of links between the ends; only where nodes move.
         #[serde(skip_serializing_if = "Option::is_none")]
         time_without_path_s: Option<f64> = measured(of.outcome.time_without_path_s);
+        /// The longest gap (`longest_gap_s`) without its time without a path, seconds; only where nodes move.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        longest_gap_with_path_s: Option<f64> = measured(of.outcome.longest_gap_with_path_s);
+        /// "nothing" or "gap" if others starve the flow: with data to send and a path it delivered nothing, or nothing for long.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        starved: Option<String> = None, at 25;
+        /// "nothing" or "gap" if the flow was silent like a starved one, and a missing path explains that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        without_path: Option<String> = None;
     }
 }
 
@@ -226,7 +254,7 @@ impl PacingRecord {
 impl Record {
     /// The record of a run.
     pub fn new(scenario: &Scenario, point: &Point, seed: u64, outcome: &Outcome) -> Record {
-        Record::of(Simulated { scenario, point, seed, outcome })
+        Record::of(Simulated { scenario, point, seed, outcome }).judged()
     }
 }
 

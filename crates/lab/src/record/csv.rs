@@ -1,7 +1,6 @@
 //! Records as CSV: one row per flow of each run, the run's own columns repeated, the sweep's keys as columns.
 
 use super::column::{Column, Columns, Kind, PACING, POINT};
-use super::starvation::Starved;
 use super::{FlowRecord, PacingRecord, Record, plain};
 use serde_json::Value;
 use std::io;
@@ -18,7 +17,6 @@ enum From {
     Run(fn(&Record) -> Value),
     Flow(fn(&FlowRecord) -> Value),
     Pacing(fn(&PacingRecord) -> Value),
-    Both(fn(&Record, &FlowRecord) -> Value),
 }
 
 impl Cells {
@@ -28,7 +26,6 @@ impl Cells {
             From::Run(of) => of(run),
             From::Flow(of) => of(flow),
             From::Pacing(of) => flow.pacing.as_ref().map_or(Value::Null, of),
-            From::Both(of) => of(run, flow),
         }
     }
 }
@@ -56,7 +53,7 @@ fn columns_of(run: &[Column<Record>], flow: &[Column<FlowRecord>]) -> Vec<Cells>
         name: format!("{PACING}.{}", column.name),
         from: From::Pacing(column.of),
     });
-    let mut columns: Vec<Cells> = of_run.chain(of_flow).chain(of_pacing).chain(derived()).collect();
+    let mut columns: Vec<Cells> = of_run.chain(of_flow).chain(of_pacing).collect();
     columns.sort_by_key(|column| column.place.unwrap_or(u8::MAX));
     columns
 }
@@ -67,21 +64,6 @@ fn flow_name(column: &Column<FlowRecord>) -> String {
         name if Record::column(name).is_some() => format!("flow_{name}"),
         name => name.to_owned(),
     }
-}
-
-/// Columns that are no fields: "nothing" or "gap" of a starved flow, and the number of starved flows of the run.
-fn derived() -> [Cells; 2] {
-    let starved = |run: &Record, flow: &FlowRecord| match run.starved(flow) {
-        Some(Starved::Nothing) => Value::from("nothing"),
-        Some(Starved::Gap(_)) => Value::from("gap"),
-        None => Value::Null,
-    };
-    let count =
-        |run: &Record, _: &FlowRecord| Value::from(run.flows.iter().filter(|flow| run.starved(flow).is_some()).count());
-    [
-        Cells { place: Some(25), name: "starved".to_owned(), from: From::Both(starved) },
-        Cells { place: Some(26), name: "starved_flows".to_owned(), from: From::Both(count) },
-    ]
 }
 
 /// The rows of a record, with the header if `header` is set. A value that could not be measured is an empty cell.

@@ -227,7 +227,7 @@ fn records(text: &[u8]) -> Result<Vec<Record>, String> {
         if !keys.insert(key) {
             return Err(at("is there twice"));
         }
-        records.push(record);
+        records.push(record.judged());
     }
     Ok(records)
 }

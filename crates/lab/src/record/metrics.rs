@@ -14,6 +14,9 @@ pub const JAIN_2S: &str = "jain_2s";
 /// Name of the 95th percentile of the delay.
 pub const DELAY: &str = "delay_p95_s";
 
+/// Name of the share of flows that others starve.
+pub const STARVED: &str = "starved_share";
+
 /// A quantity of a run and how people speak of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
@@ -33,6 +36,8 @@ pub struct Metric {
     pub is_told: bool,
     /// Unit for people, and the factor from the unit of the record.
     pub unit: (&'static str, f64),
+    /// True if it says how flows starve: a side that starves flows can be better in it, and people are told of it only where a flow was silent.
+    pub is_of_silence: bool,
     /// The largest value there can be.
     pub most: Option<f64>,
     /// True if a larger value is better.
@@ -53,6 +58,7 @@ pub const PLAIN: Metric = Metric {
     praise: "",
     is_told: false,
     unit: ("", 1.0),
+    is_of_silence: false,
     most: None,
     more_is_better: false,
     of: |_| None,
@@ -99,6 +105,36 @@ pub const METRICS: &[Metric] = &[
         more_is_better: true,
         of: |run| shared(run, run.jain_2s),
         says: has_shares,
+        ..PLAIN
+    },
+    Metric {
+        name: "jain_transfers",
+        title: "Jain's index of the transfers",
+        noun: "Jain's index of the transfers",
+        praise: "fairer among transfers",
+        most: Some(1.0),
+        more_is_better: true,
+        of: |run| run.jain_transfers,
+        ..PLAIN
+    },
+    Metric {
+        name: "jain_files",
+        title: "Jain's index of the flows of files",
+        noun: "Jain's index of the flows of files",
+        praise: "fairer among flows of files",
+        most: Some(1.0),
+        more_is_better: true,
+        of: |run| run.jain_files,
+        ..PLAIN
+    },
+    Metric {
+        name: "jain_datagrams",
+        title: "Jain's index of the flows of datagrams",
+        noun: "Jain's index of the flows of datagrams",
+        praise: "fairer among flows of datagrams",
+        most: Some(1.0),
+        more_is_better: true,
+        of: |run| run.jain_datagrams,
         ..PLAIN
     },
     Metric {
@@ -208,6 +244,43 @@ pub const METRICS: &[Metric] = &[
         of: |run| Some(run.frames as f64),
         ..PLAIN
     },
+    Metric {
+        name: STARVED,
+        plot: Some("starved"),
+        is_usual: true,
+        title: "flows that others starve",
+        noun: "share of starved flows",
+        praise: "less likely to starve a flow",
+        unit: ("%", 100.0),
+        is_of_silence: true,
+        most: Some(1.0),
+        of: |run| share(run, |flow| run.starved(flow).is_some()),
+        ..PLAIN
+    },
+    Metric {
+        name: "longest_gap_with_path_s",
+        plot: Some("longest-gap"),
+        is_usual: true,
+        title: "longest silence of a flow that had a path",
+        noun: "longest silence of a flow",
+        praise: "silent for less time",
+        unit: ("s", 1.0),
+        is_of_silence: true,
+        of: |run| of_flows(run, |flow| flow.longest_gap_with_path_s.or(flow.longest_gap_s), summary::largest),
+        ..PLAIN
+    },
+    Metric {
+        name: "without_path_share",
+        plot: Some("without-path"),
+        title: "flows that had no path for long",
+        noun: "share of flows without a path",
+        praise: "less often without a path",
+        unit: ("%", 100.0),
+        is_of_silence: true,
+        most: Some(1.0),
+        of: |run| share(run, |flow| run.without_path(flow).is_some()),
+        ..PLAIN
+    },
 ];
 
 /// The metrics that `compare` compares.
@@ -215,9 +288,10 @@ pub fn compared() -> impl Iterator<Item = &'static Metric> {
     METRICS.iter().filter(|metric| !metric.praise.is_empty())
 }
 
-/// The metrics that are drawn and ranked where a scenario does not choose.
-pub fn usual() -> impl Iterator<Item = &'static Metric> {
-    METRICS.iter().filter(|metric| metric.is_usual)
+/// The metrics that are drawn and ranked for these runs where a scenario does not choose.
+pub fn usual(records: &[Record]) -> impl Iterator<Item = &'static Metric> {
+    let is_silent = records.iter().any(Record::has_silence);
+    METRICS.iter().filter(move |metric| metric.is_usual && (is_silent || !metric.is_of_silence))
 }
 
 /// The metric of that name.
@@ -248,18 +322,22 @@ fn shared(run: &Record, index: f64) -> Option<f64> {
     (run.flows.len() > 1).then(|| known(index)).flatten()
 }
 
-/// True if Jain's index is meaningful for a run: it has several flows, and not short files beside other traffic, whose shares nobody wants to
-/// be equal.
+/// True if Jain's index of all flows is meaningful for a run: it has several flows, all of one kind.
 pub fn has_shares(record: &Record) -> bool {
-    let flows = &record.flows;
-    let files = flows.iter().filter(|flow| flow.completions.is_some()).count();
-    flows.len() > 1 && (files == 0 || files == flows.len())
+    record.flows.len() > 1 && record.is_of_one_kind()
 }
 
 /// What `together` makes of the values of the flows that have one.
 fn of_flows(run: &Record, of: fn(&FlowRecord) -> Option<f64>, together: fn(&[f64]) -> f64) -> Option<f64> {
     let values: Vec<f64> = run.flows.iter().filter_map(of).collect();
     (!values.is_empty()).then(|| together(&values))
+}
+
+/// The share of the flows of which this is so; `None` if nothing is known of any.
+fn share(run: &Record, is: impl Fn(&FlowRecord) -> bool) -> Option<f64> {
+    let known = run.flows.iter().filter(|flow| flow.delivered_bytes.is_some()).count();
+    let count = run.flows.iter().filter(|flow| is(flow)).count();
+    (known > 0).then(|| count as f64 / known as f64)
 }
 
 /// The median time of the files of all flows, seconds: from the begin of connecting or writing until the last byte. None that any number could stand

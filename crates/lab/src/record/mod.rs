@@ -5,6 +5,7 @@ mod columns;
 pub mod csv;
 pub mod directory;
 pub mod fields;
+pub mod kind;
 pub mod line;
 pub mod merge;
 pub mod metrics;
@@ -56,7 +57,7 @@ impl Record {
     /// # Errors
     /// If the line is no record.
     pub fn read(line: &str) -> serde_json::Result<Record> {
-        serde_json::from_str(line)
+        serde_json::from_str(line).map(Record::judged)
     }
 }
 
@@ -82,7 +83,7 @@ fn measured(value: f64) -> Option<f64> {
 /// A record for tests: what the object does not say was not measured.
 #[cfg(test)]
 pub(crate) fn record(object: serde_json::Value) -> Record {
-    serde_json::from_value(object).unwrap()
+    serde_json::from_value::<Record>(object).unwrap().judged()
 }
 
 #[cfg(test)]

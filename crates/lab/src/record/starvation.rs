@@ -1,27 +1,72 @@
 //! Starved flows: those that delivered nothing, or nothing for long. Every summary asks here.
 
+use super::kind::FlowKind;
 use super::{FlowRecord, Record};
 
-/// The share of the measured interval beyond which a gap is long.
-pub const LONG: f64 = 0.1;
+/// The share of the measured interval beyond which a gap is long, if the record does not say.
+const LONG: f64 = 0.1;
 
-/// Kind of starvation of a flow.
+/// Silence of a flow that had data to send.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Starved {
-    /// It delivered nothing in the measured interval although it had data to send.
+    /// It delivered nothing in the measured interval.
     Nothing,
-    /// It delivered nothing for so many seconds, more than a tenth of the measured interval, while it had data to send.
+    /// It delivered nothing for so many seconds, longer than a flow may.
     Gap(f64),
 }
 
-/// Starvation of a flow, if it was starved in the `measured` seconds, by its bytes delivered and its longest gap, seconds, where these are known.
-pub fn starved(delivered: Option<u64>, gap: Option<f64>, measured: f64) -> Option<Starved> {
-    match (delivered?, gap) {
-        // It never had anything to send.
-        (_, Some(0.0)) => None,
-        (0, _) => Some(Starved::Nothing),
-        (_, Some(gap)) if gap > LONG * measured => Some(Starved::Gap(gap)),
-        _ => None,
+impl Starved {
+    /// Its name for programs.
+    fn name(self) -> &'static str {
+        match self {
+            Starved::Nothing => "nothing",
+            Starved::Gap(_) => "gap",
+        }
+    }
+}
+
+/// A silent flow, and why it was silent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Silence {
+    /// Others starve it: it was silent although there was a path between its ends.
+    Starved(Starved),
+    /// There was no path between its ends; while there was one it was not silent for long.
+    NoPath(Starved),
+}
+
+/// Measurements of a flow that tell whether it was silent. What is not known is `None`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measured {
+    /// Bytes it delivered.
+    pub delivered: Option<u64>,
+    /// Its longest gap, seconds.
+    pub gap: Option<f64>,
+    /// The longest gap without its time without a path, seconds.
+    pub gap_with_path: Option<f64>,
+    /// The longest gap that is no starvation, seconds.
+    pub long: f64,
+}
+
+impl Measured {
+    /// The silence of the flow, if it was silent for long.
+    pub fn silence(self) -> Option<Silence> {
+        let has_delivered = self.delivered? > 0;
+        let is_long = |gap: Option<f64>| gap.is_some_and(|gap| gap > self.long);
+        // What had no path for a time, and was not silent for long while it had one.
+        let had_no_path =
+            self.gap_with_path.is_some_and(|with_path| Some(with_path) < self.gap && with_path <= self.long);
+        match (has_delivered, self.gap, self.gap_with_path) {
+            // It never had anything to send.
+            (_, Some(0.0), _) => None,
+            (false, ..) if had_no_path => Some(Silence::NoPath(Starved::Nothing)),
+            (false, ..) => Some(Silence::Starved(Starved::Nothing)),
+            (true, Some(gap), None) if is_long(self.gap) => Some(Silence::Starved(Starved::Gap(gap))),
+            (true, _, Some(with_path)) if is_long(self.gap_with_path) => {
+                Some(Silence::Starved(Starved::Gap(with_path)))
+            }
+            (true, Some(gap), Some(_)) if is_long(self.gap) => Some(Silence::NoPath(Starved::Gap(gap))),
+            _ => None,
+        }
     }
 }
 
@@ -56,14 +101,57 @@ pub fn delay(record: &Record, field: fn(&FlowRecord) -> Option<f64>, of: impl Fn
 }
 
 impl Record {
-    /// Starvation of one of its flows.
+    /// Silence of one of its flows.
+    pub fn silence(&self, flow: &FlowRecord) -> Option<Silence> {
+        let long = self.starved_after_s.unwrap_or(LONG * self.measured_s());
+        let (gap, gap_with_path) = (flow.longest_gap_s, flow.longest_gap_with_path_s);
+        Measured { delivered: flow.delivered_bytes, gap, gap_with_path, long }.silence()
+    }
+
+    /// True if one of its flows was silent for long, whatever the reason.
+    pub fn has_silence(&self) -> bool {
+        self.flows.iter().any(|flow| self.silence(flow).is_some())
+    }
+
+    /// Starvation of one of its flows by others.
     pub fn starved(&self, flow: &FlowRecord) -> Option<Starved> {
-        starved(flow.delivered_bytes, flow.longest_gap_s, self.measured_s())
+        match self.silence(flow)? {
+            Silence::Starved(starved) => Some(starved),
+            Silence::NoPath(_) => None,
+        }
+    }
+
+    /// Silence of one of its flows that a missing path explains.
+    pub fn without_path(&self, flow: &FlowRecord) -> Option<Starved> {
+        match self.silence(flow)? {
+            Silence::Starved(_) => None,
+            Silence::NoPath(silent) => Some(silent),
+        }
     }
 
     /// Length of the measured interval, seconds.
     pub fn measured_s(&self) -> f64 {
         self.duration_s - self.warmup_s
+    }
+
+    /// The record with the fields that follow from others: which flows were silent, and why; and the indices of flows of one kind.
+    pub fn judged(mut self) -> Record {
+        let silences: Vec<Option<Silence>> = self.flows.iter().map(|flow| self.silence(flow)).collect();
+        for (flow, silence) in self.flows.iter_mut().zip(&silences) {
+            let name = |silent: Starved| Some(silent.name().to_owned());
+            (flow.starved, flow.without_path) = match silence {
+                Some(Silence::Starved(starved)) => (name(*starved), None),
+                Some(Silence::NoPath(silent)) => (None, name(*silent)),
+                None => (None, None),
+            };
+        }
+        let count = |is: fn(&FlowRecord) -> bool| Some(self.flows.iter().filter(|flow| is(flow)).count());
+        (self.starved_flows, self.flows_without_path) =
+            (count(|flow| flow.starved.is_some()), count(|flow| flow.without_path.is_some()));
+        self.jain_transfers = self.jain_of(FlowKind::Transfer);
+        self.jain_files = self.jain_of(FlowKind::Files);
+        self.jain_datagrams = self.jain_of(FlowKind::Datagrams);
+        self
     }
 }
 
@@ -79,9 +167,15 @@ mod tests {
         assert!(cases.len() >= 9);
         for case in cases {
             let number = |name: &str| case[name].as_f64();
-            let found =
-                starved(case["delivered_bytes"].as_u64(), number("longest_gap_s"), number("measured_s").unwrap());
-            let told = found.map(|found| if found == Starved::Nothing { "nothing" } else { "gap" });
+            let measured = Measured {
+                delivered: case["delivered_bytes"].as_u64(),
+                gap: number("longest_gap_s"),
+                gap_with_path: None,
+                long: LONG * number("measured_s").unwrap(),
+            };
+            let told = measured.silence().map(|found| match found {
+                Silence::Starved(starved) | Silence::NoPath(starved) => starved.name(),
+            });
             assert_eq!(told, case["starved"].as_str(), "{}", case["what"]);
         }
     }
@@ -124,5 +218,40 @@ mod tests {
         assert_eq!(of(json!([flow(1, 0.2.into()), flow(0, Value::Null)])), Some(f64::INFINITY));
         assert_eq!(of(json!([flow(0, Value::Null)])), Some(f64::INFINITY));
         assert_eq!(of(json!([{"delivered_bytes": 0}])), None, "nobody measures it there");
+    }
+
+    #[test]
+    fn a_missing_path_is_not_starvation() {
+        let of = |delivered: u64, gap: f64, with_path: f64| {
+            let (delivered, gap, gap_with_path) = (Some(delivered), Some(gap), Some(with_path));
+            Measured { delivered, gap, gap_with_path, long: 10.0 }.silence()
+        };
+        use {Silence as S, Starved::*};
+        assert_eq!(of(9, 60.0, 4.0), Some(S::NoPath(Gap(60.0))), "56 s of the gap had no path");
+        assert_eq!(of(9, 60.0, 15.0), Some(S::Starved(Gap(15.0))), "15 s with a path are too long");
+        assert_eq!(of(9, 60.0, 60.0), Some(S::Starved(Gap(60.0))), "there always was one");
+        assert_eq!(of(9, 8.0, 8.0), None);
+        assert_eq!(of(0, 100.0, 3.0), Some(S::NoPath(Nothing)));
+        assert_eq!(of(0, 100.0, 50.0), Some(S::Starved(Nothing)));
+        assert_eq!(of(0, 5.0, 5.0), Some(S::Starved(Nothing)), "it had a path in the little time that it had");
+        assert_eq!(of(0, 0.0, 0.0), None, "nothing to send");
+    }
+
+    #[test]
+    fn a_record_says_who_starved_by_its_own_threshold() {
+        let flows = json!([
+            {"delivered_bytes": 9, "longest_gap_s": 6.0},
+            {"delivered_bytes": 9, "longest_gap_s": 60.0, "longest_gap_with_path_s": 1.0, "time_without_path_s": 59.0},
+        ]);
+        let of = |after: f64| {
+            crate::record::record(
+                json!({"duration_s": 100.0, "warmup_s": 0.0, "starved_after_s": after, "flows": flows}),
+            )
+        };
+        let strict = of(5.0);
+        assert_eq!((strict.starved_flows, strict.flows_without_path), (Some(1), Some(1)));
+        assert_eq!((strict.flows[0].starved.as_deref(), strict.flows[1].starved.as_deref()), (Some("gap"), None));
+        assert_eq!(strict.flows[1].without_path.as_deref(), Some("gap"));
+        assert!(starves(&strict) && !starves(&of(10.0)), "a missing path starves nobody");
     }
 }

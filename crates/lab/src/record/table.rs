@@ -1,5 +1,6 @@
 //! Records as a table for people: who starved, then for each point a row for each flow and one for all, means over the seeds with 95 % intervals.
 
+use super::kind::FlowKind;
 use super::metrics::has_shares;
 use super::starvation::Starved;
 use super::tally::{self, Tally};
@@ -255,7 +256,8 @@ impl Column {
     fn value(self, row: &Row, record: &Record) -> f64 {
         let flows = row.flows(record);
         // Where nothing is sent again, there is nothing to count.
-        let again = |value: f64| if flows.iter().all(is_datagrams) { f64::NAN } else { value };
+        let again =
+            |value: f64| if flows.iter().all(|flow| flow.kind() == FlowKind::Datagrams) { f64::NAN } else { value };
         // One flow has the delay of what it did deliver; all flows together have none if one of them is starved.
         let is_none = flows.iter().any(|flow| match (row, record.starved(flow)) {
             (_, None) => false,
@@ -290,11 +292,6 @@ impl Column {
 /// Transfer times of the files of these flows, seconds.
 fn file_times(flows: &[FlowRecord]) -> Vec<f64> {
     flows.iter().flat_map(|flow| flow.completions.iter().flatten()).map(CompletionRecord::time_s).collect()
-}
-
-/// True for a flow of UDP, paced or not, with whatever is added to it.
-fn is_datagrams(flow: &FlowRecord) -> bool {
-    matches!(flow.transport.split(['{', '+']).next(), Some("udp" | "udp-paced"))
 }
 
 /// "182.4 ±1.0", without the interval for one seed or two; "none 3/10" where a starved flow has no value; "-" where there is none. `decimals` are

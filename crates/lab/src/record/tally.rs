@@ -1,7 +1,7 @@
 //! Runs of several groups and who starved in them, in sentences. Every summary for people says them first.
 
 use super::Record;
-use super::starvation::{Starved, of_record};
+use super::starvation::{Silence, Starved};
 use crate::words::told;
 use std::collections::BTreeMap;
 
@@ -23,6 +23,7 @@ struct Group {
     name: String,
     runs: usize,
     starved_runs: usize,
+    runs_without_path: usize,
     flows: BTreeMap<usize, Flow>,
 }
 
@@ -33,13 +34,41 @@ struct Flow {
     name: Option<String>,
     /// Its ends, if they are the same in all runs.
     ends: Option<(u16, u16)>,
+    /// Runs in which others starved it.
+    starved: Silences,
+    /// Runs in which it was silent because it had no path.
+    without_path: Silences,
+}
+
+/// Runs in which a flow was silent, for one reason.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Silences {
     /// Runs in which it delivered nothing.
     nothing: usize,
     /// Other runs in which it delivered nothing for long.
     gaps: usize,
-    /// The longest of those, seconds.
+    /// The longest of those gaps, seconds.
     longest: f64,
 }
+
+impl Silences {
+    fn add(&mut self, silent: Starved) {
+        match silent {
+            Starved::Nothing => self.nothing += 1,
+            Starved::Gap(gap) => {
+                self.gaps += 1;
+                self.longest = self.longest.max(gap);
+            }
+        }
+    }
+
+    fn runs(&self) -> usize {
+        self.nothing + self.gaps
+    }
+}
+
+/// The runs of a flow in which it was silent for one of the two reasons.
+type Of = fn(&Flow) -> &Silences;
 
 /// Groups and flows that are named, the worst ones.
 const NAMED: usize = 6;
@@ -60,18 +89,23 @@ impl Tally {
             known.name = flow.name.clone();
             known.ends = ends.filter(|_| is_first || known.ends == ends);
         }
-        let starved = of_record(record);
-        group.starved_runs += usize::from(!starved.is_empty());
-        for (id, starved) in starved {
-            let flow = group.flows.entry(id).or_default();
-            match starved {
-                Starved::Nothing => flow.nothing += 1,
-                Starved::Gap(gap) => {
-                    flow.gaps += 1;
-                    flow.longest = flow.longest.max(gap);
+        let (mut any_starved, mut any_without_path) = (false, false);
+        for (id, flow) in record.flows.iter().enumerate() {
+            let known = group.flows.entry(id).or_default();
+            match record.silence(flow) {
+                Some(Silence::Starved(silent)) => {
+                    known.starved.add(silent);
+                    any_starved = true;
                 }
+                Some(Silence::NoPath(silent)) => {
+                    known.without_path.add(silent);
+                    any_without_path = true;
+                }
+                None => {}
             }
         }
+        group.starved_runs += usize::from(any_starved);
+        group.runs_without_path += usize::from(any_without_path);
     }
 
     /// Counts runs by the words of their points.
@@ -91,25 +125,40 @@ impl Tally {
         self.groups.iter().map(|group| group.starved_runs).sum()
     }
 
-    /// Sentences to be said first; nothing if nobody was starved. The first says how many runs, the others which flows, where.
+    /// Sentences to be said first; nothing if nobody was silent. Those about flows that others starve come before those about flows without a path.
     pub fn sentences(&self) -> Vec<String> {
-        let starved = self.starved_runs();
-        if starved == 0 {
-            return Vec::new();
+        let without_path = self.groups.iter().map(|group| group.runs_without_path).sum();
+        let mut sentences = Vec::new();
+        if let Some(which) = self.which("was starved", self.starved_runs()) {
+            sentences.push(format!("STARVED: {which}; nothing that starves a flow is called best."));
+            sentences.extend(self.of_flows(|flow| &flow.starved, ""));
         }
-        let runs = self.runs();
-        let which = match (starved, runs) {
-            (1, 1) => "a flow was starved".to_owned(),
-            _ if starved == runs => format!("a flow was starved in every one of {runs} runs"),
-            _ => format!("a flow was starved in {starved} of {runs} runs"),
-        };
-        let mut sentences = vec![format!("STARVED: {which}; nothing that starves a flow is called best.")];
-        let mut ids: Vec<(usize, usize)> = self.ids().map(|id| (id, self.starved_runs_of_flow(id))).collect();
-        ids.retain(|(_, starved)| *starved > 0);
-        ids.sort_by_key(|(id, starved)| (std::cmp::Reverse(*starved), *id));
-        sentences.extend(ids.iter().take(NAMED).map(|(id, _)| self.of_flow(*id)));
+        if let Some(which) = self.which("had no path for long", without_path) {
+            sentences.push(format!("NO PATH: {which}; that is not starvation by others."));
+            sentences.extend(self.of_flows(|flow| &flow.without_path, " because it had no path"));
+        }
+        sentences
+    }
+
+    /// "a flow was starved in 5 of 6 runs"; `None` if it was in none.
+    fn which(&self, what: &str, count: usize) -> Option<String> {
+        match (count, self.runs()) {
+            (0, _) => None,
+            (1, 1) => Some(format!("a flow {what}")),
+            (count, runs) if count == runs => Some(format!("a flow {what} in every one of {runs} runs")),
+            (count, runs) => Some(format!("a flow {what} in {count} of {runs} runs")),
+        }
+    }
+
+    /// A sentence for each flow that was silent for that reason, the worst first.
+    fn of_flows(&self, of: Of, why: &str) -> Vec<String> {
+        let mut ids: Vec<(usize, usize)> = self.ids().map(|id| (id, self.silent_runs(id, of))).collect();
+        ids.retain(|(_, silent)| *silent > 0);
+        ids.sort_by_key(|(id, silent)| (std::cmp::Reverse(*silent), *id));
+        let mut sentences: Vec<String> = ids.iter().take(NAMED).map(|(id, _)| self.of_flow(*id, of, why)).collect();
         if ids.len() > NAMED {
-            sentences.push(format!("{} more flows were starved in fewer runs or as many.", ids.len() - NAMED));
+            let were = if why.is_empty() { "were starved" } else { "had no path" };
+            sentences.push(format!("{} more flows {were} in fewer runs or as many.", ids.len() - NAMED));
         }
         sentences
     }
@@ -119,41 +168,45 @@ impl Tally {
         0..self.groups.iter().filter_map(|group| group.flows.keys().last()).max().map_or(0, |last| last + 1)
     }
 
-    fn starved_runs_of_flow(&self, id: usize) -> usize {
-        self.groups.iter().filter_map(|group| group.flows.get(&id)).map(|flow| flow.nothing + flow.gaps).sum()
+    fn silent_runs(&self, id: usize, of: Of) -> usize {
+        self.groups.iter().filter_map(|group| group.flows.get(&id)).map(|flow| of(flow).runs()).sum()
     }
 
-    /// Starvation of a flow in words.
-    fn of_flow(&self, id: usize) -> String {
-        let of: Vec<(&Group, &Flow)> =
+    /// Silence of a flow in words.
+    fn of_flow(&self, id: usize, of: Of, why: &str) -> String {
+        let all: Vec<(&Group, &Flow)> =
             self.groups.iter().filter_map(|group| Some((group, group.flows.get(&id)?))).collect();
-        let runs: usize = of.iter().map(|(group, _)| group.runs).sum();
-        let ends = match of.first().and_then(|(_, flow)| flow.ends) {
-            Some((from, to)) if of.iter().all(|(_, flow)| flow.ends == Some((from, to))) => {
+        let runs: usize = all.iter().map(|(group, _)| group.runs).sum();
+        let ends = match all.first().and_then(|(_, flow)| flow.ends) {
+            Some((from, to)) if all.iter().all(|(_, flow)| flow.ends == Some((from, to))) => {
                 format!(" (node {from} to node {to})")
             }
             _ => String::new(),
         };
         let names = |(_, flow): &(&Group, &Flow)| flow.name.clone();
-        let name = of.iter().find_map(names).unwrap_or_else(|| format!("flow {id}"));
-        let (nothing, gaps) =
-            of.iter().fold((0, 0), |(nothing, gaps), (_, flow)| (nothing + flow.nothing, gaps + flow.gaps));
-        let longest = of.iter().map(|(_, flow)| flow.longest).fold(0.0, f64::max);
+        let name = all.iter().find_map(names).unwrap_or_else(|| format!("flow {id}"));
+        let mut silent = Silences::default();
+        for (_, flow) in &all {
+            let Silences { nothing, gaps, longest } = *of(flow);
+            (silent.nothing, silent.gaps) = (silent.nothing + nothing, silent.gaps + gaps);
+            silent.longest = silent.longest.max(longest);
+        }
+        let Silences { nothing, gaps, longest } = silent;
         let in_runs = |count: usize| match (count, runs) {
             (1, 1) => String::new(),
             _ => format!(" in {count} of {runs} runs"),
         };
-        let mut befell = Vec::new();
+        let mut parts = Vec::new();
         if nothing > 0 {
-            befell.push(format!("delivered nothing{}", in_runs(nothing)));
+            parts.push(format!("delivered nothing{}", in_runs(nothing)));
         }
         if gaps > 0 {
-            befell.push(format!("was silent for up to {longest:.1} s{}", in_runs(gaps)));
+            parts.push(format!("was silent for up to {longest:.1} s{}", in_runs(gaps)));
         }
-        let mut places: Vec<(&Group, usize)> = of
+        let mut places: Vec<(&Group, usize)> = all
             .iter()
-            .filter(|(group, flow)| flow.nothing + flow.gaps > 0 && !group.name.is_empty())
-            .map(|(group, flow)| (*group, flow.nothing + flow.gaps))
+            .filter(|(group, flow)| of(flow).runs() > 0 && !group.name.is_empty())
+            .map(|(group, flow)| (*group, of(flow).runs()))
             .collect();
         let found = places.len();
         if found > NAMED {
@@ -175,7 +228,7 @@ impl Tally {
             told.push(format!("and {} more", found - told.len()));
         }
         let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-        format!("{name}{ends} {}{told}.", befell.join(" and "))
+        format!("{name}{ends} {}{why}{told}.", parts.join(" and "))
     }
 }
 
@@ -233,5 +286,26 @@ mod tests {
             told[1].ends_with("t0 1 of 3, t1 1 of 3, t2 1 of 3, t3 1 of 3, t4 1 of 3, t8 3 of 3, and 3 more."),
             "{told:?}"
         );
+    }
+
+    #[test]
+    fn a_flow_without_a_path_is_told_apart_from_one_that_others_starve() {
+        let parted = json!({
+            "from": 0, "to": 6, "delivered_bytes": 9, "longest_gap_s": 40.0, "longest_gap_with_path_s": 2.0,
+            "time_without_path_s": 38.0,
+        });
+        let all: Vec<Record> = (1..=3).map(|seed| record("cubic", seed, &[parted.clone(), flow(9, 20.0)])).collect();
+        assert_eq!(
+            Tally::of(&all).sentences(),
+            [
+                "STARVED: a flow was starved in every one of 3 runs; nothing that starves a flow is called best.",
+                "flow 1 (node 0 to node 6) was silent for up to 20.0 s in 3 of 3 runs.",
+                "NO PATH: a flow had no path for long in every one of 3 runs; that is not starvation by others.",
+                "flow 0 (node 0 to node 6) was silent for up to 40.0 s in 3 of 3 runs because it had no path.",
+            ]
+        );
+        let alone = record("cubic", 1, &[parted]);
+        let tally = Tally::of(&[alone]);
+        assert_eq!((tally.starved_runs(), tally.sentences().len()), (0, 2));
     }
 }

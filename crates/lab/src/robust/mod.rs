@@ -39,15 +39,15 @@ pub enum Answer {
 impl Answer {
     /// That of a line; none if it was not measured.
     fn of(line: Option<&Line>) -> Answer {
-        match line {
-            Some(Line { better: Some(side), .. }) => Answer::Better(*side),
-            Some(line) if line.counts.iter().any(|of| of.missing > 0) || line.seeds < LEAST => Answer::Unknown,
-            Some(line) => match line.ahead() {
-                Some(side) => Answer::BetterButStarves(side),
-                // None on both sides is the same on both.
-                None if line.interval.is_some() || line.counts.iter().all(|of| of.none == of.runs) => Answer::Open,
-                None => Answer::Unknown,
-            },
+        let Some(line) = line else { return Answer::Unknown };
+        if let Some(side) = line.better_for_all() {
+            return Answer::Better(side);
+        }
+        match line.ahead() {
+            _ if line.counts.iter().any(|of| of.missing > 0) || line.seeds < LEAST => Answer::Unknown,
+            Some(side) => Answer::BetterButStarves(side),
+            // None on both sides is the same on both.
+            None if line.interval.is_some() || line.counts.iter().all(|of| of.none == of.runs) => Answer::Open,
             None => Answer::Unknown,
         }
     }

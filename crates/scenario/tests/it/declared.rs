@@ -56,8 +56,10 @@ fn others(parameter: &Parameter) -> Vec<Value> {
 }
 
 /// Parameters that change no configuration by themselves, with the reason.
-const OTHERWISE: [(&str, &str); 3] = [
+const OTHERWISE: [(&str, &str); 5] = [
+    ("starved_after", "it decides what is called starved when a run has ended"),
     ("topology.allow_partition", "it decides what is refused"),
+    ("topology.longest_partition", "it decides what is refused"),
     ("flow.transport.pacing.interference.link_delay_data", "only together with the other"),
     ("flow.transport.pacing.interference.link_delay_ack", "only together with the other"),
 ];

@@ -178,3 +178,43 @@ fn what_is_wrong_with_a_trace_names_the_file_and_the_line() {
         assert!(refusal.contains(words), "{topology}: {refusal}");
     }
 }
+
+/// Node 2 walks 500 m away from node 1 in 10 s and comes back as fast 20 s later.
+const PARTS: &str = "kind = 'nodes'\npositions = [['0 m', '0 m'], ['200 m', '0 m'], ['200 m', '100 m']]\n\
+    moves = [{ node = 2, to = ['700 m', '100 m'], start = '10 s', end = '20 s' }, { node = 2, to = ['200 m', '100 m'], start = '40 s', end = '50 s' }]\n";
+
+#[test]
+fn a_flow_of_moving_nodes_may_be_without_a_path_only_so_long() {
+    let read = |more: &str| {
+        let text = format!(
+            "duration = '60 s'\n[routing]\nprotocol = 'aodv'\n[topology]\n{PARTS}{more}\n[[flow]]\nfrom = 0\nto = 1\n[[flow]]\nfrom = 0\nto = 2\n"
+        );
+        let source = Source { name: "mesh.toml".to_owned(), text, sets: Vec::new() };
+        Scenario::read_with(source, &|_| Err("not there".to_owned()), "mesh")
+    };
+    let refused = |more: &str| read(more).map(drop).unwrap_err().to_string();
+    assert!(read("").is_ok(), "there is a path for some of the time");
+    // Links reach 250 m, so that the one to node 1 ends 229 m east of it: at 14.6 s, until 45.4 s. The mesh is looked at once a second.
+    let told = refused("longest_partition = '20 s'");
+    assert!(
+        told.contains("with seed 1 flow 1 (node 0 to node 2) has no path of links for 31 s from 15 s on"),
+        "{told}"
+    );
+    assert!(told.contains("and may be without one for 20 s at a time") && told.contains("allow_partition"), "{told}");
+    assert!(read("longest_partition = '40 s'").is_ok());
+    assert!(read("longest_partition = '20 s'\nallow_partition = true").is_ok());
+}
+
+#[test]
+fn a_flow_that_never_has_a_path_is_refused_unless_that_is_allowed() {
+    let read = |more: &str| {
+        let text = format!(
+            "duration = '60 s'\n[topology]\nkind = 'waypoint'\nnodes = 4\nwidth = '9 km'\nheight = '9 km'\nmax_speed = '2 m/s'\n{more}\nflows = {{ count = 1 }}\n[routing]\nprotocol = 'aodv'\n[[flow]]\n"
+        );
+        let source = Source { name: "mesh.toml".to_owned(), text, sets: Vec::new() };
+        Scenario::read_with(source, &|_| Err("not there".to_owned()), "mesh").map(drop)
+    };
+    let told = read("").unwrap_err().to_string();
+    assert!(told.contains("has no path of links for 60 s from 0 s on, all the time that is measured"), "{told}");
+    assert!(read("allow_partition = true").is_ok());
+}

@@ -12,12 +12,17 @@ pub struct Gaps {
     /// Since when data have waited without a delivery; none while nothing waits.
     since: Option<Time>,
     longest: Duration,
+    /// Time without a path between the ends in the gap under way.
+    pathless: Duration,
+    /// The longest gap without its time without a path.
+    longest_with_path: Duration,
 }
 
 impl Gaps {
     /// Those between `begin` and `stop`; nothing waits yet.
     pub fn new(begin: Time, stop: Time) -> Gaps {
-        Gaps { begin, stop, since: None, longest: Duration::ZERO }
+        let none = Duration::ZERO;
+        Gaps { begin, stop, since: None, longest: none, pathless: none, longest_with_path: none }
     }
 
     /// There are data to deliver from `now` on, unless there have been before.
@@ -29,14 +34,32 @@ impl Gaps {
     #[inline]
     pub fn end(&mut self, now: Time, more: bool) {
         self.longest = self.longest(now);
+        self.longest_with_path = self.longest_with_path(now);
+        self.pathless = Duration::ZERO;
         self.since = more.then_some(now);
+    }
+
+    /// There was no path between the ends for `span` until `now`.
+    pub fn without_path(&mut self, now: Time, span: Duration) {
+        self.pathless = self.pathless + span.min(self.under_way(now));
     }
 
     /// The longest one until `now`, the one under way included.
     #[inline]
     pub fn longest(&self, now: Time) -> Duration {
-        let under_way = self.since.map_or(Duration::ZERO, |since| now.min(self.stop).since(since.max(self.begin)));
-        self.longest.max(under_way)
+        self.longest.max(self.under_way(now))
+    }
+
+    /// The longest one until `now`, of each only the time in which there was a path between the ends.
+    #[inline]
+    pub fn longest_with_path(&self, now: Time) -> Duration {
+        let under_way = self.under_way(now);
+        self.longest_with_path.max(under_way - self.pathless.min(under_way))
+    }
+
+    #[inline]
+    fn under_way(&self, now: Time) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| now.min(self.stop).since(since.max(self.begin)))
     }
 }
 
@@ -63,5 +86,25 @@ mod tests {
         gaps.wait(at(70));
         assert_eq!(gaps.longest(at(75)), Duration::from_secs(15), "the first that waits counts");
         assert_eq!(gaps.longest(at(100)), Duration::from_secs(30), "until the application stops");
+    }
+
+    #[test]
+    fn time_without_a_path_is_no_part_of_a_gap_with_one() {
+        let mut gaps = Gaps::new(at(10), at(90));
+        gaps.wait(at(12));
+        for second in 13..=20 {
+            gaps.without_path(at(second), Duration::from_secs(1));
+        }
+        gaps.end(at(25), true);
+        assert_eq!(gaps.longest(at(25)), Duration::from_secs(13));
+        assert_eq!(gaps.longest_with_path(at(25)), Duration::from_secs(5), "13 s, of which 8 had no path");
+        // The next gap begins within a second that has no path.
+        gaps.end(at(29), false);
+        gaps.wait(at(30));
+        gaps.without_path(Time(at(30).0 + 300_000_000), Duration::from_secs(1));
+        assert_eq!(gaps.longest_with_path(at(37)), Duration::from_millis(6_700));
+        gaps.end(at(40), false);
+        gaps.without_path(at(50), Duration::from_secs(1));
+        assert_eq!(gaps.longest_with_path(at(60)), Duration::from_millis(9_700), "nothing waited from 40 s on");
     }
 }

@@ -1,0 +1,85 @@
+//! Moving nodes part and meet again. A flow that has no path for long measures where its nodes are and not its protocols, so that such a
+//! scenario is refused unless `topology.allow_partition` says otherwise.
+
+use super::Point;
+use meshpace_core::{Duration, NodeId, Time};
+use meshpace_mesh::radio::Channel;
+use meshpace_mesh::radio::connectivity::components;
+use meshpace_sim::Mobility;
+use meshpace_sim::mobility::Motion;
+
+/// Time between two looks at the mesh.
+const STEP: Duration = Duration::from_secs(1);
+/// Places of nodes that are looked at when a scenario is read, at most; later seeds are not looked at.
+const MOST: u64 = 2_000_000;
+
+/// Advice for a scenario that is refused.
+pub const HELP: &str =
+    "use more nodes or a smaller area, say topology.longest_partition, or topology.allow_partition = true";
+
+/// The sentence on a point with a flow that has no path for longer than `limit`, or in the whole measured
+/// interval, with one of the seeds from 1 on.
+pub fn fault(point: &Point, channel: &Channel, limit: Option<Duration>, seeds: u64) -> Option<String> {
+    let config = &point.config;
+    let measured = Time(config.duration.0).since(Time(config.warmup.0));
+    let each = config.positions.len() as u64 * (config.duration.0 / STEP.0 + 1);
+    let is_refused = |found: &Longest| match limit {
+        Some(limit) => found.time > limit,
+        None => found.time >= measured,
+    };
+    (1..=seeds.min(MOST / each.max(1))).find_map(|seed| {
+        let drawn = point.drawn(seed).ok()?;
+        let found = longest(&drawn.config, channel, seed);
+        let worst = found.into_iter().filter(is_refused).max_by_key(|found| found.time)?;
+        let limit = limit.map_or_else(
+            || "all the time that is measured".to_owned(),
+            |limit| format!("and may be without one for {} s at a time", limit.as_secs_f64()),
+        );
+        Some(format!(
+            "topology: with seed {seed} flow {} (node {} to node {}) has no path of links for {} s from {} s on, {limit}",
+            worst.flow,
+            worst.ends.0.0,
+            worst.ends.1.0,
+            worst.time.as_secs_f64(),
+            worst.since.since(Time::ZERO).as_secs_f64(),
+        ))
+    })
+}
+
+/// The longest time without a path of one flow.
+struct Longest {
+    flow: usize,
+    ends: (NodeId, NodeId),
+    since: Time,
+    time: Duration,
+}
+
+/// The longest time without a path of every flow within the measured interval, seen once a second.
+fn longest(config: &meshpace_sim::Config, channel: &Channel, seed: u64) -> Vec<Longest> {
+    if config.mobility == Mobility::Still {
+        return Vec::new();
+    }
+    let Some(mut motion) = Motion::new(&config.positions, &config.mobility, seed) else { return Vec::new() };
+    let (mut now, end) = (Time(config.warmup.0), Time(config.duration.0));
+    let of = |(flow, of): (usize, &meshpace_sim::Flow)| Longest {
+        flow,
+        ends: (of.from, of.to),
+        since: now,
+        time: Duration::ZERO,
+    };
+    let mut found: Vec<Longest> = config.flows.iter().enumerate().map(of).collect();
+    let mut begun: Vec<Option<Time>> = vec![None; found.len()];
+    while now < end {
+        let components = components(&motion.positions(now), channel, None);
+        let next = Time(end.0.min((now + STEP).0));
+        for (found, begun) in found.iter_mut().zip(&mut begun) {
+            let is_apart = components[found.ends.0.index()] != components[found.ends.1.index()];
+            *begun = is_apart.then(|| begun.unwrap_or(now));
+            if let Some(since) = begun.filter(|since| next.since(*since) > found.time) {
+                (found.since, found.time) = (since, next.since(since));
+            }
+        }
+        now = next;
+    }
+    found
+}
