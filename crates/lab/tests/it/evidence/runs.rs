@@ -4,7 +4,7 @@ use super::pages::Table;
 use super::spec::{Place, Simulated};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Run, Work};
-use meshpace_lab::record::line;
+use meshpace_lab::record::{Record, line};
 use meshpace_lab::selection::Selection;
 use meshpace_lab::session::{Observer, Session};
 use meshpace_lab::statistics::estimate;
@@ -12,11 +12,31 @@ use meshpace_lab::variants::sweep;
 use meshpace_scenario::{Scenario, Source};
 use meshpace_testing::generated::root;
 use serde_json::Value;
+use std::borrow::Borrow;
 use std::io;
 use std::sync::Arc;
 
 /// The records of a command.
-pub struct Computed(Vec<Value>);
+pub struct Computed(Vec<Line>);
+
+/// A record, and its line as JSON: a page names fields by their paths.
+#[derive(Clone)]
+struct Line {
+    record: Record,
+    value: Value,
+}
+
+impl Line {
+    fn read(text: &str) -> Line {
+        Line { record: Record::read(text).unwrap(), value: line::open(text).unwrap() }
+    }
+}
+
+impl Borrow<Record> for Line {
+    fn borrow(&self) -> &Record {
+        &self.record
+    }
+}
 
 struct Nobody;
 
@@ -36,7 +56,7 @@ impl Computed {
         let failed = session.make(campaign.all().collect(), &mut Threads::new(jobs, &stop), &mut Nobody);
         assert_eq!(failed.ok(), Some(0), "{command}: runs failed");
         let lines = session.lines().unwrap();
-        Computed(lines.iter().map(|text| line::open(text).unwrap()).collect())
+        Computed(lines.iter().map(|text| Line::read(text)).collect())
     }
 }
 
@@ -104,7 +124,8 @@ pub fn fill(spec: &Simulated, computed: &Computed, table: &mut Table) -> Result<
 
 fn selected(computed: &Computed, row: &Place, column: &Place) -> Result<Vec<Value>, String> {
     let conditions: Vec<String> = row.conditions.iter().chain(&column.conditions).cloned().collect();
-    Selection::parse(&conditions)?.of(computed.0.clone())
+    let lines = Selection::parse(&conditions)?.of(computed.0.clone())?;
+    Ok(lines.into_iter().map(|line| line.value).collect())
 }
 
 /// The text of a cell: each `{...}` is a field of the records.

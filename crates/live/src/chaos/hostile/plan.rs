@@ -163,6 +163,7 @@ fn settings(rng: &mut Rng) -> Settings {
         half_open,
         half_open_per_source: half_open / 4,
         handshakes_per_second: 8 + rng.below(24) as u32,
+        ..Limits::default()
     };
     options.security = match rng.below(3) {
         0 => Security::Opportunistic,
