@@ -50,7 +50,7 @@ use meshpace_sim::Mobility;
 use reader::Reader;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use sweep::Sweep;
 use topology::Topology;
@@ -298,7 +298,8 @@ fn read_point(
     (point, title, topology.files)
 }
 
-/// Lets links from a file be used that carry fewer than half of the frames, where without these a flow has no path: the file says that frames arrive there.
+/// Lets links from a file be used that carry fewer than half of the frames, where without these a flow has no path in both directions: the file says that frames
+/// arrive there.
 fn accept_weak_links(
     radio: &mut RadioConfig,
     channel: &mut Channel,
@@ -306,13 +307,23 @@ fn accept_weak_links(
     flows: &[meshpace_sim::Flow],
 ) {
     let Propagation::Links(links) = &mut radio.propagation else { return };
-    let firewall = topology.accepted_links();
-    let components = components(&topology.positions, channel, firewall.as_deref());
-    let is_parted = |flow: &meshpace_sim::Flow| {
-        let of = |node: NodeId| components.get(node.index());
-        of(flow.from) != of(flow.to)
+    let allowed: Option<BTreeSet<_>> =
+        topology.accepted_links().map(|links| links.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect());
+    let is_link = |from: NodeId, to: NodeId| channel.is_link(from, to, 0.0);
+    let both_ways = links.all().iter().map(|&(from, to, _)| (from, to)).filter(|&(from, to)| {
+        let is_allowed = allowed.as_ref().is_none_or(|allowed| allowed.contains(&(from, to)));
+        is_allowed && is_link(from, to) && is_link(to, from)
+    });
+    let mut neighbours: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+    both_ways.for_each(|(from, to)| neighbours.entry(from).or_default().push(to));
+    let is_connected = |flow: &meshpace_sim::Flow| {
+        let (mut seen, mut waiting) = (BTreeSet::from([flow.from]), vec![flow.from]);
+        while let Some(node) = waiting.pop() {
+            waiting.extend(neighbours.get(&node).into_iter().flatten().filter(|next| seen.insert(**next)));
+        }
+        seen.contains(&flow.to)
     };
-    if flows.iter().any(is_parted) {
+    if !flows.iter().all(is_connected) {
         links.accept_weak_links();
         *channel = Channel::new(radio);
     }

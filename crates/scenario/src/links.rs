@@ -1,6 +1,6 @@
 //! `radio.links`: a file that says how each node hears each other one, as real meshes are known.
 //!
-//! Columns `from` and `to` (numbers or names of nodes) and one of `loss_db`, `snr_db` and `delivery`; with 802.11n also `mcs`, the rate of the direction. A
+//! Columns `from` and `to` (numbers or names of nodes) and any of `loss_db`, `snr_db` and `delivery`, of which each line has one; with 802.11n also `mcs`, the rate of the direction. A
 //! line is for both directions unless the other direction has a line of its own. Pairs without a line hear nothing of each other.
 //!
 //! A name is one of the map in `topology.file`. Without a map that has names, nodes are numbered in the order in which the file names them.
@@ -176,9 +176,9 @@ fn parse(bytes: &[u8], power_dbm: f64, radio: &RadioConfig, names: &[String]) ->
     let column = |name: &str| header.iter().position(|title| title == name);
     let ends = column("from").zip(column("to")).ok_or((1, "expected the columns from and to".to_owned()))?;
     let measures: Vec<_> = COLUMNS.iter().filter_map(|&(name, measure)| Some((column(name)?, measure))).collect();
-    let [(value, measure)] = measures[..] else {
+    if measures.is_empty() {
         return Err((1, "expected one of the columns loss_db, snr_db and delivery".to_owned()));
-    };
+    }
     let rate = column("mcs");
     let mut numbers = Numbers { of_map: names, seen: Vec::new(), has_numbers: false };
     let (mut list, mut there, mut rates_there) = (List::default(), Vec::new(), Vec::new());
@@ -186,6 +186,11 @@ fn parse(bytes: &[u8], power_dbm: f64, radio: &RadioConfig, names: &[String]) ->
         let record = record.map_err(|error| (error.position().map_or(1, csv::Position::line), error.to_string()))?;
         let line = record.position().map_or(1, csv::Position::line);
         let wrong = |what: &str, text: &str| (line, format!("expected {what}, found \"{text}\""));
+        let has = |&&(column, _): &&(usize, Measure)| record.get(column).is_some_and(|cell| !cell.is_empty());
+        let mut given = measures.iter().filter(has);
+        let (Some(&(value, measure)), None) = (given.next(), given.next()) else {
+            return Err((line, "expected one of loss_db, snr_db and delivery in each line".to_owned()));
+        };
         let text = record.get(value).unwrap_or_default();
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && number.abs() <= 300.0);
         let number = number.ok_or_else(|| wrong("a number", text))?;

@@ -25,7 +25,7 @@ fn read(text: &str) -> Result<Scenario, Refusal> {
         "map.json" => Ok(br#"{"nodes":[{"node_id":"aa","hostname":"mill","x_m":0,"y_m":0},{"id":"barn","x_m":5,"y_m":0},{"id":"roof","x_m":9,"y_m":0}]}"#.to_vec()),
         "broken.csv" => Ok(b"from,to,loss_db\n0,1,60\n1,x,60\n".to_vec()),
         "empty.csv" => Ok(b"from,to\n0,1\n".to_vec()),
-        "both.csv" => Ok(b"from,to,loss_db,snr_db\n0,1,60,30\n".to_vec()),
+        "both.csv" => Ok(b"from,to,loss_db,snr_db\n0,1,60,\n0,2,60,30\n".to_vec()),
         _ => Err(format!("{name}: no such file")),
     }
     };
@@ -179,7 +179,7 @@ fn a_file_of_links_that_is_none_names_its_line() {
     for (file, words) in [
         ("broken.csv", ["broken.csv:3", "number of a node"]),
         ("empty.csv", ["empty.csv:1", "loss_db"]),
-        ("both.csv", ["both.csv:1", "one of the columns"]),
+        ("both.csv", ["both.csv:3", "in each line"]),
         ("none.csv", ["none.csv", "no such file"]),
     ] {
         assert_refused(&format!("{PLACES}links = '{file}' #!\n"), "radio.links", &words);
