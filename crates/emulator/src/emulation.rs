@@ -10,6 +10,7 @@ use crate::node::{self, Node, Setup};
 use crate::observer::Observer;
 use crate::plan::Planned;
 use crate::program::{self, Place, Program, Spec, exit_code};
+use crate::radio_words;
 use crate::realtime::{RealTime, Report, Request, Settings};
 use crate::run_dir::{self, RunDir};
 use crate::starvation::{Accounts, Share};
@@ -338,7 +339,8 @@ impl Stage {
         let directory = self.directory.as_ref().expect("there while it plays");
         let network = self.nodes[spec.node.index()].as_fd().try_clone_to_owned().map_err(failed)?;
         let hosts = directory.path().join("hosts");
-        let place = Place { network: network.into(), hosts: &hosts, token: directory.token() };
+        let radio = radio_words::of(&options.config.mesh);
+        let place = Place { network: network.into(), hosts: &hosts, token: directory.token(), radio: &radio };
         let program = Program::start(number, spec, place, options.log.as_deref(), self.ended.0.clone())
             .map_err(|error| Failure::Failed(format!("{}: `{}`: {error}", spec.node, spec.command)))?;
         self.programs.push((program, Clock.now()));

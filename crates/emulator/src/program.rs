@@ -16,6 +16,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+/// Variable of the environment with the settings of the radio.
+pub const RADIO: &str = "MESHPACE_RADIO";
+
 /// Time limit for the rest of a program's output after its end.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -80,6 +83,8 @@ pub struct Place<'a> {
     pub hosts: &'a Path,
     /// The run's token.
     pub token: &'a str,
+    /// The radio of all nodes, for programs that ask.
+    pub radio: &'a str,
 }
 
 /// Takes the calling thread into a node, for good: its network, and a file system of its own in which the node names
@@ -121,7 +126,12 @@ impl Program {
     ) -> io::Result<Program> {
         let hosts = place.hosts.to_owned();
         let mut command = Command::new("sh");
-        command.args(["-c", &spec.command]).env(TOKEN, place.token).stdin(Stdio::null()).process_group(0);
+        command
+            .args(["-c", &spec.command])
+            .env(TOKEN, place.token)
+            .env(RADIO, place.radio)
+            .stdin(Stdio::null())
+            .process_group(0);
         sys::die_with_parent(&mut command);
         let copies = log.map(|log| Copies::new(log, number, spec.node, &mut command)).transpose()?;
         let (tell, told) = channel();
