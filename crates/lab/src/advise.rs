@@ -4,83 +4,21 @@
 //! does: seven attempts, no RTS, CUBIC with delayed ACKs, no pacing, aggregates of up to 64 MPDUs. Beyond the [`limits`] nothing here was held
 //! against theory or another simulator; nothing is answered there.
 
+pub mod calibrate;
 pub mod flows;
 pub mod paths;
+pub mod plan;
+pub mod questions;
+pub mod rates;
 pub mod routes;
 
 use crate::compare::{Line, Side, amount, compare, mean, words};
-use crate::field::dumps::Dump;
-use crate::field::ways::etx;
 use crate::record::Record;
 use crate::record::metrics::{DELAY, GOODPUT, JAIN};
+use questions::{Choice, Question};
 use serde::Serialize;
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use serde_json::Value;
 use std::fmt::Write;
-
-/// Something that can be set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Choice {
-    /// Its name for people.
-    pub name: &'static str,
-    /// It as arguments of `--set`.
-    pub sets: &'static [&'static str],
-}
-
-/// A question, and what can be answered to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Question {
-    /// The question.
-    pub name: &'static str,
-    /// The usual choice.
-    pub usual: Choice,
-    /// The choices that are tried instead.
-    pub others: &'static [Choice],
-}
-
-const fn choice(name: &'static str, sets: &'static [&'static str]) -> Choice {
-    Choice { name, sets }
-}
-
-/// All that is tried.
-pub const QUESTIONS: [Question; 4] = [
-    Question {
-        name: "retry limit",
-        usual: choice("7 attempts", &["mac.short_retry_limit=7"]),
-        others: &[
-            choice("4 attempts", &["mac.short_retry_limit=4"]),
-            choice("15 attempts", &["mac.short_retry_limit=15"]),
-        ],
-    },
-    Question {
-        name: "RTS threshold",
-        usual: choice("no RTS", &["radio.rts_cts=false"]),
-        others: &[
-            choice("RTS before every frame", &["radio.rts_cts=true"]),
-            choice("RTS before frames of more than 500 bytes", &["radio.rts_threshold=500 B"]),
-        ],
-    },
-    Question {
-        name: "congestion control",
-        usual: choice("CUBIC", &["flow.transport=cubic+delack"]),
-        others: &[
-            choice("NewReno", &["flow.transport=newreno+delack"]),
-            choice("NewReno with a small window", &["flow.transport=cwl"]),
-        ],
-    },
-    Question {
-        name: "pacing",
-        usual: choice("no pacing", &["flow.transport=cubic+delack"]),
-        others: &[
-            choice("adaptive pacing (TCP-AP)", &["flow.transport=tcp-ap+delack"]),
-            choice("quiet trains", &["flow.transport=quiet-train"]),
-            choice(
-                "trains that leave at once",
-                &["flow.transport={ name = \"quiet-train\", interval = \"10 us\", train = 64 }"],
-            ),
-        ],
-    },
-];
 
 /// Limits within which an answer is given.
 pub mod limits {
@@ -91,25 +29,7 @@ pub mod limits {
     /// Hops of a flow at most: the study of 802.11n ends there.
     pub const HOPS: u64 = 5;
     /// The fastest rate: the rates up to it were held against ns-3.
-    pub const MCS: u8 = 7;
-}
-
-/// The arguments of `--set` with which a choice of `question` is tried; with `None` all is as usual.
-pub fn sets(varied: Option<(&Question, &Choice)>) -> Vec<String> {
-    let key = |set: &str| set.split('=').next().unwrap_or_default().to_owned();
-    let chosen = varied.map(|(_, choice)| choice.sets).unwrap_or_default();
-    let same = |set: &&str| chosen.iter().any(|other| key(other) == key(set));
-    let mut all: Vec<String> = Vec::new();
-    for question in &QUESTIONS {
-        let replaced = varied.is_some_and(|(asked, _)| asked.name == question.name);
-        for set in question.usual.sets.iter().filter(|set| !replaced && !same(set)) {
-            if !all.iter().any(|known| known == set) {
-                all.push((*set).to_owned());
-            }
-        }
-    }
-    all.extend(chosen.iter().map(|set| (*set).to_owned()));
-    all
+    pub const MCS: u8 = super::rates::HIGHEST_MCS;
 }
 
 /// A mesh as the scenario has it.
@@ -117,27 +37,18 @@ pub fn sets(varied: Option<(&Question, &Choice)>) -> Vec<String> {
 pub enum Mesh {
     /// Places in a map of this name.
     Places(String),
-    /// Links in `links.csv`, and how many nodes there are.
-    Links(usize),
-    /// The same, with the links that routes use in `map.json`.
+    /// Links in `links.csv`, with those that routes use in `map.json`, and how many nodes there are.
     Routed(usize),
 }
 
-impl Mesh {
-    /// True if it is one of links.
-    fn has_links(&self) -> bool {
-        !matches!(self, Mesh::Places(_))
-    }
-}
+/// Keys of a scenario, with their values as TOML.
+pub type Keys = [(&'static str, String)];
 
-/// The scenario in which choices are tried: bulk transfers between the ends of `flows`.
+/// The scenario in which choices are tried: bulk transfers between the ends of `flows`. `keys` are those of the radio and the MAC.
 ///
 /// # Errors
 /// A sentence on the part of it that is beyond the [`limits`].
-pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], mcs: u8, seconds: u64) -> Result<String, String> {
-    if mcs > limits::MCS {
-        return Err(format!("MCS {mcs}: only rates up to MCS {} were held against another simulator", limits::MCS));
-    }
+pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], keys: &Keys, seconds: u64) -> Result<String, String> {
     if flows.is_empty() || flows.len() > limits::FLOWS {
         return Err(format!("{} flows: expected 1 to {}, each as --flow FROM,TO", flows.len(), limits::FLOWS));
     }
@@ -149,29 +60,20 @@ pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], mcs: u8, seconds: u64) ->
         Mesh::Places(name) => {
             let _ = writeln!(text, "file = {}", Value::from(name.as_str()));
         }
-        Mesh::Links(nodes) | Mesh::Routed(nodes) => {
+        Mesh::Routed(nodes) => {
             nodes_within(*nodes)?;
-            if let Some((from, to)) = flows.iter().find(|(from, to)| from.max(to) >= nodes) {
-                return Err(format!("--flow {from},{to}: the mesh has the nodes 0 to {}", nodes.saturating_sub(1)));
-            }
-            if *mesh == Mesh::Routed(*nodes) {
-                text.push_str("file = \"map.json\"\nfirewall = true\n");
-            } else {
-                // Where they are only says how long a frame is under way.
-                let places: Vec<String> = (0..*nodes).map(|node| format!("[\"{node} m\", \"0 m\"]")).collect();
-                let _ = writeln!(text, "positions = [{}]", places.join(", "));
-            }
+            text.push_str("file = \"map.json\"\nfirewall = true\n");
         }
     }
-    let _ = writeln!(text, "\n[radio]\nrate = \"MCS {mcs}\"\nqueue = 500");
-    if mesh.has_links() {
+    text.push_str("\n[radio]\nqueue = 500\n");
+    if matches!(mesh, Mesh::Routed(_)) {
         text.push_str("links = \"links.csv\"\n");
     }
-    text.push_str("\n[mac]\nprofile = \"ht\"\n");
     for (from, to) in flows {
         let _ = write!(text, "\n[[flow]]\nfrom = {from}\nto = {to}\nsegment = 1448\n");
     }
-    Ok(text)
+    let sets: Vec<String> = keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    Ok(written(&text, &sets))
 }
 
 /// A scenario of [`scenario`] with these settings, KEY=VALUE as of `--set`, written into it; a key of `flow` is set in every flow.
@@ -234,47 +136,15 @@ pub fn hops_within(records: &[Record]) -> Result<(), String> {
     }
 }
 
-/// The metric of an ETX above which a link is left out: no route takes such a one if there is another.
-const WORST_ETX: f64 = 2.0;
-/// The ratio that links of a dump get, dB: enough for every rate here.
-const GOOD_DB: f64 = 30.0;
-
-/// Files of the scenario for a mesh that is known by a dump: `links.csv` for `radio.links`, and `map.json`, whose links are those that `ways` use, so that
-/// routes follow them. Links are those with an ETX up to 2 and those of the ways; their strength is what the dump tells, or else they are taken to be good. A
-/// direction that nobody told of is as good as the other.
-pub fn files(dump: &Dump, ways: &[Vec<usize>]) -> (String, String) {
-    let used: BTreeSet<(usize, usize)> =
-        ways.iter().flat_map(|way| way.windows(2)).map(|hop| (hop[0].min(hop[1]), hop[0].max(hop[1]))).collect();
-    let strength = |from: usize, to: usize| {
-        dump.links.iter().find(|link| (link.from, link.to) == (from, to)).and_then(|link| link.snr_db)
-    };
-    let mut list = "from,to,snr_db\n".to_owned();
-    for ((from, to), etx) in etx(dump) {
-        if from < to && (etx <= WORST_ETX || used.contains(&(from, to))) {
-            let (there, back) = (strength(from, to), strength(to, from));
-            let _ = writeln!(list, "{from},{to},{}", there.or(back).unwrap_or(GOOD_DB));
-            if back.is_some() && back != there {
-                let _ = writeln!(list, "{to},{from},{}", back.unwrap_or(GOOD_DB));
-            }
-        }
-    }
-    // Where they are only says how long a frame is under way.
-    let nodes: Vec<Value> =
-        (0..dump.nodes.len()).map(|node| json!({"id": node.to_string(), "x_m": node, "y_m": 0})).collect();
-    let links: Vec<Value> =
-        used.iter().map(|(from, to)| json!({"source": from.to_string(), "target": to.to_string()})).collect();
-    (list, format!("{}\n", json!({"nodes": nodes, "links": links})))
-}
-
 /// Result of a choice.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
     /// The question.
     pub question: &'static str,
     /// The choice.
-    pub choice: &'static str,
+    pub choice: String,
     /// The usual choice instead.
-    pub usual: &'static str,
+    pub usual: String,
     /// Its place among the choices of its question by goodput; those that cannot be told from what is usual share its place.
     pub rank: usize,
     /// The comparisons with the usual choice.
@@ -300,19 +170,74 @@ impl Answer {
     pub fn carries_more(&self) -> bool {
         self.lines.first().and_then(Line::better_for_all) == Some(Side::B)
     }
+
+    /// True if it is clearly ahead by goodput and starves a flow in no more runs than what is usual does.
+    pub fn gains(&self) -> bool {
+        let (_, starved, usual) = self.starved();
+        self.carries_more() || starved <= usual && self.lines.first().and_then(Line::ahead) == Some(Side::B)
+    }
+
+    /// The comparison of delays.
+    fn delay(&self) -> Option<&Line> {
+        self.lines.iter().find(|line| line.metric == DELAY)
+    }
+
+    /// True if packets wait less for sure, nobody starves, and little goodput is lost.
+    pub fn waits_less(&self) -> bool {
+        let costs_goodput = self.lines.first().is_some_and(|line| line.difference < -COST * line.a);
+        !costs_goodput && self.delay().and_then(|line| line.better) == Some(Side::B)
+    }
 }
 
-/// The choices that help, over all questions, in sentences; if none does, a sentence that says so.
-pub fn helps(answers: &[Answer]) -> String {
-    let amount = |answer: &Answer| answer.lines.first().and_then(amount).unwrap_or_default();
-    let mut text = String::new();
-    for answer in answers.iter().filter(|answer| answer.feeds()) {
-        let (runs, _, usual) = answer.starved();
-        let _ = writeln!(text, "- {}: nobody starves in {runs} runs (usual: somebody in {usual})", answer.choice);
+/// Share of the goodput that an advice for delay may cost.
+const COST: f64 = 0.1;
+
+/// Difference of a line as a share of what is usual, for people.
+fn percent(line: &Line) -> String {
+    if line.a > 0.0 { format!("{:+.0} %", 100.0 * line.difference / line.a) } else { "from nothing".to_owned() }
+}
+
+/// The answers that `helps`, with the line of `metric`, in the order of their differences.
+fn ordered<'a>(
+    answers: &'a [Answer],
+    metric: &str,
+    helps: fn(&Answer) -> bool,
+    most_first: bool,
+) -> Vec<(&'a Answer, &'a Line)> {
+    let line = |answer: &'a Answer| answer.lines.iter().find(|line| line.metric == metric);
+    let mut found: Vec<(&Answer, &Line)> =
+        answers.iter().filter(|answer| helps(answer)).filter_map(|answer| Some((answer, line(answer)?))).collect();
+    found.sort_by(|one, other| one.1.difference.total_cmp(&other.1.difference));
+    if most_first {
+        found.reverse();
     }
-    for answer in answers.iter().filter(|answer| answer.carries_more()) {
+    found
+}
+
+/// The choices that help, over all questions, in sentences: against starving, for goodput, for delay, the largest first. If none does, a sentence that says so.
+pub fn helps(answers: &[Answer]) -> String {
+    let mut text = String::new();
+    for (answer, line) in ordered(answers, GOODPUT, Answer::feeds, true) {
+        let (runs, _, usual) = answer.starved();
+        let (choice, goodput) = (&answer.choice, percent(line));
         let _ =
-            writeln!(text, "- {}: all flows together carry {} more, and nobody starves", answer.choice, amount(answer));
+            writeln!(text, "- {choice}: nobody starves in {runs} runs (usual: somebody in {usual}); goodput {goodput}");
+    }
+    for (answer, line) in ordered(answers, GOODPUT, Answer::gains, true) {
+        let starving = match answer.starved() {
+            (_, 0, _) => "nobody starves".to_owned(),
+            (runs, starved, usual) => format!("somebody starves in {starved} of {runs} runs (usual: {usual})"),
+        };
+        let (choice, amount, share) = (&answer.choice, amount(line).unwrap_or_default(), percent(line));
+        let _ = writeln!(text, "- {choice}: all flows together carry {amount} more ({share}), and {starving}");
+    }
+    for (answer, line) in ordered(answers, DELAY, Answer::waits_less, false) {
+        let (choice, amount, share) = (&answer.choice, amount(line).unwrap_or_default(), percent(line));
+        let goodput = answer.lines.first().map(percent).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "- {choice}, for delay: one packet in twenty waits {amount} less long ({share}); goodput {goodput}"
+        );
     }
     let tried = answers.iter().filter(|answer| answer.choice != answer.usual).count();
     if text.is_empty() {
@@ -323,7 +248,9 @@ pub fn helps(answers: &[Answer]) -> String {
                  another channel for some links are what is left.\n"
             ),
             false => {
-                format!("Nothing to change: none of the {tried} choices carries more for sure, and nobody starves.\n")
+                format!(
+                    "Nothing to change: none of the {tried} choices carries more for sure or lets packets wait less, and nobody starves.\n"
+                )
             }
         };
     }
@@ -347,8 +274,8 @@ pub fn answers(question: &Question, usual: &[Record], tried: &[(Choice, Vec<Reco
         lines.retain(|line| SAID.contains(&line.metric));
         answers.push(Answer {
             question: question.name,
-            choice: choice.name,
-            usual: question.usual.name,
+            choice: choice.name.clone(),
+            usual: question.usual.name.clone(),
             rank: 0,
             lines,
             flows: flows::changes(usual, records),
@@ -397,7 +324,7 @@ pub fn told(answer: &Answer) -> String {
     };
     let mut text = format!("{}. {} {verdict} {}\n", answer.rank, answer.choice, answer.usual);
     for line in &answer.lines {
-        let _ = writeln!(text, "   - {}", words(line, [answer.usual, answer.choice]));
+        let _ = writeln!(text, "   - {}", words(line, [&answer.usual, &answer.choice]));
     }
     let starves = |change: &&flows::Change| change.starved_runs + change.usual_starved_runs > 0;
     for change in answer.flows.iter().filter(starves) {
@@ -407,29 +334,21 @@ pub fn told(answer: &Answer) -> String {
 }
 
 /// Note on what an advice leaves out.
-pub const LEFT_OUT: &str = "Of the mesh only who hears whom is in this model. Every link has one rate; rates are not adapted, links do not fade, loss comes from \
-    collisions alone, queues are drop-tail, everything is best effort, other networks are silent. A flow that starves here is in danger: where it was \
+pub const LEFT_OUT: &str = "Of the mesh only who hears whom, at which rate and with which loss is in this model. Rates are not adapted, links do not fade, \
+    queues are drop-tail, everything is best effort, other networks are silent. A flow that starves here is in danger: where it was \
     measured (docs/field.md), FQ-CoDel and rates that adapt shared far more equally than this model. Rely on the order where intervals are clear, not \
     on the numbers.";
 
 #[cfg(test)]
 mod tests {
+    use super::questions::{choice, questions};
     use super::*;
-    use crate::field::dumps::{Heard, Metric};
-    use crate::field::ways::way;
+    use crate::field::state::State;
+    use serde_json::json;
 
-    #[test]
-    fn one_thing_is_changed_at_a_time() {
-        let usual = sets(None);
-        assert_eq!(usual, ["mac.short_retry_limit=7", "radio.rts_cts=false", "flow.transport=cubic+delack"]);
-        for question in &QUESTIONS {
-            for choice in question.others {
-                let sets = sets(Some((question, choice)));
-                assert_eq!(sets.len(), usual.len(), "{sets:?}");
-                let changed: Vec<&String> = sets.iter().filter(|set| !usual.contains(set)).collect();
-                assert_eq!(changed, choice.sets, "{}", choice.name);
-            }
-        }
+    /// The question of the first choices.
+    fn question() -> Question {
+        questions(&State::default())[0].clone()
     }
 
     fn records(goodputs: [f64; 4], hops: u64) -> Vec<Record> {
@@ -451,8 +370,8 @@ mod tests {
             (choice("better", &[]), records([120.0, 321.0, 219.0, 520.0], 2)),
             (choice("far worse", &[]), records([10.0, 209.0, 111.0, 410.0], 2)),
         ];
-        let answers = answers(&QUESTIONS[0], &usual, &tried).unwrap();
-        let ranks: Vec<(&str, usize)> = answers.iter().map(|answer| (answer.choice, answer.rank)).collect();
+        let answers = answers(&question(), &usual, &tried).unwrap();
+        let ranks: Vec<(&str, usize)> = answers.iter().map(|answer| (answer.choice.as_str(), answer.rank)).collect();
         assert_eq!(ranks, [("better", 1), ("7 attempts", 2), ("same", 2), ("worse", 4), ("far worse", 5)]);
         assert_eq!(answers[1].lines[0].difference, 0.0);
         assert_eq!(
@@ -465,7 +384,9 @@ mod tests {
 
     #[test]
     fn a_scenario_is_written_with_its_settings() {
-        let text = scenario(&Mesh::Links(3), &[(0, 1), (0, 2)], 3, 10).unwrap();
+        let keys = [("mac.profile", "\"ht\"".to_owned())];
+        let text = scenario(&Mesh::Routed(3), &[(0, 1), (0, 2)], &keys, 10).unwrap();
+        assert_eq!(text.parse::<toml::Table>().unwrap()["mac"]["profile"].as_str(), Some("ht"));
         let sets = ["duration=5 s", "radio.queue=9", "flow.transport=cubic+delack", "routing.protocol=aodv"]
             .map(str::to_owned);
         let table: toml::Table = written(&text, &sets).parse().unwrap();
@@ -494,46 +415,58 @@ mod tests {
         let usual = pairs([[900.0, 0.0], [901.0, 0.0], [902.0, 50.0], [903.0, 0.0]]);
         let worse = pairs([[990.0, 0.0], [991.0, 0.0], [992.0, 0.0], [993.0, 0.0]]);
         let fed = pairs([[300.0, 300.0], [301.0, 300.0], [302.0, 300.0], [303.0, 300.0]]);
-        let of = |tried: &[(Choice, Vec<Record>)]| answers(&QUESTIONS[0], &usual, tried).unwrap();
+        let of = |tried: &[(Choice, Vec<Record>)]| answers(&question(), &usual, tried).unwrap();
         let told = helps(&of(&[(choice("greedy", &[]), worse.clone())]));
         assert!(told.starts_with("Nothing that was tried helps: with each of the 1 choices"), "{told}");
         let both = of(&[(choice("greedy", &[]), worse), (choice("fair", &[]), fed.clone())]);
         let told = helps(&both);
-        assert!(told.starts_with("- fair: nobody starves in 4 runs (usual: somebody in 3)\nEach interval"), "{told}");
+        assert!(
+            told.starts_with("- fair: nobody starves in 4 runs (usual: somebody in 3); goodput -34 %\nEach interval"),
+            "{told}"
+        );
         assert!(super::told(both.iter().find(|answer| answer.choice == "fair").unwrap()).contains("flow 1: +"));
         // Nobody starves and nothing is clear.
-        let same = answers(&QUESTIONS[0], &fed, &[(choice("same", &[]), fed.clone())]).unwrap();
+        let same = answers(&question(), &fed, &[(choice("same", &[]), fed.clone())]).unwrap();
         assert!(helps(&same).starts_with("Nothing to change"), "{}", helps(&same));
     }
 
     #[test]
+    fn advice_for_delay_stands_beside_that_for_goodput_and_may_cost_little() {
+        let runs = |goodputs: [f64; 4], delay: f64| {
+            let mut records = records(goodputs, 2);
+            for (place, record) in records.iter_mut().enumerate() {
+                record.flows[0].delay_p95_s = Some(delay + 1e-3 * place as f64);
+            }
+            records
+        };
+        let usual = runs([1000.0, 1010.0, 1020.0, 1030.0], 0.24);
+        let tried = [
+            (choice("quick", &[]), runs([960.0, 971.0, 979.0, 990.0], 0.06)),
+            (choice("dear", &[]), runs([500.0, 511.0, 519.0, 530.0], 0.01)),
+            (choice("large", &[]), runs([1500.0, 1511.0, 1519.0, 1530.0], 0.5)),
+            (choice("larger", &[]), runs([1700.0, 1711.0, 1719.0, 1730.0], 0.2)),
+        ];
+        let told = helps(&answers(&question(), &usual, &tried).unwrap());
+        let said: Vec<&str> = told.lines().map(|line| line.split([':', ',']).next().unwrap()).collect();
+        assert_eq!(said[..4], ["- larger", "- large", "- quick", "- larger"], "{told}");
+        assert!(
+            told.contains("- quick, for delay: one packet in twenty waits 180 ± 0 ms less long (-75 %); goodput -4 %"),
+            "{told}"
+        );
+        assert!(!told.contains("dear"), "half of the goodput is no price for delay: {told}");
+    }
+
+    #[test]
     fn beyond_what_was_looked_into_nothing_is_answered() {
-        let mesh = Mesh::Links(3);
-        assert!(scenario(&mesh, &[(0, 2)], 7, 10).is_ok());
+        let mesh = Mesh::Routed(3);
+        assert!(scenario(&mesh, &[(0, 2)], &[], 10).is_ok());
         for (problem, told) in [
-            (scenario(&mesh, &[(0, 2)], 8, 10).unwrap_err(), "MCS 8"),
-            (scenario(&mesh, &[], 7, 10).unwrap_err(), "--flow"),
-            (scenario(&Mesh::Links(51), &[(0, 2)], 7, 10).unwrap_err(), "51 nodes"),
+            (scenario(&mesh, &[], &[], 10).unwrap_err(), "--flow"),
+            (scenario(&Mesh::Routed(51), &[(0, 2)], &[], 10).unwrap_err(), "51 nodes"),
             (hops_within(&records([1.0; 4], 6)).unwrap_err(), "6 hops"),
         ] {
             assert!(problem.contains(told), "{problem}");
         }
         assert!(hops_within(&records([1.0; 4], 5)).is_ok());
-    }
-
-    #[test]
-    fn a_dump_gives_links_that_are_good_enough_and_those_of_its_routes() {
-        let heard = |from, to, delivery| Heard { from, to, delivery: Some(delivery), ..Heard::default() };
-        let nodes = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
-        // ETX 1.25 by what two tell, 4 by what one does, and no way to the last but by such a link.
-        let links = vec![heard(0, 1, 1.0), heard(1, 0, 0.8), heard(1, 2, 0.5), heard(0, 2, 0.5)];
-        let dump = Dump { nodes, links, metric: Metric::Etx, ..Dump::default() };
-        let found = etx(&dump);
-        assert_eq!((found[&(0, 1)], found[&(1, 0)], found[&(2, 1)]), (1.25, 1.25, 4.0));
-        let (list, map) = files(&dump, &[way(&dump, 1, 0).unwrap()]);
-        assert_eq!(list, "from,to,snr_db\n0,1,30\n");
-        assert!(map.contains(r#""links":[{"source":"0","target":"1"}]"#), "{map}");
-        let (list, _) = files(&dump, &[way(&dump, 0, 2).unwrap()]);
-        assert_eq!(list, "from,to,snr_db\n0,1,30\n0,2,30\n");
     }
 }

@@ -44,7 +44,7 @@ fn every_choice_is_ranked_with_its_intervals() {
     assert!(place("trains that leave at once") < place("adaptive pacing (TCP-AP)"), "aggregates: docs/ht-study.md");
     let (status, told, _) = advise(scratch.path(), &["links.csv", "--flow", "0,2"]);
     assert!(
-        status == 0 && told.contains("# pacing (usual: no pacing)") && told.contains("rates are not adapted"),
+        status == 0 && told.contains("# pacing (usual: no pacing)") && told.contains("Rates are not adapted"),
         "{told}"
     );
     for usual in ["7 attempts", "no RTS", "CUBIC", "no pacing"] {
@@ -92,7 +92,8 @@ fn it_refuses_beyond_what_was_looked_into() {
         (&["long.csv", "--flow", "0,1", "--mcs", "8"], "MCS 8"),
         (&["long.csv", "--flow", "0"], "FROM,TO"),
         (&["long.csv", "--flow", "0,9"], "9"),
-        (&["long.csv", "--flow", "0,1", "--hop-goodput", "1000"], "no metric"),
+        (&["long.csv", "--flow", "0,1", "--rate", "10 Mbit/s"], "802.11n"),
+        (&["long.csv", "--flow", "1,1"], "both ends are one node"),
         (&["long.csv", "--flow", "0,1", "--hop-goodput", "fast"], "such as \"2 Mbit/s\""),
         (&["bad.txt", "--flow", "0,1"], "expected NetJSON"),
         (&[".", "--flow", "0,1"], "expected DIR/NODE/kit"),
@@ -173,4 +174,151 @@ fn what_each_hop_carries_tells_what_a_path_carries() {
     assert!(low < predicted && predicted < 3000.0 && high > 3000.0, "{path}");
     let (_, told, _) = advise(scratch.path(), &["mesh.csv", "--flow", "a,c"]);
     assert!(told.contains("flow 0, a-b-c: predicted by what its hops carry") && told.contains("nine of ten"), "{told}");
+}
+
+/// The JSON lines of an advice.
+fn lines(directory: &Path, arguments: &[&str]) -> Vec<Value> {
+    let (status, text, stderr) = advise(directory, &[arguments, &["--json"]].concat());
+    assert_eq!(status, 0, "{arguments:?}: {stderr}");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn losses_and_rates_of_a_dump_determine_the_first_number() {
+    let scratch = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(scratch.path().join(name), text).unwrap();
+    let olsr =
+        |lq: &str, nlq: &str| format!("Table: Links\nLocal IP\tRemote IP\tLQ\tNLQ\n10.0.0.1\t10.0.0.2\t{lq}\t{nlq}\n");
+    let batman = |tq: u8| {
+        format!(
+            "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: wlan0/02:00:00:00:00:01 (bat0/02:00:00:00:00:01 BATMAN_IV)]\n * 02:00:00:00:00:02    0.5s   ({tq}) 02:00:00:00:00:02 [wlan0]\n"
+        )
+    };
+    let babel = |cost: u16| {
+        format!(
+            "BABEL 1.0\nhost one\nok\nadd neighbour 1 address fe80::2 if wlan0 reach ffff ureach 0000 rxcost {cost} txcost {cost} cost 600\nok\n"
+        )
+    };
+    let iw = |rate: &str, retries: u16| {
+        format!(
+            "Station 02:00:00:00:00:02 (on mesh0)\n\ttx packets:\t1000\n\ttx retries:\t{retries}\n\ttx failed:\t0\n\ttx bitrate:\t{rate}\n"
+        )
+    };
+    for (name, good, weak, share) in [
+        ("olsr", olsr("1.000", "1.000"), olsr("0.450", "0.600"), 0.6),
+        ("batman", batman(255), batman(153), 0.6),
+        ("babel", babel(256), babel(427), 0.6),
+        ("table", "from,to,etx\na,b,1\n".to_owned(), "from,to,etx\na,b,2.7778\n".to_owned(), 0.6),
+        ("iw", iw("26.0 MBit/s MCS 3", 0), iw("26.0 MBit/s MCS 3", 667), 0.6),
+    ] {
+        write(&format!("{name}-good"), &good);
+        write(&format!("{name}-weak"), &weak);
+        let first = |kind: &str| lines(scratch.path(), &[&format!("{name}-{kind}"), "--flow", "0,1"])[0].clone();
+        let (good, weak) = (first("good"), first("weak"));
+        let goodput = |line: &Value| line["goodput_bps"].as_f64().unwrap();
+        let told = weak["route"]["hops"][0]["delivery"].as_f64().unwrap();
+        assert!((told - share).abs() < 0.002, "{name}: {weak}");
+        assert_eq!(good["route"]["hops"][0]["delivery"], 1.0, "{name}");
+        // With selective repeats a link carries about the share that arrives.
+        assert!((0.4..0.75).contains(&(goodput(&weak) / goodput(&good))), "{name}: {good} {weak}");
+        let assumed = if name == "iw" { Value::Null } else { Value::from("MCS 3") };
+        assert_eq!(weak["assumed_rate"], assumed, "{name}");
+    }
+    // Rates: no goodput above the bit rate, and about what such a rate carries.
+    for (rate, bounds) in [
+        ("6.0 MBit/s", (4e6, 6e6)),
+        ("54.0 MBit/s", (20e6, 32e6)),
+        ("65.0 MBit/s MCS 7", (40e6, 65e6)),
+        ("866.7 MBit/s VHT-MCS 9 80MHz short GI VHT-NSS 2", (3e8, 8.7e8)),
+    ] {
+        write("rate", &iw(rate, 0));
+        let first = &lines(scratch.path(), &["rate", "--flow", "0,1"])[0];
+        let goodput = first["goodput_bps"].as_f64().unwrap();
+        assert!((bounds.0..bounds.1).contains(&goodput), "{rate}: {first}");
+        assert_eq!(first["is_simulated"], !rate.starts_with("866"), "{first}");
+    }
+    // What is assumed stands beside the number, and an option sets it.
+    let (_, told, _) = advise(scratch.path(), &["olsr-weak", "--flow", "0,1", "--rate", "11 Mbit/s"]);
+    let line = told.lines().find(|line| line.starts_with("flow 0")).unwrap();
+    assert!(line.contains("kbit/s (at an assumed 11 Mbit/s: --rate sets it) over"), "{line}");
+    assert!(
+        told.contains("10.0.0.1-10.0.0.2 is weak: 60 % of the frames arrive 10.0.0.1→10.0.0.2, 45 % 10.0.0.2→10.0.0.1"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_link_of_less_than_half_is_used_where_there_is_no_other() {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(scratch.path().join("share.csv"), "from,to,delivery\n0,1,0.4\n1,2,0.95\n").unwrap();
+    for rate in ["MCS 0", "MCS 3", "2 Mbit/s", "54 Mbit/s"] {
+        let (status, text, stderr) = advise(scratch.path(), &["share.csv", "--flow", "0,2", "--rate", rate]);
+        assert!(status == 0 && text.contains("0-1 is weak: 40 %"), "{rate}: {text}{stderr}");
+    }
+}
+
+#[test]
+fn messages_name_the_file_as_it_was_given_and_the_line() {
+    let scratch = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(scratch.path().join(name), text).unwrap();
+    fs::create_dir(scratch.path().join("sub")).unwrap();
+    write("sub/comma.csv", "from,to,delivery\n0,1,\"0,9\"\n");
+    write(
+        "nodes.json",
+        r#"{"nodes":[{"nodeinfo":{"node_id":"a"}},{"nodeinfo":{"node_id":"b","location":{"latitude":1,"longitude":1}}}]}"#,
+    );
+    write("lines.json", "{\"nodes\":[],\n\"links\":[\n{\"source\":\"a\",\"target\":\"b\",\"source_tq\":7}]}");
+    write("iw.txt", "Station 02:00:00:00:00:02 (on mesh0)\n\ttx packets:\t5\n");
+    for (arguments, why) in [
+        (&["sub/comma.csv", "--flow", "0,1"][..], "sub/comma.csv:2: delivery: expected a number"),
+        (&["nodes.json", "--flow", "0,1"], "nodes.json:"),
+        (&["lines.json", "--flow", "a,b"], "lines.json:3: link 0"),
+        (
+            &["iw.txt", "sub/../iw.txt", "--flow", "0,1"],
+            "iw.txt:1: this dump does not show the addresses of the router that made it, so the others' links cannot be told to lead to it: put the output of `iw dev` before it",
+        ),
+    ] {
+        let (status, text, stderr) = advise(scratch.path(), arguments);
+        assert!(
+            status == 2 && text.is_empty() && stderr.contains(why) && !stderr.contains("map.json"),
+            "{arguments:?}: {stderr}"
+        );
+    }
+    // Entries that are left out, through standard input.
+    let table = "from,to,etx\nroof,mill,1.0\nroof,,2\nmill,barn,0.5\n";
+    let mut command = Command::new(cargo_bin("meshpace"));
+    command.args(["advise", "-", "--flow", "roof,mill", "--seconds", "1", "--seeds", "3"]).current_dir(scratch.path());
+    let output = {
+        use std::io::Write;
+        use std::process::Stdio;
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(table.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("Left out, 2 entries:\n   -:3: expected two nodes, from and to\n   -:4: an ETX of 0.5"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn files_of_one_name_are_several_nodes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dump = |own: u8, far: u8| {
+        format!(
+            "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: wlan0/02:00:00:00:00:0{own} (bat0/02:00:00:00:ff:0{own} BATMAN_IV)]\n * 02:00:00:00:00:0{far}    0.5s   (240) 02:00:00:00:00:0{far} [wlan0]\n"
+        )
+    };
+    for (node, own, far) in [("roof", 1, 2), ("mill", 2, 1)] {
+        fs::create_dir(scratch.path().join(node)).unwrap();
+        fs::write(scratch.path().join(node).join("batctl.txt"), dump(own, far)).unwrap();
+    }
+    let (status, text, stderr) =
+        advise(scratch.path(), &["roof/batctl.txt", "mill/batctl.txt", "--flow", "roof/batctl,mill/batctl"]);
+    assert!(
+        status == 0 && text.contains("over roof/batctl-mill/batctl\n") && !text.contains("Not all"),
+        "{text}{stderr}"
+    );
 }

@@ -31,14 +31,43 @@ pub struct Told {
     pub alone_bps: Option<f64>,
     /// The same in the other direction.
     pub back_alone_bps: Option<f64>,
-    /// Its route in the simulation.
+    /// Its route.
     pub route: Route,
+    /// What the goodput rests on, for people: rates of the dump, an assumed rate, or measured hops.
+    pub basis: String,
+    /// The rate that was assumed, if some hop has none in the dump.
+    pub assumed_rate: Option<String>,
+    /// True if the goodput is simulated, and not predicted from what the hops carry.
+    pub is_simulated: bool,
 }
 
 impl Told {
     /// Runs in which it was starved.
     pub fn starved_runs(&self) -> usize {
         self.nothing_runs + self.silent_runs
+    }
+}
+
+/// A flow that was not simulated, by the prediction from what its hops carry.
+pub fn predicted(path: &super::paths::Path, route: &Route, ends: [String; 2]) -> Told {
+    Told {
+        flow: path.flow,
+        ends,
+        goodput_bps: 1e3 * path.predicted_shared_kbps,
+        interval: path.interval_kbps.map(|(low, high)| {
+            let share = 1e3 * path.predicted_shared_kbps / path.predicted_kbps;
+            [low * share, high * share]
+        }),
+        runs: 0,
+        nothing_runs: 0,
+        silent_runs: 0,
+        longest_gap_s: 0.0,
+        alone_bps: None,
+        back_alone_bps: None,
+        route: route.clone(),
+        basis: "predicted from what its hops carry".to_owned(),
+        assumed_rate: None,
+        is_simulated: false,
     }
 }
 
@@ -78,6 +107,9 @@ pub fn told(records: &[Record], routes: &[Route], name: &dyn Fn(usize) -> String
             alone_bps: None,
             back_alone_bps: None,
             route: route.clone(),
+            basis: String::new(),
+            assumed_rate: None,
+            is_simulated: true,
         };
         for (_, starved) in records.iter().flat_map(of_record).filter(|(id, _)| *id == flow) {
             match starved {
@@ -106,7 +138,12 @@ fn kbps(bps: f64) -> String {
 /// A flow as people read it, one line and what explains it under it.
 pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
     let [from, to] = &told.ends;
-    let half = told.interval.map(|[low, high]| format!(" ± {}", kbps((high - low) / 2.0))).unwrap_or_default();
+    let half = told.interval.map(|[low, high]| match told.is_simulated {
+        true => format!(" ± {}", kbps((high - low) / 2.0)),
+        // A bar of measured paths is no interval of a mean, and lies on no middle.
+        false => format!(" (nine of ten such paths: {} to {})", kbps(low), kbps(high)),
+    });
+    let half = half.unwrap_or_default();
     let runs = told.runs;
     let mut befell = Vec::new();
     if told.nothing_runs > 0 {
@@ -120,7 +157,12 @@ pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
         false => format!("STARVED: flow {} ({from}→{to}) {}; ", told.flow, befell.join(" and ")),
     };
     let way: Vec<String> = told.route.nodes().into_iter().map(name).collect();
-    let _ = writeln!(text, "carries {}{half} kbit/s over {}", kbps(told.goodput_bps), way.join("-"));
+    let basis = if told.basis.is_empty() { String::new() } else { format!(" ({})", told.basis) };
+    let _ = writeln!(text, "carries {}{half} kbit/s{basis} over {}", kbps(told.goodput_bps), way.join("-"));
+    for hop in told.route.hops.iter().filter(|hop| hop.medium != "radio") {
+        let _ =
+            writeln!(text, "   {}-{} is no radio ({}): it takes no air time", name(hop.from), name(hop.to), hop.medium);
+    }
     if let Some(alone) = told.alone_bps {
         let back = told.back_alone_bps.map(|back| format!(", {to}→{from} {}", kbps(back))).unwrap_or_default();
         let cause = match told.back_alone_bps {
@@ -137,7 +179,7 @@ pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
         let better: Vec<String> = better.iter().map(|&node| name(node)).collect();
         let _ = writeln!(
             text,
-            "   the fewest hops need {:.1} tries for a packet, {} needs {tries:.1}: route by ETX",
+            "   this route needs {:.1} tries for a packet, {} needs {tries:.1}: route by ETX",
             told.route.tries(),
             better.join("-")
         );
@@ -148,7 +190,7 @@ pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
 fn weak(hop: &Hop, name: &dyn Fn(usize) -> String) -> String {
     let (from, to) = (name(hop.from), name(hop.to));
     format!(
-        "{from}-{to} is weak at this rate: {:.0} % of the frames arrive {from}→{to}, {:.0} % {to}→{from}; {:.1} tries each",
+        "{from}-{to} is weak: {:.0} % of the frames arrive {from}→{to}, {:.0} % {to}→{from}; {:.1} tries each",
         100.0 * hop.delivery,
         100.0 * hop.delivery_back,
         hop.tries()
@@ -228,7 +270,14 @@ mod tests {
     }
 
     fn route() -> Route {
-        let hop = |from, to, delivery, delivery_back| Hop { from, to, delivery, delivery_back };
+        let hop = |from, to, delivery, delivery_back| Hop {
+            from,
+            to,
+            delivery,
+            delivery_back,
+            medium: "radio",
+            rate_mbps: None,
+        };
         Route {
             hops: vec![hop(4, 5, 1.0, 1.0), hop(5, 7, 0.5, 0.8)],
             better: Some(vec![4, 6, 7]),
@@ -268,8 +317,8 @@ mod tests {
         for part in [
             "STARVED: flow 1 (n4→n7) delivers nothing in 1 of 3 runs and is silent for up to 7.0 s in 1 of 3 runs; carries 2.00 ± 4.97 kbit/s over n4-n5-n7\n",
             "   alone it carries 3000 kbit/s, n7→n4 2000: the other flows take its air time\n",
-            "   n5-n7 is weak at this rate: 50 % of the frames arrive n5→n7, 80 % n7→n5; 2.5 tries each\n",
-            "   the fewest hops need 3.5 tries for a packet, n4-n6-n7 needs 2.0: route by ETX\n",
+            "   n5-n7 is weak: 50 % of the frames arrive n5→n7, 80 % n7→n5; 2.5 tries each\n",
+            "   this route needs 3.5 tries for a packet, n4-n6-n7 needs 2.0: route by ETX\n",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }

@@ -1,6 +1,7 @@
 //! Goodput of each flow's path by what its hops carry alone: the prediction of [`predict`] with its bar, the bound, the share beside the other flows.
 
-use crate::field::dumps::Dump;
+use super::rates::goodput_mbps;
+use crate::field::dumps::{Dump, LinkReport, Medium};
 use crate::field::{path, predict, ways};
 use serde::Serialize;
 
@@ -25,18 +26,39 @@ pub struct Path {
     pub measured_kbps: Option<f64>,
 }
 
-/// The paths of flows by what their hops carry as the dump tells, or else by what a good hop carries (kbit/s) over the ETX; none where one of these is not known
-/// of some hop. `measured` is what was measured of the flows, kbit/s.
-pub fn paths(dump: &Dump, ways: &[Vec<usize>], hop_kbps: Option<f64>, measured: &[Option<f64>]) -> Vec<Path> {
+/// Sources of what a hop carries, besides the goodputs in the dump.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sources {
+    /// Goodput of a good hop, kbit/s, which is divided by the ETX.
+    pub hop_kbps: Option<f64>,
+    /// True if a bit rate stands for a goodput, by arithmetic, where there is no other source.
+    pub by_rate: bool,
+}
+
+/// The paths of flows by what their radio hops carry as the dump tells, or else by `sources`; none where nothing is known of some hop. Cables and tunnels take no
+/// air time. `measured` is what was measured of the flows, kbit/s.
+pub fn paths(dump: &Dump, ways: &[Vec<usize>], sources: Sources, measured: &[Option<f64>]) -> Vec<Path> {
     let (etx, mbps) = (ways::etx(dump), ways::mbps(dump));
     let told = |hop: &[usize]| mbps.get(&(hop[0], hop[1])).map(|mbps| 1e3 * mbps);
-    let by_metric = |hop: &[usize]| Some(hop_kbps? / etx.get(&(hop[0], hop[1]))?);
+    let by_metric = |hop: &[usize]| Some(sources.hop_kbps? / etx.get(&(hop[0], hop[1]))?);
+    let rates = |hop: &[usize]| {
+        let is_hop =
+            |link: &&LinkReport| (link.from, link.to) == (hop[0], hop[1]) || (link.to, link.from) == (hop[0], hop[1]);
+        dump.links.iter().filter(is_hop).find_map(|link| link.rate)
+    };
+    let by_rate = |hop: &[usize]| {
+        let rate = rates(hop).filter(|_| sources.by_rate)?;
+        Some(1e3 * goodput_mbps(rate) * ways::delivery(dump, hop[0], hop[1]).unwrap_or(1.0))
+    };
     let predicted: Option<Vec<(predict::Prediction, bool)>> = ways
         .iter()
         .map(|way| {
-            let hops: Option<Vec<f64>> = way.windows(2).map(|hop| told(hop).or_else(|| by_metric(hop))).collect();
-            let is_measured = dump.is_measured() && way.windows(2).all(|hop| told(hop).is_some());
-            Some((predict::predict(&hops?), is_measured))
+            let radio: Vec<&[usize]> =
+                way.windows(2).filter(|hop| dump.medium(hop[0], hop[1]) == Medium::Radio).collect();
+            let of = |hop: &&[usize]| told(hop).or_else(|| by_metric(hop)).or_else(|| by_rate(hop));
+            let hops: Vec<f64> = radio.iter().map(of).collect::<Option<_>>()?;
+            let is_measured = dump.is_measured() && radio.iter().all(|hop| told(hop).is_some());
+            (!hops.is_empty()).then(|| (predict::predict(&hops), is_measured))
         })
         .collect();
     let predicted = predicted.unwrap_or_default();
@@ -90,7 +112,7 @@ mod tests {
     fn measured_hops_have_a_bar_and_estimates_have_none() {
         let table = dump("from,to,hop_mbps\na,b,12\nb,c,4\n");
         let of = |found: &[Path]| (found[0].alone_kbps.round(), found[0].interval_kbps);
-        let found = paths(&table, &[vec![0, 1, 2], vec![0, 1]], None, &[None, Some(11_000.0)]);
+        let found = paths(&table, &[vec![0, 1, 2], vec![0, 1]], Sources::default(), &[None, Some(11_000.0)]);
         let (bound, bar) = of(&found);
         assert_eq!(bound, 3000.0, "1 over 1/12 and 1/4");
         let (low, high) = bar.unwrap();
@@ -105,7 +127,11 @@ mod tests {
         assert!(words(&found[1], &name).ends_with("measured 11000\n"), "{}", words(&found[1], &name));
         // Of an ETX and one good hop.
         let table = dump("from,to,etx\na,b,1\nb,c,1.5\n");
-        assert_eq!(of(&paths(&table, &[vec![0, 1, 2]], Some(10_000.0), &[])), (4000.0, None), "10 / (1 + 1.5)");
-        assert!(paths(&table, &[vec![0, 1, 2]], None, &[]).is_empty(), "nothing is known of a hop");
+        assert_eq!(
+            of(&paths(&table, &[vec![0, 1, 2]], Sources { hop_kbps: Some(10_000.0), by_rate: false }, &[])),
+            (4000.0, None),
+            "10 / (1 + 1.5)"
+        );
+        assert!(paths(&table, &[vec![0, 1, 2]], Sources::default(), &[]).is_empty(), "nothing is known of a hop");
     }
 }

@@ -4,11 +4,14 @@
 //! A hop over which the share d of the data frames arrives, and r the other way, needs 1 / (d r) tries for a frame (ETX: De Couto, Aguayo, Bicket, Morris,
 //! MobiCom 2003, section 3). That is loss by noise alone; frames that collide come on top.
 
+use super::rates::Rate;
+use crate::field::dumps::Medium;
 use crate::field::path::{self, Links};
 use meshpace_core::NodeId;
-use meshpace_mesh::config::{RadioConfig, Reception};
+use meshpace_core::Rate as MbitRate;
+use meshpace_mesh::config::{Propagation, RadioConfig, Reception};
 use meshpace_mesh::radio::plcp::plcp;
-use meshpace_mesh::radio::{Channel, Neighbours};
+use meshpace_mesh::radio::{Band, Channel, Neighbours, Ofdm, OfdmRate};
 use meshpace_mesh::routing::StaticRoutes;
 use meshpace_sim::Config;
 use serde::Serialize;
@@ -17,7 +20,7 @@ use std::collections::BTreeSet;
 /// A hop over which fewer of the frames arrive than this share, in either direction, is called weak: a tenth of the tries is wasted.
 pub const WEAK: f64 = 0.9;
 /// Tries by which another route must be cheaper to be named, as a share of those of the route.
-const CHEAPER: f64 = 0.9;
+pub const CHEAPER: f64 = 0.9;
 
 /// A hop of a route.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -26,10 +29,14 @@ pub struct Hop {
     pub from: usize,
     /// Its receiver.
     pub to: usize,
-    /// The share of data frames with 1500 bytes that arrive at the rate of the scenario, sent once, nobody else sending.
+    /// The share of data frames that arrive, sent once, nobody else sending: as the dump says, or of frames with 1500 bytes at the rate of the scenario.
     pub delivery: f64,
     /// The same the other way.
     pub delivery_back: f64,
+    /// What it goes over: radio, cable or tunnel.
+    pub medium: &'static str,
+    /// Bit rate of the data frames, Mbit/s, where the dump has it.
+    pub rate_mbps: Option<f64>,
 }
 
 impl Hop {
@@ -94,6 +101,23 @@ fn share(radio: &RadioConfig, channel: &Channel, power: f64) -> f64 {
     receiver.success(air_time, power / receiver.noise_w)
 }
 
+/// The share of data frames that arrive at a rate with this ratio of signal to noise, dB.
+pub fn share_at(rate: Rate, snr_db: f64) -> f64 {
+    let data = match rate {
+        Rate::Mcs(mcs) => OfdmRate::mcs(mcs, false),
+        Rate::Legacy(mbps) => OfdmRate::non_ht(MbitRate::from_bps((mbps * 1e6) as u64)),
+    };
+    let ofdm = data.map(|data| Ofdm { band: Band::Five, data, basic: OfdmRate::NonHt(0) });
+    let rate = match rate {
+        Rate::Legacy(mbps) => MbitRate::from_bps((mbps * 1e6) as u64),
+        Rate::Mcs(_) => RadioConfig::default().rate,
+    };
+    let propagation = Propagation::Links(meshpace_mesh::radio::Links::default());
+    let radio = RadioConfig { rate, ofdm, propagation, reception: Reception::Sinr, ..RadioConfig::default() };
+    let channel = Channel::new(&radio);
+    share(&radio, &channel, channel.sinr().noise_w * 10_f64.powf(snr_db / 10.0))
+}
+
 /// Those of a scenario with static routes by hops.
 pub fn routes(config: &Config) -> Routes {
     let radio = &config.mesh.radio;
@@ -143,6 +167,8 @@ pub fn routes(config: &Config) -> Routes {
                 to: next.index(),
                 delivery: delivery(at, next),
                 delivery_back: delivery(next, at),
+                medium: Medium::Radio.name(),
+                rate_mbps: None,
             };
             route.hops.push(hop);
             at = next;

@@ -4,7 +4,8 @@
 //! number belong `N.route` (`ip route get`), `N.iperf3` (`iperf3 -J`), and, if there are radios, `N.survey-before` and `N.survey-after`. The other files are dumps as
 //! [`dumps`] reads them. A measurement to a neighbour is what that hop carries alone; the others are of paths.
 
-use super::dumps::{self, Dump, Heard, Metric};
+use super::dumps::{self, Dump, LinkReport, Metric};
+use super::state::State;
 use super::{results, ways};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,8 @@ pub struct Kit {
     pub runs: Vec<Run>,
     /// Sentences on what is missing or failed.
     pub notes: Vec<String>,
+    /// The state of the mesh.
+    pub state: State,
 }
 
 /// The directories of nodes in this one, which may be one itself; in the order of their names.
@@ -66,7 +69,13 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
     let mut kit = Kit::default();
     let (mut parts, mut tried) = (Vec::new(), Vec::new());
     for node in found {
+        for file in ["iw-phy", "radio"] {
+            kit.state.find(&fs::read_to_string(node.join(file)).unwrap_or_default());
+        }
         one(&node, &mut kit.notes, &mut parts, &mut tried)?;
+        if let Some(control) = congestion(&node) {
+            kit.state.congestion = control;
+        }
     }
     let rank = |dump: &Dump| match dump.program {
         dumps::KIT => 2,
@@ -93,10 +102,22 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
     for run in kit.runs.iter().filter(|run| run.goodput_bps > 0.0) {
         if ways::way(&kit.dump, run.from, run.to).is_some_and(|way| way.len() == 2) {
             let mbps = Some(run.goodput_bps / 1e6);
-            kit.dump.links.push(Heard { from: run.from, to: run.to, mbps, ..Heard::default() });
+            kit.dump.links.push(LinkReport { from: run.from, to: run.to, mbps, ..LinkReport::default() });
         }
     }
     Ok(kit)
+}
+
+/// Congestion control of a node's measurements, as iperf3 names it; `None` if it does not.
+fn congestion(node: &Path) -> Option<String> {
+    let entries = fs::read_dir(node).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut measured: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "iperf3")).collect();
+    measured.sort();
+    measured.iter().find_map(|path| {
+        let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+        Some(document.pointer("/end/sender_tcp_congestion")?.as_str()?.to_owned())
+    })
 }
 
 /// A measurement: the node, the address, bit/s, the share of busy time.
@@ -232,7 +253,7 @@ fn busy(before: (f64, f64), after: (f64, f64)) -> Option<f64> {
 
 impl Dump {
     fn of_kit(name: &str) -> Dump {
-        let mut dump = Dump { program: dumps::KIT, metric: Metric::Hops, ..Dump::default() };
+        let mut dump = Dump::of(dumps::KIT, Metric::Hops);
         dump.witness(name);
         dump
     }

@@ -6,4 +6,5 @@ pub mod kit;
 pub mod path;
 pub mod predict;
 pub mod results;
+pub mod state;
 pub mod ways;

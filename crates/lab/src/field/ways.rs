@@ -6,7 +6,7 @@
 //! - Throughput (B.A.T.M.A.N. V): that of the worst hop, halved at each node that passes it on, as batman-adv does on one radio
 //!   (`batadv_v_forward_penalty`).
 
-use super::dumps::{Dump, Heard, Metric};
+use super::dumps::{Dump, LinkReport, Metric};
 use super::path::{self, Links};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub fn way(dump: &Dump, from: usize, to: usize) -> Option<Vec<usize>> {
         Metric::Throughput => widest(&links(dump, |link| link.mbps), from, to),
         Metric::Etx => path::shortest(&etx(dump), from, to),
         Metric::Quality => {
-            let cost = |link: &Heard| link.delivery.map(|share| -(share * (1.0 - HOP_PENALTY)).ln());
+            let cost = |link: &LinkReport| link.delivery.map(|share| -(share * (1.0 - HOP_PENALTY)).ln());
             path::shortest(&links(dump, cost), from, to)
         }
         Metric::Cost => path::shortest(&links(dump, |link| link.cost), from, to),
@@ -42,7 +42,7 @@ fn told(dump: &Dump, from: usize, to: usize) -> Option<Vec<usize>> {
 }
 
 /// A value of each link; of a direction that nobody told that of the other. Of two that told, the first.
-fn links(dump: &Dump, value: impl Fn(&Heard) -> Option<f64>) -> Links {
+fn links(dump: &Dump, value: impl Fn(&LinkReport) -> Option<f64>) -> Links {
     let mut found = Links::new();
     for reversed in [false, true] {
         for link in &dump.links {
@@ -57,18 +57,30 @@ fn links(dump: &Dump, value: impl Fn(&Heard) -> Option<f64>) -> Links {
 
 /// The ETX of each link of a dump, both ways; 1 where no share is told.
 pub fn etx(dump: &Dump) -> Links {
-    let told = |from: usize, to: usize| {
-        let shares =
-            dump.links.iter().filter(|link| (link.from, link.to) == (from, to)).filter_map(|link| link.delivery);
-        shares.reduce(f64::max)
-    };
-    let both = |link: &Heard| {
-        let (there, back) = (told(link.from, link.to), told(link.to, link.from));
+    let mut shares: BTreeMap<(usize, usize), Option<f64>> = BTreeMap::new();
+    for link in &dump.links {
+        let known = shares.entry((link.from, link.to)).or_default();
+        *known = match (*known, link.delivery) {
+            (Some(one), Some(other)) => Some(one.max(other)),
+            (one, other) => one.or(other),
+        };
+    }
+    let told = |ends: (usize, usize)| shares.get(&ends).copied().flatten();
+    let both = |&(from, to): &(usize, usize)| {
+        let (there, back) = (told((from, to)), told((to, from)));
         let there_or = there.or(back).unwrap_or(1.0);
         let etx = 1.0 / (there_or * back.unwrap_or(there_or));
-        [((link.from, link.to), etx), ((link.to, link.from), etx)]
+        [((from, to), etx), ((to, from), etx)]
     };
-    dump.links.iter().flat_map(both).collect()
+    shares.keys().flat_map(both).collect()
+}
+
+/// Share of the frames that arrive from `from` at `to`, as the first report on it says, or else the first on the other direction; `None` if there is none.
+pub fn delivery(dump: &Dump, from: usize, to: usize) -> Option<f64> {
+    let told = |ends: (usize, usize)| {
+        dump.links.iter().filter(|link| (link.from, link.to) == ends).find_map(|link| link.delivery)
+    };
+    told((from, to)).or_else(|| told((to, from)))
 }
 
 /// Goodput of each link alone, Mbit/s, where that is told.
@@ -104,9 +116,9 @@ mod tests {
 
     fn dump(metric: Metric, links: &[(usize, usize, f64)]) -> Dump {
         let heard = |&(from, to, value): &(usize, usize, f64)| match metric {
-            Metric::Throughput => Heard { from, to, mbps: Some(value), ..Heard::default() },
-            Metric::Cost => Heard { from, to, cost: Some(value), ..Heard::default() },
-            _ => Heard { from, to, delivery: Some(value), ..Heard::default() },
+            Metric::Throughput => LinkReport { from, to, mbps: Some(value), ..LinkReport::default() },
+            Metric::Cost => LinkReport { from, to, cost: Some(value), ..LinkReport::default() },
+            _ => LinkReport { from, to, delivery: Some(value), ..LinkReport::default() },
         };
         let nodes = (0..6).map(|node| node.to_string()).collect();
         Dump { nodes, links: links.iter().map(heard).collect(), metric, ..Dump::default() }

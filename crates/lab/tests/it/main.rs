@@ -1,5 +1,6 @@
 //! The integration tests of this crate, in one program: one link instead of many.
 
+mod advise_meshes;
 mod evidence;
 mod fingerprints;
 mod flush;

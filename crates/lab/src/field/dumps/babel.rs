@@ -1,51 +1,107 @@
 //! babeld: what it answers to `dump` at its local port (babeld(8)), or writes at a signal.
 //!
 //! A cost of 256 is a link without loss where ETX is its metric (RFC 8966, A.2.2): 256 / rxcost is the share that arrives from the neighbour, 256 / txcost to
-//! it. A cost below 256 is that of a wired link: nothing is said of loss. A node is known by the link-local addresses of its interfaces.
+//! it. A cost below 256 is that of a link which babeld takes for wired: nothing is said of loss. A router is known by its id (`my-id`, and `id` of its routes),
+//! by its name, and by the addresses of its interfaces. A route whose rest costs nothing (`refmetric 0`) is the neighbour's own, so it says which router the
+//! neighbour is.
 
-use super::{Dump, Heard, Metric, OWN, Wrong};
-use std::collections::BTreeMap;
+use super::{Dump, LinkReport, Medium, Metric, OWN, Wrong};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
+
+/// The words of a line, and the word after a key.
+struct Row<'a> {
+    line: usize,
+    words: Vec<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    fn after(&self, key: &str) -> Option<&'a str> {
+        let place = self.words.iter().position(|word| *word == key)?;
+        self.words.get(place + 1).copied()
+    }
+
+    fn begins(&self, with: &[&str]) -> bool {
+        self.words.starts_with(with)
+    }
+}
 
 /// The dump of one node.
 pub fn read(text: &str) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("babeld", Metric::Etx);
     let own = dump.witness(OWN);
-    // Routers by their id: one may announce several addresses.
-    let mut routers: BTreeMap<&str, String> = BTreeMap::new();
-    for (line, row) in text.lines().enumerate() {
-        let words: Vec<&str> = row.split_whitespace().collect();
-        let after =
-            |key: &str| words.iter().position(|word| *word == key).and_then(|place| words.get(place + 1).copied());
-        match words[..] {
-            ["host", name] => dump.also(own, name),
+    let rows: Vec<Row<'_>> = text
+        .lines()
+        .enumerate()
+        .map(|(line, row)| Row { line: line + 1, words: row.split_whitespace().collect() })
+        .collect();
+    for row in &rows {
+        match row.words[..] {
+            ["host" | "my-id", name] => dump.also(own, name),
             ["add", "interface", ..] => {
-                ["ipv6", "ipv4"].iter().filter_map(|key| after(key)).for_each(|address| dump.also(own, address));
+                ["ipv6", "ipv4"].iter().filter_map(|key| row.after(key)).for_each(|address| dump.also(own, address));
             }
             // Prefixes that it announces are its addresses.
             ["add", "xroute", ..] => {
-                if let Some(address) = after("prefix").and_then(host) {
+                if let Some(address) = row.after("prefix").and_then(host) {
                     dump.also(own, address);
                 }
-            }
-            ["add", "route", ..] if after("installed") == Some("yes") => {
-                if let (Some(destination), Some(next)) = (after("prefix").and_then(host), after("via")) {
-                    // A neighbour's own address costs nothing from there on.
-                    let is_neighbour = after("refmetric") == Some("0");
-                    let name = if is_neighbour { next } else { destination };
-                    let router =
-                        routers.entry(after("id").unwrap_or(destination)).or_insert_with(|| name.to_owned()).clone();
-                    let place = dump.node(&router);
-                    dump.also(place, destination);
-                    dump.route(OWN, &router, next);
-                }
-            }
-            ["add", "neighbour", ..] => {
-                neighbour(&mut dump, &after).map_err(|why| ((line + 1).to_string(), why))?;
             }
             _ => {}
         }
     }
+    let mut routers = routers(&mut dump, &rows);
+    by_identifier(&mut dump, &rows);
+    for row in rows.iter().filter(|row| row.begins(&["add", "neighbour"])) {
+        let read = neighbour(&mut dump, row);
+        dump.take(row.line, read);
+    }
+    for row in rows.iter().filter(|row| row.begins(&["add", "route"]) && row.after("installed") == Some("yes")) {
+        let (Some(destination), Some(next)) = (row.after("prefix").and_then(host), row.after("via")) else { continue };
+        // A router may announce several addresses.
+        let id = row.after("id").unwrap_or(destination);
+        let name = dump.find(id).map_or_else(|| destination.to_owned(), |place| dump.nodes[place].clone());
+        let router = routers.entry(id).or_insert(name).clone();
+        let place = dump.node(&router);
+        dump.also(place, id);
+        dump.also(place, destination);
+        dump.route(OWN, &router, next);
+    }
     Ok(dump)
+}
+
+/// Names of the neighbours by the ids of their own routes; all addresses of a neighbour are one router's.
+fn routers<'a>(dump: &mut Dump, rows: &[Row<'a>]) -> BTreeMap<&'a str, String> {
+    let mut routers = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.begins(&["add", "route"]) && row.after("refmetric") == Some("0")) {
+        let (Some(id), Some(next)) = (row.after("id"), row.after("via")) else { continue };
+        let name: &String = routers.entry(id).or_insert_with(|| next.to_owned());
+        let place = dump.node(name);
+        dump.also(place, next);
+        dump.also(place, id);
+    }
+    routers
+}
+
+/// Joins neighbours with the routers whose id is their interface identifier: babeld takes both from the MAC address (RFC 4291, appendix A, with the universal bit
+/// inverted or not).
+fn by_identifier(dump: &mut Dump, rows: &[Row<'_>]) {
+    let ids: BTreeSet<&str> =
+        rows.iter().filter(|row| row.begins(&["add", "route"])).filter_map(|row| row.after("id")).collect();
+    for row in rows.iter().filter(|row| row.begins(&["add", "neighbour"])) {
+        let Some(Ok(address)) = row.after("address").map(str::parse::<Ipv6Addr>) else { continue };
+        let bytes = &address.octets()[8..];
+        let text = |first: u8| {
+            let all = std::iter::once(first).chain(bytes[1..].iter().copied());
+            all.map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+        };
+        for id in [text(bytes[0]), text(bytes[0] ^ 2)].iter().filter(|id| ids.contains(id.as_str())) {
+            let known = dump.find(id);
+            let place = known.unwrap_or_else(|| dump.node(row.after("address").unwrap_or_default()));
+            dump.also(place, row.after("address").unwrap_or_default());
+            dump.also(place, id);
+        }
+    }
 }
 
 /// The address of a prefix for one host.
@@ -55,18 +111,23 @@ fn host(prefix: &str) -> Option<&str> {
     (length == whole).then_some(address)
 }
 
-fn neighbour<'a>(dump: &mut Dump, after: &dyn Fn(&str) -> Option<&'a str>) -> Result<(), String> {
+fn neighbour(dump: &mut Dump, row: &Row<'_>) -> Result<(), String> {
     let cost = |key: &str| {
-        let cost = after(key).and_then(|word| word.parse::<f64>().ok());
+        let cost = row.after(key).and_then(|word| word.parse::<f64>().ok());
         cost.ok_or_else(|| format!("expected \"{key}\" and a number"))
     };
-    let address = after("address").ok_or("expected \"address\"")?;
+    let address = row.after("address").ok_or("expected \"address\"")?;
     let (to, from) = (cost("txcost")?, cost("rxcost")?);
-    let share = |cost: f64| if cost >= 65535.0 { 0.0 } else { 256.0 / cost };
-    if to.min(from) < 256.0 {
-        let wired = || Heard { cost: Some(to.min(from).max(1.0) / 256.0), ..Heard::default() };
-        dump.heard(OWN, address, wired())?;
-        return dump.heard(address, OWN, wired());
+    let by_name = row.after("if").and_then(Medium::of_interface);
+    if to.min(from) < 256.0 && by_name != Some(Medium::Radio) {
+        let medium = Some(by_name.unwrap_or(Medium::Cable));
+        let wired = || LinkReport { cost: Some(to.min(from).max(1.0) / 256.0), medium, ..LinkReport::default() };
+        dump.report(OWN, address, wired())?;
+        return dump.report(address, OWN, wired());
     }
-    dump.both(OWN, address, share(to), share(from))
+    let share = |cost: f64| if cost >= 65535.0 { 0.0 } else { (256.0 / cost).min(1.0) };
+    let report = |cost: f64| LinkReport { delivery: Some(share(cost)), medium: by_name, ..LinkReport::default() };
+    // One direction may be lost, and the other is still known.
+    let (there, back) = (dump.report(OWN, address, report(to)), dump.report(address, OWN, report(from)));
+    there.and(back)
 }

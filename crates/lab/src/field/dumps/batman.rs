@@ -1,34 +1,60 @@
-//! batman-adv: `batctl o` and `n`, their JSON (`oj`, `nj`), and `batadv-vis -f jsondoc` for a whole mesh.
+//! batman-adv: `batctl o` and `n`, their JSON (`oj`, `nj`), and `batadv-vis` for a whole mesh.
 //!
 //! B.A.T.M.A.N. IV has a quality (TQ) of 0 to 255: TQ / 255 is the share that arrives at the neighbour. It has a penalty for links that are worse backwards; it
-//! is taken as it is. B.A.T.M.A.N. V has the throughput that a link is expected to carry, Mbit/s as text and kbit/s in JSON. An originator that is its own
-//! next hop is a neighbour; the others tell the route. `batadv-vis` has 255 / TQ. The forms are those of batctl 2023.0 (originators.c, neighbors.c).
+//! is taken as it is. B.A.T.M.A.N. V has the throughput that a link is expected to carry, Mbit/s as text and kbit/s in JSON. `batadv-vis` has 255 / TQ.
+//! The forms are those of batctl 2023.0 (originators.c, neighbors.c), of older ones with all next hops in one row, and of alfred 2023.0 (vis.c).
+//!
+//! A next hop is an address of an interface, an originator that of a router's main interface. Where these differ, as with the dummy main interface of
+//! Gluon, the router behind a next hop is the originator that is reached over it without a relay: each relay lowers TQ by the hop penalty (30 of 255 by
+//! default) and throughput by as much or by half, so the originator with the best value is the neighbour itself.
 
-use super::json::{name, number};
-use super::{Dump, Heard, Metric, OWN, Wrong};
+use super::json::{Lines, name, number};
+use super::{Dump, LinkReport, Medium, Metric, OWN, Wrong};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Least quality of the same router under another address, as a share of the next hop's: above what the smallest usual hop penalty (15 of 255) leaves.
+const SAME_ROUTER: f64 = 0.97;
 
 /// A number in parentheses: TQ, or Mbit/s, which has a point.
+#[derive(Clone, Copy)]
 enum Quality {
     Tq(f64),
     Mbps(f64),
+}
+
+impl Quality {
+    fn value(self) -> f64 {
+        match self {
+            Quality::Tq(value) | Quality::Mbps(value) => value,
+        }
+    }
+}
+
+/// A row of the table of originators.
+struct Row {
+    place: usize,
+    own: String,
+    originator: String,
+    next: String,
+    quality: Quality,
+    is_best: bool,
+    medium: Option<Medium>,
 }
 
 /// `batctl o` or `batctl n` as text.
 pub fn text(text: &str) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("batctl", Metric::Quality);
     let mut own = OWN.to_owned();
+    let mut rows = Vec::new();
+    // Older ones have the best next hop alone in front, and no mark.
+    let has_marks = text.lines().any(|row| row.trim_start().starts_with("* "));
     for (line, row) in text.lines().enumerate() {
-        let at = |why: String| ((line + 1).to_string(), why);
         if row.trim_start().starts_with("[B.A.T.M.A.N.") {
-            if let Some(mac) = row.split('/').find_map(|part| part.split([' ', ')']).next().filter(|word| is_mac(word)))
-            {
-                own = mac.to_owned();
-            }
-            dump.witness(&own);
-            continue;
-        }
-        if row.trim_end().ends_with("Neighbor              last-seen") || row.contains("No batman nodes") {
+            let macs: Vec<&str> = macs(row).collect();
+            own = macs.first().map_or(OWN, |mac| mac).to_owned();
+            let place = dump.witness(&own);
+            macs.iter().skip(1).for_each(|mac| dump.also(place, mac));
             continue;
         }
         let words: Vec<&str> = row.split_whitespace().filter(|word| *word != "*").collect();
@@ -38,19 +64,30 @@ pub fn text(text: &str) -> Result<Dump, Wrong> {
                 && is_mac(neighbour)
                 && seen.ends_with('s')
             {
-                return Err(at(
-                    "batctl n of B.A.T.M.A.N. IV tells no quality: give the output of `batctl o`".to_owned()
-                ));
+                dump.witness(&own);
+                dump.leave_out(line + 1, "batctl n of B.A.T.M.A.N. IV tells no quality: give the output of `batctl o`");
+            } else if words.first().is_some_and(|word| is_mac(word)) {
+                dump.leave_out(line + 1, format!("expected a quality in parentheses, found \"{}\"", row.trim()));
             }
             continue;
         };
-        let [first, ..] = words[..] else { continue };
+        let Some(first) = words.first().filter(|word| is_mac(word)) else { continue };
         dump.witness(&own);
         // `batctl n` has the interface behind the parentheses, `batctl o` the next hop.
-        let next = rest.split_whitespace().next().filter(|word| !word.starts_with('[')).unwrap_or(first);
-        let is_best = row.trim_start().starts_with('*') || next == first;
-        entry(&mut dump, &own, first, next, quality, is_best).map_err(at)?;
+        let next = rest.split_whitespace().next().filter(|word| is_mac(word)).unwrap_or(first);
+        let interface =
+            rest.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(inside, _)| inside.trim());
+        rows.push(Row {
+            place: line + 1,
+            own: own.clone(),
+            originator: (*first).to_owned(),
+            next: next.to_owned(),
+            quality,
+            is_best: !has_marks || row.trim_start().starts_with('*'),
+            medium: interface.and_then(Medium::of_interface),
+        });
     }
+    enter(&mut dump, &rows, |line| line.to_string());
     Ok(dump)
 }
 
@@ -58,6 +95,11 @@ fn is_mac(word: &str) -> bool {
     word.len() == 17
         && word.split(':').count() == 6
         && word.chars().all(|letter| letter == ':' || letter.is_ascii_hexdigit())
+}
+
+/// The addresses in a line.
+fn macs(row: &str) -> impl Iterator<Item = &str> {
+    row.split([' ', '/', '(', ')', ']']).filter(|word| is_mac(word))
 }
 
 /// The number in the parentheses of a row, and what stands behind them.
@@ -69,69 +111,166 @@ fn parenthesized(row: &str) -> Option<(Quality, &str)> {
     Some((if inside.contains('.') { Quality::Mbps(value) } else { Quality::Tq(value) }, rest))
 }
 
-fn entry(
-    dump: &mut Dump,
-    own: &str,
-    originator: &str,
-    next: &str,
-    quality: Quality,
-    is_best: bool,
-) -> Result<(), String> {
-    if is_best {
-        dump.route(own, originator, next);
+/// Enters all rows: which addresses are one router first, then links and next hops. `line` is that of a row's place.
+fn enter(dump: &mut Dump, rows: &[Row], line: impl Fn(usize) -> String) {
+    for own in rows.iter().map(|row| row.own.as_str()).collect::<BTreeSet<&str>>() {
+        let of_own: Vec<&Row> = rows.iter().filter(|row| row.own == own).collect();
+        for (next, originator) in same_routers(&of_own) {
+            let router = dump.node(&originator);
+            dump.also(router, &next);
+        }
     }
-    dump.node(originator);
-    if originator != next {
-        return Ok(());
-    }
-    match quality {
-        Quality::Tq(tq) => dump.add(own, originator, tq / 255.0),
-        Quality::Mbps(mbps) => {
-            dump.metric = Metric::Throughput;
-            dump.heard(own, originator, Heard { mbps: Some(mbps), ..Heard::default() })
+    for row in rows {
+        if let Err(why) = enter_one(dump, row) {
+            dump.leave_out(line(row.place), why);
         }
     }
 }
 
+/// Next hops whose router is known under another address, with that address.
+fn same_routers(rows: &[&Row]) -> Vec<(String, String)> {
+    let mut by_next: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    rows.iter().for_each(|row| by_next.entry(&row.next).or_default().push(row));
+    // Who is a neighbour under its own address is no other router's second address.
+    let neighbours: BTreeSet<&str> =
+        rows.iter().filter(|row| row.originator == row.next).map(|row| row.originator.as_str()).collect();
+    let mut found = Vec::new();
+    for (next, over) in by_next {
+        let others = || over.iter().filter(|row| !neighbours.contains(row.originator.as_str()));
+        let own_value = over.iter().find(|row| row.originator == next).map(|row| row.quality.value());
+        let best = others().map(|row| row.quality.value()).fold(0.0, f64::max);
+        let needed = own_value.unwrap_or(best) * SAME_ROUTER;
+        let same: Vec<&&Row> = others().filter(|row| row.quality.value() >= needed && needed > 0.0).collect();
+        // B.A.T.M.A.N. V has originators of main interfaces alone: a next hop among them has no other address. Without a row of the next hop itself, two that are
+        // equally good cannot be told apart.
+        let is_clear = match over.iter().find(|row| row.originator == next).map(|row| row.quality) {
+            Some(Quality::Tq(_)) => true,
+            Some(Quality::Mbps(_)) => false,
+            None => same.len() == 1,
+        };
+        if is_clear {
+            found.extend(same.iter().map(|row| (next.to_owned(), row.originator.clone())));
+        }
+    }
+    found
+}
+
+fn enter_one(dump: &mut Dump, row: &Row) -> Result<(), String> {
+    let Row { own, originator, next, quality, medium, .. } = row;
+    if row.is_best {
+        dump.route(own, originator, next);
+    }
+    dump.node(originator);
+    if dump.find(originator) != dump.find(next) {
+        return Ok(());
+    }
+    // A router under two addresses has two rows for one link: that of the next hop counts.
+    let is_second = originator != next && dump.links.iter().any(|link| Some(link.to) == dump.find(next));
+    if is_second {
+        return Ok(());
+    }
+    let report = match quality {
+        Quality::Tq(tq) if *tq > 255.0 => return Err(format!("a quality of {tq}: expected 0 to 255")),
+        Quality::Tq(tq) => LinkReport { delivery: Some(tq / 255.0), ..LinkReport::default() },
+        Quality::Mbps(mbps) => {
+            dump.metric = Metric::Throughput;
+            LinkReport { mbps: Some(*mbps), ..LinkReport::default() }
+        }
+    };
+    dump.report(own, next, LinkReport { medium: *medium, ..report })
+}
+
 /// `batctl oj` and `batctl nj`.
-pub fn json(entries: &[Value]) -> Result<Dump, Wrong> {
+pub fn json(entries: &[Value], lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("batctl", Metric::Quality);
     dump.witness(OWN);
+    let mut rows = Vec::new();
     for (place, found) in entries.iter().enumerate() {
-        let mut read = || {
+        let read = || -> Result<Option<Row>, String> {
             let next = name(found, "neigh_address")?;
             let originator = found.get("orig_address").and_then(Value::as_str).unwrap_or(next);
             let quality = match (number(found, "tq"), number(found, "throughput")) {
                 (Ok(tq), _) => Quality::Tq(tq),
                 (_, Ok(kbps)) => Quality::Mbps(kbps / 1e3),
-                _ if originator != next => return Ok(()),
+                _ if originator != next => return Ok(None),
                 _ => {
                     return Err("neither tq nor throughput: neighbors_json of B.A.T.M.A.N. IV has none, give the output of `batctl oj`".to_owned());
                 }
             };
-            let is_best = found.get("best").and_then(Value::as_bool).unwrap_or(originator == next);
-            entry(&mut dump, OWN, originator, next, quality, is_best)
+            let interface = found.get("hard_ifname").and_then(Value::as_str);
+            Ok(Some(Row {
+                place,
+                own: OWN.to_owned(),
+                originator: originator.to_owned(),
+                next: next.to_owned(),
+                quality,
+                is_best: found.get("best").and_then(Value::as_bool).unwrap_or(originator == next),
+                medium: interface.and_then(Medium::of_interface),
+            }))
         };
-        read().map_err(|why| (format!("entry {place}"), why))?;
+        match read() {
+            Ok(row) => rows.extend(row),
+            Err(why) => dump.leave_out(lines.of(&[], place), format!("entry {place}: {why}")),
+        }
     }
+    enter(&mut dump, &rows, |entry| lines.of(&[], entry));
     Ok(dump)
 }
 
 /// `batadv-vis -f jsondoc`.
-pub fn vis(entries: &[Value]) -> Result<Dump, Wrong> {
+pub fn vis(entries: &[Value], lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("batadv-vis", Metric::Quality);
+    for found in entries {
+        let Ok(primary) = name(found, "primary") else { continue };
+        let secondaries = found.get("secondary").and_then(Value::as_array).into_iter().flatten();
+        let router = dump.node(primary);
+        secondaries.filter_map(Value::as_str).for_each(|address| dump.also(router, address));
+        // The entry's own interfaces.
+        for link in found.get("neighbors").and_then(Value::as_array).into_iter().flatten() {
+            if let Ok(address) = name(link, "router") {
+                dump.also(router, address);
+            }
+        }
+    }
     for (place, found) in entries.iter().enumerate() {
-        let mut read = || {
-            let neighbours = found.get("neighbors").and_then(Value::as_array).ok_or("expected a list \"neighbors\"")?;
-            neighbours.iter().try_for_each(|link| {
-                let metric = number(link, "metric")?;
-                if metric < 1.0 {
-                    return Err(format!("a metric of {metric}: expected 1 or more"));
-                }
-                dump.add(name(link, "router")?, name(link, "neighbor")?, metric.recip())
-            })
+        let at = || lines.of(&["vis"], place);
+        let Some(neighbours) = found.get("neighbors").and_then(Value::as_array) else {
+            dump.leave_out(at(), format!("vis {place}: expected a list \"neighbors\""));
+            continue;
         };
-        read().map_err(|why| (format!("vis {place}"), why))?;
+        for link in neighbours {
+            if let Err(why) = vis_link(&mut dump, link, "metric") {
+                dump.leave_out(at(), format!("vis {place}: {why}"));
+            }
+        }
     }
     Ok(dump)
+}
+
+/// `batadv-vis` as it prints without an option: an object on each line.
+pub fn vis_lines(text: &str) -> Result<Dump, Wrong> {
+    let mut dump = Dump::of("batadv-vis", Metric::Quality);
+    let rows: Vec<(usize, Value)> =
+        text.lines().enumerate().filter_map(|(line, row)| Some((line + 1, serde_json::from_str(row).ok()?))).collect();
+    for (_, row) in &rows {
+        if let (Ok(address), Ok(of)) = (name(row, "secondary"), name(row, "of")) {
+            let router = dump.node(of);
+            dump.also(router, address);
+        } else if let Ok(primary) = name(row, "primary") {
+            dump.node(primary);
+        }
+    }
+    for (line, row) in rows.iter().filter(|(_, row)| row.get("neighbor").is_some()) {
+        let read = vis_link(&mut dump, row, "label");
+        dump.take(line, read);
+    }
+    Ok(dump)
+}
+
+fn vis_link(dump: &mut Dump, link: &Value, metric: &str) -> Result<(), String> {
+    let metric = number(link, metric)?;
+    if metric < 1.0 {
+        return Err(format!("a metric of {metric}: expected 1 or more"));
+    }
+    dump.add(name(link, "router")?, name(link, "neighbor")?, metric.recip())
 }

@@ -1,34 +1,75 @@
-//! `iw dev wlan0 station dump` of one node, also with the output of `iw dev` before it, which tells the node's own address.
+//! `iw dev wlan0 station dump` of one node, also with the output of `iw dev` before it, which tells the node's own addresses.
 //!
-//! Tries for a packet are (tx packets + tx retries) / (tx packets - tx failed): the ETX of the link, both ways, as the traffic since the association met it. Of
-//! fewer than 100 packets nothing is said of loss. "expected throughput" is what the rate control expects the link to carry alone.
+//! Share of the frames that arrive, as the traffic since the association met it: (tx packets - tx failed) / (tx packets + tx retries), delivered packets over all
+//! tries. A try is repeated because the frame or its acknowledgement is lost. Acknowledgements are short and slow, so that they are seldom lost where the
+//! frame arrives: the share is that of the data frames to the neighbour, and nothing is told of the other direction. Of fewer than 100 packets nothing is said of
+//! loss. "tx bitrate" is the bit rate of the last frame, "expected throughput" what the rate control expects the link to carry alone.
 
-use super::{Dump, Heard, Metric, OWN, Wrong};
+use super::{DataRate, Dump, LinkReport, Metric, OWN, Wrong};
 
 /// Packets below which a share says nothing.
 const FEW: f64 = 100.0;
 
 #[derive(Default)]
 struct Station {
+    line: usize,
     address: String,
-    packets: Option<f64>,
+    packets: f64,
     retries: f64,
     failed: f64,
     mbps: Option<f64>,
+    rate: Option<DataRate>,
     is_down: bool,
+    /// A field that could not be read, and the reason.
+    wrong: Option<(usize, String)>,
 }
 
 impl Station {
-    fn add_to(self, dump: &mut Dump) -> Result<(), String> {
+    fn add_to(self, dump: &mut Dump) {
         if self.is_down {
-            return Ok(());
+            return;
         }
-        let delivered = self.packets.unwrap_or(0.0) - self.failed;
-        let tries = (self.packets.unwrap_or(0.0) + self.retries) / delivered;
-        let share = (self.packets.unwrap_or(0.0) >= FEW && delivered > 0.0).then(|| tries.max(1.0).sqrt().recip());
-        let heard = || Heard { delivery: share, mbps: self.mbps, ..Heard::default() };
-        dump.heard(OWN, &self.address, heard())?;
-        dump.heard(&self.address, OWN, Heard { mbps: None, ..heard() })
+        let (tries, delivered) = (self.packets + self.retries, self.packets - self.failed);
+        let share = (self.packets >= FEW).then(|| (delivered / tries).clamp(0.0, 1.0));
+        let report = LinkReport { delivery: share, mbps: self.mbps, rate: self.rate, ..LinkReport::default() };
+        let there = dump.report(OWN, &self.address, report);
+        // That the neighbour is heard is all that is known of the other direction.
+        let back = LinkReport { rate: self.rate, ..LinkReport::default() };
+        let read = there.and_then(|()| dump.report(&self.address, OWN, back));
+        dump.take(self.line, read);
+        if let Some((line, why)) = self.wrong {
+            dump.leave_out(line, why);
+        }
+    }
+
+    /// Reads a field; a value that is not understood is noted.
+    fn read(&mut self, line: usize, key: &str, value: &str) {
+        let number = || {
+            let digits: String = value.chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();
+            let number = digits.parse::<f64>().ok().filter(|number| number.is_finite());
+            number.ok_or_else(|| format!("{key}: expected a number, found \"{value}\""))
+        };
+        let read = match key {
+            "tx packets" => number().map(|number| self.packets = number),
+            "tx retries" => number().map(|number| self.retries = number),
+            "tx failed" => number().map(|number| self.failed = number),
+            "expected throughput" => number().map(|number| self.mbps = Some(number).filter(|number| *number > 0.0)),
+            "tx bitrate" => {
+                // "(unknown)" before the first frame.
+                let has_aggregates = value.contains("MCS");
+                let rate = number().ok().filter(|mbps| *mbps > 0.0);
+                self.rate = rate.map(|mbps| DataRate { mbps, has_aggregates });
+                Ok(())
+            }
+            "mesh plink" => {
+                self.is_down = value != "ESTAB";
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        if let Err(why) = read {
+            self.wrong = Some((line, why));
+        }
     }
 }
 
@@ -36,42 +77,24 @@ impl Station {
 pub fn read(text: &str) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("iw", Metric::Etx);
     let own = dump.witness(OWN);
-    let mut station: Option<Station> = None;
+    let mut stations: Vec<Station> = Vec::new();
     for (line, row) in text.lines().enumerate() {
-        let at = |why: String| ((line + 1).to_string(), why);
         let words: Vec<&str> = row.split_whitespace().collect();
         match words[..] {
             ["Station", address, ..] => {
-                if let Some(known) = station.replace(Station { address: address.to_owned(), ..Station::default() }) {
-                    known.add_to(&mut dump).map_err(at)?;
-                }
+                stations.push(Station { line: line + 1, address: address.to_owned(), ..Station::default() });
             }
             ["addr", address] => dump.also(own, address),
             _ => {}
         }
-        let Some(known) = &mut station else { continue };
-        let Some((key, value)) = row.trim().split_once(':') else { continue };
-        let value = value.trim();
-        let number = || {
-            let digits: String = value.chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();
-            let number = digits.parse::<f64>().ok().filter(|number| number.is_finite());
-            number.ok_or_else(|| at(format!("{key}: expected a number, found \"{value}\"")))
-        };
-        match key {
-            "tx packets" => known.packets = Some(number()?),
-            "tx retries" => known.retries = number()?,
-            "tx failed" => known.failed = number()?,
-            "expected throughput" => known.mbps = Some(number()?),
-            "mesh plink" => known.is_down = value != "ESTAB",
-            _ => {}
+        if let (Some(station), Some((key, value))) = (stations.last_mut(), row.trim().split_once(':')) {
+            station.read(line + 1, key, value.trim());
         }
     }
-    match station {
-        Some(known) => known.add_to(&mut dump).map_err(|why| ("1".to_owned(), why))?,
-        None => {
-            let why = "`iw dev` tells of no station: give the output of `iw dev wlan0 station dump`, with the name of the mesh's interface";
-            return Err(("1".to_owned(), why.to_owned()));
-        }
+    if stations.is_empty() {
+        let why = "`iw dev` tells of no station: give the output of `iw dev wlan0 station dump`, with the name of the mesh's interface";
+        return Err(("1".to_owned(), why.to_owned()));
     }
+    stations.into_iter().for_each(|station| station.add_to(&mut dump));
     Ok(dump)
 }

@@ -8,12 +8,13 @@
 //! | babeld `dump` (RFC 8966, A.2.2) | rxcost, txcost | 256 / rxcost from the neighbour, 256 / txcost to it |
 //! | `batctl o`, `oj` of B.A.T.M.A.N. IV | TQ, 0 to 255 | TQ / 255 to the neighbour |
 //! | `batctl o`, `oj`, `n`, `nj` of B.A.T.M.A.N. V | throughput | not told |
-//! | `batadv-vis -f jsondoc`, `graph.json` | 255 / TQ | 1 / metric to the neighbour |
+//! | `batadv-vis`, `graph.json` | 255 / TQ | 1 / metric to the neighbour |
 //! | `meshviewer.json` with `source_tq` | TQ, 0 to 1 | the same |
-//! | `iw dev wlan0 station dump` | packets, retries, failures | 1 / sqrt(tries) each way |
-//! | a table: `from`, `to`, and `etx`, `metric`, `delivery`, `snr_db` or `hop_mbps` | as named | 1 / sqrt(ETX) each way, `delivery` |
+//! | `iw dev wlan0 station dump` | packets, retries, failures; bit rate | delivered packets over tries, to the neighbour |
+//! | a table: `from`, `to`, and `etx`, `metric`, `delivery`, `snr_db`, `loss_db`, `hop_mbps`, `rate_mbps` or `mcs` | as named | 1 / sqrt(ETX) each way, `delivery` |
 //!
-//! Some of these are told by one node of its own links: [`merge`] makes one mesh of several of them.
+//! Some of these are told by one node of its own links: [`merge`] makes one mesh of several of them. Entries that cannot be used are left out and listed
+//! ([`Dump::left_out`]); a file without any that can be used is an error. Links over cables and tunnels are kept, with their [`Medium`].
 
 mod babel;
 mod batman;
@@ -21,12 +22,15 @@ mod iw;
 mod json;
 mod merge;
 mod mistaken;
+mod model;
 mod netjson;
 mod olsr;
 mod table;
 mod viewer;
 
 pub use merge::merge;
+pub use model::{DataRate, Dump, LeftOut, LinkReport, MAX_LINKS, MAX_NODES, Medium, Metric};
+pub use table::mbps_of_mcs;
 
 use serde_json::Value;
 
@@ -38,162 +42,11 @@ pub const KIT: &str = "the measuring kit";
 /// The program of a table.
 const TABLE: &str = "the table";
 
-/// One direction of a link; what is not told is none.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Heard {
-    /// The sender, a place in [`Dump::nodes`].
-    pub from: usize,
-    /// The receiver.
-    pub to: usize,
-    /// The share of the packets that arrive, above 0, at most 1.
-    pub delivery: Option<f64>,
-    /// The cost that the mesh's routing adds up, above 0, in its own unit.
-    pub cost: Option<f64>,
-    /// Goodput of the link alone, Mbit/s, as measured or as the program expects.
-    pub mbps: Option<f64>,
-    /// The ratio of signal to noise, dB.
-    pub snr_db: Option<f64>,
-}
-
-/// The metric by which the mesh chooses routes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Metric {
-    /// Least sum of ETX.
-    #[default]
-    Etx,
-    /// Largest product of TQ, with the hop penalty of batman-adv.
-    Quality,
-    /// Least sum of a cost of its own.
-    Cost,
-    /// Largest throughput, as B.A.T.M.A.N. V reckons it.
-    Throughput,
-    /// Nothing is told: fewest hops.
-    Hops,
-}
-
-/// A dump.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Dump {
-    /// Names of the nodes there, in the order in which they are named.
-    pub nodes: Vec<String>,
-    /// Their links; a direction twice means that two told of it.
-    pub links: Vec<Heard>,
-    /// Metric by which the mesh chooses routes.
-    pub metric: Metric,
-    /// Next hops that nodes told: the node, the destination, the next hop.
-    pub routes: Vec<(usize, usize, usize)>,
-    /// The nodes that told of their own links; none where the dump is of the whole mesh.
-    pub witnesses: Vec<usize>,
-    /// Name of the program.
-    pub program: &'static str,
-    /// Other names and addresses of nodes.
-    pub also: Vec<(usize, String)>,
-}
-
-impl Dump {
-    fn of(program: &'static str, metric: Metric) -> Dump {
-        Dump { program, metric, ..Dump::default() }
-    }
-
-    /// The node of that name or address.
-    pub fn find(&self, name: &str) -> Option<usize> {
-        let of_alias = || self.also.iter().find(|(_, known)| known == name).map(|(node, _)| *node);
-        self.nodes.iter().position(|known| known == name).or_else(of_alias)
-    }
-
-    pub(super) fn node(&mut self, name: &str) -> usize {
-        self.find(name).unwrap_or_else(|| {
-            self.nodes.push(name.to_owned());
-            self.nodes.len() - 1
-        })
-    }
-
-    /// Another name of a node; one that is known already stays whose it is.
-    pub(super) fn also(&mut self, node: usize, name: &str) {
-        if self.find(name).is_none() {
-            self.also.push((node, name.to_owned()));
-        }
-    }
-
-    /// Notes that this node told of its own links.
-    pub(super) fn witness(&mut self, name: &str) -> usize {
-        let node = self.node(name);
-        if !self.witnesses.contains(&node) {
-            self.witnesses.push(node);
-        }
-        node
-    }
-
-    pub(super) fn route(&mut self, at: &str, destination: &str, next: &str) {
-        let hop = (self.node(at), self.node(destination), self.node(next));
-        if !self.routes.contains(&hop) {
-            self.routes.push(hop);
-        }
-    }
-
-    /// Adds a direction by the share that arrives; a share of zero is no link.
-    fn add(&mut self, from: &str, to: &str, delivery: f64) -> Result<(), String> {
-        self.heard(from, to, Heard { delivery: Some(delivery), ..Heard::default() })
-    }
-
-    fn both(&mut self, from: &str, to: &str, there: f64, back: f64) -> Result<(), String> {
-        self.add(from, to, there)?;
-        self.add(to, from, back)
-    }
-
-    /// Adds a direction; over a share of zero, or a rate of zero, nothing is heard.
-    fn heard(&mut self, from: &str, to: &str, heard: Heard) -> Result<(), String> {
-        let (from, to) = (self.node(from), self.node(to));
-        if from == to {
-            return Err(format!("a link of \"{}\" with itself", self.nodes[from]));
-        }
-        if let Some(share) = heard.delivery.filter(|share| !(0.0..=1.0).contains(share)) {
-            return Err(format!("{share} is no share of packets that arrive (0 to 1)"));
-        }
-        if let Some(number) = [heard.mbps, heard.cost].into_iter().flatten().find(|number| *number < 0.0) {
-            return Err(format!("expected a number above 0, found {number}"));
-        }
-        if heard.delivery != Some(0.0) && heard.mbps != Some(0.0) && heard.cost != Some(0.0) {
-            self.links.push(Heard { from, to, ..heard });
-        }
-        Ok(())
-    }
-
-    /// True if the goodput of its links was measured; otherwise a program expects it.
-    pub fn is_measured(&self) -> bool {
-        [TABLE, KIT].contains(&self.program)
-    }
-
-    /// The nodes that a link is told of.
-    pub fn linked(&self) -> usize {
-        let is_linked = |node: &usize| self.links.iter().any(|link| link.from == *node || link.to == *node);
-        (0..self.nodes.len()).filter(is_linked).count()
-    }
-
-    /// A sentence on the nodes whose own dumps are missing; none where the dump is of the whole mesh, or all nodes told.
-    pub fn missing(&self) -> Option<String> {
-        let silent = self.nodes.len() - self.witnesses.len();
-        if self.witnesses.is_empty() || silent == 0 {
-            return None;
-        }
-        let (program, told) = (self.program, self.witnesses.len());
-        let whose = match &self.witnesses[..] {
-            [one] => format!("this dump is {program}'s of one node ({})", self.nodes[*one]),
-            _ => format!("these dumps are {program}'s of {told} nodes"),
-        };
-        let links = self.linked();
-        Some(format!(
-            "{whose}: it names {} nodes, and tells of links between {links} of them; run it on the other {silent}, too, and give all files",
-            self.nodes.len()
-        ))
-    }
-}
-
-/// An error in a dump: the place (a line, an entry) and the sentence.
+/// An error in a dump: the place (a line) and the sentence.
 pub type Wrong = (String, String);
 
 const KNOWN: &str = "expected NetJSON (NetworkGraph or NetworkRoutes), jsoninfo or txtinfo of olsrd, a dump of babeld, the output of `batctl o` or `oj`, of \
-                     `batadv-vis -f jsondoc` or of `iw dev wlan0 station dump`, meshviewer.json, or a table (CSV) with the columns from and to";
+                     `batadv-vis` or of `iw dev wlan0 station dump`, meshviewer.json, or a table (CSV) with the columns from and to";
 
 /// The links that the dump tells of; its content says of which kind it is.
 ///
@@ -209,15 +62,35 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
         (line, "this is no text in UTF-8: give the file as the program wrote it, or save the table as UTF-8".to_owned())
     })?;
     // What a file begins with that Windows wrote.
-    let dump = one(text.trim_start_matches('\u{feff}'))?;
+    let mut dump = one(text.trim_start_matches('\u{feff}'))?;
     if dump.links.is_empty() {
-        let why = match dump.missing() {
-            Some(missing) => format!("it tells of no link: {missing}"),
-            None => "it tells of no link".to_owned(),
-        };
-        return Err(("1".to_owned(), why));
+        return Err(no_link(&dump));
+    }
+    for (what, found, most) in [("nodes", dump.nodes.len(), MAX_NODES), ("links", dump.links.len(), MAX_LINKS)] {
+        if found > most {
+            return Err(("1".to_owned(), format!("it names {found} {what}, and at most {most} are read")));
+        }
+    }
+    if !text.trim_start().starts_with(['{', '[']) || text.contains("[B.A.T.M.A.N.") {
+        dump.note_own_addresses(text);
     }
     Ok(dump)
+}
+
+/// The error for a dump without any link that can be used: the first entry that was left out, or what is missing.
+fn no_link(dump: &Dump) -> Wrong {
+    if let Some(LeftOut { place, why }) = dump.left_out.first() {
+        let more = match dump.left_out.len() - 1 {
+            0 => String::new(),
+            more => format!(" ({more} more entries cannot be used, and no link is left)"),
+        };
+        return (place.clone(), format!("{why}{more}"));
+    }
+    let why = match dump.missing() {
+        Some(missing) => format!("it tells of no link: {missing}"),
+        None => "it tells of no link".to_owned(),
+    };
+    ("1".to_owned(), why)
 }
 
 fn one(text: &str) -> Result<Dump, Wrong> {
@@ -235,7 +108,9 @@ fn one(text: &str) -> Result<Dump, Wrong> {
         _ if mistaken::of_text(text).is_some() => Err(("1".to_owned(), mistaken::of_text(text).unwrap_or_default())),
         _ if text.contains("Table: ") => olsr::txtinfo(text),
         _ if line(&["[B.A.T.M.A.N."]) => batman::text(text),
-        _ if line(&["add neighbour", "add interface"]) || first.starts_with("BABEL ") => babel::read(text),
+        _ if line(&["add neighbour", "add interface"]) || first.starts_with("BABEL ") => {
+            each(text, "BABEL ", babel::read)
+        }
         _ if line(&["Station ", "Interface "]) || first.starts_with("phy#") => iw::read(text),
         _ if said(first) => Err((
             "1".to_owned(),
@@ -243,6 +118,30 @@ fn one(text: &str) -> Result<Dump, Wrong> {
         )),
         _ => Err(("1".to_owned(), KNOWN.to_owned())),
     }
+}
+
+/// Reads dumps of several nodes that follow each other in one file; each begins with a line that begins with `start`.
+fn each(text: &str, start: &str, read: fn(&str) -> Result<Dump, Wrong>) -> Result<Dump, Wrong> {
+    let begins: Vec<usize> = text
+        .match_indices(start)
+        .map(|(place, _)| place)
+        .filter(|place| *place == 0 || text.as_bytes()[place - 1] == b'\n')
+        .collect();
+    if begins.len() < 2 {
+        return read(text);
+    }
+    let ends = begins.iter().skip(1).copied().chain([text.len()]);
+    let mut dumps = Vec::new();
+    for (from, to) in begins.iter().copied().zip(ends) {
+        let mut dump = read(&text[from..to])?;
+        // Lines count from the beginning of the file.
+        let before = text[..from].lines().count();
+        for entry in &mut dump.left_out {
+            entry.place = entry.place.parse::<usize>().map_or(entry.place.clone(), |line| (line + before).to_string());
+        }
+        dumps.push((String::new(), dump));
+    }
+    Ok(merge(&dumps))
 }
 
 /// True for a line that a program prints which has failed.
@@ -254,15 +153,24 @@ fn said(line: &str) -> bool {
 }
 
 fn json(text: &str) -> Result<Dump, Wrong> {
+    // batadv-vis prints an object on each line.
+    let first_line = text.lines().next().unwrap_or_default();
+    if ["\"primary\"", "\"neighbor\"", "\"secondary\""].iter().any(|key| first_line.contains(key))
+        && serde_json::from_str::<Value>(first_line).is_ok()
+        && text.lines().nth(1).is_some()
+    {
+        return batman::vis_lines(text);
+    }
     let document: Value = serde_json::from_str(text).map_err(|error| (error.line().to_string(), error.to_string()))?;
+    let lines = json::Lines::new(text);
     let object = match &document {
-        Value::Array(entries) => return batman::json(entries),
+        Value::Array(entries) => return batman::json(entries, &lines),
         Value::Object(object) => object,
         _ => return Err(("1".to_owned(), KNOWN.to_owned())),
     };
     match object.get("type").and_then(Value::as_str) {
-        Some("NetworkGraph") => return netjson::graph(object),
-        Some("NetworkRoutes") => return netjson::routes(object),
+        Some("NetworkGraph") => return netjson::graph(object, &lines, &[]),
+        Some("NetworkRoutes") => return netjson::routes(object, &lines),
         // Several graphs, as olsrd2 prints them: the first.
         Some("NetworkCollection") => {
             let graphs = json::list(object, "collection")?;
@@ -270,29 +178,29 @@ fn json(text: &str) -> Result<Dump, Wrong> {
                 graph.get("type").and_then(Value::as_str) == Some("NetworkGraph")
                     && graph.get("links").and_then(Value::as_array).is_some_and(|links| !links.is_empty())
             });
-            return graph
-                .map_or_else(|| Err(("1".to_owned(), "no NetworkGraph with links in it".to_owned())), netjson::graph);
+            let none = || Err(("1".to_owned(), "no NetworkGraph with links in it".to_owned()));
+            return graph.map_or_else(none, |graph| netjson::graph(graph, &lines, &["collection"]));
         }
         Some(other) => return Err(("1".to_owned(), format!("NetJSON of the type {other}: {KNOWN}"))),
         None => {}
     }
     if object.contains_key("vis") {
-        return batman::vis(json::list(object, "vis")?);
+        return batman::vis(json::list(object, "vis")?, &lines);
     }
     if let Some(batadv) = object.get("batadv").and_then(Value::as_object) {
-        return viewer::graph(batadv);
+        return viewer::graph(batadv, &lines);
     }
     if viewer::is_measured(object) {
-        return viewer::viewer(object);
+        return viewer::viewer(object, &lines);
     }
     if let Some(wrong) = viewer::refused(object) {
         return Err(wrong);
     }
     if object.contains_key("nodes") && object.contains_key("links") && !text.contains("localIP") {
-        return viewer::plain(object);
+        return viewer::plain(object, &lines);
     }
     if object.contains_key("links") || object.contains_key("topology") {
-        return olsr::jsoninfo(object);
+        return olsr::jsoninfo(object, &lines);
     }
     Err(("1".to_owned(), KNOWN.to_owned()))
 }

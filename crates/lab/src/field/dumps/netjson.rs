@@ -1,15 +1,15 @@
 //! NetJSON (netjson.org/rfc.html): `NetworkGraph` and `NetworkRoutes`.
 //!
 //! A metric whose name begins with "etx" is 1 / (there x back). Any other metric, such as the air time of OLSRv2 (RFC 7779), only says which routes the
-//! mesh takes: the sum of its costs is least on them.
+//! mesh takes: the sum of its costs is least on them. A node's `local_addresses` are other addresses of the same router.
 
-use super::json::{list, name, number};
-use super::{Dump, Heard, Metric, Wrong};
+use super::json::{Lines, list, name, number};
+use super::{Dump, LinkReport, Medium, Metric, Wrong};
 use serde_json::{Map as Object, Value};
 
 /// The share that arrives each way by an ETX.
 pub fn by_etx(etx: f64) -> Result<f64, String> {
-    if etx < 1.0 { Err(format!("an ETX of {etx}: expected 1 or more")) } else { Ok(etx.sqrt().recip()) }
+    if etx >= 1.0 { Ok(etx.sqrt().recip()) } else { Err(format!("an ETX of {etx}: expected 1 or more")) }
 }
 
 fn metric(object: &Object<String, Value>) -> Metric {
@@ -18,31 +18,51 @@ fn metric(object: &Object<String, Value>) -> Metric {
 }
 
 /// One direction of a link by its cost.
-fn add(dump: &mut Dump, from: &str, to: &str, cost: f64) -> Result<(), String> {
+fn add(dump: &mut Dump, from: &str, to: &str, cost: f64, medium: Option<Medium>) -> Result<(), String> {
     if dump.metric == Metric::Etx {
-        return dump.add(from, to, by_etx(cost)?);
+        let delivery = Some(by_etx(cost)?);
+        return dump.report(from, to, LinkReport { delivery, medium, ..LinkReport::default() });
     }
     if cost <= 0.0 {
         return Err(format!("a cost of {cost}: expected more than 0"));
     }
-    dump.heard(from, to, Heard { cost: Some(cost), ..Heard::default() })
+    dump.report(from, to, LinkReport { cost: Some(cost), medium, ..LinkReport::default() })
 }
 
-/// A `NetworkGraph`: links of the whole mesh.
-pub fn graph(object: &Object<String, Value>) -> Result<Dump, Wrong> {
+/// The medium of a link, as its properties have it.
+fn medium(link: &Value) -> Option<Medium> {
+    let of = |holder: &Value| {
+        let kind = ["type", "medium", "interface", "ifname"].iter().find_map(|key| name(holder, key).ok())?;
+        super::viewer::medium(kind).or_else(|| Medium::of_interface(kind))
+    };
+    of(link).or_else(|| of(link.get("properties")?))
+}
+
+/// A `NetworkGraph`: links of the whole mesh. `path` is where it is in the document.
+pub fn graph(object: &Object<String, Value>, lines: &Lines<'_>, path: &[&str]) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("NetJSON", metric(object));
     // Nodes without a link are in it, too.
     for node in object.get("nodes").and_then(Value::as_array).into_iter().flatten() {
-        if let Ok(id) = name(node, "id") {
-            let place = dump.node(id);
-            if let Ok(label) = name(node, "label") {
-                dump.also(place, label);
-            }
+        let Ok(id) = name(node, "id") else { continue };
+        let place = dump.node(id);
+        let addresses = |holder: Option<&Value>| {
+            let found = holder.and_then(|holder| holder.get("local_addresses")).and_then(Value::as_array);
+            found.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+        };
+        for address in addresses(Some(node)).into_iter().chain(addresses(node.get("properties"))) {
+            dump.also(place, &address);
+        }
+        if let Ok(label) = name(node, "label") {
+            dump.also(place, label);
         }
     }
-    for (number_of, link) in list(object, "links")?.iter().enumerate() {
-        let mut read = || add(&mut dump, name(link, "source")?, name(link, "target")?, number(link, "cost")?);
-        read().map_err(|why| (format!("link {number_of}"), why))?;
+    for (place, link) in list(object, "links")?.iter().enumerate() {
+        let mut read =
+            || add(&mut dump, name(link, "source")?, name(link, "target")?, number(link, "cost")?, medium(link));
+        if let Err(why) = read() {
+            let path: Vec<&str> = path.iter().copied().chain(["links"]).collect();
+            dump.leave_out(lines.of(&path, place), format!("link {place}: {why}"));
+        }
     }
     Ok(dump)
 }
@@ -50,7 +70,7 @@ pub fn graph(object: &Object<String, Value>) -> Result<Dump, Wrong> {
 /// `NetworkRoutes`: those whose destination is the next hop are links of this router.
 ///
 /// olsrd2 0.14.1 differs from the RFC: the list is called `route`, `next` is the address of an interface, and those of the routers are among the `properties`.
-pub fn routes(object: &Object<String, Value>) -> Result<Dump, Wrong> {
+pub fn routes(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("NetJSON's routes", metric(object));
     let id = object.get("router_id").and_then(Value::as_str).unwrap_or(super::OWN);
     let own = object.get("properties").and_then(|properties| properties.get("router_addr")).and_then(Value::as_str);
@@ -60,25 +80,27 @@ pub fn routes(object: &Object<String, Value>) -> Result<Dump, Wrong> {
         dump.also(place, id);
     }
     let name_of_list = if object.contains_key("route") { "route" } else { "routes" };
-    for (number_of, route) in list(object, name_of_list)?.iter().enumerate() {
+    for (place, route) in list(object, name_of_list)?.iter().enumerate() {
         let mut read = || {
-            let (destination, next) = (name(route, "destination")?, name(route, "next")?);
+            let (destination, interface) = (name(route, "destination")?, name(route, "next")?);
             let (destination, length) = destination.split_once('/').unwrap_or((destination, ""));
             // A network behind a router is no node.
             if !["", "32", "128"].contains(&length) {
                 return Ok(());
             }
             let router = route.get("properties").and_then(|properties| properties.get("next_router_addr"));
-            let next = router.and_then(Value::as_str).unwrap_or(next);
+            let next = router.and_then(Value::as_str).unwrap_or(interface);
             dump.route(own, destination, next);
             if destination != next {
                 return Ok(());
             }
-            let cost = number(route, "cost")?;
-            add(&mut dump, own, next, cost)?;
-            add(&mut dump, next, own, cost)
+            let (cost, medium) = (number(route, "cost")?, name(route, "device").ok().and_then(Medium::of_interface));
+            add(&mut dump, own, next, cost, medium)?;
+            add(&mut dump, next, own, cost, medium)
         };
-        read().map_err(|why| (format!("route {number_of}"), why))?;
+        if let Err(why) = read() {
+            dump.leave_out(lines.of(&[name_of_list], place), format!("route {place}: {why}"));
+        }
     }
     Ok(dump)
 }

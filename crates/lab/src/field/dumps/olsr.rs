@@ -1,64 +1,192 @@
-//! olsrd: jsoninfo (`links`, `topology`) and txtinfo (tables Links and Topology, separated by tabs).
+//! olsrd: jsoninfo and txtinfo (tables separated by tabs): links, topology, interfaces and aliases.
 //!
 //! LQ is the share that arrives from the neighbour, NLQ to it. OLSR tells of the links that others have as they told it: a link of the topology is
-//! "last hop, destination", and LQ is the share that the last hop receives. So one node tells of the whole mesh.
+//! "last hop, destination", and LQ is the share that the last hop receives. So one node tells of the whole mesh. Links are between addresses of interfaces, the
+//! topology between main addresses: the tables MID and Interfaces say which are of one router, and which interfaces are wired.
 
-use super::json::{list, name, number};
-use super::{Dump, Metric, Wrong};
+use super::json::{Lines, list, name, number};
+use super::{Dump, LinkReport, Medium, Metric, Wrong};
 use serde_json::{Map as Object, Value};
+use std::collections::BTreeMap;
 
-pub fn jsoninfo(object: &Object<String, Value>) -> Result<Dump, Wrong> {
+/// Media of the own interfaces by their addresses and names.
+type Interfaces = BTreeMap<String, Medium>;
+
+/// Adds both directions of a link.
+fn link(dump: &mut Dump, far: &str, near: &str, (lq, nlq): (f64, f64), medium: Option<Medium>) -> Result<(), String> {
+    let report = |share| LinkReport { delivery: Some(share), medium, ..LinkReport::default() };
+    // The router that reports comes first among the nodes.
+    if !near.is_empty() {
+        dump.node(near);
+    }
+    dump.report(far, near, report(lq))?;
+    dump.report(near, far, report(nlq))
+}
+
+/// The medium of an interface: olsrd says whether it is wireless, its name whether it is a tunnel.
+fn medium(name: &str, is_wireless: Option<bool>) -> Option<Medium> {
+    match (Medium::of_interface(name), is_wireless) {
+        (Some(Medium::Tunnel), _) => Some(Medium::Tunnel),
+        (_, Some(true)) => Some(Medium::Radio),
+        (_, Some(false)) => Some(Medium::Cable),
+        (by_name, None) => by_name,
+    }
+}
+
+/// The tables of jsoninfo.
+pub fn jsoninfo(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("olsrd's jsoninfo", Metric::Etx);
+    aliases(&mut dump, object);
+    let interfaces = interfaces(&mut dump, object);
     for (table, near, far) in [("links", "localIP", "remoteIP"), ("topology", "lastHopIP", "destinationIP")] {
         if !object.contains_key(table) {
             continue;
         }
-        for (place, link) in list(object, table)?.iter().enumerate() {
+        for (place, entry) in list(object, table)?.iter().enumerate() {
             let mut add = || {
-                let (near, far) = (name(link, near)?, name(link, far)?);
-                dump.both(far, near, number(link, "linkQuality")?, number(link, "neighborLinkQuality")?)
+                let (near, far) = (name(entry, near)?, name(entry, far)?);
+                let shares = (number(entry, "linkQuality")?, number(entry, "neighborLinkQuality")?);
+                let interface = ["ifName", "olsrInterface"].iter().find_map(|key| name(entry, key).ok());
+                let known = |key: &str| interfaces.get(key).copied();
+                let medium = interface.and_then(|interface| known(interface).or_else(|| medium(interface, None)));
+                link(&mut dump, far, near, shares, medium.or_else(|| known(near)))
             };
-            add().map_err(|why| (format!("{table} {place}"), why))?;
+            if let Err(why) = add() {
+                dump.leave_out(lines.of(&[table], place), format!("{table} {place}: {why}"));
+            }
         }
     }
     Ok(dump)
 }
 
-pub fn txtinfo(text: &str) -> Result<Dump, Wrong> {
-    let mut dump = Dump::of("olsrd's txtinfo", Metric::Etx);
-    // Places of near, far, LQ and NLQ among the columns of the table.
-    let mut columns: Option<[usize; 4]> = None;
-    let mut table = "";
-    for (line, row) in text.lines().enumerate() {
-        let cells: Vec<&str> = row.split('\t').map(str::trim).collect();
-        if let Some(title) = row.strip_prefix("Table: ") {
-            (table, columns) = (title.trim(), None);
-            continue;
-        }
-        let ends = match table {
-            "Links" => ["Local IP", "Remote IP"],
-            "Topology" => ["Last hop IP", "Dest. IP"],
-            _ => continue,
-        };
-        let place = |title: &str| cells.iter().position(|cell| *cell == title);
-        match columns {
-            _ if row.trim().is_empty() => {}
-            None => {
-                let found = [ends[0], ends[1], "LQ", "NLQ"].map(place);
-                let [Some(near), Some(far), Some(lq), Some(nlq)] = found else {
-                    let why = format!("expected the columns {}, {}, LQ and NLQ, separated by tabs", ends[0], ends[1]);
-                    return Err(((line + 1).to_string(), why));
-                };
-                columns = Some([near, far, lq, nlq]);
-            }
-            Some(places) => {
-                let [near, far, lq, nlq] = places.map(|place| cells.get(place).copied().unwrap_or_default());
-                let share =
-                    |cell: &str| cell.parse::<f64>().map_err(|_| format!("expected a number, found \"{cell}\""));
-                let add = share(lq).and_then(|there| dump.both(far, near, there, share(nlq)?));
-                add.map_err(|why| ((line + 1).to_string(), why))?;
-            }
+/// Other addresses of routers (multiple interface declarations): the main one is a text or an object, the aliases are texts or objects.
+fn aliases(dump: &mut Dump, object: &Object<String, Value>) {
+    let address = |value: &Value| value.as_str().or_else(|| name(value, "ipAddress").ok()).map(str::to_owned);
+    for entry in object.get("mid").and_then(Value::as_array).into_iter().flatten() {
+        let main = entry.get("main").and_then(address).or_else(|| name(entry, "ipAddress").ok().map(str::to_owned));
+        let Some(main) = main else { continue };
+        let router = dump.node(&main);
+        for alias in entry.get("aliases").and_then(Value::as_array).into_iter().flatten().filter_map(address) {
+            dump.also(router, &alias);
         }
     }
+}
+
+/// The own interfaces: their addresses are one router's.
+fn interfaces(dump: &mut Dump, object: &Object<String, Value>) -> Interfaces {
+    let mut found = Interfaces::new();
+    let mut own = None;
+    for entry in object.get("interfaces").and_then(Value::as_array).into_iter().flatten() {
+        // Later versions have the particulars of OLSR in an object of their own.
+        let inner = entry.get("olsrInterface").unwrap_or(entry);
+        let flag = |key: &str| entry.get(key).or_else(|| inner.get(key)).and_then(Value::as_bool);
+        let name = name(entry, "name").unwrap_or_default();
+        let medium = medium(name, flag("wireless").or_else(|| flag("isWireless")));
+        let text = |key: &str| entry.get(key).or_else(|| inner.get(key)).and_then(Value::as_str);
+        let addresses = ["ipv4Address", "ipv6Address", "ipAddress"].iter().filter_map(|key| text(key));
+        for address in
+            addresses.filter(|address| address.contains(['.', ':']) && *address != "0.0.0.0" && *address != "::")
+        {
+            let router = *own.get_or_insert_with(|| dump.node(address));
+            dump.also(router, address);
+            found.extend(medium.map(|medium| (address.to_owned(), medium)));
+        }
+        found.extend(medium.map(|medium| (name.to_owned(), medium)));
+    }
+    found
+}
+
+/// A table of txtinfo that is read, with the titles that it needs.
+struct Table {
+    title: &'static str,
+    needed: &'static [&'static str],
+}
+
+const TABLES: [Table; 4] = [
+    Table { title: "Links", needed: &["Local IP", "Remote IP", "LQ", "NLQ"] },
+    Table { title: "Topology", needed: &["Last hop IP", "Dest. IP", "LQ", "NLQ"] },
+    Table { title: "MID", needed: &[] },
+    Table { title: "Interfaces", needed: &[] },
+];
+
+/// The tables of txtinfo.
+pub fn txtinfo(text: &str) -> Result<Dump, Wrong> {
+    let mut dump = Dump::of("olsrd's txtinfo", Metric::Etx);
+    let rows = rows(text)?;
+    let of = |table: &'static str| rows.iter().filter(move |row| row.table == table);
+    for row in of("MID") {
+        let [main, aliases, ..] = &row.cells[..] else { continue };
+        let router = dump.node(main);
+        aliases.split([';', ',', ' ']).for_each(|alias| dump.also(router, alias.trim()));
+        row.cells.iter().skip(2).for_each(|alias| dump.also(router, alias));
+    }
+    let mut interfaces = Interfaces::new();
+    let mut own = None;
+    for row in of("Interfaces") {
+        let column = |begin: &str| row.titles.iter().position(|title| title.starts_with(begin));
+        let cell = |begin: &str| column(begin).and_then(|place| row.cells.get(place)).map(String::as_str);
+        let (Some(name), Some(address)) = (cell("Name"), cell("Src-Adress").or_else(|| cell("Src-Address"))) else {
+            continue;
+        };
+        if !address.contains(['.', ':']) {
+            continue;
+        }
+        let router = *own.get_or_insert_with(|| dump.node(address));
+        dump.also(router, address);
+        let is_wireless = cell("WLAN").map(|word| word.eq_ignore_ascii_case("yes"));
+        interfaces.extend(medium(name, is_wireless).map(|medium| (address.to_owned(), medium)));
+    }
+    for row in of("Links").chain(of("Topology")) {
+        let place = |title: &str| row.titles.iter().position(|known| known == title);
+        let cell = |title: &str| place(title).and_then(|place| row.cells.get(place)).map_or("", String::as_str);
+        let share = |title: &str| {
+            let text = cell(title);
+            text.parse::<f64>().map_err(|_| format!("expected a number, found \"{text}\""))
+        };
+        let ends = if row.table == "Links" { ["Local IP", "Remote IP"] } else { ["Last hop IP", "Dest. IP"] };
+        let [near, far] = ends.map(cell);
+        let known = interfaces.get(near).copied().filter(|_| row.table == "Links");
+        let read = share("LQ").and_then(|lq| link(&mut dump, far, near, (lq, share("NLQ")?), known));
+        dump.take(row.line, read);
+    }
     Ok(dump)
+}
+
+/// A row of a table.
+struct Row {
+    table: &'static str,
+    line: usize,
+    titles: Vec<String>,
+    cells: Vec<String>,
+}
+
+fn rows(text: &str) -> Result<Vec<Row>, Wrong> {
+    let mut rows = Vec::new();
+    let (mut table, mut titles): (Option<&Table>, Option<Vec<String>>) = (None, None);
+    for (line, row) in text.lines().enumerate() {
+        if let Some(title) = row.trim_start().strip_prefix("Table: ") {
+            (table, titles) = (TABLES.iter().find(|known| known.title == title.trim()), None);
+            continue;
+        }
+        let Some(table) = table.filter(|_| !row.trim().is_empty()) else { continue };
+        let cells: Vec<String> = row.split('\t').map(|cell| cell.trim().to_owned()).collect();
+        let Some(known) = &titles else {
+            if let Some(missing) = table.needed.iter().find(|title| !cells.iter().any(|cell| cell == **title)) {
+                let why =
+                    format!("expected the columns {}, separated by tabs: {missing} is missing", and(table.needed));
+                return Err(((line + 1).to_string(), why));
+            }
+            titles = Some(cells);
+            continue;
+        };
+        rows.push(Row { table: table.title, line: line + 1, titles: known.clone(), cells });
+    }
+    Ok(rows)
+}
+
+fn and(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        [] => String::new(),
+    }
 }

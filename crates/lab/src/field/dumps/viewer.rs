@@ -1,13 +1,27 @@
 //! Files from which the maps of community networks are drawn: `meshviewer.json` (links with `source_tq` and `target_tq`, shares of 0 to 1)
-//! and the older `graph.json` (links with `tq`, which is 255 / TQ). Links through a tunnel over the Internet are left out.
+//! and the older `graph.json` (links with `tq`, which is 255 / TQ). Links have a type: radio, a tunnel over the Internet, or a cable ("other").
 
-use super::json::{list, name, number};
-use super::{Dump, Heard, Metric, Wrong};
+use super::json::{Lines, list, name, number};
+use super::{Dump, LinkReport, Medium, Metric, Wrong};
 use serde_json::{Map as Object, Value};
 
-fn is_radio(link: &Value) -> bool {
-    let kind = link.get("type").and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
-    !(kind.contains("vpn") || kind.contains("tunnel") || link.get("vpn").and_then(Value::as_bool) == Some(true))
+/// The medium of a type of link; `None` if the type says nothing.
+pub fn medium(kind: &str) -> Option<Medium> {
+    let kind = kind.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+    match () {
+        () if has(&["vpn", "tunnel", "l2tp", "wireguard", "fastd"]) => Some(Medium::Tunnel),
+        () if has(&["wifi", "wireless", "wlan", "radio"]) => Some(Medium::Radio),
+        () if has(&["other", "cable", "ether", "wired", "lan", "fibre", "fiber"]) => Some(Medium::Cable),
+        () => None,
+    }
+}
+
+fn medium_of(link: &Value) -> Option<Medium> {
+    match link.get("vpn").and_then(Value::as_bool) {
+        Some(true) => Some(Medium::Tunnel),
+        _ => link.get("type").and_then(Value::as_str).and_then(medium),
+    }
 }
 
 /// True if links of the document have a quality, `source_tq`.
@@ -19,21 +33,36 @@ pub fn is_measured(object: &Object<String, Value>) -> bool {
 }
 
 /// `meshviewer.json`.
-pub fn viewer(object: &Object<String, Value>) -> Result<Dump, Wrong> {
+pub fn viewer(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("meshviewer", Metric::Quality);
     nodes(&mut dump, object.get("nodes"));
-    for (place, link) in list(object, "links")?.iter().enumerate().filter(|(_, link)| is_radio(link)) {
+    for (place, link) in list(object, "links")?.iter().enumerate() {
         let mut read = || {
-            let (source, target) = (name(link, "source")?, name(link, "target")?);
-            dump.add(source, target, number(link, "source_tq")?)?;
+            let (source, target) = ends(&mut dump, link)?;
+            let report = |share| LinkReport { delivery: Some(share), medium: medium_of(link), ..LinkReport::default() };
+            dump.report(source, target, report(number(link, "source_tq")?))?;
             match link.get("target_tq") {
-                Some(_) => dump.add(target, source, number(link, "target_tq")?),
+                Some(_) => dump.report(target, source, report(number(link, "target_tq")?)),
                 None => Ok(()),
             }
         };
-        read().map_err(|why| (format!("link {place}"), why))?;
+        if let Err(why) = read() {
+            dump.leave_out(lines.of(&["links"], place), format!("link {place}: {why}"));
+        }
     }
     Ok(dump)
+}
+
+/// The two ends of a link; addresses of interfaces beside them are names of these nodes.
+fn ends<'a>(dump: &mut Dump, link: &'a Value) -> Result<(&'a str, &'a str), String> {
+    let (source, target) = (name(link, "source")?, name(link, "target")?);
+    for (end, key) in [(source, "source_addr"), (target, "target_addr")] {
+        if let Ok(address) = name(link, key) {
+            let node = dump.node(end);
+            dump.also(node, address);
+        }
+    }
+    Ok((source, target))
 }
 
 /// Those with their host names, also without a link.
@@ -47,44 +76,50 @@ fn nodes(dump: &mut Dump, nodes: Option<&Value>) {
         let info = node.get("nodeinfo").unwrap_or(node);
         let Ok(id) = name(info, "node_id").or_else(|_| name(info, "id")) else { continue };
         let place = dump.node(id);
-        if let Ok(host) = name(info, "hostname") {
-            dump.also(place, host);
-        }
+        let network = info.get("network");
+        let names = ["hostname", "mac", "name"].iter().filter_map(|key| name(info, key).ok());
+        let of_network = network.and_then(|network| name(network, "mac").ok());
+        names.chain(of_network).for_each(|name| dump.also(place, name));
     }
 }
 
 /// `graph.json`: links between places in a list of nodes.
-pub fn graph(batadv: &Object<String, Value>) -> Result<Dump, Wrong> {
+pub fn graph(batadv: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("graph.json", Metric::Quality);
-    let names: Vec<String> = list(batadv, "nodes")?
-        .iter()
-        .enumerate()
-        .map(|(place, node)| {
-            name(node, "node_id").or_else(|_| name(node, "id")).map_or_else(|_| place.to_string(), str::to_owned)
-        })
-        .collect();
-    names.iter().for_each(|name| {
-        dump.node(name);
-    });
-    for (place, link) in list(batadv, "links")?.iter().enumerate().filter(|(_, link)| is_radio(link)) {
+    let mut names = Vec::new();
+    for (place, node) in list(batadv, "nodes")?.iter().enumerate() {
+        let found = name(node, "node_id").or_else(|_| name(node, "id"));
+        let title = found.map_or_else(|_| place.to_string(), str::to_owned);
+        let router = dump.node(&title);
+        if let Ok(address) = name(node, "id") {
+            dump.also(router, address);
+        }
+        names.push(title);
+    }
+    for (place, link) in list(batadv, "links")?.iter().enumerate() {
         let mut read = || {
             let end = |key: &str| {
                 let at = number(link, key)?;
-                names.get(at as usize).ok_or_else(|| format!("{key} {at} is no node"))
+                let place = (at >= 0.0 && at.fract() == 0.0).then_some(at as usize);
+                place.and_then(|place| names.get(place)).ok_or_else(|| format!("{key} {at} is no node"))
             };
             let cost = number(link, "tq")?;
             if cost < 1.0 {
                 return Err(format!("a tq of {cost}: expected 255 / TQ, 1 or more"));
             }
             let (source, target) = (end("source")?, end("target")?);
-            dump.add(source, target, cost.recip())?;
+            let report =
+                || LinkReport { delivery: Some(cost.recip()), medium: medium_of(link), ..LinkReport::default() };
+            dump.report(source, target, report())?;
             if link.get("bidirect").and_then(Value::as_bool) == Some(true) {
-                dump.add(target, source, cost.recip())
+                dump.report(target, source, report())
             } else {
                 Ok(())
             }
         };
-        read().map_err(|why| (format!("link {place}"), why))?;
+        if let Err(why) = read() {
+            dump.leave_out(lines.of(&["batadv", "links"], place), format!("link {place}: {why}"));
+        }
     }
     Ok(dump)
 }
@@ -104,16 +139,19 @@ pub fn refused(object: &Object<String, Value>) -> Option<Wrong> {
 }
 
 /// Links with neither a share nor a cost, so that it is at least known who hears whom.
-pub fn plain(object: &Object<String, Value>) -> Result<Dump, Wrong> {
+pub fn plain(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("the list of links", Metric::Hops);
     nodes(&mut dump, object.get("nodes"));
-    for (place, link) in list(object, "links")?.iter().enumerate().filter(|(_, link)| is_radio(link)) {
+    for (place, link) in list(object, "links")?.iter().enumerate() {
         let mut read = || {
-            let (source, target) = (name(link, "source")?, name(link, "target")?);
-            dump.heard(source, target, Heard::default())?;
-            dump.heard(target, source, Heard::default())
+            let (source, target) = ends(&mut dump, link)?;
+            let report = || LinkReport { medium: medium_of(link), ..LinkReport::default() };
+            dump.report(source, target, report())?;
+            dump.report(target, source, report())
         };
-        read().map_err(|why| (format!("link {place}"), why))?;
+        if let Err(why) = read() {
+            dump.leave_out(lines.of(&["links"], place), format!("link {place}: {why}"));
+        }
     }
     Ok(dump)
 }

@@ -1,0 +1,639 @@
+//! Model of a mesh that is known by a dump: which rate and which loss each hop has in the simulation, so that it carries there what the dump says.
+//!
+//! | The dump has of a hop | Its rate in the simulation | Its loss |
+//! |---|---|---|
+//! | a measured goodput (the kit, `hop_mbps`) | the slowest MCS that carries it | so much that it carries it |
+//! | a bit rate | that rate, or the nearest MCS | the share that arrives |
+//! | the goodput that a program expects | as of a measured one | so much that it carries it |
+//! | nothing of the kind | the assumed rate | the share that arrives; none if nothing is told |
+//!
+//! Cables and tunnels take no air time: the two routers are one station. What the simulator has no rate for is not simulated ([`Plan::not_simulated`]).
+
+use super::limits;
+use super::rates::{self, Rate, nearest_mcs};
+use super::routes::{self, Hop, Route};
+use crate::field::dumps::{DataRate, Dump, Medium, Metric};
+use crate::field::{path, ways};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// ETX above which a link is left out that no flow uses and of whose strength nothing is told.
+const WORST_ETX: f64 = 2.0;
+/// The ratio of links of whose strength nothing is told, dB: enough for every rate here.
+const GOOD_DB: f64 = 30.0;
+/// Largest and smallest goodput of a hop that is simulated, as shares of what the fastest and the slowest MCS carry.
+const FEASIBLE: (f64, f64) = (1.1, 0.45);
+
+/// Tries that stand for a cable where routes are compared.
+const WIRE_TRIES: f64 = 0.01;
+
+/// Share below which no measurement of a link tells it from nothing.
+const LEAST_SHARE: f64 = 0.001;
+
+/// Bulk TCP over one hop without loss by MCS, Mbit/s, as the simulator has it.
+pub type OneHop = [f64; rates::HIGHEST_MCS as usize + 1];
+
+/// A model of a mesh.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Plan {
+    /// Keys of the scenario for the radio and the MAC, with their values as TOML.
+    pub keys: Vec<(&'static str, String)>,
+    /// `links.csv`, for `radio.links`.
+    pub links: String,
+    /// `map.json`, whose links are those of the routes.
+    pub map: String,
+    /// Node of the dump for each node of the scenario.
+    pub nodes: Vec<usize>,
+    /// Ends of the flows in the scenario.
+    pub ends: Vec<(usize, usize)>,
+    /// Route of each flow, with nodes of the dump.
+    pub routes: Vec<Route>,
+    /// What the rates are, for people, such as "at an assumed MCS 3: --rate sets it".
+    pub basis: String,
+    /// The rate that is assumed, if some hop has none.
+    pub assumed: Option<Rate>,
+    /// The reason why nothing is simulated; `None` if all is.
+    pub not_simulated: Option<String>,
+    /// Pairs of nodes with a radio link, and those of them without a route that deliver fewer than half of the frames in some direction.
+    pub pairs: (usize, usize),
+}
+
+/// What is known of a direction of a hop.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    Goodput(f64),
+    Rate(DataRate),
+    Nothing,
+}
+
+/// A direction of a link in the simulation.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    mcs: Option<u8>,
+    delivery: Option<f64>,
+    snr_db: Option<f64>,
+}
+
+/// Which standard all links have.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Standard {
+    /// One rate of 802.11b, a or g, Mbit/s.
+    Legacy(f64),
+    /// One MCS.
+    Mcs(u8),
+    /// An MCS for each direction.
+    Listed { has_aggregates: bool },
+}
+
+/// Makes the model. `ways` are the routes of the flows, `assumed` the rate where none is known; `one_hop` is asked where goodputs are known instead of rates.
+///
+/// # Errors
+/// A sentence on a flow without a radio hop, or on a mesh that is too large.
+pub fn plan(dump: &Dump, ways: &[Vec<usize>], assumed: Rate, one_hop: &dyn Fn() -> OneHop) -> Result<Plan, String> {
+    with_radio(dump, ways, Radio::Assumed(assumed), one_hop)
+}
+
+/// The radio of the mesh, besides what the dump says of hops.
+#[derive(Clone, Copy)]
+pub enum Radio<'a> {
+    /// The rate of hops of which the dump has none.
+    Assumed(Rate),
+    /// A radio that is known as a whole.
+    Found {
+        /// Its keys.
+        keys: &'a [(&'static str, String)],
+        /// Share of the frames that arrives over a hop which carries so many Mbit/s; `None` if no share explains that.
+        share: &'a dyn Fn(f64) -> Option<f64>,
+        /// True if nodes sense each other over two hops of a route, although they decode nothing there.
+        senses_two_hops: bool,
+    },
+}
+
+/// Makes the model with a radio that may be known as a whole: its hops have the loss that makes them carry what was measured.
+///
+/// # Errors
+/// Those of [`plan`].
+pub fn with_radio(
+    dump: &Dump,
+    ways: &[Vec<usize>],
+    radio: Radio<'_>,
+    one_hop: &dyn Fn() -> OneHop,
+) -> Result<Plan, String> {
+    let stations = stations(dump, ways);
+    let routes: Vec<Route> = ways.iter().map(|way| route(dump, way)).collect();
+    let station_ways: Vec<Vec<usize>> = ways.iter().map(|way| along(way, &stations)).collect();
+    if let Some(place) = station_ways.iter().position(|way| way.len() < 2) {
+        let way: Vec<&str> = ways[place].iter().map(|node| dump.nodes[*node].as_str()).collect();
+        return Err(format!(
+            "flow {place} has no radio hop: {} is cable or tunnel alone, and takes no air time",
+            way.join("-")
+        ));
+    }
+    let hops: BTreeSet<(usize, usize)> = ways
+        .iter()
+        .flat_map(|way| way.windows(2))
+        .filter(|hop| dump.medium(hop[0], hop[1]) == Medium::Radio)
+        .flat_map(|hop| [(hop[0], hop[1]), (hop[1], hop[0])])
+        .collect();
+    let nodes = shown_nodes(dump, &station_ways)?;
+    // What is told of others has no part in it.
+    let relevant: BTreeSet<usize> = nodes.iter().chain(ways.iter().flatten()).copied().collect();
+    let dump = &dump.among(&relevant);
+    let place = |station: usize| nodes.iter().position(|node| *node == station).unwrap_or_default();
+    let mut plan = Plan {
+        ends: station_ways.iter().map(|way| (place(way[0]), place(way[way.len() - 1]))).collect(),
+        routes,
+        nodes: nodes.clone(),
+        ..Plan::default()
+    };
+    let is_used: BTreeSet<(usize, usize)> =
+        station_ways.iter().flat_map(|way| way.windows(2)).map(|hop| (hop[0], hop[1])).collect();
+    plan.map = map_file(&nodes, &is_used);
+    let assumed = match radio {
+        Radio::Found { keys, share, senses_two_hops } => {
+            let link = |hop: (usize, usize)| {
+                let share = first(dump, hop, |link| link.mbps).and_then(share);
+                let delivery = share.or_else(|| ways::delivery(dump, hop.0, hop.1));
+                Link { mcs: None, delivery: Some(delivery.unwrap_or(1.0)), snr_db: None }
+            };
+            let listed = listed(dump, &stations, &hops, link);
+            plan.pairs = pairs(dump, &listed, &is_used);
+            plan.not_simulated = unexplained(dump, &hops, share);
+            plan.keys = keys.to_vec();
+            plan.links = found_links_file(&listed, &station_ways, &nodes, senses_two_hops);
+            let rate = keys.iter().find(|(key, _)| *key == "radio.rate").map_or("", |(_, rate)| rate.trim_matches('"'));
+            plan.basis = format!("with the radio that was found, {rate}, and hops that carry what was measured");
+            if senses_two_hops {
+                plan.keys.push(("radio.carrier_sense_threshold", format!("\"{SENSED_FROM_DBM} dBm\"")));
+            }
+            return Ok(plan);
+        }
+        Radio::Assumed(assumed) => assumed,
+    };
+    let known: Vec<Known> = hops.iter().map(|&hop| known(dump, hop)).collect();
+    let standard = standard(&known, assumed);
+    plan.basis = basis(dump, &known, standard, assumed);
+    plan.assumed = known.iter().any(|known| matches!(known, Known::Nothing)).then_some(assumed);
+    let carried = known.iter().any(|known| matches!(known, Known::Goodput(_))).then(one_hop);
+    plan.not_simulated = not_simulated(&known, standard, carried.as_ref());
+    plan.keys = keys(standard);
+    let listed = listed(dump, &stations, &hops, |hop| link(dump, hop, standard, assumed, carried.as_ref()));
+    plan.pairs = pairs(dump, &listed, &is_used);
+    plan.links = links_file(&listed, &nodes);
+    Ok(plan)
+}
+
+/// Station of each node: routers between which a flow goes over a cable or a tunnel are one, under the number of the first.
+fn stations(dump: &Dump, ways: &[Vec<usize>]) -> Vec<usize> {
+    let mut of: Vec<usize> = (0..dump.nodes.len()).collect();
+    for hop in ways.iter().flat_map(|way| way.windows(2)).filter(|hop| dump.medium(hop[0], hop[1]) != Medium::Radio) {
+        let (first, second) = (of[hop[0]].min(of[hop[1]]), of[hop[0]].max(of[hop[1]]));
+        of.iter_mut().filter(|station| **station == second).for_each(|station| *station = first);
+    }
+    of
+}
+
+/// A route by its stations.
+fn along(way: &[usize], stations: &[usize]) -> Vec<usize> {
+    let mut found: Vec<usize> = way.iter().map(|node| stations[*node]).collect();
+    found.dedup();
+    found
+}
+
+/// Nodes of the scenario: all of a small mesh; of a large one those of the routes, as nobody else sends.
+fn shown_nodes(dump: &Dump, ways: &[Vec<usize>]) -> Result<Vec<usize>, String> {
+    if dump.nodes.len() <= limits::NODES {
+        return Ok((0..dump.nodes.len()).collect());
+    }
+    let used: BTreeSet<usize> = ways.iter().flatten().copied().collect();
+    super::nodes_within(used.len())?;
+    Ok(used.into_iter().collect())
+}
+
+/// The first report on a direction that has a value, or else on the other direction.
+fn first<T>(
+    dump: &Dump,
+    (from, to): (usize, usize),
+    value: impl Fn(&crate::field::dumps::LinkReport) -> Option<T>,
+) -> Option<T> {
+    let of = |ends: (usize, usize)| dump.links.iter().filter(|link| (link.from, link.to) == ends).find_map(&value);
+    of((from, to)).or_else(|| of((to, from)))
+}
+
+fn known(dump: &Dump, hop: (usize, usize)) -> Known {
+    let goodput = first(dump, hop, |link| link.mbps).map(Known::Goodput);
+    let rate = first(dump, hop, |link| link.rate).map(Known::Rate);
+    let found = if dump.is_measured() { goodput.or(rate) } else { rate.or(goodput) };
+    found.unwrap_or(Known::Nothing)
+}
+
+/// One standard where all hops have the same rate, and an MCS for each hop otherwise.
+fn standard(known: &[Known], assumed: Rate) -> Standard {
+    let mut legacy: Vec<Option<f64>> = known
+        .iter()
+        .map(|known| match known {
+            Known::Rate(DataRate { mbps, has_aggregates: false }) if rates::is_legacy(*mbps) => Some(*mbps),
+            Known::Nothing => match assumed {
+                Rate::Legacy(mbps) => Some(mbps),
+                Rate::Mcs(_) => None,
+            },
+            _ => None,
+        })
+        .collect();
+    let is_all_legacy = legacy.iter().all(Option::is_some);
+    legacy.dedup();
+    match (&legacy[..], assumed) {
+        ([Some(mbps)], _) => Standard::Legacy(*mbps),
+        (_, Rate::Mcs(mcs)) if known.iter().all(|known| matches!(known, Known::Nothing)) => Standard::Mcs(mcs),
+        _ => Standard::Listed { has_aggregates: !is_all_legacy },
+    }
+}
+
+/// The reason why a radio that was found does not fit what its hops carry.
+fn unexplained(dump: &Dump, hops: &BTreeSet<(usize, usize)>, share: &dyn Fn(f64) -> Option<f64>) -> Option<String> {
+    let measured = hops.iter().filter_map(|hop| Some((hop, first(dump, *hop, |link| link.mbps)?)));
+    let wrong = measured.into_iter().find(|(_, mbps)| share(*mbps).is_none());
+    wrong.map(|((from, to), mbps)| {
+        format!(
+            "{}-{} carries {mbps:.2} Mbit/s, which no loss explains with the radio that was found: it may be more than one hop of the radio, where the mesh routes below IP",
+            dump.nodes[*from], dump.nodes[*to]
+        )
+    })
+}
+
+/// Words on where the rates come from.
+fn basis(dump: &Dump, known: &[Known], standard: Standard, assumed: Rate) -> String {
+    let rates: Vec<f64> =
+        known.iter().filter_map(|known| if let Known::Rate(rate) = known { Some(rate.mbps) } else { None }).collect();
+    let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), rate| (low.min(*rate), high.max(*rate)));
+    let mut parts = Vec::new();
+    if known.iter().any(|known| matches!(known, Known::Goodput(_))) {
+        let who = if dump.is_measured() { "was measured" } else { "the dump expects" };
+        parts.push(format!("with hops that carry what {who}"));
+    }
+    if !rates.is_empty() {
+        let range = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+        let as_mcs = if matches!(standard, Standard::Listed { .. }) { ", each as the nearest MCS" } else { "" };
+        parts.push(format!("at the dump's bit rates of {range} Mbit/s{as_mcs}"));
+    }
+    if known.iter().any(|known| matches!(known, Known::Nothing)) {
+        let rest = if parts.is_empty() { "" } else { " on the hops of which the dump has no rate" };
+        parts.push(format!("at an assumed {assumed}{rest}: --rate sets it"));
+    }
+    parts.join(", and ")
+}
+
+/// The reason why the simulator cannot do these hops.
+fn not_simulated(known: &[Known], standard: Standard, carried: Option<&OneHop>) -> Option<String> {
+    if matches!(standard, Standard::Legacy(_)) {
+        return None;
+    }
+    let reason = |known: &Known| {
+        match known {
+        Known::Goodput(mbps) => {
+            let [slowest, .., fastest] = carried?;
+            let is_feasible = (slowest * FEASIBLE.1..=fastest * FEASIBLE.0).contains(mbps);
+            (!is_feasible).then(|| format!("a hop carries {mbps:.1} Mbit/s, and what is simulated of 802.11n carries {slowest:.1} to {fastest:.1}"))
+        }
+        Known::Rate(rate) => nearest_mcs(rate.mbps)
+            .is_none()
+            .then(|| format!("a hop has a bit rate of {} Mbit/s, and one rate of 802.11b, a or g for all links, or MCS 0 to {} of 802.11n, is what is simulated", rate.mbps, limits::MCS)),
+        Known::Nothing => None,
+    }
+    };
+    known.iter().find_map(reason)
+}
+
+fn keys(standard: Standard) -> Vec<(&'static str, String)> {
+    let text = |text: String| Value::from(text).to_string();
+    match standard {
+        Standard::Legacy(mbps) => {
+            vec![("mac.profile", text("ieee".to_owned())), ("radio.rate", text(format!("{mbps} Mbit/s")))]
+        }
+        Standard::Mcs(mcs) => vec![("mac.profile", text("ht".to_owned())), ("radio.rate", text(format!("MCS {mcs}")))],
+        Standard::Listed { has_aggregates } => {
+            let mut keys =
+                vec![("mac.profile", text("ht".to_owned())), ("radio.rate", text(format!("MCS {}", limits::MCS)))];
+            if !has_aggregates {
+                keys.push(("mac.ampdu_mpdus", "1".to_owned()));
+            }
+            keys
+        }
+    }
+}
+
+/// A direction as it is simulated.
+fn link(dump: &Dump, hop: (usize, usize), standard: Standard, assumed: Rate, carried: Option<&OneHop>) -> Link {
+    let delivery = ways::delivery(dump, hop.0, hop.1);
+    let snr_db = first(dump, hop, |link| link.snr_db);
+    let Standard::Listed { .. } = standard else { return Link { mcs: None, delivery, snr_db } };
+    match known(dump, hop) {
+        Known::Rate(rate) => Link { mcs: nearest_mcs(rate.mbps).or(Some(0)), delivery, snr_db },
+        Known::Goodput(mbps) => {
+            let carried = carried.copied().unwrap_or_default();
+            // With the share that the dump has it is the rate that has to fit; what is left is made up for by the share.
+            let wanted = mbps / delivery.unwrap_or(1.0);
+            let mcs = carried.iter().position(|carried| *carried >= 0.97 * wanted).unwrap_or(carried.len() - 1);
+            let share = (mbps / carried[mcs]).clamp(0.05, 1.0);
+            Link { mcs: Some(mcs as u8), delivery: Some(share), snr_db: None }
+        }
+        Known::Nothing => {
+            let mcs = match assumed {
+                Rate::Mcs(mcs) => Some(mcs),
+                Rate::Legacy(mbps) => nearest_mcs(mbps),
+            };
+            Link { mcs: mcs.or(Some(0)), delivery, snr_db }
+        }
+    }
+}
+
+/// Directions between stations with how they are simulated: those of the routes, those of a known strength, and other good ones.
+fn listed(
+    dump: &Dump,
+    stations: &[usize],
+    hops: &BTreeSet<(usize, usize)>,
+    link: impl Fn((usize, usize)) -> Link,
+) -> BTreeMap<(usize, usize), Link> {
+    let mut found = BTreeMap::new();
+    let (etx, wires) = (ways::etx(dump), dump.wires());
+    // Those of the routes first: between two stations there may be several links.
+    let others = etx.keys().filter(|hop| !hops.contains(hop));
+    for &hop in hops.iter().chain(others) {
+        let is_listed = hops.contains(&hop)
+            || ways::delivery(dump, hop.0, hop.1).is_some()
+            || first(dump, hop, |link| link.snr_db).is_some()
+            || etx[&hop] <= WORST_ETX;
+        let ends = (stations[hop.0], stations[hop.1]);
+        let is_wired = wires.contains_key(&(hop.0.min(hop.1), hop.0.max(hop.1)));
+        if is_listed && ends.0 != ends.1 && !is_wired {
+            found.entry(ends).or_insert_with(|| link(hop));
+        }
+    }
+    found
+}
+
+/// Pairs with a link, and those without a route that are weak.
+fn pairs(dump: &Dump, listed: &BTreeMap<(usize, usize), Link>, used: &BTreeSet<(usize, usize)>) -> (usize, usize) {
+    let all: BTreeSet<(usize, usize)> = listed.keys().map(|(from, to)| (*from.min(to), *from.max(to))).collect();
+    let is_weak = |&&(one, other): &&(usize, usize)| {
+        let share = |ends: (usize, usize)| ways::delivery(dump, ends.0, ends.1).unwrap_or(1.0);
+        let is_used = used.contains(&(one, other)) || used.contains(&(other, one));
+        !is_used && share((one, other)).min(share((other, one))) < 0.5
+    };
+    (all.len(), all.iter().filter(is_weak).count())
+}
+
+/// `links.csv`: by shares if some direction has one, by ratios of signal to noise otherwise.
+fn links_file(listed: &BTreeMap<(usize, usize), Link>, nodes: &[usize]) -> String {
+    // A ratio says more than the share that follows from it.
+    let has_shares = listed.values().any(|link| link.delivery.is_some() && link.snr_db.is_none());
+    let has_rates = listed.values().any(|link| link.mcs.is_some());
+    let mut text =
+        format!("from,to,{}{}\n", if has_shares { "delivery" } else { "snr_db" }, if has_rates { ",mcs" } else { "" });
+    let place = |station: &usize| nodes.iter().position(|node| node == station);
+    for ((from, to), link) in listed {
+        let (Some(from), Some(to)) = (place(from), place(to)) else { continue };
+        let strength = if has_shares { link.delivery.unwrap_or(1.0) } else { link.snr_db.unwrap_or(GOOD_DB) };
+        let rate = link.mcs.map(|mcs| format!(",{mcs}")).unwrap_or_default();
+        let _ = writeln!(text, "{from},{to},{strength}{rate}");
+    }
+    text
+}
+
+/// Ratio with which a node hears another over two hops that is sensed and not decoded, dB: below the detection of preambles, 4 dB.
+const SENSED_DB: f64 = 3.5;
+/// Power from which the medium is busy then, dBm: half a decibel less.
+const SENSED_FROM_DBM: f64 = -90.6;
+
+/// `links.csv` of a radio that was found: the hops by their shares, and nodes two hops apart, where they sense each other.
+fn found_links_file(
+    listed: &BTreeMap<(usize, usize), Link>,
+    ways: &[Vec<usize>],
+    nodes: &[usize],
+    senses_two_hops: bool,
+) -> String {
+    let place = |station: usize| nodes.iter().position(|node| *node == station);
+    let mut text = "from,to,delivery,snr_db\n".to_owned();
+    for (&(from, to), link) in listed {
+        let (Some(from), Some(to)) = (place(from), place(to)) else { continue };
+        // Where nothing is lost the signal is taken to be strong.
+        let _ = match link.delivery.filter(|share| *share < 0.99) {
+            Some(share) => writeln!(text, "{from},{to},{share},"),
+            None => writeln!(text, "{from},{to},,{GOOD_DB}"),
+        };
+    }
+    let apart: BTreeSet<(usize, usize)> = ways
+        .iter()
+        .flat_map(|way| way.windows(3))
+        .flat_map(|three| [(three[0], three[2]), (three[2], three[0])])
+        .filter(|ends| senses_two_hops && !listed.contains_key(ends))
+        .collect();
+    for (from, to) in apart {
+        if let (Some(from), Some(to)) = (place(from), place(to)) {
+            let _ = writeln!(text, "{from},{to},,{SENSED_DB}");
+        }
+    }
+    text
+}
+
+/// `map.json`: routes follow its links. Where its nodes are only says how long a frame is under way.
+fn map_file(nodes: &[usize], used: &BTreeSet<(usize, usize)>) -> String {
+    let place = |station: &usize| nodes.iter().position(|node| node == station).unwrap_or_default();
+    let pairs: BTreeSet<(usize, usize)> =
+        used.iter().map(|(from, to)| (place(from), place(to))).map(|(from, to)| (from.min(to), from.max(to))).collect();
+    let nodes: Vec<Value> =
+        (0..nodes.len()).map(|node| json!({"id": node.to_string(), "x_m": node, "y_m": 0})).collect();
+    let links: Vec<Value> =
+        pairs.iter().map(|(from, to)| json!({"source": from.to_string(), "target": to.to_string()})).collect();
+    format!("{}\n", json!({"nodes": nodes, "links": links}))
+}
+
+/// A flow's route as the dump has it.
+fn route(dump: &Dump, way: &[usize]) -> Route {
+    let hop = |hop: &[usize]| {
+        let medium = dump.medium(hop[0], hop[1]);
+        let share = |from: usize, to: usize| match medium {
+            Medium::Radio => ways::delivery(dump, from, to).unwrap_or(1.0),
+            _ => 1.0,
+        };
+        Hop {
+            from: hop[0],
+            to: hop[1],
+            delivery: share(hop[0], hop[1]),
+            delivery_back: share(hop[1], hop[0]),
+            medium: medium.name(),
+            rate_mbps: first(dump, (hop[0], hop[1]), |link| link.rate).map(|rate| rate.mbps),
+        }
+    };
+    let mut route = Route { hops: way.windows(2).map(hop).collect(), ..Route::default() };
+    let ends = way.first().copied().zip(way.last().copied());
+    let has_shares = dump.links.iter().any(|link| link.delivery.is_some());
+    let (Some((from, to)), true) = (ends, has_shares) else { return route };
+    let mut tries = ways::etx(dump);
+    // A cable costs next to nothing.
+    for (one, other) in dump.wires().into_keys() {
+        tries.extend([((one, other), WIRE_TRIES), ((other, one), WIRE_TRIES)]);
+    }
+    if let Some(nodes) = path::shortest(&tries, from, to) {
+        let cost: f64 = path::metrics(&tries, &nodes).iter().sum();
+        let own: f64 = way.windows(2).filter_map(|hop| tries.get(&(hop[0], hop[1]))).sum();
+        if nodes != way && cost < routes::CHEAPER * own {
+            (route.better, route.better_tries) = (Some(nodes), Some(cost));
+        }
+    }
+    route
+}
+
+/// Gives links of which the ratio of signal to noise is told, and no share, the share that arrives at their rate, or at the assumed one. Those over which nothing
+/// arrives are none. Where nothing else is told, the mesh is taken to route by these shares.
+pub fn fill_shares(dump: &mut Dump, assumed: Rate) {
+    let mut has_filled = false;
+    dump.links.retain_mut(|link| {
+        let (None, Some(snr_db)) = (link.delivery, link.snr_db) else { return true };
+        let rate = link.rate.map_or(assumed, |rate| match nearest_mcs(rate.mbps) {
+            Some(_) if !rate.has_aggregates && rates::is_legacy(rate.mbps) => Rate::Legacy(rate.mbps),
+            Some(mcs) => Rate::Mcs(mcs),
+            None => assumed,
+        });
+        has_filled = true;
+        link.delivery = Some(routes::share_at(rate, snr_db)).filter(|share| *share >= LEAST_SHARE);
+        link.delivery.is_some()
+    });
+    if has_filled && dump.metric == Metric::Hops {
+        dump.metric = Metric::Etx;
+    }
+}
+
+/// Keys of the radio and the MAC where all links have one rate.
+pub fn keys_of(rate: Rate) -> Vec<(&'static str, String)> {
+    keys(match rate {
+        Rate::Mcs(mcs) => Standard::Mcs(mcs),
+        Rate::Legacy(mbps) => Standard::Legacy(mbps),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::dumps;
+
+    fn of(text: &str) -> Dump {
+        dumps::read(text.as_bytes()).unwrap_or_else(|why| panic!("{why:?}: {text}"))
+    }
+
+    /// What one hop carries, in round numbers.
+    fn scale() -> OneHop {
+        [5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 45.0, 50.0]
+    }
+
+    fn planned(text: &str, from: &str, to: &str) -> Plan {
+        let mut dump = of(text);
+        fill_shares(&mut dump, Rate::Mcs(3));
+        let way = ways::way(&dump, dump.find(from).unwrap(), dump.find(to).unwrap()).unwrap();
+        plan(&dump, &[way], Rate::Mcs(3), &scale).unwrap()
+    }
+
+    fn key(plan: &Plan, name: &str) -> Option<String> {
+        plan.keys.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
+    }
+
+    #[test]
+    fn losses_and_rates_of_the_dump_are_those_of_the_simulation() {
+        let shares = planned("from,to,delivery\na,b,0.6\nb,a,0.45\nb,c,1\n", "a", "c");
+        assert_eq!(shares.links, "from,to,delivery\n0,1,0.6\n1,0,0.45\n1,2,1\n2,1,1\n");
+        assert_eq!((key(&shares, "radio.rate").as_deref(), shares.assumed), (Some("\"MCS 3\""), Some(Rate::Mcs(3))));
+        assert_eq!(shares.basis, "at an assumed MCS 3: --rate sets it");
+        let [first, _] = &shares.routes[0].hops[..] else { panic!("{shares:?}") };
+        assert_eq!((first.delivery, first.delivery_back, first.is_weak()), (0.6, 0.45, true));
+        // Rates: each has its MCS, and a direction of which nothing is told that of the other.
+        let rates = planned("from,to,delivery,rate_mbps\na,b,0.9,13\nb,c,1,58.5\n", "a", "c");
+        assert_eq!(rates.links, "from,to,delivery,mcs\n0,1,0.9,1\n1,0,0.9,1\n1,2,1,6\n2,1,1,6\n");
+        assert_eq!(rates.basis, "at the dump's bit rates of 13 to 58.5 Mbit/s, each as the nearest MCS");
+        assert_eq!((rates.assumed, key(&rates, "mac.ampdu_mpdus")), (None, None));
+        // Without aggregates where all rates are older than these.
+        let legacy = planned("from,to,rate_mbps\na,b,54\nb,c,6\n", "a", "c");
+        assert_eq!(key(&legacy, "mac.ampdu_mpdus").as_deref(), Some("1"));
+        // One old rate everywhere is simulated as it is.
+        let one = planned("from,to,rate_mbps\na,b,11\nb,c,11\n", "a", "c");
+        assert_eq!(
+            (key(&one, "radio.rate").as_deref(), key(&one, "mac.profile").as_deref()),
+            (Some("\"11 Mbit/s\""), Some("\"ieee\""))
+        );
+        // Some hops without a rate.
+        let some = planned("from,to,mcs\na,b,5\nb,c,\n", "a", "c");
+        assert!(
+            some.basis.ends_with("at an assumed MCS 3 on the hops of which the dump has no rate: --rate sets it"),
+            "{}",
+            some.basis
+        );
+        assert_eq!(some.links, "from,to,snr_db,mcs\n0,1,30,5\n1,0,30,5\n1,2,30,3\n2,1,30,3\n");
+    }
+
+    #[test]
+    fn measured_hops_have_the_slowest_rate_that_carries_them_and_the_loss_that_is_left() {
+        let measured = planned("from,to,hop_mbps\na,b,12\nb,c,4\n", "a", "c");
+        // 12 of 15, and 4 of 5.
+        assert_eq!(measured.links, "from,to,delivery,mcs\n0,1,0.8,2\n1,0,0.8,2\n1,2,0.8,0\n2,1,0.8,0\n");
+        assert_eq!((measured.basis.as_str(), measured.not_simulated), ("with hops that carry what was measured", None));
+        // The share of the table is the cause: 20 Mbit/s with half of the frames lost.
+        let lossy = planned("from,to,hop_mbps,delivery\na,b,10,0.5\n", "a", "b");
+        assert_eq!(lossy.links, "from,to,delivery,mcs\n0,1,0.5,3\n1,0,0.5,3\n");
+        for (hop, why) in [("1", "carries 5.0 to 50.0"), ("400", "a hop carries 400.0 Mbit/s")] {
+            let plan = planned(&format!("from,to,hop_mbps\na,b,{hop}\n"), "a", "b");
+            assert!(plan.not_simulated.as_ref().is_some_and(|said| said.contains(why)), "{plan:?}");
+        }
+        let fast = planned("from,to,rate_mbps\na,b,433.3\n", "a", "b");
+        assert!(fast.not_simulated.is_some_and(|why| why.contains("433.3 Mbit/s")));
+    }
+
+    #[test]
+    fn cables_and_tunnels_make_two_routers_one_station() {
+        let text = "from,to,delivery,medium\na,b,0.9,radio\nb,c,1,cable\nc,d,0.8,\nd,e,1,tunnel\n";
+        let found = planned(text, "a", "e");
+        // b and c are station 1, d and e station 3.
+        assert_eq!(found.links, "from,to,delivery\n0,1,0.9\n1,0,0.9\n1,3,0.8\n3,1,0.8\n");
+        assert_eq!((found.ends.as_slice(), found.nodes.len()), (&[(0, 3)][..], 5));
+        assert!(
+            found.map.contains(r#""links":[{"source":"0","target":"1"},{"source":"1","target":"3"}]"#),
+            "{}",
+            found.map
+        );
+        let media: Vec<&str> = found.routes[0].hops.iter().map(|hop| hop.medium).collect();
+        assert_eq!(media, ["radio", "cable", "radio", "tunnel"]);
+        let dump = of(text);
+        let refused = plan(&dump, &[vec![1, 2]], Rate::Mcs(3), &scale).unwrap_err();
+        assert!(refused.contains("flow 0 has no radio hop: b-c is cable"), "{refused}");
+    }
+
+    #[test]
+    fn ratios_become_shares_by_which_the_mesh_routes() {
+        // 30 dB is no loss at MCS 3, 5 dB nothing: two good hops.
+        let text = "from,to,snr_db\na,c,5\na,b,30\nb,c,30\n";
+        let found = planned(text, "a", "c");
+        assert_eq!(found.routes[0].nodes(), [0, 2, 1], "c is the second name");
+        assert_eq!(found.links, "from,to,snr_db\n0,2,30\n1,2,30\n2,0,30\n2,1,30\n");
+        // 9.5 dB lose one in ten of 1000 bytes at MCS 3 (docs/ht.md).
+        let share = routes::share_at(Rate::Mcs(3), 9.5);
+        assert!((0.8..0.92).contains(&share), "{share}");
+        assert!(routes::share_at(Rate::Legacy(6.0), 9.5) > 0.999 && routes::share_at(Rate::Legacy(11.0), 3.0) < 0.1);
+    }
+
+    #[test]
+    fn of_a_large_mesh_the_routes_are_simulated() {
+        let rows: String = (0..80).map(|node| format!("n{node},n{},0.9\n", node + 1)).collect();
+        let found = planned(&format!("from,to,delivery\n{rows}"), "n40", "n43");
+        assert_eq!((found.nodes.as_slice(), found.ends[0]), (&[40, 41, 42, 43][..], (0, 3)));
+        assert_eq!(found.links.lines().count(), 7);
+    }
+
+    #[test]
+    fn links_that_nobody_uses_are_there_if_they_are_good_or_their_strength_is_known() {
+        let known = planned("from,to,delivery\na,b,1\nb,c,0.2\n", "a", "b");
+        assert!(known.links.contains("1,2,0.2\n") && known.pairs == (2, 1), "{known:?}");
+        let cost = planned("from,to,metric\na,b,1\nb,c,9\n", "a", "b");
+        assert_eq!((cost.links.lines().count(), cost.pairs), (5, (2, 0)), "no share is told: as good as others");
+        let better = planned("from,to,delivery\na,b,0.3\na,c,0.9\nc,b,0.9\n", "a", "c");
+        assert_eq!(better.routes[0].better, None);
+    }
+}
