@@ -95,7 +95,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     end(advice(arguments).map(|text| finish(&text)))
 }
 
-/// What all runs have in common.
+/// Settings that all runs share.
 struct Setting<'a> {
     arguments: &'a Arguments,
     known: &'a Known,
@@ -213,7 +213,7 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     };
     let paths = paths_of(arguments, &known, ways.as_deref().unwrap_or_default(), plan.as_ref()).map_err(refused)?;
     let setting = setting(arguments, &known, &ends, rate, plan.as_ref());
-    // What is refused is refused before anything is written.
+    // A refused scenario leaves no files behind.
     let usual = setting.campaign(&setting.ends, setting.sets(None))?;
     if let Some(directory) = &arguments.keep {
         setting.keep(directory).map_err(|why| (FAILED, why))?;
@@ -240,8 +240,8 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     Ok(page(&setting, plan.as_ref(), &paths, found))
 }
 
-/// The model of a dump. Where the whole radio is known, the reach of carrier sense is the one with which the first measured path of a flow carries most nearly
-/// what it carried.
+/// Builds the model of a dump. If the whole radio is known, two reaches of carrier sense are
+/// tried; the one is taken with which the first measured path comes nearest to its goodput.
 fn planned(
     arguments: &Arguments,
     known: &Known,
@@ -281,7 +281,7 @@ fn planned(
     Ok(if error(&narrow) < error(&wide) { narrow } else { wide })
 }
 
-/// What all runs have in common.
+/// Collects the settings that all runs share.
 fn setting<'a>(
     arguments: &'a Arguments,
     known: &'a Known,
@@ -307,7 +307,7 @@ fn setting<'a>(
     Setting { arguments, known, mesh, keys, files, ends, questions, jobs }
 }
 
-/// Runs what is usual and every choice.
+/// Runs the usual settings and every choice.
 fn simulated(setting: &Setting<'_>, usual: &Arc<Campaign>, plan: Option<&Plan>) -> Result<Simulated, Failure> {
     let stop = stop_on_interrupt();
     runner::silence_panics();
@@ -341,7 +341,7 @@ fn simulated(setting: &Setting<'_>, usual: &Arc<Campaign>, plan: Option<&Plan>) 
     Ok(Simulated { answers, ..told })
 }
 
-/// The flows with what is usual.
+/// Results of the flows with the usual settings.
 fn told(
     machine: &mut Machine<'_, '_>,
     usual: &Arc<Campaign>,
@@ -377,7 +377,7 @@ fn told(
     Ok(Simulated { told, answers: Vec::new(), pairs })
 }
 
-/// All of the answer.
+/// Formats the whole answer, as text or as JSON.
 fn page(setting: &Setting<'_>, plan: Option<&Plan>, paths: &[paths::Path], found: Simulated) -> String {
     let (arguments, known) = (setting.arguments, setting.known);
     let Simulated { told, answers, pairs } = found;
@@ -421,7 +421,7 @@ fn page(setting: &Setting<'_>, plan: Option<&Plan>, paths: &[paths::Path], found
     text
 }
 
-/// Entries that are listed; of more the number alone is told.
+/// The most left-out entries that the text lists. The number of all is printed, too.
 const LISTED: usize = 8;
 
 /// First part of the advice, which comes before any setting: flows that starve, links that are too weak, dumps that are missing, entries that were left out.

@@ -1,4 +1,4 @@
-//! What the user names: files, pipes or a directory of the measuring kit, as a mesh; and nodes by number, name or address.
+//! Reads the files, pipes or kit directory that the user names, and finds nodes by number, name or address.
 
 use meshpace_lab::advise::Mesh;
 use meshpace_lab::field::dumps::{self, Dump};
@@ -21,7 +21,7 @@ pub struct Known {
     pub map: Option<(String, &'static str, Vec<u8>)>,
     /// Measurements by the measuring kit.
     pub runs: Vec<Run>,
-    /// Sentences on what is missing of them.
+    /// Sentences on measurements that are missing or failed.
     pub notes: Vec<String>,
     /// The state of the mesh, as the kit found it.
     pub state: State,
@@ -126,7 +126,7 @@ fn several(files: &[PathBuf]) -> Result<Known, String> {
     Ok(of_dump(dumps::merge(&parts)))
 }
 
-/// True for what has no name of its own: standard input, and pipes of a shell.
+/// True for standard input and for pipes of a shell, whose file names say nothing.
 fn is_nameless(file: &Path) -> bool {
     let is_pipe =
         || std::fs::metadata(file).is_ok_and(|found| found.file_type().is_fifo() || found.file_type().is_char_device());
