@@ -59,7 +59,6 @@ impl<'a> Progress<'a> {
 
     /// Tells Python if it is time, and asks whether it has been interrupted.
     fn look(&mut self, at_once: bool) {
-        self.ask_rules();
         if !at_once && self.looked.is_some_and(|looked| looked.elapsed() < PAUSE) {
             return;
         }
@@ -87,6 +86,8 @@ impl Observer for Progress<'_> {
     }
 
     fn on_kept(&mut self, _session: &mut Session, _runs: &[Run], work: Work) -> io::Result<()> {
+        // The run of a rule that raised has ended, and is among those that failed.
+        self.ask_rules();
         self.done(work);
         Ok(())
     }

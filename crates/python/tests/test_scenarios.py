@@ -115,7 +115,7 @@ def test_what_is_no_value_is_refused(item: object) -> None:
 
 
 def test_a_scenario_can_be_pickled_and_copied(tmp_path: Path) -> None:
-    (tmp_path / "two.csv").write_text("from,to,delivery\n0,1,0.9\n1,0,0.9\n")
+    (tmp_path / "two.csv").write_text("from,to,snr_db\n0,1,30\n")
     file = tmp_path / "two.toml"
     file.write_text('duration = "3 s"\n[topology]\nhops = 1\n[radio]\nlinks = "two.csv"\n[[flow]]\n[sweep]\n"flow.transport" = ["newreno", "tcp-ap"]\n')
     scenario = meshpace.Scenario.load(file, set={"warmup": "1 s"})
