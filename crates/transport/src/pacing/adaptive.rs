@@ -262,7 +262,13 @@ impl AdaptiveConfig {
             RateLimit::EarliestSend => "",
             RateLimit::FreeRunning => ", free-running timer",
         };
+        let samples = match self.sampling {
+            Sampling::NewDataKarn => "",
+            Sampling::NewData => ", samples of new data",
+            Sampling::OldestNew => ", samples of the oldest segment",
+            Sampling::EveryEcho => ", every echo a sample",
+        };
         let scale = if self.scale == 1.0 { String::new() } else { format!(", K {}", self.scale) };
-        format!("{measure}, alpha {}, N {}, {dispersion}{scale}{timer}", self.alpha, self.history)
+        format!("{measure}, alpha {}, N {}, {dispersion}{scale}{timer}{samples}", self.alpha, self.history)
     }
 }
