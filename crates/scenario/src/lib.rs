@@ -283,10 +283,12 @@ fn read_point(
     };
     topology.files.extend(files);
     topology.files.extend(mesh_files);
-    let (allow_partition, limit) = (topology.allow_partition, topology.longest_partition);
+    let limit = topology.longest_partition;
     let point = Point { values, config, transports: labels, names, draw: topology.draw, programs, starved_after };
-    let can_part = point.config.mobility != Mobility::Still && !allow_partition && problems.count() == 0;
-    if can_part && let Some(message) = partition::fault(&point, &channel, limit, seeds) {
+    if let Some(limit) = limit
+        && problems.count() == 0
+        && let Some(message) = partition::fault(&point, &channel, limit, seeds)
+    {
         problems.add(Problem {
             message,
             origin: place,

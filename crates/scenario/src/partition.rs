@@ -1,5 +1,5 @@
-//! Moving nodes part and meet again. A flow that has no path for long measures where its nodes are and not its protocols, so that such a
-//! scenario is refused unless `topology.allow_partition` says otherwise.
+//! Moving nodes part and meet again. A flow that has no path for long measures where its nodes are and not its protocols, so that a
+//! scenario that says `topology.allow_partition = false` is refused then.
 
 use super::Point;
 use meshpace_core::{Duration, NodeId, Time};
@@ -15,33 +15,24 @@ const MOST: u64 = 2_000_000;
 
 /// Advice for a scenario that is refused.
 pub const HELP: &str =
-    "use more nodes or a smaller area, say topology.longest_partition, or topology.allow_partition = true";
+    "use more nodes or a smaller area, raise topology.longest_partition, or say topology.allow_partition = true";
 
-/// The sentence on a point with a flow that has no path for longer than `limit`, or in the whole measured
-/// interval, with one of the seeds from 1 on.
-pub fn fault(point: &Point, channel: &Channel, limit: Option<Duration>, seeds: u64) -> Option<String> {
+/// The sentence on a point with a flow that has no path for longer than `limit` with one of the seeds from 1 on; nothing if nodes do not move.
+pub fn fault(point: &Point, channel: &Channel, limit: Duration, seeds: u64) -> Option<String> {
     let config = &point.config;
-    let measured = Time(config.duration.0).since(Time(config.warmup.0));
     let each = config.positions.len() as u64 * (config.duration.0 / STEP.0 + 1);
-    let is_refused = |found: &Longest| match limit {
-        Some(limit) => found.time > limit,
-        None => found.time >= measured,
-    };
     (1..=seeds.min(MOST / each.max(1))).find_map(|seed| {
         let drawn = point.drawn(seed).ok()?;
         let found = longest(&drawn.config, channel, seed);
-        let worst = found.into_iter().filter(is_refused).max_by_key(|found| found.time)?;
-        let limit = limit.map_or_else(
-            || "all the time that is measured".to_owned(),
-            |limit| format!("and may be without one for {} s at a time", limit.as_secs_f64()),
-        );
+        let worst = found.into_iter().filter(|found| found.time > limit).max_by_key(|found| found.time)?;
         Some(format!(
-            "topology: with seed {seed} flow {} (node {} to node {}) has no path of links for {} s from {} s on, {limit}",
+            "topology: with seed {seed} flow {} (node {} to node {}) has no path of links for {} s from {} s on, longer than {} s",
             worst.flow,
             worst.ends.0.0,
             worst.ends.1.0,
             worst.time.as_secs_f64(),
             worst.since.since(Time::ZERO).as_secs_f64(),
+            limit.as_secs_f64(),
         ))
     })
 }

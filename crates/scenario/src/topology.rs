@@ -50,7 +50,7 @@ pub struct Topology {
     pub draw: Option<Draw>,
     /// True if flows may have ends that no path connects.
     pub allow_partition: bool,
-    /// Of moving nodes: the longest time for which a flow may be without a path; `None` for the whole measured interval.
+    /// Of moving nodes: the longest time for which a flow may be without a path; `None` if the scenario does not ask for that.
     pub longest_partition: Option<Duration>,
     /// The `--set` argument that changed the topology.
     pub set_by: Option<Origin>,
@@ -60,8 +60,8 @@ pub struct Topology {
 
 static ALLOW_PARTITION: Parameter = parameter!(allow_partition: bool = false => FLAG, Basic,
     "whether flows may have ends that no path connects, for a time or for ever");
-static LONGEST_PARTITION: Parameter = parameter!(longest_partition: Option<Duration> = None => TIME.above(0.0), Expert,
-    "moving nodes without allow_partition: a scenario whose flow has no path for longer is refused; without it, one whose flow has none in the whole measured time");
+static LONGEST_PARTITION: Parameter = parameter!(longest_partition: Duration = Duration::from_secs(10) => TIME.above(0.0), Expert,
+    "moving nodes, where this or allow_partition = false is written: a scenario whose flow has no path for longer is refused");
 static WIDTH: Parameter =
     parameter!(width: Option<f64> = None => LENGTH.above(0.0).to(1e6), Basic, "random, waypoint: from west to east");
 static HEIGHT: Parameter =
@@ -107,8 +107,10 @@ impl Topology {
             None if given => return Topology::default(),
             None => TopologyKind::Chain,
         };
-        let allow_partition = keys.standalone(&ALLOW_PARTITION);
-        let longest_partition = keys.standalone(&LONGEST_PARTITION);
+        let allow_partition: bool = keys.standalone(&ALLOW_PARTITION);
+        let longest_partition: Duration = keys.standalone(&LONGEST_PARTITION);
+        let is_asked = keys.get("allow_partition").is_some() || keys.get("longest_partition").is_some();
+        let longest_partition = (is_asked && !allow_partition).then_some(longest_partition);
         kinds.iter().filter(|(_, one)| *one == kind).for_each(|(name, _)| keys.set_kind(name));
         let firewall = keys.flag("firewall");
         let mut topology = match kind {
