@@ -156,8 +156,8 @@ fn by_seed(metric: &Metric, records: &[&Record]) -> BTreeMap<u64, f64> {
 fn line(metric: &Metric, a: &[&Record], b: &[&Record], is_paired: bool) -> Option<Line> {
     let counts = [a, b].map(|records| Counts::of(metric, records));
     let all = || a.iter().chain(b);
-    let is_shown = all().all(|record| (metric.says)(record))
-        && (!metric.is_of_silence || all().any(|record| record.has_silence()));
+    let is_there = || all().any(|record| record.has_silence() && (metric.of)(record).is_some_and(|value| value > 0.0));
+    let is_shown = all().all(|record| (metric.says)(record)) && (!metric.is_of_silence || is_there());
     let flows = if metric.name == STARVED { silent_flows(a, b, is_paired) } else { Vec::new() };
     let (of_a, of_b) = (by_seed(metric, a), by_seed(metric, b));
     let pairs: Vec<(f64, f64)> = of_a.iter().filter_map(|(seed, a)| of_b.get(seed).map(|b| (*a, *b))).collect();
