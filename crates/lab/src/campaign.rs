@@ -92,6 +92,7 @@ impl Campaign {
             jobs,
             host: host(),
             wall_time_s: 0.0,
+            rules: Vec::new(),
             experiment: None,
             quality: None,
             complete: false,

@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::records::Records;
 use crate::scenario::Scenario;
 use crate::workers::backend;
+use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::campaign::Campaign as Runs;
 use meshpace_lab::record::directory::RECORDS;
 use meshpace_lab::session::{Broken, Session};
@@ -43,8 +44,9 @@ pub fn silence_panics() {
 #[pymethods]
 impl Campaign {
     /// Of so many seeds per point, from `seed` on. With a directory every record is on the disk as soon as it is there, and those
-    /// of an earlier start are taken over.
+    /// of an earlier start are taken over. `digest` is that of the scenario with its rules of Python, which are told as JSON.
     #[new]
+    #[pyo3(signature = (scenario, seed, seeds, directory, force, digest, rules))]
     fn new(
         py: Python<'_>,
         scenario: &Scenario,
@@ -52,12 +54,18 @@ impl Campaign {
         seeds: u64,
         directory: Option<PathBuf>,
         force: bool,
+        digest: String,
+        rules: Vec<String>,
     ) -> PyResult<Campaign> {
-        let runs = Arc::new(Runs { scenario: scenario.read.clone(), first_seed: seed, seeds });
+        let mut runs = Runs { scenario: scenario.read.clone(), first_seed: seed, seeds };
+        runs.scenario.digest = digest;
+        let runs = Arc::new(runs);
+        let rules: Result<_, _> = rules.iter().map(|rule| serde_json::from_str(rule)).collect();
+        let rules = rules.map_err(|error| errors::records(py, error.to_string()))?;
         let session = match &directory {
             None => Session::in_memory(Arc::clone(&runs)),
             Some(directory) => {
-                let manifest = runs.manifest(1);
+                let manifest = Manifest { rules, ..runs.manifest(1) };
                 let session = py.detach(|| Session::open(Arc::clone(&runs), directory, &manifest, force));
                 session.map_err(|error| errors::of_io(py, error))?
             }

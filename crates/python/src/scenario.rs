@@ -27,13 +27,16 @@ struct Paced {
     name: String,
     rule: Arc<Py<PyAny>>,
     flows: Option<Vec<usize>>,
-    /// Digest of the scenario with this rule.
-    digest: String,
+    /// Identity that its author has chosen, if any.
+    id: Option<String>,
     raised: pacing::Raised,
 }
 
-/// What a scenario is pickled as: its job as JSON, and of each rule name, factory, flows and digest.
-type State = (String, Vec<(String, Py<PyAny>, Option<Vec<usize>>, String)>);
+/// Of a rule: name, factory, flows and the identity that its author has chosen.
+type RuleState = (String, Py<PyAny>, Option<Vec<usize>>, Option<String>);
+
+/// What a scenario is pickled as: its job as JSON, and its rules.
+type State = (String, Vec<RuleState>);
 
 impl Paced {
     fn apply(&self, read: &mut Read) -> PyResult<()> {
@@ -118,13 +121,13 @@ impl Scenario {
     }
 
     /// The same with the pacing of some flows, or of all, by a rule of Python. Each sender gets what `rule` makes of the bytes in
-    /// its segments. `digest` tells the scenario from others.
-    fn paced(&self, name: &str, rule: Py<PyAny>, flows: Option<Vec<usize>>, digest: String) -> PyResult<Scenario> {
+    /// its segments. `id` is the identity that its author has chosen, if any.
+    #[pyo3(signature = (name, rule, flows, id))]
+    fn paced(&self, name: &str, rule: Py<PyAny>, flows: Option<Vec<usize>>, id: Option<String>) -> PyResult<Scenario> {
         let mut read = self.read.clone();
         let rule = Arc::new(rule);
-        let paced = Paced { name: name.to_owned(), rule, flows, digest, raised: pacing::Raised::default() };
+        let paced = Paced { name: name.to_owned(), rule, flows, id, raised: pacing::Raised::default() };
         paced.apply(&mut read)?;
-        read.digest.clone_from(&paced.digest);
         let rules = self.rules.iter().cloned().chain([paced]).collect();
         Ok(Scenario { read, plain: self.plain.clone(), rules })
     }
@@ -139,9 +142,13 @@ impl Scenario {
     fn state(&self, py: Python<'_>) -> PyResult<State> {
         let job = Job::of(&self.plain).map_err(|why| errors::records(py, why))?;
         let job = serde_json::to_string(&job).map_err(|why| errors::records(py, why.to_string()))?;
-        let rule =
-            |paced: &Paced| (paced.name.clone(), paced.rule.clone_ref(py), paced.flows.clone(), paced.digest.clone());
-        Ok((job, self.rules.iter().map(rule).collect()))
+        Ok((job, self.paced_by(py)))
+    }
+
+    /// The pacing rules of Python in it: of each the name, the factory, the flows and the identity that its author has chosen.
+    fn paced_by(&self, py: Python<'_>) -> Vec<RuleState> {
+        let rule = |paced: &Paced| (paced.name.clone(), paced.rule.clone_ref(py), paced.flows.clone(), paced.id.clone());
+        self.rules.iter().map(rule).collect()
     }
 
     #[getter]

@@ -2,6 +2,7 @@
 
 use super::Record;
 use super::line::{self, FORMAT, Key, key_of};
+use super::rules::{self, Rule};
 use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -57,6 +58,9 @@ pub struct Manifest {
     /// Time the campaign took, seconds.
     #[serde(default)]
     pub wall_time_s: f64,
+    /// Pacing rules of another language, in the order in which the scenario got them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// The registered experiment that the runs belong to.
     #[serde(default)]
     pub experiment: Option<String>,
@@ -94,7 +98,9 @@ impl Manifest {
     /// # Errors
     /// The campaign or version that this one is of instead, in words.
     pub fn same_campaign(&self, other: &Manifest) -> Result<(), String> {
-        if self.scenario_sha256 != other.scenario_sha256 {
+        if let Some(changed) = rules::difference(&self.rules, &other.rules) {
+            Err(format!("records of {changed}"))
+        } else if self.scenario_sha256 != other.scenario_sha256 {
             let quality = self.quality.as_ref().map(|quality| format!(" of quality {quality}")).unwrap_or_default();
             Err(format!("other records of \"{}\"{quality}", self.scenario))
         } else if self.format != other.format {

@@ -13,6 +13,7 @@ pub mod nodes;
 pub mod parquet;
 mod pieces;
 mod places;
+pub mod rules;
 pub mod silence;
 pub mod starvation;
 pub mod store;

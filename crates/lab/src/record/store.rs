@@ -380,6 +380,7 @@ pub(super) mod tests {
             jobs: 1,
             host: "h".into(),
             wall_time_s: 0.0,
+            rules: Vec::new(),
             experiment: None,
             quality: None,
             complete: false,

@@ -93,14 +93,20 @@ class Campaign:
     ) -> None:
         """``seed`` is the first of ``seeds`` seeds per point (the scenario's number of seeds unless told). ``force`` makes all runs anew.
 
-        Raises :class:`meshpace.RecordsError` if ``out`` holds another campaign or another process is at work in it.
+        Raises :class:`meshpace.RecordsError` if ``out`` holds another campaign or another process is at work in it, and
+        :class:`ValueError` if a pacing rule has a part that cannot be compared, and no ``id`` (:meth:`meshpace.Scenario.paced`).
         """
         seed, seeds = index(seed), index(scenario.seeds if seeds is None else seeds)
         if seeds < 1 or seed < 0 or seed + seeds > 2**64:
             raise ValueError(f"seeds: {seeds} seeds from {seed} on cannot be had")
         self.scenario = scenario
         directory = None if out is None else os.fspath(out)
-        self._native = _native.Campaign(scenario._native, seed, seeds, directory, force)
+        digest, rules = scenario._identified()
+        if directory is not None:
+            for name, identity in rules:
+                identity.require_comparable(name)
+        manifests = [identity.manifest(name) for name, identity in rules]
+        self._native = _native.Campaign(scenario._native, seed, seeds, directory, force, digest, manifests)
         self._command = f"meshpace run {scenario._native.file} --seed {seed} --seeds {seeds}"
 
     @property

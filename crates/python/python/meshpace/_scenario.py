@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import os
 import warnings
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence, ca
 
 from . import _native
 from ._errors import RunError
+from ._identity import Identity, identify
 from ._toml import document
 
 if TYPE_CHECKING:
@@ -91,8 +91,17 @@ class Scenario:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that it was read from."""
-        return self._native.digest
+        """SHA-256 of everything that it was read from, and of what its pacing rules are now."""
+        return self._identified()[0]
+
+    def _identified(self) -> tuple[str, list[tuple[str, Identity]]]:
+        """The digest, and the identity of each pacing rule by its name."""
+        digest, rules = self._native.digest, []
+        for name, rule, flows, id in self._native.paced_by():
+            identity = identify(rule, id)
+            digest = hashlib.sha256("\n".join([digest, name, repr(flows), identity.digest]).encode()).hexdigest()
+            rules.append((name, identity))
+        return digest, rules
 
     @property
     def seeds(self) -> int:
@@ -120,6 +129,7 @@ class Scenario:
         *,
         name: str | None = None,
         flows: Sequence[int] | None = None,
+        id: str | None = None,
     ) -> Scenario:
         """The same scenario with the pacing of its flows by a rule of your own.
 
@@ -131,16 +141,16 @@ class Scenario:
         :class:`ValueError` there. Records that were made before stay (:meth:`meshpace.Campaign.results`). Runs are made in this
         process only.
 
+        Records on the disk (``out``) are those of one rule: of its source, of the variables that it captures, of the globals and
+        functions that it uses, and of the attributes of its class, as they are when the campaign begins. A directory made by a
+        rule that has changed since is refused, with what changed. Where a part has no value that can be compared, such as an open
+        file, ``id`` has to name the rule; choose another one whenever you change what it does.
+
         Raises :class:`ValueError` if a flow is neither TCP nor TPA, or is not there.
         """
         name = name or str(getattr(rule, "__name__", type(rule).__name__))
         numbers = None if flows is None else [index(number) for number in flows]
-        try:
-            source = inspect.getsource(rule)
-        except (OSError, TypeError):
-            source = f"{getattr(rule, '__module__', '')}.{getattr(rule, '__qualname__', repr(rule))}"
-        digest = hashlib.sha256("\n".join([self.digest, name, repr(numbers), source]).encode()).hexdigest()
-        return Scenario._of(self._native.paced(name, rule, numbers, digest))
+        return Scenario._of(self._native.paced(name, rule, numbers, id))
 
     def run(self, seed: int = 1) -> dict[str, Any]:
         """Makes one run and gives its record, as ``meshpace run --format json`` writes it.
@@ -192,8 +202,8 @@ class Scenario:
         return f"<meshpace.Scenario {self.name!r}, {len(self.points)} points>"
 
 
-def _restored(job: str, rules: list[tuple[str, Callable[[int], PacingRule], list[int] | None, str]]) -> Scenario:
+def _restored(job: str, rules: list[tuple[str, Callable[[int], PacingRule], list[int] | None, str | None]]) -> Scenario:
     native = _native.restored_scenario(job)
-    for name, rule, flows, digest in rules:
-        native = native.paced(name, rule, flows, digest)
+    for name, rule, flows, id in rules:
+        native = native.paced(name, rule, flows, id)
     return Scenario._of(native)

@@ -1,0 +1,79 @@
+//! Pacing rules of another language that took part in a campaign, as a manifest describes them.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Differences that a message names at most.
+const NAMED: usize = 3;
+
+/// A pacing rule: its source, and everything that decides what it does.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rule {
+    /// Name that records call the transport by.
+    pub name: String,
+    /// Identity that its author has chosen, for a rule of which a part cannot be compared; `None` if all parts can.
+    pub id: Option<String>,
+    /// Source, as far as it is known.
+    pub source: String,
+    /// Text of every part that can be compared, by its name: sources, captured variables, globals, attributes.
+    pub parts: BTreeMap<String, String>,
+}
+
+/// The first of the rules that differs between two campaigns, and how, for a message. `None` if all are the same.
+pub fn difference(old: &[Rule], new: &[Rule]) -> Option<String> {
+    let changed = old.iter().zip(new).find(|(old, new)| old != new && old.name == new.name)?;
+    let (Rule { name, id, parts, .. }, new) = changed;
+    let mut told = Vec::new();
+    for part in parts.keys().chain(new.parts.keys().filter(|part| !parts.contains_key(*part))) {
+        match (parts.get(part), new.parts.get(part)) {
+            (Some(old), Some(new)) if old == new => {}
+            (Some(old), Some(new)) if is_digest(old) || is_digest(new) => told.push(format!("{part} has changed")),
+            (Some(old), Some(new)) => told.push(format!("{part}: {old} → {new}")),
+            (Some(_), None) => told.push(format!("{part} is gone")),
+            (None, _) => told.push(format!("{part} is new")),
+        }
+    }
+    if told.len() > NAMED {
+        let more = told.len() - NAMED;
+        told.truncate(NAMED);
+        told.push(format!("{more} more"));
+    }
+    let shown = |id: &Option<String>| id.as_ref().map_or("none".to_owned(), |id| format!("\"{id}\""));
+    match (id, &new.id) {
+        (old, new) if old != new => told.insert(0, format!("id: {} → {}", shown(old), shown(new))),
+        (Some(id), _) => told.push(format!("its id is still \"{id}\"")),
+        (None, _) => {}
+    }
+    (!told.is_empty()).then(|| format!("the pacing rule \"{name}\" before it changed ({})", told.join(", ")))
+}
+
+/// True for the text of a part that stands for a longer one.
+fn is_digest(text: &str) -> bool {
+    text.starts_with("source ") || text.starts_with("sha256 ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(id: Option<&str>, parts: &[(&str, &str)]) -> Rule {
+        let parts = parts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        Rule { name: "mine".to_owned(), id: id.map(str::to_owned), source: String::new(), parts }
+    }
+
+    #[test]
+    fn a_difference_names_what_changed() {
+        let of = |old: Rule, new: Rule| difference(&[old], &[new]);
+        let before = [("K", "0.1"), ("f", "source 12"), ("gone", "1")];
+        assert_eq!(of(rule(None, &before), rule(None, &before)), None);
+        let told = of(rule(None, &before), rule(None, &[("K", "3"), ("f", "source 34"), ("more", "2")])).unwrap();
+        assert_eq!(
+            told,
+            "the pacing rule \"mine\" before it changed (K: 0.1 → 3, f has changed, gone is gone, 1 more)"
+        );
+        let kept = of(rule(Some("a"), &[("K", "1")]), rule(Some("a"), &[("K", "2")])).unwrap();
+        assert!(kept.ends_with("(K: 1 → 2, its id is still \"a\")"), "{kept}");
+        let renamed = of(rule(Some("a"), &[]), rule(Some("b"), &[])).unwrap();
+        assert!(renamed.ends_with("(id: \"a\" → \"b\")"), "{renamed}");
+    }
+}
