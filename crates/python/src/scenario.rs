@@ -147,7 +147,8 @@ impl Scenario {
 
     /// The pacing rules of Python in it: of each the name, the factory, the flows and the identity that its author has chosen.
     fn paced_by(&self, py: Python<'_>) -> Vec<RuleState> {
-        let rule = |paced: &Paced| (paced.name.clone(), paced.rule.clone_ref(py), paced.flows.clone(), paced.id.clone());
+        let rule =
+            |paced: &Paced| (paced.name.clone(), paced.rule.clone_ref(py), paced.flows.clone(), paced.id.clone());
         self.rules.iter().map(rule).collect()
     }
 

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Crates of which there are several versions, and who wants them.
-const SEVERAL: [(&str, &str); 7] = [
+const SEVERAL: [(&str, &str); 9] = [
+    ("chacha20", "snow has 0.9; rand of the tests' proptest has 0.10"),
+    ("cpufeatures", "sha2 and chacha20 0.9 have 0.2, chacha20 0.10 has 0.3"),
     ("getrandom", "ring has 0.2, ahash of parquet 0.3"),
     ("syn", "pcap-file derives with 1; most macros have 2, serde's 3"),
     ("thiserror", "pcap-file has 1"),

@@ -18,6 +18,8 @@ pub mod engine;
 pub mod exchange;
 pub mod failure;
 pub mod framing;
+#[cfg(test)]
+mod from_pages;
 pub mod half_open;
 pub mod handshake;
 pub mod host;

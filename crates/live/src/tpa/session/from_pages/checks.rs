@@ -1,0 +1,148 @@
+//! Checks of a run as a whole. Each begins with the sentence of the pages that it comes from.
+
+use super::application::{Application, End};
+use super::plan::{Kind, Plan, Protection};
+use super::world::{LISTENER, World, is_active, is_judged};
+use meshpace_core::{Duration, Time};
+use nix::libc;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// True if nothing happens to a talk that excuses it from arriving whole.
+fn is_fair(plan: &Plan, at: usize) -> bool {
+    let (observer, talk) = (&plan.observer, &plan.talks[at]);
+    let excuses = plan.incidents.iter().any(|incident| match incident.kind {
+        Kind::Blackout { .. } => false,
+        Kind::Move { source, .. } => {
+            // "Such an observer can also keep a peer that does move from being followed"
+            let is_followed = plan.protection != Protection::Plain && observer.overtaken + observer.replayed == 0;
+            source == talk.source && !is_followed
+        }
+        // Processes that end are noted when it happens.
+        Kind::RestartOpener { .. } | Kind::RestartListener => false,
+        Kind::NoListener { .. } => true,
+        Kind::Abort { talk, .. } | Kind::LetGo { talk, .. } => talk == at,
+    });
+    is_judged(plan, talk)
+        && !excuses
+        && !plan.are_limits_tight
+        && plan.path.lost <= 50
+        && observer.altered_openings == 0
+}
+
+/// "16,384 connections, 4096 per source, 1024 unfinished handshakes, 256 per source", or what the plan has in their place.
+pub(super) fn always(world: &mut World<'_>) {
+    let port = &world.ports[LISTENER];
+    let limits = port.settings().limits;
+    let (handshakes, connections) = port.endpoint.in_use();
+    let mut sources: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    for party in port.parties.values().filter(|party| party.session.has_place()) {
+        *sources.entry(party.session.peer().ip()).or_default() += 1;
+    }
+    let most = sources.values().max().copied().unwrap_or(0);
+    let counted: usize = sources.values().sum();
+    let is_right = handshakes <= limits.half_open
+        && connections <= limits.connections
+        && most <= limits.connections_per_source
+        && counted == connections
+        && port.endpoint.unfinished() == handshakes;
+    if !is_right {
+        world.broken.push(format!(
+            "\"A listener grants places\": {handshakes} handshakes, {connections} connections, {most} of a source, \
+             {counted} in fact; {limits:?}"
+        ));
+    }
+}
+
+/// Before whatever is left is reset: every connection whose ends keep to the protocol has ended by itself.
+pub(super) fn before_the_end(world: &mut World<'_>) {
+    let mut broken = Vec::new();
+    for (at, talk) in world.plan.talks.iter().enumerate() {
+        let ends = world.applications(at);
+        if !is_judged(world.plan, talk) {
+            continue;
+        }
+        let results = ends.map(|end| end.map(|end| (end.end.clone(), end.read, end.written)));
+        for (side, application) in ends.iter().enumerate() {
+            let Some(application) = application else { continue };
+            if application.end.is_none() && !world.cut[at] {
+                broken.push(format!("\"everything ends\": talk {at}, end {side}: {results:?}"));
+            }
+        }
+        if is_fair(world.plan, at) && !world.cut[at] && !has_arrived(ends) {
+            broken.push(format!(
+                "\"and all of it once the wire is good, however much was forged\": talk {at}: {results:?}"
+            ));
+        }
+        broken.extend(told_wrongly(world, at, ends));
+        broken.extend(kept_out(world, at, ends));
+    }
+    world.broken.extend(broken);
+}
+
+/// True if both streams of a talk have arrived, and both ends know it; or all but the last word, "every answer to its
+/// repeated end was lost for as long as it is given (10 s), and it ended with ECONNRESET after all had arrived".
+fn has_arrived(ends: [Option<&Application>; 2]) -> bool {
+    let [Some(one), Some(other)] = ends else { return false };
+    let all = |reader: &Application, writer: &Application| reader.has_read_end && reader.read == writer.total();
+    let is_told = |end: &Application| match &end.end {
+        Some(End::Well) => true,
+        Some(End::Failed(errno, _)) => *errno == libc::ECONNRESET,
+        _ => false,
+    };
+    all(one, other)
+        && all(other, one)
+        && is_told(one)
+        && is_told(other)
+        && [one, other].iter().any(|end| end.end == Some(End::Well))
+}
+
+/// "`close` waits until what was written has arrived, and says whether it did".
+fn told_wrongly(world: &World<'_>, at: usize, ends: [Option<&Application>; 2]) -> Option<String> {
+    let [Some(one), Some(other)] = ends else { return None };
+    [(one, other), (other, one)].into_iter().find_map(|(told, peer)| {
+        let is_excused = world.cut[at] || peer.end == Some(End::Own) || peer.end.is_none();
+        let is_wrong = World::is_well(Some(told)) && !is_excused && peer.read != told.total();
+        is_wrong.then(|| {
+            format!(
+                "\"says whether it did\": talk {at}: all is well, and {} of {} bytes were read, {:?}",
+                peer.read,
+                told.total(),
+                peer.end
+            )
+        })
+    })
+}
+
+/// "While strangers begin 10,000 handshakes per second that they do not finish, ten clients open a connection over a path of
+/// 200 ms there and back within a second each".
+fn kept_out(world: &World<'_>, at: usize, ends: [Option<&Application>; 2]) -> Option<String> {
+    let plan = world.plan;
+    let is_quiet = plan.incidents.is_empty() && !is_active(&plan.observer) && !plan.are_limits_tight;
+    if !is_quiet || plan.path.lost > 0 || plan.path.width < 1500 {
+        return None;
+    }
+    let started = world.started[at]?;
+    let limit = Duration::from_millis(1000 + 8 * (plan.path.delay_ms + plan.path.jitter_ms));
+    let opened = ends[0]?.opened_at.unwrap_or(Time::NEVER);
+    (opened.since(started) > limit)
+        .then(|| format!("\"within a second each\": talk {at} opened at {opened}, begun at {started}"))
+}
+
+/// "everything ends, and gives its places back".
+pub(super) fn at_the_end(world: &mut World<'_>) {
+    let ports = world.ports.iter().enumerate();
+    let kept = ports.filter(|(_, port)| {
+        let endpoint = &port.endpoint;
+        !port.parties.is_empty()
+            || endpoint.in_use() != (0, 0)
+            || endpoint.unfinished() > 0
+            || endpoint.connections().next().is_some()
+    });
+    let kept: Vec<_> = kept.map(|(at, port)| (at, port.parties.len(), port.endpoint.in_use())).collect();
+    if !kept.is_empty() {
+        world
+            .broken
+            .push(format!("\"everything ends, and gives its places back\": {kept:?} (port, connections, places)"));
+    }
+}

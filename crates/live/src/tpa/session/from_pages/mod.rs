@@ -1,0 +1,170 @@
+//! Random runs of the session layer, judged by what `docs/wire.md`, `docs/wire-opening.md`, `docs/wire-bbr.md` and
+//! `docs/wire-api.md` promise.
+//!
+//! A second generator beside `chaos`, written from these pages by somebody who had not read the first one, so that both do not
+//! have the same blind spots. A seed makes a plan (`plan`); `world` runs it in virtual time; `codec` is a second reader and writer
+//! of the format; `monitor` judges every datagram and `checks` the run as a whole. `docs/chaos.md` says how to run it.
+
+mod application;
+mod checks;
+mod codec;
+mod hostile;
+mod monitor;
+mod plan;
+mod planted;
+mod strangers;
+mod wire;
+mod world;
+
+use application::End;
+use plan::{Plan, plans};
+use proptest::strategy::ValueTree;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use world::{LISTENER, World};
+
+/// Seeds of the run that is part of all tests.
+const SEEDS: u64 = 200;
+
+/// Simpler plans that are tried for a seed that breaks a check.
+const SIMPLER: usize = 150;
+
+/// Counts of events in runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    datagrams: u64,
+    /// Bytes of encrypted content that were opened by the reader of `codec`.
+    opened: u64,
+    /// Path challenges that left.
+    asked: u64,
+    /// Connections that have followed their peer to another address.
+    moves: u64,
+    /// Ends that noticed a peer that broke the protocol.
+    deceived: u64,
+    /// Ends that all went well for, and those that heard an error.
+    well: u64,
+    failed: u64,
+}
+
+impl Tally {
+    fn of(world: &World<'_>) -> Tally {
+        let count = |is_one: &dyn Fn(&End) -> bool| {
+            let ends = world.ended.iter().flatten().flatten();
+            ends.filter(|end| end.end.as_ref().is_some_and(is_one)).count() as u64
+        };
+        Tally {
+            datagrams: world.monitor.datagrams,
+            opened: world.monitor.opened,
+            asked: world.monitor.asked.len() as u64,
+            moves: world.ports[LISTENER].endpoint.counters().read().moves,
+            deceived: count(&|end| matches!(end, End::Failed(errno, _) if *errno == nix::libc::EPROTO)),
+            well: count(&|end| *end == End::Well),
+            failed: count(&|end| matches!(end, End::Failed(..))),
+        }
+    }
+
+    fn add(&mut self, other: Tally) {
+        self.datagrams += other.datagrams;
+        self.opened += other.opened;
+        self.asked += other.asked;
+        self.moves += other.moves;
+        self.deceived += other.deceived;
+        self.well += other.well;
+        self.failed += other.failed;
+    }
+}
+
+/// Result of a run.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Report {
+    /// Sentences of the pages that were broken, and how.
+    broken: Vec<String>,
+    digest: u64,
+    tally: Tally,
+}
+
+fn run(plan: &Plan) -> Report {
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut world = World::new(plan);
+        world.run();
+        let mut broken = std::mem::take(&mut world.broken);
+        broken.append(&mut world.monitor.broken);
+        Report { broken, digest: world.digest, tally: Tally::of(&world) }
+    }));
+    result.unwrap_or_else(|_| Report { broken: vec!["\"nothing panics\"".into()], ..Report::default() })
+}
+
+/// Runs a seed. Where it breaks a check, the error has the simplest plan found that does too.
+fn judge(seed: u64) -> Result<Report, String> {
+    let mut tree = plans(seed);
+    let report = run(&tree.current());
+    if report.broken.is_empty() {
+        return Ok(report);
+    }
+    let (mut simplest, mut broken) = (tree.current(), report.broken.clone());
+    let mut is_going = tree.simplify();
+    for _ in 0..SIMPLER {
+        if !is_going {
+            break;
+        }
+        let report = run(&tree.current());
+        is_going = if report.broken.is_empty() {
+            tree.complicate()
+        } else {
+            (simplest, broken) = (tree.current(), report.broken);
+            tree.simplify()
+        };
+    }
+    let all = |broken: &[String]| {
+        let by_sentence = broken.iter().map(|what| (what.split("\": ").next(), what));
+        by_sentence.collect::<BTreeMap<_, _>>().into_values().cloned().collect::<Vec<_>>().join("\n  ")
+    };
+    Err(format!(
+        "seed {seed} breaks\n  {}\nthe simplest plan found is\n{simplest:#?}\nand breaks\n  {}\n\
+         again: MESHPACE_SCHEDULE={seed} cargo test -p meshpace-live --lib from_pages::random -- --nocapture",
+        all(&report.broken),
+        all(&broken),
+    ))
+}
+
+/// A number in the environment.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn random_runs_keep_what_the_pages_promise() {
+    let seeds = match (number("MESHPACE_SCHEDULE"), number("MESHPACE_SCHEDULES")) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, count) => {
+            let first = number("MESHPACE_FIRST").unwrap_or(0);
+            first..first + count.unwrap_or(SEEDS)
+        }
+    };
+    let (mut tally, mut failed) = (Tally::default(), Vec::new());
+    for seed in seeds.clone() {
+        match judge(seed) {
+            Ok(report) => tally.add(report.tally),
+            Err(message) => {
+                eprintln!("{message}");
+                failed.push(seed);
+            }
+        }
+        if seed % 10_000 == 9999 {
+            eprintln!("{} seeds, {} of them broke a check", seed + 1 - seeds.start, failed.len());
+        }
+    }
+    eprintln!("{} seeds: {tally:?}", seeds.clone().count());
+    assert!(failed.is_empty(), "{} seeds break a check: {failed:?}", failed.len());
+    // The runs meet what the checks are for.
+    let Tally { datagrams, opened, asked, moves, deceived, well, failed } = tally;
+    let least = [datagrams, opened, asked, moves, deceived, well, failed].into_iter().min();
+    assert!(seeds.count() < 100 || least > Some(0), "nothing of a kind happened: {tally:?}");
+}
+
+#[test]
+fn a_seed_alone_repeats_a_run() {
+    for seed in 0..20 {
+        assert_eq!(run(&plans(seed).current()), run(&plans(seed).current()), "seed {seed}");
+    }
+}

@@ -1,0 +1,151 @@
+//! Tests of the checks: each test plants a fault and expects that the check for it reports the fault.
+
+use super::application::{Application, bytes_of};
+use super::checks;
+use super::codec::Keys;
+use super::monitor::Monitor;
+use super::plan::{Incident, Kind, Observer, Path, Plan, Protection, Talk};
+use super::run;
+use super::world::World;
+use crate::budget::Account;
+use crate::tpa::session::cipher::Cipher;
+use crate::tpa::session::exchange::{Exchange, Phase};
+use crate::tpa::session::handshake::InnerTransport;
+use crate::tpa::session::settings::tests::carrying;
+use meshpace_core::{Duration, Time};
+use std::net::SocketAddr;
+
+const KEY: (Cipher, [u8; 32]) = (Cipher::ChaCha20Poly1305, [7; 32]);
+
+/// One talk over a good path.
+fn plan(carried: InnerTransport) -> Plan {
+    let talk = Talk {
+        source: 0,
+        starts_ms: 0,
+        bytes: [20_000, 3000],
+        parts: 3,
+        pause_ms: 10,
+        silence_ms: 0,
+        takes: 4096,
+        read_pause_ms: 0,
+        hostile: None,
+    };
+    let (altered, altered_openings, replayed, overtaken, complaints, invented) = (0, 0, 0, 0, 0, 0);
+    Plan {
+        seed: 1,
+        protection: Protection::Known,
+        carried,
+        aes: (false, false),
+        key_life: 20,
+        path: Path { delay_ms: 5, jitter_ms: 0, lost: 0, doubled: 0, width: 1500 },
+        observer: Observer { altered, altered_openings, replayed, overtaken, complaints, invented },
+        talks: vec![talk],
+        incidents: Vec::new(),
+        are_limits_tight: false,
+        flood: 0,
+        hostile_listener: None,
+    }
+}
+
+fn monitor() -> Monitor {
+    Monitor::new(&plan(InnerTransport::Trains))
+}
+
+fn somebody() -> SocketAddr {
+    SocketAddr::from(([10, 9, 9, 9], 1))
+}
+
+fn breaks(broken: &[String], sentence: &str) -> bool {
+    broken.iter().any(|what| what.contains(sentence))
+}
+
+#[test]
+fn a_good_run_breaks_nothing_and_one_without_a_path_does() {
+    for carried in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let good = plan(carried);
+        assert_eq!(run(&good).broken, Vec::<String>::new(), "{carried:?}");
+        let kind = Kind::Blackout { for_ms: 900_000 };
+        let dark = Plan { incidents: vec![Incident { at_ms: 20, kind }], ..good };
+        assert!(breaks(&run(&dark).broken, "all of it once the wire is good"), "{carried:?}");
+    }
+}
+
+#[test]
+fn places_that_are_not_given_back_are_noticed() {
+    let plan = plan(InnerTransport::Tpa);
+    let mut world = World::new(&plan);
+    world.run_until(Time(500_000_000));
+    checks::at_the_end(&mut world);
+    assert!(breaks(&world.broken, "gives its places back"), "{:?}", world.broken);
+}
+
+#[test]
+fn other_bytes_and_an_early_end_are_noticed() {
+    let plan = plan(InnerTransport::Tpa);
+    let read = |bytes: &[u8], has_ended| {
+        let mut exchange = Exchange::new(&carrying(InnerTransport::Tpa), 12 * 1428, Account::default());
+        exchange.phase = Phase::Open;
+        assert_eq!(exchange.receive.place(0, bytes), Ok(()));
+        exchange.receive.deliver(bytes.len() as u64);
+        exchange.end_of_stream = has_ended;
+        let mut reader = Application::new(Some(0), 1, plan.talks[0], true, Time::ZERO);
+        reader.act(Time::ZERO, &mut exchange);
+        reader.broken
+    };
+    let mut bytes = bytes_of(1, 0, 5000);
+    assert_eq!(read(&bytes, false), None);
+    assert!(read(&bytes, true).is_some_and(|what| what.contains("ended after 5000")));
+    bytes[4321] ^= 1;
+    assert!(read(&bytes, false).is_some_and(|what| what.contains("not those that were written")));
+}
+
+#[test]
+fn a_number_that_serves_twice_and_what_is_in_the_clear_are_noticed() {
+    let (mut monitor, to) = (monitor(), somebody());
+    monitor.connects(1, to);
+    let mut keys = Keys::new(KEY, 20);
+    let [one, other] = [0, 1].map(|last| keys.seal(5, 0, &[last; 60]).unwrap());
+    monitor.leaves(Time::ZERO, 1, to, &one, Some(KEY));
+    assert_eq!(monitor.broken, Vec::<String>::new());
+    monitor.leaves(Time::ZERO, 1, to, &other, Some(KEY));
+    assert!(breaks(&monitor.broken, "serves twice"), "{:?}", monitor.broken);
+    monitor.broken.clear();
+    let clear = [&5_u64.to_be_bytes()[..], &[0; 60]].concat();
+    for key in [None, Some(KEY)] {
+        monitor.leaves(Time::ZERO, 1, to, &clear, key);
+        assert!(breaks(&monitor.broken, "encrypted"), "{:?}", monitor.broken);
+        monitor.broken.clear();
+    }
+}
+
+#[test]
+fn more_than_twice_the_bytes_to_who_has_not_answered_are_noticed() {
+    let (mut monitor, to) = (monitor(), somebody());
+    let mut keys = Keys::new(KEY, 20);
+    monitor.arrives(0, to, &[1; 46], None);
+    for number in 0..2 {
+        monitor.leaves(Time::ZERO, 0, to, &keys.seal(5, number, &[1; 9]).unwrap(), Some(KEY));
+        assert_eq!(monitor.broken, Vec::<String>::new());
+    }
+    monitor.leaves(Time::ZERO, 0, to, &keys.seal(5, 2, &[1; 9]).unwrap(), Some(KEY));
+    assert!(breaks(&monitor.broken, "twice the bytes"), "{:?}", monitor.broken);
+    // A response with the number of the challenge is an answer.
+    monitor.broken.clear();
+    let response = [&[2][..], &[1; 8]].concat();
+    monitor.arrives(0, to, &keys.seal(6, 0, &response).unwrap(), Some(KEY));
+    monitor.leaves(Time::ZERO, 0, to, &keys.seal(5, 3, &[0; 500]).unwrap(), Some(KEY));
+    assert_eq!(monitor.broken, Vec::<String>::new());
+}
+
+#[test]
+fn challenges_more_often_than_ten_times_a_second_are_noticed() {
+    let (mut monitor, to) = (monitor(), somebody());
+    monitor.connects(0, to);
+    let mut keys = Keys::new(KEY, 20);
+    for number in 0..11 {
+        assert_eq!(monitor.broken, Vec::<String>::new());
+        let now = Time::ZERO + Duration::from_millis(95 * number);
+        monitor.leaves(now, 0, to, &keys.seal(5, number, &[1; 9]).unwrap(), Some(KEY));
+    }
+    assert!(breaks(&monitor.broken, "ten times a second"), "{:?}", monitor.broken);
+}
