@@ -25,6 +25,8 @@ fn is_fair(plan: &Plan, at: usize) -> bool {
     });
     is_judged(plan, talk)
         && !excuses
+        // "cut the padding off a request, so that a narrow path looks wide, and the connection stalls for good"
+        && (plan.path.width >= 1500 || !is_active(observer))
         && !plan.are_limits_tight
         && plan.path.lost <= 50
         && observer.altered_openings == 0
@@ -74,6 +76,7 @@ pub(super) fn before_the_end(world: &mut World<'_>) {
                 "\"and all of it once the wire is good, however much was forged\": talk {at}: {results:?}"
             ));
         }
+        broken.extend(ends_elsewhere(ends).map(|what| format!("\"in order\": talk {at}: {what}")));
         broken.extend(told_wrongly(world, at, ends));
         broken.extend(kept_out(world, at, ends));
     }
@@ -95,6 +98,16 @@ fn has_arrived(ends: [Option<&Application>; 2]) -> bool {
         && is_told(one)
         && is_told(other)
         && [one, other].iter().any(|end| end.end == Some(End::Well))
+}
+
+/// "what is read is what was written, in order, and all of it": a stream ends where its writer ended it, also a writer that let
+/// go of the connection early.
+pub(super) fn ends_elsewhere(ends: [Option<&Application>; 2]) -> Option<String> {
+    let [Some(one), Some(other)] = ends else { return None };
+    [(one, other), (other, one)].into_iter().find_map(|(reader, writer)| {
+        let is_wrong = reader.has_read_end && reader.read != writer.written;
+        is_wrong.then(|| format!("{} bytes were written, and the stream ended after {}", writer.written, reader.read))
+    })
 }
 
 /// "`close` waits until what was written has arrived, and says whether it did".

@@ -82,21 +82,24 @@ fn places_that_are_not_given_back_are_noticed() {
 #[test]
 fn other_bytes_and_an_early_end_are_noticed() {
     let plan = plan(InnerTransport::Tpa);
-    let read = |bytes: &[u8], has_ended| {
+    let read = |bytes: &[u8]| {
         let mut exchange = Exchange::new(&carrying(InnerTransport::Tpa), 12 * 1428, Account::default());
         exchange.phase = Phase::Open;
         assert_eq!(exchange.receive.place(0, bytes), Ok(()));
         exchange.receive.deliver(bytes.len() as u64);
-        exchange.end_of_stream = has_ended;
         let mut reader = Application::new(Some(0), 1, plan.talks[0], true, Time::ZERO);
         reader.act(Time::ZERO, &mut exchange);
         reader.broken
     };
     let mut bytes = bytes_of(1, 0, 5000);
-    assert_eq!(read(&bytes, false), None);
-    assert!(read(&bytes, true).is_some_and(|what| what.contains("ended after 5000")));
+    assert_eq!(read(&bytes), None);
     bytes[4321] ^= 1;
-    assert!(read(&bytes, false).is_some_and(|what| what.contains("not those that were written")));
+    assert!(read(&bytes).is_some_and(|what| what.contains("not those that were written")));
+    let [mut writer, mut reader] = [0, 1].map(|side| Application::new(Some(0), side, plan.talks[0], true, Time::ZERO));
+    (writer.written, reader.read, reader.has_read_end) = (5000, 5000, true);
+    assert_eq!(checks::ends_elsewhere([Some(&writer), Some(&reader)]), None);
+    reader.read = 4999;
+    assert!(checks::ends_elsewhere([Some(&writer), Some(&reader)]).is_some());
 }
 
 #[test]
