@@ -25,10 +25,9 @@ fn is_fair(plan: &Plan, at: usize) -> bool {
     });
     is_judged(plan, talk)
         && !excuses
-        // "cut the padding off a request, so that a narrow path looks wide, and the connection stalls for good"
-        && (plan.path.width >= 1500 || !is_active(observer))
         && !plan.are_limits_tight
         && plan.path.lost <= 50
+        // "cut the padding off a request, so that a narrow path looks wide, and the connection stalls for good"
         && observer.altered_openings == 0
 }
 

@@ -94,6 +94,13 @@ impl Wire {
         self.put(now, delay, datagram);
     }
 
+    /// The observer adds a datagram, which has to fit the path as any other.
+    fn add(&mut self, now: Time, delay: Duration, datagram: Datagram) {
+        if datagram.bytes.len() + 28 <= self.path.width {
+            self.put(now, delay, datagram);
+        }
+    }
+
     fn observe(&mut self, now: Time, datagram: &Datagram, is_open: bool) {
         let observer = self.observer;
         let is_opening = datagram.bytes.starts_with(&[0; 8]);
@@ -102,11 +109,11 @@ impl Wire {
         if happens(&mut self.rng, rate) {
             let bytes = self.altered(datagram.bytes.clone());
             let delay = self.delay();
-            self.put(now, delay, Datagram { bytes, ..datagram.clone() });
+            self.add(now, delay, Datagram { bytes, ..datagram.clone() });
         }
         if happens(&mut self.rng, observer.overtaken) && !is_opening {
             let from = if self.rng.below(3) == 0 { datagram.from } else { elsewhere };
-            self.put(now, Duration::from_micros(1), Datagram { from, ..datagram.clone() });
+            self.add(now, Duration::from_micros(1), Datagram { from, ..datagram.clone() });
         }
         if happens(&mut self.rng, observer.replayed) && !self.remembered.is_empty() {
             let which = self.rng.below(self.remembered.len() as u64) as usize;
@@ -115,13 +122,13 @@ impl Wire {
                 again.from = elsewhere;
             }
             let delay = self.delay();
-            self.put(now, delay, again);
+            self.add(now, delay, again);
         }
         if happens(&mut self.rng, observer.invented) && is_open {
             let length = 8 + self.rng.below(120) as usize;
             let mut bytes: Vec<u8> = (0..length).map(|_| self.rng.next_u64() as u8).collect();
             bytes[..8].copy_from_slice(&datagram.bytes[..8]);
-            self.put(now, Duration::from_micros(1), Datagram { bytes, ..datagram.clone() });
+            self.add(now, Duration::from_micros(1), Datagram { bytes, ..datagram.clone() });
         }
         if is_open && happens(&mut self.rng, observer.complaints) {
             self.complain(now, datagram);
@@ -138,7 +145,7 @@ impl Wire {
             0 => {
                 let bytes = [&[0; 8][..], &[3, 3, 0, 0], &datagram.bytes[..8]].concat();
                 let stray = Datagram { from: datagram.to, to: datagram.from, bytes };
-                return self.put(now, Duration::from_micros(1), stray);
+                return self.add(now, Duration::from_micros(1), stray);
             }
             1 => (REFUSED, 0),
             2 => (UNREACHABLE, 0),
