@@ -19,8 +19,9 @@ const OUTBOX: usize = 4_096;
 /// Ranges that are kept beyond a gap where the window has room for fewer full segments, as `transport` has it.
 const LEAST_RANGES: usize = 64;
 
-/// Bytes that may leave for a peer that hears nothing any more, beside [`FACTOR`] times what had left for it before: a window that
-/// it was granted before, and what timers repeat until the connection ends.
+/// Bytes that may leave in each connection of a peer that hears nothing any more, beside [`FACTOR`] times what had left for it
+/// before: a window that it was granted before, and what timers repeat for the 120 s after which the connection ends. Trains send
+/// a segment of at most 1,200 bytes every 2 s.
 const DEAF: u64 = 128 << 10;
 
 /// Factor of the same bound. BBR, the sender that skips fewest, skips one of twice as many numbers each time: a peer that
@@ -125,8 +126,9 @@ impl World {
         for index in 0..self.peers.len() {
             let Some(before) = self.deaf[index] else { continue };
             let (came, left) = self.traffic_of(index);
-            // What it sends is answered as what strangers send.
-            let most = FACTOR * (before.left + came - before.came) + DEAF;
+            // What it sends is answered as what strangers send; a handshake under way may become a connection.
+            let connections = before.connections + 1;
+            let most = FACTOR * (before.left + came - before.came) + connections * DEAF;
             let more = left - before.left;
             if more > most {
                 let inner = self.plan.peers[index].inner;

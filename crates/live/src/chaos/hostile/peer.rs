@@ -27,6 +27,9 @@ const GUESSES: usize = 6;
 /// Pieces of one byte that it sends at once.
 const TINY: u32 = 16;
 
+/// Blind acknowledgements that it sends at once.
+const BLIND: u32 = 6;
+
 /// What goes into a piece that it sends.
 static PAYLOAD: [u8; 1_200] = [0x2a; 1_200];
 
@@ -179,10 +182,19 @@ impl Peer {
         self.victims[self.rng.below(self.victims.len() as u64) as usize]
     }
 
+    /// Goes to another address of its own, with all its connections.
+    fn move_all(&mut self) {
+        self.drain();
+        self.poses_as = self.own[self.rng.below(4) as usize];
+        for id in self.machine.ids() {
+            self.say(id, segments::question(self.plan.inner));
+        }
+    }
+
     fn act(&mut self, now: Time, attack: Attack) {
         self.taken[attack as usize] += 1;
         match attack {
-            Attack::Move => self.poses_as = self.own[self.rng.below(4) as usize],
+            Attack::Move => self.move_all(),
             Attack::Stall => self.stalls_until = now + Duration::from_millis(self.rng.below(5_000)),
             Attack::SlowReader => self.slow_until = now + Duration::from_millis(1 + self.rng.below(5_000)),
             Attack::ManyConnections => (0..1 + self.rng.below(MANY)).for_each(|_| self.open(now)),
@@ -243,9 +255,11 @@ impl Peer {
                     self.machine.port.endpoint.forget(session.tag(), session.peer(), session.peer_tag(), place);
                 }
             }
-            Attack::AcknowledgeBlindly | Attack::AcknowledgeSkipped | Attack::AcknowledgeUnsent => {
-                self.acknowledge(now, attack, id, tag);
+            Attack::AcknowledgeBlindly => {
+                self.deaf_since.get_or_insert(now);
+                (0..BLIND).for_each(|_| self.acknowledge(attack, id, tag));
             }
+            Attack::AcknowledgeSkipped | Attack::AcknowledgeUnsent => self.acknowledge(attack, id, tag),
             Attack::ZeroWindow | Attack::LargestWindow | Attack::ShrinkingWindow => {
                 self.ahead += 1;
                 let window = match attack {
@@ -268,13 +282,12 @@ impl Peer {
     }
 
     /// Acknowledges what it has not received.
-    fn acknowledge(&mut self, now: Time, attack: Attack, id: u64, tag: Tag) {
+    fn acknowledge(&mut self, attack: Attack, id: u64, tag: Tag) {
         let ahead = match attack {
             Attack::AcknowledgeSkipped => 0,
             Attack::AcknowledgeUnsent => 1 << self.rng.below(40),
             _ => {
-                self.deaf_since.get_or_insert(now);
-                self.ahead += 1 + self.rng.below(4);
+                self.ahead += 1;
                 self.ahead
             }
         };

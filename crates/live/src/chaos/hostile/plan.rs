@@ -121,27 +121,40 @@ fn client_plan(rng: &mut Rng, until: Time) -> ClientPlan {
     ClientPlan { inner: inner(rng), opens_at: Time(rng.below(until.0)), habits }
 }
 
+/// Actions that attain more together; a third of the peers keep to one of these rows.
+const THEMES: [&[Attack]; 3] =
+    [&[Attack::ManyConnections, Attack::Move], &[Attack::AcknowledgeBlindly], &[Attack::TinyPieces]];
+
 /// A peer whose first action is one of all in turn, as `turn` says.
 fn peer(rng: &mut Rng, turn: u64, listens: bool, until: Time) -> PeerPlan {
     let fits = |attack: &&Attack| listens || attack.fits_opener();
     let all: Vec<Attack> = Attack::ALL.iter().filter(fits).copied().collect();
     let actions = 2 + rng.below(7);
+    let theme = THEMES[rng.below(3) as usize];
+    let has_theme = rng.below(3) == 0 && (listens || theme.iter().all(|attack| attack.fits_opener()));
     let steps = (0..actions).map(|number| {
-        let attack =
-            if number == 0 { all[turn as usize % all.len()] } else { all[rng.below(all.len() as u64) as usize] };
+        let attack = match number {
+            _ if has_theme => theme[rng.below(theme.len() as u64) as usize],
+            0 => all[turn as usize % all.len()],
+            _ => all[rng.below(all.len() as u64) as usize],
+        };
         let count = [1, 1 + rng.below(8), 1 + rng.below(60)][rng.below(3) as usize] as u32;
         let every = Duration::from_micros([0, rng.below(5_000), rng.below(300_000)][rng.below(3) as usize]);
         let (count, every) = match attack {
             // Long enough to be believed, or to be found out.
-            Attack::AcknowledgeBlindly => {
-                (50 + rng.below(400) as u32, Duration::from_micros(1_000 + rng.below(20_000)))
-            }
+            Attack::AcknowledgeBlindly => (20 + rng.below(80) as u32, Duration::from_micros(1_000 + rng.below(20_000))),
             _ => (count, every),
         };
         Step { at: Time(rng.below(until.0)), attack, count, every }
     });
     let steps = steps.collect();
-    PeerPlan { inner: inner(rng), habits: at_once(rng.below(30_000)), steps }
+    let written = rng.below(30_000);
+    let mut habits = at_once(written);
+    if rng.below(4) > 0 {
+        // It does not end its stream while it acts.
+        habits.bursts.push((until + Duration::from_secs(3600), written + 1));
+    }
+    PeerPlan { inner: inner(rng), habits, steps }
 }
 
 /// Settings of all ends: each has the keys of the others, and takes every transport.
@@ -154,7 +167,7 @@ fn settings(rng: &mut Rng) -> Settings {
     let block = 1_200 * 12;
     options.receive_buffer = 3 * block + rng.below(60_000) as usize;
     options.send_buffer = 2 * block + rng.below(60_000) as usize;
-    let per_source = 4 + rng.below(12) as usize;
+    let per_source = 2 + rng.below(6) as usize;
     let half_open = 16 + rng.below(32) as usize;
     options.limits = Limits {
         // All hostile peers are in one network of 16 bits, which leaves one place in 32 to others.

@@ -86,7 +86,9 @@ pub(super) fn acknowledgement(inner: InnerTransport, heard: &Known, ahead: u64, 
         InnerTransport::Bbr => {
             let newest = heard.number.saturating_add(ahead);
             let mut report = bbr::Report { newest, expected: heard.offset, count: 1, ..bbr::Report::default() };
-            report.expected = heard.offset.saturating_add(ahead.saturating_mul(500));
+            if rng.below(8) == 0 {
+                report.expected = heard.offset.saturating_add(ahead.saturating_mul(500));
+            }
             report.limit = 1 << 40;
             report.ranges[0] = (0, newest.min(1 + rng.below(2_000)) as u16 + 1);
             AnySegment::Bbr(bbr::Segment { flags: Flags::ACK, report, ..Default::default() })

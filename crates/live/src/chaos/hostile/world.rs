@@ -39,9 +39,10 @@ pub(super) struct Client {
     pub(super) opened: Option<(u64, Tag)>,
 }
 
-/// A hostile peer that has become deaf: the bytes that had come from it and left for it then.
+/// A hostile peer that has become deaf: its connections, and the bytes that had come from it and left for it then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deaf {
+    pub(super) connections: u64,
     pub(super) came: u64,
     pub(super) left: u64,
 }
@@ -212,7 +213,10 @@ impl World {
             }
             if self.peers[index].deaf_since.is_some() && self.deaf[index].is_none() {
                 let (came, left) = self.traffic_of(index);
-                self.deaf[index] = Some(Deaf { came, left });
+                let parties = self.target.port.parties.values();
+                let owners = parties.map(|party| self.owners.get(&party.application.opener));
+                let connections = owners.filter(|owner| *owner == Some(&Owner::Peer(index))).count() as u64;
+                self.deaf[index] = Some(Deaf { connections, came, left });
             }
         }
         self.drain();
