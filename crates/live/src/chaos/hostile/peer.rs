@@ -270,8 +270,8 @@ impl Peer {
                 let said = segments::announcement(inner, self.spy.known(tag), window);
                 self.say(id, said);
             }
-            Attack::TinyPieces => (0..TINY).for_each(|_| self.send_piece(attack, id, peer_tag)),
-            _ => self.send_piece(attack, id, peer_tag),
+            Attack::TinyPieces => (0..TINY).for_each(|_| self.send_piece(attack, id, (tag, peer_tag))),
+            _ => self.send_piece(attack, id, (tag, peer_tag)),
         }
     }
 
@@ -297,7 +297,7 @@ impl Peer {
     }
 
     /// Sends a piece of its stream where no honest peer would.
-    fn send_piece(&mut self, attack: Attack, id: u64, peer_tag: Tag) {
+    fn send_piece(&mut self, attack: Attack, id: u64, (tag, peer_tag): (Tag, Tag)) {
         let rng = &mut self.rng;
         let at = |most: u64, rng: &mut Rng| rng.below(most) as i64;
         let (shift, length) = match attack {
@@ -308,8 +308,9 @@ impl Peer {
             _ => (at(3_000, rng) - 1_500, rng.below(3)),
         };
         let flags = if attack == Attack::OddFin { Flags::FIN } else { Flags::NONE };
+        let heard = *self.spy.known(tag);
         let said = self.spy.known(peer_tag);
-        let segment = segments::piece(self.plan.inner, said, shift, (length as u16, flags), &mut self.rng);
+        let segment = segments::piece(self.plan.inner, (said, heard), shift, (length as u16, flags), &mut self.rng);
         self.say(id, segment);
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn acknowledgement(inner: InnerTransport, heard: &Known, ahead: u64, 
             AnySegment::Tpa(tpa::Segment { ack_block, ack_places, ack_tx, window: 255, flags, ..Default::default() })
         }
         InnerTransport::Trains => {
-            let ack = heard.offset.saturating_add(ahead.saturating_mul(500));
+            let ack = heard.offset.saturating_add(ahead.saturating_mul(100));
             let ts_ecr = if ahead == 0 {
                 heard.stamp.wrapping_sub(rng.below(50_000) as u32)
             } else {
@@ -119,10 +119,11 @@ pub(super) fn announcement(inner: InnerTransport, heard: &Known, window: u16) ->
     }
 }
 
-/// A piece of the peer's own stream of `length` bytes, `shift` bytes from the end of what it has `said`.
+/// A piece of the peer's own stream of `length` bytes, `shift` bytes from the end of what it has `said`. Trains take no segment that
+/// does not acknowledge as well: this one repeats what was `heard`.
 pub(super) fn piece(
     inner: InnerTransport,
-    said: &mut Known,
+    (said, heard): (&mut Known, Known),
     shift: i64,
     (length, flags): (u16, Flags),
     rng: &mut Rng,
@@ -139,9 +140,10 @@ pub(super) fn piece(
         }
         InnerTransport::Trains => {
             said.stamp = said.stamp.wrapping_add(rng.below(2_000) as u32);
-            let flags = if rng.below(2) == 0 { flags.with(Flags::PSH) } else { flags };
+            let flags = if rng.below(2) == 0 { flags.with(Flags::PSH) } else { flags }.with(Flags::ACK);
             let (seq, ts_val, payload, window) = (offset, said.stamp, length, 255);
-            AnySegment::Train(train::Segment { seq, ts_val, payload, window, flags, ..Default::default() })
+            let (ack, ts_ecr) = (heard.offset, heard.stamp);
+            AnySegment::Train(train::Segment { seq, ack, ts_val, ts_ecr, payload, window, flags, ..Default::default() })
         }
         InnerTransport::Bbr => {
             // Numbers may have gaps, may come twice, and may come late.
