@@ -12,7 +12,8 @@ use std::net::IpAddr;
 fn is_fair(plan: &Plan, at: usize) -> bool {
     let (observer, talk) = (&plan.observer, &plan.talks[at]);
     let excuses = plan.incidents.iter().any(|incident| match incident.kind {
-        Kind::Blackout { .. } => false,
+        // "can end the connection with forged ICMP or strays only while the peer is silent"
+        Kind::Blackout { .. } => observer.complaints > 0,
         Kind::Move { source, .. } => {
             // "Such an observer can also keep a peer that does move from being followed"
             let is_followed = plan.protection != Protection::Plain && observer.overtaken + observer.replayed == 0;

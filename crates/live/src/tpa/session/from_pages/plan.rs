@@ -217,7 +217,8 @@ fn strategy(seed: u64) -> impl Strategy<Value = Plan> {
         Just(Protection::Known),
     ];
     let carried = prop_oneof![Just(InnerTransport::Tpa), Just(InnerTransport::Trains), Just(InnerTransport::Bbr)];
-    let key_life = prop_oneof![1 => Just(20), 1 => 4..=8_u32];
+    // More datagrams than a blackout takes: who misses all of a key has lost the connection.
+    let key_life = prop_oneof![1 => Just(20), 1 => 8..=10_u32];
     let ends = (protection, carried, any::<(bool, bool)>(), key_life);
     let talks = prop_oneof![9 => vec(talk(), 1..6), 1 => vec(talk(), 12..24)];
     let limits = prop_oneof![5 => Just(false), 1 => Just(true)];
