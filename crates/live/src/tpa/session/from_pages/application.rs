@@ -48,6 +48,11 @@ pub(super) struct Application {
     pub(super) broken: Option<String>,
 }
 
+/// True if everything written has arrived. A connection that is done may lack the last word of a peer that has heard everything.
+fn has_arrived(exchange: &Exchange) -> bool {
+    exchange.delivery == Delivery::Finished || matches!(exchange.phase, Phase::Done)
+}
+
 impl Application {
     pub(super) fn new(talk: Option<usize>, side: usize, plan: Talk, is_judged: bool, now: Time) -> Application {
         Application {
@@ -96,7 +101,7 @@ impl Application {
         if let Some(failure) = exchange.failure() {
             self.end = Some(End::Failed(failure.errno, failure.message.clone()));
             exchange.let_go();
-        } else if self.has_read_end && exchange.wishes.write_closed && exchange.delivery == Delivery::Finished {
+        } else if self.has_read_end && exchange.wishes.write_closed && has_arrived(exchange) {
             self.end = Some(End::Well);
             exchange.let_go();
         }
