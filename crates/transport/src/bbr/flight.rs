@@ -4,6 +4,7 @@
 //! of the RTT later. Delivery rate: draft-cheng-iccrg-delivery-rate-estimation-02, section 3.
 
 use super::lost::Lost;
+use super::piece::Piece;
 use super::segment::Report;
 use crate::work::step;
 use alloc::collections::VecDeque;
@@ -23,24 +24,6 @@ const SKIPPED: usize = 8;
 const MOST_OUT: u64 = 4096;
 /// Lost segments that are remembered at most, since they may only be late, besides those under way.
 const MOST_LOST: usize = 4096;
-
-/// A piece of the stream.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Piece {
-    /// Offset of its first byte.
-    pub offset: u64,
-    /// Payload bytes.
-    pub payload: u16,
-    /// True if the FIN follows.
-    pub fin: bool,
-}
-
-impl Piece {
-    /// The offset after it; a FIN counts as one byte.
-    pub fn end(&self) -> u64 {
-        self.offset + u64::from(self.payload) + u64::from(self.fin)
-    }
-}
 
 /// State of a segment that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

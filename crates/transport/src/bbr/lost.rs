@@ -3,7 +3,7 @@
 //! A piece that was only late leaves the queue wherever it stands. That costs the logarithm of the length of the queue: a peer that
 //! reports late pieces by the thousand must not have the whole queue searched for each of them.
 
-use super::flight::Piece;
+use super::piece::Piece;
 use crate::work::step;
 use alloc::collections::{BTreeMap, BTreeSet};
 

@@ -15,6 +15,7 @@ mod connection;
 pub(crate) mod control;
 pub(crate) mod flight;
 mod lost;
+mod piece;
 mod receiver;
 mod segment;
 mod sender;

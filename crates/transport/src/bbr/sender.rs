@@ -13,7 +13,8 @@
 //! The timer for what is lost is the probe timeout of RFC 9002, section 6.2. A peer without room is asked for a report, as often.
 
 use super::control::Control;
-use super::flight::{Flight, Piece};
+use super::flight::Flight;
+use super::piece::Piece;
 use super::receiver::{DELAY, LONGEST, PATIENCE};
 use super::segment::{Report, Segment};
 use super::{Config, SMALL};

@@ -134,15 +134,31 @@ pub(crate) enum Opened<'a> {
     Path,
 }
 
+/// What this end has of its own.
+#[derive(Debug)]
+struct Own {
+    /// Our tag: what the peer's datagrams begin with.
+    tag: Tag,
+    /// Role of this end: sender if it opened the connection, receiver if the peer did.
+    role: Role,
+    unpredictable: Unpredictable,
+}
+
+/// What the connection takes of the limits of its peer's source.
+#[derive(Debug)]
+struct Place {
+    /// True if it counts among the connections of the source: the peer has opened it, or has moved since.
+    is_counted: bool,
+    /// The peer's address that pays for the memory of the buffers.
+    payer: IpAddr,
+}
+
 /// One connection.
 #[derive(Debug)]
 pub struct Connection {
     settings: Arc<Settings>,
     addresses: Addresses,
-    /// Our tag: what the peer's datagrams begin with.
-    tag: Tag,
-    /// Role of this end: sender if it opened the connection, receiver if the peer did.
-    role: Role,
+    own: Own,
     engine: Engine,
     /// When the engine wants to be polled again.
     engine_at: Time,
@@ -153,12 +169,8 @@ pub struct Connection {
     life: Life,
     complaints: Complaints,
     roaming: Roaming,
-    /// True if it counts among the connections of its peer's source: the peer has opened it, or has moved since.
-    has_place: bool,
-    unpredictable: Unpredictable,
+    place: Place,
     way: Way,
-    /// The peer's address that pays for the memory of the buffers.
-    payer: IpAddr,
     /// Segments on their way out; empty in between.
     leaving: Vec<AnySegment>,
 }
@@ -226,10 +238,8 @@ impl Connection {
         now: Time,
     ) -> Connection {
         Connection {
-            payer: addresses.peer.ip(),
             addresses,
-            tag,
-            role,
+            own: Own { tag, role, unpredictable },
             engine: engine(&settings, config, role),
             engine_at: Time::NEVER,
             told: now,
@@ -238,8 +248,7 @@ impl Connection {
             life: Life::new(now, &settings),
             complaints: Complaints::default(),
             roaming: Roaming::default(),
-            has_place: role == Role::Receiver,
-            unpredictable,
+            place: Place { is_counted: role == Role::Receiver, payer: addresses.peer.ip() },
             way: Way { travelled: None, path: None, asks_at: now },
             leaving: Vec::new(),
             settings,
@@ -253,7 +262,7 @@ impl Connection {
 
     /// Our tag.
     pub fn tag(&self) -> Tag {
-        self.tag
+        self.own.tag
     }
 
     /// The peer's tag, once the handshake has told.
@@ -278,12 +287,12 @@ impl Connection {
 
     /// True if the peer opened it.
     pub fn is_theirs(&self) -> bool {
-        self.role == Role::Receiver
+        self.own.role == Role::Receiver
     }
 
     /// True if it counts among the connections of its peer's source.
     pub fn has_place(&self) -> bool {
-        self.has_place
+        self.place.is_counted
     }
 
     /// True if it only answers a peer that is late.
@@ -401,7 +410,7 @@ impl Connection {
         self.hear_application(now, exchange);
         let opening = self.engine.state() == tpa::State::SynSent;
         if self.stage.framing().is_some_and(Framing::is_sealed) {
-            self.engine.watch_for_deception(&mut self.unpredictable);
+            self.engine.watch_for_deception(&mut self.own.unpredictable);
         }
         let mut leaving = std::mem::take(&mut self.leaving);
         self.engine_at = pump(&mut self.engine, now, |_, segment| leaving.push(segment));
@@ -503,9 +512,9 @@ impl Connection {
 
     /// Notes the state of the engine for the application.
     fn note(&mut self, now: Time, exchange: &mut Exchange) {
-        if self.payer != self.addresses.peer.ip() {
-            self.payer = self.addresses.peer.ip();
-            exchange.account.set_source(source(self.payer));
+        if self.place.payer != self.addresses.peer.ip() {
+            self.place.payer = self.addresses.peer.ip();
+            exchange.account.set_source(source(self.place.payer));
         }
         let has_moved = self.engine.stats().acked_bytes != exchange.stats.acked_bytes;
         if has_moved {

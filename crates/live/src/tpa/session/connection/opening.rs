@@ -327,7 +327,7 @@ impl Connection {
             None => return,
         };
         if let Some(keys) = &keys {
-            host.note_keys(keys.cipher, [(self.tag, &keys.receive), (answer.acceptor, &keys.send)]);
+            host.note_keys(keys.cipher, [(self.own.tag, &keys.receive), (answer.acceptor, &keys.send)]);
         }
         if answer.segment.flags.has(Flags::SYN.with(Flags::ACK)) {
             if answer.inner() == InnerTransport::Bbr {

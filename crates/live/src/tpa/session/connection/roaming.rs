@@ -143,12 +143,12 @@ impl Connection {
     /// A datagram of this number, which only the peer can have sent, has come from another address than its own.
     pub(super) fn on_elsewhere(&mut self, now: Time, at: Addresses, number: u64, out: &mut Outbox) {
         let (Stage::Open(framing) | Stage::Orphaned { framing, .. }) = &mut self.stage else { return };
-        let draw = || self.unpredictable.draw();
+        let draw = || self.own.unpredictable.draw();
         let Some((challenge, is_first)) = self.roaming.consider(now, at, number, draw) else { return };
         framing.push_path(at, PathFrame::Challenge(challenge), out);
         if is_first {
             // Another number: a copy of the answer to this one is none to the other. Whoever answers is heard at the old address.
-            framing.push_path(self.addresses, PathFrame::Challenge(self.unpredictable.draw()), out);
+            framing.push_path(self.addresses, PathFrame::Challenge(self.own.unpredictable.draw()), out);
         }
     }
 
@@ -179,11 +179,11 @@ impl Connection {
         }
         let Some(candidate) = self.roaming.candidate else { return };
         let (from, to) = (self.addresses.peer, candidate.addresses.peer);
-        if !endpoint.relocate(now, (from, to), self.peer_tag(), id, self.has_place) {
+        if !endpoint.relocate(now, (from, to), self.peer_tag(), id, self.place.is_counted) {
             return self.roaming.stays(now);
         }
         self.roaming.candidate = None;
-        (self.addresses, self.has_place) = (candidate.addresses, true);
+        (self.addresses, self.place.is_counted) = (candidate.addresses, true);
         self.way.travelled = None;
         self.look_up_path(now);
         let now = self.tell_time(now);

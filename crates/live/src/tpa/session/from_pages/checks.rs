@@ -2,7 +2,7 @@
 
 use super::application::{Application, End};
 use super::plan::{Kind, Plan, Protection};
-use super::world::{LISTENER, World, is_active, is_judged};
+use super::world::{Checks, LISTENER, World, is_active, is_judged};
 use meshpace_core::{Duration, Time};
 use nix::libc;
 use std::collections::BTreeMap;
@@ -31,6 +31,9 @@ fn is_fair(plan: &Plan, at: usize) -> bool {
         // "cut the padding off a request, so that a narrow path looks wide, and the connection stalls for good"
         && observer.altered_openings == 0
 }
+
+/// All checks of this file.
+pub(super) const ALL: Checks = Checks { always, before_the_end, at_the_end };
 
 /// "16,384 connections, 4096 per source, 1024 unfinished handshakes, 256 per source", or what the plan has in their place.
 pub(super) fn always(world: &mut World<'_>) {

@@ -85,7 +85,7 @@ struct Report {
 
 fn run(plan: &Plan) -> Report {
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let mut world = World::new(plan);
+        let mut world = World::new(plan, checks::ALL);
         world.run();
         let mut broken = std::mem::take(&mut world.broken);
         broken.append(&mut world.monitor.broken);

@@ -73,7 +73,7 @@ fn a_good_run_breaks_nothing_and_one_without_a_path_does() {
 #[test]
 fn places_that_are_not_given_back_are_noticed() {
     let plan = plan(InnerTransport::Tpa);
-    let mut world = World::new(&plan);
+    let mut world = World::new(&plan, checks::ALL);
     world.run_until(Time(500_000_000));
     checks::at_the_end(&mut world);
     assert!(breaks(&world.broken, "gives its places back"), "{:?}", world.broken);

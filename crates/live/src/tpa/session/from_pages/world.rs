@@ -45,8 +45,20 @@ enum Action {
     Flood,
 }
 
+/// What looks at a world while it runs.
+#[derive(Clone, Copy)]
+pub(super) struct Checks {
+    /// After every event.
+    pub(super) always: fn(&mut World<'_>),
+    /// Before whatever is left is reset.
+    pub(super) before_the_end: fn(&mut World<'_>),
+    /// After the last event.
+    pub(super) at_the_end: fn(&mut World<'_>),
+}
+
 /// The state of a run.
 pub(super) struct World<'a> {
+    checks: Checks,
     pub(super) plan: &'a Plan,
     pub(super) now: Time,
     pub(super) ports: Vec<Port<Application>>,
@@ -148,7 +160,7 @@ pub(super) fn is_judged(plan: &Plan, talk: &Talk) -> bool {
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(plan: &'a Plan) -> World<'a> {
+    pub(super) fn new(plan: &'a Plan, checks: Checks) -> World<'a> {
         let rng = |index| Rng::stream(plan.seed, Purpose::Test, index);
         let address = |port: usize| match port {
             LISTENER => SocketAddr::from(([10, 0, 0, 1], 4000)),
@@ -160,6 +172,7 @@ impl<'a> World<'a> {
         };
         let (agenda, blackouts) = agenda(plan);
         World {
+            checks,
             plan,
             now: Time::ZERO,
             ports: (0..=SOURCES).map(port).collect(),
@@ -198,7 +211,7 @@ impl<'a> World<'a> {
             if next >= ENDED && !is_resetting {
                 is_resetting = true;
                 self.now = ENDED;
-                super::checks::before_the_end(self);
+                (self.checks.before_the_end)(self);
                 self.reset_all();
                 continue;
             }
@@ -213,7 +226,7 @@ impl<'a> World<'a> {
             self.now = self.now.max(next);
             self.step();
         }
-        super::checks::at_the_end(self);
+        (self.checks.at_the_end)(self);
     }
 
     /// Time of whatever is next.
@@ -253,7 +266,7 @@ impl<'a> World<'a> {
             let told = self.ports[port].complain(self.now, complaint.about.to, &complaint.about.bytes, complaint.error);
             told.into_iter().for_each(|id| self.touch(port, id));
         }
-        super::checks::always(self);
+        (self.checks.always)(self);
     }
 
     fn take(&mut self, action: Action) {
