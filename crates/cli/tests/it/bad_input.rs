@@ -132,7 +132,7 @@ const COMMANDS: [(&[&str], &[&str]); 56] = [
     ),
     (&["send", "127.0.0.1:5000", "--bytes", "1"], &["127.0.0.1:5000", "--port"]),
     (&["advise", "--flow", "0,1", "nowhere.csv"], &["nowhere.csv", "No such file"]),
-    (&["advise", "--flow", "0,1", "places.csv"], &["places.csv, which is map.csv in it", "map.csv:3", "zero"]),
+    (&["advise", "--flow", "0,1", "places.csv"], &["places.csv:3", "expected a number of metres", "zero"]),
 ];
 
 fn meshpace(arguments: &[&str], place: &Path) -> Output {

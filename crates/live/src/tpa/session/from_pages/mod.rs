@@ -1,9 +1,8 @@
 //! Random runs of the session layer, judged by what `docs/wire.md`, `docs/wire-opening.md`, `docs/wire-bbr.md` and
 //! `docs/wire-api.md` promise.
 //!
-//! A second generator beside `chaos`, written from these pages by somebody who had not read the first one, so that both do not
-//! have the same blind spots. A seed makes a plan (`plan`); `world` runs it in virtual time; `codec` is a second reader and writer
-//! of the format; `monitor` judges every datagram and `checks` the run as a whole. `docs/chaos.md` says how to run it.
+//! A second generator beside `chaos`, written from these pages alone, so that both do not have the same blind spots. A seed makes a plan (`plan`); `world` runs it in virtual time; `codec` is a second reader and writer
+//! of the format; `monitor` judges every datagram and `checks` the run as a whole. `docs/chaos-pages.md` says how to run it.
 
 mod application;
 mod checks;
