@@ -132,8 +132,8 @@ fn a_peer_that_does_not_read_stops_the_writer_and_not_for_ever() {
 
 #[test]
 fn closing_waits_until_all_has_arrived_and_says_whether_it_has() {
-    // More than the reader's buffer holds: some of it stays here as long as nobody reads.
-    let sent = noise(10, 400_000);
+    // More than the reader takes before it reads: some of it stays here as long as nobody reads.
+    let sent = noise(10, 300_000);
     let stuck = || {
         let (client, server) = pair(Options::default());
         client.set_nonblocking(true).unwrap();
@@ -163,7 +163,7 @@ fn closing_waits_until_all_has_arrived_and_says_whether_it_has() {
     let (client, mut server) = stuck();
     let reader = std::thread::spawn(move || {
         std::thread::sleep(ms(200));
-        let mut got = vec![0; 400_000];
+        let mut got = vec![0; 300_000];
         server.read_exact(&mut got).unwrap();
         assert_eq!(server.read(&mut [0]).unwrap(), 0);
         got
