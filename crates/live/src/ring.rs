@@ -90,6 +90,12 @@ impl SendRing {
         }
     }
 
+    /// Gives the memory back, since nothing is sent any more. How many bytes were not acknowledged is still known.
+    pub fn forget(&mut self) {
+        self.account.give_back(self.bytes.len());
+        (self.bytes, self.capacity, self.is_bound) = (Vec::new(), self.len(), false);
+    }
+
     /// Bytes it has room for.
     pub fn room(&self) -> usize {
         let most = if self.is_bound { self.bytes.len() } else { self.capacity };
@@ -118,7 +124,7 @@ impl SendRing {
             return Some((&[], &[]));
         }
         let kept = offset >= self.start && offset.checked_add(length as u64)? <= self.end;
-        kept.then(|| {
+        (kept && !self.bytes.is_empty()).then(|| {
             let from = (offset % self.bytes.len() as u64) as usize;
             let first = length.min(self.bytes.len() - from);
             (&self.bytes[from..from + first], &self.bytes[..length - first])
@@ -375,6 +381,18 @@ mod tests {
 
     fn joined((a, b): (&[u8], &[u8])) -> Vec<u8> {
         [a, b].concat()
+    }
+
+    #[test]
+    fn a_ring_that_is_forgotten_says_how_much_was_not_acknowledged() {
+        let mut ring = SendRing::new(1000, Account::default());
+        assert_eq!(ring.write(&[7; 300]).unwrap(), 300);
+        ring.release(100);
+        ring.forget();
+        assert_eq!((ring.len(), ring.room(), ring.range(150, 10)), (200, 0, None));
+        assert_eq!(ring.range(150, 0), Some((&[][..], &[][..])));
+        ring.release(300);
+        assert!(ring.is_empty());
     }
 
     #[test]

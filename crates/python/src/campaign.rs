@@ -44,9 +44,9 @@ pub fn silence_panics() {
 #[pymethods]
 impl Campaign {
     /// Of so many seeds per point, from `seed` on. With a directory every record is on the disk as soon as it is there, and those
-    /// of an earlier start are taken over. `digest` is that of the scenario with its rules of Python, which are told as JSON.
+    /// of an earlier start are taken over. `identity` is the digest of the scenario with its rules of Python, and these rules as JSON.
     #[new]
-    #[pyo3(signature = (scenario, seed, seeds, directory, force, digest, rules))]
+    #[pyo3(signature = (scenario, seed, seeds, directory, force, identity))]
     fn new(
         py: Python<'_>,
         scenario: &Scenario,
@@ -54,9 +54,9 @@ impl Campaign {
         seeds: u64,
         directory: Option<PathBuf>,
         force: bool,
-        digest: String,
-        rules: Vec<String>,
+        identity: (String, Vec<String>),
     ) -> PyResult<Campaign> {
+        let (digest, rules) = identity;
         let mut runs = Runs { scenario: scenario.read.clone(), first_seed: seed, seeds };
         runs.scenario.digest = digest;
         let runs = Arc::new(runs);

@@ -106,7 +106,7 @@ class Campaign:
             for name, identity in rules:
                 identity.require_comparable(name)
         manifests = [identity.manifest(name) for name, identity in rules]
-        self._native = _native.Campaign(scenario._native, seed, seeds, directory, force, digest, manifests)
+        self._native = _native.Campaign(scenario._native, seed, seeds, directory, force, (digest, manifests))
         self._command = f"meshpace run {scenario._native.file} --seed {seed} --seeds {seeds}"
 
     @property

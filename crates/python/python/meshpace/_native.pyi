@@ -63,7 +63,7 @@ class Sample:
 @final
 class Campaign:
     def __new__(
-        cls, scenario: Scenario, seed: int, seeds: int, directory: str | None, force: bool, digest: str, rules: list[str]
+        cls, scenario: Scenario, seed: int, seeds: int, directory: str | None, force: bool, identity: tuple[str, list[str]]
     ) -> Campaign: ...
     @property
     def total(self) -> int: ...

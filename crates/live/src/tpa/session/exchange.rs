@@ -155,7 +155,7 @@ impl Exchange {
 
     /// Nothing more is sent or will come: what is in order may still be read, nothing else is needed.
     pub fn settle(&mut self) {
-        self.send = SendRing::new(0, Account::default());
+        self.send.forget();
         self.receive.forget_beyond();
     }
 
