@@ -371,8 +371,7 @@ impl Sender {
     /// as `config` has them (RFC 9000, section 9.4).
     pub fn restart_control(&mut self, config: &Config) {
         self.estimator = Estimator::new(&config.rto);
-        let agreed = config.congestion.window;
-        self.window = Window::new(config.window, self.segment, self.block_segments, agreed, self.peer.ack_every);
+        self.window.on_route_change();
         self.pacer = Pacer::new(&config.pacing, self.segment);
         self.flight.restart_samples();
     }

@@ -503,6 +503,22 @@ fn an_ack_of_what_was_never_sent_is_ignored_altogether() {
 }
 
 #[test]
+fn after_a_move_the_window_is_the_one_that_was_agreed() {
+    // Both ends have agreed on three; the port's own setting, whose other parameters hold, is twelve.
+    let mut agreed = Config::default();
+    agreed.congestion.window = 3;
+    let mut own = agreed.clone();
+    own.congestion.window = 12;
+    let mut net = opened(&agreed);
+    net.write(0, 24 * 1460);
+    net.drive(ms(200), &mut deliver);
+    assert!(net.ends[0].connection.sender().estimator().ertt().is_some());
+    net.ends[0].connection.restart_control(ms(200), &own);
+    let sender = net.ends[0].connection.sender();
+    assert_eq!((sender.window(), sender.estimator().ertt()), (3, None));
+}
+
+#[test]
 fn an_ack_of_what_cannot_have_arrived_ends_the_connection() {
     // The second block skips the transmissions 1 to 5. An honest peer names 6 and 7; another one names what it expects, or nothing.
     for (ack_tx, is_honest) in [(6, true), (7, true), (1, false), (5, false), (0, false)] {
