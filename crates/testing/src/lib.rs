@@ -1,11 +1,12 @@
 //! Helpers of the tests of several crates: telling that a test was skipped, and why; inputs of strangers ([`fuzz`]); files that
-//! the program writes ([`generated`]).
+//! the program writes ([`generated`]); ports that nobody else takes ([`ports`]).
 //!
 //! A test that cannot run says so with [`skipped`] and returns. The line goes to standard error, which `cargo test` hides unless
 //! asked, and to the end of the file that the environment variable `MESHPACE_SKIPS` names: `./check` lists what stands there.
 
 pub mod fuzz;
 pub mod generated;
+pub mod ports;
 
 use std::fmt::Display;
 use std::io::Write;

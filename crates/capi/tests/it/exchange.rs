@@ -8,6 +8,7 @@ use meshpace_core::Duration;
 use meshpace_live::Clock;
 use meshpace_live::testbed::{Impairment, Loss, Relay};
 use meshpace_live::tpa::{Options, TpaPort, TpaStream};
+use meshpace_testing::ports::spare_port;
 use meshpace_testing::{Class, skipped};
 use meshpace_transport::Stats;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -145,7 +146,7 @@ fn c_connects_to_rust() {
 
 /// Both ways at once over a link that loses 2 %, reorders 2 % and delays by 10 ms; how long, and what the Rust end counted.
 fn over_a_bad_link(mut options: Options, bytes: usize) -> Option<()> {
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = SocketAddr::from(([127, 0, 0, 1], spare_port()));
     let mut child = start("listen", free, bytes, 21, 22)?;
     let mut said = String::new();
     BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut said).unwrap();
@@ -194,21 +195,21 @@ fn a_wide_window_over_a_bad_link() {
 #[test]
 fn options_halves_and_descriptors_to_poll() {
     let Some(programs) = programs() else { return };
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = spare_port();
     let output = Command::new(&programs.poll).arg(free.to_string()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && output.stdout == b"done\n", "{said}");
 }
 
-/// Two ports that are free.
+/// The first of two neighbouring ports that are free.
 fn two_free_ports() -> u16 {
+    let mut one = spare_port();
     loop {
-        let one = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        if let Some(other) = one.checked_add(1)
-            && std::net::UdpSocket::bind(("127.0.0.1", other)).is_ok()
-        {
+        let other = spare_port();
+        if other == one + 1 {
             return one;
         }
+        one = other;
     }
 }
 

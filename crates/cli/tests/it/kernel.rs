@@ -130,7 +130,7 @@ mod loaded {
         assert_eq!((&told["paths"][1]["destination"], &told["paths"][1]["hops"]), (&"127.0.0.0/8".into(), &3.into()));
         refused(&load, "registered already");
 
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        let port = meshpace_testing::ports::spare_port().to_string();
         let mut server = Command::new("iperf3").args(["-s", "-1", "-p", &port]).stdout(Stdio::null()).spawn().unwrap();
         let client = || {
             let done = Command::new("iperf3")

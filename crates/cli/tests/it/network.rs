@@ -1,6 +1,7 @@
 //! `send`, `recv` and `doctor` as people use them: records, errors, and nothing left behind.
 
 use meshpace_live::testbed::Namespace;
+use meshpace_testing::ports::spare_port;
 use meshpace_testing::{Class, has, skipped};
 use serde_json::Value;
 use std::net::TcpListener;
@@ -85,8 +86,7 @@ fn filtered_network() -> Option<Namespace> {
 
 #[test]
 fn a_record_has_the_fields_of_the_simulators() {
-    // A free port: one that was just given.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = spare_port().to_string();
     for transport in ["kernel", "tpa-2", "quiet-train"] {
         // Trains over UDP, which needs no rights.
         let trains = ["--interface", "udp", "--path-rate", "54 Mbit/s"];
@@ -167,7 +167,7 @@ fn break_off(transport: &str, port: u16, bytes: usize) -> Option<()> {
 #[test]
 fn a_transfer_that_is_broken_off_is_reported_as_such() {
     for transport in ["kernel", "tpa-2"] {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = spare_port();
         let number = port.to_string();
         let recv = ["recv", "--transport", transport, "--port", &number, "--count", "1", "--format", "json"];
         let recv = Running::start(meshpace(&recv));
@@ -338,7 +338,7 @@ fn doze(child: &Child) {
 
 /// A transfer that takes some seconds, during which first the receiver and then the sender sleeps: all bytes arrive, once.
 fn naps(transport: &str, more: &[&str], bytes: u64) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = spare_port().to_string();
     let taking = if transport.starts_with("tpa") { transport } else { "kernel" };
     let recv = ["recv", "--transport", taking, "--port", &port, "--count", "1", "--format", "json"];
     let mut recv = Running::start(meshpace(&recv));

@@ -2,8 +2,8 @@
 //! told as such.
 
 use meshpace_testing::is_slow_run;
+use meshpace_testing::ports::spare_port;
 use serde_json::Value;
-use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ fn record(output: &Output) -> Option<Value> {
 
 /// One transfer; what became of it: whether the sender and the receiver say that all is well.
 fn round(victim: Victim, after: u64) -> (bool, bool) {
-    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = spare_port().to_string();
     let same = ["--transport", "tpa-ap-3", "--hops", "4", "--channel-rate", "20 Mbit/s", "--port", &port];
     let json = ["--format", "json"];
     let mut receiver = meshpace(&[&["recv"][..], &same, &json, &["--count", "1", "--seconds", "100"]].concat());

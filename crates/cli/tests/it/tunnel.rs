@@ -1,6 +1,7 @@
 //! `meshpace tunnel` as somebody uses it who has read docs/tunnel.md: keys in files, two processes, an ordinary program.
 
 use meshpace_live::testbed::{Impairment, Namespace, Relay};
+use meshpace_testing::ports::spare_port;
 use meshpace_testing::{Class, has, skipped};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -307,7 +308,7 @@ fn without_802_11_on_the_way_it_is_bbr_and_that_is_told() {
 
 #[test]
 fn nobody_at_the_far_end_is_told_with_the_first_connection() {
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let free = spare_port().to_string();
     let connect = End::start(&["connect", "127.0.0.1", "--port", &free, "-L", "0:127.0.0.1:9"]);
     let at = word_after(&connect.says(" goes to "), "meshpace: ");
     let mut stream = TcpStream::connect(at).unwrap();

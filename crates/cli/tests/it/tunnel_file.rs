@@ -1,6 +1,7 @@
 //! `meshpace tunnel run`: ends in a file, which is read again at SIGHUP, and the metrics of a process.
 
 use super::tunnel::{End, PATIENCE, word_after};
+use meshpace_testing::ports::spare_port;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
@@ -52,7 +53,7 @@ fn a_file_that_is_read_again_disturbs_nothing_that_stayed_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     std::fs::write(at("secret"), "5f".repeat(32)).unwrap();
-    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = spare_port();
     let target = echo();
     let (file, metrics) = (at("tunnel.toml"), at("metrics"));
     let ends = |names: &[&str]| {
@@ -145,7 +146,7 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     std::fs::write(at("secret"), "5f".repeat(32)).unwrap();
-    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = spare_port();
     let targets = [parrot(), parrot()];
     let (file, metrics) = (at("tunnel.toml"), at("metrics"));
     let write = |allow: &[SocketAddr], datagrams: &[SocketAddr]| {

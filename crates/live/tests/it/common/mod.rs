@@ -57,9 +57,9 @@ pub fn exchange(client: TpaStream, server: TpaStream, there: &[u8], back: &[u8])
     });
 }
 
-/// An address where nobody is.
+/// An address where nobody is, and where nobody comes to be by chance.
 pub fn nowhere() -> SocketAddr {
-    std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    ([127, 0, 0, 1], meshpace_testing::ports::spare_port()).into()
 }
 
 /// Options whose timers fit a test.
