@@ -1,5 +1,5 @@
 //! A peer that has the keys and wants each of its segments to cost much work: the work is counted and must not grow with what came
-//! before. Every pattern runs for 100,000 segments alone, and for a million in turn with the others.
+//! before. Every pattern runs for 100,000 segments alone, and for 200,000 in turn with the others; for a million in the slow tests.
 
 use crate::bbr;
 use crate::config::Config;
@@ -13,11 +13,15 @@ use crate::train;
 use crate::work::take_steps;
 use meshpace_core::{Duration, Rng, Time, rng::Purpose};
 
-/// Segments of a run of all patterns in turn, and of one of a single pattern.
-const SEGMENTS: u64 = 1_000_000;
+/// Segments of a run of a single pattern.
 const ALONE: u64 = 100_000;
 /// Segments whose work is averaged.
 const SPAN: u64 = 10_000;
+
+/// Segments of a run of all patterns in turn.
+fn all_in_turn() -> u64 {
+    if meshpace_testing::is_slow_run("a million segments of a hostile peer; 200,000 otherwise") { 1_000_000 } else { 200_000 }
+}
 
 /// Pieces of the stream that a hostile peer sends.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +55,7 @@ const PATTERNS: [Pattern; 7] = [
 impl Pattern {
     /// Segments of its run.
     fn segments(self) -> u64 {
-        if matches!(self, Pattern::InTurn) { SEGMENTS } else { ALONE }
+        if matches!(self, Pattern::InTurn) { all_in_turn() } else { ALONE }
     }
 
     /// Start and length of piece `number` within a window of `window` bytes. The first byte is never sent, so that nothing is delivered.
@@ -258,7 +262,8 @@ fn reports_to_a_sender_of_bbr() {
     pump(&mut end, at(0), |_, segment| sent = sent.max(segment.number + 1));
     let mut most_kept = 0;
     // A report looks at the segments that its 16 ranges name and at those that may be lost: they are remembered for 512 numbers.
-    assert_flat("reports to bbr", SEGMENTS, 1100, |turn| {
+    let segments = all_in_turn();
+    assert_flat("reports to bbr", segments, 1100, |turn| {
         let reports = REPORTS[(turn / 4_000) as usize % REPORTS.len()];
         let report = reports.report(turn, sent, &mut rng);
         end.on_segment(at(turn), &bbr::Segment { flags: Flags::ACK, report, ..bbr::Segment::default() });
@@ -267,7 +272,7 @@ fn reports_to_a_sender_of_bbr() {
         most_kept = most_kept.max(end.sender().kept());
         sent - before
     });
-    assert!(sent > SEGMENTS / 10, "{sent} segments left");
+    assert!(sent > segments / 10, "{sent} segments left");
     assert!(most_kept < 20_000, "{most_kept} segments are remembered");
 }
 
@@ -277,7 +282,7 @@ fn acknowledgements_to_a_sender_of_trains() {
     end.write(1 << 50);
     let mut stamp = 0;
     // Each ACK, and each segment that it lets leave, looks at all of a window of 255 segments a few times.
-    assert_flat("acknowledgements of trains", SEGMENTS, 10 * 255, |turn| {
+    assert_flat("acknowledgements of trains", all_in_turn(), 10 * 255, |turn| {
         let flags = Flags::ACK;
         let beyond = rng.next_u64() as u32;
         let feedback = train::Feedback { segments: 1, ..train::Feedback::default() };
@@ -295,7 +300,7 @@ fn acknowledgements_to_a_sender_of_tcp_with_sack() {
     end.write(Time(1), 1 << 50);
     let mut most_out = 0;
     // Each ACK, and each segment that it lets leave, looks at all of the window a few times.
-    assert_flat("acknowledgements of tcp", SEGMENTS, 10 * u64::from(WINDOW), |turn| {
+    assert_flat("acknowledgements of tcp", all_in_turn(), 10 * u64::from(WINDOW), |turn| {
         let (una, out) = (end.acknowledged(), end.outstanding_end() - end.acknowledged());
         most_out = most_out.max(out);
         // The window grows for a while, and then the first byte is never acknowledged, and any blocks beyond it are.
@@ -331,7 +336,7 @@ fn segments_and_acknowledgements_of_tpa() {
     let ([mut end, _], mut rng) = (ends, Rng::stream(7, Purpose::Test, 0));
     end.write_endless(Time(1));
     // A block has 12 segments, and 64 transmissions are remembered.
-    assert_flat("tpa", SEGMENTS, 12 * 64, |turn| {
+    assert_flat("tpa", all_in_turn(), 12 * 64, |turn| {
         let random = rng.next_u64();
         let segment = tpa::Segment {
             block: (random % 3) as u16,
