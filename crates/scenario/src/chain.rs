@@ -3,7 +3,7 @@
 //! set or swept stays where it was put.
 
 use super::topology::DEFAULT_HOPS;
-use super::value::{Kind, Origin, Table};
+use meshpace_settings::value::{Kind, Origin, Table};
 
 /// The last node of the chain that a scenario describes; none if it describes something else.
 pub fn last_node(root: &Table) -> Option<i64> {

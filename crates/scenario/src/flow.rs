@@ -1,7 +1,6 @@
 //! `[[flow]]`: who sends what to whom, when, over which transport, and what people call it.
 
 use super::MAX_SECONDS;
-use super::diagnostic::Problem;
 use super::dscp;
 use super::files::Load;
 use super::reader::Reader;
@@ -9,9 +8,10 @@ use super::topology::Topology;
 use super::traffic;
 use super::transport::pacing::usual_interference;
 use super::transport::{self, Transport};
-use super::value::{Kind, Origin, Value};
 use meshpace_core::{Duration, NodeId, Parameter, Time, parameter};
 use meshpace_mesh::MeshConfig;
+use meshpace_settings::diagnostic::Problem;
+use meshpace_settings::value::{Kind, Origin, Value};
 use meshpace_sim::config::TraceWrite;
 use meshpace_sim::{Flow, Traffic};
 use meshpace_transport::pacing::OutOfInterference;

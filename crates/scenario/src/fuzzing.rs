@@ -4,9 +4,9 @@
 //! `fuzz/corpus` and on changes of them.
 
 use super::files::Load;
-use super::value::{Kind, Origin, Table, Value};
 use super::{Scenario, Source};
 use meshpace_core::{NodeId, Time};
+use meshpace_settings::value::{Kind, Origin, Table, Value};
 use meshpace_sim::Mobility;
 use meshpace_sim::mobility::Motion;
 

@@ -9,16 +9,16 @@ mod page;
 mod prototypes;
 mod schema;
 
-pub use crate::form::Form;
-pub use crate::recording::{Asked, Recording};
 pub use meshpace_core::parameter::Level;
+pub use meshpace_settings::form::Form;
+pub use meshpace_settings::recording::{Asked, Recording};
 pub use page::page;
 pub use schema::schema;
 
 use super::Source;
-use super::diagnostic::Problems;
-use super::recording::{in_words, without_numbers};
-use super::words::nearest;
+use meshpace_settings::diagnostic::Problems;
+use meshpace_settings::nearest;
+use meshpace_settings::recording::{in_words, without_numbers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 

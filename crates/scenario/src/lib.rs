@@ -2,12 +2,10 @@
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod chain;
-pub mod diagnostic;
 mod dscp;
 pub mod estimate;
 mod files;
 mod flow;
-mod form;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod keys;
@@ -21,31 +19,27 @@ mod pieces;
 mod plot;
 mod programs;
 mod propagation;
-pub mod quantity;
 mod rates;
 mod reader;
-mod recording;
 mod sweep;
 mod topology;
 mod traffic;
 mod transport;
-pub mod value;
 mod warnings;
-mod words;
 
-pub use diagnostic::{Problem, Refusal, Source};
 pub use files::{Load, MOST as LARGEST_FILE, read as read_file};
+pub use meshpace_settings::{Problem, Refusal, Source, diagnostic, nearest, one_of, quantity, value};
 pub use plot::{METRICS as PLOTTED, Plot};
 pub use programs::Program;
 pub use topology::{Draw, Unplaced};
-pub use words::{nearest, one_of};
 
-use diagnostic::Problems;
 use meshpace_core::{Duration, NodeId, Parameter, parameter};
 use meshpace_mesh::config::{Propagation, RadioConfig, RoutingConfig};
 use meshpace_mesh::radio::connectivity::components;
 use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_mesh::routing::HopCount;
+use meshpace_settings::diagnostic::Problems;
+use meshpace_settings::value::{Origin, Table, Value};
 use meshpace_sim::Mobility;
 use reader::Reader;
 use sha2::{Digest, Sha256};
@@ -54,7 +48,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use sweep::Sweep;
 use topology::Topology;
-use value::{Origin, Table, Value};
 
 /// The longest run, seconds of simulated time (31 years).
 const MAX_SECONDS: f64 = 1e9;

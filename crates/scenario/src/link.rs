@@ -1,9 +1,9 @@
 //! `[link]`: the queue discipline and the marker between routing and MAC, each a kind or a table that spells it out.
 
 use super::reader::Reader;
-use super::value::{Kind, Value};
 use meshpace_core::ParameterError;
 use meshpace_mesh::config::{Jitter, LinkConfig, MarkerConfig, QueueConfig, Repeats};
+use meshpace_settings::value::{Kind, Value};
 
 /// Reads the table.
 pub fn read(root: &mut Reader<'_>) -> LinkConfig {

@@ -5,16 +5,16 @@ use super::files::Load;
 use super::link;
 use super::links;
 use super::propagation;
-use super::quantity::SIZE;
 use super::rates;
 use super::reader::{Reader, Sign};
 use super::topology;
-use super::value::Kind;
 use meshpace_core::{Parameter, parameter};
 use meshpace_mesh::config::{
     AodvDetection, EdcaConfig, HtConfig, LinkConfig, MacConfig, MacProfile, MarkerConfig, MeshConfig, QueueConfig,
     RadioConfig, RetryLimits, RoutingConfig, RtsPolicy,
 };
+use meshpace_settings::quantity::SIZE;
+use meshpace_settings::value::Kind;
 
 static QUEUE: Parameter = parameter!(queue: usize = LinkConfig::default().limit => whole("packets", 1, 1_000_000), Basic,
     "packets that wait in a drop-tail queue", "ns-2.35, Queue/DropTail/PriQueue");

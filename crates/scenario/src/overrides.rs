@@ -1,9 +1,9 @@
 //! `--set key=value` on the command line.
 
 use super::chain;
-use super::diagnostic::{Problem, Problems};
 use super::path::Path;
-use super::value::{Kind, Origin, Table, Value};
+use meshpace_settings::diagnostic::{Problem, Problems};
+use meshpace_settings::value::{Kind, Origin, Table, Value};
 use toml::de::DeValue;
 
 /// Form of an argument.

@@ -1,6 +1,6 @@
 //! Dotted paths such as `topology.hops`, `flow.transport` (every flow) and `flow.0.transport` (the first).
 
-use super::value::{Kind, Origin, Table, Value};
+use meshpace_settings::value::{Kind, Origin, Table, Value};
 
 /// A dotted path.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,9 +1,9 @@
 //! `series`, `watch` and `[batches]`: the pieces of a run that are measured one by one.
 
-use super::quantity::TIME;
 use super::reader::{Reader, Sign};
-use super::value::{Kind, Value};
 use meshpace_core::{Duration, NodeId};
+use meshpace_settings::quantity::TIME;
+use meshpace_settings::value::{Kind, Value};
 use meshpace_sim::config::{Batches, Watch};
 
 /// The most windows of a time series: what a record can hold without becoming a burden.

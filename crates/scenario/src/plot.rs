@@ -1,12 +1,12 @@
 //! `[plot]`: how `run --report` plots the results of a sweep. No key of it changes a run.
 
-use super::diagnostic::Problems;
 use super::reader::Reader;
 use super::sweep::Sweep;
-use super::value::{Entry, Kind, Table, Value};
-use super::words::{nearest, one_of};
 use super::{Source, overrides};
 use meshpace_core::{Parameter, parameter};
+use meshpace_settings::diagnostic::Problems;
+use meshpace_settings::value::{Entry, Kind, Table, Value};
+use meshpace_settings::{nearest, one_of};
 
 /// Names that `plot.metrics` takes; docs/records.md says what each is made of. Each is drawn against the horizontal axis.
 pub const METRICS: [&str; 16] = [

@@ -1,8 +1,8 @@
 //! `[[program]]`: a command that `meshpace emulate` runs in a node. `meshpace run` ignores it.
 
 use super::reader::Reader;
-use super::value::{Kind, Value};
 use meshpace_core::NodeId;
+use meshpace_settings::value::{Kind, Value};
 
 /// A program of an emulation.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,13 +1,13 @@
 //! `radio.model` and `radio.reception` with their parameters.
 
-use super::diagnostic::Problem;
-use super::quantity::RATIO;
 use super::reader::{Reader, Sign, parse_quantity};
 use super::transport::pacing::assign;
-use super::value::{Kind, Origin, Value};
 use meshpace_mesh::config::{Propagation, RadioConfig, Reception};
 use meshpace_mesh::radio::LogDistance;
 use meshpace_mesh::radio::log_distance::MAX_ATTENUATOR_DB;
+use meshpace_settings::diagnostic::Problem;
+use meshpace_settings::quantity::RATIO;
+use meshpace_settings::value::{Kind, Origin, Value};
 
 /// Reads the keys; `radio` has its rates already.
 pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {

@@ -4,12 +4,12 @@
 //! written `MCS 7`.
 
 use super::propagation::refuse;
-use super::quantity::RATE;
 use super::reader::{Reader, Sign};
-use super::value::{Kind, Value};
 use meshpace_core::Rate;
 use meshpace_mesh::config::{MacConfig, Preamble, RadioConfig, RateControl};
 use meshpace_mesh::radio::{Band, Ofdm, OfdmRate};
+use meshpace_settings::quantity::RATE;
+use meshpace_settings::value::{Kind, Value};
 
 /// The rates of 802.11b, bit/s.
 const DSSS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];

@@ -1,11 +1,11 @@
 //! Reads one TOML table of a scenario. Keys that are written and that nothing asked for are reported as unknown.
 
-use super::diagnostic::{Problem, Problems};
 use super::keys::{self, Form};
-use super::quantity::Dimension;
-use super::value::{Kind, Origin, Table, Value};
-use super::words::{nearest, one_of};
 use meshpace_core::parameter::{self, Parameter, Parameters, Range, Slot, Unit};
+use meshpace_settings::diagnostic::{Problem, Problems};
+use meshpace_settings::quantity::Dimension;
+use meshpace_settings::value::{Kind, Origin, Table, Value};
+use meshpace_settings::{nearest, one_of};
 use std::ops::RangeInclusive;
 
 /// A table being read. A key that is missing or wrong gives `None`. Each mistake is added to the [`Problems`], and a scenario with a problem is not run.

@@ -2,10 +2,10 @@
 //! `[[sweep]]` are several products of the same keys, one after the other.
 
 use super::chain;
-use super::diagnostic::Problems;
 use super::path::Path;
-use super::value::{Kind, Origin, Table, Value};
 use super::{MAX_POINTS, MAX_SEEDS};
+use meshpace_settings::diagnostic::Problems;
+use meshpace_settings::value::{Kind, Origin, Table, Value};
 
 /// Axes of a sweep.
 #[derive(Default, Debug)]

@@ -10,13 +10,13 @@ mod shapes;
 pub use draw::{Draw, Unplaced};
 pub use shapes::usual_spacing;
 
-use super::diagnostic::Problem;
 use super::files::Load;
 use super::reader::Reader;
-use super::value::{Kind, Origin, Value};
 use meshpace_core::{Duration, NodeId, Parameter, parameter};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::Channel;
+use meshpace_settings::diagnostic::Problem;
+use meshpace_settings::value::{Kind, Origin, Value};
 use meshpace_sim::Mobility;
 use std::path::PathBuf;
 

@@ -2,9 +2,9 @@
 
 use super::MAX_SECONDS;
 use super::files::Load;
-use super::quantity::RATE;
 use super::reader::{Reader, Sign};
 use meshpace_core::{Duration, Parameter, Rate, parameter};
+use meshpace_settings::quantity::RATE;
 use meshpace_sim::Traffic;
 use meshpace_sim::config::TraceWrite;
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 pub mod pacing;
 mod tcp;
 
-use super::diagnostic::Problem;
 use super::reader::Reader;
-use super::value::{Kind, Table, Value};
-use super::words::{nearest, one_of};
+use meshpace_settings::diagnostic::Problem;
+use meshpace_settings::value::{Kind, Table, Value};
+use meshpace_settings::{nearest, one_of};
 use meshpace_transport::pacing::{Config as Pacing, Measure, OutOfInterference};
 use meshpace_transport::{Config, names};
 

@@ -20,7 +20,11 @@ const SPAN: u64 = 10_000;
 
 /// Segments of a run of all patterns in turn.
 fn all_in_turn() -> u64 {
-    if meshpace_testing::is_slow_run("a million segments of a hostile peer; 200,000 otherwise") { 1_000_000 } else { 200_000 }
+    if meshpace_testing::is_slow_run("a million segments of a hostile peer; 200,000 otherwise") {
+        1_000_000
+    } else {
+        200_000
+    }
 }
 
 /// Pieces of the stream that a hostile peer sends.

@@ -1,7 +1,7 @@
 //! Values of command lines: rates, times and sizes with their units, and names of hosts.
 
 use meshpace_core::Rate;
-use meshpace_scenario::quantity::{Dimension, RATE, SIZE, TIME};
+use meshpace_settings::quantity::{Dimension, RATE, SIZE, TIME};
 use std::fmt::Display;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -22,7 +22,7 @@ use meshpace_live::tpa::{self, PortCounters, Security, TpaPort, keys};
 use meshpace_live::tunnel::{
     self, Allowed, Connector, Counters, Event, Exit, Forward, Network, Service, Transparent, UdpForward, medium,
 };
-use meshpace_scenario::nearest;
+use meshpace_settings::nearest;
 use meshpace_transport::tpa::window;
 use meshpace_transport::{Config, PathInfo, names, train};
 use std::io::{self, Write};

@@ -6,7 +6,6 @@
 
 use super::super::MAX_SECONDS;
 use super::super::reader::Reader;
-use super::super::value::Kind;
 use super::{MAX_NODES, Topology, area, at};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Parameter, Rng, Time, parameter};
@@ -14,6 +13,7 @@ use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::connectivity::components;
 use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_mesh::routing::HopCount;
+use meshpace_settings::value::Kind;
 use meshpace_sim::Mobility;
 use meshpace_sim::mobility::{Motion, Waypoint};
 use std::fmt;

@@ -1,12 +1,12 @@
 //! Nodes that move by a script: `moves = [...]`, and the roaming node of the TPA testbed.
 
 use super::super::MAX_SECONDS;
-use super::super::quantity::{LENGTH, TIME};
 use super::super::reader::{Reader, Sign, parse_quantity};
-use super::super::value::{Kind, Value};
 use super::{MAX_COORDINATE, Topology, at};
 use meshpace_core::{Duration, NodeId, Parameter, Time, parameter};
 use meshpace_mesh::config::Position;
+use meshpace_settings::quantity::{LENGTH, TIME};
+use meshpace_settings::value::{Kind, Value};
 use meshpace_sim::Mobility;
 use meshpace_sim::mobility::Move;
 

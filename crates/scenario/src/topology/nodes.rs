@@ -1,12 +1,12 @@
 //! Nodes where the scenario or a map puts them.
 
-use super::super::diagnostic::Problem;
 use super::super::files::Load;
-use super::super::quantity::LENGTH;
 use super::super::reader::{Reader, Sign, parse_quantity};
-use super::super::value::{Kind, Origin, Value};
 use super::{MAX_COORDINATE, MAX_NODES, Topology, at, map};
 use meshpace_mesh::config::Position;
+use meshpace_settings::diagnostic::Problem;
+use meshpace_settings::quantity::LENGTH;
+use meshpace_settings::value::{Kind, Origin, Value};
 use std::path::PathBuf;
 
 /// `positions = [["0 m", "0 m"], ...]` or `file = "map.csv"`; nothing yet where `motion` says where nodes begin.

@@ -1,12 +1,12 @@
 //! Chains, crosses, grids: the regular topologies of the papers.
 
 use super::super::reader::Reader;
-use super::super::value::Kind;
 use super::draw::{self, Draw, Pairs};
 use super::{DEFAULT_HOPS, MAX_NODES, Topology, at};
 use meshpace_core::{Parameter, parameter};
 use meshpace_mesh::config::RadioConfig;
 use meshpace_mesh::radio::Channel;
+use meshpace_settings::value::Kind;
 
 static SPACING: Parameter = parameter!(spacing: f64 = 200.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of neighbours; without it and with OFDM four fifths of the range of its links");
 static SEPARATION: Parameter = parameter!(separation: f64 = 400.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of parallel chains; without it and with OFDM twice the usual spacing");

@@ -2,9 +2,9 @@
 
 use super::DEFAULT_PIECES;
 use crate::reader::Reader;
-use crate::value::{Kind, Value};
 use meshpace_core::{Duration, Parameter, parameter};
 use meshpace_mesh::config::{MeshConfig, Propagation, RtsPolicy};
+use meshpace_settings::value::{Kind, Value};
 use meshpace_transport::pacing::carrier_sense::{CarrierSense, LinkBudget};
 use meshpace_transport::pacing::{self, AdaptiveConfig, LinkDelay, Measure, OutOfInterference, RtsCts, Sensing};
 

@@ -2,9 +2,9 @@
 
 use super::pacing::{self, assign};
 use crate::reader::Reader;
-use crate::value::{Kind, Value};
 use meshpace_core::parameter::Slot;
 use meshpace_core::{Parameter, parameter};
+use meshpace_settings::value::{Kind, Value};
 use meshpace_transport::pacing::OutOfInterference;
 use meshpace_transport::tcp::{self, ack, ecn, window};
 

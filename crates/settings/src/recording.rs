@@ -24,7 +24,7 @@ pub struct Asked {
 
 /// Requests of a reader.
 #[derive(Default, Debug)]
-pub struct Recording(pub(crate) RefCell<BTreeMap<String, Asked>>);
+pub struct Recording(pub RefCell<BTreeMap<String, Asked>>);
 
 impl Recording {
     fn change(&self, path: &str, change: impl FnOnce(&mut Asked)) {
@@ -44,7 +44,7 @@ impl Recording {
     }
 
     /// Takes in what another reader asked for.
-    pub(crate) fn add(&self, path: &str, other: Asked) {
+    pub fn add(&self, path: &str, other: Asked) {
         self.change(path, |asked| {
             asked.forms.extend(other.forms);
             asked.declared.extend(other.declared);
@@ -65,7 +65,7 @@ fn by_kind<T: PartialEq>(all: impl Iterator<Item = (Kind, T)>) -> Vec<(Vec<&'sta
 }
 
 /// `adaptive: 0.7; dcc: 0.1`.
-pub(crate) fn in_words(groups: &[(Vec<&'static str>, String)]) -> String {
+pub fn in_words(groups: &[(Vec<&'static str>, String)]) -> String {
     let words = |(kinds, text): &(Vec<&'static str>, String)| match kinds.is_empty() {
         true => text.clone(),
         false => format!("{}: {text}", kinds.join(", ")),
@@ -161,7 +161,7 @@ impl Asked {
 }
 
 /// `flow.0.transport` is `flow.transport`.
-pub(crate) fn without_numbers(path: &str) -> Cow<'_, str> {
+pub fn without_numbers(path: &str) -> Cow<'_, str> {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if path.split('.').any(is_number) {
         let parts: Vec<&str> = path.split('.').filter(|part| !is_number(part)).collect();
