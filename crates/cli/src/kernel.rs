@@ -4,6 +4,7 @@
 use crate::output::{complain, finish, note, results};
 use crate::{FAILED, REFUSED};
 use clap::{Args, Subcommand, ValueEnum};
+use meshpace_command::quantities::{quantity, rate};
 use meshpace_core::{Duration, Rate};
 use meshpace_kernel::object::{self, Request, Status};
 use meshpace_kernel::watch::{Change, Follower, Hops, Sources, Watcher};
@@ -11,7 +12,6 @@ use meshpace_kernel::{Connection, Destination, Error, Form, NAME, Path, tuning};
 use meshpace_lab::record::table::listing;
 use meshpace_live::tunnel::medium::is_wireless;
 use meshpace_scenario::quantity::TIME;
-use meshpace_tunnel::quantities::{quantity, rate};
 use serde_json::{Value, json};
 use std::fs;
 use std::process::ExitCode;
@@ -233,7 +233,7 @@ const GLANCE: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Keeps the hops fresh until interrupted or unloaded.
 fn watch(request: &Request, mut watcher: Watcher) -> Result<ExitCode, Error> {
-    let stop = meshpace_tunnel::interrupt::stop_on_interrupt();
+    let stop = meshpace_command::interrupt::stop_on_interrupt();
     let told = request.paths.iter().map(|(destination, _)| *destination).collect();
     let mut follower = Follower::new(object::Paths::of(&request.name)?, request.usual, told);
     let what = if watcher.reads_mesh_paths() { "routes and mesh paths" } else { "routes (there is no 802.11 here)" };

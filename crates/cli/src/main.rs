@@ -38,7 +38,8 @@ mod words;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use meshpace_tunnel::{FAILED, INTERRUPTED, REFUSED, tunnel};
+use meshpace_command::{FAILED, INTERRUPTED, REFUSED};
+use meshpace_tunnel::tunnel;
 use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 

@@ -3,10 +3,10 @@
 use crate::output::{complain, note, tell};
 use crate::{FAILED, REFUSED};
 use clap::Args;
+use meshpace_command::quantities::seconds;
 use meshpace_core::Duration;
 use meshpace_emulator::hwsim::config::Config;
 use meshpace_emulator::hwsim::run::run;
-use meshpace_tunnel::quantities::seconds;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -2,6 +2,7 @@
 
 use crate::output::complain;
 use clap::{Args, ValueEnum};
+use meshpace_command::quantities::rate;
 use meshpace_core::Rate;
 use meshpace_live::tcp::{Device, Limits, Raw, Stack};
 use meshpace_live::tpa;
@@ -9,7 +10,6 @@ use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_scenario::nearest;
 use meshpace_transport::{Config, PathInfo, names, pacing};
 use meshpace_tunnel::caution;
-use meshpace_tunnel::quantities::rate;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;

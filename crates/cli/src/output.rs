@@ -1,6 +1,6 @@
 //! Standard output carries results and nothing else; everything for people goes to standard error.
 
-pub use meshpace_tunnel::output::{Failure, be_quiet, complain, end, failed, finish, is_quiet, note, results, tell};
+pub use meshpace_command::output::{Failure, be_quiet, complain, end, failed, finish, is_quiet, note, results, tell};
 
 use meshpace_lab::record::tally;
 

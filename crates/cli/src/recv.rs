@@ -5,11 +5,11 @@ use crate::output::{complain, failed, note, results};
 use crate::traffic_record::{About, received};
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use clap::{Args, ValueEnum};
+use meshpace_command::quantities::seconds;
 use meshpace_live::generator::receive::{self, Look, Received};
 use meshpace_live::tcp::{Protocol, Stack};
 use meshpace_live::tpa::{Options, TpaPort};
 use meshpace_transport::Config;
-use meshpace_tunnel::quantities::seconds;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::process::ExitCode;
@@ -70,7 +70,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         complain(&error.to_string());
         return ExitCode::from(REFUSED);
     }
-    let stop = meshpace_tunnel::interrupt::stop_on_interrupt();
+    let stop = meshpace_command::interrupt::stop_on_interrupt();
     let end = arguments.seconds.map(Duration::from_secs_f64).and_then(|span| {
         #[expect(clippy::disallowed_methods, reason = "for how long to serve is counted in real time")]
         std::time::Instant::now().checked_add(span)

@@ -5,6 +5,7 @@ use crate::output::{complain, finish};
 use crate::traffic_record::{About, sent};
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use clap::{ArgGroup, Args, ValueEnum};
+use meshpace_command::quantities::{bytes, rate, resolve, seconds};
 use meshpace_core::{Duration, Rate};
 use meshpace_live::generator::kernel::Kernel;
 use meshpace_live::generator::tcp::Tcp;
@@ -15,7 +16,6 @@ use meshpace_live::tcp::Protocol;
 use meshpace_live::tpa::Options;
 use meshpace_transport::Config;
 use meshpace_transport::tcp::window::LIMIT;
-use meshpace_tunnel::quantities::{bytes, rate, resolve, seconds};
 use std::io::{self, IsTerminal, Write};
 use std::net::{SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
@@ -90,7 +90,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
-    let stop = meshpace_tunnel::interrupt::stop_on_interrupt();
+    let stop = meshpace_command::interrupt::stop_on_interrupt();
     match run(arguments, &transport, to, &stop) {
         Ok((measured, hops)) => report(arguments, &transport, to, hops, &measured),
         Err(error) if error.kind() == io::ErrorKind::Interrupted && stop.load(Ordering::Relaxed) => {

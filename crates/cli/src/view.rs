@@ -10,9 +10,9 @@ use clap::Args;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use meshpace_command::serve::{Content, short};
 use meshpace_lab::record::make_directory;
 use meshpace_scenario::{Scenario, Source};
-use meshpace_tunnel::serve::{Content, short};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fs::File;
@@ -204,7 +204,7 @@ fn serve(arguments: &Arguments) -> ExitCode {
     complain("open this address in a browser; Ctrl-C ends it");
     let arguments = arguments.clone();
     let Err(error) =
-        meshpace_tunnel::serve::serve(listener, move |request| with_headers(answer(request, &token, &arguments)));
+        meshpace_command::serve::serve(listener, move |request| with_headers(answer(request, &token, &arguments)));
     complain(&format!("the page cannot be served: {error}"));
     ExitCode::from(FAILED)
 }

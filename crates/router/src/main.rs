@@ -1,9 +1,10 @@
 //! `meshpace-router`: the tunnels and the doctor of `meshpace` alone, for routers with little flash. The profile `router` builds it small.
 
 use clap::{Args, Parser, Subcommand};
+use meshpace_command::FAILED;
+use meshpace_command::output::{be_quiet, complain, finish};
 use meshpace_live::doctor::{Finding, examine};
-use meshpace_tunnel::output::{be_quiet, complain, finish};
-use meshpace_tunnel::{FAILED, doctor, tunnel};
+use meshpace_tunnel::{doctor, tunnel};
 use std::process::ExitCode;
 
 /// Carries ordinary TCP connections and UDP datagrams between two sites over a wireless mesh: the tunnels of meshpace alone.

@@ -1,6 +1,6 @@
 //! Warnings of what a command line leaves open to others.
 
-use crate::output::complain;
+use meshpace_command::output::complain;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -10,12 +10,12 @@ mod running;
 mod watch;
 
 use crate::caution;
-use crate::output::{complain, results, tell};
-use crate::quantities::{rate, resolve, seconds};
-use crate::{FAILED, REFUSED};
 use clap::{ArgGroup, Args, Subcommand};
 use file::{Entry, File, Identity, What};
 use log::Level;
+use meshpace_command::output::{complain, results, tell};
+use meshpace_command::quantities::{rate, resolve, seconds};
+use meshpace_command::{FAILED, REFUSED};
 use meshpace_core::Rate;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::{self, PortCounters, Security, TpaPort, keys};

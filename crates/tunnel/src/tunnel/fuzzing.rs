@@ -2,7 +2,7 @@
 
 use super::file::{self, Wrong};
 use super::metrics::{self, Board};
-use crate::serve::{attend, guarded};
+use meshpace_command::serve::{attend, guarded};
 use meshpace_settings::Source;
 use std::cell::Cell;
 use std::collections::BTreeSet;

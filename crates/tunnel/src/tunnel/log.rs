@@ -121,7 +121,7 @@ impl Log {
 
 /// The text without control characters, and without what turns the direction of writing; at most so long.
 fn one_line(text: &str) -> String {
-    let shown = crate::printable::printable(text);
+    let shown = meshpace_command::printable::printable(text);
     let mut line = String::new();
     for character in shown.chars().take(LONGEST) {
         if character.is_control() { line.extend(character.escape_unicode()) } else { line.push(character) }

@@ -3,11 +3,11 @@
 use super::End;
 use super::file::What;
 use super::live;
-use crate::serve::{Content, serve, serve_unix, short};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use meshpace_command::serve::{Content, serve, serve_unix, short};
 use meshpace_live::tpa::PortCounters;
 use meshpace_live::tunnel::{Counters, Totals};
 use std::fmt::Write;

@@ -17,7 +17,6 @@ use std::fs::File;
 use std::future::ready;
 use std::io::{self, Read};
 use std::net::{IpAddr, TcpListener};
-use std::os::unix::net::UnixListener;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -72,8 +71,9 @@ pub fn serve(
 ///
 /// # Errors
 /// Those of [`serve`].
+#[cfg(unix)]
 pub fn serve_unix(
-    listener: UnixListener,
+    listener: std::os::unix::net::UnixListener,
     answer: impl Fn(&Request<Incoming>) -> Response<Content> + 'static,
 ) -> io::Result<Infallible> {
     listener.set_nonblocking(true)?;
@@ -97,7 +97,7 @@ fn run<A: Fn(&Request<Incoming>) -> Response<Content> + 'static>(
 }
 
 /// What answers requests that are not refused, and refuses the others.
-pub(crate) fn guarded(answer: impl Fn(&Request<Incoming>) -> Response<Content> + 'static, is_loopback: bool) -> Answer {
+pub fn guarded(answer: impl Fn(&Request<Incoming>) -> Response<Content> + 'static, is_loopback: bool) -> Answer {
     Rc::new(move |request| match refusal(request, is_loopback) {
         Some((status, why)) => short(status, why),
         None => answer(request),
@@ -105,7 +105,7 @@ pub(crate) fn guarded(answer: impl Fn(&Request<Incoming>) -> Response<Content> +
 }
 
 /// Function that answers a request.
-pub(crate) type Answer = Rc<dyn Fn(&Request<Incoming>) -> Response<Content>>;
+pub type Answer = Rc<dyn Fn(&Request<Incoming>) -> Response<Content>>;
 
 /// An answer of one line.
 pub fn short(status: StatusCode, line: &'static str) -> Response<Content> {
@@ -177,7 +177,7 @@ impl Seats {
 }
 
 /// Answers the one request of a connection, as long as its client comes on.
-pub(crate) async fn attend(stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, has_asked: Rc<Cell<bool>>) {
+pub async fn attend(stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, has_asked: Rc<Cell<bool>>) {
     let until = Rc::new(Cell::new(Instant::now() + HEAD_TIME));
     let service = service_fn(|request| {
         has_asked.set(true);
