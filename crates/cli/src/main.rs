@@ -1,36 +1,23 @@
 //! The `meshpace` command.
 
 mod advise;
-mod bench;
 mod campaign;
 mod captures;
-mod chaos;
 mod compare;
 mod dask;
-mod decrypt;
 mod dev;
-mod doctor;
-mod emulate;
-#[cfg_attr(not(feature = "kernel"), path = "kernel_missing.rs")]
-mod kernel;
 mod keys;
-mod link;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+mod linux;
 mod manual;
-mod medium;
-mod network;
 mod output;
 mod progress;
 mod prospect;
-mod recv;
 mod report;
 mod reproduce;
 mod run;
 mod runner;
 mod scenarios;
-mod send;
-mod shell;
-mod top;
-mod traffic_record;
 mod transports;
 mod validate;
 mod view;
@@ -39,7 +26,6 @@ mod words;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use meshpace_command::{FAILED, INTERRUPTED, REFUSED};
-use meshpace_tunnel::tunnel;
 use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 
@@ -81,40 +67,16 @@ enum Command {
     Campaign(campaign::Arguments),
     /// Say what to set in a mesh that is known by a map, a list of links or a dump of its routing daemon.
     Advise(advise::Arguments),
-    /// Run real programs over the mesh of a scenario, in real time.
-    Emulate(emulate::Arguments),
-    /// Send traffic to a host over our transports or the kernel's TCP, and measure it.
-    Send(send::Arguments),
-    /// Receive what `send`, or any TCP, sends, and measure it.
-    Recv(recv::Arguments),
-    /// Carry ordinary TCP connections between two sites.
-    Tunnel(tunnel::Arguments),
-    /// Load, show and unload the congestion control in eBPF that paces every program's TCP.
-    Kernel(kernel::Arguments),
-    /// Tell what this machine can and cannot do for real networks, and how to change that.
-    Doctor(doctor::Arguments),
-    /// Turn a capture of encrypted TPA into one of plain TPA, with the keys that `--keylog` has noted.
-    Decrypt(decrypt::Arguments),
+    #[command(flatten)]
+    Linux(linux::Command),
     /// For developers and packagers: compare with ns-2 and ns-3, measure speed, completions, manual pages.
     Dev(dev::Arguments),
     /// As `campaign merge`: the older name.
     #[command(hide = true)]
     Merge(campaign::Merge),
-    /// As `dev bench`: the older name.
-    #[command(hide = true)]
-    Bench(bench::Arguments),
     /// As `dev validate`: the older name.
     #[command(hide = true)]
     Validate(validate::Arguments),
-    /// As `emulate shell`: the older name.
-    #[command(hide = true)]
-    Shell(shell::Arguments),
-    /// As `emulate top`: the older name.
-    #[command(hide = true)]
-    Top(top::Arguments),
-    /// As `emulate link`: the older name.
-    #[command(hide = true)]
-    Link(link::Arguments),
     /// As `dev completions`: the older name.
     #[command(hide = true)]
     Completions(manual::Completions),
@@ -144,20 +106,10 @@ fn main() -> ExitCode {
         Command::Advise(arguments) => advise::main(&arguments),
         Command::Merge(arguments) => campaign::merge_main(&arguments),
         Command::Campaign(arguments) => campaign::main(&arguments),
-        Command::Bench(arguments) => bench::main(&arguments),
         Command::Validate(arguments) => validate::main(&arguments),
-        Command::Send(arguments) => send::main(&arguments),
-        Command::Recv(arguments) => recv::main(&arguments),
         Command::View(arguments) => view::main(&arguments),
-        Command::Emulate(arguments) => emulate::main(&arguments),
-        Command::Shell(arguments) => shell::main(&arguments),
-        Command::Top(arguments) => top::main(&arguments),
-        Command::Link(arguments) => link::main(&arguments),
-        Command::Tunnel(arguments) => tunnel::main(&arguments),
-        Command::Decrypt(arguments) => decrypt::main(&arguments),
-        Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Linux(command) => linux::main(&command),
         Command::Dev(arguments) => dev::main(&arguments),
-        Command::Kernel(arguments) => kernel::main(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
     }

@@ -1,6 +1,7 @@
 //! The progress of a campaign, by the estimated cost of its runs and not by their number, because the longest are made first.
 
 use crate::output::{complain, is_quiet};
+use cpu_time::ProcessTime;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use meshpace_lab::campaign::Work;
 use std::io::{self, IsTerminal};
@@ -119,7 +120,7 @@ fn count(done: Work, all: Work) -> String {
 /// A line of progress.
 fn tell(bar: &ProgressBar, state: &State) {
     let gone = bar.elapsed();
-    let used = nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(gone, Duration::from);
+    let used = ProcessTime::try_now().map_or(gone, |used| used.as_duration());
     if used >= LONG.0 || gone >= LONG.1 {
         complain(&line(state, gone.as_secs()));
     }

@@ -6,7 +6,6 @@ use meshpace_lab::field::kit::{self, Run};
 use meshpace_lab::field::state::State;
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// The name of standard input among files.
@@ -128,8 +127,7 @@ fn several(files: &[PathBuf]) -> Result<Known, String> {
 
 /// True for standard input and for pipes of a shell, whose file names say nothing.
 fn is_nameless(file: &Path) -> bool {
-    let is_pipe =
-        || std::fs::metadata(file).is_ok_and(|found| found.file_type().is_fifo() || found.file_type().is_char_device());
+    let is_pipe = || std::fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir());
     file == Path::new(STANDARD_INPUT) || file.starts_with("/dev/fd") || file.starts_with("/proc") || is_pipe()
 }
 

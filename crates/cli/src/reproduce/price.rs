@@ -5,12 +5,12 @@
 //! the estimate. The length of a run that ends with its last batch is computed from the rate of packets that was seen. Points that get more
 //! seeds until their interval is narrow enough are counted with the seeds they begin with.
 
+use cpu_time::ThreadTime;
 use meshpace_core::{Duration, Time};
 use meshpace_lab::register::Runs;
 use meshpace_scenario::Point;
 use meshpace_scenario::estimate::Estimate;
 use meshpace_sim::{Config, Outcome};
-use nix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 /// Points of a set that are tried.
@@ -79,14 +79,10 @@ fn run_cpu_s(point: &Point) -> Result<f64, String> {
 /// Runs the first `span` of `config`, with the CPU time that took.
 fn timed(config: &Config, span: Duration) -> Result<(f64, Outcome), String> {
     let config = Config { duration: span, ..config.clone() };
-    let begun = thread_cpu_s()?;
+    let begun = ThreadTime::try_now().map_err(|error| error.to_string())?;
     let outcome = meshpace_sim::run(&config, 1);
-    Ok((thread_cpu_s()? - begun, outcome))
-}
-
-fn thread_cpu_s() -> Result<f64, String> {
-    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_err(|error| error.to_string())?;
-    Ok(time.tv_sec() as f64 + 1e-9 * time.tv_nsec() as f64)
+    let used = begun.try_elapsed().map_err(|error| error.to_string())?;
+    Ok((used.as_secs_f64(), outcome))
 }
 
 /// The prices as a table for people, the dearest first.

@@ -9,15 +9,8 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Refuses a file that is there, unless `replace`.
-///
-/// # Errors
-/// A sentence for people.
-pub fn check(path: &Path, replace: bool) -> Result<(), String> {
-    if !replace && path.symlink_metadata().is_ok() { Err(is_there(path)) } else { Ok(()) }
-}
-
-fn is_there(path: &Path) -> String {
+/// What is said of a file that is there and is not to be replaced.
+pub fn is_there(path: &Path) -> String {
     format!("--record: {} is there already; --force replaces it", path.display())
 }
 

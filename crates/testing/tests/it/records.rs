@@ -23,12 +23,12 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("lab/src/stream/read.rs", "the first line of a recording"),
     ("lab/src/validate/chain_counts.rs", "rows of a table of ns-2"),
     ("cli/src/compare/rivals.rs", "a line of a comparison is written"),
-    ("cli/src/bench.rs", "the result of a benchmark"),
-    ("cli/src/bench/outcome.rs", "the result of a benchmark"),
-    ("cli/src/bench/pairs.rs", "the result of a benchmark"),
-    ("cli/src/chaos/kept.rs", "what is kept of schedules"),
-    ("cli/src/kernel.rs", "the state of the kernel's programs"),
-    ("cli/src/top.rs", "the state of a running emulation"),
+    ("cli/src/linux/bench.rs", "the result of a benchmark"),
+    ("cli/src/linux/bench/outcome.rs", "the result of a benchmark"),
+    ("cli/src/linux/bench/pairs.rs", "the result of a benchmark"),
+    ("cli/src/linux/chaos/kept.rs", "what is kept of schedules"),
+    ("cli/src/linux/kernel.rs", "the state of the kernel's programs"),
+    ("cli/src/linux/top.rs", "the state of a running emulation"),
 ];
 
 fn crates() -> PathBuf {

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// The program that does it.
-const PROGRAM: &str = include_str!("../../../../validation/ns3/mesh.cc");
+const PROGRAM: &str = include_str!("../../../../../validation/ns3/mesh.cc");
 /// The release that the program is written for.
 const RELEASE: &str = "3.44";
 /// The variable that names the library's directory; empty for none.
@@ -152,7 +152,7 @@ pub fn command(program: &Path, point: &Point, window: u32, duration_s: f64) -> i
 #[cfg(test)]
 mod tests {
     use super::{REMEDY, command, compile, find};
-    use crate::bench::{WORKLOADS, read};
+    use crate::linux::bench::{WORKLOADS, read};
     use meshpace_testing::{Class, skipped};
 
     /// One hop is a check on most settings at once. With every frame acknowledged and an RTS before it, ns-3.44 was measured

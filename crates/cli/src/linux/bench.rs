@@ -83,7 +83,7 @@ macro_rules! workload {
     ($name:literal, $others:expr) => {
         Workload {
             name: $name,
-            text: include_str!(concat!("../../../scenarios/bench/", $name, ".toml")),
+            text: include_str!(concat!("../../../../scenarios/bench/", $name, ".toml")),
             others: $others,
         }
     };

@@ -1,8 +1,8 @@
 //! `meshpace recv`: takes what `meshpace send`, or any TCP, sends.
 
-use crate::network::{self, Interface, Placement, Transport};
+use crate::linux::network::{self, Interface, Placement, Transport};
+use crate::linux::traffic_record::{About, received};
 use crate::output::{complain, failed, note, results};
-use crate::traffic_record::{About, received};
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use clap::{Args, ValueEnum};
 use meshpace_command::quantities::seconds;

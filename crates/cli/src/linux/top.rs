@@ -1,7 +1,8 @@
 //! `meshpace emulate top`: what happens in an emulation under way.
 
+use crate::linux::shell;
 use crate::output::{complain, failed, results};
-use crate::{FAILED, REFUSED, shell};
+use crate::{FAILED, REFUSED};
 use clap::Args;
 use console::Term;
 use meshpace_command::quantities::seconds;

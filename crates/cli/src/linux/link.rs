@@ -1,7 +1,8 @@
 //! `meshpace link`: cuts or restores a link of an emulation under way.
 
+use crate::linux::shell;
 use crate::output::complain;
-use crate::{FAILED, REFUSED, shell};
+use crate::{FAILED, REFUSED};
 use clap::{Args, ValueEnum};
 use meshpace_emulator::control::ask;
 use std::process::ExitCode;

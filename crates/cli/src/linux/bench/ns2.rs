@@ -8,9 +8,9 @@ use tempfile::TempDir;
 
 /// The script that does it, and what it reads.
 const SCRIPTS: [(&str, &str); 3] = [
-    ("mesh.tcl", include_str!("../../../../validation/ns2/mesh.tcl")),
-    ("generators.tcl", include_str!("../../../../validation/ns2/generators.tcl")),
-    ("radio.tcl", include_str!("../../../../validation/ns2/radio.tcl")),
+    ("mesh.tcl", include_str!("../../../../../validation/ns2/mesh.tcl")),
+    ("generators.tcl", include_str!("../../../../../validation/ns2/generators.tcl")),
+    ("radio.tcl", include_str!("../../../../../validation/ns2/radio.tcl")),
 ];
 
 /// True if `ns` is in a directory of PATH.

@@ -5,8 +5,9 @@ mod junit;
 mod record;
 mod recording;
 
+use crate::linux::{link, shell, top};
 use crate::output::{complain, note, tell};
-use crate::{FAILED, INTERRUPTED, REFUSED, link, run, shell, top};
+use crate::{FAILED, INTERRUPTED, REFUSED, run};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use meshpace_command::interrupt::stop_on_interrupt;
 use meshpace_command::quantities::seconds;
@@ -159,8 +160,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok(place) => place,
         Err(error) => return refuse(format!("--out: {error}")),
     };
-    if let Some(Err(message)) = arguments.record.as_deref().map(|path| run::recording::check(path, arguments.force)) {
-        return refuse(message);
+    let is_taken = |path: &&Path| !arguments.force && path.symlink_metadata().is_ok();
+    if let Some(path) = arguments.record.as_deref().filter(is_taken) {
+        return refuse(run::recording::is_there(path));
     }
     for (what, directory) in [("--log", &arguments.log), ("--pcap", &arguments.pcap)] {
         if let Some(Err(error)) = directory.as_deref().map(make_directory) {

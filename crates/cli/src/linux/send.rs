@@ -1,8 +1,8 @@
 //! `meshpace send`: traffic to a host, over our transports or the kernel's.
 
-use crate::network::{self, Interface, Transport};
+use crate::linux::network::{self, Interface, Transport};
+use crate::linux::traffic_record::{About, sent};
 use crate::output::{complain, finish};
-use crate::traffic_record::{About, sent};
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_command::quantities::{bytes, rate, resolve, seconds};

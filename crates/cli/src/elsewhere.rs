@@ -1,0 +1,92 @@
+//! What stands in the place of the commands that need Linux on other systems: each says what it needs and what serves instead.
+
+use crate::REFUSED;
+use crate::output::complain;
+use clap::{Args, Subcommand};
+use std::process::ExitCode;
+
+/// Arguments that nobody reads.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    ignored: Vec<String>,
+}
+
+/// None of them is in the list of commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    #[command(hide = true)]
+    Emulate(Arguments),
+    #[command(hide = true)]
+    Send(Arguments),
+    #[command(hide = true)]
+    Recv(Arguments),
+    #[command(hide = true)]
+    Tunnel(Arguments),
+    #[command(hide = true)]
+    Kernel(Arguments),
+    #[command(hide = true)]
+    Doctor(Arguments),
+    #[command(hide = true)]
+    Decrypt(Arguments),
+    #[command(hide = true)]
+    Bench(Arguments),
+    #[command(hide = true)]
+    Shell(Arguments),
+    #[command(hide = true)]
+    Top(Arguments),
+    #[command(hide = true)]
+    Link(Arguments),
+}
+
+/// Those of `meshpace dev`.
+#[derive(Subcommand, Debug)]
+pub enum Dev {
+    #[command(hide = true)]
+    Bench(Arguments),
+    #[command(hide = true)]
+    Chaos(Arguments),
+    #[command(hide = true)]
+    Medium(Arguments),
+}
+
+/// The command and what it needs of Linux.
+fn needs(command: &Command) -> (&'static str, &'static str) {
+    match command {
+        Command::Emulate(_) => ("emulate", "network namespaces and TAP devices"),
+        Command::Send(_) => ("send", "datagram batches, time stamps and raw IP"),
+        Command::Recv(_) => ("recv", "datagram batches, time stamps and raw IP"),
+        Command::Tunnel(_) => ("tunnel", "datagram batches and time stamps"),
+        Command::Kernel(_) => ("kernel", "eBPF"),
+        Command::Doctor(_) => ("doctor", "the kernel whose abilities it looks at"),
+        Command::Decrypt(_) => ("decrypt", "the library of connections, which is not built here"),
+        Command::Bench(_) => ("bench", "the processor time of child processes"),
+        Command::Shell(_) => ("shell", "an emulation under way"),
+        Command::Top(_) => ("top", "an emulation under way"),
+        Command::Link(_) => ("link", "an emulation under way"),
+    }
+}
+
+/// Says what a command needs, and where it runs.
+fn refused(command: &str, needs: &str) -> ExitCode {
+    complain(&format!(
+        "{command} needs Linux ({needs}); on this system, run it in a Linux machine, in WSL, or in a container"
+    ));
+    ExitCode::from(REFUSED)
+}
+
+/// Refuses a command.
+pub fn main(command: &Command) -> ExitCode {
+    let (name, what) = needs(command);
+    refused(name, what)
+}
+
+/// Refuses a command of `meshpace dev`.
+pub fn dev(command: &Dev) -> ExitCode {
+    let (name, what) = match command {
+        Dev::Bench(_) => ("dev bench", "the processor time of child processes"),
+        Dev::Chaos(_) => ("dev chaos", "the library of connections, which is not built here"),
+        Dev::Medium(_) => ("dev medium", "the radios of mac80211_hwsim"),
+    };
+    refused(name, what)
+}

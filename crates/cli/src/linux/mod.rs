@@ -1,0 +1,88 @@
+//! Commands that need Linux: real networks, the emulator, the kernel. On other systems `elsewhere.rs` stands in their place.
+
+mod bench;
+mod chaos;
+mod decrypt;
+mod doctor;
+mod emulate;
+#[cfg_attr(not(feature = "kernel"), path = "kernel_missing.rs")]
+mod kernel;
+mod link;
+mod medium;
+mod network;
+mod recv;
+mod send;
+mod shell;
+mod top;
+mod traffic_record;
+
+use clap::Subcommand;
+use meshpace_tunnel::tunnel;
+use std::process::ExitCode;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run real programs over the mesh of a scenario, in real time.
+    Emulate(emulate::Arguments),
+    /// Send traffic to a host over our transports or the kernel's TCP, and measure it.
+    Send(send::Arguments),
+    /// Receive what `send`, or any TCP, sends, and measure it.
+    Recv(recv::Arguments),
+    /// Carry ordinary TCP connections between two sites.
+    Tunnel(tunnel::Arguments),
+    /// Load, show and unload the congestion control in eBPF that paces every program's TCP.
+    Kernel(kernel::Arguments),
+    /// Tell what this machine can and cannot do for real networks, and how to change that.
+    Doctor(doctor::Arguments),
+    /// Turn a capture of encrypted TPA into one of plain TPA, with the keys that `--keylog` has noted.
+    Decrypt(decrypt::Arguments),
+    /// As `dev bench`: the older name.
+    #[command(hide = true)]
+    Bench(bench::Arguments),
+    /// As `emulate shell`: the older name.
+    #[command(hide = true)]
+    Shell(shell::Arguments),
+    /// As `emulate top`: the older name.
+    #[command(hide = true)]
+    Top(top::Arguments),
+    /// As `emulate link`: the older name.
+    #[command(hide = true)]
+    Link(link::Arguments),
+}
+
+/// Those of `meshpace dev`.
+#[derive(Subcommand, Debug)]
+pub enum Dev {
+    /// Measure the simulator's own speed on named workloads, beside ns-2 where that is installed.
+    Bench(bench::Arguments),
+    /// Run the live stack in virtual time over a hostile wire or radio, a run per seed, and check what must be true; exit status 1 if it is not.
+    Chaos(chaos::Arguments),
+    /// A medium for the radios of mac80211_hwsim, in wmediumd's place: an experiment (docs/notes/medium.md).
+    Medium(medium::Arguments),
+}
+
+/// Runs a command.
+pub fn main(command: &Command) -> ExitCode {
+    match command {
+        Command::Emulate(arguments) => emulate::main(arguments),
+        Command::Send(arguments) => send::main(arguments),
+        Command::Recv(arguments) => recv::main(arguments),
+        Command::Tunnel(arguments) => tunnel::main(arguments),
+        Command::Kernel(arguments) => kernel::main(arguments),
+        Command::Doctor(arguments) => doctor::main(arguments),
+        Command::Decrypt(arguments) => decrypt::main(arguments),
+        Command::Bench(arguments) => bench::main(arguments),
+        Command::Shell(arguments) => shell::main(arguments),
+        Command::Top(arguments) => top::main(arguments),
+        Command::Link(arguments) => link::main(arguments),
+    }
+}
+
+/// Runs a command of `meshpace dev`.
+pub fn dev(command: &Dev) -> ExitCode {
+    match command {
+        Dev::Bench(arguments) => bench::main(arguments),
+        Dev::Chaos(arguments) => chaos::main(arguments),
+        Dev::Medium(arguments) => medium::main(arguments),
+    }
+}
