@@ -15,6 +15,7 @@ pub mod fallback;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod generator;
+pub mod hosts;
 mod memory;
 mod netlink;
 pub mod poll;

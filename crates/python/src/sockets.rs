@@ -5,6 +5,7 @@
 
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_live::Clock;
+use meshpace_live::hosts;
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::{self, Options, Security, TpaError, keys, path};
 use meshpace_transport::PathInfo;
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,13 +71,18 @@ fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
     if host.is_empty() {
         return Ok(vec![(Ipv4Addr::UNSPECIFIED, port).into()]);
     }
-    let found = py.detach(|| (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>));
+    let found = py.detach(|| hosts::host(host, port));
     found.map_err(|error| PyOSError::new_err((tpa::errno_of(&error), format!("{host}: {error}"))))
 }
 
+/// Host and port as Python has them; an address of one link with its zone, so that it can be connected to.
 fn pair(address: io::Result<SocketAddr>) -> PyResult<(String, u16)> {
     let address = address.map_err(|error| os_error(&error))?;
-    Ok((address.ip().to_string(), address.port()))
+    let zone = match address {
+        SocketAddr::V6(v6) if v6.scope_id() > 0 => format!("%{}", v6.scope_id()),
+        _ => String::new(),
+    };
+    Ok((format!("{}{zone}", address.ip()), address.port()))
 }
 
 /// A key of 32 bytes, or as it stands in a file.

@@ -17,7 +17,9 @@ use meshpace_command::output::{complain, results, tell};
 use meshpace_command::quantities::{rate, resolve, seconds};
 use meshpace_command::{FAILED, REFUSED};
 use meshpace_core::Rate;
+use meshpace_live::hosts;
 use meshpace_live::tpa::keylog::KeyLog;
+use meshpace_live::tpa::socket::Families;
 use meshpace_live::tpa::{self, PortCounters, Security, TpaPort, keys};
 use meshpace_live::tunnel::{
     self, Allowed, Connector, Counters, Event, Exit, Forward, Network, Service, Transparent, UdpForward, medium,
@@ -131,9 +133,9 @@ struct Common {
 
 #[derive(Args, Clone, Debug)]
 struct Listen {
-    /// The address to listen on: `[::]` for IPv6.
+    /// The address to listen on: `::` for IPv6 and IPv4, fe80::1%eth0 for one of a link.
     #[arg(long, default_value = "0.0.0.0")]
-    address: IpAddr,
+    address: hosts::Address,
     /// The UDP port; 0 for any that is free, which is then told.
     #[arg(long, default_value_t = PORT)]
     port: u16,
@@ -403,11 +405,14 @@ impl Listen {
         self.common.warn();
         options.keylog = self.common.keylog()?;
         let keylog = options.keylog.clone();
-        let port = TpaPort::with_options((self.address, self.port), options)?;
+        let port = TpaPort::with_options(self.address.at(self.port)?, options)?;
         let exit = Exit::new(allowed);
         exit.counters().watch(told(name));
         let service = exit.serve(port.listen(BACKLOG)?, log::warn)?;
         log::say(Level::Info, name, &format!("listening on UDP {}", port.local_addr()?));
+        if port.local_addr()?.ip().is_unspecified() {
+            log::say(Level::Info, name, &format!("serves {}", served(port.families())));
+        }
         Ok(End { transport: None, keylog, role: Role::Listens { exit, service } })
     }
 }
@@ -447,6 +452,15 @@ impl Connect {
         };
         let role = Role::Connects { connector, far, doors: Vec::new(), _transparent: transparent };
         Ok(End { transport: Some(transport), keylog, role })
+    }
+}
+
+/// The protocols that an end on all addresses of this machine serves, and why not both.
+fn served(families: Families) -> String {
+    match families {
+        Families::V4 => format!("{families}: --address :: serves IPv6, too"),
+        Families::V6 => format!("{families}: another socket of this machine has the port for IPv4"),
+        Families::Both => families.to_string(),
     }
 }
 

@@ -13,6 +13,7 @@ use super::transparent::{Network, Transparent};
 use super::within::Within;
 use super::{Refusal, encode};
 use crate::accept;
+use crate::hosts;
 use crate::tpa::{PortCounters, TpaPort};
 use meshpace_core::Duration;
 use std::io::{self, Write};
@@ -137,7 +138,8 @@ impl Connector {
     pub fn serve_datagrams(&self, forward: &UdpForward, complain: fn(&str)) -> io::Result<SocketAddr> {
         self.watch_source()?;
         let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", forward.local));
-        let socket = UdpSocket::bind(&forward.local).map_err(explain)?;
+        let local = hosts::place(&forward.local).map_err(explain)?;
+        let socket = UdpSocket::bind(&local[..]).map_err(explain)?;
         let local = socket.local_addr()?;
         let inlet = Inlet::new(socket, forward, &self.datagrams, &self.counters, complain)?;
         self.inlets.open(local, inlet.socket()?, "datagrams", move |is_closed| inlet.run(is_closed))?;
@@ -285,5 +287,6 @@ impl Connector {
 }
 
 fn bind(local: &str) -> io::Result<TcpListener> {
-    TcpListener::bind(local).map_err(|error| io::Error::new(error.kind(), format!("{local}: {error}")))
+    let bound = hosts::place(local).and_then(|addresses| TcpListener::bind(&addresses[..]));
+    bound.map_err(|error| io::Error::new(error.kind(), format!("{local}: {error}")))
 }

@@ -10,10 +10,10 @@ use super::pipe::{STACK, carry};
 use super::room::Room;
 use super::session::{Flow, Link, Side, Sink};
 use crate::tpa::{PortCounters, Selector, TpaListener, TpaStream};
-use crate::{Clock, accept};
+use crate::{Clock, accept, hosts};
 use meshpace_core::Duration;
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::thread;
@@ -292,7 +292,7 @@ fn connect(target: &str) -> Result<TcpStream, (Refusal, io::Error)> {
 
 fn connect_now(target: &str) -> Result<TcpStream, (Refusal, io::Error)> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "no address");
-    let addresses = target.to_socket_addrs().map_err(|error| (Refusal::Unreachable, error))?;
+    let addresses = hosts::place(target).map_err(|error| (Refusal::Unreachable, error))?;
     for address in addresses {
         match TcpStream::connect_timeout(&address, std::time::Duration::from_nanos(PATIENCE.0)) {
             Ok(tcp) => return Ok(tcp),

@@ -3,12 +3,13 @@
 use super::counters::Counters;
 use super::inlet::{IDLE, LONGEST, LOOK};
 use super::session::{Flow, MOST, QUEUE, Sink};
-use crate::{Clock, accept};
+use crate::tpa::any_port;
+use crate::{Clock, accept, hosts};
 use meshpace_core::Time;
 use nix::sys::socket::{MsgFlags, send};
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
+use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -121,9 +122,8 @@ impl Outlet {
 
 fn connect(target: &str) -> io::Result<UdpSocket> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "no address");
-    for address in target.to_socket_addrs()? {
-        let own: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        match UdpSocket::bind((own, 0)).and_then(|socket| socket.connect(address).map(|()| socket)) {
+    for address in hosts::place(target)? {
+        match UdpSocket::bind(any_port(address)).and_then(|socket| socket.connect(address).map(|()| socket)) {
             Ok(socket) => return Ok(socket),
             Err(error) => last = error,
         }

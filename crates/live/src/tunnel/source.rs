@@ -2,8 +2,9 @@
 //! that only receives would otherwise be silent until it is asked for a sign of life.
 
 use super::counters::Counters;
+use crate::tpa::any_port;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,8 +18,7 @@ const TOLD: u32 = 4;
 
 /// Our address towards the far end, as the kernel's routes have it; none without a way there.
 fn address(far: SocketAddr) -> Option<IpAddr> {
-    let any: IpAddr = if far.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0)).ok()?;
+    let socket = UdpSocket::bind(any_port(far)).ok()?;
     // Connecting a datagram socket sends nothing.
     socket.connect(far).ok()?;
     socket.local_addr().ok().map(|local| local.ip())

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program: one link instead of many.
 
 mod common;
+mod dual_stack;
 mod fallback;
 mod lossy_link;
 mod mesh_pair;

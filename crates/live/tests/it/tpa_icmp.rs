@@ -103,7 +103,7 @@ fn forged_icmp() {
     }
     // Others begin with segments as long as before.
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse::<u32>().unwrap();
-    assert_eq!(Socket::mtu_between(Ipv4Addr::LOCALHOST.into(), peer.into()).unwrap(), mtu);
+    assert_eq!(Socket::mtu_between((Ipv4Addr::LOCALHOST, 0).into(), peer.into()).unwrap(), mtu);
     // The connection goes on: what is said now arrives, and what it answers has the old size.
     puppet.say(Segment { block: puppet.block, place: 1, tx: 1, last: true, ..Segment::default() }, &noise(1, 1452));
     let mut got = vec![0; 1452];

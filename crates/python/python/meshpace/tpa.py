@@ -128,7 +128,7 @@ class socket:
         return self._stream
 
     def bind(self, address: Address) -> None:
-        """Gives it a local address and UDP port; "" is every IPv4 address, port 0 any that is free."""
+        """Gives it a local address and UDP port; "" is every IPv4 address, "::" every address, port 0 any that is free."""
         self._check()
         if self._port or self._stream:
             raise OSError(errno.EINVAL, "the socket has an address")

@@ -113,6 +113,44 @@ fn bytes_go_through_a_tunnel_between_two_processes_with_keys() {
 }
 
 #[test]
+fn an_end_on_all_addresses_says_what_it_serves_and_serves_it() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = server.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut stream in server.incoming().flatten() {
+            let _ = stream.write_all(b"welcome");
+        }
+    });
+    for (address, families, hosts) in
+        [("::", "serves IPv4 and IPv6", &["127.0.0.1", "::1"][..]), ("0.0.0.0", "serves IPv4 alone", &["127.0.0.1"])]
+    {
+        let far = End::start(&["tunnel", "listen", "--address", address, "--port", "0", "--plain", "--allow", "any"]);
+        let port = far.says("listening on UDP ").rsplit_once(':').unwrap().1.to_owned();
+        let said = far.1.recv_timeout(PATIENCE).unwrap();
+        assert!(said.contains(families), "{said}");
+        for host in hosts {
+            let near =
+                End::start(&["tunnel", "connect", host, "--port", &port, "-L", &format!("0:{target}"), "--plain"]);
+            let local = loop {
+                let line = near.1.recv_timeout(PATIENCE).unwrap();
+                if let Some((before, _)) = line.split_once(" goes to ") {
+                    break before.rsplit(' ').next().unwrap().to_owned();
+                }
+            };
+            let mut stream = TcpStream::connect(&local).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut got = [0; 7];
+            stream.read_exact(&mut got).unwrap();
+            assert_eq!(&got, b"welcome", "{host}");
+        }
+    }
+    let refused =
+        output(&mut router(&["tunnel", "listen", "--address", "fe80::1%nodevice", "--plain", "--allow", "any"]));
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && text.contains("no network device here is called nodevice"), "{text}");
+}
+
+#[test]
 fn the_doctor_tells_what_it_finds_to_people_and_to_programs() {
     let told = output(&mut router(&["doctor"]));
     let text = String::from_utf8(told.stdout).unwrap();

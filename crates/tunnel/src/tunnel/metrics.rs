@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use meshpace_command::serve::{Content, serve, serve_unix, short};
+use meshpace_live::hosts;
 use meshpace_live::tpa::PortCounters;
 use meshpace_live::tunnel::{Counters, Totals};
 use std::fmt::Write;
@@ -228,7 +229,7 @@ fn open(place: &str) -> io::Result<Place> {
         let local = super::socks_address(place).map_err(|error| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("{error}, or the absolute name of a Unix socket"))
         })?;
-        return TcpListener::bind(local).map(Place::Port);
+        return TcpListener::bind(&hosts::place(&local)?[..]).map(Place::Port);
     }
     let path = Path::new(place);
     // One that was left behind is in the way; one that somebody serves, or a file, stays.

@@ -4,7 +4,7 @@ use super::port::{TpaPort, any_port};
 use super::stream::{TpaStream, nanoseconds};
 use crate::tpa::runtime::mailbox::Command;
 use crate::tpa::runtime::shared::Shared;
-use crate::tpa::runtime::socket::Socket;
+use crate::tpa::runtime::socket::{Families, Socket};
 use crate::tpa::session::exchange::Exchange;
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::framing::headers_to;
@@ -60,11 +60,12 @@ impl TpaPort {
         if self.inner() == InnerTransport::Tpa {
             return self.connect_tpa(address);
         }
-        let local = self.local_addr()?.ip();
+        let mut local = self.local_addr()?;
+        local.set_port(0);
         let own = if address.ip().is_loopback() {
             self.clone()
         } else {
-            TpaPort::on(self.runtime(), (local, 0), self.options().clone())?
+            TpaPort::on(self.runtime(), local, self.options().clone())?
         };
         let stream = own.begin(address, self.options().connect_timeout, InnerTransport::Bbr)?;
         stream.wait_until_open()?;
@@ -114,21 +115,21 @@ impl TpaPort {
         Ok(stream)
     }
 
-    /// The first address of those given that this port's family can reach.
+    /// The first address of those given that this port's families can reach.
     fn choose(&self, address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
-        let local = self.local_addr()?;
+        let (local, families) = (self.local_addr()?, self.families());
         let none = || {
-            let family = if local.is_ipv4() { "IPv4" } else { "IPv6" };
-            Failure::new(libc::EAFNOSUPPORT, format!("no {family} address, and {local} reaches no other")).error()
+            let other = if families == Families::V4 { "no IPv4 address" } else { "no IPv6 address" };
+            Failure::new(libc::EAFNOSUPPORT, format!("{other}, and {local} reaches no other")).error()
         };
-        address.to_socket_addrs()?.find(|peer| peer.is_ipv4() == local.is_ipv4()).ok_or_else(none)
+        address.to_socket_addrs()?.find(|peer| families.reach(*peer)).ok_or_else(none)
     }
 
     /// The transport for the way to `peer`: with smaller segments if its MTU asks for them.
     fn fit(&self, peer: SocketAddr) -> io::Result<tpa::Config> {
         let options = self.options();
         let mut config = tpa::Config { close_with_peer: false, ..options.transport.clone() };
-        let probe = Socket::mtu_between(self.local_addr()?.ip(), peer);
+        let probe = Socket::mtu_between(self.local_addr()?, peer);
         let mtu = probe.map_err(|error| Failure::of(&error, format!("{peer}: {error}")).error())?;
         let headers = headers_to(peer, options.security.protection());
         let most = mtu.saturating_sub(headers);

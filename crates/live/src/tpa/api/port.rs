@@ -5,14 +5,14 @@ use crate::Clock;
 use crate::tpa::runtime::Machine;
 use crate::tpa::runtime::handle::Handle;
 use crate::tpa::runtime::mailbox::Command;
-use crate::tpa::runtime::socket::Socket;
+use crate::tpa::runtime::socket::{Families, Socket, any_address};
 use crate::tpa::session::counters::{Counters, PortCounters};
 use crate::tpa::session::endpoint::Endpoint;
 use crate::tpa::session::failure::Failure;
 use crate::tpa::session::settings::Settings;
 use nix::libc;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 /// A bound UDP port. Cloning gives another handle of the same port; it stays open as long as a handle, a stream or a listener
@@ -28,6 +28,7 @@ pub struct TpaPort(Arc<Inner>);
 struct Inner {
     id: u64,
     local: SocketAddr,
+    families: Families,
     options: Options,
     settings: Arc<Settings>,
     counters: Arc<Counters>,
@@ -65,13 +66,13 @@ impl TpaPort {
         // The socket belongs to the network namespace of whoever asks, not to the runtime's.
         let socket =
             Socket::bind(local).map_err(|error| Failure::of(&error, format!("UDP port {local}: {error}")).error())?;
-        let (id, local) = (runtime.next_id(), socket.local());
+        let (id, local, families) = (runtime.next_id(), socket.local(), socket.families());
         runtime.watch(&socket, id)?;
         let (service, counters) = (options.service(), Arc::new(Counters::default()));
         let settings = Arc::clone(&service.settings);
         let endpoint = Endpoint::new(Clock.now(), local, Arc::clone(&settings), Arc::clone(&counters), &mut Machine)?;
         runtime.send(Command::Bind { id, socket, endpoint: Box::new(endpoint), service })?;
-        Ok(TpaPort(Arc::new(Inner { id, local, options, settings, counters, runtime: runtime.clone() })))
+        Ok(TpaPort(Arc::new(Inner { id, local, families, options, settings, counters, runtime: runtime.clone() })))
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -110,6 +111,11 @@ impl TpaPort {
         Ok(self.0.local)
     }
 
+    /// The protocols that it serves: one of `[::]` serves IPv4, too.
+    pub fn families(&self) -> Families {
+        self.0.families
+    }
+
     /// Its counters, such as datagrams received and not used.
     pub fn counters(&self) -> PortCounters {
         self.0.counters.read()
@@ -130,6 +136,5 @@ fn first(address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
 
 /// A port for connections to `peer`: any that is free, of the right family.
 pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
-    let all = if peer.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-    SocketAddr::new(all, 0)
+    SocketAddr::new(any_address(peer), 0)
 }

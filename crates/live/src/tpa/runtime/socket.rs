@@ -3,7 +3,8 @@
 //! Consecutive datagrams of one size for one peer leave as one message that the kernel cuts up (UDP GSO), and arrive as one
 //! that it has put together (UDP GRO). Pacing is not affected: what is due at different times is not in one message.
 //!
-//! IPv4 or IPv6, never both: a socket of `[::]` serves IPv6 alone.
+//! A socket of `[::]` serves IPv4 as well, whatever `net.ipv6.bindv6only` says; its peers of IPv4 have addresses of IPv4
+//! here, and not those of IPv6 into which the kernel maps them (RFC 4291, section 2.5.5.2).
 
 pub use crate::tpa::session::addresses::Addresses;
 pub use crate::tpa::session::message::Message;
@@ -15,6 +16,7 @@ use nix::sys::socket::{
 };
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -55,6 +57,38 @@ pub struct Complaint {
     pub is_local: bool,
 }
 
+/// Protocols whose datagrams a socket takes and sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Families {
+    /// IPv4 alone.
+    V4,
+    /// IPv6 alone.
+    V6,
+    /// IPv4 and IPv6.
+    Both,
+}
+
+impl Families {
+    /// True if a socket of these can reach `peer`.
+    pub fn reach(self, peer: SocketAddr) -> bool {
+        match self {
+            Families::V4 => peer.is_ipv4(),
+            Families::V6 => peer.is_ipv6(),
+            Families::Both => true,
+        }
+    }
+}
+
+impl fmt::Display for Families {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Families::V4 => "IPv4 alone",
+            Families::V6 => "IPv6 alone",
+            Families::Both => "IPv4 and IPv6",
+        })
+    }
+}
+
 /// The socket. Children after `fork` have no copy of it.
 #[derive(Debug)]
 pub struct Socket {
@@ -62,6 +96,7 @@ pub struct Socket {
     _closed_in_children: ClosedInChildren,
     udp: UdpSocket,
     local: SocketAddr,
+    families: Families,
     control: Vec<u8>,
     /// The kernel cuts messages up.
     segments: bool,
@@ -70,16 +105,46 @@ pub struct Socket {
 /// The address that the kernel tells, if it is one.
 fn address_of(storage: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = storage.as_sockaddr_in().map(|address| SocketAddr::V4(SocketAddrV4::from(*address)));
-    v4.or_else(|| storage.as_sockaddr_in6().map(|address| SocketAddr::V6(SocketAddrV6::from(*address))))
+    let address =
+        v4.or_else(|| storage.as_sockaddr_in6().map(|address| SocketAddr::V6(SocketAddrV6::from(*address))))?;
+    Some(canonical(address))
+}
+
+/// An address of IPv4 that is mapped into one of IPv6, as what it is; others unchanged.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
+/// All addresses of this host, in the family of `peer`.
+pub(crate) fn any_address(peer: SocketAddr) -> IpAddr {
+    if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
 impl Socket {
-    /// Bound to `local`.
+    /// Bound to `local`. Where another socket has the port for IPv4, one of `[::]` serves IPv6 alone.
     ///
     /// # Errors
     ///
     /// The address is in use or not this host's, or the system cannot give such a socket.
     pub fn bind(local: SocketAddr) -> io::Result<Socket> {
+        let local = canonical(local);
+        let families = match local.ip() {
+            IpAddr::V4(_) => Families::V4,
+            IpAddr::V6(ip) if ip.is_unspecified() => Families::Both,
+            IpAddr::V6(_) => Families::V6,
+        };
+        match Socket::bind_for(local, families) {
+            Err(error) if families == Families::Both && error.kind() == io::ErrorKind::AddrInUse => {
+                Socket::bind_for(local, Families::V6)
+            }
+            bound => bound,
+        }
+    }
+
+    fn bind_for(local: SocketAddr, families: Families) -> io::Result<Socket> {
         let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let udp = UdpSocket::from(rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?);
@@ -90,12 +155,13 @@ impl Socket {
         let _ = setsockopt(&udp, sockopt::UdpGroSegment, &true);
         // One segment, one frame: a path too narrow is reported, not hidden by fragments. And whatever somebody claims that
         // the path's MTU is, the kernel goes on sending: who is told so looks at the claim first.
-        if local.is_ipv4() {
+        if families != Families::V6 {
             setsockopt(&udp, sockopt::Ipv4RecvTtl, &true)?;
             setsockopt(&udp, sockopt::Ipv4RecvErr, &true)?;
             set_ip_mtu_discover(&udp, Ipv4PathMtuDiscovery::PROBE)?;
-        } else {
-            setsockopt(&udp, sockopt::Ipv6V6Only, &true)?;
+        }
+        if families != Families::V4 {
+            setsockopt(&udp, sockopt::Ipv6V6Only, &(families == Families::V6))?;
             setsockopt(&udp, sockopt::Ipv6RecvHopLimit, &true)?;
             setsockopt(&udp, sockopt::Ipv6RecvErr, &true)?;
             set_ipv6_mtu_discover(&udp, Ipv6PathMtuDiscovery::PROBE)?;
@@ -109,12 +175,17 @@ impl Socket {
         let local = udp.local_addr()?;
         let control =
             nix::cmsg_space!(libc::c_int, libc::c_int, libc::in6_pktinfo, libc::sock_extended_err, libc::sockaddr_in6);
-        Ok(Socket { _closed_in_children: closed_in_children, udp, local, control, segments: true })
+        Ok(Socket { _closed_in_children: closed_in_children, udp, local, families, control, segments: true })
     }
 
     /// Its own address.
     pub fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    /// The protocols that it serves.
+    pub fn families(&self) -> Families {
+        self.families
     }
 
     /// The MTU of the way from an own address to `peer` in bytes, as far as the first device knows: whether the rest carries as much, the
@@ -123,11 +194,15 @@ impl Socket {
     /// # Errors
     ///
     /// There is no way from there to `peer`.
-    pub fn mtu_between(own: IpAddr, peer: SocketAddr) -> io::Result<u32> {
-        // Only a connected socket can be asked.
-        let probe = UdpSocket::bind((own, 0))?;
+    pub fn mtu_between(own: SocketAddr, peer: SocketAddr) -> io::Result<u32> {
+        // Only a connected socket can be asked. A socket of all addresses has some of each family.
+        let mut own = if own.ip().is_unspecified() { SocketAddr::new(any_address(peer), 0) } else { own };
+        own.set_port(0);
+        let probe = UdpSocket::bind(own)?;
         probe.connect(peer)?;
-        if let Ok(Some(mtu)) = super::kernel_route::mtu(peer.ip()) {
+        // The table of routes is asked by address alone, which says nothing of an address of one link.
+        let is_of_a_link = matches!(peer, SocketAddr::V6(peer) if peer.scope_id() > 0);
+        if !is_of_a_link && let Ok(Some(mtu)) = super::kernel_route::mtu(peer.ip()) {
             return Ok(mtu);
         }
         let mtu = match peer {
@@ -157,7 +232,7 @@ impl Socket {
                     received.addresses.own = Some(Ipv4Addr::from(u32::from_be(info.ipi_addr.s_addr)).into());
                 }
                 ControlMessageOwned::Ipv6PacketInfo(info) => {
-                    received.addresses.own = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+                    received.addresses.own = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).to_canonical());
                 }
                 _ => {}
             }
@@ -231,7 +306,10 @@ impl Socket {
             (Some(a), None) | (None, Some(a)) => &[a][..],
             (None, None) => &[],
         };
-        let peer = SockaddrStorage::from(to.peer);
+        let peer = SockaddrStorage::from(match to.peer {
+            SocketAddr::V4(peer) if self.local.is_ipv6() => (peer.ip().to_ipv6_mapped(), peer.port()).into(),
+            peer => peer,
+        });
         sendmsg(self.udp.as_raw_fd(), &[IoSlice::new(bytes)], control, MsgFlags::MSG_DONTWAIT, Some(&peer))?;
         Ok(())
     }
