@@ -1,10 +1,7 @@
-//! Values of command lines: rates, times and sizes with their units, and names of hosts.
+//! Values of command lines: rates, times and sizes with their units.
 
 use meshpace_core::Rate;
 use meshpace_settings::quantity::{Dimension, RATE, SIZE, TIME};
-use std::fmt::Display;
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 
 /// Reads a quantity above zero.
 ///
@@ -57,42 +54,9 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     if (1.0..=1e15).contains(&value) { Ok(value.round() as u64) } else { Err("from 1 byte to 1 PB".to_owned()) }
 }
 
-/// The address of a host by its name or number.
-///
-/// # Errors
-///
-/// It has none. IPv4 is taken where a name has both.
-pub fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
-    let explain = |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidInput, format!("{host}: {error}"));
-    // HOST:PORT, as other programs take it; an address of IPv6 has more colons.
-    if let Some((name, number)) = host.split_once(':')
-        && !number.contains(':')
-    {
-        return Err(explain(&format_args!(
-            "the host alone, {name}, is expected here: the port {number} is given by itself (--port, port =)"
-        )));
-    }
-    let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(|error| explain(&error))?.collect();
-    let v4 = addresses.iter().find(|address| address.is_ipv4());
-    v4.or(addresses.first()).copied().ok_or_else(|| explain(&"no address"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_host_with_its_port_is_told_what_to_write() {
-        for given in ["127.0.0.1:5000", "mesh.example:5000"] {
-            let why = resolve(given, 1).unwrap_err().to_string();
-            assert!(
-                why.starts_with(given) && why.contains("--port") && why.contains("5000 is given by itself"),
-                "{why}"
-            );
-        }
-        assert_eq!(resolve("::1", 7).unwrap(), "[::1]:7".parse().unwrap());
-        assert_eq!(resolve("127.0.0.1", 7).unwrap(), "127.0.0.1:7".parse().unwrap());
-    }
 
     #[test]
     fn sizes_and_times_with_and_without_units() {

@@ -3,10 +3,13 @@
 //! A link-local address of IPv6 exists on every link, so it needs the zone (RFC 4007, section 11): the name or the
 //! number of a network device, as in `fe80::1%eth0`. The standard library reads numbers of devices alone.
 
+use crate::Clock;
+use meshpace_core::{Duration, Time};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An IP address, with its zone if one was written. The zone is looked up when a socket address is made of it, so that
 /// a device may appear later.
@@ -114,9 +117,119 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     address.parse::<Address>()?.at(port).map_err(|error| error.to_string())
 }
 
+/// Age at which the addresses of a host are looked up again. Whoever opens many connections in a second asks once.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Looks up the addresses of a host.
+type Lookup = dyn Fn() -> io::Result<Vec<SocketAddr>> + Send + Sync;
+
+/// A host and a port whose addresses are looked up again for every session: a name may get another address at any time.
+/// Cloning gives another handle.
+#[derive(Clone)]
+pub struct Host(Arc<Inner>);
+
+struct Inner {
+    /// Words for people: the name, or the address.
+    words: String,
+    lookup: Box<Lookup>,
+    known: Mutex<Known>,
+}
+
+/// Results of the last lookup, and of the last session.
+#[derive(Default)]
+struct Known {
+    at: Option<Time>,
+    found: Vec<SocketAddr>,
+    /// Address at which the host answered last.
+    answered: Option<SocketAddr>,
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Host").field(&self.0.words).finish()
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.words)
+    }
+}
+
+impl From<SocketAddr> for Host {
+    fn from(address: SocketAddr) -> Host {
+        Host::with(address.to_string(), move || Ok(vec![address]))
+    }
+}
+
+impl Host {
+    /// Host of this name, or of this number, and a port.
+    pub fn new(name: &str, port: u16) -> Host {
+        let own = name.to_owned();
+        let words = if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
+        Host::with(words, move || host(&own, port))
+    }
+
+    /// Host whose addresses `lookup` finds, in the order in which they are to be tried.
+    pub fn with(
+        words: impl Into<String>,
+        lookup: impl Fn() -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+    ) -> Host {
+        Host(Arc::new(Inner { words: words.into(), lookup: Box::new(lookup), known: Mutex::default() }))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its addresses now, that at which it answered last first. Where the lookup fails, for want of a network say, they
+    /// are those that were found before.
+    ///
+    /// # Errors
+    ///
+    /// None have been found, ever.
+    pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        let is_fresh = self.known().at.is_some_and(|at| Clock.now().since(at) < FRESH);
+        if !is_fresh {
+            // A lookup takes its time; others may read meanwhile what is known.
+            let looked_up = (self.0.lookup)();
+            let mut known = self.known();
+            match looked_up {
+                Ok(found) if !found.is_empty() => (known.at, known.found) = (Some(Clock.now()), found),
+                Err(error) if known.found.is_empty() => return Err(error),
+                _ => {}
+            }
+        }
+        let known = self.known();
+        let mut addresses = known.found.clone();
+        addresses.sort_by_key(|address| Some(*address) != known.answered);
+        match addresses.is_empty() {
+            true => Err(io::Error::new(io::ErrorKind::NotFound, "no address")),
+            false => Ok(addresses),
+        }
+    }
+
+    /// Its address as far as it is known without a lookup: where it answered last, or the first that was found.
+    pub fn last(&self) -> Option<SocketAddr> {
+        let known = self.known();
+        known.answered.or(known.found.first().copied())
+    }
+
+    /// It has answered at this address.
+    pub fn answered(&self, at: SocketAddr) {
+        self.known().answered = Some(at);
+    }
+
+    /// What was looked up is doubted: no address has answered, or a session with it has ended.
+    pub fn doubt(&self) {
+        self.known().at = None;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
 
     #[test]
     fn addresses_are_read_with_and_without_zones() {
@@ -166,5 +279,40 @@ mod tests {
         for text in ["", "80", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999", ":80"] {
             assert!(place(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_host_is_looked_up_again_and_what_answered_comes_first() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let (a, b, c) = (at("10.0.0.1:1"), at("10.0.0.2:1"), at("[::1]:1"));
+        let answers = Arc::new(Mutex::new(VecDeque::from([
+            Err(io::ErrorKind::TimedOut.into()),
+            Ok(vec![a, b]),
+            Ok(vec![c, b]),
+            Ok(Vec::new()),
+            Err(io::ErrorKind::TimedOut.into()),
+            Ok(vec![a, c]),
+        ])));
+        let list = Arc::clone(&answers);
+        let host = Host::with("test", move || list.lock().unwrap().pop_front().unwrap());
+        assert!(host.addresses().is_err() && host.last().is_none());
+        assert_eq!((host.addresses().unwrap(), host.last()), (vec![a, b], Some(a)));
+        host.answered(b);
+        host.doubt();
+        assert_eq!((host.addresses().unwrap(), host.last()), (vec![b, c], Some(b)));
+        for _ in 0..2 {
+            // The resolver knows nothing, or does not answer: what was known still holds.
+            host.doubt();
+            assert_eq!(host.addresses().unwrap(), [b, c]);
+        }
+        host.doubt();
+        assert_eq!(host.addresses().unwrap(), [a, c], "the name has other addresses");
+        assert!(answers.lock().unwrap().is_empty());
+        for (name, words) in [("mesh.example", "mesh.example:7"), ("::1", "[::1]:7"), ("fe80::1%lo", "[fe80::1%lo]:7")]
+        {
+            assert_eq!(Host::new(name, 7).to_string(), words);
+        }
+        let fixed = Host::from(c);
+        assert_eq!((fixed.addresses().unwrap(), fixed.to_string()), (vec![c], "[::1]:1".to_owned()));
     }
 }

@@ -14,12 +14,10 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
 
 /// Time for which a call waits before it looks for signals.
 const SLICE: Duration = Duration::from_millis(100);
@@ -172,15 +170,6 @@ pub fn tpa_new_key(py: Python<'_>) -> PyResult<(Bound<'_, PyBytes>, Bound<'_, Py
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct TpaPort(tpa::TpaPort);
 
-/// Has a thread go on.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
 #[pymethods]
 impl TpaPort {
     /// Bound to a host's first address.
@@ -193,9 +182,8 @@ impl TpaPort {
     /// One that reaches `host`.
     #[staticmethod]
     fn reaching(py: Python<'_>, host: &str, options: &TpaOptions) -> PyResult<TpaPort> {
-        let v4 = resolve(py, host, 0)?.first().is_none_or(SocketAddr::is_ipv4);
-        let any = if v4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-        tpa::TpaPort::with_options((any, 0), options.0.clone()).map(TpaPort).map_err(|error| os_error(&error))
+        let addresses = resolve(py, host, 0)?;
+        tpa::TpaPort::reaching(&addresses, options.0.clone()).map(TpaPort).map_err(|error| os_error(&error))
     }
 
     #[getter]
@@ -213,23 +201,14 @@ impl TpaPort {
 
     fn connect(&self, py: Python<'_>, host: &str, port: u16, timeout: Option<f64>) -> PyResult<TpaStream> {
         let addresses = resolve(py, host, port)?;
-        let stream = self.0.connect_nonblocking(&addresses[..]).map_err(|error| os_error(&error))?;
-        let stream = TpaStream(stream, AtomicBool::new(false));
-        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-        let opened = wait(py, timeout, |left| match stream.0.poll_open(&Context::from_waker(&waker)) {
-            Poll::Ready(opened) => opened,
-            Poll::Pending => {
-                std::thread::park_timeout(std(left));
-                if stream.0.is_open()? { Ok(()) } else { Err(ErrorKind::WouldBlock.into()) }
-            }
-        });
-        opened.map_err(|error| match stream.0.refusal() {
+        let mut attempts = self.0.attempts(&addresses[..]).map_err(|error| os_error(&error))?;
+        let opened = wait(py, timeout, |left| attempts.wait(Clock.now() + left));
+        let stream = opened.map_err(|error| match attempts.refusal() {
             // The time is up: what was said meanwhile is why.
             Some(refusal) if error.is_instance_of::<PyTimeoutError>(py) => os_error(&refusal),
             _ => error,
         })?;
-        stream.0.set_nonblocking(false).map_err(|error| os_error(&error))?;
-        Ok(stream)
+        Ok(TpaStream(stream, AtomicBool::new(false)))
     }
 }
 

@@ -10,14 +10,15 @@ mod running;
 mod watch;
 
 use crate::caution;
+use crate::hosts::resolve;
 use clap::{ArgGroup, Args, Subcommand};
 use file::{Entry, File, Identity, What};
 use log::Level;
 use meshpace_command::output::{complain, results, tell};
-use meshpace_command::quantities::{rate, resolve, seconds};
+use meshpace_command::quantities::{rate, seconds};
 use meshpace_command::{FAILED, REFUSED};
 use meshpace_core::Rate;
-use meshpace_live::hosts;
+use meshpace_live::hosts::{self, Host};
 use meshpace_live::tpa::keylog::KeyLog;
 use meshpace_live::tpa::socket::Families;
 use meshpace_live::tpa::{self, PortCounters, Security, TpaPort, keys};
@@ -431,14 +432,17 @@ impl Connect {
 
     fn start(&self, name: &str) -> io::Result<End> {
         let far = resolve(&self.host, self.port)?;
-        let (transport, why) = choose(self.common.transport.as_deref(), far.ip());
+        let addresses = far.addresses()?;
+        let (transport, why) = choose(self.common.transport.as_deref(), addresses[0].ip());
         let mut options = self.prepare(&transport)?;
         self.common.warn();
         options.keylog = self.common.keylog()?;
-        let any: IpAddr = if far.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
         let (keylog, in_session) = (options.keylog.clone(), options.trains.is_some());
-        let port = TpaPort::with_options((any, 0), options)?;
-        let connector = if in_session { Connector::in_session(port, far) } else { Connector::new(port, far) };
+        // A name may have addresses of the other family later.
+        let of_a_number: &[SocketAddr] = if self.host.parse::<hosts::Address>().is_ok() { &addresses } else { &[] };
+        let port = TpaPort::reaching(of_a_number, options)?;
+        let there = far.clone();
+        let connector = if in_session { Connector::in_session(port, there) } else { Connector::new(port, there) };
         connector.counters().watch(told(name));
         log::say(Level::Info, name, &format!("transport {transport}{why}"));
         let transparent = match &self.transparent[..] {
@@ -492,7 +496,7 @@ enum Role {
     },
     Connects {
         connector: Connector,
-        far: SocketAddr,
+        far: Host,
         /// Where connections and datagrams are taken, and what is done with them.
         doors: Vec<(Door, SocketAddr)>,
         /// Taken back when this is dropped.
@@ -526,7 +530,7 @@ impl Door {
     }
 
     /// Words on its opening, behind its address.
-    fn opened(&self, far: SocketAddr) -> String {
+    fn opened(&self, far: &Host) -> String {
         match self {
             Door::To(forward) => format!("goes to {} through {far}", forward.target),
             Door::Datagrams(forward) => format!("takes datagrams for {} through {far}", forward.target),
@@ -605,7 +609,7 @@ impl End {
             match door.open(connector) {
                 Ok(local) => {
                     caution::of_entrance(local);
-                    log::say(Level::Info, &entry.name, &format!("{local} {}", door.opened(*far)));
+                    log::say(Level::Info, &entry.name, &format!("{local} {}", door.opened(far)));
                     doors.push((door, local));
                 }
                 Err(error) => done = Err(error),

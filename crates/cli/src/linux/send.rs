@@ -5,17 +5,19 @@ use crate::linux::traffic_record::{About, sent};
 use crate::output::{complain, finish};
 use crate::{FAILED, INTERRUPTED, REFUSED};
 use clap::{ArgGroup, Args, ValueEnum};
-use meshpace_command::quantities::{bytes, rate, resolve, seconds};
+use meshpace_command::quantities::{bytes, rate, seconds};
 use meshpace_core::{Duration, Rate};
 use meshpace_live::generator::kernel::Kernel;
 use meshpace_live::generator::tcp::Tcp;
 use meshpace_live::generator::tpa::Tpa;
 use meshpace_live::generator::udp::Udp;
 use meshpace_live::generator::{Carrier, Load, Measured, Tick, send};
+use meshpace_live::hosts::Host;
 use meshpace_live::tcp::Protocol;
 use meshpace_live::tpa::Options;
 use meshpace_transport::Config;
 use meshpace_transport::tcp::window::LIMIT;
+use meshpace_tunnel::hosts::resolve;
 use std::io::{self, IsTerminal, Write};
 use std::net::{SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
@@ -91,8 +93,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         }
     };
     let stop = meshpace_command::interrupt::stop_on_interrupt();
-    match run(arguments, &transport, to, &stop) {
-        Ok((measured, hops)) => report(arguments, &transport, to, hops, &measured),
+    match run(arguments, &transport, &to, &stop) {
+        Ok((measured, hops, at)) => report(arguments, &transport, at, hops, &measured),
         Err(error) if error.kind() == io::ErrorKind::Interrupted && stop.load(Ordering::Relaxed) => {
             complain("interrupted");
             ExitCode::from(INTERRUPTED)
@@ -141,68 +143,105 @@ fn load(arguments: &Arguments) -> Load {
     }
 }
 
-/// Runs the transfer: its measurements, and the number of hops.
+/// Runs the transfer: its measurements, the number of hops, and the address that it went to.
 fn run(
     arguments: &Arguments,
     transport: &Transport,
-    to: SocketAddr,
+    to: &Host,
     stop: &Arc<AtomicBool>,
-) -> io::Result<(Measured, u8)> {
+) -> io::Result<(Measured, u8, SocketAddr)> {
     let network = &arguments.network;
     let hops = network.hops();
     match transport {
         Transport::Kernel(congestion) => {
-            Ok((drive(arguments, Kernel::new(only_v4(to)?, congestion.clone())?, stop)?, hops))
+            let open = |to| Kernel::new(to, congestion.clone());
+            let (measured, _, at) = drive_any(arguments, &only_v4(to)?, stop, open)?;
+            Ok((measured, hops, at.into()))
         }
-        Transport::Ours(Config::Udp(config)) => Ok((drive(arguments, Udp::new(to, config.clone())?, stop)?, hops)),
-        Transport::Ours(Config::Tpa(config)) => {
-            Ok((over_udp(arguments, to, network.tpa_options(config.clone())?, stop)?, hops))
+        Transport::Ours(Config::Udp(config)) => {
+            let open = |to| Udp::new(to, config.clone());
+            let (measured, _, at) = drive_any(arguments, &to.addresses()?, stop, open)?;
+            Ok((measured, hops, at))
         }
+        Transport::Ours(Config::Tpa(config)) => over_udp(arguments, to, network.tpa_options(config.clone())?, stop),
         Transport::Ours(Config::Tcp(config)) => over_tcp(arguments, config, to, stop),
         Transport::Ours(Config::Train(config)) if network.interface() == Interface::Udp => {
-            Ok((over_udp(arguments, to, network.train_options(config.clone())?, stop)?, hops))
+            over_udp(arguments, to, network.train_options(config.clone())?, stop)
         }
         Transport::Ours(Config::Train(config)) => over_tcp(arguments, config, to, stop),
         Transport::Ours(Config::Flush(_)) => Err(network::only_simulated()),
     }
 }
 
-fn over_udp(arguments: &Arguments, to: SocketAddr, options: Options, stop: &AtomicBool) -> io::Result<Measured> {
+fn over_udp(
+    arguments: &Arguments,
+    to: &Host,
+    options: Options,
+    stop: &AtomicBool,
+) -> io::Result<(Measured, u8, SocketAddr)> {
     let keylog = options.keylog.clone();
-    let measured = drive(arguments, Tpa::new(to, options)?, stop);
+    let measured = drive(arguments, Tpa::new(to.clone(), options)?, stop);
     network::complain_of_lost_keys(keylog.as_deref());
-    measured
+    let at = to.last().ok_or(io::ErrorKind::NotFound)?;
+    Ok((measured?, arguments.network.hops(), at))
 }
 
 fn over_tcp(
     arguments: &Arguments,
-    protocol: impl Into<Protocol>,
-    to: SocketAddr,
+    protocol: impl Into<Protocol> + Copy,
+    to: &Host,
     stop: &AtomicBool,
-) -> io::Result<(Measured, u8)> {
-    let network = &arguments.network;
-    let to = only_v4(to)?;
+) -> io::Result<(Measured, u8, SocketAddr)> {
+    let (network, to) = (&arguments.network, only_v4(to)?);
     match network.interface() {
         Interface::Tun => {
-            let mut tcp = Tcp::new(network.device(Some(*to.ip()))?, to, protocol);
-            Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
+            let open = |to: SocketAddrV4| Ok(Tcp::new(network.device(Some(*to.ip()))?, to, protocol));
+            let (measured, tcp, at) = drive_any(arguments, &to, stop, open)?;
+            Ok((measured, tcp.hops(), at.into()))
         }
         Interface::Raw => {
-            let mut tcp = Tcp::new(network.raw(Some(*to.ip()))?, to, protocol);
-            Ok((drive(arguments, &mut tcp, stop)?, tcp.hops()))
+            let open = |to: SocketAddrV4| Ok(Tcp::new(network.raw(Some(*to.ip()))?, to, protocol));
+            let (measured, tcp, at) = drive_any(arguments, &to, stop, open)?;
+            Ok((measured, tcp.hops(), at.into()))
         }
         Interface::Udp => Err(network::only_trains()),
     }
 }
 
-fn only_v4(to: SocketAddr) -> io::Result<SocketAddrV4> {
-    match to {
-        SocketAddr::V4(to) => Ok(to),
-        SocketAddr::V6(_) => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("{to}: of these transports only TPA and `udp` take IPv6"),
-        )),
+/// The host's addresses of IPv4.
+fn only_v4(to: &Host) -> io::Result<Vec<SocketAddrV4>> {
+    let v4 = |address| if let SocketAddr::V4(v4) = address { Some(v4) } else { None };
+    let addresses: Vec<SocketAddrV4> = to.addresses()?.into_iter().filter_map(v4).collect();
+    if addresses.is_empty() {
+        let text = format!("{to}: of these transports only TPA and `udp` take IPv6");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
+    Ok(addresses)
+}
+
+/// Sends to the first of these addresses that takes anything: the measurements, the carrier and the address.
+fn drive_any<A: Copy, C: Carrier>(
+    arguments: &Arguments,
+    addresses: &[A],
+    stop: &AtomicBool,
+    open: impl Fn(A) -> io::Result<C>,
+) -> io::Result<(Measured, C, A)> {
+    let mut left = addresses.len();
+    for &to in addresses {
+        left -= 1;
+        let mut carrier = open(to)?;
+        match drive(arguments, &mut carrier, stop) {
+            Ok(measured) => return Ok((measured, carrier, to)),
+            Err(error) => {
+                let has_begun = carrier.progress().is_ok_and(|progress| progress.acknowledged > 0);
+                if left == 0 || has_begun || stop.load(Ordering::Relaxed) {
+                    return Err(error);
+                }
+                complain(&format!("{error}; the host's next address is tried"));
+            }
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
 }
 
 fn drive(arguments: &Arguments, mut carrier: impl Carrier, stop: &AtomicBool) -> io::Result<Measured> {

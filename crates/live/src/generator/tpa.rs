@@ -2,13 +2,13 @@
 
 use super::carrier::{Carrier, Progress, about, discard, time_left, write_some};
 use crate::Clock;
+use crate::hosts::Host;
 use crate::poll::{Poller, Ready};
-use crate::tpa::any_port;
 use crate::tpa::{Options, TpaPort, TpaStream};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
 use std::io;
-use std::net::{Shutdown, SocketAddr};
+use std::net::Shutdown;
 use std::sync::atomic::AtomicBool;
 
 /// Time that the reset of a connection that is given up may take to leave this host.
@@ -18,7 +18,7 @@ const FAREWELL: std::time::Duration = std::time::Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Tpa {
     port: TpaPort,
-    to: SocketAddr,
+    to: Host,
     stream: Option<TpaStream>,
     written: u64,
     ended: bool,
@@ -34,9 +34,10 @@ impl Tpa {
     /// # Errors
     ///
     /// The options are out of range, or no port can be had.
-    pub fn new(to: SocketAddr, options: Options) -> io::Result<Tpa> {
+    pub fn new(to: impl Into<Host>, options: Options) -> io::Result<Tpa> {
+        let to = to.into();
         Ok(Tpa {
-            port: TpaPort::with_options(any_port(to), options)?,
+            port: TpaPort::reaching(&to.addresses()?, options)?,
             to,
             stream: None,
             written: 0,
@@ -64,7 +65,10 @@ impl Carrier for Tpa {
         if let Some(stream) = self.stream.take() {
             self.past_stats += stream.stats();
         }
-        let stream = self.port.connect_timeout(self.to, time_left(until)).map_err(about(self.to))?;
+        let addresses = self.to.addresses().map_err(about(&self.to))?;
+        let opened = self.port.connect_timeout(&addresses[..], time_left(until));
+        let stream = opened.inspect_err(|_| self.to.doubt()).map_err(about(&self.to))?;
+        self.to.answered(stream.peer_addr()?);
         stream.set_nonblocking(true)?;
         self.stream = Some(stream);
         (self.written, self.ended) = (0, false);

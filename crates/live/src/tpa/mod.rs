@@ -28,6 +28,7 @@ pub(crate) mod session;
 
 #[cfg(feature = "tokio")]
 pub use api::asynchronous;
+pub use api::attempts::Attempts;
 pub use api::listener::{BACKLOG, TpaListener};
 pub use api::options::{MOST_BUFFER, Options};
 pub use api::path::PathSource;

@@ -13,8 +13,8 @@ use super::transparent::{Network, Transparent};
 use super::within::Within;
 use super::{Refusal, encode};
 use crate::accept;
-use crate::hosts;
-use crate::tpa::{PortCounters, TpaPort};
+use crate::hosts::{self, Host};
+use crate::tpa::{PortCounters, TpaPort, TpaStream};
 use meshpace_core::Duration;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -40,7 +40,7 @@ enum Way {
 #[derive(Clone, Debug)]
 enum Through {
     /// Each by a connection of its own, from this port to there.
-    Connections(TpaPort, SocketAddr),
+    Connections(TpaPort, Host),
     /// All in one session.
     Session(Dialing),
 }
@@ -63,18 +63,18 @@ pub struct Connector {
 
 impl Connector {
     /// Through `port` to the exit at `far`, each stream by a connection of its own.
-    pub fn new(port: TpaPort, far: SocketAddr) -> Connector {
-        let has_ended = Arc::default();
-        let datagrams = Dialing::new(port.clone(), far, Arc::clone(&has_ended));
+    pub fn new(port: TpaPort, far: impl Into<Host>) -> Connector {
+        let (has_ended, far) = (Arc::default(), far.into());
+        let datagrams = Dialing::new(port.clone(), far.clone(), Arc::clone(&has_ended));
         Connector::through(Through::Connections(port, far), datagrams, has_ended)
     }
 
     /// Through `port` to the exit at `far`, all streams in one session, whose bulk goes by the quiet trains of the port's options and what is
     /// small by their TPA. The session is opened with the first stream, and again after it has broken. Without trains in the options both go by
     /// TPA.
-    pub fn in_session(port: TpaPort, far: SocketAddr) -> Connector {
+    pub fn in_session(port: TpaPort, far: impl Into<Host>) -> Connector {
         let has_ended = Arc::default();
-        let dialing = Dialing::new(port, far, Arc::clone(&has_ended));
+        let dialing = Dialing::new(port, far.into(), Arc::clone(&has_ended));
         Connector::through(Through::Session(dialing.clone()), dialing, has_ended)
     }
 
@@ -173,8 +173,8 @@ impl Connector {
             return Ok(());
         }
         let far = match &self.through {
-            Through::Connections(_, far) => *far,
-            Through::Session(dialing) => dialing.far(),
+            Through::Connections(_, far) => far.clone(),
+            Through::Session(dialing) => dialing.far().clone(),
         };
         source::watch(far, self.counters(), Arc::downgrade(&self.has_ended))
     }
@@ -241,7 +241,7 @@ impl Connector {
         match &self.through {
             Through::Connections(port, to) => {
                 let begin = || {
-                    let mut tpa = port.connect(*to)?;
+                    let mut tpa = connect(port, to)?;
                     tpa.write_all(&head)?;
                     Ok(tpa)
                 };
@@ -284,6 +284,13 @@ impl Connector {
         }
         Ok((number, far))
     }
+}
+
+/// A connection to the first of the far end's addresses that answers.
+fn connect(port: &TpaPort, to: &Host) -> io::Result<TpaStream> {
+    let stream = port.connect(&to.addresses()?[..]).inspect_err(|_| to.doubt())?;
+    to.answered(stream.peer_addr()?);
+    Ok(stream)
 }
 
 fn bind(local: &str) -> io::Result<TcpListener> {

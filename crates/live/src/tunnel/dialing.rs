@@ -3,10 +3,10 @@
 use super::counters::Counters;
 use super::session::{Carrier, Link, NAME, Side, preamble};
 use crate::Clock;
+use crate::hosts::Host;
 use crate::tpa::{PortCounters, Selector, TpaPort, TpaStream, random};
 use meshpace_core::{Duration, Time};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -18,7 +18,7 @@ pub(super) struct Dialing(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     port: TpaPort,
-    far: SocketAddr,
+    far: Host,
     /// There are to be no more sessions.
     has_ended: Arc<AtomicBool>,
     state: Mutex<State>,
@@ -43,7 +43,7 @@ struct State {
 
 impl Dialing {
     /// From a port, whose options have trains or not, until `has_ended`.
-    pub(super) fn new(port: TpaPort, far: SocketAddr, has_ended: Arc<AtomicBool>) -> Dialing {
+    pub(super) fn new(port: TpaPort, far: Host, has_ended: Arc<AtomicBool>) -> Dialing {
         let (state, changed) = (Mutex::default(), Condvar::new());
         Dialing(Arc::new(Inner { port, far, has_ended, state, changed }))
     }
@@ -115,18 +115,25 @@ impl Dialing {
     }
 
     /// The far end.
-    pub(super) fn far(&self) -> SocketAddr {
-        self.0.far
+    pub(super) fn far(&self) -> &Host {
+        &self.0.far
     }
 
     fn dial(&self, counters: &Counters, complain: fn(&str)) -> io::Result<Link> {
         let Inner { port, far, .. } = &*self.0;
         let mut name = [0; NAME];
         random(&mut name)?;
-        // Both at the same time.
-        let bulk = port.connect_nonblocking(*far)?;
-        let express = port.connect_for_messages(*far)?;
-        wait_until_open(&bulk)?;
+        // Of several addresses the first that answers; with one, both carriers open at the same time.
+        let bulk = match &far.addresses()?[..] {
+            [only] => port.connect_nonblocking(*only),
+            several => port.connect(several),
+        };
+        let bulk = bulk.inspect_err(|_| far.doubt())?;
+        bulk.set_nonblocking(true)?;
+        let peer = bulk.peer_addr()?;
+        let express = port.connect_for_messages(peer).inspect_err(|_| far.doubt())?;
+        wait_until_open(&bulk).inspect_err(|_| far.doubt())?;
+        far.answered(peer);
         for (carrier, stream) in [(Carrier::Express, &express), (Carrier::Bulk, &bulk)] {
             stream.try_write(&preamble(carrier, &name))?;
         }

@@ -2,9 +2,10 @@
 //! that only receives would otherwise be silent until it is asked for a sign of life.
 
 use super::counters::Counters;
+use crate::hosts::Host;
 use crate::tpa::any_port;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,7 +18,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const TOLD: u32 = 4;
 
 /// Our address towards the far end, as the kernel's routes have it; none without a way there.
-fn address(far: SocketAddr) -> Option<IpAddr> {
+fn address(far: &Host) -> Option<IpAddr> {
+    let far = far.last()?;
     let socket = UdpSocket::bind(any_port(far)).ok()?;
     // Connecting a datagram socket sends nothing.
     socket.connect(far).ok()?;
@@ -29,14 +31,14 @@ fn address(far: SocketAddr) -> Option<IpAddr> {
 /// # Errors
 ///
 /// No thread can be had.
-pub(super) fn watch(far: SocketAddr, counters: Counters, has_ended: Weak<AtomicBool>) -> io::Result<()> {
-    let mut known = address(far);
+pub(super) fn watch(far: Host, counters: Counters, has_ended: Weak<AtomicBool>) -> io::Result<()> {
+    let mut known = address(&far);
     let mut left = 0;
     thread::Builder::new().name("source".into()).stack_size(super::pipe::STACK).spawn(move || {
         while has_ended.upgrade().is_some_and(|has_ended| !has_ended.load(Ordering::Acquire)) {
             #[expect(clippy::disallowed_methods, reason = "real time: it is asked now and then")]
             thread::sleep(LOOK);
-            let now = address(far);
+            let now = address(&far);
             if now.is_some() && now != known {
                 (known, left) = (now, TOLD);
             }

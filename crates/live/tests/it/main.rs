@@ -9,6 +9,7 @@ mod pacing;
 mod path_sources;
 mod puppet;
 mod same_trace;
+mod several_addresses;
 mod tcp_common;
 mod tcp_goodput;
 mod tcp_interop;

@@ -290,7 +290,7 @@ class _Raw(io.RawIOBase):
 
 
 def create_connection(address: Address, timeout: float | None = None, source_address: Address | None = None, **options: Unpack[Options]) -> socket:
-    """A connection to an address; the timeout stays its own."""
+    """A connection to the first of a host's addresses that answers, of either family; the timeout stays its own."""
     made = socket(**options)
     made.settimeout(timeout)
     if source_address:

@@ -1,5 +1,7 @@
 //! Opening connections from a port.
 
+use super::attempts::Attempts;
+use super::options::Options;
 use super::port::{TpaPort, any_port};
 use super::stream::{TpaStream, nanoseconds};
 use crate::tpa::runtime::mailbox::Command;
@@ -10,7 +12,7 @@ use crate::tpa::session::failure::Failure;
 use crate::tpa::session::framing::headers_to;
 use crate::tpa::session::handshake::{InnerTransport, Terms};
 use crate::tpa::session::settings::Settings;
-use meshpace_core::Duration;
+use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa;
 use nix::libc;
 use std::io;
@@ -18,7 +20,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 impl TpaPort {
-    /// Opens a connection from this port and waits until it is open.
+    /// Opens a connection from this port and waits until it is open. Of several addresses the first that answers is the
+    /// peer's ([`Attempts`]).
     ///
     /// # Errors
     ///
@@ -33,9 +36,25 @@ impl TpaPort {
     ///
     /// Those of [`TpaPort::connect`].
     pub fn connect_timeout(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
-        let stream = self.begin(address, timeout, self.inner())?;
-        stream.wait_until_open()?;
-        Ok(stream)
+        self.attempts_of(address, timeout, self.inner())?.wait(Time::NEVER)
+    }
+
+    /// Attempts to open a connection to one of these addresses, which begin when somebody waits for them.
+    ///
+    /// # Errors
+    ///
+    /// This port reaches none of them.
+    pub fn attempts(&self, address: impl ToSocketAddrs) -> io::Result<Attempts> {
+        self.attempts_of(address, self.options().connect_timeout, self.inner())
+    }
+
+    fn attempts_of(
+        &self,
+        address: impl ToSocketAddrs,
+        timeout: Duration,
+        inner: InnerTransport,
+    ) -> io::Result<Attempts> {
+        Ok(Attempts::new(self, self.reachable(address)?, timeout, inner))
     }
 
     /// [`TpaPort::connect`], but of TPA also where the options have trains.
@@ -44,9 +63,7 @@ impl TpaPort {
     ///
     /// Those of [`TpaPort::connect`].
     pub fn connect_tpa(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
-        let stream = self.begin(address, self.options().connect_timeout, InnerTransport::Tpa)?;
-        stream.wait_until_open()?;
-        Ok(stream)
+        self.attempts_of(address, self.options().connect_timeout, InnerTransport::Tpa)?.wait(Time::NEVER)
     }
 
     /// The same for small messages, each of which leaves at once: of BBR where the options have trains and the peer knows it, else of TPA, by which
@@ -82,21 +99,23 @@ impl TpaPort {
         self.settings().inner()
     }
 
-    /// Begins to open a connection and returns at once: as a non-blocking `connect` does. The stream is non-blocking; until
+    /// Begins to open a connection to the first address that this port reaches, and returns at once: as a non-blocking
+    /// `connect` does. The stream is non-blocking; until
     /// [`TpaStream::is_open`] reading and writing return [`io::ErrorKind::WouldBlock`], and should it never be open, the reason.
     ///
     /// # Errors
     ///
     /// The address cannot be connected to.
     pub fn connect_nonblocking(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
-        let stream = self.begin(address, self.options().connect_timeout, self.inner())?;
+        let peer = self.reachable(address)?[0];
+        let stream = self.begin(peer, self.options().connect_timeout, self.inner())?;
         stream.set_nonblocking(true)?;
         Ok(stream)
     }
 
-    fn begin(&self, address: impl ToSocketAddrs, timeout: Duration, inner: InnerTransport) -> io::Result<TpaStream> {
+    /// Begins to open a connection to one address.
+    pub(super) fn begin(&self, peer: SocketAddr, timeout: Duration, inner: InnerTransport) -> io::Result<TpaStream> {
         self.check_process()?;
-        let peer = self.choose(address)?;
         let broadcast = peer.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
         if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast {
             return Err(Failure::new(libc::EINVAL, format!("{peer}: not an address to connect to")).error());
@@ -115,14 +134,15 @@ impl TpaPort {
         Ok(stream)
     }
 
-    /// The first address of those given that this port's families can reach.
-    fn choose(&self, address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
+    /// Those of the addresses given that this port's families can reach: one at least.
+    fn reachable(&self, address: impl ToSocketAddrs) -> io::Result<Vec<SocketAddr>> {
         let (local, families) = (self.local_addr()?, self.families());
         let none = || {
             let other = if families == Families::V4 { "no IPv4 address" } else { "no IPv6 address" };
             Failure::new(libc::EAFNOSUPPORT, format!("{other}, and {local} reaches no other")).error()
         };
-        address.to_socket_addrs()?.find(|peer| families.reach(*peer)).ok_or_else(none)
+        let peers: Vec<SocketAddr> = address.to_socket_addrs()?.filter(|peer| families.reach(*peer)).collect();
+        if peers.is_empty() { Err(none()) } else { Ok(peers) }
     }
 
     /// The transport for the way to `peer`: with smaller segments if its MTU asks for them.
@@ -150,20 +170,14 @@ impl TpaPort {
 
 impl TpaStream {
     /// Opens a connection to an address and UDP port from a port of its own, with default options, and waits until it is
-    /// open. Of several addresses, each is tried in turn.
+    /// open. Of several addresses the first that answers is the peer's ([`Attempts`]).
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::connect`] to the last address.
+    /// Those of [`TpaPort::connect`].
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<TpaStream> {
-        let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no address");
-        for peer in address.to_socket_addrs()? {
-            match TpaPort::bind(any_port(peer)).and_then(|port| port.connect(peer)) {
-                Ok(stream) => return Ok(stream),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let peers: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+        TpaPort::reaching(&peers, Options::default())?.connect(&peers[..])
     }
 
     /// The same to one address, waiting for at most `timeout`.

@@ -8,11 +8,11 @@ use crate::tpa::runtime::mailbox::Command;
 use crate::tpa::runtime::socket::{Families, Socket, any_address};
 use crate::tpa::session::counters::{Counters, PortCounters};
 use crate::tpa::session::endpoint::Endpoint;
-use crate::tpa::session::failure::Failure;
+use crate::tpa::session::failure::{Failure, errno_of};
 use crate::tpa::session::settings::Settings;
 use nix::libc;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 /// A bound UDP port. Cloning gives another handle of the same port; it stays open as long as a handle, a stream or a listener
@@ -73,6 +73,23 @@ impl TpaPort {
         let endpoint = Endpoint::new(Clock.now(), local, Arc::clone(&settings), Arc::clone(&counters), &mut Machine)?;
         runtime.send(Command::Bind { id, socket, endpoint: Box::new(endpoint), service })?;
         Ok(TpaPort(Arc::new(Inner { id, local, families, options, settings, counters, runtime: runtime.clone() })))
+    }
+
+    /// A port for connections to any of these addresses: of both families if some are of IPv6, as far as this host has
+    /// IPv6 at all. Without addresses it is one of both, for peers whose addresses are found later.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::with_options`].
+    pub fn reaching(peers: &[SocketAddr], options: Options) -> io::Result<TpaPort> {
+        let v4 = (Ipv4Addr::UNSPECIFIED, 0);
+        if !peers.is_empty() && peers.iter().all(SocketAddr::is_ipv4) {
+            return TpaPort::with_options(v4, options);
+        }
+        match TpaPort::with_options((Ipv6Addr::UNSPECIFIED, 0), options.clone()) {
+            Err(error) if errno_of(&error) == libc::EAFNOSUPPORT => TpaPort::with_options(v4, options),
+            bound => bound,
+        }
     }
 
     pub(super) fn id(&self) -> u64 {

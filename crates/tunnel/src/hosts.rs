@@ -1,0 +1,45 @@
+//! Hosts of a command line.
+
+use meshpace_live::hosts::Host;
+use std::fmt::Display;
+use std::io;
+
+/// A host by its name or number, whose addresses have been looked up.
+///
+/// # Errors
+///
+/// It has none.
+pub fn resolve(host: &str, port: u16) -> io::Result<Host> {
+    let explain = |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidInput, format!("{host}: {error}"));
+    // HOST:PORT, as other programs take it; an address of IPv6 has more colons.
+    if let Some((name, number)) = host.split_once(':')
+        && !number.contains(':')
+    {
+        return Err(explain(&format_args!(
+            "the host alone, {name}, is expected here: the port {number} is given by itself (--port, port =)"
+        )));
+    }
+    let found = Host::new(host, port);
+    found.addresses().map_err(|error| explain(&error))?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_with_its_port_is_told_what_to_write() {
+        for given in ["127.0.0.1:5000", "mesh.example:5000"] {
+            let why = resolve(given, 1).unwrap_err().to_string();
+            assert!(
+                why.starts_with(given) && why.contains("--port") && why.contains("5000 is given by itself"),
+                "{why}"
+            );
+        }
+        for (host, address) in [("::1", "[::1]:7"), ("127.0.0.1", "127.0.0.1:7"), ("::ffff:127.0.0.1", "127.0.0.1:7")] {
+            assert_eq!(resolve(host, 7).unwrap().addresses().unwrap(), [address.parse().unwrap()]);
+        }
+        assert!(resolve("fe80::1%nodevice", 7).unwrap_err().to_string().contains("nodevice"));
+    }
+}
