@@ -8,6 +8,7 @@ mod files;
 mod flow;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+pub mod json_lines;
 pub mod keys;
 mod link;
 mod links;

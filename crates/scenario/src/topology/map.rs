@@ -9,6 +9,7 @@
 //! 0.1 % of the great-circle distance for maps up to 100 km wide in temperate latitudes.
 
 use super::{MAX_COORDINATE, at};
+use crate::json_lines::Lines;
 use meshpace_mesh::config::Position;
 use serde_json::{Map as Object, Value};
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ pub struct Map {
     pub names: Vec<String>,
 }
 
-/// An error in a map: the place (a line, a node) and the sentence.
+/// An error in a map: the line and the sentence.
 pub type Wrong = (String, String);
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -190,8 +191,14 @@ fn json(bytes: &[u8]) -> Result<Map, Wrong> {
         Some(Value::Object(nodes)) => nodes.iter().map(|(id, node)| (Some(id.clone()), node)).collect(),
         _ => return Err(("1".to_owned(), "expected an object with a list \"nodes\"".to_owned())),
     };
+    let text = String::from_utf8_lossy(bytes);
+    let lines = Lines::new(&text);
     let (mut places, mut numbers, mut names) = (Vec::new(), BTreeMap::new(), Vec::new());
     for (number, (key, node)) in nodes.into_iter().enumerate() {
+        let line = match &key {
+            Some(key) => lines.of_key(&["nodes"], key),
+            None => lines.of(&["nodes"], number),
+        };
         let info = node.get("nodeinfo");
         let id = [Some(node), info]
             .into_iter()
@@ -216,19 +223,19 @@ fn json(bytes: &[u8]) -> Result<Map, Wrong> {
             .map(|(name, value)| (name.as_str(), plain(value)))
             .collect();
         let get = |name: &str| texts.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, text)| &**text);
-        let whose = format!("node \"{id}\"");
-        let place = place(get).map_err(|why| (whose.clone(), why))?;
+        let place = place(get).map_err(|why| (line.clone(), format!("node \"{id}\": {why}")))?;
         let host = [Some(node), info].into_iter().flatten().find_map(|holder| holder.get("hostname"));
         names.push(host.map_or_else(|| id.clone(), plain));
         numbers.insert(id, number as u64);
-        places.push((whose, place));
+        places.push((line, place));
     }
-    let listed = ["links", "edges"].iter().find_map(|name| document.get(name)).and_then(Value::as_array);
+    let listed = ["links", "edges"].iter().find_map(|name| Some((*name, document.get(name)?.as_array()?)));
     let mut links = Vec::new();
-    for (number, link) in listed.into_iter().flatten().enumerate() {
+    let entries = listed.into_iter().flat_map(|(name, links)| links.iter().map(move |link| (name, link)));
+    for (number, (name, link)) in entries.enumerate() {
         let end = |key| {
             let id = link.get(key).map(plain).unwrap_or_default();
-            let why = || (format!("link {number}"), format!("{key} \"{id}\" is no node"));
+            let why = || (lines.of(&[name], number), format!("link {number}: {key} \"{id}\" is no node"));
             numbers.get(&id).copied().ok_or_else(why)
         };
         links.push((end("source")?, end("target")?));
@@ -337,11 +344,23 @@ mod tests {
             assert_eq!(map.positions, [at(0.0, 0.0), at(150.0, 20.0)], "{shape}");
             assert_eq!(map.links, Some(vec![(0, 1)]), "{shape}");
         }
-        let (whose, why) = read("m.json", br#"{"nodes":[{"node_id":"roof","location":{"latitude":48}}]}"#).unwrap_err();
-        assert!(whose == "node \"roof\"" && why.contains("unknown coordinates"), "{whose}: {why}");
-        let mixed = br#"{"nodes":[{"id":1,"x_m":0,"y_m":0},{"id":2,"lat":48,"lon":11}]}"#;
-        assert_eq!(read("m.json", mixed).unwrap_err().0, "node \"2\"");
         assert_eq!(line_of("m.json", "{\n\"nodes\": [\n}"), "3");
         assert_eq!(line_of("m.json", "[]"), "1");
+    }
+
+    #[test]
+    fn an_error_in_json_names_its_line_besides_the_node() {
+        let error = |text: &str| read("m.json", text.as_bytes()).unwrap_err();
+        let (line, why) = error("{\"nodes\":[\n{\"node_id\":\"roof\",\n\"location\":{\"latitude\":48}}]}");
+        assert!(line == "2" && why.starts_with("node \"roof\": unknown coordinates"), "{line}: {why}");
+        let (line, why) = error("{\"nodes\":[{\"id\":1,\"x_m\":0,\"y_m\":0},\n\n{\"id\":2,\"lat\":48,\"lon\":11}]}");
+        assert!(line == "3" && why.starts_with("degrees"), "{line}: {why}");
+        // Where nodes are the values of an object, the reader may have them in another order.
+        let (line, why) = error("{\"nodes\":{\n\"b\":{\"x_m\":0,\"y_m\":0},\n\"a\":{\"x_m\":1}}}");
+        assert!(line == "3" && why.starts_with("node \"a\""), "{line}: {why}");
+        let nodes = "\"nodes\":[{\"id\":1,\"x_m\":0,\"y_m\":0}]";
+        let (line, why) =
+            error(&format!("{{{nodes},\n\"edges\":[{{\"source\":1,\"target\":1}},\n{{\"source\":1,\"target\":5}}]}}"));
+        assert!(line == "3" && why == "link 1: target \"5\" is no node", "{line}: {why}");
     }
 }

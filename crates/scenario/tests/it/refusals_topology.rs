@@ -174,11 +174,15 @@ fn a_map_with_unknown_coordinates_names_the_place_in_it() {
         ("m.csv", "x_m,y_m\n0,0\n5,\n", ["m.csv:3:", "metres"]),
         ("n.csv", "name,east\na,0\n", ["n.csv:1:", "x_m and y_m"]),
         ("m.graphml", "<graphml>\n<graph>\n<node id='roof'/>\n</graph></graphml>", ["m.graphml:3:", "\"roof\""]),
-        ("m.json", "{\"nodes\": [{\"id\": \"roof\", \"lat\": 48}]}", ["m.json:node \"roof\":", "unknown coordinates"]),
+        (
+            "m.json",
+            "{\"nodes\": [{\"id\": \"roof\", \"lat\": 48}]}",
+            ["m.json:1: node \"roof\":", "unknown coordinates"],
+        ),
         (
             "n.json",
             "{\"nodes\": [{\"id\": \"roof\", \"lat\": 148, \"lon\": 0}]}",
-            ["n.json:node \"roof\":", "latitude"],
+            ["n.json:1: node \"roof\":", "latitude"],
         ),
     ] {
         std::fs::write(directory.path().join(name), contents).unwrap();

@@ -174,12 +174,14 @@ fn json(text: &str) -> Result<Dump, Wrong> {
         // Several graphs, as olsrd2 prints them: the first.
         Some("NetworkCollection") => {
             let graphs = json::list(object, "collection")?;
-            let graph = graphs.iter().filter_map(Value::as_object).find(|graph| {
+            let objects = graphs.iter().enumerate().filter_map(|(place, graph)| Some((place, graph.as_object()?)));
+            let graph = objects.into_iter().find(|(_, graph)| {
                 graph.get("type").and_then(Value::as_str) == Some("NetworkGraph")
                     && graph.get("links").and_then(Value::as_array).is_some_and(|links| !links.is_empty())
             });
             let none = || Err(("1".to_owned(), "no NetworkGraph with links in it".to_owned()));
-            return graph.map_or_else(none, |graph| netjson::graph(graph, &lines, &["collection"]));
+            let (place, graph) = graph.map_or_else(none, Ok)?;
+            return netjson::graph(graph, &lines, &["collection", &place.to_string()]);
         }
         Some(other) => return Err(("1".to_owned(), format!("NetJSON of the type {other}: {KNOWN}"))),
         None => {}
