@@ -26,7 +26,7 @@ fn look_at(dump: &Dump) {
     let is_number = |number: Option<f64>, most: f64| number.is_none_or(|number| number > 0.0 && number <= most);
     for link in &dump.links {
         assert!(link.from < nodes && link.to < nodes && link.from != link.to, "{link:?}");
-        assert!(is_number(link.delivery, 1.0), "{link:?}");
+        assert!(is_number(link.delivery, 1.0) && is_number(link.tq, 1.0), "{link:?}");
         assert!(is_number(link.cost, f64::MAX) && is_number(link.mbps, f64::MAX), "{link:?}");
         assert!(link.snr_db.is_none_or(f64::is_finite), "{link:?}");
     }

@@ -19,7 +19,8 @@ pub fn way(dump: &Dump, from: usize, to: usize) -> Option<Vec<usize>> {
         Metric::Throughput => widest(&links(dump, |link| link.mbps), from, to),
         Metric::Etx => path::shortest(&etx(dump), from, to),
         Metric::Quality => {
-            let cost = |link: &LinkReport| link.delivery.map(|share| -(share * (1.0 - HOP_PENALTY)).ln());
+            let quality = |link: &LinkReport| link.tq.or(link.delivery);
+            let cost = |link: &LinkReport| quality(link).map(|share| -(share * (1.0 - HOP_PENALTY)).ln());
             path::shortest(&links(dump, cost), from, to)
         }
         Metric::Cost => path::shortest(&links(dump, |link| link.cost), from, to),

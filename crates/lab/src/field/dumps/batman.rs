@@ -1,7 +1,6 @@
 //! batman-adv: `batctl o` and `n`, their JSON (`oj`, `nj`), and `batadv-vis` for a whole mesh.
 //!
-//! B.A.T.M.A.N. IV has a quality (TQ) of 0 to 255: TQ / 255 is the share that arrives at the neighbour. It has a penalty for links that are worse backwards; it
-//! is taken as it is. B.A.T.M.A.N. V has the throughput that a link is expected to carry, Mbit/s as text and kbit/s in JSON. `batadv-vis` has 255 / TQ.
+//! B.A.T.M.A.N. IV has a quality (TQ) of 0 to 255, from which [`super::quality`] computes the share that arrives at the neighbour. B.A.T.M.A.N. V has the throughput that a link is expected to carry, Mbit/s as text and kbit/s in JSON. `batadv-vis` has 255 / TQ.
 //! The forms are those of batctl 2023.0 (originators.c, neighbors.c), of older ones with all next hops in one row, and of alfred 2023.0 (vis.c).
 //!
 //! A next hop is an address of an interface, an originator that of a router's main interface. Where these differ, as with the dummy main interface of
@@ -171,7 +170,7 @@ fn enter_one(dump: &mut Dump, row: &Row) -> Result<(), String> {
     }
     let report = match quality {
         Quality::Tq(tq) if *tq > 255.0 => return Err(format!("a quality of {tq}: expected 0 to 255")),
-        Quality::Tq(tq) => LinkReport { delivery: Some(tq / 255.0), ..LinkReport::default() },
+        Quality::Tq(tq) => LinkReport { tq: Some(tq / 255.0), ..LinkReport::default() },
         Quality::Mbps(mbps) => {
             dump.metric = Metric::Throughput;
             LinkReport { mbps: Some(*mbps), ..LinkReport::default() }
@@ -272,5 +271,6 @@ fn vis_link(dump: &mut Dump, link: &Value, metric: &str) -> Result<(), String> {
     if metric < 1.0 {
         return Err(format!("a metric of {metric}: expected 1 or more"));
     }
-    dump.add(name(link, "router")?, name(link, "neighbor")?, metric.recip())
+    let report = LinkReport { tq: Some(metric.recip()), ..LinkReport::default() };
+    dump.report(name(link, "router")?, name(link, "neighbor")?, report)
 }

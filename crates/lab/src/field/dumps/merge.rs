@@ -156,5 +156,7 @@ fn whole(dumps: &[(String, Dump)], routers: &[Named<'_>], roots: &[usize]) -> Du
         whole.left_out.extend(dump.left_out.iter().cloned());
         first += dump.nodes.len();
     }
+    // Both directions of a link may be known only now.
+    super::quality::fill(&mut whole);
     whole
 }

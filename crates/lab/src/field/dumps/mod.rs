@@ -25,6 +25,7 @@ mod mistaken;
 mod model;
 mod netjson;
 mod olsr;
+mod quality;
 mod table;
 mod viewer;
 
@@ -71,6 +72,7 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
             return Err(("1".to_owned(), format!("it names {found} {what}, and at most {most} are read")));
         }
     }
+    quality::fill(&mut dump);
     if !text.trim_start().starts_with(['{', '[']) || text.contains("[B.A.T.M.A.N.") {
         dump.note_own_addresses(text);
     }

@@ -82,6 +82,9 @@ pub struct LinkReport {
     pub to: usize,
     /// Share of the data frames that arrive when they are sent once, above 0, at most 1.
     pub delivery: Option<f64>,
+    /// Quality of a link by B.A.T.M.A.N. IV, TQ / 255: a share of 0 to 1, less where the other
+    /// direction loses much ([`super::quality`]).
+    pub tq: Option<f64>,
     /// Cost that the mesh's routing adds up, above 0, in its own unit.
     pub cost: Option<f64>,
     /// Goodput of the link alone, Mbit/s, as measured or as the program expects.
@@ -207,11 +210,6 @@ impl Dump {
         }
     }
 
-    /// Adds a direction by the share that arrives.
-    pub(super) fn add(&mut self, from: &str, to: &str, delivery: f64) -> Result<(), String> {
-        self.report(from, to, LinkReport { delivery: Some(delivery), ..LinkReport::default() })
-    }
-
     /// Adds a direction. A share, a rate or a cost of zero means that nothing arrives: that is no link.
     pub(super) fn report(&mut self, from: &str, to: &str, report: LinkReport) -> Result<(), String> {
         if from.is_empty() || to.is_empty() {
@@ -221,7 +219,8 @@ impl Dump {
         if from == to {
             return Err(format!("a link of \"{}\" with itself", self.nodes[from]));
         }
-        if let Some(share) = report.delivery.filter(|share| !(0.0..=1.0).contains(share)) {
+        let shares = [report.delivery, report.tq];
+        if let Some(share) = shares.into_iter().flatten().find(|share| !(0.0..=1.0).contains(share)) {
             return Err(format!("{share} is no share of packets that arrive (0 to 1)"));
         }
         let rate = report.rate.map(|rate| rate.mbps);
@@ -229,7 +228,7 @@ impl Dump {
         if let Some(number) = numbers.into_iter().flatten().find(|number| !(0.0..f64::MAX).contains(number)) {
             return Err(format!("expected a number above 0, found {number}"));
         }
-        if report.delivery == Some(0.0) || numbers.contains(&Some(0.0)) {
+        if shares.contains(&Some(0.0)) || numbers.contains(&Some(0.0)) {
             return Err(format!("nothing arrives from {} at {}: no link", self.nodes[from], self.nodes[to]));
         }
         self.links.push(LinkReport { from, to, ..report });

@@ -39,7 +39,7 @@ pub fn viewer(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump,
     for (place, link) in list(object, "links")?.iter().enumerate() {
         let mut read = || {
             let (source, target) = ends(&mut dump, link)?;
-            let report = |share| LinkReport { delivery: Some(share), medium: medium_of(link), ..LinkReport::default() };
+            let report = |share| LinkReport { tq: Some(share), medium: medium_of(link), ..LinkReport::default() };
             dump.report(source, target, report(number(link, "source_tq")?))?;
             match link.get("target_tq") {
                 Some(_) => dump.report(target, source, report(number(link, "target_tq")?)),
@@ -108,8 +108,7 @@ pub fn graph(batadv: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, 
                 return Err(format!("a tq of {cost}: expected 255 / TQ, 1 or more"));
             }
             let (source, target) = (end("source")?, end("target")?);
-            let report =
-                || LinkReport { delivery: Some(cost.recip()), medium: medium_of(link), ..LinkReport::default() };
+            let report = || LinkReport { tq: Some(cost.recip()), medium: medium_of(link), ..LinkReport::default() };
             dump.report(source, target, report())?;
             if link.get("bidirect").and_then(Value::as_bool) == Some(true) {
                 dump.report(target, source, report())
