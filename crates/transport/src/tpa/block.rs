@@ -39,6 +39,25 @@ impl Block {
         Block { number, start, bytes, count, fin, stream: ALL >> (12 - count), ..Block::default() }
     }
 
+    /// The offset in the stream after its last byte.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.bytes)
+    }
+
+    /// Takes in as many of `waiting` bytes as fit into `most` segments of `segment` bytes, unless its last segment has left. The
+    /// segments before that one are full: only the last one changes, and others follow it.
+    pub fn grow(&mut self, waiting: u64, segment: u32, most: u8) {
+        if self.count == 0 || self.fin || self.sent & (1 << (self.count - 1)) != 0 {
+            return;
+        }
+        let room = segment * u32::from(most) - self.bytes;
+        self.bytes += waiting.min(u64::from(room)) as u32;
+        let count = self.bytes.div_ceil(segment) as u8;
+        self.stream |= (ALL >> (12 - count)) & !(ALL >> (12 - self.count));
+        self.count = count;
+    }
+
     /// The place to be sent next.
     #[inline]
     pub fn next(&self) -> Option<u8> {

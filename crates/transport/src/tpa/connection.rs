@@ -86,6 +86,18 @@ impl Connection {
         self.refresh(now);
     }
 
+    /// What was written leaves without waiting for its block to fill.
+    pub fn push(&mut self, now: Time) {
+        self.sender.push();
+        self.refresh(now);
+    }
+
+    /// Sets whether a block that is not full waits for more: [`Config::waits_to_fill`].
+    pub fn set_waits_to_fill(&mut self, now: Time, waits: bool) {
+        self.sender.set_waits_to_fill(waits);
+        self.refresh(now);
+    }
+
     /// The application will write no more; what it wrote is still sent.
     pub fn close(&mut self, now: Time) {
         if self.state == State::Closed {

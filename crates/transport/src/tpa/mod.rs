@@ -15,6 +15,7 @@ pub mod receiver;
 pub mod replay;
 pub mod segment;
 pub mod sender;
+mod supply;
 pub mod window;
 pub mod wire;
 
@@ -59,6 +60,9 @@ parameters! {
         /// that a short block, or one of more segments than share an ACK, otherwise costs `ack_delay`. Default false: the paper states
         /// no rule for the end of a block.
         ack_block_end: bool = false;
+        /// True if a block that cannot be filled waits `fill_timeout` for more data (TPA, section 3.2). Default true; false on hosts, for
+        /// the reason in `supply`.
+        waits_to_fill: bool = true;
         /// WinSize in segments, 1 to 255. Default 255: never limiting.
         receive_window: u8 = u8::MAX;
         /// Number of the first block, 0 to 4095. Default 0; on a real network a random one.

@@ -4,7 +4,8 @@
 //! min(cwnd, WinSize). With pacing (TPA-AP, section 5.2) each segment, first copy or not, also waits for its interval.
 //!
 //! Departures and choices where the paper is silent:
-//! - A block that cannot be filled leaves after the fill timeout, or at once when the application has closed.
+//! - A block that cannot be filled leaves after the fill timeout, or at once when the application has closed; on hosts, at once
+//!   (`supply`).
 //! - In a short block the last segments may be too few to make the receiver acknowledge before its timer. Their first
 //!   timers last longer by that much; otherwise an RTO near the RTT would repeat them without any loss.
 //! - A closed window is probed with a data segment, first after one RTO, then as its timers allow.
@@ -15,6 +16,7 @@ use super::congestion::{Congestion, State};
 use super::estimator::Estimator;
 use super::flight::{Flight, Timer};
 use super::segment::{ALL, Segment, block_after};
+use super::supply::Supply;
 use super::window::Window;
 use super::{Config, congestion};
 use crate::flags::Flags;
@@ -22,17 +24,6 @@ use crate::pacing::{HopSource, Pacer, Release, Sample, Sampling};
 use crate::path::{Arrival, ENDLESS, PathInfo};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
-
-/// Data that the application has handed over.
-#[derive(Clone, Debug)]
-struct Supply {
-    /// Bytes.
-    written: u64,
-    /// Nothing more will come.
-    closing: bool,
-    /// Since when bytes have been waiting for their block to fill.
-    filling_since: Time,
-}
 
 /// The FIN.
 #[derive(Clone, Debug)]
@@ -64,7 +55,6 @@ pub struct Sender {
     segment: u32,
     /// K: segments in a full block.
     block_segments: u8,
-    fill_timeout: Duration,
 
     estimator: Estimator,
     congestion: Congestion,
@@ -95,7 +85,6 @@ impl Sender {
         Sender {
             segment: config.segment,
             block_segments: config.block_segments,
-            fill_timeout: config.fill_timeout,
             estimator: Estimator::new(&config.rto),
             congestion: Congestion::new(&config.congestion),
             window: Window::new(rule, config.segment, config.block_segments, agreed, ack_every),
@@ -103,7 +92,7 @@ impl Sender {
             path: PathInfo::UNKNOWN,
             hops: config.pacing.hop_source(),
             times_oldest: config.pacing.sampling() == Sampling::OldestNew,
-            supply: Supply { written: 0, closing: false, filling_since: Time::ZERO },
+            supply: Supply::new(config.fill_timeout, config.waits_to_fill),
             block: Block::new(config.first_block, 0, 0, 0, false),
             flight: Flight::default(),
             fin: Fin { since: Time::NEVER, acknowledged: false },
@@ -114,13 +103,10 @@ impl Sender {
 
     /// The application hands over `bytes`.
     pub fn write(&mut self, now: Time, bytes: u64) {
-        if self.supply.closing || bytes == 0 {
-            return;
+        self.supply.write(now, bytes, self.block.end());
+        if !self.supply.waits_to_fill() {
+            self.block.grow(self.waiting(), self.segment, self.block_segments);
         }
-        if self.waiting() == 0 {
-            self.supply.filling_since = now;
-        }
-        self.supply.written = self.supply.written.saturating_add(bytes).min(ENDLESS);
     }
 
     /// The application always has more.
@@ -128,12 +114,19 @@ impl Sender {
         self.write(now, ENDLESS);
     }
 
+    /// What was written leaves without waiting for its block to fill.
+    pub fn push(&mut self) {
+        self.supply.push();
+    }
+
+    /// Sets whether a block that is not full waits for more: see `supply`.
+    pub fn set_waits_to_fill(&mut self, waits: bool) {
+        self.supply.set_waits_to_fill(waits);
+    }
+
     /// The application will write no more. Of data without end only the block under way is still sent.
     pub fn close(&mut self) {
-        self.supply.closing = true;
-        if self.supply.written == ENDLESS {
-            self.supply.written = self.block.start + u64::from(self.block.bytes);
-        }
+        self.supply.close(self.block.end());
     }
 
     /// The handshake is done; the peer takes `window` segments.
@@ -143,7 +136,7 @@ impl Sender {
 
     /// Bytes written and not in a block yet.
     fn waiting(&self) -> u64 {
-        self.supply.written - self.block.start - u64::from(self.block.bytes)
+        self.supply.after(self.block.end())
     }
 
     /// True if no block is under way.
@@ -160,22 +153,17 @@ impl Sender {
         let full = self.segment * u32::from(self.block_segments);
         let Block { number, start, .. } = self.block;
         if waiting == 0 {
-            if self.supply.closing {
+            if self.supply.is_closing() {
                 self.block = Block::new(number, start, 0, 1, true);
             }
             return;
         }
-        if waiting < u64::from(full) && !self.supply.closing && now < self.fill_by() {
+        if waiting < u64::from(full) && !self.supply.is_released(now, start) {
             return;
         }
         let bytes = waiting.min(u64::from(full)) as u32;
         self.block = Block::new(number, start, bytes, bytes.div_ceil(self.segment) as u8, false);
-        // What is left waits for the next block to fill.
-        self.supply.filling_since = now;
-    }
-
-    fn fill_by(&self) -> Time {
-        self.supply.filling_since.saturating_add(self.fill_timeout)
+        self.supply.on_block_begun(now);
     }
 
     fn has_room(&self) -> bool {
@@ -311,8 +299,7 @@ impl Sender {
         if self.block.is_complete() {
             self.fin.acknowledged = self.block.fin;
             self.window.on_block_delivered(now, self.block.bytes, self.is_full_block());
-            let start = self.block.start + u64::from(self.block.bytes);
-            self.block = Block::new(block_after(self.block.number, 1), start, 0, 0, false);
+            self.block = Block::new(block_after(self.block.number, 1), self.block.end(), 0, 0, false);
             self.flight.restart();
         }
         true
@@ -419,7 +406,7 @@ impl Sender {
             next = next.min(self.flight.timers[usize::from(place)].at);
         }
         if self.is_idle() && self.waiting() > 0 {
-            next = next.min(self.fill_by());
+            next = next.min(self.supply.fill_by(self.block.end()));
         }
         if self.block.next().is_some() && self.has_room() {
             let earliest = match self.pacer.release(now) {
@@ -473,7 +460,7 @@ impl Sender {
 
     /// True if anything was ever written.
     pub fn has_written(&self) -> bool {
-        self.supply.written > 0
+        self.supply.has_any()
     }
 
     /// Bytes before the block under way: all of them are acknowledged.

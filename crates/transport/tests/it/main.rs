@@ -19,6 +19,7 @@ mod tcp_wire;
 mod tpa_common;
 mod tpa_conversation;
 mod tpa_properties;
+mod tpa_supply;
 mod tpa_vectors;
 mod tpa_window;
 mod tpa_wire;
