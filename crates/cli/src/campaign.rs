@@ -80,7 +80,7 @@ struct Piece {
     number: usize,
 }
 
-/// The arguments of `meshpace campaign merge`, and of `merge`, its older name.
+/// The arguments of `meshpace campaign merge`.
 #[derive(Args, Debug)]
 pub struct Merge {
     /// The directory that `export` wrote; or directories that `reproduce` or `run --out` wrote, finished or not.
@@ -96,19 +96,11 @@ pub struct Merge {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    end(match &arguments.what {
+    let done = match &arguments.what {
         What::Export(arguments) => export(arguments),
         What::Piece(arguments) => piece(arguments),
         What::Merge(arguments) => merge(arguments),
-    })
-}
-
-/// Puts campaigns together.
-pub fn merge_main(arguments: &Merge) -> ExitCode {
-    end(merge(arguments))
-}
-
-fn end(done: Result<String, Failure>) -> ExitCode {
+    };
     output::end(done.map(|text| finish(&text)))
 }
 

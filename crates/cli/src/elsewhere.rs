@@ -29,14 +29,6 @@ pub enum Command {
     Doctor(Arguments),
     #[command(hide = true)]
     Decrypt(Arguments),
-    #[command(hide = true)]
-    Bench(Arguments),
-    #[command(hide = true)]
-    Shell(Arguments),
-    #[command(hide = true)]
-    Top(Arguments),
-    #[command(hide = true)]
-    Link(Arguments),
 }
 
 /// Those of `meshpace dev`.
@@ -60,10 +52,6 @@ fn needs(command: &Command) -> (&'static str, &'static str) {
         Command::Kernel(_) => ("kernel", "eBPF"),
         Command::Doctor(_) => ("doctor", "the kernel whose abilities it looks at"),
         Command::Decrypt(_) => ("decrypt", "the library of connections, which is not built here"),
-        Command::Bench(_) => ("bench", "the processor time of child processes"),
-        Command::Shell(_) => ("shell", "an emulation under way"),
-        Command::Top(_) => ("top", "an emulation under way"),
-        Command::Link(_) => ("link", "an emulation under way"),
     }
 }
 

@@ -71,18 +71,6 @@ enum Command {
     Linux(linux::Command),
     /// For developers and packagers: compare with ns-2 and ns-3, measure speed, completions, manual pages.
     Dev(dev::Arguments),
-    /// As `campaign merge`: the older name.
-    #[command(hide = true)]
-    Merge(campaign::Merge),
-    /// As `dev validate`: the older name.
-    #[command(hide = true)]
-    Validate(validate::Arguments),
-    /// As `dev completions`: the older name.
-    #[command(hide = true)]
-    Completions(manual::Completions),
-    /// As `dev man`: the older name.
-    #[command(hide = true)]
-    Man(manual::Man),
 }
 
 fn main() -> ExitCode {
@@ -104,14 +92,10 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::main(&arguments),
         Command::Compare(arguments) => compare::main(&arguments),
         Command::Advise(arguments) => advise::main(&arguments),
-        Command::Merge(arguments) => campaign::merge_main(&arguments),
         Command::Campaign(arguments) => campaign::main(&arguments),
-        Command::Validate(arguments) => validate::main(&arguments),
         Command::View(arguments) => view::main(&arguments),
         Command::Linux(command) => linux::main(&command),
         Command::Dev(arguments) => dev::main(&arguments),
-        Command::Completions(arguments) => manual::completions(&arguments),
-        Command::Man(arguments) => manual::man(&arguments),
     }
 }
 

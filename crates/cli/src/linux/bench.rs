@@ -246,7 +246,7 @@ fn measure(workload: &Workload, arguments: &Arguments, there: &There) -> io::Res
     let point = read(workload, &arguments.set)?;
     let simulated_s = point.config.duration.as_secs_f64();
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["bench", "--once", workload.name]);
+    command.args(["dev", "bench", "--once", workload.name]);
     command.args(arguments.set.iter().flat_map(|set| ["--set", set.as_str()]));
     let mut own = Own { command, simulated_s, last: Value::Null };
     let said = |line: &str| {

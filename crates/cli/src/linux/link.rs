@@ -1,4 +1,4 @@
-//! `meshpace link`: cuts or restores a link of an emulation under way.
+//! `meshpace emulate link`: cuts or restores a link of an emulation under way.
 
 use crate::linux::shell;
 use crate::output::complain;
@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use meshpace_emulator::control::ask;
 use std::process::ExitCode;
 
-/// The arguments of `meshpace link`.
+/// The arguments of `meshpace emulate link`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// One end, such as n3.

@@ -36,18 +36,6 @@ pub enum Command {
     Doctor(doctor::Arguments),
     /// Turn a capture of encrypted TPA into one of plain TPA, with the keys that `--keylog` has noted.
     Decrypt(decrypt::Arguments),
-    /// As `dev bench`: the older name.
-    #[command(hide = true)]
-    Bench(bench::Arguments),
-    /// As `emulate shell`: the older name.
-    #[command(hide = true)]
-    Shell(shell::Arguments),
-    /// As `emulate top`: the older name.
-    #[command(hide = true)]
-    Top(top::Arguments),
-    /// As `emulate link`: the older name.
-    #[command(hide = true)]
-    Link(link::Arguments),
 }
 
 /// Those of `meshpace dev`.
@@ -71,10 +59,6 @@ pub fn main(command: &Command) -> ExitCode {
         Command::Kernel(arguments) => kernel::main(arguments),
         Command::Doctor(arguments) => doctor::main(arguments),
         Command::Decrypt(arguments) => decrypt::main(arguments),
-        Command::Bench(arguments) => bench::main(arguments),
-        Command::Shell(arguments) => shell::main(arguments),
-        Command::Top(arguments) => top::main(arguments),
-        Command::Link(arguments) => link::main(arguments),
     }
 }
 

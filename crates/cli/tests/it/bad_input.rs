@@ -109,7 +109,7 @@ const COMMANDS: [(&[&str], &[&str]); 56] = [
     (&["compare", "good.toml", "nowhere.toml"], &["nowhere.toml", "No such file"]),
     (&["compare", "empty", "good.toml"], &["empty", "no manifest.json"]),
     (&["keys", "radoi"], &["radoi", "Did you mean radio?"]),
-    (&["bench", "nowhere"], &["nowhere", "chain-7"]),
+    (&["dev", "bench", "nowhere"], &["nowhere", "chain-7"]),
     (&["compare", "empty"], &["empty", "no manifest.json", "name a directory of records"]),
     (&["compare", "plain.toml", "--against", "radio.rate=1"], &["radio.rate", "sweep nothing", "[sweep]"]),
     (&["report", "damaged"], &["damaged/manifest.json", "with --force"]),

@@ -4,7 +4,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::cargo_bin("meshpace").unwrap().arg("bench").args(arguments).output().unwrap();
+    let output = Command::cargo_bin("meshpace").unwrap().args(["dev", "bench"]).args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -60,7 +60,7 @@ fn a_key_that_is_set_counts_and_what_was_sent_is_told() {
 fn bench_without(ns3: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::cargo_bin("meshpace").unwrap();
     let output = command
-        .arg("bench")
+        .args(["dev", "bench"])
         .args(arguments)
         .env("PATH", "")
         .env("MESHPACE_NS3", ns3)

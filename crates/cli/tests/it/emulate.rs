@@ -282,18 +282,20 @@ fn a_killed_emulation_leaves_nothing_that_the_next_does_not_remove() {
         .unwrap();
     // While it is there a shell gets in, and links can be cut.
     let inside = Command::new(cargo_bin("meshpace"))
-        .args(["shell", "--run", &token, "n1", "ip", "-4", "-o", "address", "show", "mesh0"])
+        .args(["emulate", "shell", "--run", &token, "n1", "ip", "-4", "-o", "address", "show", "mesh0"])
         .output()
         .unwrap();
     assert!(String::from_utf8_lossy(&inside.stdout).contains("10.99.0.2/16"), "{}", stderr(&inside));
     let link = |arguments: [&str; 3]| {
-        Command::new(cargo_bin("meshpace")).args(["link", "--run", &token]).args(arguments).output().unwrap()
+        Command::new(cargo_bin("meshpace")).args(["emulate", "link", "--run", &token]).args(arguments).output().unwrap()
     };
     assert!(link(["n1", "n2", "down"]).status.success() && link(["n1", "n2", "up"]).status.success());
     assert!(stderr(&link(["n1", "n9", "down"])).contains("n0 to n2"));
     let top = |form: &[&str]| {
-        let output =
-            Command::new(cargo_bin("meshpace")).args(["top", "--run", &token, "--count", "1"]).args(form).output();
+        let output = Command::new(cargo_bin("meshpace"))
+            .args(["emulate", "top", "--run", &token, "--count", "1"])
+            .args(form)
+            .output();
         String::from_utf8(output.unwrap().stdout).unwrap()
     };
     let state: Value = serde_json::from_str(&top(&["--json"])).unwrap();

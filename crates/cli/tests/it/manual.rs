@@ -1,4 +1,4 @@
-//! `meshpace dev completions`, `meshpace dev man`, older names, `--quiet`, and the statuses that the manual names.
+//! `meshpace dev completions`, `meshpace dev man`, `--quiet`, and the statuses that the manual names.
 
 use assert_cmd::cargo::cargo_bin;
 use meshpace_testing::{Class, generated, skipped};
@@ -40,41 +40,6 @@ fn shells_complete_every_subcommand_and_each_has_its_manual_page() {
             let name = word.trim_end_matches("(1)");
             assert!(scratch.path().join(format!("pages/{name}.1")).exists(), "{word}");
         }
-    }
-}
-
-#[test]
-fn older_names_do_the_same_and_are_not_told() {
-    let scratch = tempfile::tempdir().unwrap();
-    let help = String::from_utf8(meshpace(&["--help"], scratch.path()).stdout).unwrap();
-    let renamed = [
-        ("merge", "campaign merge"),
-        ("bench", "dev bench"),
-        ("validate", "dev validate"),
-        ("completions", "dev completions"),
-        ("man", "dev man"),
-        ("shell", "emulate shell"),
-        ("top", "emulate top"),
-        ("link", "emulate link"),
-    ];
-    for (older, newer) in renamed {
-        assert!(!help.lines().any(|line| line.trim_start().starts_with(&format!("{older} "))), "{older} in\n{help}");
-        // What they take is the same, line for line.
-        let options = |name: &str| {
-            let words: Vec<&str> = name.split(' ').chain(["--help"]).collect();
-            let output = meshpace(&words, scratch.path());
-            assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-            let text = String::from_utf8(output.stdout).unwrap();
-            text.lines()
-                .skip_while(|line| !line.starts_with("Options:") && !line.starts_with("Arguments:"))
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(options(older), options(newer), "{older}");
-    }
-    // Of no emulation: others may be under way on this machine, and end meanwhile.
-    for words in [&["emulate", "top", "--run", "none"][..], &["top", "--run", "none"]] {
-        assert_eq!(meshpace(words, scratch.path()).status.code(), Some(2), "{words:?}");
     }
 }
 

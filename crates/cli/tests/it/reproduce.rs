@@ -433,7 +433,7 @@ fn campaigns_in_two_places_become_one() {
         (format!("{register}/ap05/F3.toml"), place("one"), place("two"), place("merged/AP05-F3"));
     assert_eq!(meshpace(&["run", &scenario, "--seeds", "2", "--out", &one]).0, 0);
     assert_eq!(meshpace(&["run", &scenario, "--seed", "3", "--seeds", "2", "--out", &two]).0, 0);
-    let (status, _, stderr) = meshpace(&["merge", &two, &one, "--out", &merged]);
+    let (status, _, stderr) = meshpace(&["campaign", "merge", &two, &one, "--out", &merged]);
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(records(&scratch.path().join("merged")), records(&scratch.path().join("whole")));
     // What was merged is a campaign like any other: nothing of it is run again.
@@ -456,7 +456,7 @@ fn what_is_not_there_is_refused_by_name() {
     assert_eq!(status, 2);
     assert!(stderr.contains("manifest.json"), "{stderr}");
 
-    let (status, _, stderr) = meshpace(&["validate", "macro"]);
+    let (status, _, stderr) = meshpace(&["dev", "validate", "macro"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("macro") && stderr.contains("chain_static_routes"), "{stderr}");
 }
@@ -465,7 +465,7 @@ fn what_is_not_there_is_refused_by_name() {
 fn a_comparison_prints_every_point_and_writes_its_page() {
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().to_str().unwrap();
-    let (status, stdout, stderr) = meshpace(&["validate", "chain_static_routes", "--seeds", "2", "--out", out]);
+    let (status, stdout, stderr) = meshpace(&["dev", "validate", "chain_static_routes", "--seeds", "2", "--out", out]);
     assert_eq!(status, 0, "{stdout}{stderr}");
     let page = read(scratch.path(), "results.md");
     for hops in 1..=10 {
