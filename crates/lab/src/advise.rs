@@ -12,7 +12,7 @@ pub mod questions;
 pub mod rates;
 pub mod routes;
 
-use crate::compare::{Line, Side, amount, compare, mean, words};
+use crate::compare::{Line, Side, amount, compare_in, mean, words};
 use crate::record::Record;
 use crate::record::metrics::{DELAY, GOODPUT, JAIN};
 use questions::{Choice, Question};
@@ -168,13 +168,13 @@ impl Answer {
 
     /// True if it carries more for sure and starves nobody.
     pub fn carries_more(&self) -> bool {
-        self.lines.first().and_then(Line::better_for_all) == Some(Side::B)
+        self.lines.first().and_then(Line::better_for_all_in_family) == Some(Side::B)
     }
 
     /// True if it is clearly ahead by goodput and starves a flow in no more runs than what is usual does.
     pub fn gains(&self) -> bool {
         let (_, starved, usual) = self.starved();
-        self.carries_more() || starved <= usual && self.lines.first().and_then(Line::ahead) == Some(Side::B)
+        self.carries_more() || starved <= usual && self.lines.first().and_then(Line::ahead_in_family) == Some(Side::B)
     }
 
     /// The comparison of delays.
@@ -185,7 +185,7 @@ impl Answer {
     /// True if packets wait less for sure, nobody starves, and little goodput is lost.
     pub fn waits_less(&self) -> bool {
         let costs_goodput = self.lines.first().is_some_and(|line| line.difference < -COST * line.a);
-        !costs_goodput && self.delay().and_then(|line| line.better) == Some(Side::B)
+        !costs_goodput && self.delay().and_then(|line| line.better_in_family) == Some(Side::B)
     }
 }
 
@@ -260,7 +260,7 @@ pub fn helps(answers: &[Answer]) -> String {
     text
 }
 
-/// Metrics that are compared: an advice says no more of a choice.
+/// Metrics that are compared, one family for each choice: an advice says no more of it.
 const SAID: [&str; 3] = [GOODPUT, JAIN, DELAY];
 
 /// The answers to one question, the best first: `tried` has each choice with its records. What is usual is among them, compared with itself.
@@ -270,22 +270,21 @@ const SAID: [&str; 3] = [GOODPUT, JAIN, DELAY];
 pub fn answers(question: &Question, usual: &[Record], tried: &[(Choice, Vec<Record>)]) -> Result<Vec<Answer>, String> {
     let mut answers = Vec::new();
     let mut answer = |choice: &Choice, records: &[Record]| -> Result<(), String> {
-        let mut lines = compare(usual, records)?;
-        lines.retain(|line| SAID.contains(&line.metric));
         answers.push(Answer {
             question: question.name,
             choice: choice.name.clone(),
             usual: question.usual.name.clone(),
             rank: 0,
-            lines,
+            lines: compare_in(&SAID, usual, records)?,
             flows: flows::changes(usual, records),
         });
         Ok(())
     };
     answer(&question.usual, usual)?;
     tried.iter().try_for_each(|(choice, records)| answer(choice, records))?;
-    let goodput =
-        |answer: &Answer| answer.lines.first().map_or((None, 0.0), |line| (line.better_for_all(), line.difference));
+    let goodput = |answer: &Answer| {
+        answer.lines.first().map_or((None, 0.0), |line| (line.better_for_all_in_family(), line.difference))
+    };
     let class = |answer: &Answer| match goodput(answer).0 {
         Some(Side::B) => 0,
         None => 1,
@@ -317,7 +316,7 @@ pub fn told(answer: &Answer) -> String {
         let means: Vec<String> = answer.lines.iter().map(mean).collect();
         return format!("{}. {}, which is usual: {}\n", answer.rank, answer.usual, means.join(", "));
     }
-    let verdict = match answer.lines.first().and_then(Line::better_for_all) {
+    let verdict = match answer.lines.first().and_then(Line::better_for_all_in_family) {
         Some(Side::B) => "carries more than",
         Some(Side::A) => "carries less than",
         None => "cannot be told by goodput from",

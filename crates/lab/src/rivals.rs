@@ -1,6 +1,6 @@
 //! One value of a swept key against every other one, point by point: which transport is better than a given one, and in what.
 
-use crate::compare::{Line, Side, compare};
+use crate::compare::{self, Line, Side, compare};
 use crate::record::metrics::{GOODPUT, JAIN_2S};
 use crate::record::{Record, plain};
 use serde_json::{Map, Value};
@@ -22,8 +22,7 @@ pub struct Rival {
 impl Rival {
     /// Its point, for people: "topology.hops = 10"; empty without other keys.
     pub fn place(&self) -> String {
-        let parts = self.point.iter().map(|(key, value)| format!("{key} = {}", plain(value)));
-        parts.collect::<Vec<_>>().join(", ")
+        compare::place(&self.point)
     }
 
     /// The line of a metric, if it was measured.
@@ -31,9 +30,9 @@ impl Rival {
         self.lines.iter().find(|line| line.metric == metric)
     }
 
-    /// True if it is better by `metric`: the interval of the difference says so, and it starves no flow.
+    /// True if it is better by `metric`, after the correction for all metrics at its point, and starves no flow.
     pub fn is_better(&self, metric: &str) -> bool {
-        self.line(metric).and_then(Line::better_for_all) == Some(Side::B)
+        self.line(metric).and_then(Line::better_for_all_in_family) == Some(Side::B)
     }
 
     /// True if it is better in both goodput and Jain's index over 2 s.

@@ -82,14 +82,64 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 
 /// Half width of the interval of the difference of two independent means (B. L. Welch, Biometrika 34, 1947).
 pub fn difference(a: &Estimate, b: &Estimate, level: f64) -> f64 {
+    let (error, freedom) = welch(a, b);
+    if error == 0.0 { 0.0 } else { student_t(level, freedom as usize + 1) * error }
+}
+
+/// Standard error of the difference of two independent means, and its degrees of freedom, rounded down.
+fn welch(a: &Estimate, b: &Estimate) -> (f64, f64) {
     let part = |e: &Estimate| e.deviation.powi(2) / e.count as f64;
     let (va, vb) = (part(a), part(b));
     let variance = va + vb;
-    if variance == 0.0 {
-        return 0.0;
-    }
     let freedom = variance.powi(2) / (va.powi(2) / (a.count as f64 - 1.0) + vb.powi(2) / (b.count as f64 - 1.0));
-    student_t(level, freedom.floor().max(1.0) as usize + 1) * variance.sqrt()
+    (variance.sqrt(), freedom.floor().max(1.0))
+}
+
+/// Two-sided p-value of the hypothesis that the mean of paired differences is zero. It is below
+/// `1 - level` where the interval of [`estimate`] has no zero in it.
+pub fn paired_p(differences: &Estimate) -> f64 {
+    let error = differences.deviation / (differences.count as f64).sqrt();
+    two_sided(differences.mean, error, differences.count as f64 - 1.0)
+}
+
+/// Two-sided p-value of the hypothesis that two independent means are equal, by the test whose
+/// interval [`difference`] has.
+pub fn welch_p(a: &Estimate, b: &Estimate) -> f64 {
+    let (error, freedom) = welch(a, b);
+    two_sided(b.mean - a.mean, error, freedom)
+}
+
+/// Two-sided p-value of a difference with its standard error. Values that do not vary at all leave
+/// no doubt: 1 if there is no difference, 0 if there is one. NaN where something is not known.
+fn two_sided(difference: f64, error: f64, freedom: f64) -> f64 {
+    match StudentsT::new(0.0, 1.0, freedom) {
+        _ if difference.is_nan() || error.is_nan() => f64::NAN,
+        _ if error == 0.0 => f64::from(u8::from(difference == 0.0)),
+        Ok(distribution) => 2.0 * distribution.cdf(-(difference / error).abs()),
+        Err(_) => f64::NAN,
+    }
+}
+
+/// Two-sided p-value of "in all runs of one side and in none of the other", with `runs` on each
+/// (G. A. Barnard, Biometrika 34, 1947): the largest probability of that, over all probabilities
+/// which both sides could have in common. It is largest at one half.
+pub fn all_or_none_p(runs: usize) -> f64 {
+    2.0 * 0.25_f64.powi(i32::try_from(runs).unwrap_or(i32::MAX))
+}
+
+/// p-values corrected for their number (S. Holm, Scandinavian Journal of Statistics 6, 1979): with
+/// those at most 0.05 called significant, the probability of calling any true hypothesis of the
+/// family false is at most 0.05.
+pub fn holm(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&one, &other| values[one].total_cmp(&values[other]));
+    let mut corrected = vec![0.0; values.len()];
+    let mut largest = 0.0_f64;
+    for (place, &number) in order.iter().enumerate() {
+        largest = largest.max((values.len() - place) as f64 * values[number]).min(1.0);
+        corrected[number] = largest;
+    }
+    corrected
 }
 
 /// Jain's index of fairness: 1 if all shares are equal, 1/n if one has everything, NaN if nobody has anything.
@@ -151,5 +201,58 @@ mod tests {
         let one = estimate(&[5.0], 0.95);
         assert_eq!((one.mean, one.count), (5.0, 1));
         assert!(one.half_width.is_nan());
+    }
+
+    /// The values are those of scipy 1.17: `ttest_rel(b, a)`; `t.sf` with Welch's degrees of freedom
+    /// rounded down from 7.02, and `barnard_exact([[n, 0], [0, n]], pooled=True)`.
+    #[test]
+    fn p_values_are_those_of_scipy() {
+        let other = [312.0, 309.0, 317.0, 301.0, 311.0, 318.0, 298.0, 309.0, 321.0, 304.0];
+        let differences: Vec<f64> = BATCHES.iter().zip(other).map(|(a, b)| b - a).collect();
+        assert_near(paired_p(&estimate(&differences, 0.95)), 0.003_001_083_145_011_037, 1e-12);
+        let (a, b) = (&BATCHES[..5], [330.0, 341.0, 309.0, 352.0, 316.0, 299.0]);
+        assert_near(welch_p(&estimate(a, 0.95), &estimate(&b, 0.95)), 0.086_144_746_906_123_42, 1e-12);
+        for (runs, expected) in [(3, 0.031_25), (4, 0.007_812_5), (5, 0.001_953_125)] {
+            assert_near(all_or_none_p(runs), expected, 1e-15);
+        }
+    }
+
+    #[test]
+    fn what_does_not_vary_leaves_no_doubt() {
+        let p = |values: &[f64]| paired_p(&estimate(values, 0.95));
+        assert_eq!((p(&[0.0; 3]), p(&[1.0; 3])), (1.0, 0.0));
+        assert!(p(&[1.0]).is_nan() && p(&[f64::INFINITY, 1.0, 1.0]).is_nan());
+    }
+
+    /// The interval has no zero in it where the p-value is below 0.05, and only there.
+    #[test]
+    fn p_values_and_intervals_agree() {
+        let mut clear = 0;
+        for shift in -40..40 {
+            let other: Vec<f64> = BATCHES.iter().rev().map(|value| value + 0.5 * f64::from(shift)).collect();
+            let differences: Vec<f64> = BATCHES.iter().zip(&other).map(|(a, b)| b - a).collect();
+            let paired = estimate(&differences, 0.95);
+            assert_eq!(paired_p(&paired) < 0.05, paired.mean.abs() > paired.half_width, "{shift}");
+            let (a, b) = (estimate(&BATCHES, 0.95), estimate(&other[..7], 0.95));
+            let is_clear = (b.mean - a.mean).abs() > difference(&a, &b, 0.95);
+            assert_eq!(welch_p(&a, &b) < 0.05, is_clear, "{shift}");
+            clear += usize::from(is_clear);
+        }
+        assert!((10..70).contains(&clear), "both answers occur: {clear}");
+    }
+
+    /// The values are those of statsmodels 0.15: `multipletests(values, method="holm")[1]`.
+    #[test]
+    fn corrected_p_values_are_those_of_statsmodels() {
+        for (values, expected) in [
+            (&[0.001, 0.2, 0.013, 0.04, 0.04, 1.0, 0.011][..], &[0.007, 0.4, 0.066, 0.16, 0.16, 1.0, 0.066][..]),
+            (&[0.01, 0.0102, 0.5], &[0.03, 0.03, 0.5]),
+            (&[0.03], &[0.03]),
+            (&[], &[]),
+        ] {
+            let corrected = holm(values);
+            assert_eq!(corrected.len(), expected.len());
+            corrected.iter().zip(expected).for_each(|(value, expected)| assert_near(*value, *expected, 1e-12));
+        }
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::parts;
 use maud::{Markup, html};
-use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking_of, words};
+use meshpace_lab::compare::{LEGEND, Line, MOST_ROWS, Metric, Rank, cell, metric, ranking_of, table, words};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::tally::Tally;
-use meshpace_lab::robust::{Answer, Asked, FRAMES, Robust, Row, Verdict, answer, count, starving, verdict};
+use meshpace_lab::robust::{Answer, Asked, FRAMES, Reading, Robust, Row, Verdict, answer, count, starving, verdict};
 use meshpace_lab::statistics;
-use meshpace_lab::summary::PLUS_MINUS;
+use meshpace_lab::summary::{CORRECTED, PLUS_MINUS};
 use std::path::Path;
 
 /// Two variants against each other.
@@ -60,7 +60,7 @@ fn render(subject: &Subject<'_>) -> String {
                 @if !subject.common.is_empty() { "In all variants: " code { (subject.common.join(", ")) } ". " }
                 code { (subject.command) } }
             @if subject.pairs.iter().flat_map(|pair| pair.lines).any(|line| line.interval.is_some()) {
-                p { (PLUS_MINUS) ". Differences are taken seed by seed where the seeds are equal." }
+                p { (PLUS_MINUS) ". Differences are taken seed by seed where the seeds are equal. " (CORRECTED) }
             }
             @if subject.variants.len() > 2 { (ranked(subject)) }
             @for pair in subject.pairs { (compared(pair)) }
@@ -75,11 +75,27 @@ fn compared(pair: &Pair<'_>) -> Markup {
     let [a, b] = pair.names;
     html! {
         h2 { (b) " against " (a) }
+        (by_point(pair))
         ul { @for line in pair.lines.iter().filter(|line| line.is_shown) {
-            li class=[line.better.map(|_| "clear")] { (words(line, pair.names)) }
+            li class=[line.better_in_family.map(|_| "clear")] { (words(line, pair.names)) }
         } }
         (silent_flows(pair))
     }
+}
+
+/// The pair at each point of the keys that are swept; nothing if there is one point only.
+fn by_point(pair: &Pair<'_>) -> Markup {
+    let [a, b] = pair.names;
+    html! { @if let Some(table) = table(pair.lines, pair.names) {
+        p class="note" { "Each cell is " (b) " minus " (a) " at one point. " (LEGEND.replace('`', "")) "." }
+        div class="wide" { table class="silent" {
+            tr { th { "point" } @for head in &table.heads { th { (head) } } }
+            @for (place, cells) in &table.rows { tr {
+                td { (place) } @for cell in cells { td { (crate::parts::signs(cell)) } }
+            } }
+        } }
+        @if table.left_out > 0 { p { (table.left_out) " more points: --format json or csv has all." } }
+    } }
 }
 
 /// The flows that were silent on a side of a pair, all of them; nothing if none was.
@@ -107,9 +123,9 @@ fn ranked(subject: &Subject<'_>) -> Markup {
     };
     html! {
         h2 { "In the order of their means" }
-        p { "Means over the runs. “=”: no clear difference from the one before it. “✗”: starves a flow in some run, and is not called better than anything, wherever it stands." }
+        p { "Means over the runs. “=”: no clear difference from the one before it, after the correction for all metrics. “✗”: starves a flow in some run, and is not called better than anything, wherever it stands." }
         dl class="ranks" { @for (metric, ranks) in ranking_of(&groups) {
-            dt { (head(metric)) }
+            dt { (metric.noun_and_unit()) }
             dd { ol { @for (number, rank) in ranks.iter().enumerate() {
                 li class=[(rank.starved.0 > 0).then_some("starves")] {
                     span class="place" { (place(number, rank)) } " " (rank.name) " "
@@ -118,11 +134,6 @@ fn ranked(subject: &Subject<'_>) -> Markup {
             } } }
         } }
     }
-}
-
-/// A metric with its unit.
-fn head(metric: &Metric) -> String {
-    if metric.unit.0.is_empty() { metric.noun.to_owned() } else { format!("{}, {}", metric.noun, metric.unit.0) }
 }
 
 /// The section on whether the results hold under other models.
@@ -137,7 +148,7 @@ fn held(subject: &Subject<'_>) -> Markup {
         Asked::Answered(found) => html! {
             h2 { "Does it hold?" }
             p { "The same comparison, each time with one other choice of the model. An answer holds where it is the same. A variant is better if the 95 % confidence "
-                "interval of the difference has no zero in it and that variant starves no flow in any run." }
+                "interval of the difference has no zero in it, the difference stays clear after the correction for all metrics, and that variant starves no flow in any run." }
             @for (pair, robust) in subject.pairs.iter().zip(found) {
                 @if found.len() > 1 { h3 { (pair.names[1]) " against " (pair.names[0]) } }
                 (answers(robust, pair.names))
@@ -153,15 +164,26 @@ fn held(subject: &Subject<'_>) -> Markup {
 /// The sentences of a pair, and a table for each metric.
 fn answers(robust: &Robust, names: [&str; 2]) -> Markup {
     let metrics: Vec<&Metric> = robust.told().filter_map(metric).collect();
+    let points = robust.at_points();
     html! {
-        ul class="answers" {
-            @for metric in &metrics { li { strong { (metric.noun) } ": " (answer(robust, metric.name, names)) "." } }
-            @if let Some(sentence) = starving(robust, names) { li { strong { "who starves" } ": " (sentence) "." } }
+        @if points.is_empty() { (sentences(robust, names)) } @else {
+            p { "The answers at each point; the tables below have the means over all points." }
+            @for (place, robust) in points.iter().take(MOST_ROWS) { h4 { (place) } (sentences(robust, names)) }
         }
         @for (number, metric) in metrics.iter().enumerate() {
-            details open[number == 0] { summary { (head(metric)) ": " (names[1]) " minus " (names[0]) } (models(robust, metric, names)) }
+            details open[number == 0] { summary { (metric.noun_and_unit()) ": " (names[1]) " minus " (names[0]) } (models(robust, metric, names)) }
         }
     }
+}
+
+/// The answer in each metric, one sentence each, and one on who starves.
+fn sentences(robust: &Robust, names: [&str; 2]) -> Markup {
+    html! { ul class="answers" {
+        @for metric in robust.told().filter_map(metric) {
+            li { strong { (metric.noun) } ": " (answer(robust, metric.name, names)) "." }
+        }
+        @if let Some(sentence) = starving(robust, names) { li { strong { "who starves" } ": " (sentence) "." } }
+    } }
 }
 
 /// Heads of the columns of [`models`]. Where there is no room for columns, the cells that nobody would understand otherwise have them
@@ -170,7 +192,9 @@ const HEADS: [&str; 6] = ["model", "", "difference", "better", "answer", "runs t
 
 /// The models of a metric, each with its difference on one scale for all.
 fn models(robust: &Robust, metric: &Metric, names: [&str; 2]) -> Markup {
-    let rows: Vec<Row<'_>> = std::iter::once(robust.first(metric.name)).chain(robust.rows(metric.name)).collect();
+    let rows: Vec<Row<'_>> = std::iter::once(robust.first(metric.name, Reading::InFamily))
+        .chain(robust.rows(metric.name, Reading::InFamily))
+        .collect();
     let ends = |row: &Row<'_>| row.line.and_then(|line| line.interval).filter(|_| row.line.is_some_and(is_number));
     let low = rows.iter().filter_map(ends).map(|[low, _]| low).fold(0.0, f64::min);
     let high = rows.iter().filter_map(ends).map(|[_, high]| high).fold(0.0, f64::max);
@@ -180,12 +204,12 @@ fn models(robust: &Robust, metric: &Metric, names: [&str; 2]) -> Markup {
         div class="models" role="table" {
             div role="row" class="row head" { @for title in HEADS { span role="columnheader" { (title) } } }
             @for (number, (row, trial)) in rows.iter().zip(trials).enumerate() {
-            div role="row" class=(if number == 0 { "row written" } else { class(row.verdict) }) {
+            div role="row" class=(if number == 0 { "row written" } else { class(row) }) {
                 span role="cell" class="model" { (row.model) }
                 span role="cell" class="bar" { (bar(ends(row), row.line.map(|line| line.difference), [low, high])) }
                 span role="cell" class="number" data-head=(HEADS[2]) { (difference(row, names)) }
                 span role="cell" class="who" data-head=(HEADS[3]) { (verdict(row, names)) }
-                span role="cell" class="verdict" { @if number > 0 { (said(row, robust.written(metric.name))) } }
+                span role="cell" class="verdict" { @if number > 0 { (said(row, robust.written(metric.name, Reading::InFamily))) } }
                 span role="cell" class="starves" data-head=(HEADS[5]) { @for ((starved, runs), name) in trial.starved().unwrap_or_default().iter().zip(names) {
                     @if *starved > 0 { span { "✗ " (name) " " (starved) " of " (runs) } }
                 } }
@@ -203,8 +227,9 @@ fn difference(row: &Row<'_>, names: [&str; 2]) -> String {
     row.line.map_or_else(|| "–".to_owned(), |line| crate::parts::signs(&cell(line, [&none[0], &none[1], &none[2]])))
 }
 
-fn class(verdict: Verdict) -> &'static str {
-    match verdict {
+fn class(row: &Row<'_>) -> &'static str {
+    match row.verdict {
+        _ if row.is_same_run => "row",
         Verdict::Holds => "row holds",
         Verdict::Flips => "row flips",
         Verdict::Starves => "row greedy",
@@ -214,6 +239,9 @@ fn class(verdict: Verdict) -> &'static str {
 
 /// The verdict with its sign. Where nobody is better as written there is nothing that could hold.
 fn said(row: &Row<'_>, written: Answer) -> String {
+    if row.is_same_run {
+        return "= changes nothing here".to_owned();
+    }
     let sign = match (row.verdict, written) {
         (Verdict::Holds, Answer::Better(_)) => "✓",
         (Verdict::Holds, _) => return "= the same".to_owned(),
@@ -251,21 +279,24 @@ mod tests {
     use serde_json::json;
 
     /// Four seeds with so much goodput more than seed for seed, the first flow dead or not.
-    fn records(more: f64, is_dead: bool) -> Vec<Record> {
+    fn records(model: &str, more: f64, is_dead: bool) -> Vec<Record> {
         let flow = json!({"from": 0, "to": 6, "transport": "t", "delivered_bytes": u64::from(!is_dead), "timeouts": 0});
         let goodput = |seed: u64| 1e5 * (seed % 3) as f64 + more + seed as f64;
         (1..=4)
-            .map(|seed| json!({"seed": seed, "point": {}, "fingerprint": "f", "duration_s": 9.0, "aggregate_goodput_bps": goodput(seed), "flows": [flow]}))
+            .map(|seed| json!({"seed": seed, "point": {}, "fingerprint": model, "duration_s": 9.0, "aggregate_goodput_bps": goodput(seed), "flows": [flow]}))
             .map(|object| serde_json::from_value(object).unwrap())
             .collect()
     }
 
     fn trial(model: &str, more: f64, is_dead: bool) -> Trial {
-        Trial { model: model.to_owned(), lines: compare(&records(0.0, false), &records(more, is_dead)).unwrap() }
+        Trial {
+            model: model.to_owned(),
+            lines: compare(&records(model, 0.0, false), &records(model, more, is_dead)).unwrap(),
+        }
     }
 
     fn page(asked: &Asked, is_dead: bool) -> String {
-        let (a, b) = (records(0.0, false), records(500.0, is_dead));
+        let (a, b) = (records("f", 0.0, false), records("f", 500.0, is_dead));
         let lines = compare(&a, &b).unwrap();
         let (variants, pairs) =
             ([("old", &a[..]), ("<new>", &b[..])], [Pair { names: ["old", "<new>"], lines: &lines }]);

@@ -2,12 +2,14 @@
 
 use super::{Compared, Format, Sides};
 use crate::output::alarm;
-use meshpace_lab::compare::{Line, Metric, Rank, cell, metric, ranking, ranking_of, words};
+use meshpace_lab::compare::{
+    self, AtPoint, LEGEND, Line, Metric, Rank, Side, cell, metric, ranking, ranking_of, words,
+};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::tally;
-use meshpace_lab::robust::{Robust, Row, answer, starving, verdict};
-use meshpace_lab::summary::PLUS_MINUS;
-use serde_json::json;
+use meshpace_lab::robust::{Reading, Robust, Row, answer, starving, verdict};
+use meshpace_lab::summary::{CORRECTED, PLUS_MINUS};
+use serde_json::{Value, json};
 
 /// Sentences about starved flows, before anything else: in the text for people, beside what is for programs.
 pub fn first(sentences: &[String], format: Format) -> String {
@@ -41,45 +43,67 @@ fn object(pair: &Compared<'_>, line: &Line, is_named: bool) -> String {
 }
 
 /// The columns of a metric in CSV.
-pub const COLUMNS: &str = "metric,a,b,difference,low,high,seeds,better,a_starved_runs,b_starved_runs";
+pub const COLUMNS: &str =
+    "metric,a,b,difference,low,high,seeds,better,a_starved_runs,b_starved_runs,p,p_holm,better_in_family";
 
 /// A metric in these columns. A delay that a starved flow does not have is an empty cell, as it is `null` in JSON.
 pub fn cells(line: &Line) -> String {
     let end = |which: usize| line.interval.map(|ends| ends[which].to_string()).unwrap_or_default();
-    let better = line.better.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
+    let side = |side: Option<Side>| side.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
+    let [better, in_family] = [line.better, line.better_in_family].map(side);
+    let [p, p_holm] = [line.p, line.p_holm].map(|p| p.map(|p| p.to_string()).unwrap_or_default());
     let number = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
     let [a, b, difference] = [line.a, line.b, line.difference].map(number);
     let Line { metric, seeds, counts, .. } = line;
     let [a_starved, b_starved] = counts.map(|of| of.starved_runs);
-    format!("{metric},{a},{b},{difference},{},{},{seeds},{better},{a_starved},{b_starved}", end(0), end(1))
+    let (low, high) = (end(0), end(1));
+    format!(
+        "{metric},{a},{b},{difference},{low},{high},{seeds},{better},{a_starved},{b_starved},{p},{p_holm},{in_family}"
+    )
 }
 
-/// A row for each metric of each pair, and under other models one for each of those. `is_named`: with the names of the two.
+/// A row for each metric of each pair, one for each of its points if keys are swept, and one for each other model. `is_named`: with the names of
+/// the two.
 pub fn csv(compared: &[Compared<'_>], is_named: bool) -> String {
     let is_robust = compared.iter().any(|pair| pair.robust.is_some());
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    let mut text = String::new();
-    let mut row = |names: [&str; 2], model: &str, cells: &str, verdict: &str| {
+    let is_swept = compared.iter().flat_map(|pair| &pair.lines).any(|line| !line.points.is_empty());
+    let mut text = format!(
+        "{}{}{COLUMNS}{}{}\n",
+        if is_named { "first,second," } else { "" },
+        if is_robust { "model," } else { "" },
+        if is_robust { ",verdict,verdict_in_family,same_run_as_baseline" } else { "" },
+        if is_swept { ",point" } else { "" },
+    );
+    let mut row = |names: [&str; 2], model: &str, cells: &str, verdicts: &str, point: &str| {
         if is_named {
             text.push_str(&format!("{},{},", quoted(names[0]), quoted(names[1])));
         }
-        match is_robust {
-            true => text.push_str(&format!("{},{cells},{verdict}\n", quoted(model))),
-            false => text.push_str(&format!("{cells}\n")),
-        }
+        text.push_str(&if is_robust { format!("{},{cells},{verdicts}", quoted(model)) } else { cells.to_owned() });
+        text.push_str(&if is_swept { format!(",{point}\n") } else { "\n".to_owned() });
     };
     for pair in compared {
-        pair.lines.iter().for_each(|line| row(pair.names, "as written", &cells(line), ""));
-        let Some(robust) = pair.robust else { continue };
         for line in &pair.lines {
-            for under in robust.rows(line.metric) {
-                let of = under.line.map_or_else(|| format!("{}{}", line.metric, ",".repeat(9)), cells);
-                row(pair.names, under.model, &of, under.verdict.name());
+            row(pair.names, "as written", &cells(line), ",,", "");
+            for AtPoint { point, line } in &line.points {
+                let point = quoted(&Value::from(point.clone()).to_string());
+                row(pair.names, "as written", &cells(line), ",,", &point);
+            }
+        }
+        let Some(robust) = pair.robust else { continue };
+        for metric in pair.lines.iter().map(|line| line.metric) {
+            let in_family = robust.rows(metric, Reading::InFamily).map(|row| row.verdict.name());
+            for (under, in_family) in robust.rows(metric, Reading::Alone).zip(in_family) {
+                let none = || format!("{metric}{}", ",".repeat(COLUMNS.matches(',').count()));
+                let verdicts = format!("{},{in_family},{}", under.verdict.name(), under.is_same_run);
+                row(pair.names, under.model, &under.line.map_or_else(none, cells), &verdicts, "");
             }
         }
     }
-    let (names, model) = (if is_named { "first,second," } else { "" }, if is_robust { "model," } else { "" });
-    format!("{names}{model}{COLUMNS}{}\n{text}", if is_robust { ",verdict" } else { "" })
+    text
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
 }
 
 /// "newreno, cubic and tcp-ap"
@@ -98,12 +122,15 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
         text.push_str(&format!("In all of them: {}.\n\n", sides.common.join(", ")));
     }
     if compared.iter().flat_map(|pair| &pair.lines).any(|line| line.interval.is_some()) {
-        text.push_str(&format!("{PLUS_MINUS}. Differences are taken seed by seed where the seeds are equal.\n\n"));
+        text.push_str(&format!(
+            "{PLUS_MINUS}. Differences are taken seed by seed where the seeds are equal. {CORRECTED}\n\n"
+        ));
     }
     for pair in compared {
         if compared.len() > 1 {
             text.push_str(&format!("## {}\n\n", listed(&pair.names)));
         }
+        text.push_str(&by_point(pair));
         for line in pair.lines.iter().filter(|line| line.is_shown) {
             text.push_str(&format!("- {}\n", words(line, pair.names)));
         }
@@ -117,6 +144,25 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
         }
     }
     text.trim_end().to_owned() + "\n"
+}
+
+/// The pair at each point of the keys that are swept; nothing if there is one point only.
+fn by_point(pair: &Compared<'_>) -> String {
+    let Some(table) = compare::table(&pair.lines, pair.names) else { return String::new() };
+    let [a, b] = pair.names;
+    let heads: String = table.heads.iter().map(|head| format!(" {head} |")).collect();
+    let mut text = format!(
+        "Each cell is {b} minus {a} at one point. {LEGEND}.\n\n| point |{heads}\n|---|{}\n",
+        "---|".repeat(table.heads.len())
+    );
+    for (place, cells) in &table.rows {
+        let cells: String = cells.iter().map(|cell| format!(" {cell} |")).collect();
+        text.push_str(&format!("| {place} |{cells}\n"));
+    }
+    if table.left_out > 0 {
+        text.push_str(&format!("\n{} more points: --format json or csv has all.\n", table.left_out));
+    }
+    text + "\n"
 }
 
 /// The flows that were silent on a side of a pair, all of them; nothing if none was.
@@ -150,7 +196,7 @@ fn ranked(sides: &Sides) -> String {
     }
     let mut text = format!("## {what} in the order of their means\n\n");
     text.push_str(
-        "`=`: no clear difference from the one before it. `✗`: starves a flow in some run, and is not called better than anything, wherever it stands.\n\n",
+        "`=`: no clear difference from the one before it, after the correction for all metrics. `✗`: starves a flow in some run, and is not called better than anything, wherever it stands.\n\n",
     );
     text.push_str("| metric | ranking (means) |\n|---|---|\n");
     for (metric, ranks) in rankings {
@@ -175,15 +221,9 @@ fn robustness(robust: &Robust, names: [&str; 2]) -> String {
     let mut text = format!("## Does it hold? {}\n\n", listed(&names));
     text.push_str("The same comparison, each time with that one key set to another choice of the model.\n\n");
     let metrics: Vec<&Metric> = robust.told().filter_map(metric).collect();
-    let heads: String = metrics
-        .iter()
-        .map(|metric| match metric.unit.0 {
-            "" => format!(" {} |", metric.noun),
-            unit => format!(" {}, {unit} |", metric.noun),
-        })
-        .collect();
+    let heads: String = metrics.iter().map(|metric| format!(" {} |", metric.noun_and_unit())).collect();
     text.push_str(&format!(
-        "Each cell is {} minus {}. `*`: the variant named behind it is clearly better (the interval has no zero in it), and starves no flow.\n\n",
+        "Each cell is {} minus {}. `*`: the variant named behind it is clearly better (the interval has no zero in it, and the difference stays clear after the correction for all metrics), and starves no flow.\n\n",
         names[1], names[0]
     ));
     text.push_str(&format!("| model |{heads} starves a flow |\n|---|{}---|\n", "---|".repeat(metrics.len())));
@@ -191,8 +231,8 @@ fn robustness(robust: &Robust, names: [&str; 2]) -> String {
     for (number, trial) in trials.enumerate() {
         let of = |metric: &&Metric| {
             let row: Option<Row<'_>> = match number {
-                0 => Some(robust.first(metric.name)),
-                _ => robust.rows(metric.name).nth(number - 1),
+                0 => Some(robust.first(metric.name, Reading::InFamily)),
+                _ => robust.rows(metric.name, Reading::InFamily).nth(number - 1),
             };
             row.map_or_else(String::new, |row| format!(" {} |", shown(&row, names)))
         };
@@ -203,13 +243,26 @@ fn robustness(robust: &Robust, names: [&str; 2]) -> String {
     for (model, why) in &robust.not_applicable {
         text.push_str(&format!("- Not applicable: {model}: {why}.\n"));
     }
-    for metric in metrics {
-        text.push_str(&format!("- **{}**: {}.\n", metric.noun, answer(robust, metric.name, names)));
+    let points = robust.at_points();
+    if points.is_empty() {
+        return text + &answers(robust, names) + "\n";
     }
+    text.push_str("The table has the means over all points. The answers at each point:\n\n");
+    for (place, robust) in points.iter().take(compare::MOST_ROWS) {
+        text.push_str(&format!("At {place}:\n\n{}\n", answers(robust, names)));
+    }
+    text
+}
+
+/// The answer in each metric, one sentence each, and one on who starves.
+fn answers(robust: &Robust, names: [&str; 2]) -> String {
+    let metrics = robust.told().filter_map(metric);
+    let mut text: String =
+        metrics.map(|metric| format!("- **{}**: {}.\n", metric.noun, answer(robust, metric.name, names))).collect();
     if let Some(sentence) = starving(robust, names) {
         text.push_str(&format!("- **who starves**: {sentence}.\n"));
     }
-    text + "\n"
+    text
 }
 
 /// The difference of a row, with a star and the name of who is better.
@@ -217,7 +270,8 @@ fn shown(row: &Row<'_>, names: [&str; 2]) -> String {
     let none = ["none in both".to_owned(), format!("none for {}", names[0]), format!("none for {}", names[1])];
     let Some(line) = row.line else { return "–".to_owned() };
     let difference = cell(line, [&none[0], &none[1], &none[2]]);
-    match line.better {
+    match line.better_in_family {
+        _ if row.is_same_run => format!("{difference} (changes nothing here)"),
         Some(_) => format!("{difference} * {}", verdict(row, names)),
         None => difference,
     }

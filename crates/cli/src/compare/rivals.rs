@@ -5,7 +5,7 @@ use super::print::{COLUMNS, cells};
 use meshpace_lab::compare::{Line, Metric, cell, metric};
 use meshpace_lab::record::metrics::{DELAY, GOODPUT, JAIN_2S};
 use meshpace_lab::rivals::Rival;
-use meshpace_lab::summary::PLUS_MINUS;
+use meshpace_lab::summary::{CORRECTED, PLUS_MINUS};
 use serde_json::Value;
 
 /// The metrics of the table; the other formats have all.
@@ -60,15 +60,9 @@ fn markdown(rivals: &[Rival], given: &str) -> String {
         |metric: &&Metric| rivals.iter().any(|rival| rival.line(metric.name).is_some_and(|line| line.is_shown));
     let metrics = SHOWN.iter().filter_map(|name| metric(name));
     let shown: Vec<&Metric> = metrics.filter(is_measured).collect();
-    let heads: String = shown
-        .iter()
-        .map(|metric| match metric.unit.0 {
-            "" => format!(" {} |", metric.noun),
-            unit => format!(" {}, {unit} |", metric.noun),
-        })
-        .collect();
+    let heads: String = shown.iter().map(|metric| format!(" {} |", metric.noun_and_unit())).collect();
     let mut text = format!(
-        "# Every other value minus {given}\n\nDifferences are taken seed by seed. {PLUS_MINUS}. `*`: the other value is clearly better (the interval has no zero in it), and starves no flow.\n\n| point | value |{heads}\n|---|---|{}\n",
+        "# Every other value minus {given}\n\nDifferences are taken seed by seed. {PLUS_MINUS}. {CORRECTED} `*`: the other value is clearly better, and starves no flow.\n\n| point | value |{heads}\n|---|---|{}\n",
         "---|".repeat(shown.len())
     );
     for rival in rivals {

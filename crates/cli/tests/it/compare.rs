@@ -175,7 +175,8 @@ fn a_variant_that_starves_a_flow_is_better_in_nothing() {
         assert!(line["better"] != "b" && line["counts"][1]["starved_runs"] == 3, "{line}");
     }
     let (table, _) = compare(&["--format", "csv"]);
-    assert!(table.lines().next().unwrap().ends_with(",better,a_starved_runs,b_starved_runs"), "{table}");
+    let head = table.lines().next().unwrap();
+    assert!(head.ends_with(",better,a_starved_runs,b_starved_runs,p,p_holm,better_in_family"), "{table}");
     assert!(
         table.lines().any(|row| row.starts_with("delay_p95_s,") && row.contains(",,") && !row.contains("inf")),
         "{table}"
@@ -366,10 +367,11 @@ fn robustness_is_told_in_words_columns_and_on_the_page() {
     let (table, _) = run(&["--robust", "--format", "csv"]);
     let models = told.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| model")).count() - 1;
     let head = table.lines().next().unwrap();
-    assert!(head.starts_with("first,second,model,metric,") && head.ends_with(",verdict"), "{head}");
+    assert!(head.starts_with("first,second,model,metric,"), "{head}");
+    assert!(head.ends_with(",verdict,verdict_in_family,same_run_as_baseline"), "{head}");
     let goodput = table.lines().filter(|row| row.contains(",aggregate_goodput_bps,"));
     assert_eq!(goodput.clone().count(), 1 + models, "{told}\n{table}");
-    assert_eq!(goodput.filter(|row| row.ends_with(",holds")).count(), models);
+    assert_eq!(goodput.filter(|row| row.contains(",holds,holds,")).count(), models);
     assert!(table.lines().all(|row| row.split(',').count() == head.split(',').count()), "{table}");
     // A short comparison asks by itself where it is shown as a page, and not otherwise.
     let (told, stderr) = run(&["--report", "page.html"]);
@@ -391,6 +393,44 @@ fn robustness_is_told_in_words_columns_and_on_the_page() {
 
 /// A sweep over hops and transports, from which points are selected.
 const SWEPT: &str = "duration = '10 s'\nwarmup = '2 s'\n[[flow]]\n[sweep]\n\"topology.hops\" = [1, 2, 4]\n\"flow.transport\" = ['newreno', 'tcp-ap']\nseeds = 3\n";
+
+#[test]
+fn a_sweep_is_compared_point_by_point() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    fs::write(place.join("s.toml"), SWEPT).unwrap();
+    let (status, _, stderr) = meshpace(place, &["run", "s.toml", "--out", "all"]);
+    assert_eq!(status, 0, "{stderr}");
+    let compare = |more: &[&str]| {
+        let (status, text, stderr) =
+            meshpace(place, &[&["compare", "all", "--by", "flow.transport"][..], more].concat());
+        assert_eq!(status, 0, "{stderr}");
+        text
+    };
+    let lines_of = |text: &str| lines(text).into_iter().map(|line| (line["metric"].clone(), line)).collect::<Vec<_>>();
+    let all = lines_of(&compare(&["--format", "json"]));
+    for (number, hops) in ["1", "2", "4"].iter().enumerate() {
+        let condition = format!("topology.hops={hops}");
+        let alone = lines_of(&compare(&["--format", "json", "--where", &condition]));
+        assert_eq!(alone.len(), all.len());
+        for ((metric, pooled), (_, alone)) in all.iter().zip(&alone) {
+            let at = &pooled["points"][number];
+            assert_eq!(at["point"], serde_json::json!({"topology.hops": hops.parse::<u64>().unwrap()}));
+            for field in ["a", "b", "difference", "interval", "better", "p", "p_holm", "better_in_family"] {
+                assert_eq!(at[field], alone[field], "{metric} {field}");
+            }
+            assert!(alone.get("points").is_none());
+        }
+    }
+    let told = compare(&[]);
+    let rows: Vec<&str> = told.lines().filter(|line| line.starts_with("| topology.hops = ")).collect();
+    assert_eq!(rows.len(), 3, "{told}");
+    assert!(told.contains("; mean over 3 points (topology.hops = 1, 2, 4)"), "{told}");
+    let table = compare(&["--format", "csv"]);
+    assert!(table.lines().next().unwrap().ends_with(",better_in_family,point"), "{table}");
+    assert_eq!(table.lines().count(), 1 + 4 * all.len());
+    assert_eq!(table.matches("{\"\"topology.hops\"\":4}").count(), all.len());
+}
 
 #[test]
 fn points_of_a_recorded_sweep_are_selected() {

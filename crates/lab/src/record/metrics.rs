@@ -305,6 +305,11 @@ impl Metric {
         if self.unit.0.is_empty() { self.title.to_owned() } else { format!("{}, {}", self.title, self.unit.0) }
     }
 
+    /// Its noun and its unit, for the head of a column.
+    pub fn noun_and_unit(&self) -> String {
+        if self.unit.0.is_empty() { self.noun.to_owned() } else { format!("{}, {}", self.noun, self.unit.0) }
+    }
+
     /// Its value for people, in their unit: infinite for the delay of a starved flow, which has none; `None` if it says nothing of this run.
     pub fn shown(&self, run: &Record) -> Option<f64> {
         let value = (self.of)(run).filter(|_| (self.says)(run))?;

@@ -3,6 +3,9 @@
 //! The answer of a comparison of two variants in one metric is one of four ([`Answer`]). It holds with another choice if it is the same there. So of
 //! a variant that is better as the scenario is written, "holds" means: the difference has the same sign, its 95 % interval, in pairs of equal seeds, has no
 //! zero in it, and the variant that is better starves no flow in any run.
+//!
+//! An answer can be read by one metric alone, as the lists in JSON are, or after the correction for all metrics of the comparison, as the sentences
+//! for people are ([`Reading`]). A model whose runs are those of the scenario as written, by their fingerprints, changes nothing.
 
 mod choices;
 mod words;
@@ -10,17 +13,27 @@ mod words;
 pub use choices::{Choice, choices};
 pub use words::{answer, count, starving, verdict};
 
-use crate::compare::{Line, Side, compared};
+use crate::compare::{Line, Side, at_points, compared};
 use crate::record::Record;
 use crate::summary::LEAST;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Frames up to which a report asks whether its comparison holds without being told to: a minute or so of one processor.
 pub const FRAMES: u64 = 50_000_000;
 /// The frames that runs put on the air.
 pub fn frames(records: &[Record]) -> u64 {
     records.iter().map(|record| record.frames).sum()
+}
+
+/// How clear a difference has to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// By the interval of the metric alone.
+    Alone,
+    /// Also after the correction for all metrics of the comparison.
+    InFamily,
 }
 
 /// Answer of a comparison in one metric.
@@ -38,12 +51,16 @@ pub enum Answer {
 
 impl Answer {
     /// That of a line; none if it was not measured.
-    fn of(line: Option<&Line>) -> Answer {
+    fn of(line: Option<&Line>, reading: Reading) -> Answer {
         let Some(line) = line else { return Answer::Unknown };
-        if let Some(side) = line.better_for_all() {
+        let (better, ahead) = match reading {
+            Reading::Alone => (line.better_for_all(), line.ahead()),
+            Reading::InFamily => (line.better_for_all_in_family(), line.ahead_in_family()),
+        };
+        if let Some(side) = better {
             return Answer::Better(side);
         }
-        match line.ahead() {
+        match ahead {
             _ if line.counts.iter().any(|of| of.missing > 0) || line.seeds < LEAST => Answer::Unknown,
             Some(side) => Answer::BetterButStarves(side),
             // None on both sides is the same on both.
@@ -100,6 +117,12 @@ impl Trial {
     pub fn starved(&self) -> Option<[(usize, usize); 2]> {
         self.lines.first().map(|line| line.counts.map(|of| (of.starved_runs, of.runs)))
     }
+
+    /// True if all runs are those of `other`, by their fingerprints.
+    fn has_runs_of(&self, other: &Trial) -> bool {
+        let runs = |trial: &Trial| trial.lines.first().and_then(|line| line.runs);
+        runs(self).is_some() && runs(self) == runs(other)
+    }
 }
 
 /// Two variants as the scenario is written, and under every other model.
@@ -140,26 +163,28 @@ pub struct Row<'a> {
     pub answer: Answer,
     /// Verdict on the answer as written.
     pub verdict: Verdict,
+    /// True if the model changes nothing: its runs are those of the scenario as written.
+    pub is_same_run: bool,
 }
 
 impl Robust {
     /// The row of the scenario as it is written.
-    pub fn first<'a>(&'a self, metric: &str) -> Row<'a> {
-        let answer = self.written(metric);
-        Row { model: &self.written.model, line: self.written.line(metric), answer, verdict: Verdict::Holds }
+    pub fn first<'a>(&'a self, metric: &str, reading: Reading) -> Row<'a> {
+        let (line, answer) = (self.written.line(metric), self.written(metric, reading));
+        Row { model: &self.written.model, line, answer, verdict: Verdict::Holds, is_same_run: false }
     }
 
     /// Answer of the scenario as written, in one metric.
-    pub fn written(&self, metric: &str) -> Answer {
-        Answer::of(self.written.line(metric))
+    pub fn written(&self, metric: &str, reading: Reading) -> Answer {
+        Answer::of(self.written.line(metric), reading)
     }
 
     /// Answers of the other models in that metric.
-    pub fn rows<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = Row<'a>> + 'a {
-        let written = self.written(metric);
+    pub fn rows<'a>(&'a self, metric: &'a str, reading: Reading) -> impl Iterator<Item = Row<'a>> + 'a {
+        let written = self.written(metric, reading);
         self.others.iter().map(move |trial| {
             let line = trial.line(metric);
-            let answer = Answer::of(line);
+            let answer = Answer::of(line, reading);
             let verdict = match answer {
                 Answer::Unknown => Verdict::Untold,
                 answer if answer == written => Verdict::Holds,
@@ -167,8 +192,29 @@ impl Robust {
                 Answer::BetterButStarves(_) => Verdict::Starves,
                 Answer::Open => Verdict::Untold,
             };
-            Row { model: &trial.model, line, answer, verdict }
+            Row { model: &trial.model, line, answer, verdict, is_same_run: trial.has_runs_of(&self.written) }
         })
+    }
+
+    /// The models that change nothing.
+    pub fn same_runs(&self) -> impl Iterator<Item = &str> {
+        let same = self.others.iter().filter(|trial| trial.has_runs_of(&self.written));
+        same.map(|trial| trial.model.as_str())
+    }
+
+    /// The same at each point of the keys that are swept, with the name of the point; empty if there is one point only.
+    pub fn at_points(&self) -> Vec<(String, Robust)> {
+        let parts = |trial: &Trial| -> BTreeMap<String, Vec<Line>> { at_points(&trial.lines).into_iter().collect() };
+        let others: Vec<_> = self.others.iter().map(|trial| (&trial.model, parts(trial))).collect();
+        let at = |(place, lines): (String, Vec<Line>)| {
+            let other = |(model, lines): &(&String, BTreeMap<String, Vec<Line>>)| {
+                Some(Trial { model: (*model).clone(), lines: lines.get(&place)?.clone() })
+            };
+            let others = others.iter().filter_map(other).collect();
+            let written = Trial { model: self.written.model.clone(), lines };
+            (place.clone(), Robust { written, others, not_applicable: Vec::new() })
+        };
+        at_points(&self.written.lines).into_iter().map(at).collect()
     }
 
     /// The metrics that people are told of; programs get all.
@@ -180,13 +226,16 @@ impl Robust {
     /// A metric for programs: how often its answer holds, with which models it does not, the rows, and the sentence with these `names`.
     pub fn json(&self, metric: &str, names: [&str; 2]) -> Value {
         let with = |verdict| -> Vec<&str> {
-            self.rows(metric).filter(|row| row.verdict == verdict).map(|row| row.model).collect()
+            self.rows(metric, Reading::Alone).filter(|row| row.verdict == verdict).map(|row| row.model).collect()
         };
-        let rows = self.rows(metric).map(|row| {
+        let in_family = self.rows(metric, Reading::InFamily).map(|row| row.verdict.name());
+        let rows = self.rows(metric, Reading::Alone).zip(in_family).map(|(row, in_family)| {
             let mut object =
                 row.line.and_then(|line| serde_json::to_value(line).ok()).unwrap_or_else(|| json!({"metric": metric}));
             object["model"] = row.model.into();
             object["verdict"] = row.verdict.name().into();
+            object["verdict_in_family"] = in_family.into();
+            object["same_run_as_baseline"] = row.is_same_run.into();
             object
         });
         let reasons = self.not_applicable.iter().map(|(model, why)| json!({"model": model, "why": why}));
@@ -196,6 +245,7 @@ impl Robust {
             "flips_with": with(Verdict::Flips),
             "starves_with": with(Verdict::Starves),
             "cannot_be_told_with": with(Verdict::Untold),
+            "changes_nothing_with": self.same_runs().collect::<Vec<_>>(),
             "not_applicable": reasons.collect::<Vec<_>>(),
             "models": rows.collect::<Vec<_>>(),
             "words": answer(self, metric, names),

@@ -1,6 +1,6 @@
 //! Robustness in words: one sentence for each metric, one for who starves, one for each cell of the table.
 
-use super::{Answer, Robust, Row, Verdict};
+use super::{Answer, Reading, Robust, Row, Verdict};
 use crate::compare::{Side, amount, metric};
 
 /// "mac.profile = ieee, routing.protocol = static"
@@ -16,13 +16,13 @@ fn by(row: &Row<'_>) -> String {
 /// Verdict on the answer of a metric, in one sentence: "tcp-ap is faster as written, by 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
 pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
     let Some(metric) = metric(name) else { return String::new() };
-    let rows: Vec<Row<'_>> = robust.rows(name).collect();
+    let rows: Vec<Row<'_>> = robust.rows(name, Reading::InFamily).filter(|row| !row.is_same_run).collect();
     let of = |verdict: Verdict| rows.iter().filter(move |row| row.verdict == verdict);
     let (holds, all) = (of(Verdict::Holds).count(), rows.len());
-    let written = robust.first(name);
+    let written = robust.first(name, Reading::InFamily);
     let called = |side: Side| names[side as usize];
     let mut parts = Vec::new();
-    let held = format!("in {holds} of {all} other models");
+    let held = format!("in {holds} of {}", models(robust, all));
     parts.push(match written.answer {
         Answer::Better(side) => {
             format!("{} is {}{} as written; this holds {held}", called(side), metric.praise, by(&written))
@@ -56,7 +56,17 @@ pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
     if !told.is_empty() {
         parts.push(format!("cannot be told with {told}"));
     }
+    let same: Vec<&str> = robust.same_runs().collect();
+    if !same.is_empty() {
+        parts.push(format!("changes nothing here: {}", same.join(", ")));
+    }
     parts.join("; ")
+}
+
+/// "12 other models", "2 other models that change the runs"
+fn models(robust: &Robust, count: usize) -> String {
+    let that = if robust.same_runs().next().is_some() { " that change the runs" } else { "" };
+    format!("{count} other models{that}")
 }
 
 /// In how many runs a side starves a flow: " in 3 of 10 runs".
@@ -79,7 +89,8 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
         [true, true] => format!("both {} and {} starve a flow", names[0], names[1]),
     };
     let written = who(robust.written.starved())?;
-    let same = robust.others.iter().filter(|trial| who(trial.starved()) == Some(written)).count();
+    let changed: Vec<_> = robust.others.iter().filter(|trial| !trial.has_runs_of(&robust.written)).collect();
+    let same = changed.iter().filter(|trial| who(trial.starved()) == Some(written)).count();
     let runs: Vec<(usize, usize)> =
         robust.written.starved().unwrap_or_default().into_iter().filter(|(starved, _)| *starved > 0).collect();
     let runs = match runs[..] {
@@ -90,9 +101,9 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
     };
     let where_so = if written == [false, false] { "every run" } else { "some run" };
     let mut parts = vec![format!(
-        "as written {}{runs}; so in {where_so} of {same} of {} other models",
+        "as written {}{runs}; so in {where_so} of {same} of {}",
         told(written),
-        robust.others.len()
+        models(robust, changed.len())
     )];
     for sides in [[false, false], [true, false], [false, true], [true, true]] {
         let models: Vec<&str> = robust

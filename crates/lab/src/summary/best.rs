@@ -1,7 +1,7 @@
 //! Which of several candidates is called best, if one can be.
 
 use super::{LEAST, LEVEL};
-use crate::statistics::estimate;
+use crate::statistics::{Estimate, estimate, paired_p};
 use std::collections::BTreeMap;
 
 /// A candidate for the best: a transport, a variant, a line of a plot.
@@ -44,12 +44,17 @@ pub fn best(candidates: &[Candidate], more_is_better: bool, shown: impl Fn(f64) 
 /// True if two sets of values differ by more than chance: the 95 % interval of the difference, in pairs of equal seeds, has no zero in it. None with
 /// fewer than three pairs.
 pub fn is_clear(a: &BTreeMap<u64, f64>, b: &BTreeMap<u64, f64>) -> Option<bool> {
+    differences(a, b).map(|found| found.mean.abs() > found.half_width)
+}
+
+/// The p-value of the same test; NaN where one of the values is infinite.
+pub fn p_of_pairs(a: &BTreeMap<u64, f64>, b: &BTreeMap<u64, f64>) -> Option<f64> {
+    differences(a, b).map(|found| paired_p(&found))
+}
+
+fn differences(a: &BTreeMap<u64, f64>, b: &BTreeMap<u64, f64>) -> Option<Estimate> {
     let differences: Vec<f64> = a.iter().filter_map(|(seed, a)| b.get(seed).map(|b| a - b)).collect();
-    if differences.len() < LEAST {
-        return None;
-    }
-    let found = estimate(&differences, LEVEL);
-    Some(found.mean.abs() > found.half_width)
+    (differences.len() >= LEAST).then(|| estimate(&differences, LEVEL))
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ class Robustness:
     cannot_be_told_with: tuple[str, ...]
     #: Models that could not be tried, with the reason.
     not_applicable: dict[str, str]
+    #: Models whose runs are those of the scenarios as written, by their fingerprints: they change nothing here. They are counted in ``holds`` and ``of``.
+    changes_nothing_with: tuple[str, ...]
     #: The comparison under each model, as ``meshpace compare --robust --format json`` has it.
     models: tuple[dict[str, Any], ...]
     #: The sentence.
@@ -57,7 +59,7 @@ class Difference:
     interval: tuple[float, float] | None
     #: Seeds that were compared in pairs; 0 if there were none in common.
     seeds: int
-    #: The better side: the interval has no zero in it, and that side starves no flow. None if there is no such side.
+    #: The better side by this metric alone: the interval has no zero in it, and that side starves no flow. None if there is no such side.
     better: str | None
     #: Runs of a and of b in which a flow was starved.
     starved: tuple[int, int]
@@ -65,6 +67,13 @@ class Difference:
     words: str
     #: Whether it holds under other models; none unless that was asked.
     robust: Robustness | None = None
+    #: Two-sided p-value of the test that the interval belongs to, and the same after Holm's correction for all metrics of the comparison.
+    p: float | None = None
+    p_holm: float | None = None
+    #: The better side, if it is still clear after that correction. The sentence says this.
+    better_in_family: str | None = None
+    #: The same metric at each point of the keys that are swept, as ``meshpace compare --format json`` has it; the other fields are of the means over them.
+    points: tuple[dict[str, Any], ...] = ()
 
 
 def compare(
@@ -137,11 +146,12 @@ def _difference(line: dict[str, Any]) -> Difference:
     fields: dict[str, Any] = {name: line.get(name) for name in Difference.__dataclass_fields__}
     interval = line.get("interval")
     fields["interval"] = tuple(interval) if isinstance(interval, list) else None
+    fields["points"] = tuple(line.get("points", ()))
     fields["starved"] = tuple(side["starved_runs"] for side in line["counts"])
     if line.get("robust") is not None:
         found = dict(line["robust"])
         found["not_applicable"] = {model["model"]: model["why"] for model in found["not_applicable"]}
-        for name in ("flips_with", "starves_with", "cannot_be_told_with", "models"):
+        for name in ("flips_with", "starves_with", "cannot_be_told_with", "changes_nothing_with", "models"):
             found[name] = tuple(found[name])
         fields["robust"] = Robustness(**found)
     return Difference(**fields)

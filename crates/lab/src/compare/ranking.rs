@@ -1,0 +1,96 @@
+//! Rankings: variants in the order of their means.
+
+use super::{Counts, Metric, by_seed, compared};
+use crate::record::Record;
+use crate::statistics::holm;
+use crate::summary::{self, LEVEL, Mean};
+use std::collections::BTreeMap;
+
+/// A place in a ranking.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rank {
+    /// The transports of the flows, or whatever else is ranked.
+    pub name: String,
+    /// The mean over the runs.
+    pub mean: Mean,
+    /// True if there is no clear difference from the one before it, after the correction for all metrics.
+    pub ties: bool,
+    /// Runs in which a flow was starved, and all runs.
+    pub starved: (usize, usize),
+}
+
+/// The transports in all of `records`, those with the best mean first, for each metric that says something and tells them apart. Those that starve a
+/// flow come after those that do not.
+pub fn ranking(records: &[&Record]) -> Vec<(&'static Metric, Vec<Rank>)> {
+    let mut groups: BTreeMap<String, Vec<&Record>> = BTreeMap::new();
+    for record in records {
+        groups.entry(transports(record)).or_default().push(record);
+    }
+    ranking_of(&groups.into_iter().collect::<Vec<_>>())
+}
+
+/// The same of groups of records that have these names.
+pub fn ranking_of(groups: &[(String, Vec<&Record>)]) -> Vec<(&'static Metric, Vec<Rank>)> {
+    if groups.len() < 2 {
+        return Vec::new();
+    }
+    let mut found: Vec<(&'static Metric, Vec<Rank>)> = Vec::new();
+    // For each metric, the p-values of the differences from the one before.
+    let mut p_values: Vec<Vec<Option<f64>>> = Vec::new();
+    for metric in compared() {
+        let ranked = ranked(metric, groups);
+        if ranked.len() > 1 {
+            p_values.push(ranked.windows(2).map(|pair| summary::p_of_pairs(&pair[0].0, &pair[1].0)).collect());
+            found.push((metric, ranked.into_iter().map(|(_, rank)| rank).collect()));
+        }
+    }
+    for number in 1..groups.len() {
+        let ps: Vec<Option<f64>> = p_values.iter().map(|ps| ps.get(number - 1).copied().flatten()).collect();
+        let known: Vec<f64> = ps.iter().copied().flatten().filter(|p| !p.is_nan()).collect();
+        let mut corrected = holm(&known).into_iter();
+        for ((_, ranks), p) in found.iter_mut().zip(ps) {
+            let is_clear = match p {
+                // Too few runs for a test.
+                None => true,
+                // What is none in both is the same.
+                Some(p) if p.is_nan() => false,
+                Some(_) => corrected.next().is_some_and(|p| p <= 1.0 - LEVEL),
+            };
+            if let Some(rank) = ranks.get_mut(number) {
+                rank.ties = !is_clear || rank.mean.mean().is_infinite();
+            }
+        }
+    }
+    let says_something = |metric: &Metric| groups.iter().flat_map(|group| &group.1).all(|record| (metric.says)(record));
+    found.retain(|(metric, _)| says_something(metric));
+    found
+}
+
+/// The groups in the order of one metric, each with its values by seed.
+fn ranked(metric: &Metric, groups: &[(String, Vec<&Record>)]) -> Vec<(BTreeMap<u64, f64>, Rank)> {
+    let one = |(name, records): &(String, Vec<&Record>)| {
+        let values = by_seed(metric, records.iter().copied());
+        let counts = Counts::of(metric, records);
+        let mean = Mean::of(&values.values().copied().collect::<Vec<_>>())?;
+        let starved = (counts.starved_runs, counts.runs);
+        Some((values, Rank { name: name.clone(), mean, ties: false, starved }))
+    };
+    let mut ranks: Vec<_> = groups.iter().filter_map(one).collect();
+    let sign = if metric.more_is_better { -1.0 } else { 1.0 };
+    let place = |rank: &Rank| sign * rank.mean.mean();
+    ranks.sort_by(|(_, a), (_, b)| {
+        (a.starved.0 > 0).cmp(&(b.starved.0 > 0)).then_with(|| place(a).total_cmp(&place(b)))
+    });
+    ranks
+}
+
+/// The transports of a record's flows, each once.
+fn transports(record: &Record) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in record.flows.iter().map(|flow| flow.transport.as_str()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(" + ")
+}

@@ -1,0 +1,136 @@
+//! Comparisons in words: one sentence for each metric, and cells of tables.
+
+use super::{Counts, LEAST, Line, Side, disagreeing, metric, over};
+
+/// The mean of the first side in words.
+pub fn mean(line: &Line) -> String {
+    let Some(metric) = metric(line.metric) else { return String::new() };
+    let (unit, scale) = metric.unit;
+    let value = scale * line.a;
+    if value.is_infinite() {
+        return format!("{} none", metric.noun);
+    }
+    let digits = digits(value.abs().max(1e-9));
+    format!("{} {value:.digits$} {unit}", metric.noun).trim_end().to_owned()
+}
+
+/// Distance between the two, with the interval: "12.3 ± 4.0 kbit/s"; none where there is no interval.
+pub fn amount(line: &Line) -> Option<String> {
+    let metric = metric(line.metric)?;
+    let [low, high] = line.interval?;
+    let (unit, scale) = metric.unit;
+    let digits = digits(scale * line.difference.abs().clamp(1e-9, 1e9));
+    let (size, half) = (scale * line.difference.abs(), scale * (high - low) / 2.0);
+    Some(format!("{size:.digits$} ± {half:.digits$} {unit}").trim_end().to_owned())
+}
+
+/// The second less the first, for a column of a table whose head has the unit: "+12.3 ± 4.0". What is said where a side has none: `none`, for both, for
+/// the first and for the second.
+pub fn cell(line: &Line, none: [&str; 3]) -> String {
+    match line.counts.map(|of| of.none > 0) {
+        [true, true] => return none[0].to_owned(),
+        [true, false] => return none[1].to_owned(),
+        [false, true] => return none[2].to_owned(),
+        [false, false] => {}
+    }
+    let scale = metric(line.metric).map_or(1.0, |metric| metric.unit.1);
+    let digits = if scale * line.a.abs() < 10.0 { 3 } else { 1 };
+    let difference = scale * line.difference;
+    match line.interval {
+        Some([low, high]) => format!("{difference:+.digits$} ± {:.digits$}", scale * (high - low) / 2.0),
+        None => format!("{difference:+.digits$}, too few seeds"),
+    }
+}
+
+/// A line in plain words: which of `names` is better, by how much, in how many seeds.
+pub fn words(line: &Line, names: [&str; 2]) -> String {
+    let Some(metric) = metric(line.metric) else { return String::new() };
+    let (unit, scale) = metric.unit;
+    let size = if line.difference.is_finite() { line.difference } else { line.a.min(line.b) };
+    let digits = digits(scale * size.abs().clamp(1e-9, 1e9));
+    let number = |value: f64| {
+        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+        format!("{:.digits$}{unit}", scale * value)
+    };
+    let sides = [(line.a, line.counts[0]), (line.b, line.counts[1])].map(|(value, counts)| match counts {
+        Counts { none, runs, .. } if none > 0 => format!("none (a flow was starved in {none} of {runs} runs)"),
+        Counts { missing, runs, .. } if missing > 0 => {
+            format!("{} (measured in {} of {runs} runs)", number(value), runs - missing)
+        }
+        _ => number(value),
+    });
+    let both = format!("{} for {}, {} for {}", sides[0], names[0], sides[1], names[1]);
+    let (noun, praise) = (metric.noun, metric.praise);
+    let ahead = line.ahead_in_family();
+    let half = line.interval.map(|[low, high]| (high - low) / 2.0);
+    let by = half.map(|half| format!("{:.digits$} ± {}", scale * line.difference.abs(), number(half)));
+    let text = match (ahead, line.better_in_family, by) {
+        (_, _, None) if line.seeds < LEAST => {
+            let runs = if line.seeds == 1 { "1 run".to_owned() } else { format!("{} runs", line.seeds) };
+            format!("{noun}: {both}; with {runs} nothing can be said of the difference, use --seeds {LEAST} or more")
+        }
+        (Some(_), Some(side), None) => format!("{} is {praise} ({noun}: {both})", names[side as usize]),
+        (_, _, None) => format!("{noun}: {both}{}", chance(line)),
+        (None, _, Some(by)) => {
+            format!("no clear difference in {noun}: {both} (a difference of {by}{})", chance(line))
+        }
+        (Some(side), None, Some(by)) => {
+            let why = match line.counts[side as usize].starved_runs {
+                _ if line.counts.iter().any(|counts| counts.missing > 0) => {
+                    "it was not measured in all runs".to_owned()
+                }
+                starved => {
+                    format!(
+                        "{} starves a flow in {starved} of {} runs",
+                        names[side as usize], line.counts[side as usize].runs
+                    )
+                }
+            };
+            format!("neither is called {praise}, because {why} ({noun}: {both}, a difference of {by})")
+        }
+        (Some(_), Some(side), Some(by)) => {
+            let winner = names[side as usize];
+            let wins = if side == Side::A { line.seeds - line.b_wins } else { line.b_wins };
+            let seeds = if line.paired { format!(" in {wins} of {} seeds", line.seeds) } else { String::new() };
+            format!("{winner} is {praise} by {by}{seeds} ({noun}: {both})")
+        }
+    };
+    let text = match disagreeing(line) {
+        Some([a, b]) => {
+            format!(
+                "which of the two is {praise} depends on the point: {} at {a}, {} at {b}; {noun}: {both}",
+                names[0], names[1]
+            )
+        }
+        None => text,
+    };
+    text + &over(line).map(|over| format!("; mean over {over}")).unwrap_or_default() + &both_starve(line, names)
+}
+
+/// The p-values of a side that is ahead by this metric alone and not after the correction for all metrics; nothing otherwise.
+fn chance(line: &Line) -> String {
+    match (line.ahead(), line.ahead_in_family(), line.p, line.p_holm) {
+        (Some(_), None, Some(p), Some(corrected)) => {
+            format!("; p = {p:.3}, corrected for all metrics {corrected:.2}")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The fact that both sides starve flows, beside a metric of something else; nothing if one of them does not, or if a delay says it.
+fn both_starve(line: &Line, names: [&str; 2]) -> String {
+    let is_of_silence = metric(line.metric).is_some_and(|metric| metric.is_of_silence);
+    if is_of_silence || line.counts.iter().any(|counts| counts.starved_runs == 0 || counts.none > 0) {
+        return String::new();
+    }
+    let in_runs = |side: usize| {
+        let counts = line.counts[side];
+        format!("{} in {} of {} runs", names[side], counts.starved_runs, counts.runs)
+    };
+    format!("; both starve a flow: {}, {}", in_runs(0), in_runs(1))
+}
+
+/// Digits behind the point with which a number has three that mean something.
+fn digits(value: f64) -> usize {
+    (2 - value.log10().floor() as i32).clamp(0, 4) as usize
+}
