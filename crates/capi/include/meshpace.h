@@ -94,6 +94,13 @@
  */
 #define TPA_UNACKNOWLEDGED 15
 
+/**
+ * int: 1 if what is sent leaves as soon as the protocol lets it: at once while nothing is unacknowledged, else with the acknowledgement.
+ * 0 if less than a block of twelve segments waits up to 100 ms for more, or until tpa_flush; small writes then take fewer packets. At any
+ * time; accepted sockets have that of the listening one. Default 1.
+ */
+#define TPA_NODELAY 16
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -134,7 +141,7 @@ int tpa_listen(int socket,
 
 /**
  * Waits for a connection request, for at most SO_RCVTIMEO, and returns a socket for it, and the peer's address if `address` is not
- * null. The socket has default settings. -1: EAGAIN when there is none in time or, with TPA_NONBLOCK, now, EINVAL if the socket does not
+ * null. The socket has default settings, but for TPA_NODELAY. -1: EAGAIN when there is none in time or, with TPA_NONBLOCK, now, EINVAL if the socket does not
  * listen, or EBADF once another thread closes it.
  *
  * `address` is null, or `length` points at a length and `address` at that many writable bytes.
@@ -142,6 +149,12 @@ int tpa_listen(int socket,
 int tpa_accept(int socket,
                struct sockaddr *address,
                socklen_t *length);
+
+/**
+ * Has what was sent leave although it does not fill a block, and does not wait for its arrival. Without effect unless TPA_NODELAY is 0: nothing
+ * waits then. Returns 0, or -1: ENOTCONN.
+ */
+int tpa_flush(int socket);
 
 /**
  * Closes one direction of a connection or both: SHUT_RD, SHUT_WR or SHUT_RDWR. What was sent before still arrives, and the peer then

@@ -17,6 +17,7 @@ use address::{address_in, address_out};
 use libc::{c_int, c_short, c_void, sockaddr, socklen_t, ssize_t};
 use memory::{bytes_in, bytes_out};
 use meshpace_live::tpa::{BACKLOG, TpaPort, errno_of};
+use options::Settings;
 use state::State;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown};
@@ -54,7 +55,7 @@ fn nonblocking(flags: c_int) -> Result<bool, Errno> {
 /// Creates a TPA socket (TPA, table 15). Returns it, or -1: EMFILE if there are too many.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_socket() -> c_int {
-    answer(|| insert(Socket::new(State::Fresh)))
+    answer(|| insert(Socket::new(State::Fresh, Settings::default())))
 }
 
 /// Gives a socket a local IPv4 or IPv6 address and UDP port; port 0 is any that is free. Returns 0, or -1: EADDRINUSE if another
@@ -124,7 +125,7 @@ pub extern "C" fn tpa_listen(socket: c_int, backlog: c_int) -> c_int {
 }
 
 /// Waits for a connection request, for at most SO_RCVTIMEO, and returns a socket for it, and the peer's address if `address` is not
-/// null. The socket has default settings. -1: EAGAIN when there is none in time or, with TPA_NONBLOCK, now, EINVAL if the socket does not
+/// null. The socket has default settings, but for TPA_NODELAY. -1: EAGAIN when there is none in time or, with TPA_NONBLOCK, now, EINVAL if the socket does not
 /// listen, or EBADF once another thread closes it.
 ///
 /// # Safety
@@ -143,7 +144,20 @@ pub unsafe extern "C" fn tpa_accept(socket: c_int, address: *mut sockaddr, lengt
         })?;
         // SAFETY: the caller's promise.
         unsafe { address_out(peer, address, length) };
-        insert(Socket::new(State::Connected(Arc::new(stream))))
+        let settings = settings.of_accepted();
+        settings.apply(&stream)?;
+        insert(Socket::new(State::Connected(Arc::new(stream)), settings))
+    })
+}
+
+/// Has what was sent leave although it does not fill a block, and does not wait for its arrival. Without effect unless TPA_NODELAY is 0: nothing
+/// waits then. Returns 0, or -1: ENOTCONN.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_flush(socket: c_int) -> c_int {
+    answer(|| {
+        let State::Connected(stream) = find(socket)?.state else { return Err(Errno(libc::ENOTCONN)) };
+        stream.flush()?;
+        Ok(0)
     })
 }
 

@@ -5,7 +5,7 @@ use crate::state::State;
 use libc::c_int;
 use meshpace_core::{Duration, Rate};
 use meshpace_live::tpa::{Options, Security, TpaStream, keys, path};
-use meshpace_transport::PathInfo;
+use meshpace_transport::{PathInfo, tpa};
 use std::sync::Arc;
 
 /// The level of the options below; SOL_SOCKET is that of SO_RCVTIMEO, SO_SNDTIMEO, SO_LINGER, SO_RCVBUF, SO_SNDBUF and SO_ERROR.
@@ -42,6 +42,11 @@ pub const TPA_HOPS: c_int = 13;
 pub const TPA_CHANNEL_RATE: c_int = 14;
 /// int, to be read: bytes sent whose arrival is not known yet.
 pub const TPA_UNACKNOWLEDGED: c_int = 15;
+
+/// int: 1 if what is sent leaves as soon as the protocol lets it: at once while nothing is unacknowledged, else with the acknowledgement.
+/// 0 if less than a block of twelve segments waits up to 100 ms for more, or until tpa_flush; small writes then take fewer packets. At any
+/// time; accepted sockets have that of the listening one. Default 1.
+pub const TPA_NODELAY: c_int = 16;
 
 /// Options that were set.
 #[derive(Clone)]
@@ -94,10 +99,21 @@ impl Settings {
         Ok(options)
     }
 
+    /// Settings of a socket that a listener with these has accepted.
+    pub(crate) fn of_accepted(&self) -> Settings {
+        let mut settings = Settings::default();
+        settings.options.transport.waits_to_fill = self.options.transport.waits_to_fill;
+        settings
+    }
+
     /// Has a connection wait as was set.
     pub(crate) fn apply(&self, stream: &TpaStream) -> Result<(), Errno> {
         stream.set_read_timeout(self.receive)?;
         stream.set_write_timeout(self.send)?;
+        let nodelay = !self.options.transport.waits_to_fill;
+        if stream.nodelay()? != nodelay {
+            stream.set_nodelay(nodelay)?;
+        }
         if let Some(linger) = self.linger {
             stream.set_linger(linger)?;
         }
@@ -112,6 +128,7 @@ impl Settings {
                 self.nonblocking = int(value)? != 0;
                 return Ok(());
             }
+            (SOL_TPA, TPA_NODELAY) => self.options.transport.waits_to_fill = int(value)? == 0,
             (libc::SOL_SOCKET, libc::SO_RCVTIMEO) => self.receive = timeout(value)?,
             (libc::SOL_SOCKET, libc::SO_SNDTIMEO) => self.send = timeout(value)?,
             (libc::SOL_SOCKET, libc::SO_LINGER) => self.linger = linger(value)?,
@@ -122,7 +139,8 @@ impl Settings {
             (SOL_TPA, TPA_TRANSPORT) => {
                 let name = value.split(|byte| *byte == 0).next().unwrap_or_default();
                 let name = std::str::from_utf8(name).map_err(|_| Errno(libc::EINVAL))?;
-                self.options.transport = Options::named(name)?.transport;
+                let waits_to_fill = self.options.transport.waits_to_fill;
+                self.options.transport = tpa::Config { waits_to_fill, ..Options::named(name)?.transport };
                 self.transport = name.to_owned();
             }
             (SOL_TPA, TPA_SEGMENT) => self.options.transport.segment = positive(value)?,
@@ -189,6 +207,7 @@ pub(crate) fn get(state: &State, settings: &Settings, level: c_int, name: c_int)
             number(usize::from(hops.unwrap_or(0)))
         }
         (SOL_TPA, TPA_CHANNEL_RATE) => number(settings.rate.as_bps_f64() as usize),
+        (SOL_TPA, TPA_NODELAY) => number(usize::from(!options.transport.waits_to_fill)),
         (SOL_TPA, TPA_UNACKNOWLEDGED) => number(stream.map_or(0, |stream| stream.unacknowledged())),
         _ => Err(Errno(libc::ENOPROTOOPT)),
     }

@@ -19,9 +19,9 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// One that is `state`, with default settings.
-    pub(crate) fn new(state: State) -> Socket {
-        Socket { state, settings: Arc::default(), ready: Arc::default() }
+    /// One that is `state`, with these settings.
+    pub(crate) fn new(state: State, settings: Settings) -> Socket {
+        Socket { state, settings: Arc::new(settings), ready: Arc::default() }
     }
 }
 

@@ -284,6 +284,9 @@ impl Write for Stream {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Stream::Tpa(stream) => stream.flush(),
+            Stream::Tcp(stream) => stream.flush(),
+        }
     }
 }

@@ -96,13 +96,14 @@ pub struct TpaOptions(Options);
 #[pymethods]
 impl TpaOptions {
     #[new]
-    #[pyo3(signature = (*, transport = "tpa-2", segment = None, plain = false, secret = None, key = None, peers = None, send_buffer = None,
+    #[pyo3(signature = (*, transport = "tpa-2", segment = None, nodelay = true, plain = false, secret = None, key = None, peers = None, send_buffer = None,
         receive_buffer = None, connect_timeout = None, keep_alive = None, idle_timeout = None, silence_timeout = None, hops = None,
         channel_rate = 2e6, keylog = None))]
     #[expect(clippy::too_many_arguments, reason = "they are named where they are given")]
     fn new(
         transport: &str,
         segment: Option<u32>,
+        nodelay: bool,
         plain: bool,
         secret: Option<PyBackedBytes>,
         key: Option<PyBackedBytes>,
@@ -119,6 +120,7 @@ impl TpaOptions {
     ) -> PyResult<TpaOptions> {
         let mut options = Options::named(transport).map_err(value_error)?;
         options.transport.segment = segment.unwrap_or(options.transport.segment);
+        options.transport.waits_to_fill = !nodelay;
         options.security = match (plain, secret, key, peers) {
             (true, None, None, None) => Security::Plain,
             (false, None, None, None) => Security::Opportunistic,
@@ -289,6 +291,19 @@ impl TpaStream {
     #[getter]
     fn retransmissions(&self) -> u64 {
         self.0.stats().retransmissions
+    }
+
+    #[getter]
+    fn nodelay(&self) -> PyResult<bool> {
+        self.0.nodelay().map_err(|error| os_error(&error))
+    }
+
+    fn set_nodelay(&self, nodelay: bool) -> PyResult<()> {
+        self.0.set_nodelay(nodelay).map_err(|error| os_error(&error))
+    }
+
+    fn flush(&self) -> PyResult<()> {
+        self.0.flush().map_err(|error| os_error(&error))
     }
 
     fn recv<'py>(&self, py: Python<'py>, most: usize, timeout: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {

@@ -57,6 +57,7 @@ fn generated_header() {
         "setsockopt",
         "getsockopt",
         "pollfd",
+        "flush",
     ];
     for name in expected {
         assert!(names.iter().any(|line| line.contains(&format!("tpa_{name}("))), "{name} in {names:?}");

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 
 /* The call fails with this errno. */
 #define FAILS(call, error) CHECK((call) == -1 && errno == (error))
@@ -95,6 +96,24 @@ static size_t fill(int socket, unsigned char *next) {
     }
 }
 
+/* A socket accepted from `listener`, which has a secret and listens at `address`, has its TPA_NODELAY. */
+static void inherits(const struct sockaddr_in *address, int listener) {
+    int client = tpa_socket();
+    set(listener, TPA_NODELAY, 0);
+    set(listener, TPA_NONBLOCK, 0);
+    CHECK(tpa_setsockopt(client, SOL_TPA, TPA_SECRET, "meshpacemeshpacemeshpacemeshpace", 32) == 0);
+    CHECK(tpa_connect(client, (const struct sockaddr *)address, sizeof *address) == 0);
+    int server = tpa_accept(listener, NULL, NULL);
+    CHECK(server >= 0 && number(server, TPA_NODELAY) == 0 && number(client, TPA_NODELAY) == 1);
+    CHECK(tpa_close(client) == 0 && tpa_close(server) == 0);
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 int main(int count, char **arguments) {
     if (count != 2) return 2;
     options();
@@ -150,6 +169,25 @@ int main(int count, char **arguments) {
     CHECK(tpa_send(server, "and back", 8, 0) == 8 && is_ready(reads, 20000));
     CHECK(tpa_recv(client, block, sizeof block, 0) == 8 && !memcmp(block, "and back", 8) && !is_ready(reads, 0));
     CHECK(number(client, TPA_HOPS) == 1);
+    /* Nothing waits for a block to fill. The paper's rule takes 200 ms for each question and its answer: the shortest of ten shows what a
+     * busy machine adds to the others. */
+    double shortest = 1e9;
+    CHECK(number(client, TPA_NODELAY) == 1 && number(server, TPA_NODELAY) == 1);
+    set(client, TPA_NONBLOCK, 0);
+    set(server, TPA_NONBLOCK, 0);
+    for (int i = 0; i < 10; i++) {
+        double since = seconds();
+        CHECK(tpa_send(server, "a head, ", 8, 0) == 8 && tpa_send(server, "a body. ", 8, 0) == 8);
+        for (ssize_t all = 0, part; all < 16; all += part) CHECK((part = tpa_recv(client, block, sizeof block, 0)) > 0);
+        if (seconds() - since < shortest) shortest = seconds() - since;
+    }
+    CHECK(shortest < 0.1);
+    /* It can: then what is sent waits until it is flushed. Accepted sockets take it from the listening one. */
+    set(server, TPA_NODELAY, 0);
+    CHECK(number(server, TPA_NODELAY) == 0 && tpa_send(server, "flushed!", 8, 0) == 8 && tpa_flush(server) == 0);
+    CHECK(tpa_recv(client, block, sizeof block, 0) == 8 && !memcmp(block, "flushed!", 8));
+    FAILS(tpa_flush(listener), ENOTCONN);
+    inherits(&address, listener);
     /* A time-out, and an end that comes while nobody waits. */
     struct timeval waits = {.tv_usec = 50000};
     set(client, TPA_NONBLOCK, 0);

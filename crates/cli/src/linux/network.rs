@@ -173,7 +173,7 @@ impl Placement {
         self.interface
     }
 
-    /// TPA's options.
+    /// TPA's options. These commands repeat experiments: a block that is not full waits for `fill_timeout`, as in the paper.
     ///
     /// # Errors
     ///
@@ -192,7 +192,9 @@ impl Placement {
             None => Arc::new(tpa::path::TimeToLive { rate: self.path().rate }),
         };
         let keylog = self.keylog.as_deref().map(KeyLog::append).transpose()?.map(Arc::new);
-        Ok(tpa::Options { path: Some(path), security, keylog, ..tpa::Options::of(transport) })
+        let mut options = tpa::Options { path: Some(path), security, keylog, ..tpa::Options::of(transport) };
+        options.transport.waits_to_fill = true;
+        Ok(options)
     }
 
     /// The options for quiet trains over UDP.

@@ -51,14 +51,9 @@ use meshpace_transport::tpa;
 use session::{Carrier, NAME};
 use std::io;
 
-/// TPA's options for a tunnel that may carry what people type: a block is begun with what there is. The paper has it wait to be filled
-/// until a timeout (TPA, section 3.2), elsewhere 100 ms here, so that a keystroke and its echo would take a fifth of a second. What is
-/// written while a block is under way still gathers for the next.
+/// TPA's options for a tunnel.
 pub fn options(transport: tpa::Config) -> Options {
-    Options {
-        keep_alive: Some(Duration::from_secs(15)),
-        ..Options::of(tpa::Config { fill_timeout: Duration::ZERO, ..transport })
-    }
+    Options { keep_alive: Some(Duration::from_secs(15)), ..Options::of(transport) }
 }
 
 /// What a connection begins with that is a stream, and what one that is a carrier of a session.

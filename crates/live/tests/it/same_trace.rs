@@ -3,7 +3,8 @@
 //! Both worlds run the same state machines; what is compared is everything around them: that each tells them what happened
 //! in the same order and sends exactly what they say. Packets are lost by their number in each direction.
 //!
-//! Both have the parameters of the wire, whose RTO keeps a wider margin than the simulator's default.
+//! Both have the parameters of the wire, whose RTO keeps a wider margin than the simulator's default, and the paper's rule that a block
+//! waits to be filled.
 //!
 //! Left out of the comparison: times; WinSize, which is a count of segments here and the room of a buffer there; and the
 //! number of the first block, which is random on the wire. The handshake's cookie, which the simulator does not need, is
@@ -167,7 +168,7 @@ fn compare(name: &str, losses: [&[u64]; 2]) {
         return;
     }
     // What fits a datagram of 1500 bytes with a tag.
-    let config = tpa::Config { segment: 1452, ..Options::named(name).unwrap().transport };
+    let config = tpa::Config { segment: 1452, waits_to_fill: true, ..Options::named(name).unwrap().transport };
     let losses = losses.map(|indices| indices.iter().copied().collect::<BTreeSet<u64>>());
     let bytes = 3 * 12 * 1452 + 700;
     let simulated = simulate(&config, bytes, &losses, || Duration::ZERO);

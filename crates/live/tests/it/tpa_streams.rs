@@ -87,6 +87,56 @@ fn many_connections_share_two_ports() {
     assert_eq!(got, *b"for the second");
 }
 
+/// Options by which a block that is not full waits longer than any test does.
+fn waiting_to_fill() -> Options {
+    let mut options = Options::default();
+    options.transport.waits_to_fill = true;
+    options.transport.fill_timeout = meshpace_core::Duration::from_secs(3600);
+    options
+}
+
+#[test]
+fn questions_and_answers_do_not_wait_for_a_block_to_fill() {
+    let mut options = waiting_to_fill();
+    options.transport.waits_to_fill = Options::default().transport.waits_to_fill;
+    let (mut client, mut server) = pair(options);
+    [&client, &server].iter().for_each(|end| end.set_read_timeout(Some(ms(20_000))).unwrap());
+    let mut got = [0; 16];
+    for _ in 0..100 {
+        client.write_all(b"question").unwrap();
+        client.write_all(b", in two").unwrap();
+        server.read_exact(&mut got).unwrap();
+        server.write_all(&got).unwrap();
+        client.read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"question, in two");
+    }
+}
+
+#[test]
+fn who_waits_to_fill_a_block_can_flush_or_stop_waiting() {
+    let (client, server) = pair(waiting_to_fill());
+    assert!(!client.nodelay().unwrap() && !server.nodelay().unwrap());
+    let arrives = |text: &str, patience: u64| {
+        server.set_read_timeout(Some(ms(patience))).unwrap();
+        let mut got = vec![0; text.len()];
+        let read = (&server).read_exact(&mut got).map(|()| got);
+        read.is_ok_and(|got| got == text.as_bytes())
+    };
+    (&client).write_all(b"flushed").unwrap();
+    assert!(!arrives("flushed", 50), "it did not wait");
+    client.flush().unwrap();
+    assert!(arrives("flushed", 20_000));
+    // The trait's method is the same.
+    (&client).write_all(b"again").unwrap();
+    Write::flush(&mut &client).unwrap();
+    assert!(arrives("again", 20_000));
+    (&client).write_all(b"waited").unwrap();
+    client.set_nodelay(true).unwrap();
+    assert!(arrives("waited", 20_000) && client.nodelay().unwrap());
+    (&client).write_all(b"at once").unwrap();
+    assert!(arrives("at once", 20_000));
+}
+
 #[test]
 fn the_end_of_the_stream_is_told_once_everything_is_read() {
     let (mut client, mut server) = pair(Options::default());

@@ -55,6 +55,8 @@ class Options(TypedDict, total=False):
     transport: str
     #: Payload of a full segment, bytes. Default 1460, or what the way out carries if that is less.
     segment: int
+    #: What is sent leaves as soon as the protocol lets it: see `socket.nodelay`. Default true.
+    nodelay: bool
     #: No encryption, for experiments. Default false: encrypted, with whoever answers.
     plain: bool
     #: Encrypted, with whoever knows this secret: 32 bytes or 64 hexadecimal digits.
@@ -180,6 +182,22 @@ class socket:
         """Sends all. After an exception nobody knows how much of it went."""
         self._connected().sendall(_bytes(data), self._wait)
 
+    def flush(self) -> None:
+        """Has what was sent leave although it does not fill a block, and does not wait for its arrival. Without effect unless `nodelay` is
+        false: nothing waits then."""
+        self._connected().flush()
+
+    @property
+    def nodelay(self) -> bool:
+        """Whether what is sent leaves as soon as the protocol lets it: at once while nothing is unacknowledged, else with the
+        acknowledgement. If false, less than a block of twelve segments waits up to 100 ms for more, or until `flush`; small writes then
+        take fewer packets. Of a connection; can be set. Accepted sockets have what the listening one was made with."""
+        return self._connected().nodelay
+
+    @nodelay.setter
+    def nodelay(self, value: bool) -> None:
+        self._connected().set_nodelay(value)
+
     def makefile(self, mode: str = "r", **text: Any) -> Any:
         """A file of it: "r", "w" or "rw", with "b" of bytes, else of text with the arguments of `io.TextIOWrapper`. The socket has to
         be closed too."""
@@ -189,9 +207,9 @@ class socket:
         raw = _Raw(self, reads, writes)
         file: Any
         if reads and writes:
-            file = io.BufferedRWPair(raw, raw)
+            file = _Pair(raw)
         else:
-            file = io.BufferedReader(raw) if reads else io.BufferedWriter(raw)
+            file = io.BufferedReader(raw) if reads else _Writer(raw)
         return file if binary else io.TextIOWrapper(file, **text)
 
     def settimeout(self, value: float | None) -> None:
@@ -287,6 +305,31 @@ class _Raw(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         return self._of.send(data)
+
+    def flush(self) -> None:
+        super().flush()
+        if self._writes and not self._of._closed:
+            self._of.flush()
+
+
+class _Writer(io.BufferedWriter):
+    """One whose `flush` is also the socket's."""
+
+    def flush(self) -> None:
+        super().flush()
+        self.raw.flush()
+
+
+class _Pair(io.BufferedRWPair):
+    """The same for both directions."""
+
+    def __init__(self, raw: _Raw) -> None:
+        super().__init__(raw, raw)
+        self._raw = raw
+
+    def flush(self) -> None:
+        super().flush()
+        self._raw.flush()
 
 
 def create_connection(address: Address, timeout: float | None = None, source_address: Address | None = None, **options: Unpack[Options]) -> socket:

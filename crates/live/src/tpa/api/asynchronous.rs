@@ -58,9 +58,9 @@ impl AsyncWrite for AsyncStream {
         self.0.poll_write(context, from)
     }
 
-    /// Nothing to do: what is written leaves as soon as the protocol lets it.
+    /// As [`TpaStream::flush`]: it does not wait for an arrival.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+        Poll::Ready(self.0.flush())
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

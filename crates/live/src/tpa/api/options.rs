@@ -115,8 +115,9 @@ impl Options {
         }
     }
 
-    /// The defaults with this transport. The end of a block is acknowledged at once, so that none costs the time an ACK may be held; and the
-    /// RTO keeps a margin above the RTT of at least that time and 50 ms more.
+    /// The defaults with this transport. A block does not wait to be filled ([`tpa::Config::waits_to_fill`]), so that questions and answers
+    /// do not cost `fill_timeout`. The end of a block is acknowledged at once, so that none costs the time an ACK may be held; and the RTO
+    /// keeps a margin above the RTT of at least that time and 50 ms more.
     ///
     /// A segment that is repeated alone is acknowledged when the receiver's timer expires. With a margin of just that time,
     /// the simulator's, the ACK and the sender's timer are a tie over a steady path, and what was not lost is sent a third
@@ -200,6 +201,7 @@ fn on_wires(mut transport: tpa::Config) -> tpa::Config {
     let margin = (transport.ack_delay + LATENESS).min(transport.rto.max);
     transport.rto.margin = transport.rto.margin.max(margin);
     transport.ack_block_end = true;
+    transport.waits_to_fill = false;
     // RFC 6298, section 2.1, which the Internet has lived with since 2011; the paper's table says 3 s.
     transport.rto.initial = transport.rto.initial.min(Duration::from_secs(1));
     transport

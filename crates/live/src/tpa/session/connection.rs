@@ -455,6 +455,9 @@ impl Connection {
         if std::mem::take(&mut exchange.wishes.make_room) {
             self.engine.make_room(now);
         }
+        if let Some(waits) = exchange.wishes.waits_to_fill.take() {
+            self.engine.set_waits_to_fill(now, waits);
+        }
         let end = exchange.send.end();
         if end > self.flow.written {
             if self.has_arrived() {
@@ -463,6 +466,9 @@ impl Connection {
             self.life.used = now;
             self.engine.write(now, end - self.flow.written);
             self.flow.written = end;
+        }
+        if std::mem::take(&mut exchange.wishes.flush) {
+            self.engine.push(now);
         }
         let has_failed = exchange.failure().is_some();
         if exchange.wishes.write_closed && !self.flow.closed && !has_failed {

@@ -366,6 +366,20 @@ impl Engine {
         }
     }
 
+    /// What was written leaves although it does not fill a block of TPA's. Trains and BBR wait for nothing.
+    pub(crate) fn push(&mut self, now: Time) {
+        if let Engine::Tpa(machine) = self {
+            machine.push(now);
+        }
+    }
+
+    /// Sets whether a block of TPA's that is not full waits for more data.
+    pub(crate) fn set_waits_to_fill(&mut self, now: Time, waits: bool) {
+        if let Engine::Tpa(machine) = self {
+            machine.set_waits_to_fill(now, waits);
+        }
+    }
+
     pub(crate) fn close(&mut self, now: Time) {
         match self {
             Engine::Tpa(machine) => machine.close(now),

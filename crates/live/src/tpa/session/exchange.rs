@@ -51,6 +51,10 @@ pub struct Wishes {
     pub probe: bool,
     /// It wants ACKs to wait so long for data to ride on; none once the connection knows.
     pub hold_acks: Option<Duration>,
+    /// What it has written is to leave although it does not fill a block; false once the connection knows.
+    pub flush: bool,
+    /// Whether blocks are to wait until they are full; none once the connection knows.
+    pub waits_to_fill: Option<bool>,
     /// It has sent a small message by another connection to the same peer; false once the connection knows.
     pub make_room: bool,
 }
@@ -83,6 +87,8 @@ pub struct Exchange {
     pub end_of_stream: bool,
     /// Something is under way, so that the connection will soon be looked at anyway: new bytes can wait until then.
     pub busy: bool,
+    /// True if a block of TPA's that is not full waits for more data.
+    pub waits_to_fill: bool,
     /// Progress of BBR's sender, where BBR carries the connection.
     pub sending: Option<Sending>,
     /// The peer has been told to wait: reading has to be reported.
@@ -107,6 +113,7 @@ impl Exchange {
             delivery: Delivery::UnderWay,
             end_of_stream: false,
             busy: false,
+            waits_to_fill: settings.transport.waits_to_fill,
             sending: None,
             window_closed: false,
             doubted: None,
