@@ -2,17 +2,17 @@
 
 use core::fmt;
 
-/// A mesh node, numbered from 0 in the order of the scenario.
+/// Node of the mesh, numbered from 0 in the order of the scenario.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u16);
 
 impl NodeId {
-    /// The link-layer and network broadcast address. No node carries it.
+    /// Broadcast address of the link layer and of the network layer. No node has this address.
     pub const BROADCAST: NodeId = NodeId(u16::MAX);
-    /// The largest number of nodes a mesh can have.
+    /// Largest number of nodes that a mesh can have.
     pub const MAX_NODES: usize = u16::MAX as usize;
 
-    /// The node's place in per-node tables.
+    /// Index of the node in per-node tables.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -31,12 +31,12 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// A flow of a scenario, numbered from 0 in the order of the file.
+/// Flow of a scenario, numbered from 0 in the order of the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowId(pub u16);
 
 impl FlowId {
-    /// The flow's place in per-flow tables.
+    /// Index of the flow in per-flow tables.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize

@@ -1,6 +1,8 @@
-//! The basis of all other crates: integer time, rates, identifiers, parameter checks and seeded random streams.
+//! Basis of all other crates: integer time, rates, identifiers, parameter checks and seeded random
+//! streams.
 //!
-//! Nothing here knows a protocol. The crate is `no_std`, so that it cannot use clocks, sockets or threads.
+//! The crate contains no protocol. It is `no_std`, so that it cannot use clocks, sockets or
+//! threads.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 extern crate alloc;

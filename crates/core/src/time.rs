@@ -1,35 +1,35 @@
-//! Simulated time: integer nanoseconds, so that sums are exact and equal on every machine.
+//! Simulated time in integer nanoseconds, so that sums are exact and equal on every machine.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
 
-/// An instant, in nanoseconds since the start of the run. Range: 584 years.
+/// Instant, in nanoseconds since the start of the run. Range: 584 years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(pub u64);
 
-/// A span of time in nanoseconds; never negative.
+/// Span of time in nanoseconds; never negative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Duration(pub u64);
 
 impl Time {
-    /// The start of a run.
+    /// Start of a run.
     pub const ZERO: Time = Time(0);
-    /// Later than anything that happens.
+    /// Instant later than any event of a run. It stands for "not scheduled".
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The instant as seconds, for estimators and output.
+    /// Returns the instant in seconds, for estimators and output.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The span from `earlier` to this instant; zero if `earlier` is not earlier.
+    /// Span from `earlier` to this instant. Zero if `earlier` is not earlier.
     #[inline]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// This instant moved by `span`, never past [`Time::NEVER`].
+    /// Returns this instant moved by `span`, at most [`Time::NEVER`].
     #[inline]
     pub const fn saturating_add(self, span: Duration) -> Time {
         Time(self.0.saturating_add(span.0))
@@ -37,61 +37,62 @@ impl Time {
 }
 
 impl Duration {
-    /// No time at all.
+    /// Span of length zero.
     pub const ZERO: Duration = Duration(0);
-    /// Longer than any run.
+    /// Span longer than any run.
     pub const MAX: Duration = Duration(u64::MAX);
 
-    /// A whole number of nanoseconds.
+    /// Builds a span from whole nanoseconds.
     #[inline]
     pub const fn from_nanos(ns: u64) -> Duration {
         Duration(ns)
     }
 
-    /// A whole number of microseconds.
+    /// Builds a span from whole microseconds.
     #[inline]
     pub const fn from_micros(us: u64) -> Duration {
         Duration(us * 1_000)
     }
 
-    /// A whole number of milliseconds.
+    /// Builds a span from whole milliseconds.
     #[inline]
     pub const fn from_millis(ms: u64) -> Duration {
         Duration(ms * 1_000_000)
     }
 
-    /// A whole number of seconds.
+    /// Builds a span from whole seconds.
     #[inline]
     pub const fn from_secs(s: u64) -> Duration {
         Duration(s * 1_000_000_000)
     }
 
-    /// Seconds rounded to the nearest nanosecond. Negative values and NaN become zero, too large ones [`Duration::MAX`].
+    /// Builds a span from seconds, rounded to the nearest nanosecond. Negative values and NaN
+    /// become zero; values that are too large become [`Duration::MAX`].
     #[inline]
     pub fn from_secs_f64(s: f64) -> Duration {
-        // A float-to-int cast saturates and sends NaN to zero.
+        // A cast from float to integer saturates and turns NaN into zero.
         Duration(libm::round(s * 1e9) as u64)
     }
 
-    /// The span in seconds.
+    /// Returns the span in seconds.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The smaller of two spans.
+    /// Smaller of two spans.
     #[inline]
     pub fn min(self, other: Duration) -> Duration {
         Duration(self.0.min(other.0))
     }
 
-    /// The larger of two spans.
+    /// Larger of two spans.
     #[inline]
     pub fn max(self, other: Duration) -> Duration {
         Duration(self.0.max(other.0))
     }
 
-    /// The difference, or zero if `other` is longer.
+    /// Difference of two spans. Zero if `other` is longer.
     #[inline]
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))

@@ -37,7 +37,7 @@ impl Sign {
     /// The numbers of this sign.
     const fn range(self) -> Range {
         match self {
-            Sign::Positive => Range { is_above: true, ..Range::new(0.0, f64::INFINITY) },
+            Sign::Positive => Range { excludes_least: true, ..Range::new(0.0, f64::INFINITY) },
             Sign::NotNegative => Range::new(0.0, f64::INFINITY),
             Sign::Any => Range::ALL,
         }
@@ -289,8 +289,8 @@ impl<'a> Reader<'a> {
         let bound = range.words(|number| number.to_string());
         // "a number from 0 to 1", "a number of at least 2", "a number above 0".
         let preposition = match (range.least.is_finite(), range.most.is_finite()) {
-            (true, true) if !range.is_above && !range.is_below => "from ",
-            (true, _) if !range.is_above => "of ",
+            (true, true) if !range.excludes_least && !range.excludes_most => "from ",
+            (true, _) if !range.excludes_least => "of ",
             _ => "",
         };
         self.report_unexpected(key, value, format!("a number {preposition}{bound}"));

@@ -45,11 +45,11 @@ pub enum Form {
 
 /// Takes in another range: from the least to the largest of both.
 fn widen(range: &mut Range, other: &Range) {
-    if other.least < range.least || other.least == range.least && !other.is_above {
-        (range.least, range.is_above) = (other.least, other.is_above);
+    if other.least < range.least || other.least == range.least && !other.excludes_least {
+        (range.least, range.excludes_least) = (other.least, other.excludes_least);
     }
-    if other.most > range.most || other.most == range.most && !other.is_below {
-        (range.most, range.is_below) = (other.most, other.is_below);
+    if other.most > range.most || other.most == range.most && !other.excludes_most {
+        (range.most, range.excludes_most) = (other.most, other.excludes_most);
     }
 }
 

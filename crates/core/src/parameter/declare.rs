@@ -1,14 +1,14 @@
-//! The macro that declares the parameters of a piece.
+//! Macros that declare the parameters of a configuration struct.
 
-/// The declaration of one parameter: `parameter!(segments: u32 = 3 => whole("segments", 1, 65535), Basic, "most segments", "RFC 5681")`.
-/// The source may be left out.
+/// Declares one parameter: `parameter!(segments: u32 = 3 => whole("segments", 1, 65535), Basic,
+/// "most segments", "RFC 5681")`. The last argument, the source, may be omitted.
 #[macro_export]
 macro_rules! parameter {
     ($key:ident: $Type:ty = $default:expr => $form:expr, $level:ident, $meaning:expr $(, $source:literal)?) => {
         $crate::parameter::Parameter {
             key: stringify!($key),
             form: {
-                #[allow(unused_imports, reason = "one parameter needs one of them")]
+                #[allow(unused_imports, reason = "one parameter uses only one of these forms")]
                 use $crate::parameter::{FLAG, GAIN, LENGTH, POWER, RATE, SIZE, SPEED, TIME, choice, number, whole, wholes};
                 $form
             },
@@ -23,11 +23,16 @@ macro_rules! parameter {
     };
 }
 
-/// Declares a piece: the struct of its parameters, their defaults, their ranges, and what each means. `docs/new-parameter.md` has an example.
+/// Declares a configuration struct ("piece") with its parameters, their defaults, their ranges and
+/// their meanings. `docs/new-parameter.md` has an example.
 ///
-/// A parameter is `/// meaning`, `field: type = default => form, level, "source";`, its key that of the field or one behind `as`; `parts` are pieces inside it,
-/// whose keys are in its own table or in one behind `in`; `others` are fields that no key of the piece sets. `Default` has the defaults;
-/// `check` checks all ranges, those of parts by their `check`, and then what `also` says of parameters that depend on each other.
+/// A parameter is written `/// meaning`, `field: type = default => form, level, "source";`. Its key
+/// in scenarios is the name of the field, or the name behind `as`. `parts` lists nested
+/// configuration structs; their keys stand in the table of the outer struct, or in the table named
+/// behind `in`. `others` lists fields that no key of the struct sets. The generated `Default`
+/// returns the declared defaults. The generated `check` checks all ranges, then the nested structs
+/// with their own `check`, and last the condition behind `also`, which concerns parameters that
+/// depend on each other.
 #[macro_export]
 macro_rules! parameters {
     (
@@ -73,7 +78,8 @@ macro_rules! parameters {
         }
 
         impl $Piece {
-            /// The declarations of its own parameters, in the order of the fields.
+            /// Declarations of the parameters of this struct, in the order of its fields. Those of
+            /// nested structs are not included.
             pub const PARAMETERS: &'static [$crate::parameter::Parameter] = &[$(
                 $crate::parameters!(@declare $field $($key)?: $Type = $default => $form, $level,
                     concat!($($meaning),+).trim_ascii() $(, $source)?),
@@ -82,7 +88,7 @@ macro_rules! parameters {
             /// Checks every parameter against its range.
             ///
             /// # Errors
-            /// Names the first parameter that is not, its value and its range.
+            /// Returns the first parameter that is outside its range, with its value and the range.
             pub fn check(&self) -> ::core::result::Result<(), $crate::ParameterError> {
                 let mut declared = Self::PARAMETERS.iter();
                 $(declared.next().map_or(Ok(()), |parameter| parameter.check(&self.$field))?;)*
@@ -163,7 +169,8 @@ mod tests {
         assert_eq!(piece, Piece { alpha: 0.7, length: 50, timer: one, name: "piece" });
         assert_eq!(Piece::PARAMETERS[0].meaning, "weight of the old average");
         assert_eq!((Timer::PARAMETERS[0].source, Timer::PARAMETERS[1].source), ("RFC 6298, 2.4", ""));
-        // What is declared is what is there, but for the timer's lower bound, which is another one inside the piece.
+        // The slots must equal the declared parameters, except for the lower bound of the timer,
+        // which is replaced by another parameter inside the piece.
         let slots = piece.slots();
         let names: Vec<_> = slots.iter().map(|slot| (slot.table, slot.parameter.key)).collect();
         assert_eq!(names, [("", "alpha"), ("", "queue"), ("rto", "min"), ("rto", "max")]);

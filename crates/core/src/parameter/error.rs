@@ -1,22 +1,23 @@
-//! The error that names a parameter outside its range.
+//! Error that names a parameter outside its range.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// A parameter outside its range.
+/// A parameter whose value is outside its range.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParameterError {
-    /// The parameter's key, such as `pacing.alpha`.
+    /// Key of the parameter, such as `pacing.alpha`.
     pub name: Cow<'static, str>,
-    /// The value that was given.
+    /// Value that was given.
     pub value: String,
-    /// The values that are accepted.
+    /// Description of the accepted values.
     pub expected: Cow<'static, str>,
 }
 
 impl ParameterError {
-    /// The same error where the parameter's piece is in this table; empty: in none of its own.
+    /// Prefixes the key with the table that holds the parameter. An empty `table` leaves the key as
+    /// it is.
     #[must_use]
     pub fn inside(mut self, table: &str) -> ParameterError {
         if !table.is_empty() {
@@ -34,10 +35,9 @@ impl fmt::Display for ParameterError {
 
 impl core::error::Error for ParameterError {}
 
-/// Checks `value` against its range.
+/// Returns an error about the parameter `name` unless `ok` is true.
 ///
-/// # Errors
-/// One naming the parameter unless `ok`.
+/// # Errors The error names the parameter, its value and the expected values.
 pub fn require(
     ok: bool,
     name: &'static str,

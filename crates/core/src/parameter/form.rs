@@ -7,37 +7,37 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-/// Unit of a value. Quantities are numbers of their base unit.
+/// Unit of a value. Quantities are stored as numbers of their base unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// True or false.
+    /// Truth value, true or false.
     Flag,
-    /// A number without a unit.
+    /// Number without a unit.
     Number,
-    /// A whole number of these, such as segments.
+    /// Whole number of the named things, such as segments.
     Whole(&'static str),
-    /// A list of so many whole numbers of these.
+    /// List of whole numbers: the length of the list, and the name of what is counted.
     Wholes(usize, &'static str),
-    /// One of these words.
+    /// One of the listed keywords.
     Choice(&'static [&'static str]),
-    /// Seconds.
+    /// Time in seconds.
     Time,
-    /// bit/s.
+    /// Rate in bit/s.
     Rate,
-    /// Bytes.
+    /// Size in bytes.
     Size,
-    /// dBm.
+    /// Power in dBm.
     Power,
-    /// dB.
+    /// Gain or loss in dB.
     Gain,
-    /// Metres.
+    /// Length in metres.
     Length,
-    /// m/s.
+    /// Speed in m/s.
     Speed,
 }
 
 impl Unit {
-    /// A number of the base unit with its unit: `0.3 ms`.
+    /// Formats a number of the base unit together with its unit, such as `0.3 ms`.
     pub fn show(self, number: f64) -> String {
         match self {
             Unit::Time => time(number),
@@ -51,45 +51,45 @@ impl Unit {
         }
     }
 
-    /// True if a scenario has it in quotes.
+    /// Returns true if the value is written in quotes in a scenario.
     const fn is_quoted(self) -> bool {
         !matches!(self, Unit::Flag | Unit::Number | Unit::Whole(_) | Unit::Wholes(..))
     }
 }
 
-/// Between which numbers a value is.
+/// Interval of numbers in which a value must lie.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Range {
-    /// The least.
+    /// Lower end of the interval.
     pub least: f64,
-    /// The largest.
+    /// Upper end of the interval.
     pub most: f64,
-    /// True if `least` itself is outside.
-    pub is_above: bool,
-    /// True if `most` itself is outside.
-    pub is_below: bool,
+    /// True if `least` itself is outside the interval.
+    pub excludes_least: bool,
+    /// True if `most` itself is outside the interval.
+    pub excludes_most: bool,
 }
 
 impl Range {
-    /// Every number.
+    /// Interval of all numbers.
     pub const ALL: Range = Range::new(f64::NEG_INFINITY, f64::INFINITY);
 
-    /// Both ends included.
+    /// Creates an interval that includes both ends.
     pub const fn new(least: f64, most: f64) -> Range {
-        Range { least, most, is_above: false, is_below: false }
+        Range { least, most, excludes_least: false, excludes_most: false }
     }
 
-    /// True if `number` is in it; NaN is in none.
+    /// Returns true if `number` lies in the interval. NaN lies in no interval.
     pub fn contains(&self, number: f64) -> bool {
-        let is_large = if self.is_above { number > self.least } else { number >= self.least };
-        is_large && if self.is_below { number < self.most } else { number <= self.most }
+        let is_large = if self.excludes_least { number > self.least } else { number >= self.least };
+        is_large && if self.excludes_most { number < self.most } else { number <= self.most }
     }
 
-    /// In words, `show` writing its ends.
+    /// Describes the interval in words. `show` formats the two ends.
     pub fn words(&self, show: impl Fn(f64) -> String) -> String {
         let (least, most) =
             (self.least.is_finite().then(|| show(self.least)), self.most.is_finite().then(|| show(self.most)));
-        match (least, most, self.is_above, self.is_below) {
+        match (least, most, self.excludes_least, self.excludes_most) {
             (None, None, ..) => String::new(),
             (Some(least), None, true, _) => format!("above {least}"),
             (Some(least), None, false, _) => format!("{least} or more"),
@@ -103,116 +103,119 @@ impl Range {
     }
 }
 
-/// Values that a parameter may have.
+/// Unit of a parameter and the values that it accepts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Form {
-    /// Its unit.
+    /// Unit of the value.
     pub unit: Unit,
-    /// Between which numbers, in the base unit; of no meaning for flags and words.
+    /// Accepted interval, in the base unit. The field has no meaning for flags and keywords.
     pub range: Range,
-    /// True if the word "none" switches it off.
+    /// True if the keyword "none" switches the parameter off.
     pub or_none: bool,
-    /// Meaning of its absence in words, where it has no value unless told; empty where it has one.
+    /// Description of the behaviour without a value, for a parameter without a default. Empty if
+    /// the parameter has a default.
     pub absence: &'static str,
 }
 
-/// True or false.
+/// Form of a truth value, true or false.
 pub const FLAG: Form = Form::of(Unit::Flag, Range::ALL);
-/// A time, at most 11 days unless told otherwise.
+/// Form of a time. The upper bound is 11 days unless another bound is set.
 pub const TIME: Form = Form::of(Unit::Time, Range::new(0.0, Form::LONGEST));
-/// A bit rate, at most 1 Tbit/s.
+/// Form of a bit rate of at most 1 Tbit/s.
 pub const RATE: Form = Form::of(Unit::Rate, Range::new(0.0, Form::FASTEST));
-/// A size in bytes.
+/// Form of a size in bytes.
 pub const SIZE: Form = Form::of(Unit::Size, Range::new(0.0, Form::LARGEST));
-/// A power.
+/// Form of a power in dBm.
 pub const POWER: Form = Form::of(Unit::Power, Range::new(-Form::STRONGEST, Form::STRONGEST));
-/// A gain or a loss.
+/// Form of a gain or a loss in dB.
 pub const GAIN: Form = Form::of(Unit::Gain, Range::new(-Form::STRONGEST, Form::STRONGEST));
 
-/// A length, at most 10,000 km.
+/// Form of a length of at most 10,000 km.
 pub const LENGTH: Form = Form::of(Unit::Length, Range::new(0.0, Form::FARTHEST));
-/// A speed.
+/// Form of a speed in m/s.
 pub const SPEED: Form = Form::of(Unit::Speed, Range::new(0.0, f64::INFINITY));
 
-/// A number without a unit.
+/// Form of a number without a unit, between `least` and `most`.
 pub const fn number(least: f64, most: f64) -> Form {
     Form::of(Unit::Number, Range::new(least, most))
 }
 
-/// A whole number of `what`, at most 2^53.
+/// Form of a whole number of `what`, between `least` and `most`, where `most` is at most 2^53.
 pub const fn whole(what: &'static str, least: u64, most: u64) -> Form {
     Form::of(Unit::Whole(what), Range::new(least as f64, most as f64))
 }
 
-/// A list of `count` whole numbers of `what`.
+/// Form of a list of `count` whole numbers of `what`.
 pub const fn wholes(count: usize, what: &'static str, least: u64, most: u64) -> Form {
     Form::of(Unit::Wholes(count, what), Range::new(least as f64, most as f64))
 }
 
-/// One of `words`.
+/// Form of a keyword that must be one of `words`.
 pub const fn choice(words: &'static [&'static str]) -> Form {
     Form::of(Unit::Choice(words), Range::ALL)
 }
 
 impl Form {
-    /// The longest time, seconds.
+    /// Longest time, in seconds.
     const LONGEST: f64 = 1e6;
-    /// The highest bit rate, bit/s.
+    /// Highest bit rate, in bit/s.
     const FASTEST: f64 = 1e12;
-    /// The largest size, bytes.
+    /// Largest size, in bytes.
     const LARGEST: f64 = 4_294_967_295.0;
-    /// The longest length, metres.
+    /// Longest length, in metres.
     const FARTHEST: f64 = 1e7;
-    /// The largest power or ratio of powers, dBm or dB.
+    /// Largest power in dBm, and largest ratio of powers in dB.
     const STRONGEST: f64 = 1e4;
 
     const fn of(unit: Unit, range: Range) -> Form {
         Form { unit, range, or_none: false, absence: "" }
     }
 
-    /// The same from `least` on.
+    /// Returns this form with the lower bound `least`, included.
     #[must_use]
     pub const fn from(mut self, least: f64) -> Form {
-        (self.range.least, self.range.is_above) = (least, false);
+        (self.range.least, self.range.excludes_least) = (least, false);
         self
     }
 
-    /// The same above `least`.
+    /// Returns this form with the lower bound `least`, excluded.
     #[must_use]
     pub const fn above(mut self, least: f64) -> Form {
-        (self.range.least, self.range.is_above) = (least, true);
+        (self.range.least, self.range.excludes_least) = (least, true);
         self
     }
 
-    /// The same up to `most`.
+    /// Returns this form with the upper bound `most`, included.
     #[must_use]
     pub const fn to(mut self, most: f64) -> Form {
-        (self.range.most, self.range.is_below) = (most, false);
+        (self.range.most, self.range.excludes_most) = (most, false);
         self
     }
 
-    /// The same below `most`.
+    /// Returns this form with the upper bound `most`, excluded.
     #[must_use]
     pub const fn below(mut self, most: f64) -> Form {
-        (self.range.most, self.range.is_below) = (most, true);
+        (self.range.most, self.range.excludes_most) = (most, true);
         self
     }
 
-    /// The same, and without it `words` hold.
+    /// Returns this form for a parameter without a default, with `words` describing the behaviour
+    /// without a value.
     #[must_use]
     pub const fn or(mut self, words: &'static str) -> Form {
         self.absence = words;
         self
     }
 
-    /// The same, or the word "none".
+    /// Returns this form with the keyword "none" also accepted.
     #[must_use]
     pub const fn or_none(mut self) -> Form {
         self.or_none = true;
         self
     }
 
-    /// The range as far as people have to know it: without a bound beyond any sensible value.
+    /// Range as it is shown to people. A bound that is merely the limit of the unit, beyond any
+    /// sensible value, is left out.
     pub fn stated(&self) -> Range {
         let usual = match self.unit {
             Unit::Time => Form::LONGEST,
@@ -227,7 +230,7 @@ impl Form {
         Range { least, most, ..self.range }
     }
 
-    /// True if `value` is in the range; one of another kind is not.
+    /// Returns true if `value` is accepted. A value of another kind is not accepted.
     pub fn accepts(&self, value: &Value) -> bool {
         match (self.unit, value) {
             (Unit::Flag, Value::Flag(_)) => true,
@@ -243,7 +246,7 @@ impl Form {
         }
     }
 
-    /// A value as people read it.
+    /// Formats a value for people, with its unit.
     pub fn show(&self, value: &Value) -> String {
         match value {
             Value::Flag(flag) => format!("{flag}"),
@@ -255,13 +258,13 @@ impl Form {
         }
     }
 
-    /// A value as a scenario has it: quantities and words in quotes.
+    /// Formats a value as it is written in a scenario, with quantities and keywords in quotes.
     pub fn write(&self, value: &Value) -> String {
         if self.unit.is_quoted() { format!("\"{}\"", self.show(value)) } else { self.show(value) }
     }
 }
 
-/// The expectation, for errors: `0.1 to 10`, `1 to 12 segments`, `above 0 s`.
+/// Writes the expected values, for error messages: `0.1 to 10`, `1 to 12 segments`, `above 0 s`.
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = self.stated().words(|number| self.unit.show(number));
@@ -275,7 +278,7 @@ impl fmt::Display for Form {
     }
 }
 
-/// Seconds in the largest unit of which there is a whole one.
+/// Formats seconds in the largest unit in which the value is at least 1.
 fn time(seconds: f64) -> String {
     let ns = Duration::from_secs_f64(seconds).0;
     match ns {

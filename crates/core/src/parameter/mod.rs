@@ -1,8 +1,10 @@
-//! A parameter is declared once, beside the piece that has it: key, unit, range, default, meaning, source and level. The reader of
-//! scenarios, the check of ranges, `Default`, the lists of keys and their schema follow from that.
+//! Parameters. Each is declared once, beside the component that uses it, with key, unit, range,
+//! default, meaning, source and level. The reader of scenarios, the check of ranges, `Default`, the
+//! lists of keys and their schema are derived from the declaration.
 //!
-//! [`parameters!`](crate::parameters) declares those of a piece; it is read when a scenario is read or a configuration checked, never per
-//! frame. `docs/new-parameter.md` adds one step by step.
+//! [`parameters!`](crate::parameters) declares the configuration struct of a component, called its
+//! "piece" here. The declarations are used when a scenario is read or a configuration is checked,
+//! never per frame. `docs/new-parameter.md` shows step by step how to add a parameter.
 
 mod declare;
 mod error;
@@ -20,34 +22,34 @@ use alloc::vec::Vec;
 /// Audience of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
-    /// Everybody: a scenario or an example of the project sets it.
+    /// Parameter for all users: a scenario or an example of the project sets it.
     Basic,
-    /// For those who study the piece itself; others leave it as it is.
+    /// Parameter for those who study the component itself. Other users leave it at its default.
     Expert,
 }
 
-/// The declaration of a parameter.
+/// Declaration of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its key, without the table that its piece is in.
+    /// Key of the parameter, without the table that holds its piece.
     pub key: &'static str,
-    /// Its unit and its range.
+    /// Unit and range of the value.
     pub form: Form,
-    /// Its value unless told otherwise; `None` where it has none.
+    /// Returns the default value; `None` if the parameter has no default.
     pub default: fn() -> Option<Value>,
-    /// Its purpose, as a part of a sentence.
+    /// Purpose of the parameter, as a part of a sentence.
     pub meaning: &'static str,
-    /// Its source: a paper's section, an RFC, a standard, another program; empty for what is this program's own.
+    /// Source of the parameter: a section of a paper, an RFC, a standard or another program. Empty
+    /// for a parameter that this project introduced.
     pub source: &'static str,
-    /// Its audience.
+    /// Audience of the parameter.
     pub level: Level,
 }
 
 impl Parameter {
-    /// Checks the value of `setting` against the range; no value is inside it.
+    /// Checks the value of `setting` against the range. A setting without a value passes.
     ///
-    /// # Errors
-    /// Names the parameter, its value and its range.
+    /// # Errors The error names the parameter, its value and its range.
     pub fn check(&self, setting: &dyn Setting) -> Result<(), ParameterError> {
         let Some(value) = setting.get().filter(|value| !self.form.accepts(value)) else { return Ok(()) };
         let (value, expected) = (self.form.show(&value), self.form.to_string());
@@ -55,42 +57,43 @@ impl Parameter {
     }
 }
 
-/// A parameter and where its piece keeps it.
+/// Declaration of a parameter together with a reference to its value in a piece.
 pub struct Slot<'a> {
-    /// The table of its key inside that of the piece; empty if it has none of its own.
+    /// Table of the key, relative to the table of the piece. Empty if the key stands in the table
+    /// of the piece itself.
     pub table: &'static str,
-    /// Its declaration.
+    /// Declaration of the parameter.
     pub parameter: &'static Parameter,
-    /// Its value.
+    /// Value of the parameter.
     pub setting: &'a mut dyn Setting,
 }
 
 impl<'a> Slot<'a> {
-    /// A parameter of the piece itself.
+    /// Creates the slot of a parameter that belongs to the piece itself, not to a nested piece.
     pub fn new(parameter: &'static Parameter, setting: &'a mut dyn Setting) -> Slot<'a> {
         Slot { table: "", parameter, setting }
     }
 }
 
-/// The parameters of a piece.
+/// Parameters of a piece with their values.
 pub type Slots<'a> = Vec<Slot<'a>>;
 
-/// A piece whose parameters are declared.
+/// Configuration struct ("piece") whose parameters are declared.
 pub trait Parameters {
-    /// All of them, those of its parts included.
+    /// Returns all parameters of the piece, including those of nested pieces.
     fn slots(&mut self) -> Slots<'_>;
 }
 
 /// Checks every parameter of `piece` against its range.
 ///
-/// # Errors
-/// Names the first parameter that is not, its value and its range.
+/// # Errors The error names the first parameter that is outside its range, its value and the range.
 pub fn check(piece: &mut dyn Parameters) -> Result<(), ParameterError> {
     let check = |slot: &Slot<'_>| slot.parameter.check(&*slot.setting).map_err(|error| error.inside(slot.table));
     piece.slots().iter().try_for_each(check)
 }
 
-/// Text that a scenario has to contain to make `piece` of `usual`: `marks = 6`, `rto.min = "1 s"`.
+/// Lines that a scenario needs to turn the piece `usual` into `piece`, such as `marks = 6` or
+/// `rto.min = "1 s"`.
 pub fn changes(piece: &mut dyn Parameters, usual: &mut dyn Parameters) -> Vec<String> {
     let usual = usual.slots();
     let change = |slot: Slot<'_>| {

@@ -1,38 +1,38 @@
-//! The value of a parameter where a piece keeps it, to be read and set.
+//! Reading and writing the value of a parameter inside its piece.
 
 use crate::{Duration, Rate};
 use alloc::vec::Vec;
 
-/// A value of a parameter. Quantities are numbers of their base unit: seconds, bit/s, bytes, dBm, dB.
+/// Value of a parameter. Quantities are numbers of their base unit: seconds, bit/s, bytes, dBm, dB.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// True or false.
+    /// Truth value, true or false.
     Flag(bool),
-    /// A number.
+    /// Number, possibly of a base unit.
     Number(f64),
-    /// A whole number.
+    /// Whole number without a fraction.
     Whole(u64),
-    /// Whole numbers.
+    /// List of whole numbers.
     Wholes(Vec<u64>),
-    /// A word; "none" is none of the value there could be.
+    /// Keyword. The keyword "none" stands for an absent optional value.
     Word(&'static str),
 }
 
-/// A type that parameters have.
+/// Rust type that can hold the value of a parameter.
 pub trait Kind: Sized {
-    /// The value; `None` if there is none.
+    /// Converts to a [`Value`]; `None` if an optional value is absent.
     fn value(&self) -> Option<Value>;
 
-    /// The setting with this value; `None` if the value is of another kind.
+    /// Converts from a [`Value`]; `None` if `value` is of another kind.
     fn of(value: &Value) -> Option<Self>;
 }
 
-/// A parameter where a piece keeps it.
+/// Value of a parameter inside its piece, whatever its type.
 pub trait Setting {
-    /// Its value; `None` if there is none.
+    /// Reads the value; `None` if an optional value is absent.
     fn get(&self) -> Option<Value>;
 
-    /// Gives it a value, which is in its range. One of another kind changes nothing.
+    /// Writes the value. The caller has checked the range. A value of another kind changes nothing.
     fn set(&mut self, value: &Value);
 }
 
@@ -68,7 +68,7 @@ impl Kind for f64 {
     }
 }
 
-/// Whole numbers; a quantity is rounded.
+/// Implements [`Kind`] for types of whole numbers. A quantity is rounded.
 macro_rules! wholes {
     ($($Whole:ty),*) => {
         $(impl Kind for $Whole {
@@ -103,7 +103,7 @@ impl Kind for Duration {
         Some(Value::Number(self.as_secs_f64()))
     }
 
-    /// No time is 0 s.
+    /// Converts from seconds. The keyword "none" becomes 0 s.
     fn of(value: &Value) -> Option<Duration> {
         match value {
             Value::Word("none") => Some(Duration::ZERO),
@@ -117,7 +117,7 @@ impl Kind for Rate {
         Some(Value::Number(self.as_bps_f64()))
     }
 
-    /// A value above 0 does not become 0.
+    /// Converts from bit/s, rounded. A value above 0 never becomes 0.
     fn of(value: &Value) -> Option<Rate> {
         let bps = f64::of(value)?;
         Some(Rate::from_bps((libm::round(bps) as u64).max(u64::from(bps > 0.0))))
@@ -137,16 +137,17 @@ impl<T: Kind> Kind for Option<T> {
     }
 }
 
-/// The words that scenarios have for the variants of an enum: `words! { Scaling: "samples" = Samples, "deviations" = Deviations }`. The
-/// enum is a [`Kind`] then, and `Scaling::WORDS` are its words.
+/// Declares the keywords that stand for the variants of an enum in scenarios: `words! { Scaling:
+/// "samples" = Samples, "deviations" = Deviations }`. The enum then implements [`Kind`], and
+/// `Scaling::WORDS` lists its keywords.
 #[macro_export]
 macro_rules! words {
     ($Type:ident: $($word:literal = $Variant:ident),+ $(,)?) => {
         impl $Type {
-            /// Their names in scenarios.
+            /// Keywords of all variants, as written in scenarios.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// Its name in scenarios.
+            /// Keyword of this variant, as written in scenarios.
             pub const fn word(&self) -> &'static str {
                 match self {
                     $($Type::$Variant => $word,)+

@@ -83,7 +83,7 @@ fn by_form(form: &Form) -> Value {
         }
         Form::Number { range } => {
             let mut number = json!({"type": "number"});
-            let ends = [("inimum", range.least, range.is_above), ("aximum", range.most, range.is_below)];
+            let ends = [("inimum", range.least, range.excludes_least), ("aximum", range.most, range.excludes_most)];
             for (name, end, is_outside) in ends.into_iter().filter(|(_, end, _)| end.is_finite()) {
                 let name = if is_outside { format!("exclusiveM{name}") } else { format!("m{name}") };
                 number[name] = json!(end);

@@ -135,8 +135,8 @@ fn what_is_outside_of_a_declared_range_is_refused_by_its_name() {
                     |end: f64, step: f64| if end.is_finite() { number(end + step * end.abs().max(1.0)) } else { None };
                 let (low, high) = (beyond(range.least, -1.0), beyond(range.most, 1.0));
                 let ends = [
-                    range.is_above.then(|| number(range.least)).flatten(),
-                    range.is_below.then(|| number(range.most)).flatten(),
+                    range.excludes_least.then(|| number(range.least)).flatten(),
+                    range.excludes_most.then(|| number(range.most)).flatten(),
                 ];
                 for value in [low, high].into_iter().chain(ends).flatten() {
                     let written = set(&name, parameter, &value);
