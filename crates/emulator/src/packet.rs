@@ -4,7 +4,7 @@ use crate::frame::{self, Facts};
 use meshpace_core::{FlowId, NodeId};
 use meshpace_mesh::mac::Category;
 use meshpace_mesh::radio::FrameRate;
-use meshpace_mesh::{Asked, Packet};
+use meshpace_mesh::{AttemptRequest, Packet};
 use std::rc::Rc;
 
 /// The rates at which a sender wants a frame to be tried, in turn, each so many times; what is not used has no attempts.
@@ -100,16 +100,16 @@ impl Packet for CarriedFrame {
     fn category(&self) -> Category {
         Category::of_dscp(self.facts.dscp)
     }
-    fn asked(&self, attempt: u32) -> Option<Asked> {
+    fn attempt_request(&self, attempt: u32) -> Option<AttemptRequest> {
         let series = self.series.as_ref()?;
         let mut before = 0;
         for &(rate, attempts) in series {
             before += u32::from(attempts);
             if attempt < before {
-                return Some(Asked::At(rate));
+                return Some(AttemptRequest::At(rate));
             }
         }
-        Some(Asked::GiveUp)
+        Some(AttemptRequest::GiveUp)
     }
     fn is_pure_ack(&self) -> bool {
         self.facts.tcp.is_some_and(|tcp| !tcp.is_control) && self.facts.payload == 0

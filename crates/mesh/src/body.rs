@@ -1,33 +1,33 @@
 //! Body of a link-layer data frame: a packet of the user, a routing message, or an ARP message.
 
 use crate::category::Category;
-use crate::packet::{Asked, Packet};
+use crate::packet::{AttemptRequest, Packet};
 use crate::routing::message::Message;
 use meshpace_core::NodeId;
 
-/// Bytes of an ARP request or reply (RFC 826, with Ethernet and IPv4 addresses).
+/// Size in bytes of an ARP request or reply (RFC 826, with Ethernet and IPv4 addresses).
 pub const ARP_BYTES: u32 = 28;
 
 /// Content of a link-layer data frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Body<P> {
-    /// A packet of the user.
+    /// User packet of the network layer.
     Data(P),
-    /// A message of the routing protocol, on one hop.
+    /// Message of the routing protocol, for one hop.
     Routing(Message),
-    /// An ARP request for `target` or the reply from it.
+    /// ARP request for `target`, or ARP reply to `target`.
     Arp {
-        /// True in a request, false in an answer.
+        /// True in a request, false in a reply.
         request: bool,
-        /// The node that sent this message.
+        /// Node that sent this message.
         sender: NodeId,
-        /// The node asked for, or the node that asked.
+        /// Request: the node whose MAC address is requested. Reply: the node that sent the request.
         target: NodeId,
     },
 }
 
 impl<P> Body<P> {
-    /// The user's packet, if it holds one.
+    /// Returns the user's packet; `None` if the body is a routing or ARP message.
     #[inline]
     pub fn into_packet(self) -> Option<P> {
         match self {
@@ -38,7 +38,7 @@ impl<P> Body<P> {
 }
 
 impl<P: Packet> Body<P> {
-    /// Its length in bytes, without MAC header.
+    /// Length in bytes, without the MAC header.
     #[inline]
     pub fn size(&self) -> u32 {
         match self {
@@ -48,13 +48,14 @@ impl<P: Packet> Body<P> {
         }
     }
 
-    /// Demand on an attempt to send it: [`Packet::asked`].
+    /// Rate or end of an attempt as the packet itself requests it: [`Packet::attempt_request`].
     #[inline(always)]
-    pub fn asked(&self, attempt: u32) -> Option<Asked> {
-        if let Body::Data(packet) = self { packet.asked(attempt) } else { None }
+    pub fn attempt_request(&self, attempt: u32) -> Option<AttemptRequest> {
+        if let Body::Data(packet) = self { packet.attempt_request(attempt) } else { None }
     }
 
-    /// Its category where the MAC has some: routing is network control (CS6).
+    /// Access category of the frame, for a MAC with categories. Routing messages are network
+    /// control (CS6).
     pub fn category(&self) -> Category {
         match self {
             Body::Data(packet) => packet.category(),
@@ -64,11 +65,11 @@ impl<P: Packet> Body<P> {
     }
 }
 
-/// A body on its way to a neighbour.
+/// A body that waits for, or is in, transmission to a neighbour.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Queued<P> {
-    /// The neighbour, or broadcast.
+    /// Address of the neighbour, or broadcast.
     pub next_hop: NodeId,
-    /// Content to send.
+    /// Content of the frame.
     pub body: Body<P>,
 }

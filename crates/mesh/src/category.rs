@@ -1,38 +1,41 @@
-//! The access categories of 802.11 and the packets that belong to them.
+//! Access categories of 802.11, and the packets that belong to each.
 //!
-//! Sources: IEEE Std 802.11-2012, 9.2.4.2 and table 9-1 (user priorities and categories); RFC 8325, section 4.3 (user priority by DSCP:
-//! the code points that it does not list are best effort), RFC 8622, section 10 (LE is background). CS6 and CS7 are voice, which RFC 8325 has for
-//! a network that trusts who marks them.
+//! Sources: IEEE Std 802.11-2012, 9.2.4.2 and table 9-1 (user priorities and categories); RFC 8325,
+//! section 4.3 (user priority by DSCP; code points that it does not list are best effort); RFC
+//! 8622, section 10 (LE is background). CS6 and CS7 are voice, which RFC 8325 specifies for a
+//! network that trusts the hosts that mark these packets.
 
-/// A category of frames with its own queue and its own access to the medium (EDCA), the more urgent the greater.
+/// Access category: its frames have a queue and an access to the medium (EDCA) of their own. A
+/// greater category is more urgent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Category {
-    /// AC_BK.
+    /// Background, AC_BK.
     Background,
-    /// AC_BE.
+    /// Best effort, AC_BE.
     #[default]
     BestEffort,
-    /// AC_VI.
+    /// Video, AC_VI.
     Video,
-    /// AC_VO.
+    /// Voice, AC_VO.
     Voice,
 }
 
 impl Category {
-    /// Their number.
+    /// Number of categories.
     pub const COUNT: usize = 4;
-    /// All, the most urgent first.
+    /// All categories, the most urgent first.
     pub const URGENT_FIRST: [Category; Category::COUNT] =
         [Category::Voice, Category::Video, Category::BestEffort, Category::Background];
 
-    /// The category of IP packets with the code point `dscp` of differentiated services, 0 to 63.
+    /// Returns the category of IP packets with the code point `dscp` of differentiated services, 0
+    /// to 63.
     pub fn of_dscp(dscp: u8) -> Category {
         match dscp {
-            // LE, CS1.
+            // The code points are LE and CS1.
             1 | 8 => Category::Background,
-            // CS3, AF31 to AF33, CS4, AF41 to AF43, CS5.
+            // The code points are CS3, AF31 to AF33, CS4, AF41 to AF43 and CS5.
             24 | 26 | 28 | 30 | 32 | 34 | 36 | 38 | 40 => Category::Video,
-            // VOICE-ADMIT, EF, CS6, CS7.
+            // The code points are VOICE-ADMIT, EF, CS6 and CS7.
             44 | 46 | 48 | 56 => Category::Voice,
             _ => Category::BestEffort,
         }
@@ -45,7 +48,8 @@ mod tests {
 
     #[test]
     fn code_points_have_the_user_priority_of_rfc_8325() {
-        // RFC 8325, figure 1, with the user priorities of a trusted network; table 9-1 of the standard gives their categories.
+        // RFC 8325, figure 1, with the user priorities of a trusted network; table 9-1 of the
+        // standard gives their categories.
         let listed = [
             (56, 7),
             (48, 7),
@@ -78,7 +82,7 @@ mod tests {
         };
         for dscp in 0..64 {
             let priority = listed.iter().find(|entry| entry.0 == dscp).map_or(0, |entry| entry.1);
-            // RFC 8622 added LE later.
+            // RFC 8622 added LE later than RFC 8325.
             let expected = if dscp == 1 { Category::Background } else { by_priority(priority) };
             assert_eq!(Category::of_dscp(dscp), expected, "{dscp}");
         }

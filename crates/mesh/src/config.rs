@@ -1,4 +1,4 @@
-//! The configuration of a mesh: checked values of a scenario. Each layer defines its part.
+//! Configuration of a mesh: the checked values of a scenario. Each layer defines its part.
 
 pub use crate::link::config::{Jitter, LinkConfig, MarkerConfig, QueueConfig, Repeats};
 pub use crate::mac::config::{EdcaConfig, HtConfig, MacConfig, MacProfile, RetryLimits, RtsPolicy};
@@ -9,15 +9,15 @@ pub use crate::routing::aodv::{AodvConfig, AodvDetection, LocalRepair};
 pub use crate::routing::config::RoutingConfig;
 pub use crate::routing::olsr::{OlsrConfig, OlsrMetric};
 
-/// Everything below the transport.
+/// Configuration of everything below the transport.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct MeshConfig {
-    /// The radio.
+    /// Parameters of the radio.
     pub radio: RadioConfig,
-    /// The MAC.
+    /// Parameters of the MAC.
     pub mac: MacConfig,
-    /// The routing protocol.
+    /// Parameters of the routing protocol.
     pub routing: RoutingConfig,
-    /// The link layer between routing and MAC.
+    /// Parameters of the link layer between routing and MAC.
     pub link: LinkConfig,
 }

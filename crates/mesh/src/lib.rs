@@ -1,7 +1,9 @@
-//! The 802.11 mesh: radio, MAC, link queue, routing. State machines without a clock, generic over the packets they carry.
+//! The 802.11 mesh: radio, MAC, link queue and routing. All parts are state machines without a
+//! clock, generic over the packets they carry.
 //!
-//! Every part is told the time and what happened, and answers with actions; the `sim` crate executes them, in virtual time for the
-//! simulator and in real time for the emulator. Nothing here knows a transport.
+//! The caller hands each part the current time and an event, and the part returns actions. The
+//! `sim` crate executes the actions, in virtual time for the simulator and in real time for the
+//! emulator. This crate contains no transport protocol.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 
@@ -23,4 +25,4 @@ pub use config::{
     OlsrConfig, OlsrMetric, Position, Preamble, Propagation, RadioConfig, RateControl, Reception, RetryLimits,
     RoutingConfig, RtsPolicy,
 };
-pub use packet::{Asked, Packet};
+pub use packet::{AttemptRequest, Packet};

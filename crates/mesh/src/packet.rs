@@ -1,53 +1,60 @@
-//! Packets that the mesh carries: any type that knows its destination and its size.
+//! Interface of the packets that the mesh carries. Any type that has a destination and a size can
+//! implement it.
 
 use crate::category::Category;
 use crate::radio::FrameRate;
 use meshpace_core::{FlowId, NodeId};
 
-/// Demand that a packet makes on an attempt to send it.
+/// Request of a packet about one attempt to transmit it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Asked {
-    /// To be made at this rate.
+pub enum AttemptRequest {
+    /// The attempt is made at this rate.
     At(FrameRate),
-    /// Not to be made: the attempts before it were all.
+    /// The attempt is not made, because the packet requested no further attempts. The MAC gives the
+    /// packet up.
     GiveUp,
 }
 
-/// A network-layer packet of a user of the mesh: a structured segment in the simulator, a real IP packet in the emulator.
+/// A network-layer packet of a user of the mesh: a structured segment in the simulator, a real IP
+/// packet in the emulator.
 pub trait Packet: Clone {
-    /// Its source.
+    /// Node that created the packet.
     fn source(&self) -> NodeId;
-    /// Its destination.
+    /// Node to which the packet is addressed.
     fn destination(&self) -> NodeId;
-    /// The flow it belongs to, for statistics and per-flow marking.
+    /// Flow of the packet, for statistics and per-flow marking.
     fn flow(&self) -> FlowId;
-    /// Its length in bytes with the IP header.
+    /// Length in bytes, including the IP header.
     fn size(&self) -> u32;
-    /// A number that tells packets of one run apart.
+    /// Number that distinguishes the packets of one run.
     fn id(&self) -> u32;
-    /// Hops travelled so far: the number of times a MAC received it.
+    /// Number of hops so far, that is, how many times a MAC has received the packet.
     fn hops(&self) -> u8;
-    /// Counts one more hop.
+    /// Increments the number of hops by one.
     fn count_hop(&mut self);
-    /// Takes one from the time to live; false if it has run out.
+    /// Decrements the time to live. Returns false if it has run out.
     fn decrement_ttl(&mut self) -> bool;
-    /// True if its transport reacts to congestion marks (ECN-capable transport, RFC 3168, section 5).
+    /// True if the transport reacts to congestion marks (ECN-capable transport, RFC 3168, section
+    /// 5).
     fn ecn_capable(&self) -> bool {
         false
     }
-    /// Marks it "congestion experienced" (RFC 3168, section 5). Only if it is [`Packet::ecn_capable`].
+    /// Sets the mark "congestion experienced" (RFC 3168, section 5). Called only if the packet is
+    /// [`Packet::ecn_capable`].
     fn mark_ce(&mut self) {}
-    /// Its category where the MAC has some (EDCA).
+    /// Access category of the packet, for a MAC with categories (EDCA).
     fn category(&self) -> Category {
         Category::BestEffort
     }
-    /// Its demand on an attempt, 0 being the first, where its sender chooses rate and number of attempts itself, as the drivers of Linux
-    /// are told to; None where the MAC does. Only with an OFDM radio, without RTS and without aggregates.
+    /// Request of the packet for an attempt, where attempt 0 is the first. It is used if the sender
+    /// itself chooses the rate and the number of attempts, in the way in which Linux instructs its
+    /// drivers. `None` if the MAC chooses. Requests are supported only with an OFDM radio, without
+    /// RTS and without aggregates.
     #[inline(always)]
-    fn asked(&self, _attempt: u32) -> Option<Asked> {
+    fn attempt_request(&self, _attempt: u32) -> Option<AttemptRequest> {
         None
     }
-    /// True if it only acknowledges: a transport packet without payload.
+    /// True for a transport packet without payload, which only acknowledges.
     fn is_pure_ack(&self) -> bool {
         false
     }

@@ -1,16 +1,16 @@
-//! Where a node is.
+//! Position of a node.
 
-/// A place on the plane, in metres.
+/// Point on the plane, in metres.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Position {
-    /// Metres to the east.
+    /// Distance to the east, in metres.
     pub x: f64,
-    /// Metres to the north.
+    /// Distance to the north, in metres.
     pub y: f64,
 }
 
 impl Position {
-    /// The distance to `other` in metres.
+    /// Distance to `other`, in metres.
     pub fn distance(self, other: Position) -> f64 {
         libm::hypot(self.x - other.x, self.y - other.y)
     }

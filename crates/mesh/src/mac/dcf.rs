@@ -23,7 +23,7 @@ use super::rate_control::Rates;
 use super::timing::{Access, CTS_ACK_BYTES, Timing};
 use crate::body::{Body, Queued};
 use crate::category::Category;
-use crate::packet::{Asked, Packet};
+use crate::packet::{AttemptRequest, Packet};
 use crate::radio::FrameRate;
 use crate::radio::reception::Receiver;
 use alloc::boxed::Box;
@@ -83,7 +83,7 @@ pub struct Carried {
     pub category: Category,
     /// The rate of data.
     pub rate: Rate,
-    /// Bytes that were on the air in MPDUs: none if the RTS had no answer, or if it only asked for a block ACK.
+    /// Bytes that were on the air in MPDUs: none if the RTS had no answer, or if it only attempt_request for a block ACK.
     pub bytes: u32,
     /// Those of them that are acknowledged.
     pub acknowledged: u32,
@@ -118,7 +118,7 @@ enum Exchange {
     Ack,
 }
 
-/// An answer to be sent a SIFS after the frame that asked for it.
+/// An answer to be sent a SIFS after the frame that attempt_request for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Answer {
     kind: FrameKind,
@@ -151,14 +151,14 @@ impl<P: Packet> Outgoing<P> {
     /// Prepares the next attempt as the packet asks: whether it is to be given up instead; None if it asks nothing.
     #[inline(always)]
     fn ask(&mut self, t: &Timing) -> Option<bool> {
-        match self.packet.body.asked(self.retries)? {
-            Asked::At(rate) => {
+        match self.packet.body.attempt_request(self.retries)? {
+            AttemptRequest::At(rate) => {
                 self.rate = rate;
                 self.data_air = t.air_at(rate, self.bytes);
                 self.answer_air = t.air_at(rate.answer(), CTS_ACK_BYTES);
                 Some(false)
             }
-            Asked::GiveUp => Some(true),
+            AttemptRequest::GiveUp => Some(true),
         }
     }
 }

@@ -1,15 +1,18 @@
-//! One mesh's radio: the power with which nodes hear each other, the powers from which a frame is sensed and decoded, and the kind of receiver.
+//! The radio of one mesh: received powers between nodes, thresholds for sensing and decoding a
+//! frame, and the kind of receiver.
 //!
-//! Everything that asks who is whose neighbour asks here: neighbour tables, static routes, the checks of a scenario.
+//! All code that needs to know who is a neighbour of whom uses this module: neighbour tables,
+//! static routes, and the checks of a scenario.
 //!
 //! | | two-ray | log-distance, given links |
 //! |---|---|---|
-//! | a link, "decodable" | 250 m | long data frames pass on a quiet medium at least half of the times, and their preamble is detected; of given links with [`super::Links::accept_weak_links`]: their preamble is detected |
-//! | sensed | 550 m, or T_cs if that is given | T_cs |
+//! | a link, "decodable" | 250 m | at least half of the long data frames are received on a quiet medium, and their preamble is detected; for given links with [`super::Links::accept_weak_links`]: their preamble is detected |
+//! | sensed | 550 m, or T_cs if it is configured | T_cs |
 //! | detected preamble, `sinr` | 250 m | `detect_ratio` above the noise |
 //!
-//! With `sinr` receivers frames count as interference down to 10 dB below the noise; what is weaker is left out. So is, with any receiver, what is below
-//! `radio.sensitivity` where that is given.
+//! With `sinr` receivers, frames count as interference if they are at most 10 dB below the noise;
+//! weaker frames are ignored. With any receiver, frames below `radio.sensitivity` are ignored if
+//! that is configured.
 
 use super::bit_errors::Modulation;
 use super::config::{Propagation, RadioConfig, RateControl, Reception};
@@ -25,41 +28,42 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng};
 
-/// Distance below the noise, in dB, down to which a frame still counts as interference.
+/// A frame counts as interference if its power is at most this many dB below the noise.
 const NEGLIGIBLE_DB: f64 = 10.0;
-/// Bytes of the data frame by which a link is judged: 1500 of a packet and the larger of the two MAC headers.
+/// Size in bytes of the data frame that decides whether two nodes have a link: a packet of 1500
+/// bytes and the larger of the two MAC headers.
 const LINK_FRAME_BYTES: u32 = 1534;
 
-/// A node within sensing range of another.
+/// A node within sensing range of another node.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Neighbour {
-    /// Its node number.
+    /// Number of the neighbour.
     pub node: NodeId,
-    /// True if a frame of this strength can be decoded.
+    /// True if a frame of this power can be decoded.
     pub decodable: bool,
-    /// Propagation delay.
+    /// Propagation delay to the neighbour.
     pub delay: Duration,
-    /// Received power, W.
+    /// Received power, in W.
     pub power: f64,
 }
 
-/// The radio of one mesh.
+/// Radio of one mesh.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Channel {
     propagation: Propagation,
     reception: Reception,
     receiver: SinrConfig,
-    /// Weakest power of a link, W.
+    /// Lowest received power of a link, in W.
     link_w: f64,
-    /// Weakest power that has any effect, W.
-    floor_w: f64,
-    /// Pairs between which nothing passes, the lower number first, sorted.
+    /// Lowest received power that has any effect, in W.
+    min_effect_w: f64,
+    /// Pairs of nodes whose connection is blocked, each with the lower number first; sorted.
     cut: Vec<(NodeId, NodeId)>,
 }
 
 impl Channel {
-    /// The radio that `config` describes. A rate that IEEE 802.11b does not know is taken for 11 Mbit/s where bit errors
-    /// matter.
+    /// Creates the radio that `config` describes. Where bit errors matter, a rate that IEEE 802.11b
+    /// does not define is treated as 11 Mbit/s.
     pub fn new(config: &RadioConfig) -> Channel {
         let (noise_w, detect_ratio) = (watts(config.noise_dbm), ratio(config.detect_ratio_db));
         let sense_w = config.sense_w();
@@ -72,7 +76,7 @@ impl Channel {
         let link_w = match &config.propagation {
             Propagation::TwoRay => two_ray::DECODE_THRESHOLD_W,
             _ => {
-                // Rate control has the slowest one for links on which no other gets through.
+                // Rate control uses the slowest rate on links on which no other rate gets through.
                 let slowest = match (config.rate_control, config.ofdm) {
                     (RateControl::Fixed, _) | (_, None) => config.clone(),
                     (_, Some(ofdm)) => {
@@ -86,30 +90,30 @@ impl Channel {
             }
         };
         let weakest = libm::fmin(link_w, sense_w);
-        let floor_w = match config.reception {
+        let min_effect_w = match config.reception {
             Reception::Ns2 => weakest,
             Reception::Sinr => libm::fmin(weakest, noise_w / ratio(NEGLIGIBLE_DB)),
         };
         let sensitivity_w = config.sensitivity_dbm.map_or(0.0, watts);
-        let (link_w, floor_w) = (libm::fmax(link_w, sensitivity_w), libm::fmax(floor_w, sensitivity_w));
+        let (link_w, min_effect_w) = (libm::fmax(link_w, sensitivity_w), libm::fmax(min_effect_w, sensitivity_w));
         Channel {
             propagation: config.propagation.clone(),
             reception: config.reception,
             receiver,
             link_w,
-            floor_w,
+            min_effect_w,
             cut: Vec::new(),
         }
     }
 
-    /// The ratio of signal to noise, dB, at which the share `delivery` of data frames with 1500 bytes arrives; a share above 0.999 counts
-    /// as that, one below 0.001 likewise.
+    /// Signal-to-noise ratio in dB at which the share `delivery` of the data frames with 1500 bytes
+    /// arrives. Shares are limited to the range 0.001 to 0.999.
     pub fn snr_for(config: &RadioConfig, delivery: f64) -> f64 {
         let channel = Channel::new(config);
         10.0 * libm::log10(ratio_for(&channel.receiver, link_frame(config), delivery.clamp(0.001, 0.999)))
     }
 
-    /// The MCS of unicast data from one node to another, where a list of links says it.
+    /// MCS of unicast data from one node to another; `None` unless a list of links gives it.
     pub fn listed_mcs(&self, from: NodeId, to: NodeId) -> Option<u8> {
         match &self.propagation {
             Propagation::Links(links) => links.mcs(from, to),
@@ -117,7 +121,7 @@ impl Channel {
         }
     }
 
-    /// Power in W at which `to` hears `from` over `distance` metres.
+    /// Power in W with which `to` receives `from` over `distance` metres.
     pub fn received_power(&self, from: NodeId, to: NodeId, distance: f64) -> f64 {
         match &self.propagation {
             Propagation::TwoRay => two_ray::received_power(distance),
@@ -126,8 +130,8 @@ impl Channel {
         }
     }
 
-    /// Puts a wall between two nodes through which neither hears the other, or takes it away again. Tables made before stay
-    /// as they are.
+    /// Blocks the connection between two nodes in both directions if `yes`, or unblocks it.
+    /// Neighbour tables that were made before do not change.
     pub fn cut(&mut self, one: NodeId, other: NodeId, yes: bool) {
         let pair = (one.min(other), one.max(other));
         match self.cut.binary_search(&pair) {
@@ -137,16 +141,17 @@ impl Channel {
         }
     }
 
-    /// True if there is a wall between two nodes.
+    /// True if the connection between two nodes is blocked.
     #[inline]
     pub fn is_cut(&self, one: NodeId, other: NodeId) -> bool {
         !self.cut.is_empty() && self.cut.binary_search(&(one.min(other), one.max(other))).is_ok()
     }
 
-    /// `to` as it appears in the table of `from` over `distance` metres, if it notices that sender at all.
+    /// Entry of `to` in the neighbour table of `from` over `distance` metres; `None` if frames of
+    /// `from` have no effect at `to`.
     pub fn neighbour(&self, from: NodeId, to: NodeId, distance: f64) -> Option<Neighbour> {
         let power = self.received_power(from, to, distance);
-        (power >= self.floor_w && !self.is_cut(from, to)).then(|| Neighbour {
+        (power >= self.min_effect_w && !self.is_cut(from, to)).then(|| Neighbour {
             node: to,
             decodable: power >= self.link_w,
             delay: Duration::from_secs_f64(distance / two_ray::SPEED_OF_LIGHT),
@@ -154,22 +159,24 @@ impl Channel {
         })
     }
 
-    /// True if frames of `from` can be decoded by `to`, and the other way round.
+    /// True if `to` can decode frames of `from`. Unless the links are listed or attenuators differ,
+    /// the reverse direction is equal.
     pub fn is_link(&self, from: NodeId, to: NodeId, distance: f64) -> bool {
         self.received_power(from, to, distance) >= self.link_w && !self.is_cut(from, to)
     }
 
-    /// Metres beyond which nobody notices anybody.
+    /// Distance in metres beyond which no frame has any effect.
     pub fn reach(&self) -> f64 {
-        self.reach_of(self.floor_w)
+        self.reach_of(self.min_effect_w)
     }
 
-    /// Metres beyond which there is no link.
+    /// Distance in metres beyond which there is no link.
     pub fn link_reach(&self) -> f64 {
         self.reach_of(self.link_w)
     }
 
-    /// True if all links have the same range: no node has another attenuator than the rest, and there are no shadows.
+    /// True if all links have the same range: all nodes have the same attenuator, and there is no
+    /// shadowing.
     pub fn has_one_range(&self) -> bool {
         !matches!(self.propagation, Propagation::Links(_))
             && self.log_distance().is_none_or(|model| {
@@ -177,7 +184,7 @@ impl Channel {
             })
     }
 
-    /// Metres to which there are links between nodes with the common attenuator and without shadows.
+    /// Range in metres of links between nodes with the common attenuator and without shadowing.
     pub fn link_range(&self) -> f64 {
         match &self.propagation {
             Propagation::TwoRay => two_ray::range(self.link_w),
@@ -186,7 +193,7 @@ impl Channel {
         }
     }
 
-    /// A node's receiver. `rng` decides about bit errors, where there are any.
+    /// Creates the receiver of a node. `rng` decides about bit errors where the model has them.
     pub fn new_receiver(&self, rng: Rng) -> Receiver {
         match self.reception {
             Reception::Ns2 => Receiver::default(),
@@ -194,12 +201,12 @@ impl Channel {
         }
     }
 
-    /// The parameters of a `sinr` receiver.
+    /// Parameters of a `sinr` receiver.
     pub fn sinr(&self) -> &SinrConfig {
         &self.receiver
     }
 
-    /// The model with its parameters, if it is log-distance.
+    /// Log-distance model with its parameters; `None` under another propagation model.
     pub fn log_distance(&self) -> Option<&LogDistance> {
         match &self.propagation {
             Propagation::TwoRay | Propagation::Links(_) => None,
@@ -211,13 +218,13 @@ impl Channel {
         match &self.propagation {
             Propagation::TwoRay => two_ray::range(power_w),
             Propagation::LogDistance(model) => model.reach(power_w),
-            // Wherever they are.
+            // Listed links do not depend on positions.
             Propagation::Links(_) => f64::INFINITY,
         }
     }
 }
 
-/// Modulations of frames of each rate, and of their headers.
+/// Returns the modulations of the frames of each rate, and the modulation of their headers.
 fn rates(config: &RadioConfig) -> (Rates, Modulation) {
     if let Some(ofdm) = config.ofdm {
         let (data, basic, response) = (ofdm.data.model(), ofdm.basic.model(), ofdm.data.response().model());
@@ -232,7 +239,7 @@ fn rates(config: &RadioConfig) -> (Rates, Modulation) {
     (Rates { data, basic, response: basic, ofdm: None }, Modulation::Dbpsk1)
 }
 
-/// The air time of the frame by which a link is judged.
+/// Air time of the data frame that decides whether two nodes have a link.
 fn link_frame(config: &RadioConfig) -> Duration {
     match config.ofdm {
         Some(ofdm) => ofdm.data.air_time(LINK_FRAME_BYTES, ofdm.band),
@@ -240,10 +247,12 @@ fn link_frame(config: &RadioConfig) -> Duration {
     }
 }
 
-/// The ratio at which a data frame of `air_time` is decoded with the probability `chance`.
+/// Ratio of signal to noise at which a data frame of `air_time` is decoded with the probability
+/// `chance`.
 fn ratio_for(receiver: &SinrConfig, air_time: Duration, chance: f64) -> f64 {
     let (mut low, mut high) = (ratio(-20.0), ratio(30.0));
-    // Success grows with the ratio. 60 halvings leave nothing to a number of 53 bits.
+    // The probability of success grows with the ratio. After 60 bisections the interval is below
+    // the resolution of a number with 53 bits.
     for _ in 0..60 {
         let middle = libm::sqrt(low * high);
         if receiver.success(air_time, middle) < chance { low = middle } else { high = middle }
@@ -271,14 +280,16 @@ mod tests {
         assert!((channel.reach() - 550.0).abs() < 0.2 && (channel.link_reach() - 250.0).abs() < 0.2);
         let sinr = Channel::new(&RadioConfig { reception: Reception::Sinr, ..RadioConfig::default() });
         assert!(sinr.is_link(A, B, 249.9) && !sinr.is_link(A, B, 250.1));
-        // -93.6 dBm of noise less 10 dB: fourth power of the distance, -64.37 dBm at 250 m.
+        // The noise is -93.6 dBm less 10 dB. The power falls with the fourth power of the distance
+        // from -64.37 dBm at 250 m.
         let expected = 250.0 * libm::pow(10.0, (103.6 - 64.374) / 40.0);
         assert!((sinr.reach() / expected - 1.0).abs() < 1e-3, "{} {expected}", sinr.reach());
     }
 
     #[test]
     fn a_threshold_of_carrier_sense_moves_the_range_by_the_fourth_power() {
-        // 6 dB are a factor of 10^(6 / 40) in the distance, whichever rule receives; links stay.
+        // 6 dB are a factor of 10^(6 / 40) in the distance under both reception models. The links
+        // do not change.
         let of = |dbm: f64, reception| {
             Channel::new(&RadioConfig { two_ray_sense_dbm: Some(dbm), reception, ..RadioConfig::default() })
         };
@@ -292,7 +303,8 @@ mod tests {
 
     #[test]
     fn a_frame_below_the_sensitivity_has_no_effect() {
-        // 400 m under two-ray: -64.37 dBm less 40 log10(400 / 250) = -72.54 dBm; 200 m: -60.5 dBm.
+        // Received power under two-ray at 400 m: -64.37 dBm less 40 log10(400 / 250) = -72.54 dBm;
+        // at 200 m: -60.5 dBm.
         let of = |sensitivity_dbm, reception| {
             Channel::new(&RadioConfig { sensitivity_dbm, reception, ..RadioConfig::default() })
         };
@@ -305,7 +317,7 @@ mod tests {
                 assert_eq!(channel.neighbour(A, B, 200.0).is_some_and(|b| b.decodable), linked, "{dbm:?}, 200 m");
                 assert_eq!(channel.is_link(A, B, 200.0), linked, "{dbm:?}: routes see the same links");
             }
-            // Grids of who may be in range follow.
+            // The grids of possible neighbours follow the same threshold.
             assert!(of(Some(-72.5), reception).reach() < 400.0);
         }
     }
@@ -321,8 +333,9 @@ mod tests {
 
     #[test]
     fn a_log_distance_link_is_worth_an_even_chance() {
-        // 1534 bytes at 11 Mbit/s: a bit error rate of ln 2 / 12272 = 5.65e-5, that is 24 Q(sqrt(4 S)) + 16 Q(sqrt(6 S)) +
-        // ... = 1.125e-4 or Q(sqrt(4 S)) = 4.67e-6; from a table sqrt(4 S) = 4.433, S = 4.913 = 6.91 dB.
+        // 1534 bytes at 11 Mbit/s need a bit error rate of ln 2 / 12272 = 5.65e-5, that is 24
+        // Q(sqrt(4 S)) + 16 Q(sqrt(6 S)) + ... = 1.125e-4 or Q(sqrt(4 S)) = 4.67e-6. A table gives
+        // sqrt(4 S) = 4.433, S = 4.913 = 6.91 dB.
         let channel = Channel::new(&log_distance(Rate::from_mbps(11)));
         let snr = dbm(channel.link_w) - dbm(channel.receiver.noise_w);
         assert!((snr - 6.91).abs() < 0.02, "{snr}");

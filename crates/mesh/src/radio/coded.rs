@@ -1,70 +1,80 @@
-//! Errors of the convolutional code of OFDM radios behind bit interleaving, in white noise: a union bound in closed form.
+//! Errors of the convolutional code of OFDM radios after bit interleaving, in white noise: a union
+//! bound in closed form.
 //!
-//! Sources: IEEE Std 802.11-2016, 17.3.5.6 (code of constraint length 7, generators 133 and 171 octal, and its puncturing),
-//! 17.3.5.8 (Gray-mapped constellations); G. Caire, G. Taricco, E. Biglieri, "Bit-Interleaved Coded Modulation", IEEE Trans. Inform.
-//! Theory 44(3), 1998, section V (expurgated union bound: each bit of an error event has the distance to the nearest
-//! point whose bit is the other one); M. K. Simon, M.-S. Alouini, "Digital Communication over Fading Channels", eq. 4.2 (Craig's form of Q).
+//! Sources: IEEE Std 802.11-2016, 17.3.5.6 (code of constraint length 7, generators 133 and 171
+//! octal, and its puncturing), 17.3.5.8 (Gray-mapped constellations); G. Caire, G. Taricco, E.
+//! Biglieri, "Bit-Interleaved Coded Modulation", IEEE Trans. Inform. Theory 44(3), 1998, section V
+//! (expurgated union bound: each bit of an error event has the distance to the nearest
+//! constellation point at which this bit has the other value); M. K. Simon, M.-S. Alouini, "Digital
+//! Communication over Fading Channels", eq. 4.2 (Craig's form of Q).
 //!
 //! ```text
 //! P(an error begins at a bit) <= sum over d of a_d P_d
 //! P_d = 1/pi integral over 0 < t < pi/2 of M(1 / sin^2 t)^d,    M(x) = sum over k of f_k exp(-x k^2 g)
 //! ```
 //!
-//! a_d: error events of weight d for each data bit. k: distance between points in units of the smallest, f_k: how often a bit
-//! has it; g = D^2 / (4 N_0), where D^2 = 6 / (M - 1) of a symbol's energy for M points, 4 for BPSK. A frame of L bits passes with
-//! (1 - P)^L. Decoding is soft, synchronisation and channel estimate are perfect. S is the ratio over the channel; that a fifth of its width
-//! carries no data (0.6 dB for S) and what pilots and a real receiver lose are left out on both sides. Two streams
-//! share the power equally and do not disturb each other: each has S / 2, as over a cable, not over a fading channel.
+//! P is the probability that an error event begins at a data bit, and a_d the number of error
+//! events of weight d per data bit. k is the distance between constellation points in units of the
+//! smallest distance, and f_k the share of bits with that distance. g = D^2 / (4 N_0), where D^2 =
+//! 6 / (M - 1) of the energy of a symbol for M points, and 4 for BPSK. A frame of L bits is
+//! received with probability (1 - P)^L.
+//!
+//! Assumptions: decoding is soft, and synchronisation and channel estimate are perfect. S is the
+//! ratio of signal to noise over the channel. Two effects are left out: a fifth of the width of the
+//! channel carries no data (0.6 dB for S), and pilots and a real receiver have losses. Two spatial
+//! streams share the power equally and do not disturb each other. Each stream has S / 2, as over a
+//! cable; this does not describe a fading channel.
 
-/// The points of a subcarrier.
+/// Constellation of a subcarrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Constellation {
-    /// Two.
+    /// Two points.
     Bpsk,
-    /// Four.
+    /// Four points.
     Qpsk,
-    /// Sixteen.
+    /// Sixteen points.
     Qam16,
-    /// Sixty-four.
+    /// Sixty-four points.
     Qam64,
 }
 
-/// Data bits by coded bits.
+/// Code rate: number of data bits divided by the number of coded bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CodeRate {
-    /// 1/2.
+    /// Rate 1/2.
     Half,
-    /// 2/3.
+    /// Rate 2/3.
     TwoThirds,
-    /// 3/4.
+    /// Rate 3/4.
     ThreeQuarters,
-    /// 5/6.
+    /// Rate 5/6.
     FiveSixths,
 }
 
-/// A modulation with its code.
+/// Modulation together with its convolutional code and its number of streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coded {
-    /// The points.
+    /// Constellation of each subcarrier.
     pub constellation: Constellation,
-    /// The code.
+    /// Rate of the convolutional code.
     pub code: CodeRate,
-    /// Spatial streams, 1 or 2.
+    /// Number of spatial streams, 1 or 2.
     pub streams: u8,
-    /// Data bits per second.
+    /// Data rate in bit/s.
     pub bits_per_second: u32,
 }
 
-/// Steps of the integral, which is of a smooth periodic function.
+/// Number of steps of the numerical integral. The integrand is a smooth periodic function, so few
+/// steps suffice.
 const STEPS: usize = 16;
-/// e to the minus this is nothing.
-const CLEAN: f64 = 60.0;
-/// With less of it a bit is as good as lost.
-const HOPELESS: f64 = 1.0;
+/// Exponent from which the error rate, about e to the minus this number, is neglected.
+const ERROR_FREE_EXPONENT: f64 = 60.0;
+/// Exponent up to which the error rate is taken as 1/2.
+const LOST_EXPONENT: f64 = 1.0;
 
 impl Constellation {
-    /// g for a ratio of 1.
-    fn half_distance(self) -> f64 {
+    /// The quantity g of the head of this file, for a ratio S of 1.
+    fn g_per_ratio(self) -> f64 {
         match self {
             Constellation::Bpsk => 1.0,
             Constellation::Qpsk => 1.5 / 3.0,
@@ -73,10 +83,11 @@ impl Constellation {
         }
     }
 
-    /// f_1 and following.
+    /// The shares f_1, f_2 and so on of the head of this file.
     fn shares(self) -> &'static [f64] {
-        // Of the bits of an axis with 2, 4 or 8 points: the outer bit of 4 points has the distances 1, 2, the inner one 1, 1; of 8
-        // points 1, 2, 3, 4; 1, 1, 2, 2 and 1, 1, 1, 1.
+        // The shares are averages over the bits of an axis with 2, 4 or 8 points. With 4 points,
+        // the outer bit has the distances 1, 2 and the inner bit 1, 1. With 8 points, the three
+        // bits have the distances 1, 2, 3, 4; then 1, 1, 2, 2; and 1, 1, 1, 1.
         match self {
             Constellation::Bpsk | Constellation::Qpsk => &[1.0],
             Constellation::Qam16 => &[3.0 / 4.0, 1.0 / 4.0],
@@ -86,8 +97,9 @@ impl Constellation {
 }
 
 impl CodeRate {
-    /// The least weight of an error event, data bits of a puncturing period, and error events of that and the following
-    /// weights that begin within a period. A test counts them.
+    /// Weight spectrum of the code: the least weight of an error event, the number of data bits in
+    /// a puncturing period, and the number of error events of the least weight and of each
+    /// following weight that begin within a period. A test counts them.
     const fn spectrum(self) -> (u32, f64, &'static [f64]) {
         match self {
             CodeRate::Half => (10, 1.0, &[11.0, 0.0, 38.0, 0.0, 193.0, 0.0, 1331.0, 0.0, 7275.0]),
@@ -99,15 +111,16 @@ impl CodeRate {
 }
 
 impl Coded {
-    /// The probability that a bit begins an error at the ratio `sinr` (a number, not dB; 0 or more), 1/2 at most.
+    /// Probability that an error event begins at a bit at the ratio `sinr`, which is a plain ratio
+    /// (not dB) of 0 or more. At most 1/2.
     pub fn error_rate(self, sinr: f64) -> f64 {
-        let g = sinr / f64::from(self.streams) * self.constellation.half_distance();
+        let g = sinr / f64::from(self.streams) * self.constellation.g_per_ratio();
         let (least, period, events) = self.code.spectrum();
         let exponent = f64::from(least) * g;
-        if exponent >= CLEAN {
+        if exponent >= ERROR_FREE_EXPONENT {
             return 0.0;
         }
-        if exponent <= HOPELESS {
+        if exponent <= LOST_EXPONENT {
             return 0.5;
         }
         let mut sum = 0.0;
@@ -132,7 +145,8 @@ mod tests {
     use alloc::collections::BTreeMap;
     use alloc::vec::Vec;
 
-    /// Which outputs of the two generators are sent, by step of a puncturing period (17.3.5.6, figures 17-8 and 17-9; 19.3.11.6).
+    /// Tells which outputs of the two generators are sent, by step of a puncturing period
+    /// (17.3.5.6, figures 17-8 and 17-9; 19.3.11.6).
     fn sent(code: CodeRate) -> (&'static [u32], &'static [u32]) {
         match code {
             CodeRate::Half => (&[1], &[1]),
@@ -142,7 +156,8 @@ mod tests {
         }
     }
 
-    /// Paths through the trellis that leave the zero state in a period and come back, by weight up to `most`.
+    /// Counts the paths through the trellis that leave the zero state within a period and return to
+    /// it, by weight up to `most`.
     fn count(code: CodeRate, most: u32) -> BTreeMap<u32, u64> {
         let (first, second) = sent(code);
         let weight = |register: u32, phase: usize| {

@@ -1,4 +1,4 @@
-//! The configuration of the radio.
+//! Configuration of the radio.
 
 use super::bit_errors::Modulation;
 use super::frame::FrameRate;
@@ -11,44 +11,46 @@ use super::two_ray;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, ParameterError, Rate, parameters};
 
-/// Reception model: the frame that a receiver keeps if it hears several.
+/// Reception model: decides which frame a receiver keeps if several overlap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reception {
-    /// ns-2: the first frame locks the receiver and survives a later one only if it is at least 10 dB stronger.
+    /// Rule of ns-2: the first frame locks the receiver and survives a later frame only if it is at
+    /// least 10 dB stronger.
     #[default]
     Ns2,
-    /// A detected preamble locks the receiver, and bits are wrong by the ratio of signal to noise and interference.
+    /// A detected preamble locks the receiver. Bit errors depend on the ratio of signal to noise
+    /// and interference.
     Sinr,
 }
 
-/// Propagation model: power by distance.
+/// Propagation model: received power between two nodes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Propagation {
-    /// Two-ray ground with the constants of ns-2: links to 250 m, sensed to 550 m.
+    /// Two-ray ground with the constants of ns-2: links up to 250 m, sensing up to 550 m.
     #[default]
     TwoRay,
     /// Log-distance with cables, attenuators and shadowing.
     LogDistance(LogDistance),
-    /// Given for each pair of nodes.
+    /// Received powers listed for each pair of nodes.
     Links(Links),
 }
 
-/// The rule by which stations choose rates; each is a file of [`crate::mac::rate_control`].
+/// Rule by which stations choose rates. Each rule is a file of [`crate::mac::rate_control`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RateControl {
     /// One rate for all links.
     #[default]
     Fixed,
-    /// By the ratio of signal to noise, which the station is told.
+    /// The station knows the signal-to-noise ratio of the link and chooses by it.
     Ideal,
-    /// By trying.
+    /// The station tries rates and measures their success (minstrel_ht of Linux).
     Minstrel,
-    /// As the list of links says.
+    /// The list of links contains the rate of each link.
     Listed,
 }
 
 impl RateControl {
-    /// All, with their names in scenarios.
+    /// All rules, with their names in scenarios.
     pub const ALL: &[(&str, RateControl)] = &[
         ("fixed", RateControl::Fixed),
         ("ideal", RateControl::Ideal),
@@ -58,18 +60,21 @@ impl RateControl {
 }
 
 parameters! {
-    /// The radio shared by all nodes.
+    /// Parameters of the radio, shared by all nodes.
     #[derive(Clone, PartialEq, Debug)]
     pub struct RadioConfig {
-        /// noise over 22 MHz, or over 20 MHz with OFDM, receiver included; with sinr
-        // Thermal noise and 7 dB.
+        /// noise power over 22 MHz, or over 20 MHz with OFDM, including the receiver's noise
+        /// figure; used by sinr
+        // The default is thermal noise over 22 MHz plus a noise figure of 7 dB.
         noise_dbm as noise: f64 = -93.6 => POWER.from(-200.0).to(100.0).or("-93.6 dBm; -94 dBm with OFDM"), Expert;
-        /// how far a frame must stand out for its preamble to be detected; with sinr
+        /// ratio to noise and interference from which the preamble of a frame is detected; used by
+        /// sinr
         detect_ratio_db as preamble_sinr: f64 = 4.0 => GAIN.from(-50.0).to(50.0), Basic, "ns-3.44";
-        /// T_cs, power from which the medium is busy
+        /// T_cs, received power from which the medium is busy
         carrier_sense_dbm as carrier_sense_threshold: f64 = -70.0
-            => POWER.from(-200.0).to(100.0).or("-70 dBm; -62 dBm with OFDM; that of 550 m, -78.07 dBm, under two-ray"), Basic, "IEEE 802.11b-1999, 18.4.8.4";
-        /// power below which a frame has no effect: it is neither sensed, nor decoded, nor added up
+            => POWER.from(-200.0).to(100.0).or("-70 dBm; -62 dBm with OFDM; -78.07 dBm, the power at 550 m, under two-ray"), Basic, "IEEE 802.11b-1999, 18.4.8.4";
+        /// received power below which a frame has no effect: it is neither sensed, nor decoded, nor
+        /// added to the interference
         sensitivity_dbm as sensitivity: Option<f64> = None => POWER.from(-200.0).to(100.0).or_none(), Expert, "ns-3.44, RxSensitivity";
     }
     others {
@@ -77,25 +82,30 @@ parameters! {
         rate: Rate = Rate::from_mbps(2);
         /// Rate of control frames and broadcasts.
         basic_rate: Rate = Rate::from_mbps(1);
-        /// The radio of 802.11a or 802.11n, whose rates are then the two above; None: that of 802.11b.
+        /// Radio of 802.11a or 802.11n, whose rates then replace the two rates above. `None`: radio
+        /// of 802.11b.
         ofdm: Option<Ofdm> = None;
-        /// 802.11n: how stations choose the rate of unicast data, of which the one above is then the highest.
+        /// 802.11n: rule by which stations choose the rate of unicast data. The configured data
+        /// rate is then the highest.
         rate_control: RateControl = RateControl::Fixed;
-        /// The preamble of frames.
+        /// Length of the preamble of 802.11b frames.
         preamble: Preamble = Preamble::Long;
-        /// The reception rule.
+        /// Reception model of all receivers.
         reception: Reception = Reception::Ns2;
-        /// Loss of power with distance.
+        /// Propagation model of all links.
         propagation: Propagation = Propagation::TwoRay;
-        /// T_cs under two-ray, in place of the other: power from which the medium is busy, and below which a frame has no effect with [`Reception::Ns2`],
-        /// dBm, -200 to 100. None: that of ns-2, which is received over 550 m ([`two_ray::SENSE_THRESHOLD_W`]).
+        /// T_cs under two-ray, in dBm, -200 to 100. It replaces [`RadioConfig::carrier_sense_dbm`]:
+        /// the medium is busy from this power on, and with [`Reception::Ns2`] a weaker frame has no
+        /// effect. `None`: the threshold of ns-2, which is received over 550 m
+        /// ([`two_ray::SENSE_THRESHOLD_W`]).
         two_ray_sense_dbm: Option<f64> = None;
     }
     also |config| config.check_others();
 }
 
 impl RadioConfig {
-    /// Carrier frequency, Hz: 914 MHz of the WaveLAN under two-ray, channel 6 of the 2.4 GHz band otherwise; that of the band with OFDM.
+    /// Carrier frequency in Hz. OFDM: the frequency of the band. Otherwise 914 MHz of the WaveLAN
+    /// under two-ray, and channel 6 of the 2.4 GHz band under the other models.
     pub fn frequency_hz(&self) -> f64 {
         match (self.ofdm, &self.propagation) {
             (Some(ofdm), _) => ofdm.band.frequency_hz(),
@@ -104,7 +114,7 @@ impl RadioConfig {
         }
     }
 
-    /// Power from which the medium is busy, W.
+    /// Received power from which the medium is busy, in W.
     pub fn sense_w(&self) -> f64 {
         match (&self.propagation, self.two_ray_sense_dbm) {
             (Propagation::TwoRay, None) => two_ray::SENSE_THRESHOLD_W,
@@ -113,7 +123,8 @@ impl RadioConfig {
         }
     }
 
-    /// The bit rate of frames, and the time of preamble and header before them.
+    /// Returns the bit rate of frames with this rate, and the time of the preamble and header
+    /// before them.
     pub fn rate_and_header(&self, rate: FrameRate) -> (Rate, Duration) {
         if let Some(ofdm) = self.ofdm {
             let rate = ofdm.rate_of(rate);

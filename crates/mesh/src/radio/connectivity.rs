@@ -1,12 +1,13 @@
-//! Which nodes can reach each other at all, over links of the radio.
+//! Connectivity: which nodes can reach each other, over any number of links of the radio.
 
 use super::channel::Channel;
 use crate::position::Position;
 use alloc::vec::Vec;
 use meshpace_core::NodeId;
 
-/// For each node the lowest number of the nodes it can reach, itself included: equal for nodes that are connected. With
-/// `links` (a firewall's), only over these, as far as they are strong enough.
+/// For each node, the lowest number of the nodes that it can reach, itself included. The numbers of
+/// two nodes are equal if the nodes are connected. If `links` is given (the links that a firewall
+/// permits), only these are used, and only if they are strong enough.
 pub fn components(positions: &[Position], channel: &Channel, links: Option<&[(NodeId, NodeId)]>) -> Vec<usize> {
     let mut parent: Vec<usize> = (0..positions.len()).collect();
     for_each_link(positions, channel, links, |a, b| {
@@ -16,8 +17,8 @@ pub fn components(positions: &[Position], channel: &Channel, links: Option<&[(No
     (0..positions.len()).map(|node| root(&mut parent, node)).collect()
 }
 
-/// The links, each once with the lower number first, in ascending order. With `links` (a firewall's), only these, as far as
-/// they are strong enough.
+/// All links, each once with the lower number first, in ascending order. If `links` is given (the
+/// links that a firewall permits), only these are used, and only if they are strong enough.
 pub fn links(positions: &[Position], channel: &Channel, links: Option<&[(NodeId, NodeId)]>) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for_each_link(positions, channel, links, |a, b| found.push((a.min(b), a.max(b))));
@@ -26,7 +27,8 @@ pub fn links(positions: &[Position], channel: &Channel, links: Option<&[(NodeId,
     found
 }
 
-/// Tells `seen` the two ends of each link; a firewall's as often as it is listed.
+/// Calls `seen` with the two ends of each link. A link of a firewall's list is reported as often as
+/// it is listed.
 fn for_each_link(
     positions: &[Position],
     channel: &Channel,
@@ -72,7 +74,7 @@ mod tests {
     #[test]
     fn links_end_at_250_metres() {
         let at = |x| Position { x, y: 0.0 };
-        // Unsorted on purpose; 250 m is still a link, 251 m is none.
+        // The positions are unsorted on purpose. 250 m is still a link, 251 m is not.
         let positions = [at(0.0), at(501.0), at(250.0), at(-251.0), at(700.0)];
         assert_eq!(components(&positions, &two_ray(), None), [0, 1, 0, 3, 1]);
         assert_eq!(links(&positions, &two_ray(), None), [(0, 2), (1, 4)]);

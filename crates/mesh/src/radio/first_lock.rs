@@ -1,23 +1,26 @@
-//! Which of several overlapping frames a receiver keeps: the rule of ns-2, in constant space.
+//! Reception model of ns-2, in constant space: decides which of several overlapping frames a
+//! receiver keeps.
 //!
-//! Source: ns-2.35 as measured. The first frame to arrive locks the receiver, also one that can
-//! only be sensed. A later frame that is at least 10 dB weaker is ignored and forgotten; any other spoils both, and the
-//! receiver stays busy until the longer of the two ends. There is no noise and no sum of interferers.
+//! Source: ns-2.35 as measured. The first frame to arrive locks the receiver, even if it can only
+//! be sensed. A later frame that is at least 10 dB weaker is ignored and forgotten. Any other later
+//! frame destroys both, and the receiver stays busy until the longer of the two ends. The model has
+//! neither noise nor a sum of interferers.
 
 use super::frame::{FrameEnd, FrameStart};
 use meshpace_core::Time;
 
-/// Power ratio from which the frame being received survives a later one: 10 dB.
+/// Power ratio from which the frame being received survives a later frame: 10 dB.
 pub const CAPTURE_RATIO: f64 = 10.0;
 
-/// A receiver by that rule.
+/// Receiver of the ns-2 model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FirstLock {
-    /// The transmission that holds the receiver.
+    /// Transmission that holds the receiver.
     held: u32,
-    /// Its power, W.
+    /// Received power of that transmission, in W.
     power: f64,
-    /// Time at which it ends here. [`Time::ZERO`] while the receiver is free.
+    /// Time at which that transmission ends at this receiver. [`Time::ZERO`] while the receiver is
+    /// free.
     end: Time,
     damaged: bool,
     collided: bool,
@@ -30,13 +33,14 @@ impl Default for FirstLock {
 }
 
 impl FirstLock {
-    /// True if a frame holds the receiver. (Frames end at later times than zero.)
+    /// True if a frame holds the receiver. (All frames end later than time zero.)
     #[inline]
     pub fn busy(&self) -> bool {
         self.end != Time::ZERO
     }
 
-    /// Time at which the medium will be idle if nothing else arrives; [`Time::ZERO`] if it is.
+    /// Time at which the medium becomes idle if no other frame arrives; [`Time::ZERO`] if it is
+    /// idle now.
     #[inline]
     pub fn busy_until(&self) -> Time {
         self.end
@@ -48,8 +52,9 @@ impl FirstLock {
         self.busy() && self.held == id
     }
 
-    /// Transmission `id` begins to arrive with `power` and will end here at `end`. `damaged`: it cannot be decoded,
-    /// because it is too weak or this node is transmitting.
+    /// Handles the start of transmission `id`, which arrives with `power` W and ends at this
+    /// receiver at `end`. `damaged` is true if the frame cannot be decoded because it is too weak
+    /// or because this node is transmitting.
     #[inline]
     pub fn on_start(&mut self, id: u32, power: f64, end: Time, damaged: bool) -> FrameStart {
         if !self.busy() {
@@ -69,24 +74,25 @@ impl FirstLock {
         }
     }
 
-    /// This node begins to transmit: what it was receiving is lost.
+    /// Handles the start of a transmission of this node, which destroys the frame being received.
     #[inline]
     pub fn on_own_transmission(&mut self) {
         self.damaged = true;
     }
 
-    /// True if transmission `id` holds the receiver, unharmed so far.
+    /// True if transmission `id` holds the receiver and is undamaged so far.
     pub fn decodes(&self, id: u32) -> bool {
         self.holds(id) && !self.collided && !self.damaged
     }
 
-    /// Transmission `id` ends. None if it did not hold the receiver; otherwise the receiver is free again.
+    /// Handles the end of transmission `id`. The receiver is free afterwards. `None` if the
+    /// transmission did not hold the receiver.
     #[inline]
     pub fn on_end(&mut self, id: u32) -> Option<FrameEnd> {
         self.holds(id).then(|| self.release())
     }
 
-    /// The frame that held the receiver ends.
+    /// Handles the end of the frame that holds the receiver.
     #[inline]
     pub fn release(&mut self) -> FrameEnd {
         self.end = Time::ZERO;
@@ -107,7 +113,8 @@ mod tests {
 
     #[test]
     fn a_later_frame_from_beyond_356_m_does_no_harm() {
-        // With fourth-power path loss a 200 m frame survives interferers that start later from beyond 200 * 10^(1/4) = 355.7 m.
+        // Path loss has the fourth power, so a frame from 200 m survives interferers that start
+        // later and are farther away than 200 * 10^(1/4) = 355.7 m.
         for (interferer, outcome) in [(355.0, FrameEnd::Collided), (356.5, FrameEnd::Decoded)] {
             let mut rx = FirstLock::default();
             assert_eq!(rx.on_start(1, received_power(200.0), Time(1000), false), FrameStart::Locked);

@@ -1,54 +1,59 @@
-//! A frame at a receiver: what the receiver is told about it, and the effects that its start and its end may have there.
+//! A frame at a receiver: what the receiver knows about it, and the effects that its start and its
+//! end have.
 //!
-//! All rules of reception use these types.
+//! All reception models use these types.
 
 use meshpace_core::Time;
 
-/// Which of the rates of the mesh a frame has. One byte, because it is handed to every station that senses the frame.
+/// Role of a frame, which selects one of the rates of the mesh. It is one byte, because it is
+/// handed to every station that senses the frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameRate(u8);
 
-/// A [`FrameRate`] to match on.
+/// Decoded form of a [`FrameRate`], for `match`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RateKind {
-    /// [`FrameRate::BASIC`].
+    /// Rate [`FrameRate::BASIC`].
     Basic,
-    /// [`FrameRate::DATA`].
+    /// Rate [`FrameRate::DATA`].
     Data,
-    /// [`FrameRate::RESPONSE`].
+    /// Rate [`FrameRate::RESPONSE`].
     Response,
-    /// [`FrameRate::chosen`], with the number of the rate.
+    /// Rate [`FrameRate::chosen`], with the number of the rate.
     Chosen(u8),
-    /// [`FrameRate::answering`], with the number of the rate of what is answered.
+    /// Rate [`FrameRate::answering`], with the number of the rate of the frame that is answered.
     Answering(u8),
 }
 
-/// Above the number of the rate, which has the bits below: the MCS, or [`FrameRate::NON_HT`] and the place in table 17-4 of 802.11a.
+/// Flag bit above the number of the rate. The lower bits hold the MCS, or [`FrameRate::NON_HT`]
+/// plus the index in table 17-4 of 802.11a.
 const CHOSEN: u8 = 0x40;
+/// Flag bit of a rate of responses; the lower bits are those of [`CHOSEN`].
 const ANSWERING: u8 = 0x80;
 
 impl FrameRate {
-    /// That of RTS, CTS and broadcasts.
+    /// Rate of RTS, CTS and broadcasts.
     pub const BASIC: FrameRate = FrameRate(0);
-    /// That of unicast data.
+    /// Rate of unicast data.
     pub const DATA: FrameRate = FrameRate(1);
-    /// That of what acknowledges data.
+    /// Rate of frames that acknowledge data.
     pub const RESPONSE: FrameRate = FrameRate(2);
 
-    /// Number of the slowest rate in the format of 802.11a, above those of the MCS.
+    /// Number of the slowest rate in the format of 802.11a. These numbers follow those of the MCS.
     pub const NON_HT: u8 = 16;
 
-    /// That of data at the MCS, 0 to 15, that was chosen for it, or from [`FrameRate::NON_HT`] on at a rate of 802.11a.
+    /// Rate that was chosen for a data frame: an MCS of 0 to 15, or a rate of 802.11a from
+    /// [`FrameRate::NON_HT`] on.
     pub const fn chosen(mcs: u8) -> FrameRate {
         FrameRate(CHOSEN | mcs)
     }
 
-    /// That of what acknowledges data at the rate of that number, which was chosen for it.
+    /// Rate of the acknowledgement of a data frame whose chosen rate has the number `mcs`.
     pub const fn answering(mcs: u8) -> FrameRate {
         FrameRate(ANSWERING | mcs)
     }
 
-    /// Its kind.
+    /// Decodes the rate.
     #[inline]
     pub const fn kind(self) -> RateKind {
         match self.0 {
@@ -60,7 +65,7 @@ impl FrameRate {
         }
     }
 
-    /// The rate of what answers a frame with this one, which is no RTS.
+    /// Rate of the response to a frame with this rate. The frame must not be an RTS.
     #[inline]
     pub const fn answer(self) -> FrameRate {
         match self.kind() {
@@ -70,48 +75,51 @@ impl FrameRate {
     }
 }
 
-/// A frame as it begins to arrive.
+/// A frame at the time at which it begins to arrive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arriving {
-    /// The transmission.
+    /// Number of the transmission.
     pub id: u32,
-    /// Its power here, W.
+    /// Received power at this station, in W.
     pub power: f64,
-    /// True if it is strong enough to be decoded on a quiet medium.
+    /// True if the power suffices for decoding on a quiet medium.
     pub decodable: bool,
-    /// Its rate.
+    /// Role that selects the rate.
     pub rate: FrameRate,
-    /// Time at which it ends here.
+    /// Time at which the frame ends at this station.
     pub end: Time,
 }
 
-/// Effect of a frame's start on the receiver.
+/// Effect of the start of a frame on the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameStart {
     /// The receiver was free and is now held by this frame.
     Locked,
-    /// The frame being received is stronger by the capture ratio; this one is forgotten.
+    /// The frame being received is stronger by at least the capture ratio. This frame is forgotten.
     Ignored,
     /// Both frames are lost.
     Collided,
-    /// It is not received, but its energy has made the medium busy.
+    /// The frame is not received, but its energy has made the medium busy.
     Sensed,
-    /// It only adds to the interference.
+    /// The frame only adds to the interference.
     Interference,
-    /// It takes the preamble of the frame being received away, and is not received either; what energy there is leaves the medium
-    /// idle.
-    Quiet,
+    /// The frame destroys the preamble of the frame being received, and is not received either. The
+    /// remaining energy is too low to be sensed, so that the medium becomes idle.
+    BecameIdle,
 }
 
-/// Result of a frame that ends.
+/// Result of the end of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameEnd {
-    /// Received without error.
+    /// The frame was received without error.
     Decoded,
-    /// Too weak to decode, with bit errors, or spoilt by a transmission of this node that began or ended meanwhile.
+    /// The frame was too weak to decode, had bit errors, or was destroyed by a transmission of this
+    /// node that began or ended meanwhile.
     Damaged,
-    /// Lost to an overlap with another frame: it would have been decoded on a quiet medium.
+    /// The frame was lost because it overlapped with another frame. It would have been decoded on a
+    /// quiet medium.
     Collided,
-    /// Nothing was received; the medium has become idle with the end of its energy.
-    Quiet,
+    /// No frame was received. The medium has become idle, because the energy of this frame has
+    /// ended.
+    BecameIdle,
 }

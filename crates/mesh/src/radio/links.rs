@@ -1,26 +1,31 @@
-//! A radio whose links are given for each pair of nodes instead of computed from places: what is known of a real mesh.
+//! A radio whose links are listed for each pair of nodes instead of computed from positions. It
+//! represents measurements of a real mesh.
 //!
-//! A pair that is not listed hears nothing of each other. Places then only say how long a frame is under way. A direction may have a rate of its own, at which
-//! the sender's data goes with [`super::config::RateControl::Listed`].
+//! Two nodes whose pair is not listed have no effect on each other. Positions then only determine
+//! the propagation delay. A direction may have a rate of its own, which the sender uses for data
+//! with [`super::config::RateControl::Listed`].
 
 use super::power::watts;
 use alloc::vec::Vec;
 use meshpace_core::parameter::require;
 use meshpace_core::{NodeId, ParameterError};
 
-/// Transmit powers and losses in dB, or received powers in dBm: what arrives counts.
+/// Listed links. A scenario gives transmit powers and losses in dB, or received powers in dBm; only
+/// the resulting received power is stored.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Links {
-    /// From, to, and the power with which it is received, dBm; sorted.
+    /// Sender, receiver and received power in dBm; sorted.
     received: Vec<(NodeId, NodeId, f64)>,
-    /// From, to, and the MCS of unicast data; sorted.
+    /// Sender, receiver and MCS of unicast data; sorted.
     rates: Vec<(NodeId, NodeId, u8)>,
-    /// True if every pair that detects each other's preambles counts as a link, however many frames are lost.
+    /// True if every pair whose preambles are detected counts as a link, however many frames are
+    /// lost.
     has_weak_links: bool,
 }
 
 impl Links {
-    /// The links of that list: from, to, received power in dBm. Of two entries for a pair in one direction the last counts.
+    /// Creates the links of a list of sender, receiver and received power in dBm. If a direction is
+    /// listed twice, the last entry counts.
     pub fn new(mut received: Vec<(NodeId, NodeId, f64)>) -> Links {
         received.reverse();
         received.sort_by_key(|&(from, to, _)| (from, to));
@@ -28,7 +33,8 @@ impl Links {
         Links { received, ..Links::default() }
     }
 
-    /// The same links with rates: from, to, MCS. Of two entries for a pair in one direction the last counts.
+    /// Returns these links with rates, a list of sender, receiver and MCS. If a direction is listed
+    /// twice, the last entry counts.
     pub fn with_rates(self, mut rates: Vec<(NodeId, NodeId, u8)>) -> Links {
         rates.reverse();
         rates.sort_by_key(|&(from, to, _)| (from, to));
@@ -36,13 +42,14 @@ impl Links {
         Links { rates, ..self }
     }
 
-    /// The MCS of unicast data in this direction; `None` if the list has none.
+    /// MCS of unicast data in this direction; `None` if the list has none.
     pub fn mcs(&self, from: NodeId, to: NodeId) -> Option<u8> {
         let place = self.rates.binary_search_by_key(&(from, to), |&(from, to, _)| (from, to));
         place.ok().map(|place| self.rates[place].2)
     }
 
-    /// Makes every pair that detects each other's preambles a link. Otherwise a link carries at least half of the frames.
+    /// Makes every pair whose preambles are detected a link. Without this call a link has to carry
+    /// at least half of the frames.
     pub fn accept_weak_links(&mut self) {
         self.has_weak_links = true;
     }
@@ -52,22 +59,21 @@ impl Links {
         self.has_weak_links
     }
 
-    /// All of them.
+    /// All links: sender, receiver and received power in dBm.
     pub fn all(&self) -> &[(NodeId, NodeId, f64)] {
         &self.received
     }
 
-    /// Checks every power against its range.
+    /// Checks every received power against its range.
     ///
-    /// # Errors
-    /// The first that is not.
+    /// # Errors The error names the first power that is outside the range.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.received.iter().try_for_each(|&(_, _, dbm)| {
             require((-300.0..=100.0).contains(&dbm), "radio.links", dbm, "a received power of -300 dBm to 100 dBm")
         })
     }
 
-    /// Power in W at which `to` hears `from`.
+    /// Power in W with which `to` receives `from`. 0 if the direction is not listed.
     pub fn received_power(&self, from: NodeId, to: NodeId) -> f64 {
         let place = self.received.binary_search_by_key(&(from, to), |&(from, to, _)| (from, to));
         place.map_or(0.0, |place| watts(self.received[place].2))

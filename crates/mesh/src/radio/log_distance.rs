@@ -1,7 +1,8 @@
-//! Log-distance propagation between antennas behind cables and attenuators: the radio of a miniature testbed.
+//! Log-distance propagation between antennas behind cables and attenuators: the radio of a
+//! miniature testbed.
 //!
-//! Source: AP10, section IV.E, equations 2 and 4; ITU-R P.1238 for the loss at 1 m; T. S. Rappaport, "Wireless
-//! Communications", 2nd ed., eq. 4.69 for the shadowing. In dBm and dB:
+//! Source: AP10, section IV.E, equations 2 and 4; ITU-R P.1238 for the loss at 1 m; T. S.
+//! Rappaport, "Wireless Communications", 2nd ed., eq. 4.69 for the shadowing. In dBm and dB:
 //!
 //! ```text
 //! P_out = P_tx + G_ant - A_cab - A_v                         (AP10, 2)
@@ -9,10 +10,12 @@
 //! P_rx  = P_out - L(d) + G_ant - A_cab - A_v'
 //! ```
 //!
-//! Cables, attenuators and antennas are passive: they act on what is received as on what is sent, so a link has the same
-//! loss both ways. Equation 3 (L_1 = P_out - P_rx) then counts those of the receiver in L_1; they cancel out of H_cs. X is
-//! 0, or normal with deviation sigma for each pair of nodes (shadowing), cut at 3 sigma and the same in both directions and
-//! at all times: it belongs to the place like the distance. A loss below 0 dB is 0 dB.
+//! Cables, attenuators and antennas are passive. They act on received and on transmitted signals
+//! alike, so a link has the same loss in both directions. Equation 3 (L_1 = P_out - P_rx) then
+//! includes the losses of the receiver in L_1; they cancel out of H_cs. The shadowing X is 0, or
+//! normal with standard deviation sigma for each pair of nodes. It is truncated at 3 sigma and is
+//! the same in both directions and at all times, because it belongs to the place as the distance
+//! does. A loss below 0 dB is set to 0 dB.
 
 use super::power::watts;
 use alloc::vec::Vec;
@@ -20,38 +23,38 @@ use meshpace_core::parameter::require;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{NodeId, Rng, parameters};
 
-/// Where shadowing is cut, in deviations.
+/// Limit at which shadowing is truncated, in standard deviations.
 const SHADOWING_LIMIT: f64 = 3.0;
-/// The largest setting of a node's attenuator, dB (AP10, Table I).
+/// Largest setting of a node's attenuator, in dB (AP10, Table I).
 pub const MAX_ATTENUATOR_DB: f64 = 30.0;
 
 parameters! {
-    /// Parameters of the model; the same for all nodes except for the attenuators.
+    /// Parameters of the model. They are the same for all nodes, except for the attenuators.
     #[derive(Clone, PartialEq, Debug)]
     pub struct LogDistance {
-        /// P_tx; not with two-ray. AP10 does not give it
+        /// P_tx, transmit power; not with two-ray. AP10 does not state it
         transmit_power_dbm as transmit_power: f64 = 15.0 => POWER.from(-200.0).to(200.0), Basic, "AP10, section III";
-        /// G_ant, at each end; with log-distance
+        /// G_ant, antenna gain at each end; with log-distance
         antenna_gain_dbi as antenna_gain: f64 = 0.0 => GAIN.from(-200.0).to(200.0), Basic, "AP10, section III";
-        /// A_cab, loss at each end; with log-distance
+        /// A_cab, cable loss at each end; with log-distance
         cable_db as cable: f64 = 0.0 => GAIN.from(0.0).to(200.0), Basic, "AP10, section III";
-        /// p, with log-distance
+        /// p, path loss exponent; with log-distance
         exponent as path_loss_exponent: f64 = 3.0 => number(1.0, 10.0), Basic,
             "Rappaport, Wireless Communications, section 4.9; AP10, section IV.E";
-        /// loss at 1 m; with log-distance
-        // 20 log10(2437 MHz) - 28.
+        /// path loss at 1 m; with log-distance
+        // The default is 20 log10(2437 MHz) - 28.
         reference_loss_db as reference_loss: f64 = 39.74 => GAIN.from(-200.0).to(200.0).or("39.74 dB; 46.35 dB at 5 GHz"), Basic,
             "Rappaport, Wireless Communications, section 4.9";
-        /// standard deviation of the shadowing of a pair of nodes; with log-distance
+        /// standard deviation of the shadowing between two nodes; with log-distance
         shadowing_db as shadowing: f64 = 0.0 => GAIN.from(0.0).to(100.0), Expert,
             "Rappaport, Wireless Communications, section 4.9";
-        /// draws the shadowing, whatever the run's seed is; with log-distance
+        /// seed of the shadowing, independent of the seed of the run; with log-distance
         shadowing_seed: u64 = 1 => whole("a seed", 0, i64::MAX as u64), Expert;
     }
     others {
-        /// A_v, dB, 0..=30, of the nodes that `attenuators_db` does not name. Default 0.
+        /// A_v in dB, 0..=30, of the nodes that `attenuators_db` does not contain. Default 0.
         attenuator_db: f64 = 0.0;
-        /// A_v by node, dB, 0..=30; may be empty or shorter than the mesh.
+        /// A_v by node in dB, 0..=30. The list may be empty or shorter than the number of nodes.
         attenuators_db: Vec<f64> = Vec::new();
     }
     also |config| {
@@ -62,29 +65,30 @@ parameters! {
 }
 
 impl LogDistance {
-    /// A_v of `node`, dB.
+    /// A_v of `node`, in dB.
     pub fn attenuator_of(&self, node: NodeId) -> f64 {
         self.attenuators_db.get(node.index()).copied().unwrap_or(self.attenuator_db)
     }
 
-    /// P_out of `node`, dBm (equation 2).
+    /// P_out of `node`, in dBm (equation 2).
     pub fn output_power_dbm(&self, node: NodeId) -> f64 {
         self.transmit_power_dbm + self.antenna_gain_dbi - self.cable_db - self.attenuator_of(node)
     }
 
-    /// L(d) without shadowing, dB, for `distance` metres.
+    /// L(d) without shadowing, in dB, for `distance` metres.
     pub fn path_loss_db(&self, distance: f64) -> f64 {
         self.reference_loss_db + 10.0 * self.exponent * libm::log10(distance)
     }
 
-    /// X between two nodes, dB.
+    /// Shadowing X between two nodes, in dB.
     pub fn shadowing_between(&self, a: NodeId, b: NodeId) -> f64 {
         if self.shadowing_db == 0.0 {
             return 0.0;
         }
         let pair = u64::from(a.0.min(b.0)) << 16 | u64::from(a.0.max(b.0));
         let mut rng = Rng::stream(self.shadowing_seed, Purpose::Shadowing, pair);
-        // Box and Muller; a number beyond the limit is drawn again.
+        // The normal number is drawn by the method of Box and Muller. A number beyond the limit is
+        // drawn again.
         loop {
             let radius = libm::sqrt(-2.0 * libm::log1p(-rng.uniform()));
             let normal = radius * libm::cos(2.0 * core::f64::consts::PI * rng.uniform());
@@ -94,24 +98,26 @@ impl LogDistance {
         }
     }
 
-    /// P_rx at `to` of what `from` sends over `distance` metres, dBm.
+    /// P_rx in dBm at `to` of a transmission of `from` over `distance` metres.
     pub fn received_power_dbm(&self, from: NodeId, to: NodeId, distance: f64) -> f64 {
         let loss = libm::fmax(self.path_loss_db(distance) + self.shadowing_between(from, to), 0.0);
         self.output_power_dbm(from) - loss + self.antenna_gain_dbi - self.cable_db - self.attenuator_of(to)
     }
 
-    /// As [`LogDistance::received_power_dbm`], in W.
+    /// Received power as [`LogDistance::received_power_dbm`], in W.
     pub fn received_power(&self, from: NodeId, to: NodeId, distance: f64) -> f64 {
         watts(self.received_power_dbm(from, to, distance))
     }
 
-    /// A distance in metres beyond which no pair of nodes reaches `power_w`, whatever its attenuators and shadows.
+    /// Distance in metres beyond which no pair of nodes receives `power_w`, whatever their
+    /// attenuators and shadowing.
     pub fn reach(&self, power_w: f64) -> f64 {
         let least = self.attenuators_db.iter().copied().chain([self.attenuator_db]).fold(MAX_ATTENUATOR_DB, libm::fmin);
         self.range(power_w, least, -SHADOWING_LIMIT * self.shadowing_db)
     }
 
-    /// The distance in metres at which two nodes without shadowing, both with the common attenuator, get `power_w`.
+    /// Distance in metres at which two nodes with the common attenuator and without shadowing
+    /// receive `power_w`.
     pub fn usual_range(&self, power_w: f64) -> f64 {
         self.range(power_w, self.attenuator_db, 0.0)
     }
@@ -120,7 +126,7 @@ impl LogDistance {
         let ends = 2.0 * (self.antenna_gain_dbi - self.cable_db - attenuator_db);
         let loss = self.transmit_power_dbm + ends - super::power::dbm(power_w);
         if loss <= 0.0 {
-            // Not even at no loss.
+            // The transmit power is too low even without any path loss.
             return 0.0;
         }
         libm::pow(10.0, (loss - self.reference_loss_db - shadowing_db) / (10.0 * self.exponent))
@@ -131,7 +137,7 @@ impl LogDistance {
 mod tests {
     use super::*;
 
-    /// AP10's nodes with P_tx = 15 dBm.
+    /// Nodes of AP10 with P_tx = 15 dBm.
     fn testbed(attenuator_db: f64) -> LogDistance {
         LogDistance { antenna_gain_dbi: 2.1, cable_db: 3.71, attenuator_db, ..LogDistance::default() }
     }
@@ -147,7 +153,8 @@ mod tests {
 
     #[test]
     fn powers_over_hops_of_systems_7_7() {
-        // Received over one hop with -62 dBm: -71.031, -76.314, -80.062 dBm over two, three, four.
+        // The power received over one hop is -62 dBm; over two, three and four hops it is -71.031,
+        // -76.314 and -80.062 dBm.
         let radio = testbed(16.0);
         let hop = radio.usual_range(watts(-62.0));
         for (hops, expected) in [(1.0, -62.0), (2.0, -71.031), (3.0, -76.314), (4.0, -80.062)] {
@@ -164,7 +171,7 @@ mod tests {
         assert!((before - radio.received_power_dbm(A, B, 0.5) - 4.0).abs() < 1e-9);
         assert!((before - radio.received_power_dbm(B, A, 0.5) - 4.0).abs() < 1e-9);
         assert!((before - radio.received_power_dbm(B, NodeId(2), 0.5)).abs() < 1e-9);
-        // 2437 MHz, 1 m: Friis has 40.2 dB, the indoor formula 39.7 dB.
+        // At 2437 MHz and 1 m, Friis gives 40.2 dB and the indoor formula 39.7 dB.
         assert!((radio.path_loss_db(1.0) - 20.0 * libm::log10(2437.0) + 28.0).abs() < 0.005);
         assert!((radio.path_loss_db(10.0) - radio.path_loss_db(1.0) - 30.0).abs() < 1e-9);
     }
@@ -188,7 +195,8 @@ mod tests {
                 (sum, squares, n) = (sum + x, squares + x * x, n + 1.0);
             }
         }
-        // 11,175 numbers: the mean has a standard error of 0.04 dB. A normal number cut at 3 has deviation 0.987.
+        // There are 11,175 numbers, so the mean has a standard error of 0.04 dB. A normal number
+        // truncated at 3 has standard deviation 0.987.
         assert!((sum / n).abs() < 0.15, "{}", sum / n);
         assert!((libm::sqrt(squares / n) / (4.0 * 0.9866) - 1.0).abs() < 0.03);
         let other = LogDistance { shadowing_seed: 2, ..radio.clone() };
@@ -204,7 +212,8 @@ mod tests {
         for (a, b) in [(0, 1), (1, 2), (2, 7), (0, 2)] {
             assert!(radio.received_power(NodeId(a), NodeId(b), reach * 1.0001) < threshold);
         }
-        // The best pair there could be, two nodes with 3 dB in a valley of 6 dB, is exactly there.
+        // The distance is exactly that of the best possible pair, two nodes with 3 dB and a
+        // shadowing of 6 dB in their favour.
         assert!((15.0 + 2.0 * (2.1 - 3.71 - 3.0) - radio.path_loss_db(reach) + 6.0 - -80.0).abs() < 1e-9);
     }
 }

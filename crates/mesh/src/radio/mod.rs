@@ -1,4 +1,4 @@
-//! The radio: with which power nodes hear each other, and which of several frames a receiver keeps.
+//! Radio: the power with which nodes receive each other, and the reception models.
 
 pub mod bit_errors;
 pub mod channel;

@@ -1,8 +1,10 @@
-//! Stations within sensing range of each other: one table per node, sorted by distance, so that the cost of a transmission is that of its neighbourhood.
+//! Neighbour tables: the stations within sensing range of each node, sorted by distance. The cost
+//! of a transmission therefore depends only on the size of its neighbourhood.
 //!
-//! Where nodes move, a table is made for every transmission as it begins ([`Neighbours::around`]), from where the nodes
-//! are at that instant. Within the few milliseconds of a frame nobody moves further than a few centimetres, so the table
-//! holds until the frame's end. [`Vicinity`] keeps the work proportional to the neighbourhood.
+//! If nodes move, a table is made for every transmission when it begins ([`Neighbours::around`]),
+//! from the positions at that instant. Within the few milliseconds of a frame no node moves farther
+//! than a few centimetres, so the table is valid until the end of the frame. [`Vicinity`] keeps the
+//! work proportional to the neighbourhood.
 
 use super::channel::{Channel, Neighbour};
 use crate::position::Position;
@@ -10,19 +12,22 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId};
 
-/// The neighbour tables of all nodes.
+/// Neighbour tables of all nodes.
 #[derive(Clone, Debug)]
 pub struct Neighbours {
     channel: Channel,
-    /// Where each node's part of `entries` begins, and one more for the end.
+    /// Index in `entries` at which the table of each node begins, followed by the end of the last
+    /// table.
     starts: Vec<u32>,
     entries: Vec<Neighbour>,
 }
 
 impl Neighbours {
-    /// The tables of nodes at `positions`. Work and memory grow with the number of pairs in range, not with all pairs.
+    /// Builds the tables of nodes at `positions`. Work and memory grow with the number of pairs in
+    /// range, not with the number of all pairs.
     pub fn new(channel: &Channel, positions: &[Position]) -> Neighbours {
-        // A grid with cells as wide as the radio reaches: whoever is in range is in one of nine cells.
+        // The cells of the grid are as wide as the radio reaches, so that every node in range is in
+        // one of nine cells.
         let width = cell_width(channel, 0.0);
         let cell_of = |p: Position| cell(p, width);
         let mut cells: BTreeMap<(i64, i64), Vec<u16>> = BTreeMap::new();
@@ -52,52 +57,54 @@ impl Neighbours {
         Neighbours { channel: channel.clone(), starts, entries }
     }
 
-    /// The radio.
+    /// Radio of the mesh.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
 
-    /// The radio, to be changed: for tables made from now on.
+    /// Mutable access to the radio. A change affects only tables that are made later.
     pub fn channel_mut(&mut self) -> &mut Channel {
         &mut self.channel
     }
 
-    /// The number of nodes.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Stations that sense `node`, nearest first; equal distances by node number.
+    /// Stations that sense `node`, the nearest first. Equal distances are ordered by node number.
     #[inline]
     pub fn of(&self, node: NodeId) -> &[Neighbour] {
         &self.entries[self.starts[node.index()] as usize..self.starts[node.index() + 1] as usize]
     }
 
-    /// The place of neighbour number `n` of `node` in [`Neighbours::entry`], with the end of the table: a cursor.
+    /// Cursor to the first neighbour of `node` for [`Neighbours::entry`], and the end of the table.
     #[inline]
     pub fn range(&self, node: NodeId) -> (u32, u32) {
         (self.starts[node.index()], self.starts[node.index() + 1])
     }
 
-    /// The entry under a cursor.
+    /// Entry at a cursor.
     #[inline]
     pub fn entry(&self, cursor: u32) -> &Neighbour {
         &self.entries[cursor as usize]
     }
 
-    /// The entries from a cursor to an end.
+    /// Entries from a cursor up to, but not including, an end.
     #[inline]
     pub fn slice(&self, first: u32, end: u32) -> &[Neighbour] {
         &self.entries[first as usize..end as usize]
     }
 
-    /// Begins tables for `nodes` nodes that move: nobody senses anybody until [`Neighbours::around`] says so.
+    /// Creates empty tables for `nodes` moving nodes. [`Neighbours::around`] fills one for each
+    /// transmission.
     pub fn moving(channel: &Channel, nodes: usize) -> Neighbours {
         Neighbours { channel: channel.clone(), starts: alloc::vec![0; nodes + 1], entries: Vec::new() }
     }
 
-    /// The table of a transmission of `sender` at `place` that begins now, given where its possible receivers are. It
-    /// stays in place number `slot` until that number is used again; returns its cursor and its end.
+    /// Makes the table of a transmission that `sender` begins now at `place`, given the positions
+    /// of the possible receivers. The table stays in slot number `slot` until that number is used
+    /// again. Returns a cursor to its first entry and its end.
     pub fn around(
         &mut self,
         slot: u32,
@@ -107,10 +114,11 @@ impl Neighbours {
     ) -> (u32, u32) {
         let stride = self.nodes();
         let first = slot as usize * stride;
-        let nobody = Neighbour { node: NodeId::BROADCAST, decodable: false, delay: Duration::ZERO, power: 0.0 };
-        // Grows with the most transmissions that are ever on the air together, and never after.
+        let unused = Neighbour { node: NodeId::BROADCAST, decodable: false, delay: Duration::ZERO, power: 0.0 };
+        // The vector grows to the largest number of simultaneous transmissions, and does not grow
+        // afterwards.
         if self.entries.len() < first + stride {
-            self.entries.resize(first + stride, nobody);
+            self.entries.resize(first + stride, unused);
         }
         let mut end = first;
         let channel = &self.channel;
@@ -122,7 +130,8 @@ impl Neighbours {
         (first as u32, end as u32)
     }
 
-    /// For routing: who can decode whom, by ascending node number.
+    /// Adjacency lists for routing: for each node, the nodes that can decode its frames, by
+    /// ascending number.
     pub fn adjacency(&self) -> Vec<Vec<NodeId>> {
         (0..self.nodes())
             .map(|i| {
@@ -135,30 +144,32 @@ impl Neighbours {
     }
 }
 
-/// The width of a grid's cells in metres, for a tolerance of `slack` metres. A radio that reaches nowhere has cells all the
-/// same.
+/// Width of the cells of a grid in metres, for nodes that have moved by up to `slack` metres. The
+/// width is above 0 even for a radio without any reach.
 fn cell_width(channel: &Channel, slack: f64) -> f64 {
     channel.reach() * 1.002 + slack + 1e-3
 }
 
-/// Nodes by the cell of a grid they were in when it was last filled: who may be in sensing range of a place.
+/// Grid of cells that finds the nodes that may be in sensing range of a position.
 ///
-/// The grid may be out of date: as long as nobody has moved further than `slack` since it was filled, nobody in range is
-/// missed. Whoever asks compares the true distances.
+/// The grid stores the positions at the time of the last [`Vicinity::fill`]. As long as no node has
+/// moved farther than `slack` since, no node in range is missed. The caller has to compare the
+/// actual distances.
 #[derive(Clone, Debug)]
 pub struct Vicinity {
     width: f64,
-    /// Sorted by column, then row, then node: a column's three neighbouring cells are one run. With the places at that time.
+    /// Column, row, node and position at the time of filling; sorted by column, then row, then
+    /// node. Three neighbouring cells of a column are therefore one consecutive range.
     cells: Vec<(i64, i64, NodeId, Position)>,
 }
 
 impl Vicinity {
-    /// An empty grid that tolerates movements of `slack` metres.
+    /// Creates an empty grid that tolerates movements of `slack` metres.
     pub fn new(channel: &Channel, slack: f64) -> Vicinity {
         Vicinity { width: cell_width(channel, slack), cells: Vec::new() }
     }
 
-    /// Fills the grid anew with nodes at `positions`, by node number.
+    /// Fills the grid again with nodes at `positions`, ordered by node number.
     pub fn fill(&mut self, positions: impl Iterator<Item = Position>) {
         self.cells.clear();
         let width = self.width;
@@ -169,10 +180,11 @@ impl Vicinity {
         self.cells.sort_unstable_by_key(|&(column, row, node, _)| (column, row, node));
     }
 
-    /// Everybody who may be in sensing range of `place`, whoever is there included.
+    /// Nodes that may be in sensing range of `place`, including nodes at `place` itself.
     pub fn near(&self, place: Position) -> impl Iterator<Item = NodeId> {
         let (column, row) = cell(place, self.width);
-        // A cell is as wide as the reach and the slack together, so nobody who was farther away is in reach now.
+        // A cell is as wide as reach and slack together, so a node that was farther away when the
+        // grid was filled is out of reach now.
         let farthest = self.width * self.width;
         (column - 1..=column + 1).flat_map(move |column| {
             let from = self.cells.partition_point(|&(c, r, ..)| (c, r) < (column, row - 1));
@@ -233,7 +245,7 @@ mod tests {
         let old: Vec<Position> = (0..150)
             .map(|_| Position { x: rng.uniform_in(-2000.0, 2000.0), y: rng.uniform_in(-900.0, 900.0) })
             .collect();
-        // Everybody has moved by less than the 50 m of slack since the grid was filled.
+        // Every node has moved by less than the 50 m of slack since the grid was filled.
         let positions: Vec<Position> = old
             .iter()
             .map(|p| Position { x: p.x + rng.uniform_in(-35.0, 35.0), y: p.y + rng.uniform_in(-35.0, 35.0) })
@@ -245,7 +257,8 @@ mod tests {
         for (i, &place) in positions.iter().enumerate() {
             let node = NodeId(i as u16);
             let others = vicinity.near(place).filter(|&other| other != node).map(|o| (o, positions[o.index()]));
-            // Two slots in turn: a table must not disturb its neighbour.
+            // Two slots are used in turn, because a table must not change the table of another
+            // slot.
             let (first, end) = moving.around(i as u32 % 2, node, place, others);
             let table: Vec<Neighbour> = (first..end).map(|cursor| *moving.entry(cursor)).collect();
             assert_eq!(table, expected.of(node), "node {i}");
@@ -275,7 +288,7 @@ mod tests {
             assert_eq!(tables.of(NodeId(i as u16)).len(), expected, "node {i}");
             entries += expected;
         }
-        // The test would prove nothing if everybody heard everybody.
+        // The test would prove nothing if all nodes received each other.
         assert!((1000..10_000).contains(&entries), "{entries}");
     }
 }

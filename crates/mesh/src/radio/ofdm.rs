@@ -1,9 +1,10 @@
 //! Frames of OFDM radios: their rates, preambles and air times.
 //!
-//! Source: IEEE Std 802.11-2016: 17.3.2 and table 17-4 (rates of 6 to 54 Mbit/s), 17.4.3 (TXTIME of a non-HT frame), 19.3.2 and 19.4.3
-//! (HT-mixed format and its TXTIME, equations 19-90 and 19-91), tables 19-27 and 19-28 (MCS 0 to 15 at 20 MHz), 19.3.9.4.6 (HT-LTFs
-//! by streams), 10.7.6.5.2 (rate of control responses), tables 17-21 and 19-25 (slot, SIFS, delays). One channel of 20 MHz; equal
-//! modulation, one encoder, no STBC, no sounding.
+//! Source: IEEE Std 802.11-2016: 17.3.2 and table 17-4 (rates of 6 to 54 Mbit/s), 17.4.3 (TXTIME of
+//! a non-HT frame), 19.3.2 and 19.4.3 (HT-mixed format and its TXTIME, equations 19-90 and 19-91),
+//! tables 19-27 and 19-28 (MCS 0 to 15 at 20 MHz), 19.3.9.4.6 (HT-LTFs by streams), 10.7.6.5.2
+//! (rate of control responses), tables 17-21 and 19-25 (slot, SIFS, delays). The model covers one
+//! channel of 20 MHz with equal modulation, one encoder, no STBC and no sounding.
 //!
 //! ```text
 //! non-HT:   20 us + 4 us ceil((16 + 8 L + 6) / N_DBPS)
@@ -18,37 +19,38 @@ use super::frame::{FrameRate, RateKind};
 use super::rate_model::RateModel;
 use meshpace_core::{Duration, Rate};
 
-/// Service bits before and tail bits after the MPDU.
+/// Number of service bits before the MPDU and tail bits after it.
 const SERVICE_AND_TAIL: u64 = 16 + 6;
-/// A symbol with the long guard interval.
+/// Length of a symbol with the long guard interval.
 const SYMBOL: Duration = Duration::from_micros(4);
-/// L-STF, L-LTF and L-SIG.
+/// Length of L-STF, L-LTF and L-SIG.
 const NON_HT_PREAMBLE: Duration = Duration::from_micros(20);
-/// The same, HT-SIG and HT-STF.
+/// Length of L-STF, L-LTF, L-SIG, HT-SIG and HT-STF.
 const HT_PREAMBLE: Duration = Duration::from_micros(32);
-/// Signal extension after a frame in the band of 2.4 GHz.
+/// Signal extension after a frame in the 2.4 GHz band.
 const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
-/// From the end of a SIFS to when a receiver tells that a frame begins (aPHY-RX-START-Delay), of control frames.
+/// aPHY-RX-START-Delay of control frames: time from the end of a SIFS until a receiver indicates
+/// the start of a frame.
 pub const RX_START_DELAY: Duration = Duration::from_micros(20);
-/// aCCATime: how late a busy medium is noticed.
+/// aCCATime: time after which a busy medium is noticed.
 pub const CCA_TIME: Duration = Duration::from_micros(4);
 /// aPPDUMaxTime of HT-mixed frames.
 pub const LONGEST_FRAME: Duration = Duration::from_micros(5_484);
-/// aSlotTime; in the band of 2.4 GHz the short one.
+/// aSlotTime. In the 2.4 GHz band this is the short slot.
 pub const SLOT: Duration = Duration::from_micros(9);
 
-/// Band of the channel.
+/// Frequency band of the channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Band {
-    /// 5 GHz, channel 44.
+    /// Band of 5 GHz, channel 44.
     #[default]
     Five,
-    /// 2.4 GHz, channel 6.
+    /// Band of 2.4 GHz, channel 6.
     Two,
 }
 
 impl Band {
-    /// The middle of the channel, Hz.
+    /// Centre frequency of the channel, in Hz.
     pub fn frequency_hz(self) -> f64 {
         match self {
             Band::Five => 5220e6,
@@ -56,7 +58,7 @@ impl Band {
         }
     }
 
-    /// aSIFSTime.
+    /// aSIFSTime of the band.
     pub fn sifs(self) -> Duration {
         match self {
             Band::Five => Duration::from_micros(16),
@@ -65,33 +67,34 @@ impl Band {
     }
 }
 
-/// A rate with its format.
+/// Rate together with its frame format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OfdmRate {
-    /// 6 to 54 Mbit/s in the format of 802.11a: place in table 17-4, 0 to 7.
+    /// Format of 802.11a with 6 to 54 Mbit/s: index in table 17-4, 0 to 7.
     NonHt(u8),
-    /// HT-mixed.
+    /// HT-mixed format.
     Ht {
-        /// 0 to 15: one stream, from 8 on two.
+        /// MCS, 0 to 15. MCS 8 and above have two spatial streams, the others one.
         mcs: u8,
-        /// Guard intervals of 0.4 us in place of 0.8 us.
+        /// True for guard intervals of 0.4 us instead of 0.8 us.
         short_guard: bool,
     },
 }
 
-/// Table 17-4, coded bits per subcarrier and code rate left to [`OfdmRate::coding`]: data bits per symbol of 4 us.
+/// Table 17-4: data bits per symbol of 4 us. The coded bits per subcarrier and the code rate are in
+/// [`OfdmRate::modulation`].
 const NON_HT_BITS: [u32; 8] = [24, 36, 48, 72, 96, 144, 192, 216];
-/// Table 19-27, likewise, of one stream.
+/// Table 19-27: data bits per symbol of one stream.
 const HT_BITS: [u32; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
 
 impl OfdmRate {
-    /// The rate of 802.11a of that many bit/s, if there is one.
+    /// Returns the rate of 802.11a with this bit rate; `None` if there is no such rate.
     pub fn non_ht(rate: Rate) -> Option<OfdmRate> {
         let place = NON_HT_BITS.iter().position(|&bits| u64::from(bits) * 250_000 == rate.0)?;
         Some(OfdmRate::NonHt(place as u8))
     }
 
-    /// The rate of that number, 0 to 15.
+    /// Returns the HT rate with MCS `mcs`; `None` unless `mcs` is 0 to 15.
     pub fn mcs(mcs: u8, short_guard: bool) -> Option<OfdmRate> {
         (mcs < 16).then_some(OfdmRate::Ht { mcs, short_guard })
     }
@@ -104,7 +107,7 @@ impl OfdmRate {
         }
     }
 
-    /// Spatial streams.
+    /// Number of spatial streams.
     pub fn streams(self) -> u32 {
         match self {
             OfdmRate::NonHt(_) => 1,
@@ -112,7 +115,7 @@ impl OfdmRate {
         }
     }
 
-    /// Bits per second, rounded down.
+    /// Bit rate in bit/s, rounded down.
     pub fn rate(self) -> Rate {
         let bits = u64::from(self.bits_per_symbol());
         match self {
@@ -121,7 +124,7 @@ impl OfdmRate {
         }
     }
 
-    /// Its modulation and code.
+    /// Modulation and code of the rate.
     pub fn modulation(self) -> Modulation {
         use {CodeRate::*, Constellation::*};
         let (constellation, code) = match self {
@@ -154,7 +157,7 @@ impl OfdmRate {
         })
     }
 
-    /// Its model of reception.
+    /// Reception model of frames with this rate.
     pub fn model(self) -> RateModel {
         RateModel { modulation: self.modulation(), header: self.preamble() }
     }
@@ -167,7 +170,7 @@ impl OfdmRate {
         }
     }
 
-    /// The air time of a frame of `bytes`.
+    /// Air time of a frame of `bytes`.
     pub fn air_time(self, bytes: u32, band: Band) -> Duration {
         let symbols = (u64::from(bytes) * 8 + SERVICE_AND_TAIL).div_ceil(u64::from(self.bits_per_symbol()));
         let long = match self {
@@ -178,7 +181,7 @@ impl OfdmRate {
         self.preamble() + SYMBOL * long + extension
     }
 
-    /// The longest frame, in bytes, whose air time is `longest` at most.
+    /// Size in bytes of the longest frame whose air time is at most `longest`.
     pub fn bytes_within(self, longest: Duration, band: Band) -> u32 {
         let (mut fits, mut too_long) = (0, 1 << 20);
         while too_long - fits > 1 {
@@ -188,8 +191,9 @@ impl OfdmRate {
         fits
     }
 
-    /// The rate of the control frame that answers a frame at this rate: the highest of the mandatory 6, 12 and 24 Mbit/s that
-    /// is not above it; of an HT frame, not above the non-HT reference rate of its modulation and code (table 10-7).
+    /// Rate of the control frame that answers a frame with this rate: the highest of the mandatory
+    /// 6, 12 and 24 Mbit/s that is not above this rate. For an HT frame, it must not be above the
+    /// non-HT reference rate of its modulation and code (table 10-7).
     pub fn response(self) -> OfdmRate {
         let reference = match self {
             OfdmRate::NonHt(place) => place,
@@ -203,19 +207,20 @@ impl OfdmRate {
     }
 }
 
-/// The OFDM radio of a mesh.
+/// OFDM radio of a mesh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ofdm {
     /// Band of the channel.
     pub band: Band,
-    /// The rate of unicast data.
+    /// Rate of unicast data.
     pub data: OfdmRate,
-    /// The rate of RTS, CTS and broadcasts.
+    /// Rate of RTS, CTS and broadcasts.
     pub basic: OfdmRate,
 }
 
 impl Ofdm {
-    /// The rate of that number ([`FrameRate::chosen`]); that of an MCS with the guard interval of the mesh, which all have if it has 802.11n.
+    /// Returns the rate with the number `mcs` of [`FrameRate::chosen`]. An MCS has the guard
+    /// interval of the mesh, which is the same for all nodes with 802.11n.
     pub fn chosen(self, mcs: u8) -> OfdmRate {
         match self.data {
             _ if mcs >= FrameRate::NON_HT => OfdmRate::NonHt(mcs - FrameRate::NON_HT),
@@ -224,7 +229,7 @@ impl Ofdm {
         }
     }
 
-    /// The rate of a frame.
+    /// Returns the rate of a frame.
     pub fn rate_of(self, rate: FrameRate) -> OfdmRate {
         match rate.kind() {
             RateKind::Basic => self.basic,
@@ -254,7 +259,8 @@ mod tests {
 
     #[test]
     fn a_chosen_rate_of_802_11a_is_answered_at_one_that_every_station_has() {
-        // IEEE Std 802.11-2020, 10.6.6.5.2: at the highest of 6, 12 and 24 Mbit/s that is not above it.
+        // IEEE Std 802.11-2020, 10.6.6.5.2: the response has the highest of 6, 12 and 24 Mbit/s
+        // that is not above the rate of the frame.
         let mesh = Ofdm { band: Band::Five, data: mcs(7, false), basic: mbps(6) };
         for (place, (chosen, answer)) in
             [(6, 6), (9, 6), (12, 12), (18, 12), (24, 24), (36, 24), (48, 24), (54, 24)].into_iter().enumerate()
@@ -267,8 +273,8 @@ mod tests {
 
     #[test]
     fn durations_seen_on_air_in_ns3() {
-        // ns-3.44, HT-mixed, 5 GHz: 28 subframes of 1540 bytes at MCS 7, 1536 bytes at MCS 3, RTS and CTS at 6 Mbit/s, ACK and block ACK
-        // at 24 and 6 Mbit/s.
+        // The durations are those of ns-3.44, HT-mixed, 5 GHz: 28 subframes of 1540 bytes at MCS 7,
+        // 1536 bytes at MCS 3, RTS and CTS at 6 Mbit/s, ACK and block ACK at 24 and 6 Mbit/s.
         assert_eq!(us(mcs(7, false), 28 * 1540, Band::Five), 5344);
         assert_eq!(us(mcs(3, false), 1536, Band::Five), 512);
         assert_eq!(us(mbps(6), 20, Band::Five), 52);
@@ -279,13 +285,14 @@ mod tests {
 
     #[test]
     fn durations_by_hand() {
-        // 17.4.3: 1500 bytes at 54 Mbit/s: (16 + 12000 + 6) / 216 = 55.7, 56 symbols: 244 us; in the band of 2.4 GHz 250 us.
+        // 17.4.3: 1500 bytes at 54 Mbit/s are (16 + 12000 + 6) / 216 = 55.7, that is 56 symbols or
+        // 244 us; 250 us in the 2.4 GHz band.
         assert_eq!((us(mbps(54), 1500, Band::Five), us(mbps(54), 1500, Band::Two)), (244, 250));
-        // 19.4.3: two streams have 40 us of preamble: 12022 / 520 = 23.1, 24 symbols.
+        // 19.4.3: two streams have 40 us of preamble and 12022 / 520 = 23.1, that is 24 symbols.
         assert_eq!(us(mcs(15, false), 1500, Band::Five), 136);
-        // Short guard interval: 24 * 3.6 = 86.4 us, rounded up to whole symbols of 4 us: 88 us.
+        // Short guard interval: 24 * 3.6 = 86.4 us are rounded up to whole symbols of 4 us, 88 us.
         assert_eq!(us(mcs(15, true), 1500, Band::Five), 128);
-        // One symbol of 3.6 us takes 4 us.
+        // A frame of one symbol of 3.6 us takes 4 us.
         assert_eq!(us(mcs(7, true), 14, Band::Five), 40);
     }
 
@@ -296,7 +303,8 @@ mod tests {
             assert_eq!(mbps(rate), OfdmRate::NonHt(place as u8));
         }
         assert!(OfdmRate::non_ht(Rate::from_mbps(11)).is_none() && OfdmRate::mcs(16, false).is_none());
-        // Tables 19-27 and 19-28, Mbit/s with 800 ns and 400 ns.
+        // The values are those of tables 19-27 and 19-28, in Mbit/s with guard intervals of 800 ns
+        // and 400 ns.
         let long = [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0];
         let short = [7.2, 14.4, 21.7, 28.9, 43.3, 57.8, 65.0, 72.2];
         for n in 0..8u8 {
@@ -312,7 +320,8 @@ mod tests {
 
     #[test]
     fn responses_have_the_highest_mandatory_rate_below() {
-        // ns-3.44: 6 Mbit/s at MCS 0, 12 at MCS 1, 24 at MCS 3, 5 and 7.
+        // ns-3.44 answers at 6 Mbit/s for MCS 0, at 12 Mbit/s for MCS 1, and at 24 Mbit/s for MCS
+        // 3, 5 and 7.
         for (number, response) in [(0, 6), (1, 12), (2, 12), (3, 24), (5, 24), (7, 24), (8, 6), (15, 24)] {
             assert_eq!(mcs(number, false).response(), mbps(response), "MCS {number}");
         }
@@ -323,7 +332,8 @@ mod tests {
 
     #[test]
     fn what_fits_into_the_longest_frame() {
-        // 28 / 22 / 11 / 2 subframes of 1540 bytes at MCS 7 / 5 / 3 / 0 in ns-3.44; at MCS 7 not 29.
+        // ns-3.44 sends 28 / 22 / 11 / 2 subframes of 1540 bytes at MCS 7 / 5 / 3 / 0. At MCS 7, 29
+        // do not fit.
         for (number, subframes) in [(7, 28), (5, 22), (3, 11), (0, 2)] {
             let bytes = mcs(number, false).bytes_within(LONGEST_FRAME, Band::Five);
             assert_eq!(bytes / 1540, subframes, "MCS {number}");

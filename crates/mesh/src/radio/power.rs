@@ -1,16 +1,16 @@
-//! Powers and ratios of powers, linear and in decibels.
+//! Powers and ratios of powers, as plain numbers and in decibels.
 
-/// A power in W as dBm.
+/// Converts a power from W to dBm.
 pub fn dbm(watts: f64) -> f64 {
     10.0 * libm::log10(watts * 1e3)
 }
 
-/// A power in dBm as W.
+/// Converts a power from dBm to W.
 pub fn watts(dbm: f64) -> f64 {
     ratio(dbm) * 1e-3
 }
 
-/// A ratio in dB as a number.
+/// Converts a ratio from dB to a plain number.
 pub fn ratio(db: f64) -> f64 {
     libm::pow(10.0, db / 10.0)
 }

@@ -1,7 +1,7 @@
-//! Reception of frames as they begin and end, by one of two rules: [`FirstLock`] or [`Sinr`].
+//! Receiver of a station. It follows one of two reception models: [`FirstLock`] or [`Sinr`].
 //!
-//! The rule is chosen when the receiver is made. [`FirstLock`] is kept in place and the larger [`Sinr`] apart, so that the
-//! simulations that need only the first pay for one comparison.
+//! The model is chosen when the receiver is made. [`FirstLock`] is stored in place and the larger
+//! [`Sinr`] on the heap, so that simulations with the first model pay only for one comparison.
 
 use super::first_lock::FirstLock;
 use super::frame::{Arriving, FrameEnd, FrameStart};
@@ -9,12 +9,12 @@ use super::sinr::Sinr;
 use alloc::boxed::Box;
 use meshpace_core::Time;
 
-/// A receiver.
+/// Receiver of a station.
 #[derive(Clone, Debug)]
 pub enum Receiver {
-    /// The rule of ns-2.
+    /// Reception model of ns-2.
     FirstLock(FirstLock),
-    /// By the ratio of signal to noise and interference.
+    /// Reception by the ratio of signal to noise and interference.
     Sinr(Box<Sinr>),
 }
 
@@ -34,8 +34,8 @@ impl Receiver {
         }
     }
 
-    /// Time at which the medium will be idle if nothing else arrives: [`Time::ZERO`] if it is, [`Time::NEVER`] if only the ends of
-    /// frames can tell.
+    /// Time at which the medium becomes idle if no other frame arrives. [`Time::ZERO`] if the
+    /// medium is idle now; [`Time::NEVER`] if this is known only when frames end.
     #[inline]
     pub fn busy_until(&self) -> Time {
         match self {
@@ -45,7 +45,8 @@ impl Receiver {
         }
     }
 
-    /// Until when the frame being received can still be lost to one that begins; [`Time::ZERO`] if there is none.
+    /// Time until which the frame being received can still be replaced by a frame that begins;
+    /// [`Time::ZERO`] if no frame is being received, or if the model has no such phase.
     pub fn detecting_until(&self) -> Time {
         match self {
             Receiver::FirstLock(_) => Time::ZERO,
@@ -53,19 +54,21 @@ impl Receiver {
         }
     }
 
-    /// True if the receiver is by the rule of ns-2, which keeps one frame and forgets the others.
+    /// True for the model of ns-2, which keeps one frame and forgets the others.
     #[inline]
     pub fn is_first_lock(&self) -> bool {
         matches!(self, Receiver::FirstLock(_))
     }
 
-    /// True if transmission `id` is the one frame that is locked.
+    /// True if transmission `id` is the frame that the receiver is locked to. Always false with
+    /// [`Sinr`].
     #[inline]
     pub fn holds(&self, id: u32) -> bool {
         matches!(self, Receiver::FirstLock(receiver) if receiver.holds(id))
     }
 
-    /// The one frame that is kept ends; the receiver is free again. None if there is no such frame.
+    /// Handles the end of the locked frame and frees the receiver. `None` if no frame is locked,
+    /// and always with [`Sinr`].
     #[inline]
     pub fn end_locked(&mut self) -> Option<FrameEnd> {
         match self {
@@ -74,7 +77,7 @@ impl Receiver {
         }
     }
 
-    /// A frame begins to arrive; `transmitting`: this node is on the air itself.
+    /// Handles the start of a frame. `transmitting` is true if this node is itself transmitting.
     #[inline]
     pub fn on_start(&mut self, now: Time, frame: Arriving, transmitting: bool) -> FrameStart {
         match self {
@@ -85,7 +88,7 @@ impl Receiver {
         }
     }
 
-    /// True if the preamble of a frame of `power` W that can be decoded is detected on a quiet medium.
+    /// True if the preamble of a decodable frame of `power` W would be detected on a quiet medium.
     pub fn could_detect(&self, power: f64) -> bool {
         match self {
             Receiver::FirstLock(_) => true,
@@ -93,7 +96,7 @@ impl Receiver {
         }
     }
 
-    /// This node begins to transmit: what it was receiving is lost.
+    /// Handles the start of a transmission of this node, which destroys the frame being received.
     #[inline]
     pub fn on_own_transmission(&mut self) {
         match self {
@@ -102,7 +105,7 @@ impl Receiver {
         }
     }
 
-    /// True if transmission `id`, which ends now, will be found to be received without error.
+    /// True if transmission `id`, which ends now, is received without error.
     pub fn decodes(&self, now: Time, id: u32) -> bool {
         match self {
             Receiver::FirstLock(receiver) => receiver.decodes(id),
@@ -110,7 +113,7 @@ impl Receiver {
         }
     }
 
-    /// Time at which the frame being received ends, if there is one.
+    /// Time at which the frame being received ends; `None` if no frame is being received.
     pub fn held_until(&self) -> Option<Time> {
         match self {
             Receiver::FirstLock(receiver) => receiver.busy().then(|| receiver.busy_until()),
@@ -118,8 +121,9 @@ impl Receiver {
         }
     }
 
-    /// Transmission `id`, an aggregate of MPDUs of so many bytes, ends, which arrived with `power` W. What it does to the station, and
-    /// which MPDUs are received, a bit for each.
+    /// Handles the end of transmission `id`, an aggregate whose MPDUs have the sizes `mpdus` in
+    /// bytes and which arrived with `power` W. Returns the effect on the station, and a bit set of
+    /// the received MPDUs.
     pub fn on_aggregate_end(
         &mut self,
         now: Time,
@@ -145,7 +149,8 @@ impl Receiver {
         }
     }
 
-    /// Transmission `id`, which arrived with `power` W, ends. None if nothing changes for the station.
+    /// Handles the end of transmission `id`, which arrived with `power` W. `None` if nothing
+    /// changes for the station.
     #[inline]
     pub fn on_end(&mut self, now: Time, id: u32, power: f64) -> Option<FrameEnd> {
         match self {

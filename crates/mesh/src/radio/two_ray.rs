@@ -1,22 +1,24 @@
-//! Two-ray ground propagation: Friis below the cross-over distance, fourth power of the distance beyond it.
+//! Two-ray ground propagation: Friis below the cross-over distance, fourth power of the distance
+//! beyond it.
 //!
-//! Source: T. S. Rappaport, "Wireless Communications", 2nd ed., eq. 4.1 and 4.52. The constants are those of the 914 MHz
-//! WaveLAN radio that the papers' simulations use (ns-2's defaults), no system loss. No fading: a distance has one power.
+//! Source: T. S. Rappaport, "Wireless Communications", 2nd ed., eq. 4.1 and 4.52. The constants are
+//! those of the 914 MHz WaveLAN radio in the simulations of the papers (the defaults of ns-2),
+//! without system loss. The model has no fading, so that a distance determines the power.
 
-/// Transmit power, W.
+/// Transmit power, in W.
 pub const TRANSMIT_POWER_W: f64 = 0.281_838_15;
-/// Weakest power at which a frame can be decoded, W: 250 m.
+/// Lowest power at which a frame can be decoded, in W; the power at 250 m.
 pub const DECODE_THRESHOLD_W: f64 = 3.652e-10;
-/// Weakest power that is sensed as a busy medium, W: 550 m.
+/// Lowest power that is sensed as a busy medium, in W; the power at 550 m.
 pub const SENSE_THRESHOLD_W: f64 = 1.559e-11;
-/// Carrier frequency, Hz.
+/// Carrier frequency, in Hz.
 pub const FREQUENCY_HZ: f64 = 914e6;
-/// Antenna height above ground at both ends, m.
+/// Antenna height above ground at both ends, in m.
 pub const ANTENNA_HEIGHT_M: f64 = 1.5;
-/// Propagation speed, m/s (ns-2 rounds it so).
+/// Propagation speed in m/s, rounded as in ns-2.
 pub const SPEED_OF_LIGHT: f64 = 3e8;
 
-/// Received power in W at `distance` metres from the sender, antennas without gain.
+/// Received power in W at `distance` metres from the sender, with antennas without gain.
 pub fn received_power(distance: f64) -> f64 {
     let wavelength = SPEED_OF_LIGHT / FREQUENCY_HZ;
     let pi = core::f64::consts::PI;
@@ -33,7 +35,8 @@ pub fn received_power(distance: f64) -> f64 {
     }
 }
 
-/// The largest distance in metres at which `threshold_w` is still reached, for thresholds beyond the cross-over.
+/// Largest distance in metres at which `threshold_w` is still received, for distances beyond the
+/// cross-over.
 pub fn range(threshold_w: f64) -> f64 {
     let h2 = ANTENNA_HEIGHT_M * ANTENNA_HEIGHT_M;
     libm::sqrt(libm::sqrt(TRANSMIT_POWER_W * h2 * h2 / threshold_w))

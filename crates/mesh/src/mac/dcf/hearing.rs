@@ -152,7 +152,7 @@ impl<P: Packet> Dcf<P> {
             }
             FrameStart::Collided => self.missed_start &= transmitting,
             FrameStart::Interference => {}
-            FrameStart::Quiet => {
+            FrameStart::BecameIdle => {
                 self.idle_since = now;
                 self.sense(now, t);
             }
@@ -208,7 +208,7 @@ impl<P: Packet> Dcf<P> {
             Some(FrameEnd::Collided) => true,
             Some(FrameEnd::Decoded | FrameEnd::Damaged) => false,
             // The receiver was with another frame, or that one hid the preamble.
-            Some(FrameEnd::Quiet) | None => !locked && self.receiver.could_detect(heard.power),
+            Some(FrameEnd::BecameIdle) | None => !locked && self.receiver.could_detect(heard.power),
         };
         let started = now.0.saturating_sub(heard.frame.air_time.0);
         self.collisions += u64::from(lost && self.transmitting_until.0 <= started);
@@ -241,7 +241,7 @@ impl<P: Packet> Dcf<P> {
         };
         let mut action = Action::None;
         let decoded = outcome == FrameEnd::Decoded;
-        if outcome == FrameEnd::Quiet {
+        if outcome == FrameEnd::BecameIdle {
             self.idle_since = now;
         } else if self.end_reception(now, decoded, t) && decoded {
             action = self.on_decoded(now, heard.frame, t);
