@@ -411,7 +411,11 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     let state = &mut self.nodes[index as usize];
                     state.mac.catch_up(OrderedTime::timer(self.now), &self.timing);
                     let t = &self.timing;
-                    let due = if t.edca { state.mac.wakeup_of_all(self.now, t) } else { state.mac.next_wakeup(t) };
+                    let due = if t.edca {
+                        state.mac.update_and_next_wakeup_of_all(self.now, t)
+                    } else {
+                        state.mac.next_wakeup(t)
+                    };
                     if due <= self.now {
                         if self.duties.tells_quality && self.motion.is_some() {
                             self.tell_qualities(node);

@@ -12,7 +12,7 @@ use super::llap::Llap;
 use super::lred::{Lred, LredAction};
 use super::queue::DropTail;
 use crate::body::{Body, Queued};
-use crate::mac::{Carried, Category, Timing};
+use crate::mac::{AttemptContent, Category, Timing};
 use crate::packet::Packet;
 use alloc::boxed::Box;
 use meshpace_core::{Duration, NodeId, Rng, Time};
@@ -40,7 +40,7 @@ pub struct Attempt<'a, P> {
     /// True if the ACK has come; after an aggregate, any answer.
     pub acknowledged: bool,
     /// Content and result of the attempt.
-    pub carried: Carried,
+    pub carried: AttemptContent,
 }
 
 /// State of a link and of a destination behind it in the link layer of a node. NaN where its queue or marker does not

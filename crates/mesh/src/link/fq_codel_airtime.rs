@@ -34,7 +34,7 @@ use super::codel::CodelParameters;
 use super::fq_codel::{FqCodel, FqCodelConfig};
 use crate::body::Queued;
 use crate::category::Category;
-use crate::mac::{Carried, Timing};
+use crate::mac::{AttemptContent, Timing};
 use crate::packet::Packet;
 use crate::radio::FrameRate;
 use alloc::boxed::Box;
@@ -284,7 +284,7 @@ impl<P: Packet> FqCodelAirtime<P> {
     }
 
     /// An attempt to send to `node` has ended, for which this station was on the air so long.
-    pub fn on_attempt(&mut self, node: NodeId, air_time: Duration, carried: &Carried) {
+    pub fn on_attempt(&mut self, node: NodeId, air_time: Duration, carried: &AttemptContent) {
         let class = self.class_of(carried.category);
         let place = self.place(node);
         let neighbour = &mut self.neighbours[place];

@@ -1,49 +1,54 @@
-//! Frames that are on their way to a station: announced when they leave their sender, processed later, at the station's own next event.
+//! Frames on their way to a station. They are announced when they leave their sender, and processed
+//! later, at the next event of the station itself.
 //!
-//! Stations affect each other only through frames, which take time to arrive. So only the order of events *at one station*
-//! matters, and an [`OrderedTime`] is a place in that order. The effect of a frame for another station (carrier sense, NAV,
-//! EIFS) depends on the frame and on this station alone, so it can be computed later without a change of results.
-//! [`super::Dcf::on_departure`] stores the frame, [`super::Dcf::catch_up`] processes all frames up to a given time.
+//! Stations affect each other only through frames, which take time to arrive. Only the order of
+//! events *at one station* therefore matters, and an [`OrderedTime`] is a position in that order.
+//! The effect of a frame for another station (carrier sense, NAV, EIFS) depends on the frame and on
+//! this station alone, so it can be computed later without changing results.
+//! [`super::Dcf::on_departure`] stores the frame; [`super::Dcf::catch_up`] processes all frames up
+//! to a given time.
 
 use crate::radio::{Arriving, FrameRate};
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
-/// A time with its place among the events of one station: at equal times frames end before timers fire, and timers
-/// fire before frames begin (a station cannot sense in zero time); then by who sent the frame.
+/// Time together with its position among the events of one station. At equal times, ends of frames
+/// come before timers, and timers before starts of frames, because a station cannot sense in zero
+/// time. Ties of frames are ordered by sender.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct OrderedTime {
     time: Time,
     order: u32,
 }
 
-/// Senders have 16 bits below these.
+/// Event class of a timer. The classes stand above the 16 bits of the sender's number.
 const TIMER: u32 = 1 << 16;
+/// Event class of the start of a frame.
 const START: u32 = 2 << 16;
 
 impl OrderedTime {
-    /// After everything.
+    /// Position after all events.
     pub const NEVER: OrderedTime = OrderedTime { time: Time::NEVER, order: u32::MAX };
 
-    /// The end of a frame from `sender`.
+    /// Position of the end of a frame from `sender`.
     #[inline]
     pub const fn end(time: Time, sender: NodeId) -> OrderedTime {
         OrderedTime { time, order: sender.0 as u32 }
     }
 
-    /// An event that is neither end nor start of a frame.
+    /// Position of an event that is neither the end nor the start of a frame.
     #[inline]
     pub const fn timer(time: Time) -> OrderedTime {
         OrderedTime { time, order: TIMER }
     }
 
-    /// The start of a frame from `sender`.
+    /// Position of the start of a frame from `sender`.
     #[inline]
     pub const fn start(time: Time, sender: NodeId) -> OrderedTime {
         OrderedTime { time, order: START | sender.0 as u32 }
     }
 
-    /// Its time.
+    /// Time of the event.
     #[inline]
     pub const fn time(self) -> Time {
         self.time
@@ -53,16 +58,18 @@ impl OrderedTime {
 /// A frame on its way to a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrival {
-    /// Time at which it begins to arrive. [`Time::NEVER`], as its end: there is no such frame.
+    /// Time at which the frame begins to arrive. If start and end are [`Time::NEVER`], there is no
+    /// frame.
     pub start: Time,
-    /// The frame as the receiver learns of it.
+    /// Properties that the receiver needs.
     pub frame: Arriving,
-    /// Its duration field, ns: whole microseconds in 16 bits, so that it fits.
+    /// Duration field, in ns. The field has 16 bits of whole microseconds, so its value fits.
     pub nav_ns: u32,
-    /// Its sender.
+    /// Station that sends the frame.
     pub sender: NodeId,
-    /// True if [`super::Dcf::on_frame_end`] will be called for its end. Required if it is for this station, or for all, or an RTS
-    /// under `ieee` (which may *shorten* a NAV); never needed where it cannot be decoded.
+    /// True if the engine calls [`super::Dcf::on_frame_end`] at the end of the frame. Required if
+    /// the frame is for this station or for all stations, and for an RTS under `ieee` (which may
+    /// *shorten* a NAV). Never needed if the frame cannot be decoded.
     pub is_notified: bool,
 }
 
@@ -81,19 +88,20 @@ impl Arrival {
     }
 }
 
-/// The announced frame that begins to arrive first. There is rarely a second one ([`LaterArrivals`]): only stations that begin
-/// to transmit within a propagation delay of each other make two.
+/// The announced frame that begins to arrive first. A second announced frame is rare
+/// ([`LaterArrivals`]): it occurs only if stations begin to transmit within a propagation delay of
+/// each other.
 #[derive(Clone, Debug)]
 pub struct NextArrival {
-    /// The one that begins first.
+    /// Frame that begins first; [`Arrival::NONE`] if no frame is announced.
     first: Arrival,
 }
 
-/// The announced frames after [`NextArrival`], kept apart because they are rare: the first one lies on the station's first cache
-/// lines.
+/// The announced frames after [`NextArrival`]. They are stored separately because they are rare, so
+/// that the first frame lies on the first cache lines of the station.
 #[derive(Clone, Debug)]
 pub struct LaterArrivals {
-    /// The one that begins first among them.
+    /// Frame that begins first among these.
     next: Arrival,
     rest: Vec<Arrival>,
 }
@@ -111,19 +119,19 @@ impl Default for NextArrival {
 }
 
 impl NextArrival {
-    /// When the next frame begins.
+    /// Time at which the next frame begins.
     #[inline]
     pub fn begins(&self) -> OrderedTime {
         self.first.begins()
     }
 
-    /// The next frame, if there is one.
+    /// Next frame; `None` if no frame is announced.
     #[inline]
     pub fn first(&self) -> Option<&Arrival> {
         (self.first.start != Time::NEVER).then_some(&self.first)
     }
 
-    /// True if there is a frame and the next one has ended before `now`.
+    /// True if a frame is announced and the next one has ended before `now`.
     #[inline]
     pub fn is_over(&self, now: Time) -> bool {
         self.first.frame.end < now
@@ -135,13 +143,14 @@ impl NextArrival {
         self.first.start != Time::NEVER && self.first.frame.id == id
     }
 
-    /// Stores a frame in place of the only one, which is over.
+    /// Stores a frame in place of the only announced frame, which has ended.
     #[inline]
     pub fn replace(&mut self, arrival: Arrival) {
         self.first = arrival;
     }
 
-    /// Stores one more frame. Whether there was one already, so that there are `others` now.
+    /// Stores another frame. Returns true if a frame was announced before, so that `later` holds at
+    /// least one now.
     #[inline]
     pub fn push(&mut self, arrival: Arrival, later: &mut LaterArrivals) -> bool {
         if self.first.start == Time::NEVER {
@@ -156,7 +165,7 @@ impl NextArrival {
         }
     }
 
-    /// Takes out the frame that begins first, which must be the only one.
+    /// Removes and returns the frame that begins first, which must be the only one.
     #[inline]
     pub fn take(&mut self) -> Arrival {
         let first = self.first;
@@ -165,22 +174,23 @@ impl NextArrival {
         first
     }
 
-    /// Takes out the frame that begins first. There must be one.
+    /// Removes and returns the frame that begins first. There must be one.
     pub fn pop(&mut self, later: &mut LaterArrivals) -> Arrival {
         core::mem::replace(&mut self.first, later.pop())
     }
 }
 
-/// Properties, for the MAC, of the frame that the receiver has locked onto; the receiver knows the rest.
+/// Properties, for the MAC, of the frame that the receiver has locked onto. The receiver stores the
+/// other properties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockedFrame {
-    /// Its duration field, ns.
+    /// Duration field, in ns.
     pub nav_ns: u32,
-    /// Its sender.
+    /// Station that sends the frame.
     pub sender: NodeId,
-    /// As in [`Arrival`].
+    /// True if the end of the frame is notified, as in [`Arrival`].
     pub is_notified: bool,
-    /// True if it is strong enough to be decoded on a quiet medium.
+    /// True if the power suffices for decoding on a quiet medium.
     pub decodable: bool,
 }
 
@@ -208,7 +218,7 @@ impl LaterArrivals {
         core::mem::replace(&mut self.next, sooner.map_or(Arrival::NONE, |place| self.rest.swap_remove(place)))
     }
 
-    /// True if there are none.
+    /// True if no frame is stored.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.next.start == Time::NEVER

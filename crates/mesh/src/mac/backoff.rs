@@ -1,33 +1,35 @@
-//! The backoff timer: whole slots are counted down while the medium is idle.
+//! Backoff timer: whole slots are counted down while the medium is idle.
 //!
-//! Source: IEEE Std 802.11-1999, 9.2.5.2; ns-2.35 as measured: time is continuous, there is no
-//! common slot grid; when the medium becomes busy only whole elapsed slots are deducted. Profile `ieee` sees slots as
-//! stations do that share their boundaries up to propagation and sensing: see [`Backoff::pause`].
+//! Source: IEEE Std 802.11-1999, 9.2.5.2; ns-2.35 as measured: time is continuous and there is no
+//! common slot grid. When the medium becomes busy, only slots that have elapsed completely are
+//! deducted. Under profile `ieee` the slots of stations share their boundaries, apart from
+//! propagation and sensing: see [`Backoff::pause`].
 
 use meshpace_core::{Duration, Time};
 
-/// A backoff timer. What remains to be counted down is in ns, at most 4.2 s: the longest contention window takes 20 ms.
+/// Backoff timer. The remaining time is stored in ns, at most 4.2 s; the longest contention window
+/// takes 20 ms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Backoff {
-    /// Not in use.
+    /// The timer is not in use.
     #[default]
     Off,
-    /// The medium is busy.
+    /// The timer is stopped, because the medium is busy.
     Paused {
-        /// Time that remains to be counted down, ns.
+        /// Time that remains to be counted down, in ns.
         remaining_ns: u32,
     },
-    /// The medium is idle.
+    /// The timer runs, because the medium is idle.
     Running {
         /// Time at which counting down begins: the end of the interframe space.
         from: Time,
-        /// Time that remains to be counted down from then on, ns.
+        /// Time that remains to be counted down from that time on, in ns.
         remaining_ns: u32,
     },
 }
 
 impl Backoff {
-    /// A timer that waits, with `remaining` to count down.
+    /// Creates a stopped timer with `remaining` to count down.
     #[inline]
     pub fn paused(remaining: Duration) -> Backoff {
         Backoff::Paused { remaining_ns: remaining.0 as u32 }
@@ -39,7 +41,7 @@ impl Backoff {
         self != Backoff::Off
     }
 
-    /// Time at which the timer expires if the medium stays idle.
+    /// Time at which the timer expires if the medium stays idle; `None` if it does not run.
     #[inline]
     pub fn expiry(self) -> Option<Time> {
         match self {
@@ -48,22 +50,24 @@ impl Backoff {
         }
     }
 
-    /// True if a station with this timer notices that the medium becomes busy: less than `commit` before its own transmission
-    /// it does not, and goes ahead.
+    /// True if a station with this timer notices that the medium becomes busy. During the time
+    /// `commit` before its own transmission the station does not notice it, and transmits.
     #[inline]
     pub fn notices(self, now: Time, commit: Duration) -> bool {
         self.expiry().is_none_or(|at| at.since(now) >= commit)
     }
 
-    /// Adds `extra` to what remains.
+    /// Adds `extra` to the remaining time.
     pub fn extend(&mut self, extra: Duration) {
         if let Backoff::Paused { remaining_ns } | Backoff::Running { remaining_ns, .. } = self {
             *remaining_ns = (u64::from(*remaining_ns) + extra.0).min(u64::from(u32::MAX)) as u32;
         }
     }
 
-    /// The medium became busy. A slot whose end is no more than `ahead` away counts as elapsed: for less than the CCA time it is too late to
-    /// sense that it is not idle to its end. With a slot more the slot in which the medium became busy counts, as EDCA has it.
+    /// Stops the timer because the medium became busy. A slot that ends within the time `ahead`
+    /// counts as elapsed. With the CCA time for `ahead`, this models that it is too late to sense a
+    /// busy medium before the end of the slot. With one slot more, the slot in which the medium
+    /// became busy also counts, as in EDCA.
     #[inline]
     pub fn pause(&mut self, now: Time, slot: Duration, ahead: Duration) {
         if let Backoff::Running { from, remaining_ns } = *self {
@@ -72,7 +76,7 @@ impl Backoff {
         }
     }
 
-    /// The medium is idle; counting down goes on at `from`.
+    /// Continues counting down at `from`, because the medium is idle.
     #[inline]
     pub fn resume(&mut self, from: Time) {
         if let Backoff::Paused { remaining_ns } = *self {
@@ -104,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_slot_about_to_end_is_deducted() {
-        // CCA takes 15 us: what begins in the last 15 us of a slot, or the first 5 us of the next, begins between the two.
+        // CCA takes 15 us. A frame that begins in the last 15 us of a slot, or in the first 5 us of
+        // the next slot, begins between the two.
         let (slot, commit) = (Duration::from_micros(20), Duration::from_micros(15));
         for (busy_us, slots) in [(0, 10), (4, 10), (5, 9), (20, 9), (24, 9), (25, 8), (179, 1)] {
             let mut backoff = running(slot * 10);
@@ -118,7 +123,8 @@ mod tests {
 
     #[test]
     fn with_the_slots_of_edca_the_one_in_which_the_medium_becomes_busy_counts() {
-        // 802.11n: boundaries at the end of the interframe space and every 9 us after it; CCA takes 4 us.
+        // 802.11n has slot boundaries at the end of the interframe space and every 9 us after it.
+        // CCA takes 4 us.
         let (slot, ahead) = (Duration::from_micros(9), Duration::from_micros(4 + 9));
         for (busy_us, slots) in [(0, 9), (4, 9), (5, 8), (9, 8), (13, 8), (14, 7), (81, 0)] {
             let mut backoff = running(slot * 10);

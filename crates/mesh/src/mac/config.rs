@@ -1,114 +1,124 @@
-//! The configuration of the MAC.
+//! Configuration of the MAC.
 
 use super::rules::{ImmediateAccess, Rules};
 use crate::radio::ofdm::LONGEST_FRAME;
 use meshpace_core::parameter::{Form, TIME};
 use meshpace_core::{Duration, parameters};
 
-/// Header size, backoff range, retry and timer rules of the MAC.
+/// Profile that selects header size, backoff range, retry and timer rules of the MAC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MacProfile {
-    /// The behaviour of ns-2.35, as measured.
+    /// Behaviour of ns-2.35, as measured.
     #[default]
     Ns2,
-    /// The behaviour that IEEE 802.11 prescribes.
+    /// Behaviour that IEEE 802.11 prescribes.
     Ieee,
 }
 
-/// When a unicast data frame is preceded by RTS/CTS.
+/// Condition under which RTS/CTS precede a unicast data frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RtsPolicy {
-    /// Before every unicast data frame (`radio.rts_cts = true`).
+    /// RTS/CTS precede every unicast data frame (`radio.rts_cts = true`).
     #[default]
     Always,
-    /// Never (`radio.rts_cts = false`).
+    /// RTS/CTS are not used (`radio.rts_cts = false`).
     Never,
-    /// Before frames of at least this many bytes (`radio.rts_threshold`). Under [`MacProfile::Ns2`] the packet's size
-    /// plus 58 bytes (MAC header and PLCP) is compared, under [`MacProfile::Ieee`] the MPDU with its FCS, and "at least"
-    /// is "more than".
+    /// RTS/CTS precede frames above a size in bytes (`radio.rts_threshold`). Under
+    /// [`MacProfile::Ns2`] the size of the packet plus 58 bytes (MAC header and PLCP) must be at
+    /// least the threshold. Under [`MacProfile::Ieee`] the size of the MPDU with its FCS must be
+    /// more than the threshold.
     Threshold(u32),
 }
 
 parameters! {
-    /// After how many attempts a frame is given up (IEEE Std 802.11-1999, 9.2.4).
+    /// Numbers of attempts after which a frame is given up (IEEE Std 802.11-1999, 9.2.4).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct RetryLimits {
-        /// attempts for RTS and short frames; under ht for any frame
+        /// number of attempts for RTS and short frames; under ht for any frame
         short as short_retry_limit: u32 = 7 => whole("attempts", 1, 255), Basic, "IEEE 802.11-1999, dot11ShortRetryLimit";
-        /// attempts for frames after RTS and CTS; not under ht
+        /// number of attempts for frames after RTS and CTS; not under ht
         long as long_retry_limit: u32 = 4 => whole("attempts", 1, 255), Expert, "IEEE 802.11-1999, dot11LongRetryLimit";
     }
 }
 
 parameters! {
-    /// Access by category (EDCA, IEEE Std 802.11-2012, 9.19.2). The other parameters are those of table 8-105 for OFDM: [`super::timing::Access`].
+    /// Access by category (EDCA, IEEE Std 802.11-2012, 9.19.2). The other parameters have the
+    /// values of table 8-105 for OFDM: [`super::timing::Access`].
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct EdcaConfig {
-        /// mac.edca: TXOP limit of video; 0 s: one exchange at a time
+        /// mac.edca: TXOP limit of video; 0 s permits one exchange per TXOP
         video_txop: Duration = Duration::from_micros(3_008) => TXOP, Expert, "IEEE 802.11-2012, table 8-105";
-        /// mac.edca: TXOP limit of voice; 0 s: one exchange at a time
+        /// mac.edca: TXOP limit of voice; 0 s permits one exchange per TXOP
         voice_txop: Duration = Duration::from_micros(1_504) => TXOP, Expert, "IEEE 802.11-2012, table 8-105";
     }
 }
 
-/// A TXOP limit, at most 65,535 times 32 us (IEEE Std 802.11-2012, 8.4.2.31).
+/// Form of a TXOP limit: at most 65,535 times 32 us (IEEE Std 802.11-2012, 8.4.2.31).
 const TXOP: Form = TIME.to(2.097_12);
 
 parameters! {
-    /// Additions of 802.11n: aggregates of MPDUs (A-MPDU) that are acknowledged one by one (compressed block ACK). The agreement between
-    /// two stations is taken for made when the run begins.
+    /// Additions of 802.11n: aggregates of MPDUs (A-MPDU) that are acknowledged one by one
+    /// (compressed block ACK). The block ACK agreement between two stations is assumed to exist
+    /// when the run begins.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct HtConfig {
-        /// ht: MPDUs of an aggregate at most; 1: no aggregates, and no block ACK
+        /// ht: largest number of MPDUs of an aggregate; 1 switches off aggregates and block ACK
         mpdus as ampdu_mpdus: u32 = HtConfig::WINDOW => whole("MPDUs", 1, HtConfig::WINDOW as u64), Basic,
             "IEEE 802.11-2012, 9.12";
-        /// ht: bytes of an aggregate at most, delimiters included
+        /// ht: largest size of an aggregate, including delimiters
         bytes as ampdu_size: u32 = 65_535 => SIZE.from(1.0).to(65_535.0), Expert, "IEEE 802.11-2016, 9.4.2.56.3";
-        /// ht: air time of an aggregate at most
+        /// ht: longest air time of an aggregate
         longest as ampdu_time: Duration = LONGEST_FRAME => TIME.above(0.0).to(LONGEST_FRAME.0 as f64 / 1e9), Expert,
             "IEEE 802.11-2016, table 19-25, aPPDUMaxTime";
-        /// ht: whether a station that misses a block ACK asks for it, instead of sending everything again
-        asks as block_ack_request: bool = true => FLAG, Expert, "IEEE 802.11-2012, 9.21";
-        /// ht: whether a packet that comes to a station with nothing to send while the medium is idle needs no backoff, though the interframe space is not over
-        // MPDUs of an aggregate come up while the rest of it is on the air, so that a relay finds the medium busy; here they reach its MAC after the frame.
+        /// ht: whether a station that misses a block ACK requests it, instead of sending all MPDUs
+        /// again
+        requests_block_ack as block_ack_request: bool = true => FLAG, Expert, "IEEE 802.11-2012, 9.21";
+        /// ht: whether a packet that arrives at a station with nothing to send while the medium is
+        /// idle needs no backoff, although the interframe space has not passed yet
+        // A real receiver delivers MPDUs of an aggregate while the rest is on the air, so that a
+        // relay finds the medium busy. Here they reach the MAC of the relay after the frame.
         immediate as immediate_access: Option<bool> = None => FLAG.or("true with ampdu_mpdus = 1, false with aggregates"), Expert,
             "IEEE 802.11-2016, 10.22.2.2";
-        /// ht: whether a backoff that is interrupted counts the slot in which the medium becomes busy, as EDCA does, and not only slots that were idle to their end; with mac.edca it always does
+        /// ht: whether an interrupted backoff counts the slot in which the medium becomes busy, as
+        /// in EDCA, and not only slots that were idle to their end; always true with mac.edca
         busy_slot_counts: bool = true => FLAG, Expert, "IEEE 802.11-2016, 10.22.2.4";
-        /// ht: how long a receiver keeps what came after something that is missing
+        /// ht: how long a receiver buffers MPDUs behind a missing one
         reorder_timeout: Duration = Duration::from_millis(100) => TIME.above(0.0), Expert, "Linux, mac80211";
     }
     others {
-        /// Categories of frames, each with its own access to the medium; None: all frames are best effort. Default None.
+        /// Categories of frames, each with its own access to the medium. `None`: all frames are
+        /// best effort. Default `None`.
         edca: Option<EdcaConfig> = None;
     }
 }
 
 impl HtConfig {
-    /// The window of the compressed block ACK.
+    /// Window of the compressed block ACK, in MPDUs.
     pub const WINDOW: u32 = 64;
 
-    /// True if a packet that comes while the medium is idle needs no backoff: as `immediate_access` says, by default without aggregates.
+    /// True if a packet that arrives while the medium is idle needs no backoff. Set by
+    /// `immediate_access`; the default is true only without aggregates.
     pub fn has_immediate_access(&self) -> bool {
         self.immediate.unwrap_or(self.mpdus == 1)
     }
 }
 
-/// The MAC, the same at all nodes.
+/// Configuration of the MAC, which is the same at all nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MacConfig {
-    /// Its rules.
+    /// Profile that selects the rules.
     pub profile: MacProfile,
-    /// When RTS/CTS is used.
+    /// Condition for RTS/CTS.
     pub rts: RtsPolicy,
-    /// Limits of its attempts.
+    /// Limits on the number of attempts.
     pub retries: RetryLimits,
-    /// Parameters of 802.11n, over [`MacProfile::Ieee`]; None: the MAC is not that of 802.11n.
+    /// Parameters of 802.11n, on top of [`MacProfile::Ieee`]. `None`: the MAC is not that of
+    /// 802.11n.
     pub ht: Option<HtConfig>,
 }
 
 impl MacConfig {
-    /// Its rules: over the radio of 802.11b, or `with_ofdm`.
+    /// Rules of the MAC over the radio of 802.11b, or over an OFDM radio if `with_ofdm`.
     pub fn rules(&self, with_ofdm: bool) -> Rules {
         match (self.ht, self.profile) {
             (Some(ht), _) => {

@@ -1,17 +1,21 @@
-//! The distributed coordination function: carrier sensing, backoff, RTS/CTS, acknowledgements, retries.
+//! Distributed coordination function: carrier sensing, backoff, RTS/CTS, acknowledgements, retries.
 //!
-//! Source: IEEE Std 802.11-1999, 9.2; profile `ns2`: ns-2.35 as measured. What differs between them is a row of constants each: [`super::rules`].
+//! Source: IEEE Std 802.11-1999, 9.2; profile `ns2`: ns-2.35 as measured. The differences between
+//! profiles are rows of constants: [`super::rules`].
 //!
-//! The machine owns neither queue nor clock: it is told of frame edges and timers and answers with at most one [`Action`];
-//! when [`Dcf::wants_packet`] is true it takes the next packet through [`Dcf::send`]. NAV and EIFS are time stamps. A
-//! station that has nothing to send and nothing to answer has no timer. A frame for another station is announced to it when it
-//! leaves its sender ([`Dcf::on_departure`]) and processed lazily, at the station's own next event ([`super::arrivals`]).
+//! The state machine owns neither a queue nor a clock. The engine calls it at starts and ends of
+//! frames and when timers fire. Each call returns one [`Action`]; further actions of the same call
+//! are fetched with [`Dcf::next_action`]. While [`Dcf::wants_packet`] is true, the engine hands the
+//! next packet to [`Dcf::send`]. NAV and EIFS are stored as times. A station with nothing to send
+//! and nothing to answer has no timer. A frame for another station is announced when it leaves its
+//! sender ([`Dcf::on_departure`]) and processed lazily, at the next event of this station
+//! ([`super::arrivals`]).
 
 mod aggregates;
-mod answering;
+mod attempt_rate;
 mod categories;
-mod chosen;
-mod hearing;
+mod receiving;
+mod responding;
 mod sending;
 mod sensing;
 
@@ -31,100 +35,104 @@ use alloc::vec::Vec;
 use categories::Categories;
 use meshpace_core::{Duration, NodeId, Rate, Rng, Time};
 
-/// Request of the MAC to its driver.
+/// Request of the MAC to its engine.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action<P> {
-    /// Nothing.
+    /// No action is required.
     None,
-    /// Put this frame on the air now.
+    /// Transmit this frame now.
     Transmit(Frame<P>),
-    /// Hand this up: it came from neighbour `from`.
+    /// Deliver this body, received from neighbour `from`, to the layer above.
     Deliver {
-        /// The transmitter.
+        /// Station that transmitted the frame.
         from: NodeId,
-        /// Content that it sent, with this hop counted.
+        /// Received body, with this hop counted.
         body: Body<P>,
     },
-    /// The retry limit is reached; routing is told that the link failed.
+    /// The retry limit is reached. Routing is notified of the link failure.
     Failed {
-        /// Content that was to be sent, and its next hop.
+        /// Packet that was not delivered, with its next hop.
         queued: Queued<P>,
-        /// Attempts without an answer: RTS without CTS, data without ACK.
+        /// Number of attempts without an answer: RTS without CTS, data without ACK.
         retries: u32,
     },
-    /// The packet was acknowledged, or broadcast.
+    /// The packet was acknowledged, or its broadcast has ended.
     Sent {
-        /// The next hop that it was for.
+        /// Next hop of the packet.
         next_hop: NodeId,
-        /// Attempts without an answer before.
+        /// Number of attempts without an answer before the successful one.
         retries: u32,
-        /// Air time of its data frame.
+        /// Air time of the data frame.
         data_air: Duration,
     },
 }
 
-/// The end of one attempt to send a unicast packet, kept for those who ask ([`Dcf::reporting_attempts`]).
+/// Report about one attempt to send a unicast packet, made only if reports are switched on
+/// ([`Dcf::reporting_attempts`]).
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Attempted<P> {
-    /// Content that was to be sent, and its next hop.
+pub struct AttemptReport<P> {
+    /// Packet of the attempt, with its next hop.
     pub queued: Queued<P>,
-    /// Time this station was on the air: the data frame, and the RTS if there was one.
+    /// Air time of this station in the attempt: that of the data frame, and that of the RTS if it
+    /// was used.
     pub air_time: Duration,
-    /// True if the ACK came; after an aggregate, any answer.
+    /// True if the ACK arrived; for an aggregate, if any answer arrived.
     pub acknowledged: bool,
     /// Content and result of the attempt.
-    pub carried: Carried,
+    pub carried: AttemptContent,
 }
 
 /// Content of an attempt, and its result.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Carried {
-    /// The category of the frame.
+pub struct AttemptContent {
+    /// Category of the frame.
     pub category: Category,
-    /// The rate of data.
+    /// Rate of the data frame.
     pub rate: Rate,
-    /// Bytes that were on the air in MPDUs: none if the RTS had no answer, or if it only attempt_request for a block ACK.
+    /// Bytes of the transmitted MPDUs. Zero if the RTS had no answer, or if the attempt was a block
+    /// ACK request.
     pub bytes: u32,
-    /// Those of them that are acknowledged.
+    /// Acknowledged bytes among these.
     pub acknowledged: u32,
     /// Bytes that the MAC still holds for the neighbour.
     pub held: u32,
 }
 
-/// A frame as a receiver hears it end.
+/// A frame that ends at a receiver.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<'a, P> {
+pub struct EndingFrame<'a, P> {
     /// Number of the transmission.
     pub id: u32,
-    /// Its power here, W.
+    /// Received power at this station, in W.
     pub power: f64,
-    /// The frame.
+    /// Header and content of the frame.
     pub frame: &'a Frame<P>,
     /// MPDUs of an aggregate; empty for any other frame.
     pub mpdus: &'a [Mpdu<P>],
 }
 
-/// Exchange of frames that this station takes part in.
+/// State of the frame exchange in which this station takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Exchange {
     Idle,
-    /// RTS sent, waits for CTS.
+    /// The station has sent an RTS and waits for the CTS.
     Rts,
-    /// CTS sent, waits for data.
+    /// The station has sent a CTS and waits for the data.
     Cts,
-    /// Data sent, waits for ACK or block ACK (or for the end of a broadcast).
+    /// The station has sent data and waits for the ACK or block ACK, or for the end of its
+    /// broadcast.
     Data,
-    /// ACK or block ACK on the air.
+    /// The station is sending an ACK or block ACK.
     Ack,
 }
 
-/// An answer to be sent a SIFS after the frame that attempt_request for it.
+/// Response that is sent a SIFS after the frame that requires it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Answer {
     kind: FrameKind,
     to: NodeId,
     category: Category,
-    /// Of an ACK or block ACK.
+    /// Rate of an ACK or block ACK.
     rate: FrameRate,
     nav: Duration,
 }
@@ -140,17 +148,18 @@ struct Outgoing<P> {
     sequence: u16,
     sent_before: bool,
     rate: FrameRate,
-    /// Attempts without an answer so far.
+    /// Number of attempts without an answer so far.
     retries: u32,
     data_air: Duration,
-    /// Air time of what acknowledges it.
+    /// Air time of the expected acknowledgement.
     answer_air: Duration,
 }
 
 impl<P: Packet> Outgoing<P> {
-    /// Prepares the next attempt as the packet asks: whether it is to be given up instead; None if it asks nothing.
+    /// Applies the request of the packet to the next attempt. Returns whether the packet is to be
+    /// given up instead; `None` if the packet makes no request.
     #[inline(always)]
-    fn ask(&mut self, t: &Timing) -> Option<bool> {
+    fn apply_request(&mut self, t: &Timing) -> Option<bool> {
         match self.packet.body.attempt_request(self.retries)? {
             AttemptRequest::At(rate) => {
                 self.rate = rate;
@@ -169,19 +178,19 @@ impl<P> Outgoing<P> {
     }
 }
 
-/// The packets that the station takes from the queue, one at a time.
+/// State of the packets that the station takes from the queue, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum PacketState {
-    /// It has none, and the queue had none.
+    /// The station has no packet, and the queue was empty.
     None,
-    /// It has one: the queue must wait.
+    /// The station has a packet, so the queue must wait.
     Sending,
-    /// It is done with one and asks for the next.
+    /// The station has finished a packet and requests the next one.
     Done,
 }
 
-/// The contention window, in slots, and the attempts without an answer that are counted against the retry limits
-/// (IEEE Std 802.11-1999, 9.2.4, 9.2.5.3).
+/// Contention window in slots, and the numbers of attempts without an answer that count against the
+/// retry limits (IEEE Std 802.11-1999, 9.2.4, 9.2.5.3).
 #[derive(Clone, Copy, Debug)]
 struct Contention {
     cw: u32,
@@ -195,86 +204,91 @@ impl Contention {
     }
 }
 
-/// Sequence numbers: of the next packet, and the last one heard of each neighbour, by which repeated frames are known.
+/// Sequence number of the next packet, and the last sequence number received from each neighbour,
+/// which detects duplicates.
 #[derive(Clone, Debug)]
 struct Sequences {
     next: u16,
-    heard: Vec<LastHeard>,
+    received: Vec<LastReceived>,
 }
 
-/// Log of attempts, if somebody asks for it.
+/// Reports of attempts, if they are switched on.
 #[derive(Clone, Copy, Debug)]
 struct Attempts<P> {
     are_reported: bool,
-    /// The one that ended in the last call.
-    last: Option<Attempted<P>>,
+    /// Report of the attempt that ended in the last call.
+    last: Option<AttemptReport<P>>,
 }
 
-/// The last sequence number heard from a neighbour, of a category.
+/// Last sequence number received from a neighbour in a category.
 #[derive(Clone, Copy, Debug)]
-struct LastHeard {
+struct LastReceived {
     from: NodeId,
     category: Category,
     sequence: u16,
 }
 
-/// One station.
+/// MAC of one station.
 ///
-/// The first two cache lines hold all that a frame for another station touches: in a large mesh that is nearly all there is to do.
+/// The first two cache lines hold all fields that a frame for another station uses. In a large
+/// mesh, such frames are nearly all of the work.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Dcf<P> {
     next_arrival: NextArrival,
-    /// The end of this station's own transmission.
+    /// Time at which this station's own transmission ends.
     transmitting_until: Time,
-    /// Until when the medium is reserved, as far as is known.
+    /// NAV: time until which the medium is reserved, as far as the station knows.
     nav_until: Time,
     me: NodeId,
-    /// No frame is at the receiver and at most one is on its way, so that it can be processed as a whole after its end.
+    /// True if the receiver holds no frame and at most one frame is on its way, so that the frame
+    /// can be processed as a whole after its end.
     single_arrival: bool,
-    /// True if there is anything in `later_arrivals`.
+    /// True if `later_arrivals` holds a frame.
     has_later_arrivals: bool,
-    /// `ieee`: the frame that arrives began while this station was transmitting: its preamble was missed.
+    /// `ieee`: true if the arriving frame began while this station was transmitting, so that its
+    /// preamble was missed.
     missed_start: bool,
-    /// `ieee`: whether EIFS must pass from when the medium became idle.
+    /// `ieee`: true if EIFS must pass after the medium became idle.
     after_error: bool,
-    /// `ieee`: the NAV came from an RTS. It falls at `nav_until` unless a frame is heard before; then it lasts for all of
-    /// `nav_beyond`.
+    /// `ieee`: true if the NAV came from an RTS. The NAV is reset at `nav_until` unless a frame
+    /// arrives before that time; then it lasts until `nav_beyond`.
     nav_provisional: bool,
     exchange: Exchange,
     receiver: Receiver,
-    /// The frame that the receiver is locked onto, under the rule of ns-2 ([`Receiver::holds`]).
+    /// Frame that the receiver is locked onto, under the rule of ns-2 ([`Receiver::holds`]).
     locked: Option<LockedFrame>,
     backoff: Backoff,
-    /// Fires a SIFS after a frame that is to be followed up.
-    defer: Time,
-    /// Fires when an exchange times out or a transmission without answer ends.
+    /// Timer that fires a SIFS after a frame that requires a next frame.
+    sifs_timer: Time,
+    /// Timer that fires when an exchange times out, or when a transmission without an answer ends.
     timeout: Time,
-    /// `ieee`: when the medium became idle.
+    /// `ieee`: time at which the medium became idle.
     idle_since: Time,
     packets: PacketState,
-    /// That of what is sent; with EDCA that of the category in front.
+    /// Category of the packet being sent; with EDCA, the active category.
     category: Category,
     contention: Contention,
     answer: Option<Answer>,
     nav_beyond: Time,
+    /// End of the NAV of an RTS if it is not reset, see `nav_provisional`.
     later_arrivals: LaterArrivals,
     outgoing: Option<Outgoing<P>>,
     sequences: Sequences,
     attempts: Attempts<P>,
-    /// 802.11n: what it aggregates.
+    /// 802.11n: aggregates of this station.
     block_ack: Option<Box<BlockAck<P>>>,
-    /// Rate control: what is known of neighbours.
+    /// Rate control: state by neighbour.
     rates: Option<Box<Rates>>,
-    /// EDCA: the other categories.
+    /// EDCA: state of the other categories.
     categories: Option<Box<Categories<P>>>,
-    /// Frames for this station that were lost to another one.
+    /// Number of frames for this station that were lost to another frame.
     collisions: u64,
     rng: Rng,
 }
 
 impl<P: Packet> Dcf<P> {
-    /// An idle station. `rng` draws its backoffs.
+    /// Creates an idle station. `rng` draws its backoffs.
     pub fn new(me: NodeId, timing: &Timing, rng: Rng) -> Self {
         Dcf {
             next_arrival: NextArrival::default(),
@@ -290,7 +304,7 @@ impl<P: Packet> Dcf<P> {
             receiver: Receiver::default(),
             locked: None,
             backoff: Backoff::Off,
-            defer: Time::NEVER,
+            sifs_timer: Time::NEVER,
             timeout: Time::NEVER,
             idle_since: Time::ZERO,
             packets: PacketState::None,
@@ -300,7 +314,7 @@ impl<P: Packet> Dcf<P> {
             nav_beyond: Time::ZERO,
             later_arrivals: LaterArrivals::default(),
             outgoing: None,
-            sequences: Sequences { next: 1, heard: Vec::new() },
+            sequences: Sequences { next: 1, received: Vec::new() },
             attempts: Attempts { are_reported: false, last: None },
             block_ack: BlockAck::new(timing).map(Box::new),
             rates: timing.rates.map(|_| Box::default()),
@@ -310,35 +324,38 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// The same station, keeping a note of every attempt for [`Dcf::take_attempt`].
+    /// Returns this station with reports of attempts switched on or off. [`Dcf::take_attempt`]
+    /// returns the reports.
     pub fn reporting_attempts(self, reports_attempts: bool) -> Self {
         Dcf { attempts: Attempts { are_reported: reports_attempts, last: None }, ..self }
     }
 
-    /// The attempt that ended in the last call, if attempts are reported.
+    /// Report of the attempt that ended in the last call; `None` if no attempt ended or reports are
+    /// switched off.
     #[inline]
-    pub fn take_attempt(&mut self) -> Option<Attempted<P>> {
+    pub fn take_attempt(&mut self) -> Option<AttemptReport<P>> {
         self.attempts.last.take()
     }
 
-    /// Unicast frames for this station that were lost to other frames that arrived at the same time.
+    /// Number of unicast frames for this station that were lost to other frames that arrived at the
+    /// same time.
     pub fn collisions(&self) -> u64 {
         self.collisions
     }
 
-    /// The same station with another receiver than that of ns-2.
+    /// Returns this station with `receiver` in place of the receiver of ns-2.
     pub fn with_receiver(self, receiver: Receiver) -> Self {
         let single_arrival = receiver.is_first_lock();
         Dcf { receiver, single_arrival, ..self }
     }
 
-    /// Access of the category in front to the medium.
+    /// Access parameters of the active category.
     #[inline]
     fn access<'t>(&self, t: &'t Timing) -> &'t Access {
         &t.access[self.category as usize]
     }
 
-    /// Lengthens the backoff that runs or waits by `extra` (LRED's adaptive pacing).
+    /// Adds `extra` to the backoff, whether it runs or is stopped (LRED's adaptive pacing).
     pub fn extend_backoff(&mut self, extra: Duration) {
         self.backoff.extend(extra);
     }
@@ -349,13 +366,14 @@ impl<P: Packet> Dcf<P> {
         self.packets != PacketState::Sending
     }
 
-    /// There is nothing to send until the next [`Dcf::send`].
+    /// Notes that the queue is empty. The station requests no packet until the next [`Dcf::send`].
     #[inline]
-    pub fn rest(&mut self) {
+    pub fn note_empty_queue(&mut self) {
         self.packets = PacketState::None;
     }
 
-    /// A packet to send. Only while [`Dcf::wants_packet`], and after [`Dcf::catch_up`].
+    /// Starts to send a packet. Only permitted while [`Dcf::wants_packet`], and after
+    /// [`Dcf::catch_up`].
     pub fn send(&mut self, now: Time, packet: Queued<P>, t: &Timing) {
         debug_assert!(self.wants_packet() && self.outgoing.is_none());
         let bytes = packet.body.size() + t.rules.data_overhead;
@@ -363,7 +381,7 @@ impl<P: Packet> Dcf<P> {
         let uses_rts = !broadcast && t.uses_rts(bytes);
         let data_air = t.data_air(bytes, broadcast);
         let sequence = self.sequences.next;
-        // Sequence numbers have 12 bits; 0 means "none heard yet" in the duplicate filter.
+        // Sequence numbers have 12 bits. The number 0 is skipped.
         self.sequences.next = if sequence == 4095 { 1 } else { sequence + 1 };
         self.start_batch(&packet, bytes);
         let mut outgoing = Outgoing {
@@ -378,11 +396,11 @@ impl<P: Packet> Dcf<P> {
             data_air,
             answer_air: t.ack_air,
         };
-        outgoing.ask(t);
+        outgoing.apply_request(t);
         self.outgoing = Some(outgoing);
         self.packets = PacketState::Sending;
-        // A station about to answer contends afterwards.
-        let answering = self.defer != Time::NEVER && self.medium_idle(now);
+        // A station with a response to send contends after the response.
+        let answering = self.sifs_timer != Time::NEVER && self.medium_idle(now);
         if !self.backoff.busy() && !answering {
             self.contend(now, t);
         }
@@ -395,29 +413,32 @@ impl<P: Packet> Dcf<P> {
         self.has_later_arrivals
     }
 
-    /// The end of this station's own transmission; in the past if it is not on the air.
+    /// Time at which this station's own transmission ends. In the past if the station is not
+    /// transmitting.
     #[inline]
     pub fn transmitting_until(&self) -> Time {
         self.transmitting_until
     }
 
-    /// Time at which the exchange under way times out; [`Time::NEVER`] if nothing is waited for.
+    /// Time at which the current exchange times out; [`Time::NEVER`] if the station expects no
+    /// answer.
     #[inline]
     pub fn timeout(&self) -> Time {
         self.timeout
     }
 
-    /// Until when the medium is reserved as far as this station knew when it last looked; in the past if it is not.
+    /// NAV: time until which the medium is reserved, as of the station's last update. In the past
+    /// if the medium is not reserved.
     pub fn nav_until(&self) -> Time {
         self.nav_until
     }
 
-    /// The backoff timer, likewise.
+    /// Backoff timer, as of the station's last update.
     pub fn backoff(&self) -> Backoff {
         self.backoff
     }
 
-    /// Since when the medium is idle, as of the last time that the station looked.
+    /// Time since which the medium is idle, as of the station's last update.
     #[inline]
     pub fn idle_since(&self) -> Time {
         self.idle_since

@@ -1,69 +1,74 @@
-//! The frames that stations transmit.
+//! Frames that stations transmit.
 //!
-//! Source: IEEE Std 802.11-1999, 7.2 (frame formats), 7.1.3.2 (duration field); IEEE Std 802.11-2016, 9.3.1.8 and 9.3.1.9 (block ACK
-//! and its request), 9.7 (A-MPDU).
+//! Source: IEEE Std 802.11-1999, 7.2 (frame formats), 7.1.3.2 (duration field); IEEE Std
+//! 802.11-2016, 9.3.1.8 and 9.3.1.9 (block ACK and its request), 9.7 (A-MPDU).
 
 use crate::body::Body;
 use crate::category::Category;
 use crate::radio::FrameRate;
 use meshpace_core::{Duration, NodeId};
 
-/// The kinds of frame a mesh station sends.
+/// Kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FrameKind {
-    /// Request to send.
+    /// Request to send (RTS).
     Rts,
-    /// Clear to send.
+    /// Clear to send (CTS).
     Cts,
-    /// Data, unicast or broadcast.
+    /// Unicast or broadcast data.
     Data,
-    /// Acknowledgement.
+    /// Acknowledgement of one frame (ACK).
     Ack,
-    /// Acknowledgement of the MPDUs of an aggregate, one by one.
+    /// Block ACK: acknowledges the MPDUs of an aggregate one by one.
     BlockAck = 5,
-    /// Asks for a block acknowledgement.
+    /// Request for a block ACK.
     BlockAckReq = 6,
 }
 
 /// One MPDU of an aggregate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mpdu<P> {
-    /// Its sequence number.
+    /// Sequence number, 12 bits.
     pub sequence: u16,
-    /// Its length in bytes: header, body, FCS.
+    /// Size in bytes: header, body and FCS.
     pub bytes: u32,
-    /// True if it was on the air before.
+    /// True if this MPDU was transmitted before.
     pub retry: bool,
-    /// Its content.
+    /// Content of the MPDU.
     pub body: Body<P>,
 }
 
-/// A frame. Those of an aggregate lie beside it ([`super::Heard::mpdus`]), so that it is plain data.
+/// A frame on the air. The MPDUs of an aggregate are stored separately
+/// ([`super::EndingFrame::mpdus`]), so that this struct is plain data.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Frame<P> {
-    /// Its kind.
+    /// Kind of the frame.
     pub kind: FrameKind,
-    /// The transmitter. CTS and ACK do not carry it on the air; observers and pcap leave it out there.
+    /// Transmitting station. CTS and ACK do not carry it on the air, so observers and captures omit
+    /// it for these frames.
     pub from: NodeId,
-    /// The receiver, or broadcast.
+    /// Receiving station, or broadcast.
     pub to: NodeId,
-    /// Length of the MPDU in bytes: header, body, FCS; without PLCP.
+    /// Size of the MPDU in bytes: header, body and FCS, without PLCP.
     pub bytes: u32,
-    /// Its rate.
+    /// Rate of the frame.
     pub rate: FrameRate,
-    /// Time on the air, PLCP preamble and header included.
+    /// Air time, including PLCP preamble and header.
     pub air_time: Duration,
-    /// The duration field: how long the exchange goes on after this frame.
+    /// Duration field: how long the exchange continues after this frame.
     pub nav: Duration,
-    /// Sequence number of a data frame, of the first MPDU of an aggregate. Where the bitmap of a block ACK begins; before what nothing
-    /// will be sent any more, in a request for one.
+    /// Sequence number of a data frame, or of the first MPDU of an aggregate. In a block ACK, the
+    /// first number of the bitmap. In a block ACK request, the number before which no MPDU will be
+    /// sent any more.
     pub sequence: u16,
-    /// True if this MPDU was on the air before.
+    /// True if this MPDU was transmitted before.
     pub retry: bool,
-    /// The category of a data frame, a block ACK or the request for one: each has its own sequence numbers.
+    /// Category of a data frame, a block ACK or a block ACK request. Each category has its own
+    /// sequence numbers.
     pub category: Category,
-    /// Content of a data frame that is no aggregate.
+    /// Content of a data frame. `None` for an aggregate and for other kinds of frames.
     pub body: Option<Body<P>>,
-    /// Of a block ACK: which MPDUs have arrived, a bit for each of 64 from `sequence` on, the lowest first.
+    /// Bitmap of a block ACK: a bit for each of the 64 sequence numbers from `sequence` on, the
+    /// lowest bit first, set if the MPDU has arrived.
     pub bitmap: u64,
 }

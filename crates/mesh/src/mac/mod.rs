@@ -1,4 +1,4 @@
-//! The 802.11 medium access control: frames, air times, the distributed coordination function.
+//! Medium access control of 802.11: frames, air times, the distributed coordination function.
 
 pub mod arrivals;
 pub mod backoff;
@@ -13,7 +13,7 @@ pub mod timing;
 pub use crate::category::Category;
 pub use arrivals::{Arrival, OrderedTime};
 pub use backoff::Backoff;
-pub use dcf::{Action, Attempted, Carried, Dcf, Heard};
+pub use dcf::{Action, AttemptContent, AttemptReport, Dcf, EndingFrame};
 pub use frame::{Frame, FrameKind, Mpdu};
 pub use rules::Rules;
 pub use timing::Timing;

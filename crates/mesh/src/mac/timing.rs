@@ -1,7 +1,8 @@
 //! Times, sizes and limits of the MAC over its radio.
 //!
-//! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long preamble), 9.2.3 (DIFS, EIFS),
-//! 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`: ns-2.35 as measured.
+//! Source: IEEE Std 802.11-1999, 15.3.3 (DSSS PHY: slot 20 us, SIFS 10 us, CCA 15 us, long
+//! preamble), 9.2.3 (DIFS, EIFS), 9.2.4 (contention window), 11.4.4 (retry limits). Profile `ns2`:
+//! ns-2.35 as measured.
 
 use super::config::{HtConfig, MacConfig, RtsPolicy};
 use super::rate_control::{Limits, RateSet};
@@ -14,54 +15,57 @@ use crate::radio::plcp::{PLCP, Preamble, plcp};
 use crate::radio::{FrameRate, RateKind};
 use meshpace_core::{Duration, Rate};
 
-/// Length of an RTS with its FCS, bytes.
+/// Size in bytes of an RTS with its FCS.
 pub const RTS_BYTES: u32 = 20;
-/// Length of a CTS or ACK with its FCS, bytes.
+/// Size in bytes of a CTS or ACK with its FCS.
 pub const CTS_ACK_BYTES: u32 = 14;
-/// Length of a compressed block ACK with its FCS, bytes (IEEE Std 802.11-2016, 9.3.1.9.3).
+/// Size in bytes of a compressed block ACK with its FCS (IEEE Std 802.11-2016, 9.3.1.9.3).
 pub const BLOCK_ACK_BYTES: u32 = 32;
-/// Length of a compressed block ACK request with its FCS, bytes (9.3.1.8).
+/// Size in bytes of a compressed block ACK request with its FCS (9.3.1.8).
 pub const BLOCK_ACK_REQ_BYTES: u32 = 24;
-/// Allowance for propagation, both directions, in the wait for the data after a CTS: as ns-2 has it.
+/// Allowance for propagation in both directions in the time-out for the data after a CTS, as in
+/// ns-2.
 const PROPAGATION: Duration = Duration::from_micros(4);
 
-/// Access of a category to the medium.
+/// Parameters of a category's access to the medium.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Access {
-    /// Time for which the medium must be idle before (AIFS; without categories DIFS).
+    /// Time for which the medium must be idle before a frame: AIFS, or DIFS without categories.
     pub aifs: Duration,
-    /// The same after a damaged frame.
+    /// Time for which the medium must be idle after a damaged frame.
     pub eifs: Duration,
-    /// Smallest contention window.
+    /// Smallest contention window, in slots.
     pub cw_min: u32,
-    /// Largest contention window.
+    /// Largest contention window, in slots.
     pub cw_max: u32,
-    /// TXOP limit: for how long exchanges follow each other; zero: one exchange.
+    /// TXOP limit: time for which exchanges may follow each other. Zero permits one exchange.
     pub txop: Duration,
 }
 
 /// All constants of the MAC for one configuration.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Timing {
-    /// The rules.
+    /// Rules of the profile.
     pub rules: Rules,
-    /// Slot time.
+    /// Length of a slot.
     pub slot: Duration,
-    /// Short interframe space.
+    /// Short interframe space (SIFS).
     pub sifs: Duration,
-    /// Distributed interframe space: SIFS + 2 slots; 802.11n: the smallest AIFS in use, without EDCA that of best effort.
+    /// Distributed interframe space (DIFS): SIFS + 2 slots. 802.11n: the smallest AIFS in use;
+    /// without EDCA, the AIFS of best effort.
     pub difs: Duration,
-    /// Extended interframe space: SIFS + an ACK at 1 Mbit/s (OFDM: 6 Mbit/s) + DIFS.
+    /// Extended interframe space (EIFS): SIFS + an ACK at 1 Mbit/s (OFDM: 6 Mbit/s) + DIFS.
     pub eifs: Duration,
-    /// Time before its end from which a slot counts as elapsed when the medium becomes busy: the CCA time; with the slots of EDCA one slot more.
+    /// Time before the end of a slot from which the slot counts as elapsed when the medium becomes
+    /// busy: the CCA time; with the slots of EDCA, one slot more.
     pub counts_ahead: Duration,
     /// True if frames have categories with their own access (EDCA).
     pub edca: bool,
-    /// By category; without EDCA the same for all.
+    /// Access parameters by category. Without EDCA all entries are equal.
     pub access: [Access; Category::COUNT],
-    /// Attempts for an RTS or a frame sent without one.
+    /// Number of attempts for an RTS, or for a frame sent without RTS.
     pub short_retry_limit: u32,
-    /// Attempts for a data frame sent after RTS/CTS.
+    /// Number of attempts for a data frame sent after RTS/CTS.
     pub long_retry_limit: u32,
     /// Rate of unicast data frames.
     pub rate: Rate,
@@ -69,7 +73,7 @@ pub struct Timing {
     pub basic_rate: Rate,
     rts: RtsPolicy,
     preamble: Preamble,
-    /// Of the rules, or a slot.
+    /// Slack added to a response time-out. Taken from the rules; one slot if the rules set none.
     answer_margin: Duration,
     /// Air time of an RTS.
     pub rts_air: Duration,
@@ -77,18 +81,18 @@ pub struct Timing {
     pub cts_air: Duration,
     /// Air time of an ACK.
     pub ack_air: Duration,
-    /// The radio of 802.11a or 802.11n, if it is one.
+    /// Radio of 802.11a or 802.11n; `None` for 802.11b.
     pub ofdm: Option<Ofdm>,
-    /// The rates that stations choose from, if they do.
+    /// Rates from which the stations choose; `None` without rate control.
     pub rates: Option<RateSet>,
-    /// Parameters of 802.11n; none without it.
+    /// Parameters of 802.11n; `None` without 802.11n.
     pub ht: Option<HtConfig>,
-    /// Air time of a block ACK; zero without OFDM.
+    /// Air time of a block ACK. Zero without OFDM.
     pub block_ack_air: Duration,
 }
 
 impl Timing {
-    /// The constants for a MAC over a radio.
+    /// Computes the constants of a MAC over a radio.
     pub fn new(config: &MacConfig, radio: &RadioConfig) -> Timing {
         if let Some(ofdm) = radio.ofdm {
             return Timing::with_ofdm(config, radio, ofdm);
@@ -124,7 +128,8 @@ impl Timing {
         }
     }
 
-    /// The constants of 802.11a, or of 802.11n (IEEE Std 802.11-2016, tables 17-21 and 19-25; 802.11-2012, table 8-105).
+    /// Computes the constants of 802.11a, or of 802.11n (IEEE Std 802.11-2016, tables 17-21 and
+    /// 19-25; 802.11-2012, table 8-105).
     fn with_ofdm(config: &MacConfig, radio: &RadioConfig, ofdm: Ofdm) -> Timing {
         let rules = config.rules(true);
         let sifs = ofdm.band.sifs();
@@ -136,7 +141,7 @@ impl Timing {
             Access { aifs, eifs: sifs + aifs + slowest, cw_min, cw_max, txop }
         };
         let access = match config.ht.map(|ht| ht.edca) {
-            // In the order of the categories.
+            // The entries are in the order of the categories.
             Some(Some(edca)) => [
                 access(7, 15, 1023, Duration::ZERO),
                 access(3, 15, 1023, Duration::ZERO),
@@ -183,7 +188,7 @@ impl Timing {
         Timing { rates, ..timing }
     }
 
-    /// Air time of a data frame of `bytes`, for one station or for all.
+    /// Air time of a unicast or broadcast data frame of `bytes`.
     #[inline]
     pub fn data_air(&self, bytes: u32, broadcast: bool) -> Duration {
         if let Some(ofdm) = &self.ofdm {
@@ -203,14 +208,16 @@ impl Timing {
         }
     }
 
-    /// From the start of an RTS or data frame of `air_time` to giving up on the answer of `answer` air time.
+    /// Time from the start of an RTS or data frame of `air_time` until the sender stops waiting for
+    /// the answer, which has the air time `answer`.
     #[inline]
     pub fn answer_timeout(&self, air_time: Duration, answer: Duration) -> Duration {
         let answer = if self.rules.awaits_start_of_answer { RX_START_DELAY } else { answer };
         air_time + self.sifs + answer + self.answer_margin
     }
 
-    /// From the start of a CTS to giving up on the data, given the CTS's duration field.
+    /// Time from the start of a CTS until its sender stops waiting for the data. `nav` is the
+    /// duration field of the CTS.
     #[inline]
     pub fn data_timeout(&self, nav: Duration) -> Duration {
         if !self.rules.awaits_data {
@@ -219,12 +226,12 @@ impl Timing {
         (self.cts_air + nav + PROPAGATION).saturating_sub(self.sifs + self.ack_air)
     }
 
-    /// RTS and CTS before a frame.
+    /// Time that RTS and CTS take before a frame, including two SIFS.
     pub fn handshake(&self) -> Duration {
         self.rts_air + self.cts_air + self.sifs * 2
     }
 
-    /// A rate of the mesh in bits per second.
+    /// Bit rate of a rate of the mesh.
     pub fn rate_of(&self, rate: FrameRate) -> Rate {
         match (&self.ofdm, rate) {
             (Some(ofdm), _) => ofdm.rate_of(rate).rate(),
@@ -233,18 +240,20 @@ impl Timing {
         }
     }
 
-    /// Air time of a frame of `bytes` at a rate that the configuration or the sender has chosen; zero without OFDM.
+    /// Air time of a frame of `bytes` at a rate that the configuration or the sender has chosen.
+    /// Zero without OFDM.
     pub fn air_at(&self, rate: FrameRate, bytes: u32) -> Duration {
         self.ofdm.map_or(Duration::ZERO, |ofdm| ofdm.rate_of(rate).air_time(bytes, ofdm.band))
     }
 
-    /// Air time of an ACK at the rate of an answer.
+    /// Air time of an ACK at the rate of a response.
     #[inline]
     pub fn answer_air(&self, rate: FrameRate) -> Duration {
         if let RateKind::Answering(_) = rate.kind() { self.air_at(rate, CTS_ACK_BYTES) } else { self.ack_air }
     }
 
-    /// The longest unicast PSDU at a rate, in bytes, of which the exchange takes `time` at most, whatever answers it; zero without OFDM.
+    /// Largest size in bytes of a unicast PSDU at a rate whose exchange takes at most `time`,
+    /// whatever the answer is. Zero without OFDM.
     pub fn bytes_within(&self, time: Duration, rate: FrameRate) -> u32 {
         let may_need_rts = self.uses_rts(u32::MAX);
         let answer = self.air_at(rate.answer(), BLOCK_ACK_BYTES);
@@ -252,9 +261,9 @@ impl Timing {
         self.ofdm.map_or(0, |ofdm| ofdm.rate_of(rate).bytes_within(time.saturating_sub(others), ofdm.band))
     }
 
-    /// A duration as the duration field carries it: whole microseconds, at most 65,535 of them.
+    /// Value of `span` in a duration field: whole microseconds, at most 65,535 of them.
     #[inline]
-    pub fn field(&self, span: Duration) -> Duration {
+    pub fn duration_field(&self, span: Duration) -> Duration {
         let us = (span.0 + self.rules.duration_rounding_ns) / 1_000;
         Duration::from_micros(us.min(65_535))
     }
@@ -267,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_measured_air_times() {
-        // Reference items 5, 8 and 9.
+        // The values are items 5, 8 and 9 of the ns-2 reference.
         let t = Timing::new(&MacConfig::default(), &RadioConfig::default());
         assert_eq!(t.rts_air, Duration::from_micros(352));
         assert_eq!(t.cts_air, Duration::from_micros(304));
@@ -277,7 +286,8 @@ mod tests {
 
     #[test]
     fn one_hop_exchange_of_systems_2_4() {
-        // Profile `ieee`, 1460 bytes payload in 1500: 7.6540 ms with RTS/CTS and the mean backoff of 15.5 slots.
+        // The expected value is that of profile `ieee` for 1460 bytes of payload in 1500 bytes:
+        // 7.6540 ms with RTS/CTS and the mean backoff of 15.5 slots.
         let t = Timing::new(&MacProfile::Ieee.into(), &RadioConfig::default());
         let data = t.data_air(1500 + t.rules.data_overhead, false);
         let exchange =
@@ -287,7 +297,8 @@ mod tests {
 
     #[test]
     fn a_short_preamble_precedes_all_but_frames_at_1_mbps() {
-        // 1528 bytes at 11 Mbit/s: 1111.3 us and half of 192 us; a CTS at 1 Mbit/s keeps its 304 us.
+        // 1528 bytes at 11 Mbit/s take 1111.3 us and half of 192 us. A CTS at 1 Mbit/s keeps its
+        // 304 us.
         let radio = RadioConfig { rate: Rate::from_mbps(11), preamble: Preamble::Short, ..RadioConfig::default() };
         let t = Timing::new(&MacProfile::Ieee.into(), &radio);
         let data = t.data_air(1528, false).0;

@@ -124,7 +124,7 @@ fn a_turn_lasts_until_the_window_is_empty() {
 
 #[test]
 fn without_requests_everything_goes_again_until_it_is_given_up() {
-    let mut originator = originator(HtConfig { asks: false, ..HtConfig::default() }, 3);
+    let mut originator = originator(HtConfig { requests_block_ack: false, ..HtConfig::default() }, 3);
     for _ in 0..7 {
         assert_eq!(originator.take_given_up(7), None);
         assert_eq!(sent(&mut originator), [0, 1, 2]);

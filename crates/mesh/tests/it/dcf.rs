@@ -5,7 +5,7 @@ use crate::parcel::Parcel;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::Queued;
-use meshpace_mesh::mac::{Action, Arrival, Category, Dcf, Frame, FrameKind, Heard, OrderedTime, Timing};
+use meshpace_mesh::mac::{Action, Arrival, Category, Dcf, EndingFrame, Frame, FrameKind, OrderedTime, Timing};
 use meshpace_mesh::radio::{Arriving, Band, FrameRate, Ofdm, OfdmRate};
 use meshpace_mesh::{Body, HtConfig, MacConfig, MacProfile, RadioConfig, RtsPolicy};
 
@@ -71,7 +71,7 @@ impl Station {
             end,
             self.mac.on_frame_end(
                 end,
-                Heard { id: self.transmissions, power: STRONG, frame: &frame, mpdus: &[] },
+                EndingFrame { id: self.transmissions, power: STRONG, frame: &frame, mpdus: &[] },
                 &self.timing,
             ),
         )
@@ -272,7 +272,7 @@ fn a_damaged_frame_costs_eifs() {
         station.depart(start, arriving(id, false, end), &noise);
         station.mac.catch_up(OrderedTime::timer(us(2000)), &station.timing);
         station.send(us(2000));
-        station.mac.on_frame_end(end, Heard { id, power: STRONG, frame: &noise, mpdus: &[] }, &station.timing);
+        station.mac.on_frame_end(end, EndingFrame { id, power: STRONG, frame: &noise, mpdus: &[] }, &station.timing);
         let (at, _) = station.transmits();
         let backoff = at.since(end).0 - space * 1000;
         assert!(backoff.is_multiple_of(20_000) && backoff / 20_000 <= 31, "{profile:?}: {backoff} ns");
@@ -289,7 +289,7 @@ fn ieee_waits_difs_after_a_collision_of_its_own() {
     let other = station.control(FrameKind::Rts, OTHER, PEER, 7000);
     let (begins, ends) = (start + Duration::from_micros(3), start + Duration::from_micros(3) + rts.air_time);
     station.depart(begins, arriving(1, true, ends), &other);
-    station.mac.on_frame_end(ends, Heard { id: 1, power: STRONG, frame: &other, mpdus: &[] }, &station.timing);
+    station.mac.on_frame_end(ends, EndingFrame { id: 1, power: STRONG, frame: &other, mpdus: &[] }, &station.timing);
     let (again, _) = station.transmits();
     let backoff = again.since(start + Duration::from_micros(352 + 10 + 304 + 20 + 50)).0;
     assert!(backoff.is_multiple_of(20_000) && backoff / 20_000 <= 63, "{backoff} ns");

@@ -54,7 +54,7 @@ fn the_profile_ht_and_its_keys() {
     let (ofdm, ht) = (radio.ofdm.unwrap(), mac.ht.unwrap());
     assert_eq!((mac.profile, mac.retries.short), (MacProfile::Ieee, 10));
     assert_eq!((ht.mpdus, ht.bytes, ht.longest), (16, 8191, Duration::from_millis(2)));
-    assert_eq!((ht.asks, ht.reorder_timeout), (false, Duration::from_millis(50)));
+    assert_eq!((ht.requests_block_ack, ht.reorder_timeout), (false, Duration::from_millis(50)));
     assert_eq!((ht.immediate, ht.busy_slot_counts), (Some(false), false));
     assert_eq!((ofdm.data, ofdm.band), (OfdmRate::mcs(11, true).unwrap(), Band::Two));
     // MCS 11: 57.8 Mbit/s with the short guard interval.

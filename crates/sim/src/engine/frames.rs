@@ -9,7 +9,7 @@ use crate::queue::Owner;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::link::discipline::Attempt;
-use meshpace_mesh::mac::{Action, Arrival, Attempted, Category, Dcf, Frame, Heard, OrderedTime, Timing};
+use meshpace_mesh::mac::{Action, Arrival, AttemptReport, Category, Dcf, EndingFrame, Frame, OrderedTime, Timing};
 use meshpace_mesh::radio::{Arriving, Neighbour};
 use meshpace_mesh::{Body, Packet};
 
@@ -44,7 +44,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     }
                 }
             }
-            let heard = Heard {
+            let heard = EndingFrame {
                 id: air.number,
                 power: receiver.power,
                 frame: &air.frame,
@@ -86,7 +86,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         if self.duties.reports_attempts
             && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
         {
-            let Attempted { queued, air_time, acknowledged, carried } = &attempt;
+            let AttemptReport { queued, air_time, acknowledged, carried } = &attempt;
             let attempt = Attempt {
                 next_hop: queued.next_hop,
                 body: &queued.body,
@@ -195,7 +195,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                         self.tell_quality(node, next_hop);
                     }
                 }
-                None => state.mac.rest(),
+                None => state.mac.note_empty_queue(),
             }
         }
         if self.duties.aggregates {
@@ -246,7 +246,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     #[cold]
     pub(super) fn tell_qualities(&mut self, node: NodeId) {
         for category in Category::URGENT_FIRST {
-            if let Some(next_hop) = self.nodes[node.index()].mac.holds_for(category) {
+            if let Some(next_hop) = self.nodes[node.index()].mac.batch_next_hop(category) {
                 self.tell_quality(node, next_hop);
             }
         }
@@ -255,7 +255,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     /// Gives the MAC what it can take of each category.
     #[cold]
     fn feed_categories(&mut self, node: NodeId) {
-        self.nodes[node.index()].mac.settle_parked(self.now, &self.timing);
+        self.nodes[node.index()].mac.update_parked(self.now, &self.timing);
         for category in Category::URGENT_FIRST {
             let Node { mac, queue, .. } = &mut self.nodes[node.index()];
             let (now, t) = (self.now, &self.timing);

@@ -27,7 +27,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
 /// Stations that send aggregates of 64 MPDUs or frames of one, and ask for a block ACK that they missed, or do not.
 fn how(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> How {
     let mpdus = if aggregates { 64 } else { 1 };
-    let ht = HtConfig { mpdus, asks, ..HtConfig::default() };
+    let ht = HtConfig { mpdus, requests_block_ack: asks, ..HtConfig::default() };
     How { ht: Some(ht), ..How::mcs(mcs, mpdus, rts) }
 }
 

@@ -54,7 +54,7 @@ fn throughput(cell: &Cell, stations: u16) -> f64 {
 
 /// Long enough for so many exchanges. Counters stand still while the medium is busy, as in the theory; a missed block ACK makes everything go again, and nothing is given up, as in the theory.
 fn config(stations: u16, mcs: u8, mpdus: u32, rts: bool, exchanges: f64) -> Config {
-    let ht = HtConfig { mpdus, asks: false, busy_slot_counts: false, ..HtConfig::default() };
+    let ht = HtConfig { mpdus, requests_block_ack: false, busy_slot_counts: false, ..HtConfig::default() };
     let how = How { ht: Some(ht), retries: 255, ..How::mcs(mcs, mpdus, rts) };
     let ends: Vec<(u16, u16)> = (1..=stations).map(|station| (station, 0)).collect();
     let cell = cell(mcs, mpdus, rts);

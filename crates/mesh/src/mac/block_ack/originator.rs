@@ -1,4 +1,5 @@
-//! The sending side: the window of MPDUs that a station holds for a neighbour and that are not acknowledged.
+//! Transmit side of block ACK: the window of unacknowledged MPDUs that a station holds for a
+//! neighbour.
 
 use super::{unwrap, wrap};
 use crate::body::Queued;
@@ -8,32 +9,32 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use meshpace_core::NodeId;
 
-/// Bytes of a delimiter between MPDUs.
+/// Size in bytes of the delimiter before each MPDU of an aggregate.
 const DELIMITER_BYTES: u32 = 4;
 
 /// Content of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
-    /// A request for the block ACK.
+    /// Request for a block ACK.
     Request,
-    /// One MPDU, of so many bytes.
+    /// One MPDU with this number of bytes.
     Mpdu(u32),
-    /// Several, of so many bytes together.
+    /// Several MPDUs with this number of bytes together.
     Aggregate(u32),
 }
 
 #[derive(Clone, Debug)]
-struct InHand<P> {
+struct HeldMpdu<P> {
     packet: Queued<P>,
     sequence: u32,
     bytes: u32,
-    /// Attempts that failed.
+    /// Number of attempts that failed.
     failed: u32,
     was_sent: bool,
 }
 
-impl<P> InHand<P> {
-    /// Its bytes in an aggregate, if another follows.
+impl<P> HeldMpdu<P> {
+    /// Bytes of the MPDU within an aggregate if another MPDU follows.
     fn subframe(&self) -> u32 {
         DELIMITER_BYTES + self.bytes.next_multiple_of(4)
     }
@@ -43,47 +44,48 @@ impl<P> InHand<P> {
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     node: NodeId,
-    /// The next sequence number.
+    /// Next sequence number.
     next: u32,
-    /// True if something was given up since the neighbour was told where the window begins.
-    has_moved: bool,
+    /// True if an MPDU was given up since the neighbour last received the start of the window.
+    start_changed: bool,
 }
 
-/// The sending half.
+/// Transmit side of one category.
 #[derive(Clone, Debug)]
 pub struct Originator<P> {
     config: HtConfig,
-    /// Bytes of an aggregate at most.
-    most: u32,
+    /// Most bytes of an aggregate.
+    max_bytes: u32,
     peers: Vec<Peer>,
-    /// Place among them of the neighbour that the current batch is for.
+    /// Index in `peers` of the neighbour of the current batch.
     peer: usize,
-    /// Ascending.
-    window: VecDeque<InHand<P>>,
-    /// Bytes of an aggregate of the current batch, each MPDU padded.
+    /// MPDUs of the current batch, by ascending sequence number.
+    window: VecDeque<HeldMpdu<P>>,
+    /// Bytes of an aggregate of the whole current batch, with each MPDU padded.
     bytes: u32,
     attempt: Attempt,
-    /// Number of MPDUs of the window, from its front, in the attempt under way.
+    /// Number of MPDUs from the front of the window in the current attempt.
     carried: usize,
     /// True if a block ACK was missed.
-    in_doubt: bool,
-    /// True if anything was on the air since the window was last empty.
+    missed_block_ack: bool,
+    /// True if an attempt was transmitted since the window was last empty.
     has_begun: bool,
 }
 
 impl<P: Clone> Originator<P> {
-    /// With an empty batch. `most`: bytes of an aggregate.
-    pub fn new(config: HtConfig, most: u32) -> Originator<P> {
+    /// Creates the state with an empty batch. `max_bytes` is the largest size of an aggregate in
+    /// bytes.
+    pub fn new(config: HtConfig, max_bytes: u32) -> Originator<P> {
         Originator {
             config,
-            most,
+            max_bytes,
             peers: Vec::new(),
             peer: 0,
             window: VecDeque::new(),
             bytes: 0,
             attempt: Attempt::Request,
             carried: 0,
-            in_doubt: false,
+            missed_block_ack: false,
             has_begun: false,
         }
     }
@@ -93,7 +95,7 @@ impl<P: Clone> Originator<P> {
         self.window.is_empty()
     }
 
-    /// True if anything was on the air since the window was last empty.
+    /// True if an attempt was transmitted since the window was last empty.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -103,53 +105,56 @@ impl<P: Clone> Originator<P> {
         self.bytes
     }
 
-    /// Takes in a packet that is an MPDU of `bytes`: the first, or one for the same neighbour that [`Originator::room`] allows.
+    /// Adds a packet whose MPDU has `bytes`: the first packet of a batch, or one for the same
+    /// neighbour that [`Originator::room`] permits.
     pub fn push(&mut self, packet: Queued<P>, bytes: u32) {
         let node = packet.next_hop;
         if self.window.is_empty() {
             self.has_begun = false;
             let place = self.peers.iter().position(|peer| peer.node == node);
             self.peer = place.unwrap_or_else(|| {
-                self.peers.push(Peer { node, next: 0, has_moved: false });
+                self.peers.push(Peer { node, next: 0, start_changed: false });
                 self.peers.len() - 1
             });
         }
         let peer = &mut self.peers[self.peer];
         debug_assert_eq!(peer.node, node);
-        let mpdu = InHand { packet, sequence: peer.next, bytes, failed: 0, was_sent: false };
+        let mpdu = HeldMpdu { packet, sequence: peer.next, bytes, failed: 0, was_sent: false };
         peer.next += 1;
         self.bytes += mpdu.subframe();
         self.window.push_back(mpdu);
     }
 
-    /// The neighbour for which another packet can be taken in, and the most bytes that its MPDU may have.
+    /// Neighbour for which another packet can be added, and the largest size of its MPDU in bytes.
+    /// `None` if the batch is empty or full.
     pub fn room(&self) -> Option<(NodeId, u32)> {
         let first = self.window.front()?;
         let peer = &self.peers[self.peer];
         let fits = self.window.len() < self.config.mpdus as usize
             && peer.next < first.sequence + HtConfig::WINDOW
-            && self.bytes + DELIMITER_BYTES < self.most;
-        fits.then(|| (peer.node, self.most - self.bytes - DELIMITER_BYTES))
+            && self.bytes + DELIMITER_BYTES < self.max_bytes;
+        fits.then(|| (peer.node, self.max_bytes - self.bytes - DELIMITER_BYTES))
     }
 
-    /// Decides what the next attempt sends: an aggregate of `most` bytes at most, but one MPDU at least. The batch must not be empty.
-    pub fn prepare(&mut self, most: u32) -> Attempt {
+    /// Decides the content of the next attempt: an aggregate of at most `max_bytes` bytes, but at
+    /// least one MPDU. The batch must not be empty.
+    pub fn prepare(&mut self, max_bytes: u32) -> Attempt {
         let (mut carried, mut bytes, mut padding) = (self.window.len(), self.bytes, 0);
         while let Some(last) = carried.checked_sub(1).and_then(|place| self.window.get(place)) {
-            // The last one is not padded.
+            // The last MPDU is not padded.
             padding = last.bytes.next_multiple_of(4) - last.bytes;
-            if carried == 1 || bytes - padding <= most {
+            if carried == 1 || bytes - padding <= max_bytes {
                 break;
             }
             (carried, bytes) = (carried - 1, bytes - last.subframe());
         }
-        if self.in_doubt {
-            // The answer will be to what was carried before.
+        if self.missed_block_ack {
+            // The answer will refer to the MPDUs of the previous attempt.
             self.attempt = Attempt::Request;
             return self.attempt;
         }
         self.carried = carried;
-        self.attempt = if self.peers[self.peer].has_moved {
+        self.attempt = if self.peers[self.peer].start_changed {
             Attempt::Request
         } else if let (1, Some(only)) = (carried, self.window.front()) {
             Attempt::Mpdu(only.bytes)
@@ -159,12 +164,12 @@ impl<P: Clone> Originator<P> {
         self.attempt
     }
 
-    /// The last decision.
+    /// Content of the current attempt, as decided last.
     pub fn attempt(&self) -> Attempt {
         self.attempt
     }
 
-    /// The MPDUs of the attempt, which go on the air now.
+    /// MPDUs of the current attempt, which are transmitted now.
     pub fn send(&mut self) -> impl Iterator<Item = Mpdu<P>> {
         self.has_begun = true;
         self.window.iter_mut().take(self.carried).map(|mpdu| Mpdu {
@@ -175,12 +180,12 @@ impl<P: Clone> Originator<P> {
         })
     }
 
-    /// Where the window begins.
+    /// Sequence number at which the window begins.
     pub fn start(&self) -> u16 {
         self.window.front().map_or(0, |first| wrap(first.sequence))
     }
 
-    /// The ACK of an MPDU that went alone is here. How many it acknowledges.
+    /// Handles the ACK of a single MPDU. Returns the number of acknowledged MPDUs.
     pub fn on_ack(&mut self) -> u32 {
         if let Some(only) = self.window.pop_front() {
             self.bytes -= only.subframe();
@@ -188,26 +193,28 @@ impl<P: Clone> Originator<P> {
         1
     }
 
-    /// Number of MPDUs in the attempt: none if it is a request.
+    /// Number of MPDUs in the attempt. Zero if it is a request.
     pub fn data_carried(&self) -> u32 {
         if self.attempt == Attempt::Request { 0 } else { self.carried as u32 }
     }
 
-    /// The block ACK is here. How many MPDUs it acknowledges.
+    /// Handles a block ACK. Returns the number of acknowledged MPDUs.
     pub fn on_block_ack(&mut self, start: u16, bitmap: u64) -> u32 {
         let Some(first) = self.window.front().map(|first| first.sequence) else { return 0 };
         let before = self.window.len();
         let start = unwrap(start, first);
         let carried = self.carried;
-        // A request for its own sake follows no transmission that could have failed.
-        let counts = self.in_doubt || self.attempt != Attempt::Request;
-        self.in_doubt = false;
-        self.peers[self.peer].has_moved = false;
+        // A request that only announces the start of the window follows no transmission that could
+        // have failed.
+        let counts = self.missed_block_ack || self.attempt != Attempt::Request;
+        self.missed_block_ack = false;
+        self.peers[self.peer].start_changed = false;
         let (mut place, mut gone) = (0, 0);
         self.window.retain_mut(|mpdu| {
             let was_carried = place < carried && mpdu.was_sent;
             place += 1;
-            // A receiver whose window is beyond it has it, or has given it up. It may have come by an earlier attempt than the last.
+            // A receiver whose window starts behind the MPDU has received it or has given it up. An
+            // earlier attempt than the last may have delivered it.
             let listed = match mpdu.sequence.checked_sub(start) {
                 None => mpdu.was_sent,
                 Some(bit) => mpdu.was_sent && bit < 64 && bitmap >> bit & 1 == 1,
@@ -223,29 +230,31 @@ impl<P: Clone> Originator<P> {
         (before - self.window.len()) as u32
     }
 
-    /// No answer has come to the attempt: no CTS (`on_air` false), or nothing after what was sent.
+    /// Handles an attempt without an answer. `on_air` is false if the CTS was missing, and true if
+    /// the data was sent.
     pub fn on_silence(&mut self, on_air: bool) {
         let is_aggregate = matches!(self.attempt, Attempt::Aggregate(_));
-        if on_air && is_aggregate && self.config.asks {
-            self.in_doubt = true;
+        if on_air && is_aggregate && self.config.requests_block_ack {
+            self.missed_block_ack = true;
             return;
         }
-        // The request that only tells where the window begins carries nothing: the first packet bears it, so that a neighbour that is gone is noticed.
-        let tells = self.attempt == Attempt::Request && !self.in_doubt;
-        let asks = self.attempt == Attempt::Request && self.in_doubt;
+        // A request that only announces the start of the window carries no MPDU. Its failure counts
+        // against the first packet, so that a neighbour that is gone is noticed.
+        let tells = self.attempt == Attempt::Request && !self.missed_block_ack;
+        let asks = self.attempt == Attempt::Request && self.missed_block_ack;
         let carried = if tells { 1 } else { self.carried };
         for mpdu in self.window.iter_mut().take(carried).filter(|mpdu| mpdu.was_sent || !asks) {
             mpdu.failed += 1;
         }
     }
 
-    /// Takes out an MPDU that has failed `limit` times, with the number of its failures.
+    /// Removes an MPDU that has failed `limit` times. Returns it with the number of its failures.
     pub fn take_given_up(&mut self, limit: u32) -> Option<(Queued<P>, u32)> {
         let place = self.window.iter().position(|mpdu| mpdu.failed >= limit)?;
         let mpdu = self.window.remove(place)?;
         self.bytes -= mpdu.subframe();
-        self.in_doubt &= !self.window.is_empty();
-        self.peers[self.peer].has_moved = true;
+        self.missed_block_ack &= !self.window.is_empty();
+        self.peers[self.peer].start_changed = true;
         Some((mpdu.packet, mpdu.failed))
     }
 }

@@ -1,10 +1,13 @@
-//! The exchanges of 802.11n: aggregates, block acknowledgements and requests for them, over the channel access of the DCF.
+//! Exchanges of 802.11n: aggregates, block acknowledgements and requests for them, over the channel
+//! access of the DCF.
 //!
-//! Source: IEEE Std 802.11-2016, 10.24.7 (HT-immediate block ACK), 10.22.2.11 (retries). The current batch, and the result of it, is kept by
-//! [`crate::mac::block_ack`]. The contention window doubles after each attempt without an answer. It is the smallest again after a block ACK or an ACK, and after as
-//! many attempts as the retry limit that got no answer at all, or that got a CTS and no more (10.22.2.2).
+//! Source: IEEE Std 802.11-2016, 10.24.7 (HT-immediate block ACK), 10.22.2.11 (retries).
+//! [`crate::mac::block_ack`] keeps the current batch and its results. The contention window doubles
+//! after each attempt without an answer. It returns to its minimum after a block ACK or an ACK. It
+//! also does so after the retry limit is reached, counting either attempts without any answer or
+//! attempts that got a CTS but no answer to the data (10.22.2.2).
 
-use super::{Action, Answer, Dcf, Exchange, Heard};
+use super::{Action, Answer, Dcf, EndingFrame, Exchange};
 use crate::body::Queued;
 use crate::mac::block_ack::{Attempt, Outcome};
 use crate::mac::frame::{Frame, FrameKind, Mpdu};
@@ -15,14 +18,15 @@ use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 
 impl<P: Packet> Dcf<P> {
-    /// The neighbour for which another packet can join the current batch, and the most bytes that it may have.
+    /// Neighbour for which another packet can be added to the current batch, and the largest size
+    /// of that packet in bytes.
     #[inline]
     pub fn room(&self, t: &Timing) -> Option<(NodeId, u32)> {
         let (node, bytes) = self.block_ack.as_ref()?.originator.room()?;
         Some((node, bytes.checked_sub(t.rules.data_overhead)?))
     }
 
-    /// One more packet for the current batch, which [`Dcf::room`] allows.
+    /// Adds a packet that [`Dcf::room`] permits to the current batch.
     pub fn join(&mut self, packet: Queued<P>, t: &Timing) {
         let bytes = packet.body.size() + t.rules.data_overhead;
         if let Some(block_ack) = &mut self.block_ack {
@@ -30,7 +34,8 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// The next of the requests that follow the one that the last call returned. Call until None.
+    /// Next of the actions that follow the one that the last call returned. The caller repeats this
+    /// until `None`.
     pub fn next_action(&mut self) -> Option<Action<P>> {
         let given_up = |(queued, retries)| Action::Failed { queued, retries };
         if let Some(failed) = self.categories.as_mut().and_then(|categories| categories.next_given_up()) {
@@ -42,17 +47,19 @@ impl<P: Packet> Dcf<P> {
         })
     }
 
-    /// The MPDUs of the aggregate that the last call put on the air; none if it was another frame.
+    /// Removes and returns the MPDUs of the aggregate that the last call transmits. Empty if that
+    /// is another kind of frame.
     pub fn take_mpdus(&mut self) -> Vec<Mpdu<P>> {
         self.block_ack.as_mut().map_or_else(Vec::new, |block_ack| core::mem::take(&mut block_ack.leaving))
     }
 
-    /// The MPDUs that [`Dcf::take_mpdus`] will return.
+    /// MPDUs that [`Dcf::take_mpdus`] will return.
     pub fn leaving_mpdus(&self) -> &[Mpdu<P>] {
         self.block_ack.as_ref().map_or(&[], |block_ack| &block_ack.leaving)
     }
 
-    /// Which MPDUs of the aggregate that ended last, at `now`, were received here, a bit for each.
+    /// Bit set of the MPDUs that this station received of the aggregate that ended last, at `now`.
+    /// Empty while the station is transmitting.
     pub fn received_mpdus(&self, now: Time) -> u64 {
         let received = self.block_ack.as_ref().map_or(0, |block_ack| block_ack.received);
         if now < self.transmitting_until { 0 } else { received }
@@ -63,14 +70,15 @@ impl<P: Packet> Dcf<P> {
         self.block_ack.as_ref().map_or(Time::NEVER, |block_ack| block_ack.next_wakeup())
     }
 
-    /// Something that is missing is waited for no longer; what came after it is in [`Dcf::next_action`].
+    /// Stops waiting for missing MPDUs whose deadline has passed. [`Dcf::next_action`] returns the
+    /// MPDUs behind them.
     pub fn on_reorder_timer(&mut self, now: Time) {
         if let Some(block_ack) = &mut self.block_ack {
             block_ack.on_timer(now);
         }
     }
 
-    /// The packet that the station takes, if it is one for aggregates.
+    /// Adds the packet that the station takes to a batch, if it is a packet for aggregates.
     #[inline]
     pub(super) fn start_batch(&mut self, packet: &Queued<P>, bytes: u32) {
         if let Some(block_ack) = &mut self.block_ack
@@ -80,13 +88,13 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// True if the current batch goes by block acknowledgement.
+    /// True if the current batch is sent with block acknowledgement.
     #[inline]
     pub(super) fn is_aggregating(&self) -> bool {
         self.block_ack.as_ref().is_some_and(|block_ack| !block_ack.originator.is_empty())
     }
 
-    /// Decides what the next attempt sends, unless it has begun with an RTS.
+    /// Decides the content of the next attempt, unless the attempt has begun with an RTS.
     #[inline]
     pub(super) fn prepare_attempt(&mut self, now: Time, t: &Timing) {
         if self.block_ack.is_some() || self.rates.is_some() {
@@ -94,7 +102,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// The same where there are aggregates or rates to choose.
+    /// Implements `prepare_attempt` for a station with aggregates or rate control.
     #[cold]
     fn prepare_other(&mut self, now: Time, t: &Timing) {
         let Some(outgoing) = &self.outgoing else { return };
@@ -120,7 +128,7 @@ impl<P: Packet> Dcf<P> {
         outgoing.rts_next = outgoing.uses_rts;
     }
 
-    /// The attempt itself, after its RTS and CTS if it has any.
+    /// Transmits the frame of the attempt, after RTS and CTS if they are used.
     pub(super) fn transmit_aggregate(&mut self, now: Time, t: &Timing) -> Action<P> {
         let (Some(block_ack), Some(outgoing)) = (&mut self.block_ack, &self.outgoing) else { return Action::None };
         let (data_air, answer_air) = (outgoing.data_air, outgoing.answer_air);
@@ -131,7 +139,7 @@ impl<P: Packet> Dcf<P> {
             bytes: outgoing.bytes,
             rate: outgoing.rate,
             air_time: data_air,
-            nav: t.field(answer_air + t.sifs),
+            nav: t.duration_field(answer_air + t.sifs),
             sequence: 0,
             retry: false,
             category: self.category,
@@ -159,7 +167,7 @@ impl<P: Packet> Dcf<P> {
         self.transmit(now, frame, Exchange::Data, t.answer_timeout(data_air, answer_air), t)
     }
 
-    /// An attempt has got no answer.
+    /// Handles an attempt without an answer.
     pub(super) fn on_aggregate_silence(&mut self, now: Time, t: &Timing) {
         let on_air = self.exchange == Exchange::Data;
         let after_cts = on_air && self.outgoing.as_ref().is_some_and(|outgoing| outgoing.uses_rts);
@@ -169,7 +177,7 @@ impl<P: Packet> Dcf<P> {
             block_ack.note_given_up(t.short_retry_limit);
         }
         self.note_aggregate(false, 0, t);
-        let is_last = if after_cts { self.fails_after_cts(t) } else { self.fails_once_more(t) };
+        let is_last = if after_cts { self.count_long_failure(t) } else { self.count_short_failure(t) };
         if is_last {
             self.contention.cw = self.access(t).cw_min;
         } else {
@@ -179,7 +187,7 @@ impl<P: Packet> Dcf<P> {
         self.start_backoff(now, t);
     }
 
-    /// The ACK or block ACK of an attempt is here.
+    /// Handles the ACK or block ACK of an attempt.
     pub(super) fn on_aggregate_answer(&mut self, now: Time, frame: &Frame<P>, t: &Timing) {
         let sent = self.data_carried();
         if let Some(block_ack) = &mut self.block_ack {
@@ -194,15 +202,16 @@ impl<P: Packet> Dcf<P> {
         (self.contention.short_retries, self.contention.long_retries) = (0, 0);
         self.contention.cw = self.access(t).cw_min;
         self.prepare_next();
-        if self.keeps_txop(now, t) {
-            self.hold_txop(now, t);
+        if self.can_continue_txop(now, t) {
+            self.continue_txop(now, t);
         } else {
             self.start_backoff(now, t);
             self.resume(now, t);
         }
     }
 
-    /// An attempt is over, and so many of its MPDUs are acknowledged: for those who ask. A collision inside the station is none.
+    /// Reports a finished attempt of which `acknowledged` MPDUs were acknowledged, if reports are
+    /// switched on. An internal collision is not an attempt.
     fn note_aggregate(&mut self, is_answered: bool, acknowledged: u32, t: &Timing) {
         if !self.attempts.are_reported || self.exchange == Exchange::Idle {
             return;
@@ -218,12 +227,12 @@ impl<P: Packet> Dcf<P> {
         self.report_attempt(is_answered, (bytes, arrived), held, t);
     }
 
-    /// Number of MPDUs in the attempt under way.
+    /// Number of MPDUs in the current attempt.
     fn data_carried(&self) -> u32 {
         self.block_ack.as_ref().map_or(0, |block_ack| block_ack.originator.data_carried())
     }
 
-    /// After an attempt: the next one is for what is left, if anything is.
+    /// Prepares the next attempt, for the MPDUs that are left in the batch.
     fn prepare_next(&mut self) {
         if !self.is_aggregating() {
             self.outgoing = None;
@@ -232,7 +241,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// MPDUs for this station, or a request for their acknowledgement.
+    /// Handles MPDUs for this station, or a request for their acknowledgement.
     pub(super) fn on_mpdus(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
         if self.exchange == Exchange::Cts {
             self.timeout = Time::NEVER;
@@ -254,7 +263,7 @@ impl<P: Packet> Dcf<P> {
         Action::None
     }
 
-    /// The block ACK for a neighbour, of that category.
+    /// Block ACK for a neighbour and category.
     pub(super) fn block_ack_frame(&mut self, answer: Answer, t: &Timing) -> Frame<P> {
         let Answer { to, category, rate, .. } = answer;
         let (sequence, bitmap) =
@@ -275,16 +284,18 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// The end of an aggregate: keeps those of its MPDUs that are received.
+    /// Handles the end of an aggregate, and stores its received MPDUs.
     #[cold]
-    pub(super) fn end_aggregate(&mut self, now: Time, heard: &Heard<'_, P>) -> Option<FrameEnd> {
-        let lengths = heard.mpdus.iter().map(|mpdu| mpdu.bytes);
-        let (outcome, decoded) = self.receiver.on_aggregate_end(now, heard.id, heard.power, lengths);
+    pub(super) fn end_aggregate(&mut self, now: Time, frame_end: &EndingFrame<'_, P>) -> Option<FrameEnd> {
+        let lengths = frame_end.mpdus.iter().map(|mpdu| mpdu.bytes);
+        let (outcome, decoded) = self.receiver.on_aggregate_end(now, frame_end.id, frame_end.power, lengths);
         if let Some(block_ack) = &mut self.block_ack {
             let is_decoded = |&(place, _): &(usize, _)| decoded >> place & 1 == 1;
             block_ack.received = decoded;
             block_ack.decoded.clear();
-            block_ack.decoded.extend(heard.mpdus.iter().enumerate().filter(is_decoded).map(|(_, mpdu)| mpdu.clone()));
+            block_ack
+                .decoded
+                .extend(frame_end.mpdus.iter().enumerate().filter(is_decoded).map(|(_, mpdu)| mpdu.clone()));
         }
         outcome
     }

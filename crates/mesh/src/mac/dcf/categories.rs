@@ -1,18 +1,28 @@
-//! Access by category (EDCA): four functions contend in a station, each with its own queue, backoff and window.
+//! Access by category (EDCA): four functions contend in a station, each with its own queue, backoff
+//! and contention window.
 //!
-//! Source: IEEE Std 802.11-2012, 9.19.2 (EDCA), 9.19.2.3 (a backoff that ends together with that of a more urgent category is a
-//! collision inside the station: the more urgent one transmits, the other behaves as after a collision), 9.19.2.4 (TXOP).
+//! Source: IEEE Std 802.11-2012, 9.19.2 (EDCA), 9.19.2.3 (internal collision: if the backoffs of
+//! two categories end at the same time, the more urgent category transmits, and the other behaves
+//! as after a collision), 9.19.2.4 (TXOP).
 //!
-//! One category is in front: the fields of [`Dcf`] are its own, and what is on the air or awaited is its exchange. The others are parked
-//! here. All see the same medium. A parked one whose backoff ends comes to the front, and stays there until another one does.
+//! One category is *active*: the fields of [`Dcf`] hold its state, and the frame on the air or the
+//! expected answer belongs to it. The states of the other categories are *parked* in this module.
+//! All categories see the same medium. A parked category becomes active when its backoff ends, and
+//! stays active until another one does.
 //!
-//! - A TXOP begins when a category wins the medium. If its limit is not zero, exchanges follow a SIFS after the last answer, as long as what is in
-//!   hand fits with its answer; aggregates are cut so that they do. The first exchange may be longer if it is one MPDU (9.19.2.4).
-//! - An exchange that fails ends the TXOP, and so does having nothing to send.
-//! - Duration fields cover one exchange (8.2.5.2, single protection), so that nobody has to be told that a TXOP ends early.
-//! - A counter decreases where AIFS ends and at each slot boundary after that, also where another station or category begins to transmit (9.19.2.3),
-//!   so that each busy time takes one from all that have waited for their AIFS. Counters of the DCF stand still there.
-//! - An answer that does not come is waited for, and AIFS follows (9.19.2.3 c), for all categories of the station.
+//! - A TXOP begins when a category wins the medium. If the TXOP limit is not zero, further
+//!   exchanges follow a SIFS after the last answer, as long as the next attempt fits together with
+//!   its answer. Aggregates are shortened to fit. The first exchange may be longer if it is a
+//!   single MPDU (9.19.2.4).
+//! - A TXOP ends when an exchange fails, or when the category has nothing to send.
+//! - Duration fields cover one exchange (8.2.5.2, single protection), so that no frame has to
+//!   announce the early end of a TXOP.
+//! - A backoff counter decreases at the end of AIFS and at each slot boundary after it, even if
+//!   another station or category begins to transmit at that boundary (9.19.2.3). Each busy period
+//!   therefore takes one slot from all counters that have waited for their AIFS. Counters of the
+//!   DCF do not decrease in that case.
+//! - If an answer is missing, AIFS begins at the end of the time-out (9.19.2.3 c), for all
+//!   categories of the station.
 
 use super::{Action, Contention, Dcf, Exchange, Outgoing, PacketState};
 use crate::body::Queued;
@@ -26,7 +36,7 @@ use alloc::vec::Vec;
 use core::mem::swap;
 use meshpace_core::{Duration, NodeId, Time};
 
-/// State of a category that is not in front.
+/// State of a category that is not active.
 #[derive(Clone, Debug)]
 struct Parked<P> {
     category: Category,
@@ -37,20 +47,20 @@ struct Parked<P> {
     originator: Option<Originator<P>>,
 }
 
-/// The categories of a station.
+/// State of the parked categories of a station, and of the current TXOP.
 #[derive(Clone, Debug)]
 pub(super) struct Categories<P> {
     parked: [Parked<P>; Category::COUNT - 1],
-    /// The end of the TXOP of the category in front, if it has one.
+    /// End of the TXOP of the active category. In the past if there is no TXOP.
     txop_until: Time,
-    /// Packets that collisions inside the station made the last time be given up, with their failures.
+    /// Packets whose last attempt was an internal collision, with the numbers of their failures.
     given_up: Vec<(Queued<P>, u32)>,
-    /// Collisions inside the station.
+    /// Number of internal collisions.
     collisions: u64,
 }
 
 impl<P: Packet> Categories<P> {
-    /// Current batches empty, best effort in front; None without EDCA.
+    /// Creates empty batches with best effort active. `None` without EDCA.
     pub fn new(t: &Timing) -> Option<Categories<P>> {
         t.ht?.edca?;
         let parked = |category| Parked {
@@ -65,7 +75,8 @@ impl<P: Packet> Categories<P> {
         Some(Categories { parked, txop_until: Time::ZERO, given_up: Vec::new(), collisions: 0 })
     }
 
-    /// A packet that was given up outside of an exchange, with its failures.
+    /// Removes and returns a packet that was given up outside an exchange, with the number of its
+    /// failures.
     pub fn next_given_up(&mut self) -> Option<(Queued<P>, u32)> {
         self.given_up.pop()
     }
@@ -76,7 +87,7 @@ impl<P: Packet> Categories<P> {
 }
 
 impl<P: Packet> Dcf<P> {
-    /// Collisions between categories of this station.
+    /// Number of collisions between categories of this station.
     pub fn internal_collisions(&self) -> u64 {
         self.categories.as_ref().map_or(0, |categories| categories.collisions)
     }
@@ -85,18 +96,18 @@ impl<P: Packet> Dcf<P> {
         self.categories.as_ref()?.find(category)
     }
 
-    /// True if the station can take a packet of that category with [`Dcf::send_as`].
+    /// True if the station can take a packet of this category with [`Dcf::send_as`].
     pub fn wants(&self, category: Category) -> bool {
         self.parked(category).map_or(self.packets, |parked| parked.packets) != PacketState::Sending
     }
 
-    /// A packet of that category to send: as [`Dcf::send`].
+    /// Starts to send a packet of this category, like [`Dcf::send`].
     pub fn send_as(&mut self, category: Category, now: Time, packet: Queued<P>, t: &Timing) {
-        self.in_front(category, |mac| mac.send(now, packet, t));
+        self.while_active(category, |mac| mac.send(now, packet, t));
     }
 
-    /// Next hop of that category's current batch.
-    pub fn holds_for(&self, category: Category) -> Option<NodeId> {
+    /// Next hop of the current batch of this category; `None` if there is no batch.
+    pub fn batch_next_hop(&self, category: Category) -> Option<NodeId> {
         let outgoing = match self.parked(category) {
             Some(parked) => &parked.outgoing,
             None if category == self.category => &self.outgoing,
@@ -105,7 +116,7 @@ impl<P: Packet> Dcf<P> {
         Some(outgoing.as_ref()?.packet.next_hop)
     }
 
-    /// As [`Dcf::room`], of that category.
+    /// Room in the batch of this category, like [`Dcf::room`].
     pub fn room_of(&self, category: Category, t: &Timing) -> Option<(NodeId, u32)> {
         match self.parked(category) {
             Some(parked) => {
@@ -116,7 +127,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// True if an attempt with that category's current batch has been made.
+    /// True if an attempt with the current batch of this category has been made.
     pub fn has_begun(&self, category: Category) -> bool {
         let originator = match self.parked(category) {
             Some(parked) => parked.originator.as_ref(),
@@ -125,15 +136,15 @@ impl<P: Packet> Dcf<P> {
         originator.is_some_and(|originator| originator.has_begun())
     }
 
-    /// As [`Dcf::join`], of that category.
+    /// Adds a packet to the batch of this category, like [`Dcf::join`].
     pub fn join_as(&mut self, category: Category, packet: Queued<P>, t: &Timing) {
-        self.in_front(category, |mac| mac.join(packet, t));
+        self.while_active(category, |mac| mac.join(packet, t));
     }
 
-    /// Brings a category to the front.
-    fn bring(&mut self, category: Category) {
+    /// Makes a category active.
+    fn activate(&mut self, category: Category) {
         let Some(categories) = &mut self.categories else { return };
-        // In front already if it is not among them.
+        // The category is already active if it is not parked.
         let Some(parked) = categories.parked.iter_mut().find(|parked| parked.category == category) else { return };
         swap(&mut self.category, &mut parked.category);
         swap(&mut self.backoff, &mut parked.backoff);
@@ -145,39 +156,42 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Does something to a category as if it were in front.
-    fn in_front(&mut self, category: Category, action: impl FnOnce(&mut Self)) {
+    /// Calls `action` while `category` is active, and then makes the previous category active
+    /// again.
+    fn while_active(&mut self, category: Category, action: impl FnOnce(&mut Self)) {
         let before = self.category;
-        self.bring(category);
+        self.activate(category);
         action(self);
-        self.bring(before);
+        self.activate(before);
     }
 
-    /// [`Dcf::next_wakeup`] of all categories.
+    /// Time of the next timer of all categories, see [`Dcf::next_wakeup`].
     pub fn next_wakeup_of_all(&self, t: &Timing) -> Time {
         self.next_wakeup(t).min(self.parked_wakeup(t))
     }
 
-    /// Its timer fires `now`, to which everything until now has happened: when there is something to do, in whatever category.
+    /// Updates the parked backoffs up to `now`, when the station's timer fires. Returns the time of
+    /// the next timer of all categories.
     #[cold]
-    pub fn wakeup_of_all(&mut self, now: Time, t: &Timing) -> Time {
+    pub fn update_and_next_wakeup_of_all(&mut self, now: Time, t: &Timing) -> Time {
         self.follow_nav_parked(now, t);
         self.next_wakeup_of_all(t)
     }
 
-    /// Everything until `now` has happened, and the station has done what it had to: lets the parked categories follow. Those that have something to
-    /// send and do not contend begin to.
-    pub fn settle_parked(&mut self, now: Time, t: &Timing) {
+    /// Updates the parked categories after all events until `now` and the station's own actions.
+    /// Categories that have a packet to send and do not contend begin to contend.
+    pub fn update_parked(&mut self, now: Time, t: &Timing) {
         for category in Category::URGENT_FIRST {
             let waits = |parked: &Parked<P>| parked.outgoing.is_some() && !parked.backoff.busy();
             if self.answer.is_none() && self.parked(category).is_some_and(waits) {
-                self.in_front(category, |mac| mac.contend(now, t));
+                self.while_active(category, |mac| mac.contend(now, t));
             }
         }
         self.sense_parked(now, false, t);
     }
 
-    /// The NAV may have ended before `now`: lets the parked backoffs that wait count from then on. Before anything else that happens `now`.
+    /// Continues the parked backoffs that stopped for a NAV that ended before `now`. Called before
+    /// all other events at `now`.
     #[cold]
     pub fn follow_nav_parked(&mut self, now: Time, t: &Timing) {
         if self.nav_until <= now {
@@ -185,8 +199,9 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Lets the parked backoffs follow the state of the medium; after a NAV only those that wait. One that is about to end does not notice that
-    /// somebody else has begun to send.
+    /// Adjusts the parked backoffs to the state of the medium. After the end of a NAV, only stopped
+    /// backoffs are adjusted. A backoff that is about to end does not notice that another station
+    /// has begun to send.
     #[cold]
     pub(super) fn sense_parked(&mut self, now: Time, only_paused: bool, t: &Timing) {
         let idle = self.medium_idle(now);
@@ -204,7 +219,7 @@ impl<P: Packet> Dcf<P> {
         self.categories = Some(categories);
     }
 
-    /// Time at which a parked backoff ends, at the earliest.
+    /// Earliest time at which a parked backoff ends.
     fn parked_wakeup(&self, t: &Timing) -> Time {
         let Some(categories) = &self.categories else { return Time::NEVER };
         let can_resume = self.exchange == Exchange::Idle && !self.receiver.busy();
@@ -218,7 +233,7 @@ impl<P: Packet> Dcf<P> {
         ends.min().unwrap_or(Time::NEVER)
     }
 
-    /// Backoffs may have ended: the most urgent category with something to send gets the medium.
+    /// Handles the end of backoffs. The most urgent category with a packet to send gets the medium.
     #[cold]
     pub(super) fn on_categories_due(&mut self, now: Time, t: &Timing) -> Action<P> {
         if let Some(categories) = &mut self.categories {
@@ -230,14 +245,14 @@ impl<P: Packet> Dcf<P> {
             if backoff.expiry().is_none_or(|at| at > now) {
                 continue;
             }
-            self.in_front(category, |mac| {
+            self.while_active(category, |mac| {
                 mac.backoff = Backoff::Off;
-                // While an answer is due the frame waits; it contends anew afterwards.
+                // While a response is due, the frame waits. It contends again after the response.
                 if mac.outgoing.is_none() || mac.answer.is_some() {
                 } else if winner.is_none() {
                     winner = Some(category);
                 } else {
-                    mac.collide_inside(now, t);
+                    mac.on_internal_collision(now, t);
                 }
             });
         }
@@ -245,7 +260,7 @@ impl<P: Packet> Dcf<P> {
             self.sense(now, t);
             return Action::None;
         };
-        self.bring(category);
+        self.activate(category);
         let limit = self.access(t).txop;
         if let Some(categories) = &mut self.categories {
             categories.txop_until = now + limit;
@@ -253,8 +268,9 @@ impl<P: Packet> Dcf<P> {
         self.transmit_outgoing(now, t)
     }
 
-    /// The category in front loses to a more urgent one, as if its frame had met another on the air.
-    fn collide_inside(&mut self, now: Time, t: &Timing) {
+    /// Handles the loss of the active category against a more urgent one, as if its frame had
+    /// collided on the air.
+    fn on_internal_collision(&mut self, now: Time, t: &Timing) {
         if let Some(categories) = &mut self.categories {
             categories.collisions += 1;
         }
@@ -262,7 +278,7 @@ impl<P: Packet> Dcf<P> {
         self.prepare_attempt(now, t);
         if self.is_aggregating() {
             self.on_aggregate_silence(now, t);
-        } else if is_broadcast || !self.fails_once_more(t) {
+        } else if is_broadcast || !self.count_short_failure(t) {
             self.retry(now, t);
         } else {
             if let Action::Failed { queued, retries } = self.give_up(t)
@@ -275,56 +291,58 @@ impl<P: Packet> Dcf<P> {
         if self.outgoing.is_none() {
             self.packets = PacketState::Done;
         }
-        // The new counter does not decrease at the boundary at which it was drawn.
+        // The new counter does not decrease at the slot boundary at which it was drawn.
         self.backoff.pause(now, t.slot, Duration::ZERO);
     }
 
-    /// Rest of the TXOP of the category in front; None if it has no limit but one exchange.
+    /// Rest of the TXOP of the active category; `None` if the limit is one exchange.
     fn txop_left(&self, now: Time, t: &Timing) -> Option<Duration> {
         let limit = self.access(t).txop;
         let until = self.categories.as_ref()?.txop_until;
         (limit > Duration::ZERO).then(|| if until > now { until.since(now) } else { limit })
     }
 
-    /// Bytes of an aggregate at a rate that ends with its block ACK within the TXOP.
+    /// Largest size in bytes of an aggregate at a rate that ends, together with its block ACK,
+    /// within the TXOP.
     pub(super) fn bytes_in_txop(&self, rate: FrameRate, now: Time, t: &Timing) -> u32 {
         self.txop_left(now, t).map_or(u32::MAX, |left| t.bytes_within(left, rate))
     }
 
-    /// True if the TXOP goes on after an exchange that ends well.
-    pub(super) fn keeps_txop(&self, now: Time, t: &Timing) -> bool {
+    /// True if the TXOP continues after a successful exchange.
+    pub(super) fn can_continue_txop(&self, now: Time, t: &Timing) -> bool {
         self.categories.as_ref().is_some_and(|categories| categories.txop_until > now + t.sifs) && self.answer.is_none()
     }
 
-    /// The TXOP goes on: the batch that is current a SIFS later follows.
+    /// Continues the TXOP. The batch that is current a SIFS later follows.
     #[cold]
-    pub(super) fn hold_txop(&mut self, now: Time, t: &Timing) {
+    pub(super) fn continue_txop(&mut self, now: Time, t: &Timing) {
         if self.outgoing.is_none() && self.packets == PacketState::Sending {
             self.packets = PacketState::Done;
         }
         self.exchange = Exchange::Idle;
-        self.defer = now + t.sifs;
+        self.sifs_timer = now + t.sifs;
     }
 
-    /// A SIFS has passed, after a CTS or within a TXOP: whether the current batch goes on the air. If not, the TXOP is over.
+    /// Decides, a SIFS after a CTS or within a TXOP, whether the current batch is transmitted. If
+    /// not, the TXOP ends.
     #[cold]
-    pub(super) fn goes_on(&mut self, now: Time, t: &Timing) -> bool {
+    pub(super) fn txop_continues(&mut self, now: Time, t: &Timing) -> bool {
         if self.outgoing.as_ref().is_some_and(|outgoing| outgoing.uses_rts && !outgoing.rts_next) {
             return true;
         }
         self.prepare_attempt(now, t);
         let until = self.categories.as_ref().map_or(Time::ZERO, |categories| categories.txop_until);
         let fits = self.outgoing.as_ref().is_some_and(|outgoing| now + outgoing.duration(t) <= until);
-        let goes_on = fits && !self.backoff.busy();
-        if !goes_on && !self.backoff.busy() {
+        let txop_continues = fits && !self.backoff.busy();
+        if !txop_continues && !self.backoff.busy() {
             self.start_backoff(now, t);
         }
-        goes_on
+        txop_continues
     }
 }
 
 impl<P> Outgoing<P> {
-    /// Duration of an attempt's exchange, from the first frame to the end of the answer.
+    /// Duration of an exchange, from the first frame to the end of the answer.
     fn duration(&self, t: &Timing) -> Duration {
         let handshake = if self.uses_rts { t.handshake() } else { Duration::ZERO };
         let answer = if self.packet.next_hop.is_broadcast() { Duration::ZERO } else { t.sifs + self.answer_air };

@@ -1,8 +1,9 @@
-//! Frames that a station puts on the air: its own and its answers, with time-outs and retries.
+//! Frames that a station transmits: its own frames and its responses, with time-outs and retries.
 //!
-//! Source: IEEE Std 802.11-1999, 9.2.4 (contention window), 9.2.5.3 (retries), 9.2.5.6 and 9.2.5.7 (RTS/CTS), 9.2.8 (ACK).
+//! Source: IEEE Std 802.11-1999, 9.2.4 (contention window), 9.2.5.3 (retries), 9.2.5.6 and 9.2.5.7
+//! (RTS/CTS), 9.2.8 (ACK).
 
-use super::{Action, Attempted, Carried, Dcf, Exchange, Outgoing, PacketState};
+use super::{Action, AttemptContent, AttemptReport, Dcf, Exchange, Outgoing, PacketState};
 use crate::mac::arrivals::OrderedTime;
 use crate::mac::backoff::Backoff;
 use crate::mac::frame::{Frame, FrameKind};
@@ -12,8 +13,9 @@ use crate::radio::FrameRate;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
-    /// One of the timers is due. Call again while [`Dcf::next_wakeup`] is not later than `now`.
-    // An engine calls it at one place: see `on_frame_end`.
+    /// Handles a timer that is due. The caller repeats this while [`Dcf::next_wakeup`] is not later
+    /// than `now`.
+    // The attribute is explained at `on_frame_end`.
     #[inline(always)]
     pub fn on_timer(&mut self, now: Time, t: &Timing) -> Action<P> {
         self.catch_up(OrderedTime::timer(now), t);
@@ -28,12 +30,12 @@ impl<P: Packet> Dcf<P> {
             self.timeout = Time::NEVER;
             return self.on_timeout(now, t);
         }
-        if self.defer <= now {
-            self.defer = Time::NEVER;
+        if self.sifs_timer <= now {
+            self.sifs_timer = Time::NEVER;
             if self.answer.is_some() && !matches!(self.exchange, Exchange::Cts | Exchange::Ack) {
                 return self.transmit_answer(now, t);
             }
-            if t.edca && !self.goes_on(now, t) {
+            if t.edca && !self.txop_continues(now, t) {
                 return Action::None;
             }
             return self.transmit_outgoing(now, t);
@@ -43,7 +45,7 @@ impl<P: Packet> Dcf<P> {
         }
         if self.backoff.expiry().is_some_and(|at| at <= now) {
             self.backoff = Backoff::Off;
-            // While an answer is due the frame waits; it contends anew afterwards.
+            // While a response is due, the frame waits. It contends again after the response.
             return if self.answer.is_some() { Action::None } else { self.transmit_outgoing(now, t) };
         }
         self.sense(now, t);
@@ -56,14 +58,16 @@ impl<P: Packet> Dcf<P> {
         } else if matches!(self.exchange, Exchange::Rts | Exchange::Data)
             && let Some(end) = self.receiver.held_until().filter(|&end| end > now)
         {
-            // Something arrives: the answer, or not (10.3.2.9).
+            // A frame is arriving, which may be the answer (10.3.2.9). The wait ends with that
+            // frame.
             self.timeout = end;
             return Action::None;
         } else if t.edca {
-            // AIFS follows the end of the ACK-Timeout interval for all categories of the station (802.11-2012, 9.19.2.3 c).
+            // AIFS follows the end of the ACK-Timeout interval for all categories of the station
+            // (802.11-2012, 9.19.2.3 c).
             self.idle_since = now;
         } else {
-            // The space counts from when the medium became idle.
+            // The interframe space begins when the medium became idle.
             self.idle_since = self.idle_since.max(self.transmitting_until);
         }
         let action = match self.exchange {
@@ -79,7 +83,7 @@ impl<P: Packet> Dcf<P> {
             Exchange::Rts => {
                 self.note_attempt(false, t);
                 self.note_result(0, 0);
-                if self.fails_once_more(t) {
+                if self.count_short_failure(t) {
                     self.give_up_and_back_off(now, t)
                 } else {
                     self.retry(now, t);
@@ -98,8 +102,8 @@ impl<P: Packet> Dcf<P> {
             let sent = outgoing.done();
             self.outgoing = None;
             self.contention.cw = self.access(t).cw_min;
-            if t.edca && self.keeps_txop(now, t) {
-                self.hold_txop(now, t);
+            if t.edca && self.can_continue_txop(now, t) {
+                self.continue_txop(now, t);
             } else {
                 self.start_backoff(now, t);
             }
@@ -108,7 +112,7 @@ impl<P: Packet> Dcf<P> {
         self.note_attempt(false, t);
         self.note_result(1, 0);
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
-        let gives_up = outgoing.ask(t).unwrap_or_else(|| {
+        let gives_up = outgoing.apply_request(t).unwrap_or_else(|| {
             let (retries, limit) = if outgoing.uses_rts {
                 (&mut self.contention.long_retries, t.long_retry_limit)
             } else {
@@ -125,7 +129,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// An attempt to send the current batch is over.
+    /// Notes the end of an attempt to send the current packet.
     pub(super) fn note_attempt(&mut self, acknowledged: bool, t: &Timing) {
         let Some(outgoing) = &mut self.outgoing else { return };
         outgoing.retries += u32::from(!acknowledged);
@@ -136,26 +140,34 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Keeps a note of an attempt that is over: the bytes of its MPDUs and of those that are acknowledged, and what is held yet.
+    /// Stores the report of a finished attempt: the bytes of its MPDUs, the acknowledged bytes, and
+    /// the bytes that the MAC still holds.
     pub(super) fn report_attempt(&mut self, acknowledged: bool, (bytes, arrived): (u32, u32), held: u32, t: &Timing) {
         let Some(outgoing) = &self.outgoing else { return };
         let has_data = self.exchange == Exchange::Data;
         let sent_rts = outgoing.uses_rts || self.exchange == Exchange::Rts;
         let rts = if sent_rts { t.rts_air } else { Duration::ZERO };
         let (data, bytes) = if has_data { (outgoing.data_air, bytes) } else { (Duration::ZERO, 0) };
-        let carried =
-            Carried { category: self.category, rate: t.rate_of(outgoing.rate), bytes, acknowledged: arrived, held };
+        let carried = AttemptContent {
+            category: self.category,
+            rate: t.rate_of(outgoing.rate),
+            bytes,
+            acknowledged: arrived,
+            held,
+        };
         self.attempts.last =
-            Some(Attempted { queued: outgoing.packet.clone(), air_time: rts + data, acknowledged, carried });
+            Some(AttemptReport { queued: outgoing.packet.clone(), air_time: rts + data, acknowledged, carried });
     }
 
-    /// One more RTS, or what is counted like one, has failed: whether the limit is reached.
-    pub(super) fn fails_once_more(&mut self, t: &Timing) -> bool {
+    /// Counts a failed RTS, or a failure that counts like one. Returns whether the retry limit is
+    /// reached.
+    pub(super) fn count_short_failure(&mut self, t: &Timing) -> bool {
         is_last(&mut self.contention.short_retries, t.short_retry_limit)
     }
 
-    /// A frame that its CTS let go has failed once more: whether the limit is reached.
-    pub(super) fn fails_after_cts(&mut self, t: &Timing) -> bool {
+    /// Counts a failure of a frame that was sent after a CTS. Returns whether the retry limit is
+    /// reached.
+    pub(super) fn count_long_failure(&mut self, t: &Timing) -> bool {
         is_last(&mut self.contention.long_retries, t.long_retry_limit)
     }
 
@@ -167,11 +179,12 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// After the last attempt as after one that was answered: the next packet waits for a backoff (IEEE Std 802.11-2016, 10.3.4.3).
+    /// Gives up a packet. A backoff follows before the next packet, as after an acknowledged
+    /// attempt (IEEE Std 802.11-2016, 10.3.4.3).
     fn give_up_and_back_off(&mut self, now: Time, t: &Timing) -> Action<P> {
         let action = self.give_up(t);
         if t.rules.backoff_after_giving_up {
-            // The count belongs to a packet.
+            // The long retry count belongs to a packet, so it is reset here.
             self.contention.long_retries = 0;
             self.start_backoff(now, t);
         }
@@ -187,17 +200,18 @@ impl<P: Packet> Dcf<P> {
         self.contention.cw = (2 * self.contention.cw + 1).min(self.access(t).cw_max);
     }
 
-    /// An exchange ended or a frame was answered: what comes next?
+    /// Continues after the end of an exchange or after a received frame: sends a response,
+    /// contends, or requests the next packet.
     pub(super) fn resume(&mut self, now: Time, t: &Timing) {
         if self.answer.is_some() {
-            self.defer = now + t.sifs;
+            self.sifs_timer = now + t.sifs;
         } else if let Some(outgoing) = &self.outgoing {
             if !self.backoff.busy() {
                 if outgoing.rts_next || !outgoing.uses_rts {
                     self.contend(now, t);
                 } else {
-                    // The CTS is here.
-                    self.defer = now + t.sifs;
+                    // The CTS has arrived.
+                    self.sifs_timer = now + t.sifs;
                 }
             }
         } else if self.packets == PacketState::Sending {
@@ -249,7 +263,8 @@ impl<P: Packet> Dcf<P> {
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
         let to = outgoing.packet.next_hop;
         let (uses_rts, rts_next, bytes) = (outgoing.uses_rts, outgoing.rts_next, outgoing.bytes);
-        // By the standard the backoff runs only while the medium is idle, or was until the CCA time before its end.
+        // Under the standard, the backoff has run only while the medium was idle, possibly except
+        // for the CCA time before its end.
         if t.rules.senses_before_sending && !self.medium_idle(now) {
             if let Some(outgoing) = &mut self.outgoing {
                 outgoing.rts_next = uses_rts;
@@ -267,7 +282,7 @@ impl<P: Packet> Dcf<P> {
                 bytes: RTS_BYTES,
                 rate: FrameRate::BASIC,
                 air_time: t.rts_air,
-                nav: t.field(t.sifs * 3 + t.cts_air + data_air + answer_air),
+                nav: t.duration_field(t.sifs * 3 + t.cts_air + data_air + answer_air),
                 sequence: 0,
                 retry: false,
                 category: self.category,
@@ -288,7 +303,7 @@ impl<P: Packet> Dcf<P> {
             bytes,
             rate: outgoing.rate,
             air_time: data_air,
-            nav: if broadcast { Duration::ZERO } else { t.field(answer_air + t.sifs) },
+            nav: if broadcast { Duration::ZERO } else { t.duration_field(answer_air + t.sifs) },
             sequence: outgoing.sequence,
             retry: outgoing.sent_before,
             category: self.category,
@@ -318,7 +333,8 @@ impl<P: Packet> Dcf<P> {
     }
 }
 
-/// Counts one more failure: whether that was the last one allowed, after which the count begins anew.
+/// Counts one more failure. Returns whether it was the last one permitted; the count then starts
+/// again from zero.
 fn is_last(failures: &mut u32, limit: u32) -> bool {
     *failures += 1;
     let is_last = *failures >= limit;

@@ -1,8 +1,10 @@
-//! The rate that the list of links gives a direction, or the highest where it gives none: for meshes of which the rates are known, and not how they were chosen.
+//! Rate control by a list: uses the rate that the list of links gives for a direction, or the
+//! highest rate if the list gives none. It is meant for meshes whose rates are known, but not the
+//! rule that chose them.
 
 use super::{Choice, Query, RateRule, RateSet};
 
-/// The rule.
+/// State of the rule for one neighbour.
 #[derive(Clone, Debug)]
 pub struct Listed {
     mcs: u8,
@@ -18,6 +20,6 @@ impl RateRule for Listed {
     }
 
     fn choose(&mut self, _query: Query<'_>) -> Choice {
-        Choice { mcs: self.mcs, probes: false }
+        Choice { mcs: self.mcs, is_probe: false }
     }
 }

@@ -1,8 +1,11 @@
-//! Rate control: at which MCS a station sends to which neighbour.
+//! Rate control: the MCS with which a station sends to each neighbour.
 //!
-//! A rule is a file here, a line of `rules!` below and its name in [`RateControl`]: a type that implements `RateRule`, one value for each neighbour. The MAC asks it for the rate of
-//! each attempt with data and tells what became of the attempt; answers follow the rate of what they answer (IEEE Std 802.11-2016, 10.7.6.5),
-//! and RTS, CTS and broadcasts stay at the basic rate. A station has the rules of the neighbours that it sends to in a list, which it searches from the front.
+//! A rule is a file in this folder, a line of `rules!` below and a name in [`RateControl`]. It is a
+//! type that implements `RateRule`, with one value for each neighbour. The MAC asks the rule for
+//! the rate of each data attempt and reports the result of the attempt. The rate of a response
+//! follows from the rate of the frame that it answers (IEEE Std 802.11-2016, 10.7.6.5); RTS, CTS
+//! and broadcasts use the basic rate. A station keeps the states of its neighbours in a list, which
+//! is searched from the front.
 
 mod ideal;
 mod listed;
@@ -14,7 +17,7 @@ use crate::radio::sinr::success;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
-/// Makes of each line (a choice of [`RateControl`], and its rule) a rule of a neighbour.
+/// Generates the enum of rules. Each line has a choice of [`RateControl`] and the type of its rule.
 macro_rules! rules {
     ($($name:ident $rule:ty;)*) => {
         /// State of rate control for a neighbour.
@@ -65,69 +68,72 @@ rules! {
     Listed listed::Listed;
 }
 
-/// An attempt that is asked for.
+/// Query for the rate of an attempt.
 struct Query<'a> {
     now: Time,
     set: &'a RateSet,
-    /// Attempts in a row without an answer before it.
+    /// Number of consecutive attempts without an answer before this one.
     failures: u32,
     rng: &'a mut Rng,
 }
 
-/// Choice for an attempt.
+/// Choice of a rule for an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// The rate.
+    /// Number of the rate.
     pub mcs: u8,
-    /// True if it only probes the rate: with one MPDU.
-    pub probes: bool,
+    /// True if the attempt is a probe of the rate, with one MPDU.
+    pub is_probe: bool,
 }
 
-/// A rule.
+/// Rule of rate control, for one neighbour.
 trait RateRule {
-    /// For a neighbour of which nothing is known.
+    /// Creates the state for a neighbour without any measurements.
     fn new(set: &RateSet) -> Self;
-    /// The ratio of signal to noise with which the neighbour hears this station, a number.
+    /// Sets the signal-to-noise ratio, as a plain number, with which the neighbour receives this
+    /// station.
     fn on_link_snr(&mut self, _set: &RateSet, _snr: f64) {}
-    /// The MCS that the list of links has for the direction to the neighbour.
+    /// Sets the MCS that the list of links contains for the direction to the neighbour.
     fn on_link_mcs(&mut self, _set: &RateSet, _mcs: u8) {}
-    /// The rate of the next attempt.
+    /// Chooses the rate of the next attempt.
     fn choose(&mut self, query: Query<'_>) -> Choice;
-    /// So many MPDUs went at a rate, and so many of them were acknowledged.
+    /// Reports that `sent` MPDUs were transmitted at a rate and `acknowledged` of them were
+    /// acknowledged.
     fn on_result(&mut self, _mcs: u8, _sent: u32, _acknowledged: u32) {}
 }
 
-/// The rates of a mesh, the same for all its stations: MCS 0 to the one of `radio.rate`.
+/// Rates of a mesh, the same for all stations: MCS 0 to the MCS of `radio.rate`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateSet {
     control: RateControl,
     ofdm: Ofdm,
     highest: u8,
-    /// By MCS: payload bits per second of a station that is alone and loses nothing.
+    /// Payload in bit/s of a lone station without losses, by MCS.
     speeds: [f64; 16],
-    /// By MCS: bytes of the longest aggregate.
+    /// Bytes of the longest aggregate, by MCS.
     most: [u32; 16],
 }
 
 /// Limits of aggregates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Bytes.
+    /// Largest size in bytes.
     pub bytes: u32,
-    /// MPDUs.
+    /// Largest number of MPDUs.
     pub mpdus: u32,
-    /// Air time.
+    /// Longest air time.
     pub longest: Duration,
-    /// Bytes of an MPDU beside its packet.
+    /// Bytes of an MPDU in addition to its packet.
     pub overhead: u32,
 }
 
-/// Bytes of the packets for which rates are compared.
+/// Size in bytes of the packets for which rates are compared.
 const PACKET_BYTES: u32 = 1500;
 
 impl RateSet {
-    /// None if all links have one rate. `wait` tells for an MPDU of so many bytes how long, data and its answer not counted, an exchange takes, and
-    /// the mean of its backoff in seconds.
+    /// Creates the set of rates; `None` if all links have one rate. `wait` takes the size of an
+    /// MPDU in bytes. It returns the duration of an exchange without the data frame and its answer,
+    /// and the mean of its backoff in seconds.
     pub(super) fn new(
         control: RateControl,
         ofdm: Ofdm,
@@ -155,17 +161,18 @@ impl RateSet {
         Some(RateSet { control, ofdm, highest, speeds, most })
     }
 
-    /// True if stations have to be told how well they are heard, or which rate the list of links has.
+    /// True if the stations need the signal-to-noise ratio of each link, or its MCS from the list
+    /// of links.
     pub fn wants_quality(&self) -> bool {
         matches!(self.control, RateControl::Ideal | RateControl::Listed)
     }
 
-    /// Every MCS, ascending.
+    /// All MCS, ascending.
     fn all(&self) -> impl DoubleEndedIterator<Item = u8> + use<> {
         0..=self.highest
     }
 
-    /// Payload bits per second at an MCS if nothing is lost.
+    /// Payload in bit/s at an MCS without losses.
     fn speed(&self, mcs: u8) -> f64 {
         self.speeds[usize::from(mcs & 15)]
     }
@@ -175,7 +182,7 @@ impl RateSet {
         self.most[usize::from(mcs & 15)]
     }
 
-    /// The probability that a packet arrives at an MCS and a ratio of signal to noise.
+    /// Probability that a packet arrives at an MCS and a signal-to-noise ratio.
     fn delivery(&self, mcs: u8, snr: f64) -> f64 {
         let rate = self.ofdm.chosen(mcs);
         success(rate.model(), OfdmRate::NonHt(0).modulation(), rate.air_time(PACKET_BYTES + 38, self.ofdm.band), snr)
@@ -188,11 +195,11 @@ struct Peer {
     node: NodeId,
     rule: Rule,
     failures: u32,
-    /// Choice for the attempt that is prepared or under way.
+    /// Choice for the attempt that is prepared or in progress.
     chosen: Option<Choice>,
 }
 
-/// The rates of one station.
+/// State of rate control of one station.
 #[derive(Clone, Debug, Default)]
 pub struct Rates {
     peers: Vec<Peer>,
@@ -210,28 +217,31 @@ impl Rates {
         self.peers.get_mut(place)
     }
 
-    /// The neighbour hears this station with that ratio of signal to noise, a number.
+    /// Sets the signal-to-noise ratio, as a plain number, with which the neighbour receives this
+    /// station.
     pub fn on_link_snr(&mut self, set: &RateSet, node: NodeId, snr: f64) {
         if let Some(peer) = self.peer(set, node) {
             peer.rule.on_link_snr(set, snr);
         }
     }
 
-    /// The list of links has this MCS for the direction to the neighbour.
+    /// Sets the MCS that the list of links contains for the direction to the neighbour.
     pub fn on_link_mcs(&mut self, set: &RateSet, node: NodeId, mcs: u8) {
         if let Some(peer) = self.peer(set, node) {
             peer.rule.on_link_mcs(set, mcs);
         }
     }
 
-    /// The rate of the next attempt; the same until its result is told.
+    /// Chooses the rate of the next attempt. The choice stays the same until the result of the
+    /// attempt is reported.
     pub(super) fn choose(&mut self, now: Time, set: &RateSet, node: NodeId, rng: &mut Rng) -> Choice {
-        let Some(peer) = self.peer(set, node) else { return Choice { mcs: 0, probes: false } };
+        let Some(peer) = self.peer(set, node) else { return Choice { mcs: 0, is_probe: false } };
         let query = Query { now, set, failures: peer.failures, rng };
         *peer.chosen.get_or_insert_with(|| peer.rule.choose(query))
     }
 
-    /// The attempt is over. So many MPDUs were on the air, none if its RTS was lost, and so many were acknowledged.
+    /// Reports a finished attempt: the number of transmitted MPDUs, zero if the RTS was lost, and
+    /// the number of acknowledged MPDUs.
     pub(super) fn on_result(&mut self, node: NodeId, sent: u32, acknowledged: u32) {
         let Some(peer) = self.peers.iter_mut().find(|peer| peer.node == node) else { return };
         let Some(Choice { mcs, .. }) = peer.chosen.take() else { return };
@@ -269,7 +279,8 @@ mod tests {
 
     #[test]
     fn ideal_has_the_best_goodput_by_arithmetic() {
-        // 802.11n, one stream at 5 GHz: data bits per symbol of 4 us, and rate of answers in bits per symbol.
+        // The parameters are those of 802.11n with one stream at 5 GHz: data bits per symbol of 4
+        // us, and rate of answers in bits per symbol.
         const BITS: [(f64, f64); 8] =
             [(26., 24.), (52., 48.), (78., 48.), (104., 96.), (156., 96.), (208., 96.), (234., 96.), (260., 96.)];
         let symbols = |bytes: f64, bits: f64| 4.0 * libm::ceil((22.0 + 8.0 * bytes) / bits);
@@ -281,7 +292,8 @@ mod tests {
         let mut seen = Vec::new();
         for step in 0..640 {
             let snr = ratio(-2.0 + 0.04 * f64::from(step));
-            // MPDUs of 1538 bytes, subframes of 1544, up to 64, 65,535 bytes and 5.484 ms.
+            // MPDUs have 1538 bytes and subframes 1544; an aggregate has up to 64 MPDUs, 65,535
+            // bytes and 5.484 ms.
             let goodput = |mcs: usize| {
                 let (bits, answer) = BITS[mcs];
                 let fits = |&n: &i32| {
@@ -296,15 +308,16 @@ mod tests {
                 n * 12_000.0 / time * receivers[mcs].sinr().success(air, snr)
             };
             rates.on_link_snr(&set, PEER, snr);
-            let Choice { mcs, probes } = rates.choose(Time::ZERO, &set, PEER, &mut rng);
+            let Choice { mcs, is_probe } = rates.choose(Time::ZERO, &set, PEER, &mut rng);
             rates.on_result(PEER, 1, 1);
             let best = (0..8).map(goodput).fold(0.0, f64::max);
-            assert!(goodput(usize::from(mcs)) >= best * (1.0 - 1e-9) && !probes, "{snr}: MCS {mcs}");
+            assert!(goodput(usize::from(mcs)) >= best * (1.0 - 1e-9) && !is_probe, "{snr}: MCS {mcs}");
             if seen.last() != Some(&mcs) && best > 0.0 {
                 seen.push(mcs);
             }
         }
-        // Every rate has its turn but 18 Mbit/s, if at all, and a faster one follows.
+        // Every rate must be chosen for some ratio, except perhaps 18 Mbit/s, and the chosen rate
+        // must grow with the ratio.
         assert!(seen.len() >= 7 && seen.is_sorted() && seen[0] == 0 && seen.last() == Some(&7), "{seen:?}");
     }
 
@@ -314,9 +327,9 @@ mod tests {
         let (mut rates, mut rng) = (Rates::default(), Rng::stream(1, Purpose::Test, 0));
         rates.on_link_mcs(&set, PEER, 2);
         rates.on_link_mcs(&set, NodeId(4), 12);
-        // The third has no line.
+        // The third link is not listed.
         for (node, mcs) in [(PEER, 2), (NodeId(4), 7), (NodeId(5), 7)] {
-            assert_eq!(rates.choose(Time::ZERO, &set, node, &mut rng), Choice { mcs, probes: false });
+            assert_eq!(rates.choose(Time::ZERO, &set, node, &mut rng), Choice { mcs, is_probe: false });
             rates.on_result(node, 8, 0);
             assert_eq!(rates.choose(Time::ZERO, &set, node, &mut rng).mcs, mcs, "losses change nothing");
         }
@@ -327,7 +340,7 @@ mod tests {
         let t = timing(RateControl::Minstrel, RtsPolicy::Never);
         let set = t.rates.unwrap();
         let (mut rates, mut rng) = (Rates::default(), Rng::stream(1, Purpose::Test, 0));
-        // MCS 0 to 4 always get through, 5 half of the times, 6 and 7 never.
+        // MCS 0 to 4 always get through, MCS 5 half of the times, MCS 6 and 7 never.
         let arrives = [32, 32, 32, 32, 32, 16, 0, 0];
         let mut probes = 0;
         for attempt in 0..4_000 {
@@ -335,23 +348,24 @@ mod tests {
             let choice = rates.choose(now, &set, PEER, &mut rng);
             assert_eq!(choice, rates.choose(now, &set, PEER, &mut rng), "the same until its result is known");
             let settled = attempt > 2_000;
-            if choice.probes {
+            if choice.is_probe {
                 probes += u32::from(settled);
             } else if settled {
-                // 5 carries less than 4 with half of its MPDUs lost.
+                // MCS 5 carries less than MCS 4 because half of its MPDUs are lost.
                 assert!(choice.mcs == 4, "{choice:?}");
             }
             rates.on_result(PEER, 32, arrives[usize::from(choice.mcs)].max(1));
         }
         assert!((190..=201).contains(&probes), "{probes} of 2000");
-        // Failures: twice 4, twice the second best, then the fastest of the reliable ones.
+        // The chain of failures is: two attempts at MCS 4, two at the second best, then the fastest
+        // of the reliable rates.
         let mut chain = Vec::new();
         while chain.len() < 6 {
-            let Choice { mcs, probes } = rates.choose(Time(4_000_000_000), &set, PEER, &mut rng);
-            if !probes {
+            let Choice { mcs, is_probe } = rates.choose(Time(4_000_000_000), &set, PEER, &mut rng);
+            if !is_probe {
                 chain.push(mcs);
             }
-            rates.on_result(PEER, if probes { 1 } else { 0 }, u32::from(probes));
+            rates.on_result(PEER, if is_probe { 1 } else { 0 }, u32::from(is_probe));
         }
         assert_eq!(chain, [4, 4, 5, 5, 4, 4]);
     }

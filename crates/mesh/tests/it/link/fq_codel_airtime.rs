@@ -7,7 +7,7 @@ use meshpace_mesh::config::{EdcaConfig, HtConfig, MacConfig, MacProfile};
 use meshpace_mesh::link::fq_codel::FqCodelConfig;
 use meshpace_mesh::link::fq_codel_airtime::{FqCodelAirtime, FqCodelAirtimeConfig};
 use meshpace_mesh::link::{Discipline, MarkerConfig, QueueConfig, QueueLoss};
-use meshpace_mesh::mac::{Carried, Category, Timing};
+use meshpace_mesh::mac::{AttemptContent, Category, Timing};
 use meshpace_mesh::radio::{Band, Ofdm, OfdmRate};
 use meshpace_mesh::{Queued, RadioConfig};
 
@@ -39,7 +39,7 @@ fn pop(queue: &mut FqCodelAirtime<Parcel>) -> Option<Queued<Parcel>> {
 fn attempt(queue: &mut FqCodelAirtime<Parcel>, to: u16, mbps: u64, air_us: u64, arrives: bool, held: u32) {
     let acknowledged = if arrives { 1538 } else { 0 };
     let rate = Rate::from_mbps(mbps);
-    let carried = Carried { category: Category::BestEffort, rate, bytes: 1538, acknowledged, held };
+    let carried = AttemptContent { category: Category::BestEffort, rate, bytes: 1538, acknowledged, held };
     queue.on_attempt(NodeId(to), Duration::from_micros(air_us), &carried);
 }
 
@@ -124,7 +124,7 @@ fn an_aggregate_is_for_who_has_the_turn_and_its_air_time_is_bounded() {
     fill(&mut queue, 1, 200);
     pop(&mut queue).unwrap();
     let rate = Rate::from_bps(6_500_000);
-    let carried = |held| Carried { category: Category::BestEffort, rate, bytes: 1538, acknowledged: 1538, held };
+    let carried = |held| AttemptContent { category: Category::BestEffort, rate, bytes: 1538, acknowledged: 1538, held };
     queue.on_attempt(NodeId(1), Duration::from_micros(1929), &carried(0));
     pop(&mut queue).unwrap();
     let room = (NodeId(1), 9000);
@@ -278,7 +278,7 @@ fn nothing_is_lost_or_counted_twice() {
                     let Some((category, to)) = in_hand.take() else { continue };
                     let rate = Rate::from_mbps(1 + rng.below(65));
                     let (bytes, acknowledged) = (1538, rng.below(1539) as u32);
-                    let carried = Carried { category, rate, bytes, acknowledged, held: rng.below(3000) as u32 };
+                    let carried = AttemptContent { category, rate, bytes, acknowledged, held: rng.below(3000) as u32 };
                     queue.on_attempt(to, Duration::from_micros(rng.below(5000)), &carried);
                 }
                 // A neighbour is gone.

@@ -4,7 +4,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rate, Rng, Time};
 use meshpace_mesh::Queued;
 use meshpace_mesh::link::{Attempt, Discipline, LinkConfig, MarkerConfig, QueueConfig};
-use meshpace_mesh::mac::{Carried, Category, Timing};
+use meshpace_mesh::mac::{AttemptContent, Category, Timing};
 use meshpace_mesh::routing::aodv::{Message, Unreachable};
 use meshpace_mesh::{Body, MacConfig, Packet, RadioConfig};
 
@@ -103,7 +103,7 @@ pub fn data(packet: &Queued<Parcel>) -> Parcel {
 /// The end of an attempt to send `body` to `next_hop`.
 pub fn attempt(next_hop: NodeId, body: &Body<Parcel>, air_time: Duration, acknowledged: bool) -> Attempt<'_, Parcel> {
     let (category, rate) = (Category::BestEffort, Rate::from_mbps(2));
-    let carried = Carried { category, rate, bytes: 1000, acknowledged: 1000 * u32::from(acknowledged), held: 0 };
+    let carried = AttemptContent { category, rate, bytes: 1000, acknowledged: 1000 * u32::from(acknowledged), held: 0 };
     Attempt { next_hop, body, air_time, acknowledged, carried }
 }
 

@@ -1,9 +1,11 @@
-//! Frames of other stations: their departure, their start and their end at this station, whomever they are for.
+//! Frames of other stations: their departure, their start and their end at this station, whatever
+//! their destination.
 //!
-//! Source: IEEE Std 802.11-1999, 9.2.3.4 (EIFS); profile `ns2`: ns-2.35 as measured. How processing is deferred to the
-//! station's next own event: [`crate::mac::arrivals`].
+//! Source: IEEE Std 802.11-1999, 9.2.3.4 (EIFS); profile `ns2`: ns-2.35 as measured.
+//! [`crate::mac::arrivals`] explains how processing is deferred to the next event of the station
+//! itself.
 
-use super::{Action, Dcf, Heard};
+use super::{Action, Dcf, EndingFrame};
 use crate::mac::arrivals::{Arrival, LockedFrame, OrderedTime};
 use crate::mac::timing::Timing;
 use crate::packet::Packet;
@@ -12,15 +14,16 @@ use core::hint::select_unpredictable;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
-    /// A frame leaves its sender `now`; it arrives here later. Returns whether that may move
-    /// [`Dcf::next_wakeup`]. It is called for every station that senses the frame: a call that is not inlined hands the arrival over in
-    /// memory, which costs as much as the rest.
+    /// Announces a frame that leaves its sender `now` and arrives at this station later. Returns
+    /// whether [`Dcf::next_wakeup`] may change. The function is inlined because it is called for
+    /// every station that senses the frame: otherwise the arrival would be passed in memory, which
+    /// costs as much as the rest of the function.
     #[inline(always)]
     pub fn on_departure(&mut self, now: OrderedTime, arrival: Arrival, t: &Timing) -> bool {
-        // One branch, which is often guessed wrong, and not two.
+        // The condition is one branch instead of two, because the branch is often mispredicted.
         if self.single_arrival & self.next_arrival.is_over(now.time()) {
             let passed = self.next_arrival.take();
-            self.pass_by(passed, t);
+            self.process_whole_frame(passed, t);
             self.next_arrival.replace(arrival);
         } else if self.next_arrival.first().is_none() {
             self.next_arrival.replace(arrival);
@@ -32,7 +35,7 @@ impl<P: Packet> Dcf<P> {
         self.backoff.busy()
     }
 
-    /// Processes the frames that begin or end here before `now`.
+    /// Processes the frames that begin or end at this station before `now`.
     #[inline]
     pub fn catch_up(&mut self, now: OrderedTime, t: &Timing) {
         if self.next_arrival.begins() < now || self.locked.is_some() && self.receiver.busy_until() <= now.time() {
@@ -42,9 +45,9 @@ impl<P: Packet> Dcf<P> {
         self.follow_nav(now.time(), t);
     }
 
-    /// Processes a whole frame for another station, the only one that arrived in its time.
+    /// Processes a whole frame for another station. No other frame arrived in its time.
     #[inline]
-    pub(super) fn pass_by(&mut self, frame: Arrival, t: &Timing) {
+    pub(super) fn process_whole_frame(&mut self, frame: Arrival, t: &Timing) {
         debug_assert!(!frame.is_notified);
         let end = frame.frame.end;
         let decoded = self.receive_whole(&frame, t);
@@ -54,8 +57,8 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Processes the start and the reception of a frame that is the only one in its time, all but its end. Returns whether it is
-    /// decoded.
+    /// Processes the start and the reception of a frame that is the only one in its time, but not
+    /// its end. Returns whether the frame is decoded.
     #[inline]
     fn receive_whole(&mut self, frame: &Arrival, t: &Timing) -> bool {
         if self.backoff.busy() {
@@ -66,12 +69,13 @@ impl<P: Packet> Dcf<P> {
         frame.frame.decodable & !self.missed_start
     }
 
-    /// Processes the end of a frame for another station: NAV and EIFS.
+    /// Updates NAV and EIFS at the end of a frame for another station.
     #[inline]
     fn end_foreign_frame(&mut self, end: Time, decoded: bool, nav_ns: u32, t: &Timing) {
         if t.rules.error_sets_nav {
             if end >= self.transmitting_until {
-                // Whether a frame can be decoded depends on who sent it: a branch would be guessed wrong every other time.
+                // Whether a frame can be decoded depends on its sender. A branch would be
+                // mispredicted every other time.
                 let span = select_unpredictable(decoded, Duration(u64::from(nav_ns)), t.eifs);
                 self.nav_until = self.nav_until.max(end + span);
             }
@@ -90,7 +94,7 @@ impl<P: Packet> Dcf<P> {
         self.process::<true>(now, t);
     }
 
-    /// As [`Dcf::process_arrivals`], with categories or without.
+    /// Implements `process_arrivals` with categories or without.
     #[inline(always)]
     fn process<const EDCA: bool>(&mut self, now: OrderedTime, t: &Timing) {
         loop {
@@ -117,14 +121,14 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Updates `single_arrival`: after each change of what it depends on.
+    /// Updates `single_arrival`. Called after each change of a field on which it depends.
     #[inline]
     pub(super) fn update_single_arrival(&mut self) {
         self.single_arrival =
             self.locked.is_none() && !self.has_later_arrivals && !self.nav_provisional && self.receiver.is_first_lock();
     }
 
-    /// A frame begins to arrive.
+    /// Handles the start of a frame.
     #[inline(always)]
     fn on_frame_start<const EDCA: bool>(&mut self, arrival: Arrival, t: &Timing) {
         let (now, frame) = (arrival.start, arrival.frame);
@@ -147,7 +151,7 @@ impl<P: Packet> Dcf<P> {
             FrameStart::Sensed => self.sense_onset(now, t),
             FrameStart::Ignored => {
                 if t.rules.ignored_sets_nav {
-                    self.set_nav(now, t.field(t.eifs + frame.end.since(now)));
+                    self.set_nav(now, t.duration_field(t.eifs + frame.end.since(now)));
                 }
             }
             FrameStart::Collided => self.missed_start &= transmitting,
@@ -164,7 +168,7 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// A frame for somebody else ends that the receiver has locked.
+    /// Handles the end of a frame for another station that the receiver has locked onto.
     pub(super) fn on_foreign_end(&mut self, frame: LockedFrame, t: &Timing) {
         let now = self.receiver.busy_until();
         self.locked = None;
@@ -174,7 +178,8 @@ impl<P: Packet> Dcf<P> {
         self.sense(now, t);
     }
 
-    /// Something that was received, decoded or not, has ended. False if this station is on the air itself and does not notice.
+    /// Updates the state at the end of a received frame, decoded or not. Returns false if this
+    /// station is transmitting and does not notice the frame.
     #[inline]
     pub(super) fn end_reception(&mut self, now: Time, decoded: bool, t: &Timing) -> bool {
         if !t.rules.error_sets_nav {
@@ -188,7 +193,7 @@ impl<P: Packet> Dcf<P> {
         } else if t.rules.error_sets_nav {
             self.set_nav(now, t.eifs);
         } else {
-            // 9.2.3.4 counts what the PHY began to receive.
+            // 9.2.3.4 applies to frames whose reception the PHY has begun.
             self.after_error |= !self.missed_start;
         }
         true
@@ -199,40 +204,43 @@ impl<P: Packet> Dcf<P> {
         now >= self.transmitting_until && self.receiver.decodes(now, id)
     }
 
-    /// Counts a frame for this station that was lost to another one, not to a transmission of its own nor to noise.
-    fn count_collision(&mut self, now: Time, heard: &Heard<'_, P>, locked: bool, outcome: Option<FrameEnd>) {
-        if heard.frame.to != self.me {
+    /// Counts a collision: a frame for this station that was lost to another frame, and not to
+    /// noise or to a transmission of this station.
+    fn count_collision(&mut self, now: Time, frame_end: &EndingFrame<'_, P>, locked: bool, outcome: Option<FrameEnd>) {
+        if frame_end.frame.to != self.me {
             return;
         }
         let lost = match outcome {
             Some(FrameEnd::Collided) => true,
             Some(FrameEnd::Decoded | FrameEnd::Damaged) => false,
-            // The receiver was with another frame, or that one hid the preamble.
-            Some(FrameEnd::BecameIdle) | None => !locked && self.receiver.could_detect(heard.power),
+            // The receiver was locked onto another frame, or another frame destroyed the preamble.
+            Some(FrameEnd::BecameIdle) | None => !locked && self.receiver.could_detect(frame_end.power),
         };
-        let started = now.0.saturating_sub(heard.frame.air_time.0);
+        let started = now.0.saturating_sub(frame_end.frame.air_time.0);
         self.collisions += u64::from(lost && self.transmitting_until.0 <= started);
     }
 
-    /// A frame ends here for which the station asked to be notified ([`Arrival::is_notified`]).
-    // An engine calls it at one place. The compiler sees two engines and would not inline it by itself.
+    /// Handles the end of a frame for which the station requested a notification
+    /// ([`Arrival::is_notified`]).
+    // The attribute is needed because the function is called at one place of a generic engine, of
+    // which there are two instances. The compiler would not inline it by itself.
     #[inline(always)]
-    pub fn on_frame_end(&mut self, now: Time, heard: Heard<'_, P>, t: &Timing) -> Action<P> {
-        let outcome = if self.single_arrival && self.next_arrival.first_is(heard.id) {
+    pub fn on_frame_end(&mut self, now: Time, frame_end: EndingFrame<'_, P>, t: &Timing) -> Action<P> {
+        let outcome = if self.single_arrival && self.next_arrival.first_is(frame_end.id) {
             let frame = self.next_arrival.take();
             if self.receive_whole(&frame, t) { FrameEnd::Decoded } else { FrameEnd::Damaged }
         } else {
-            self.catch_up(OrderedTime::end(now, heard.frame.from), t);
+            self.catch_up(OrderedTime::end(now, frame_end.frame.from), t);
             if t.edca {
                 self.follow_nav_parked(now, t);
             }
-            let locked = self.receiver.holds(heard.id);
-            let outcome = if heard.mpdus.is_empty() {
-                self.receiver.on_end(now, heard.id, heard.power)
+            let locked = self.receiver.holds(frame_end.id);
+            let outcome = if frame_end.mpdus.is_empty() {
+                self.receiver.on_end(now, frame_end.id, frame_end.power)
             } else {
-                self.end_aggregate(now, &heard)
+                self.end_aggregate(now, &frame_end)
             };
-            self.count_collision(now, &heard, locked, outcome);
+            self.count_collision(now, &frame_end, locked, outcome);
             let Some(outcome) = outcome else { return Action::None };
             if locked {
                 self.locked = None;
@@ -244,7 +252,7 @@ impl<P: Packet> Dcf<P> {
         if outcome == FrameEnd::BecameIdle {
             self.idle_since = now;
         } else if self.end_reception(now, decoded, t) && decoded {
-            action = self.on_decoded(now, heard.frame, t);
+            action = self.on_decoded(now, frame_end.frame, t);
         }
         self.sense(now, t);
         self.update_single_arrival();

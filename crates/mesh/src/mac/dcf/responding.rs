@@ -1,8 +1,9 @@
-//! Frames that were received without error: the NAV of others, the answers of a handshake, data to hand up.
+//! Frames that were received without error: they set the NAV, are answered, or deliver data.
 //!
-//! Source: IEEE Std 802.11-1999, 9.2.5.4 (setting and resetting the NAV), 9.2.5.7 (CTS), 9.2.8 (ACK), 9.2.9 (duplicates).
+//! Source: IEEE Std 802.11-1999, 9.2.5.4 (setting and resetting the NAV), 9.2.5.7 (CTS), 9.2.8
+//! (ACK), 9.2.9 (duplicates).
 
-use super::{Action, Answer, Dcf, Exchange, LastHeard};
+use super::{Action, Answer, Dcf, Exchange, LastReceived};
 use crate::body::Body;
 use crate::mac::frame::{Frame, FrameKind};
 use crate::mac::timing::Timing;
@@ -17,7 +18,8 @@ impl<P: Packet> Dcf<P> {
             if frame.nav > Duration::ZERO {
                 let extended = self.set_nav(now, frame.nav);
                 if t.rules.rts_nav_resets && extended && frame.kind == FrameKind::Rts {
-                    // 9.2.5.4: no frame within 2 SIFS + CTS + 2 slots of the RTS resets the NAV.
+                    // 9.2.5.4: the NAV of an RTS is reset if no frame begins within 2 SIFS + CTS +
+                    // 2 slots.
                     self.nav_provisional = true;
                     self.nav_beyond = self.nav_until;
                     self.nav_until = self.nav_until.min(now + t.sifs * 2 + t.cts_air + t.slot * 2);
@@ -33,13 +35,14 @@ impl<P: Packet> Dcf<P> {
             _ => true,
         };
         if t.rules.other_frame_ends_wait && !awaited {
-            // 9.2.5.7, 9.2.8: any other valid frame means that the exchange failed; it is processed all the same.
+            // 9.2.5.7, 9.2.8: any other valid frame means that the exchange failed. The frame is
+            // nevertheless processed.
             self.timeout = now;
         }
         match frame.kind {
             FrameKind::Rts => {
                 if (self.exchange == Exchange::Idle || self.timeout == now) && self.answer.is_none() {
-                    let nav = t.field(frame.nav.saturating_sub(t.sifs + t.cts_air));
+                    let nav = t.duration_field(frame.nav.saturating_sub(t.sifs + t.cts_air));
                     self.answer = Some(Answer {
                         kind: FrameKind::Cts,
                         to: frame.from,
@@ -82,8 +85,8 @@ impl<P: Packet> Dcf<P> {
                     self.contention.short_retries = 0
                 }
                 self.contention.cw = self.access(t).cw_min;
-                if t.edca && self.keeps_txop(now, t) {
-                    self.hold_txop(now, t);
+                if t.edca && self.can_continue_txop(now, t) {
+                    self.continue_txop(now, t);
                 } else {
                     self.start_backoff(now, t);
                     self.resume(now, t);
@@ -121,7 +124,8 @@ impl<P: Packet> Dcf<P> {
                     return Action::None;
                 }
                 self.answer = Some(acknowledge);
-                // While an answer to a frame of this station's own is awaited, the ACK follows the end of that wait.
+                // If this station waits for an answer to its own frame, the ACK is sent after the
+                // end of that wait.
                 if self.timeout == Time::NEVER {
                     self.resume(now, t);
                 }
@@ -142,16 +146,17 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// True if the last frame from this neighbour, of that category, had the same sequence number (9.2.9), and this one is a retry if the rules ask
-    /// for that: the number comes again after 4096 frames to anybody.
+    /// True if the last frame from this neighbour in this category had the same sequence number
+    /// (9.2.9). If the rules require it, this frame must also be a retry, because a sequence number
+    /// is used again after 4096 frames to all stations together.
     pub(super) fn is_duplicate(&mut self, frame: &Frame<P>, t: &Timing) -> bool {
         let &Frame { from, category, sequence, .. } = frame;
         let may_be = frame.retry || !t.rules.duplicate_needs_retry;
         let is_same =
-            match self.sequences.heard.iter_mut().find(|heard| heard.from == from && heard.category == category) {
+            match self.sequences.received.iter_mut().find(|last| last.from == from && last.category == category) {
                 Some(last) => core::mem::replace(&mut last.sequence, sequence) == sequence,
                 None => {
-                    self.sequences.heard.push(LastHeard { from, category, sequence });
+                    self.sequences.received.push(LastReceived { from, category, sequence });
                     false
                 }
             };
