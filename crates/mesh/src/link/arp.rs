@@ -1,15 +1,16 @@
-//! Address resolution: which neighbour answers to a network address.
+//! Address resolution: finds the MAC address of a neighbour's network address.
 //!
-//! Source: RFC 826; ns-2.35 as measured: one packet is held per neighbour, a newer one displaces it,
-//! an entry never expires, and the packet after the third unanswered request is given up as if the link had failed,
-//! together with the one held. Requests and replies are 28 bytes; a request teaches its sender's address to everyone who
-//! hears it and holds nothing else.
+//! Source: RFC 826; ns-2.35 as measured. One packet is held per neighbour; a newer packet replaces
+//! it. An entry never expires. After three unanswered requests, the next packet is given up as if
+//! the link had failed, together with the held packet. Requests and replies have 28 bytes. A
+//! request teaches the address of its sender to all stations that receive it, and has no other
+//! content.
 
 use crate::body::{Body, Queued};
 use alloc::vec::Vec;
 use meshpace_core::NodeId;
 
-/// Requests for one neighbour before its packets are given up.
+/// Number of requests for one neighbour before its packets are given up.
 pub const MAX_REQUESTS: u8 = 3;
 
 #[derive(Clone, Debug)]
@@ -20,45 +21,45 @@ struct Entry<P> {
     held: Option<Body<P>>,
 }
 
-/// One node's table.
+/// ARP table of one node.
 #[derive(Clone, Debug)]
 pub struct Arp<P> {
     me: NodeId,
     entries: Vec<Entry<P>>,
 }
 
-/// Decision on a packet that wants to leave.
+/// Decision about a packet that is to be sent.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Resolve<P> {
-    /// The address is known: send it.
+    /// The address is known. The packet can be sent.
     Known(Body<P>),
-    /// The packet is held; broadcast the request. `displaced` was held before and is lost.
+    /// The packet is held until the address is known. The request must be broadcast.
     Ask {
-        /// The request to broadcast.
+        /// Request to broadcast.
         request: Queued<P>,
-        /// The older packet that had to make room.
+        /// Packet that was held before, and is lost.
         displaced: Option<Body<P>>,
     },
-    /// No answer to three requests: the link counts as failed for these packets.
+    /// Three requests had no answer. The link counts as failed for these packets.
     Unreachable {
-        /// The packet that was held.
+        /// Packet that was held.
         held: Option<Body<P>>,
-        /// The packet that wanted to leave.
+        /// Packet that was to be sent.
         packet: Body<P>,
     },
 }
 
-/// Consequences of a received ARP packet, in this order.
+/// Effects of a received ARP packet, to be executed in this order.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Heard<P> {
-    /// A packet that was held for the sender.
+pub struct ArpEffects<P> {
+    /// Packet that was held for the sender, if any.
     pub release: Option<Queued<P>>,
-    /// The reply, if this node was asked for.
+    /// Reply to send, if the request was for this node.
     pub reply: Option<Queued<P>>,
 }
 
 impl<P: Clone> Arp<P> {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new(me: NodeId) -> Self {
         Arp { me, entries: Vec::new() }
     }
@@ -74,7 +75,7 @@ impl<P: Clone> Arp<P> {
         &mut self.entries[at]
     }
 
-    /// A packet wants to leave for `next_hop` (not broadcast).
+    /// Resolves the address of `next_hop`, which is not broadcast, for a packet that is to be sent.
     #[inline]
     pub fn resolve(&mut self, next_hop: NodeId, body: Body<P>) -> Resolve<P> {
         let me = self.me;
@@ -93,15 +94,15 @@ impl<P: Clone> Arp<P> {
         Resolve::Ask { request, displaced }
     }
 
-    /// An ARP packet arrived.
-    pub fn on_packet(&mut self, request: bool, sender: NodeId, target: NodeId) -> Heard<P> {
+    /// Handles a received ARP packet.
+    pub fn on_packet(&mut self, request: bool, sender: NodeId, target: NodeId) -> ArpEffects<P> {
         let me = self.me;
         let entry = self.entry(sender);
         entry.resolved = true;
         let release = entry.held.take().map(|body| Queued { next_hop: sender, body });
         let reply = (request && target == me)
             .then_some(Queued { next_hop: sender, body: Body::Arp { request: false, sender: me, target: sender } });
-        Heard { release, reply }
+        ArpEffects { release, reply }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The configuration of the link layer: one queue discipline, and one marker or none in addition.
+//! Configuration of the link layer: a queue discipline, and optionally a marker.
 
 use super::dcc::DccConfig;
 use super::fq_codel::FqCodelConfig;
@@ -11,14 +11,16 @@ use meshpace_core::{Duration, parameters};
 /// Queue discipline.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum QueueConfig {
-    /// One queue of `radio.queue` packets ([`LinkConfig::limit`]), drop-tail, routing packets first.
+    /// One queue of `radio.queue` packets ([`LinkConfig::limit`]), drop-tail, routing packets
+    /// first.
     #[default]
     DropTail,
     /// Link-layer adaptive pacing. `radio.queue` does not apply.
     Llap(LlapConfig),
     /// FQ-CoDel (RFC 8290). `radio.queue` does not apply.
     FqCodel(FqCodelConfig),
-    /// FQ-CoDel for each neighbour, in turn by air time (Linux's mac80211). `radio.queue` does not apply.
+    /// FQ-CoDel for each neighbour, with the neighbours scheduled by air time (Linux's mac80211).
+    /// `radio.queue` does not apply.
     FqCodelAirtime(FqCodelAirtimeConfig),
 }
 
@@ -44,7 +46,7 @@ impl Parameters for MarkerConfig {
 }
 
 impl QueueConfig {
-    /// Every kind with its defaults, by the name that scenarios have for it.
+    /// All disciplines with their defaults, by their names in scenarios.
     pub fn kinds() -> [(&'static str, QueueConfig); 4] {
         [
             ("drop-tail", QueueConfig::DropTail),
@@ -56,8 +58,7 @@ impl QueueConfig {
 
     /// Checks every parameter against its range.
     ///
-    /// # Errors
-    /// The first parameter that is not.
+    /// # Errors The error names the first parameter that is outside its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             QueueConfig::DropTail => Ok(()),
@@ -68,20 +69,20 @@ impl QueueConfig {
     }
 }
 
-/// Marker that marks or drops packets as they leave for the MAC.
+/// Marker, which marks or drops packets when they leave for the MAC.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum MarkerConfig {
-    /// Nothing does.
+    /// No marker.
     #[default]
     None,
-    /// By the average number of retries.
+    /// LRED: marks or drops by the average number of retries.
     Lred(LredConfig),
-    /// By the congestion index of the link.
+    /// DCC: marks by the congestion index of the link.
     Dcc(DccConfig),
 }
 
 impl MarkerConfig {
-    /// Every kind with its defaults, by the name that scenarios have for it.
+    /// All markers with their defaults, by their names in scenarios.
     pub fn kinds() -> [(&'static str, MarkerConfig); 3] {
         [
             ("none", MarkerConfig::None),
@@ -92,8 +93,7 @@ impl MarkerConfig {
 
     /// Checks every parameter against its range.
     ///
-    /// # Errors
-    /// The first parameter that is not.
+    /// # Errors The error names the first parameter that is outside its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             MarkerConfig::None => Ok(()),
@@ -104,42 +104,50 @@ impl MarkerConfig {
 }
 
 parameters! {
-    /// Number of times that a broadcast of routing or ARP leaves again. A broadcast has no acknowledgement (IEEE 802.11-1999, section 9.2.7): on
-    /// a busy path hardly one of four gets through, and nobody notices. Not in ns-2, where it leaves once.
+    /// Repetition of broadcasts of routing and ARP. A broadcast has no acknowledgement (IEEE
+    /// 802.11-1999, section 9.2.7): on a busy path hardly one of four gets through, and its sender
+    /// does not notice the loss. ns-2 sends a broadcast once.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Repeats {
-        /// how often a broadcast of routing or ARP leaves again: broadcasts have no acknowledgement
+        /// number of times that a broadcast of routing or ARP is sent again, because broadcasts
+        /// have no acknowledgement
         count as repeats: u8 = 0 => whole("times", 0, 20), Basic;
-        /// time from one of them to the next
-        // Somewhat more than a data frame takes over three hops that share the channel at 2 Mbit/s (23 ms): two that leave earlier meet the same segment on its way.
+        /// time between two of these transmissions
+        // The default is somewhat more than the time of a data frame over three hops that share the
+        // channel at 2 Mbit/s (23 ms). Two transmissions at a shorter distance would collide with
+        // the same segment on its path.
         gap as repeat_gap: Duration = Duration::from_millis(25) => TIME.above(0.0), Expert;
     }
 }
 
 parameters! {
-    /// Delay that no queue causes, as that of hosts, of power saving or of frames sent again, to see what it does to transports that go by delay. Packets of a
-    /// flow stay in their order.
+    /// Random delay without a queue, such as that of hosts, of power saving or of retransmitted
+    /// frames. It serves to study transports that react to delay. Packets of a flow stay in their
+    /// order.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Jitter {
-        /// how late packets with payload enter the mesh at their source: drawn for each flow, uniform from 0 to this; acknowledgements are not late
-        most as jitter: Duration = Duration::ZERO => TIME.to(60.0), Expert;
-        /// how long one draw holds; 0 s: for one packet
+        /// largest delay that is added to packets with payload when they enter the mesh at their
+        /// source; drawn for each flow, uniform from 0 to this value; acknowledgements are not
+        /// delayed
+        max_delay as jitter: Duration = Duration::ZERO => TIME.to(60.0), Expert;
+        /// how long one draw is used; 0 s draws for each packet
         hold as jitter_time: Duration = Duration::from_secs(1) => TIME.from(0.0), Expert;
     }
 }
 
-/// The link layer: any queue discipline with any marker.
+/// Configuration of the link layer. Any queue discipline can be combined with any marker.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkConfig {
-    /// Limit of the drop-tail queue in packets, as the MAC profile counts it (`ns2`: one waiting packet less). Default 50.
+    /// Limit of the drop-tail queue in packets, as the MAC profile counts it (`ns2`: one waiting
+    /// packet less). Default 50.
     pub limit: usize,
-    /// The queue discipline.
+    /// Queue discipline of each node.
     pub queue: QueueConfig,
-    /// The marker.
+    /// Marker of each node.
     pub marker: MarkerConfig,
     /// Repetition of broadcasts of routing and ARP.
     pub repeats: Repeats,
-    /// Delay that no queue causes.
+    /// Random delay that is not caused by a queue.
     pub jitter: Jitter,
 }
 
@@ -158,8 +166,7 @@ impl Default for LinkConfig {
 impl LinkConfig {
     /// Checks every parameter against its range.
     ///
-    /// # Errors
-    /// The first parameter that is not.
+    /// # Errors The error names the first parameter that is outside its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.queue.check().map_err(|error| error.inside("queue"))?;
         self.marker.check().map_err(|error| error.inside("marker"))?;

@@ -1,7 +1,9 @@
-//! DCC's congestion index: links that lose frames and use much air time are marked, so that the greedy flow slows down.
+//! DCC's congestion index: packets on links that lose frames and use much air time are marked, so
+//! that flows that use much air time slow down.
 //!
-//! Source: Y. Xu, Y. Wang, J. Lui and D.-M. Chiu, "Balancing Throughput and Fairness for TCP Flows in Multihop Ad-Hoc
-//! Networks" (DCC), IV.B (Eq. 9 and 10), figure 6 part 1, V.A. Per outgoing link and interval:
+//! Source: Y. Xu, Y. Wang, J. Lui and D.-M. Chiu, "Balancing Throughput and Fairness for TCP Flows
+//! in Multihop Ad-Hoc Networks" (DCC), IV.B (Eq. 9 and 10), figure 6 part 1, V.A. Per outgoing link
+//! and interval:
 //!
 //! ```text
 //! gamma_s = failed / attempts (0 without attempts)        T_s = air time / 0.125 s
@@ -9,36 +11,38 @@
 //! F = gamma T^2      p = min(1, k_p F)                    p_flow = (T_flow / T) p
 //! ```
 //!
-//! Departures: there is no timer. Intervals are counted from time zero, at every node alike, and those that have passed
-//! are averaged in when the link is next looked at; that gives what a timer would. A link whose averages have fallen below
-//! 1e-12 starts anew, a flow below that is forgotten. "Normalized transmission time" is the time this station is on the air.
-//! The paper gives k_p a range of 0 to 0.1 and a default of 13.2030; the default is taken. Its "EWMA weighting factor" of
-//! 0.125 is taken as that of the *old* value, w = 0.875, which comes closer to its figures 10, 16 and 20 than the other
-//! reading: docs/link-disciplines.md.
+//! Departures: there is no timer. Intervals are counted from time zero, at all nodes alike.
+//! Intervals that have passed are included in the averages when the link is used next, which gives
+//! the same result as a timer. A link whose averages have fallen below 1e-12 starts again from
+//! zero, and a flow below 1e-12 is removed. "Normalized transmission time" is the time for which
+//! this station transmits. The paper gives k_p a range of 0 to 0.1 and a default of 13.2030; the
+//! default is used. Its "EWMA weighting factor" of 0.125 is taken as the weight of the *old* value,
+//! w = 0.875. This reading comes closer to its figures 10, 16 and 20 than the other one:
+//! docs/link-disciplines.md.
 
 use alloc::vec::Vec;
 use meshpace_core::{Duration, FlowId, NodeId, Time, parameters, words};
 
-/// Averages below this are zero.
+/// Averages below this value are set to zero.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Which frames are counted.
+/// Frames that are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DccCounts {
-    /// Data: packets with payload. "The TCP data packet collision probability" (DCC, IV.B).
+    /// Data frames: packets with payload. "The TCP data packet collision probability" (DCC, IV.B).
     #[default]
     Data,
-    /// TCP ACKs too, but no routing or ARP.
+    /// Packets with payload and TCP ACKs, but neither routing nor ARP.
     DataAndAcks,
 }
 
-/// Which values are averaged over intervals.
+/// Values that are averaged over intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DccAverages {
-    /// The collision probability and the air time.
+    /// Collision probability and air time.
     #[default]
     GammaAndAirTime,
-    /// The collision probability; the air time is that of the last interval.
+    /// Collision probability only; the air time is that of the last interval.
     Gamma,
 }
 
@@ -46,54 +50,58 @@ words! { DccCounts: "data" = Data, "data-and-acks" = DataAndAcks }
 words! { DccAverages: "gamma-and-air-time" = GammaAndAirTime, "gamma" = Gamma }
 
 parameters! {
-    /// DCC's parameters in the MAC.
+    /// Parameters of DCC in the MAC.
     #[derive(Clone, Copy, PartialEq, Debug)]
     pub struct DccConfig {
-        /// gain from congestion index to marking probability
+        /// factor from the congestion index to the marking probability
         k_p: f64 = 13.203 => number(0.0, 1e4), Basic, "DCC, sections IV.B and V";
-        /// how often the index is measured
+        /// length of the intervals in which the index is measured
         interval: Duration = Duration::from_millis(125) => TIME.from(1e-3).to(60.0), Basic, "DCC, section V.A";
-        /// weight of the new value
+        /// weight of the new value in the moving averages
         weight: f64 = 0.875 => number(0.0, 1.0).above(0.0), Basic, "DCC, section V";
-        /// which packets are counted
+        /// packets that are counted
         counts: DccCounts = DccCounts::Data => choice(DccCounts::WORDS), Basic, "DCC, section IV.B";
-        /// whether the MAC's ACK counts as air time
+        /// whether the ACK of the MAC counts as air time
         mac_ack: bool = false => FLAG, Basic, "DCC, section IV.B";
-        /// what is averaged
+        /// values that are averaged over intervals
         averages: DccAverages = DccAverages::GammaAndAirTime => choice(DccAverages::WORDS), Basic, "DCC, section IV.B";
     }
 }
 
-/// The congestion index of a link with collision probability `gamma` and normalized air time `air`: F = gamma T^2.
+/// Congestion index of a link with collision probability `gamma` and normalized air time `air`: F =
+/// gamma T^2.
 pub fn congestion_index(gamma: f64, air: f64) -> f64 {
     gamma * air * air
 }
 
-/// The marking probability of a link: p = min(1, k_p F), DCC Eq. 10.
+/// Marking probability of a link: p = min(1, k_p F), DCC Eq. 10.
 pub fn marking_probability(k_p: f64, gamma: f64, air: f64) -> f64 {
     (k_p * congestion_index(gamma, air)).min(1.0)
 }
 
-/// The probability that a packet is marked somewhere on a path of links that mark with `links`, DCC Eq. 9.
+/// Probability that a packet is marked on at least one link of a path whose links have the marking
+/// probabilities `links`, DCC Eq. 9.
 pub fn path_probability(links: impl IntoIterator<Item = f64>) -> f64 {
     1.0 - links.into_iter().fold(1.0, |unmarked, p| unmarked * (1.0 - p))
 }
 
-/// A flow's part of a link's air time.
+/// Share of a flow in the air time of a link.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     flow: FlowId,
-    /// Source of the packets: a flow has two directions.
+    /// Source of the packets. A flow has two directions, which are distinguished by it.
     source: NodeId,
+    /// Air time in the current interval.
     on_air: Duration,
+    /// Moving average of the normalized air time.
     average: f64,
 }
 
-/// An outgoing link.
+/// State of an outgoing link.
 #[derive(Clone, Debug)]
 struct Link {
     next_hop: NodeId,
-    /// Number of the interval the counters belong to.
+    /// Number of the interval to which the counters belong.
     interval: u64,
     attempts: u32,
     failed: u32,
@@ -104,7 +112,7 @@ struct Link {
 }
 
 impl Link {
-    /// Averages in the intervals before number `interval`.
+    /// Includes the intervals before number `interval` in the averages.
     fn catch_up(&mut self, interval: u64, config: &DccConfig) {
         while self.interval < interval {
             self.interval += 1;
@@ -131,17 +139,17 @@ fn smooth(old: f64, sample: f64, weight: f64) -> f64 {
     (1.0 - weight) * old + weight * sample
 }
 
-/// One node's links.
+/// State of DCC at one node.
 #[derive(Clone, Debug)]
 pub struct Dcc {
     config: DccConfig,
-    /// SIFS + MAC ACK, added to a successful attempt if the reading wants it.
+    /// SIFS + MAC ACK, which is added to a successful attempt if the configuration says so.
     ack_time: Duration,
     links: Vec<Link>,
 }
 
 impl Dcc {
-    /// No links yet. `ack_time`: SIFS + MAC ACK.
+    /// Creates a state without links. `ack_time` is SIFS + MAC ACK.
     pub fn new(config: DccConfig, ack_time: Duration) -> Self {
         Dcc { config, ack_time, links: Vec::new() }
     }
@@ -151,8 +159,8 @@ impl Dcc {
         self.config.counts == DccCounts::DataAndAcks
     }
 
-    /// An attempt to send a packet of `flow` from `source` to `next_hop` has ended; this station was on the air for
-    /// `air_time`.
+    /// Notes the end of an attempt to send a packet of `flow` from `source` to `next_hop`, in which
+    /// this station transmitted for `air_time`.
     pub fn on_attempt(
         &mut self,
         now: Time,
@@ -181,7 +189,8 @@ impl Dcc {
         (link.gamma, link.air)
     }
 
-    /// The probability with which a packet of `flow` from `source` is marked as it leaves for `next_hop`.
+    /// Probability with which a packet of `flow` from `source` is marked when it leaves for
+    /// `next_hop`.
     pub fn probability(&mut self, now: Time, next_hop: NodeId, (flow, source): (FlowId, NodeId)) -> f64 {
         let k_p = self.config.k_p;
         let link = self.link(now, next_hop);
@@ -192,7 +201,8 @@ impl Dcc {
         share.map_or(0.0, |share| share.average / link.air * marking_probability(k_p, link.gamma, link.air))
     }
 
-    /// The link to `next_hop`, with every interval before the one of `now` averaged in.
+    /// State of the link to `next_hop`, with every interval before that of `now` included in the
+    /// averages.
     fn link(&mut self, now: Time, next_hop: NodeId) -> &mut Link {
         let interval = now.0 / self.config.interval.0;
         let at = match self.links.iter().position(|link| link.next_hop == next_hop) {
@@ -226,12 +236,12 @@ mod tests {
     const OTHER: (FlowId, NodeId) = (FlowId(1), NodeId(0));
     const ACK: Duration = Duration::from_micros(314);
 
-    /// The vectors weigh the new value with 0.125.
+    /// Configuration of the test vectors, in which the new value has the weight 0.125.
     fn slow() -> DccConfig {
         DccConfig { weight: 0.125, ..DccConfig::default() }
     }
 
-    /// The time just inside interval `n`.
+    /// Time shortly after the start of interval `n`.
     fn in_interval(n: u64) -> Time {
         Time(n * 125_000_000 + 1)
     }
@@ -242,7 +252,8 @@ mod tests {
 
     #[test]
     fn intervals_systems_11_7() {
-        // Attempts, failures, air time in us; gamma, T, F, p; and the unit of the last digit given for F and p.
+        // The columns are: attempts, failures, air time in us; gamma, T, F, p; and the unit of the
+        // last digit given for F and p.
         let rows = [
             (4, 0, 18_000, 0.0, 0.018, 0.0, 0.0, 1e-9, 1e-9),
             (5, 1, 22_500, 0.025, 0.038250, 3.6577e-5, 4.8292e-4, 1e-9, 1e-8),
@@ -280,8 +291,8 @@ mod tests {
 
     #[test]
     fn flows_share_a_links_probability_by_air_time_systems_11_7() {
-        // One interval with weight 1 puts the link at gamma 0.1, T 0.3, of which 0.2 and 0.1 belong to the flows:
-        // 20 attempts, 2 failed, 25 ms and 12.5 ms in 125 ms.
+        // One interval with weight 1 gives the link gamma 0.1 and T 0.3, where 0.2 and 0.1 belong
+        // to the flows: 20 attempts, 2 failed, 25 ms and 12.5 ms in 125 ms.
         let mut dcc = Dcc::new(DccConfig { weight: 1.0, ..DccConfig::default() }, ACK);
         for n in 0..20 {
             let flow = if n < 10 { FLOW } else { OTHER };
@@ -313,12 +324,12 @@ mod tests {
         let air = 2.0 * 4.464e-3 / 0.125;
         let default = slow();
         assert_eq!(after_one(default), (0.0625, 0.125 * air));
-        // The ACK of the one attempt that got one.
+        // Only one attempt was acknowledged, so one ACK is added.
         close(after_one(DccConfig { mac_ack: true, ..default }).1, 0.125 * (air + 0.314e-3 / 0.125), 1e-12);
         let plain = after_one(DccConfig { averages: DccAverages::Gamma, ..default });
         assert_eq!(plain.0, 0.0625);
         close(plain.1, air, 1e-12);
-        // Weight 0.125 on the old value, the default.
+        // The old value has the weight 0.125, which is the default.
         close(after_one(DccConfig::default()).0, 0.875 * 0.5, 1e-12);
     }
 
@@ -333,7 +344,7 @@ mod tests {
             often.link_state(in_interval(n), NEXT);
         }
         assert_eq!(seldom.link_state(in_interval(40), NEXT), often.link_state(in_interval(40), NEXT));
-        // After an hour nothing is left, nor any memory of the flow.
+        // After an hour the averages are zero and the flow is forgotten.
         assert_eq!(seldom.link_state(in_interval(8 * 3600), NEXT), (0.0, 0.0));
         assert!(seldom.links[0].shares.is_empty());
     }

@@ -1,7 +1,9 @@
-//! Two crossing flows and their hidden terminals: the analysis behind DCC's congestion index.
+//! Model of two crossing flows and their hidden terminals: the analysis behind DCC's congestion
+//! index.
 //!
-//! Source: DCC, III.B, Eq. 1 to 6 and Theorem 1. Pure functions for tests and reports, not part of any
-//! protocol. Links 1 to 4 carry flow A -> E, links 5 to 8 flow F -> I across it; link i uses a fraction x_i of the air time.
+//! Source: DCC, III.B, Eq. 1 to 6 and Theorem 1. The functions are pure. They serve tests and
+//! reports, and are not part of any protocol. Links 1 to 4 carry flow A -> E, links 5 to 8 flow F
+//! -> I across it; link i uses a fraction x_i of the air time.
 //!
 //! ```text
 //! theta_U = TX_d / (DIFS + TX_d + SIFS + T_ACK)
@@ -13,12 +15,12 @@
 
 use meshpace_core::Duration;
 
-/// The times of one exchange.
+/// Times of one exchange.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Exchange {
-    /// DIFS.
+    /// Length of DIFS.
     pub difs: Duration,
-    /// SIFS.
+    /// Length of SIFS.
     pub sifs: Duration,
     /// Air time of a data frame, TX_d.
     pub data: Duration,
@@ -29,19 +31,19 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// The fraction of a UDP exchange that is data, theta_U.
+    /// Fraction of a UDP exchange that is data, theta_U.
     pub fn theta_udp(&self) -> f64 {
         self.data.as_secs_f64() / (self.difs + self.data + self.sifs + self.mac_ack).as_secs_f64()
     }
 
-    /// The fraction of a TCP exchange, acknowledgement included, that is data, theta_T.
+    /// Fraction of a TCP exchange, including the acknowledgement, that is data, theta_T.
     pub fn theta_tcp(&self) -> f64 {
         let all = self.difs * 2 + self.data + self.tcp_ack + self.sifs * 2 + self.mac_ack * 2;
         self.data.as_secs_f64() / all.as_secs_f64()
     }
 }
 
-/// Collisions on the first links of the two flows.
+/// Collision probabilities on the first links of the two flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Collisions {
     /// Collision probability of link 1.
@@ -50,9 +52,10 @@ pub struct Collisions {
     pub gamma_5: f64,
 }
 
-/// The collision probabilities when the first links use `x_1` and `x_5` of the air time. `phi`: weight of collisions within
-/// a flow, 0 at light load, 1 when saturated. `theta`: the fraction of an exchange that is data. None if the air time does
-/// not suffice: the equations have no solution with probabilities in [0, 1].
+/// Collision probabilities if the first links use `x_1` and `x_5` of the air time. `phi` is the
+/// weight of collisions within a flow, 0 at light load and 1 when saturated. `theta` is the
+/// fraction of an exchange that is data. `None` if the air time does not suffice: the equations
+/// have no solution with probabilities in [0, 1].
 pub fn collisions(x_1: f64, x_5: f64, phi: f64, theta: f64) -> Option<Collisions> {
     let (mut gamma_1, mut gamma_5) = (0.0_f64, 0.0_f64);
     for _ in 0..10_000 {
@@ -60,7 +63,7 @@ pub fn collisions(x_1: f64, x_5: f64, phi: f64, theta: f64) -> Option<Collisions
         let free = 1.0 - 2.0 * x_4 - 2.0 * x_8;
         let next_1 = theta * (phi * x_4 + x_5) / free;
         let next_5 = theta * (phi * x_8 + x_1) / free;
-        // A NaN fails both comparisons.
+        // A NaN is rejected here too, because it fails both comparisons.
         if !(0.0..=1.0).contains(&next_1) || !(0.0..=1.0).contains(&next_5) {
             return None;
         }
@@ -78,7 +81,7 @@ mod tests {
     use super::*;
     use crate::link::dcc::congestion_index;
 
-    /// 2 Mbit/s, 1000 bytes of payload, MAC ACK at 1 Mbit/s, 192 us of preamble.
+    /// Times at 2 Mbit/s with 1000 bytes of payload, MAC ACK at 1 Mbit/s, and 192 us of preamble.
     const EXCHANGE: Exchange = Exchange {
         difs: Duration::from_micros(50),
         sifs: Duration::from_micros(10),

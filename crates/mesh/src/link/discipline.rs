@@ -1,8 +1,9 @@
-//! The one interface between routing, queue discipline, marker and MAC.
+//! Common interface between routing, queue discipline, marker and MAC.
 //!
-//! A discipline decides which packet waits where and when it may leave; a marker watches the MAC and marks or drops
-//! packets as they leave. Any discipline can be combined with any marker. Plain drop-tail without a marker costs nothing
-//! extra: no state, no random numbers, no allocation.
+//! A discipline decides in which queue a packet waits and when it may leave. A marker observes the
+//! MAC and marks or drops packets when they leave. Any discipline can be combined with any marker.
+//! Plain drop-tail without a marker has no additional cost: no state, no random numbers, no
+//! allocation.
 
 use super::config::{LinkConfig, MarkerConfig, QueueConfig};
 use super::dcc::Dcc;
@@ -20,53 +21,55 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 /// Reason of a loss between routing and MAC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum QueueLoss {
-    /// No room.
+    /// The queue was full.
     Full,
-    /// LRED dropped it, to signal that the link loses frames.
+    /// LRED dropped the packet, to signal that the link loses frames.
     Lred,
-    /// CoDel dropped it, to signal that packets wait too long.
+    /// CoDel dropped the packet, to signal that packets wait too long.
     CoDel,
 }
 
-/// One attempt of the MAC to send a unicast frame, at its end: the ACK has come, or the wait for CTS or ACK is over.
+/// Result of one attempt of the MAC to send a unicast frame. The attempt ends when the ACK arrives
+/// or when the wait for CTS or ACK ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a, P> {
-    /// The neighbour it was for.
+    /// Neighbour to which the frame was sent.
     pub next_hop: NodeId,
-    /// Content that was to be sent.
+    /// Body of the frame.
     pub body: &'a Body<P>,
-    /// Time this station was on the air in the attempt, preambles included: the data frame, and the RTS if there was one.
+    /// Air time of this station in the attempt, including preambles: that of the data frame, and
+    /// that of the RTS if it was used.
     pub air_time: Duration,
-    /// True if the ACK has come; after an aggregate, any answer.
+    /// True if the ACK arrived; for an aggregate, if any answer arrived.
     pub acknowledged: bool,
     /// Content and result of the attempt.
     pub carried: AttemptContent,
 }
 
-/// State of a link and of a destination behind it in the link layer of a node. NaN where its queue or marker does not
-/// measure that.
+/// Measured state of a link and of a destination behind it, in the link layer of a node. A field is
+/// NaN if the node's queue and marker do not measure it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkState {
-    /// DCC's gamma: the share of attempts that failed, from 0 to 1.
+    /// DCC's gamma: share of attempts that failed, from 0 to 1.
     pub collision_probability: f64,
-    /// DCC's T: the share of time that this station was on the air for the link, from 0 to 1.
+    /// DCC's T: share of time for which this station transmitted on the link, from 0 to 1.
     pub air_time: f64,
-    /// LLAP's k NHT: how long a source should wait between two packets, seconds.
+    /// LLAP's k NHT: time that a source should wait between two packets, in seconds.
     pub four_hop_delay_s: f64,
 }
 
-/// The queue discipline of one node.
+/// Queue discipline of one node.
 #[derive(Clone, Debug)]
 enum Queue<P> {
     DropTail(DropTail<P>),
-    /// One for each category, each with the whole limit.
+    /// One drop-tail queue for each category, each with the whole limit.
     Categories(Box<[DropTail<P>; Category::COUNT]>),
     Llap(Box<Llap<P>>),
     FqCodel(Box<FqCodel<P>>),
     FqCodelAirtime(Box<FqCodelAirtime<P>>),
 }
 
-/// The marker of one node.
+/// Marker of one node, with its random numbers.
 #[derive(Clone, Debug)]
 enum Marker {
     None,
@@ -76,10 +79,12 @@ enum Marker {
 
 /// Queue and marker between routing and the MAC of one node.
 ///
-/// The caller's duties: [`Discipline::push`] what routing sends, [`Discipline::pop`] when the MAC wants a packet,
-/// [`Discipline::on_timer`] at [`Discipline::next_wakeup`], and report what the MAC did to the packet popped last:
-/// [`Discipline::on_attempt`] for each attempt, then [`Discipline::on_sent`] or [`Discipline::on_failed`], before the next
-/// `pop`. Any call may change the wake-up time, and any but `pop` may make a packet ready for the MAC.
+/// Duties of the caller: call [`Discipline::push`] for each packet that routing sends,
+/// [`Discipline::pop`] when the MAC wants a packet, and [`Discipline::on_timer`] at
+/// [`Discipline::next_wakeup`]. Report the results of the packet popped last, before the next
+/// `pop`: [`Discipline::on_attempt`] for each attempt, then [`Discipline::on_sent`] or
+/// [`Discipline::on_failed`]. Any call may change the wake-up time, and any call except `pop` may
+/// make a packet ready for the MAC.
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
     queue: Queue<P>,
@@ -87,7 +92,8 @@ pub struct Discipline<P> {
 }
 
 impl<P: Packet> Discipline<P> {
-    /// The link layer of node `me`, empty. `rng` draws its marks ([`meshpace_core::rng::Purpose::Marking`]).
+    /// Creates the empty link layer of node `me`. `rng` draws its marks
+    /// ([`meshpace_core::rng::Purpose::Marking`]).
     pub fn new(me: NodeId, config: &LinkConfig, timing: &Timing, rng: Rng) -> Self {
         let ack_time = timing.sifs + timing.ack_air;
         let drop_tail = || DropTail::new(config.limit, &timing.rules);
@@ -106,31 +112,33 @@ impl<P: Packet> Discipline<P> {
         Discipline { queue, marker }
     }
 
-    /// True if [`Discipline::push`] wants to know how far the destination of a packet of this node's own is.
+    /// True if [`Discipline::push`] needs the number of hops to the destination of a packet that
+    /// this node created.
     #[inline]
     pub fn wants_hops(&self) -> bool {
         matches!(self.queue, Queue::Llap(_))
     }
 
-    /// True if [`Discipline::on_attempt`] is to be called at all.
+    /// True if [`Discipline::on_attempt`] must be called.
     #[inline]
     pub fn wants_attempts(&self) -> bool {
         matches!(self.marker, Marker::Dcc(_)) || matches!(self.queue, Queue::FqCodelAirtime(_))
     }
 
-    /// True if [`Discipline::on_overheard`] is to be called at all.
+    /// True if [`Discipline::on_overheard`] must be called.
     #[inline]
     pub fn wants_overheard(&self) -> bool {
         matches!(self.queue, Queue::Llap(_))
     }
 
-    /// True if it holds packets back although the MAC could take them: only then [`Discipline::next_wakeup`] ever has a time.
+    /// True if the discipline may delay packets although the MAC could take them. Otherwise
+    /// [`Discipline::next_wakeup`] is always [`Time::NEVER`].
     #[inline]
     pub fn holds_back(&self) -> bool {
         matches!(self.queue, Queue::Llap(_))
     }
 
-    /// The number of packets waiting.
+    /// Number of packets waiting.
     pub fn len(&self) -> usize {
         match &self.queue {
             Queue::DropTail(queue) => queue.len(),
@@ -141,13 +149,14 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// True if nothing waits.
+    /// True if no packet waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes in a packet from routing. `hops`: the way to its destination, if [`Discipline::wants_hops`] and known.
-    /// `lost` gets what has to go, if anything.
+    /// Adds a packet from routing. `hops` is the number of hops to its destination, if
+    /// [`Discipline::wants_hops`] and the number is known. `lost` is called for each packet that is
+    /// dropped.
     #[inline]
     pub fn push(&mut self, now: Time, packet: Queued<P>, hops: Option<u8>, mut lost: impl FnMut(Queued<P>, QueueLoss)) {
         let displaced = match &mut self.queue {
@@ -162,7 +171,8 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// State of the link to `next_hop` and of the way to `destination`, `hops` away.
+    /// Measured state of the link to `next_hop` and of the path to `destination`, which is `hops`
+    /// hops away.
     pub fn link_state(&mut self, now: Time, next_hop: NodeId, destination: NodeId, hops: u8) -> LinkState {
         let (collision_probability, air_time) = match &mut self.marker {
             Marker::Dcc(marker) => marker.0.link_state(now, next_hop),
@@ -175,7 +185,8 @@ impl<P: Packet> Discipline<P> {
         LinkState { collision_probability, air_time, four_hop_delay_s: four_hop_delay_s.unwrap_or(f64::NAN) }
     }
 
-    /// The next packet for the MAC, marked if it is to be. `lost` gets what is dropped on the way.
+    /// Removes and returns the next packet for the MAC, marked if the marker decides so. `lost` is
+    /// called for each packet that is dropped before it.
     #[inline]
     pub fn pop(&mut self, now: Time, lost: impl FnMut(Queued<P>, QueueLoss)) -> Option<Queued<P>> {
         match (&mut self.queue, &self.marker) {
@@ -200,7 +211,8 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// Takes out a packet for `next_hop`, whose link has failed, if there is one; call until None.
+    /// Removes and returns a packet for `next_hop`, whose link has failed. The caller repeats this
+    /// until `None`.
     pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
         match &mut self.queue {
             Queue::DropTail(queue) => queue.take_for(next_hop),
@@ -211,7 +223,8 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// The next packet of a category for the MAC, where categories have their own queues.
+    /// Removes and returns the next packet of a category for the MAC, if categories have queues of
+    /// their own.
     pub fn pop_of(
         &mut self,
         now: Time,
@@ -225,7 +238,8 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// True if the next packet of a category is for another neighbour than `next_hop`, where packets wait in the order in which they came.
+    /// True if the next packet of a category is for another neighbour than `next_hop`. Always false
+    /// for disciplines that do not send packets in their order of arrival.
     pub fn is_first_for_another(&self, category: Category, next_hop: NodeId) -> bool {
         match &self.queue {
             Queue::DropTail(queue) => queue.is_first_for_another(next_hop),
@@ -234,8 +248,10 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// Takes out the next packet for a neighbour if it has so many bytes at most (`room`): to join others of its category in an aggregate. With a marker
-    /// or LLAP there is none. `lost` gets what is dropped on the way.
+    /// Removes and returns the next packet for a neighbour if it fits into an aggregate of its
+    /// category. `room` is the neighbour and the largest size in bytes. `None` if the packet does
+    /// not fit, and always with a marker or LLAP. `lost` is called for each packet that is dropped
+    /// before it.
     pub fn take_within(
         &mut self,
         now: Time,
@@ -258,7 +274,8 @@ impl<P: Packet> Discipline<P> {
         queue.take_if(|q| q.next_hop == next_hop, |q| q.body.size() <= bytes)
     }
 
-    /// Time at which [`Discipline::on_timer`] must be called next; [`Time::NEVER`] if it need not.
+    /// Time at which [`Discipline::on_timer`] must be called next; [`Time::NEVER`] if no call is
+    /// needed.
     #[inline]
     pub fn next_wakeup(&self) -> Time {
         match &self.queue {
@@ -267,14 +284,14 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// The wake-up time has come.
+    /// Runs the scheduler at the wake-up time.
     pub fn on_timer(&mut self, now: Time) {
         if let Queue::Llap(queue) = &mut self.queue {
             queue.schedule(now);
         }
     }
 
-    /// An attempt to send the packet popped last has ended. Not for broadcasts.
+    /// Notes the end of an attempt to send the packet popped last. Not called for broadcasts.
     #[inline]
     pub fn on_attempt(&mut self, now: Time, attempt: Attempt<'_, P>) {
         if let Queue::FqCodelAirtime(queue) = &mut self.queue {
@@ -291,8 +308,9 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// The packet popped last has been acknowledged by `next_hop`, or broadcast, after `retries` attempts without an
-    /// answer (RTS without CTS, data without ACK); its data frame takes `data_air`. Returns what is to be added to the
+    /// Notes that the packet popped last was acknowledged by `next_hop`, or that its broadcast has
+    /// ended. `retries` is the number of attempts without an answer before (RTS without CTS, data
+    /// without ACK), and `data_air` the air time of its data frame. Returns the time to add to the
     /// backoff that follows.
     #[inline]
     pub fn on_sent(&mut self, now: Time, next_hop: NodeId, retries: u32, data_air: Duration) -> Duration {
@@ -308,7 +326,8 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// The MAC has given up the packet popped last after `retries` attempts without an answer.
+    /// Notes that the MAC has given up the packet popped last after `retries` attempts without an
+    /// answer.
     #[inline]
     pub fn on_failed(&mut self, retries: u32) {
         if let Queue::Llap(queue) = &mut self.queue {
@@ -319,7 +338,8 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// `packet` has been decoded in a data frame that `transmitter` sent to anyone; `now` is the frame's end.
+    /// Notes that `packet` was decoded in a data frame that `transmitter` sent to any station.
+    /// `now` is the end of the frame.
     #[inline]
     pub fn on_overheard(&mut self, now: Time, transmitter: NodeId, packet: &P) {
         if let Queue::Llap(queue) = &mut self.queue {
@@ -329,7 +349,8 @@ impl<P: Packet> Discipline<P> {
 }
 
 impl Marker {
-    /// Marks a packet that leaves for the MAC if chance wants it; false if it is to be dropped instead.
+    /// Marks a packet that leaves for the MAC, with the marking probability. Returns false if the
+    /// packet must be dropped instead.
     fn passes<P: Packet>(&mut self, now: Time, packet: &mut Queued<P>) -> bool {
         let Body::Data(data) = &mut packet.body else { return true };
         match self {

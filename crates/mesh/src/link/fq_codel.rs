@@ -1,12 +1,17 @@
-//! FQ-CoDel: a queue per flow, served in turn, thin flows first, each watched by CoDel. The default of many Linux systems.
+//! FQ-CoDel: one queue per flow, served in turn, flows with few packets first, and each controlled
+//! by CoDel. It is the default of many Linux systems.
 //!
-//! Source: RFC 8290, sections 4.1 (enqueue), 4.2 (dequeue), 5.2 (parameters); CoDel: RFC 8289. Departures: a flow is known
-//! by its source, destination and flow number instead of a hash over the 5-tuple, so flows share a queue only when there
-//! are more than [`FqCodelConfig::flows`]; everything that is not a user's packet (routing, ARP) is one flow more, which
-//! as a thin flow comes first without a rule of its own; 5.2.7 (CE threshold) is left out.
+//! Source: RFC 8290, sections 4.1 (enqueue), 4.2 (dequeue), 5.2 (parameters); CoDel: RFC 8289.
+//! Departures: a flow is identified by its source, destination and flow number instead of a hash of
+//! the 5-tuple, so flows share a queue only if there are more than [`FqCodelConfig::flows`]. All
+//! packets that are not user packets (routing, ARP) form one more flow, which is served early
+//! without a special rule because it has few packets. The CE threshold of section 5.2.7 is left
+//! out.
 //!
-//! A MAC that sends aggregates takes further packets for the neighbour of its current batch out of turn, from the first flow that has one at its head. The flow is
-//! charged, and so waits longer for its next turn: flows get equal bytes, as without aggregates. It may be ahead by one aggregate, 65,535 bytes.
+//! A MAC that sends aggregates takes further packets for the neighbour of its current batch out of
+//! turn, from the first flow that has such a packet at its head. The flow is charged for them and
+//! waits longer for its next turn, so that flows get equal numbers of bytes, as without aggregates.
+//! A flow may be ahead of its turn by one aggregate, 65,535 bytes.
 
 use super::codel::{Codel, CodelDecision, CodelParameters};
 use crate::body::{Body, Queued};
@@ -16,44 +21,48 @@ use alloc::vec::Vec;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, FlowId, NodeId, Time, parameters};
 
-/// Packets dropped at once from the longest queue when there is no room, at most (RFC 8290, 4.1).
+/// Largest number of packets that are dropped at once from the longest queue when the limit is
+/// exceeded (RFC 8290, 4.1).
 const DROP_BATCH: usize = 64;
 
-/// Bytes that a flow may be ahead of its turn, beside a packet: an aggregate.
-const AHEAD: i64 = 65_535;
+/// Number of bytes, in addition to a packet, by which a flow may be ahead of its turn: one
+/// aggregate.
+const MAX_AHEAD: i64 = 65_535;
 
 parameters! {
-    /// FQ-CoDel's parameters (RFC 8290, 5.2).
+    /// Parameters of FQ-CoDel (RFC 8290, 5.2).
     #[derive(Clone, Copy, PartialEq, Debug)]
     pub struct FqCodelConfig {
-        /// bytes of a queue's turn
+        /// bytes that a queue may send per turn
         quantum: u32 = 1514 => SIZE.from(256.0).to(65_535.0), Expert, "RFC 8290, 5.2.4";
-        /// the standing delay that is borne
+        /// standing queueing delay that is tolerated
         target: Duration = Duration::from_millis(5) => TIME.from(10e-6).to(10.0), Expert, "RFC 8289";
-        /// how long it is borne; at least the target
+        /// time for which a higher delay is tolerated; at least the target
         interval: Duration = Duration::from_millis(100) => TIME.from(10e-6).to(100.0), Expert, "RFC 8289";
-        /// packets in all queues
+        /// largest number of packets in all queues together
         limit: usize = 10_240 => whole("packets", 1, 1_000_000), Basic, "RFC 8290, 5.2.3";
-        /// queues; with fq-codel-airtime those of a neighbour
+        /// number of queues; with fq-codel-airtime the number per neighbour
         flows: usize = 1024 => whole("queues", 1, 65_535), Expert, "RFC 8290, 5.2.5";
-        /// marks rather than drops where it can; with fq-codel-airtime not for slow neighbours
+        /// whether packets are marked instead of dropped if their transport supports it; with
+        /// fq-codel-airtime not for slow neighbours
         ecn: bool = true => FLAG, Expert, "RFC 8290, 5.2.6";
     }
     also |config| require(config.interval >= config.target, "interval", config.interval, "at least target");
 }
 
-/// Key of a flow: source, destination, flow number; None for what is not a user's packet.
+/// Key of a flow: source, destination and flow number. `None` for packets that are not user
+/// packets.
 type FlowKey = Option<(NodeId, NodeId, FlowId)>;
 
-/// One flow's queue.
+/// Queue of one flow.
 #[derive(Clone, Debug)]
 struct Flow<P> {
     key: FlowKey,
     waiting: VecDeque<(Time, Queued<P>)>,
     bytes: u32,
-    /// Bytes it may still send in this round.
+    /// Number of bytes that the flow may still send in this round.
     credits: i64,
-    /// True if it is in one of the two lists.
+    /// True if the flow is in one of the two lists.
     listed: bool,
     codel: Codel,
 }
@@ -65,7 +74,7 @@ impl<P: Packet> Flow<P> {
         Some(head)
     }
 
-    /// The next packet that CoDel lets pass, perhaps marked, if it `fits`.
+    /// Returns the next packet that CoDel lets pass, possibly marked, if it `fits`.
     fn judge(
         &mut self,
         now: Time,
@@ -95,17 +104,17 @@ impl<P: Packet> Flow<P> {
     }
 }
 
-/// Decision on the head of a flow.
+/// Result for the packet at the head of a flow.
 enum Judged<P> {
-    /// It may leave.
+    /// The packet leaves.
     Passes(Queued<P>),
-    /// It does not fit.
+    /// The packet does not fit and stays.
     Stays,
-    /// There is none.
+    /// The flow has no packet left.
     Empty,
 }
 
-/// One node's queues.
+/// Queues of one node.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
     config: FqCodelConfig,
@@ -114,36 +123,36 @@ pub struct FqCodel<P> {
     flows: Vec<Flow<P>>,
     /// Flows that have become active since they were last served, by number.
     new: VecDeque<u16>,
-    /// The other active flows, in the order of service.
+    /// Other active flows, in the order of service.
     old: VecDeque<u16>,
     len: usize,
 }
 
 impl<P: Packet> FqCodel<P> {
-    /// No flows yet.
+    /// Creates a state without flows.
     pub fn new(config: FqCodelConfig) -> Self {
         let codel = CodelParameters { target: config.target, interval: config.interval };
         let ecn = config.ecn;
         FqCodel { config, codel, ecn, flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new(), len: 0 }
     }
 
-    /// Other parameters of CoDel from now on, and whether packets are marked instead of dropped.
+    /// Sets the parameters of CoDel, and whether packets are marked instead of dropped.
     pub fn set_codel(&mut self, codel: CodelParameters, ecn: bool) {
         (self.codel, self.ecn) = (codel, ecn);
     }
 
-    /// The number of packets waiting.
+    /// Number of packets waiting.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if nothing waits.
+    /// True if no packet waits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes in a packet. If there are too many now, `lost` gets packets of the flow with the most bytes: from its head,
-    /// half of them, at most 64.
+    /// Adds a packet. If the limit is exceeded, `lost` is called for packets of the flow with the
+    /// most bytes: for half of its packets, from its head, at most 64.
     pub fn push(&mut self, now: Time, packet: Queued<P>, lost: impl FnMut(Queued<P>)) {
         let at = self.flow(key(&packet));
         let flow = &mut self.flows[at];
@@ -160,21 +169,22 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// The bytes of the flow that has the most.
+    /// Number of bytes of the flow with the most bytes.
     pub fn most_bytes(&self) -> u32 {
         self.flows.iter().map(|flow| flow.bytes).max().unwrap_or(0)
     }
 
-    /// Takes packets of that flow out: from its head, half of them, at most 64.
+    /// Drops packets of the flow with the most bytes: half of its packets, from its head, at most
+    /// 64. `lost` is called for each.
     pub fn drop_most(&mut self, mut lost: impl FnMut(Queued<P>)) {
-        // The first of equals.
-        let mut fattest = 0;
+        // If flows have equal numbers of bytes, the first one is chosen.
+        let mut longest = 0;
         for at in 1..self.flows.len() {
-            if self.flows[at].bytes > self.flows[fattest].bytes {
-                fattest = at;
+            if self.flows[at].bytes > self.flows[longest].bytes {
+                longest = at;
             }
         }
-        let Some(flow) = self.flows.get_mut(fattest) else { return };
+        let Some(flow) = self.flows.get_mut(longest) else { return };
         for _ in 0..flow.waiting.len().div_ceil(2).min(DROP_BATCH) {
             if let Some((_, packet)) = flow.pop() {
                 self.len -= 1;
@@ -183,12 +193,14 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// The next packet for the MAC, perhaps marked. `lost` gets what CoDel drops on the way.
+    /// Removes and returns the next packet for the MAC, possibly marked. `lost` is called for each
+    /// packet that CoDel drops before it.
     pub fn pop(&mut self, now: Time, lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
         self.pop_if(now, |_| true, lost)
     }
 
-    /// The same if it `fits`; None if it does not.
+    /// Removes and returns the next packet for the MAC, as [`FqCodel::pop`], if it `fits`; `None`
+    /// if it does not.
     pub fn pop_if(
         &mut self,
         now: Time,
@@ -220,7 +232,8 @@ impl<P: Packet> FqCodel<P> {
                 Judged::Empty => {
                     self.unlist(from_new);
                     if from_new {
-                        // Once round the others, lest a flow that returns at once is new for ever.
+                        // The flow is moved behind the old flows once, so that a flow that becomes
+                        // active again at once is not always treated as new.
                         self.old.push_back(at);
                     } else {
                         self.flows[usize::from(at)].listed = false;
@@ -230,7 +243,8 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// The next packet for `next_hop` if it has `bytes` at most, whosever turn it is: to join others in an aggregate.
+    /// Removes and returns a packet for `next_hop` of at most `bytes`, out of turn, to be added to
+    /// an aggregate.
     pub fn take_within(
         &mut self,
         now: Time,
@@ -240,7 +254,7 @@ impl<P: Packet> FqCodel<P> {
         let is_for = |packet: &Queued<P>| packet.next_hop == next_hop;
         let heads = |&at: &u16| {
             let flow = &self.flows[usize::from(at)];
-            flow.credits > -AHEAD && flow.waiting.front().is_some_and(|head| is_for(&head.1))
+            flow.credits > -MAX_AHEAD && flow.waiting.front().is_some_and(|head| is_for(&head.1))
         };
         let at = self.new.iter().chain(&self.old).copied().find(heads)?;
         let flow = &mut self.flows[usize::from(at)];
@@ -248,13 +262,13 @@ impl<P: Packet> FqCodel<P> {
         let fits = |packet: &Queued<P>| is_for(packet) && packet.body.size() <= bytes;
         let judged = flow.judge(now, (&self.codel, self.ecn), fits, &mut lost);
         self.len -= before - flow.waiting.len();
-        // One that is empty now is found so when its turn comes.
+        // A flow that is empty now is removed from the lists at its next turn.
         let Judged::Passes(packet) = judged else { return None };
         flow.credits -= i64::from(packet.body.size());
         Some(packet)
     }
 
-    /// Takes out a packet for `next_hop`.
+    /// Removes and returns a packet for `next_hop`.
     pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
         let (flow, at) = self.flows.iter_mut().find_map(|flow| {
             let at = flow.waiting.iter().position(|(_, packet)| packet.next_hop == next_hop)?;
@@ -274,7 +288,8 @@ impl<P: Packet> FqCodel<P> {
         };
     }
 
-    /// The queue of `key`: its own, that of a flow that is not active, or, if all are active, one it has to share.
+    /// Index of the queue for `key`: its own queue, that of an inactive flow, or, if all queues are
+    /// active, a queue that it has to share.
     fn flow(&mut self, key: FlowKey) -> usize {
         if let Some(at) = self.flows.iter().position(|flow| flow.key == key) {
             return at;

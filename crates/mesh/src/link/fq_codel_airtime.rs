@@ -1,34 +1,43 @@
-//! FQ-CoDel for each neighbour, the neighbours in turn by air time, and a limit on the air time that the MAC holds: what Linux does for Wi-Fi.
+//! Air-time scheduling of Linux for Wi-Fi: FQ-CoDel for each neighbour, neighbours scheduled by air
+//! time, and a limit on the air time that the MAC holds.
 //!
-//! Source: T. Høiland-Jørgensen, M. Kazior, D. Täht, P. Hurtig, A. Brunstrom, "Ending the Anomaly: Achieving Low Latency and Airtime Fairness in
-//! WiFi", USENIX ATC 2017: queues for each station and traffic class, CoDel on slow links (section 3.1), the scheduler (3.2, algorithm 3);
-//! RFC 8290 and RFC 8289 inside each queue ([`FqCodel`]); Linux's mac80211, which has all this (TXQs, airtime fairness, AQL), for the values.
+//! Source: T. Høiland-Jørgensen, M. Kazior, D. Täht, P. Hurtig, A. Brunstrom, "Ending the Anomaly:
+//! Achieving Low Latency and Airtime Fairness in WiFi", USENIX ATC 2017: queues for each station
+//! and traffic class, CoDel on slow links (section 3.1), the scheduler (3.2, algorithm 3); RFC 8290
+//! and RFC 8289 inside each queue ([`FqCodel`]). The values are those of Linux's mac80211, which
+//! implements all of this (TXQs, airtime fairness, AQL).
 //!
 //! | Parameter | Default | Linux |
 //! |---|---|---|
 //! | quantum of air time | 256 us | `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, us; the paper: 300 us |
-//! | quantum of a flow | 300 bytes | the same |
-//! | target, interval | 20 ms, 100 ms, with marks | the same |
-//! | of a slow neighbour | 50 ms, 300 ms, without marks | the same until 6.15; since then every station has the values above |
+//! | quantum of a flow | 300 bytes | 300 bytes |
+//! | target, interval | 20 ms, 100 ms, with marks | 20 ms, 100 ms, with marks |
+//! | target, interval of a slow neighbour | 50 ms, 300 ms, without marks | equal until 6.15; since then every station has the values above |
 //! | slow below | 12 Mbit/s | the paper; Linux until 6.15: 6 Mbit/s times the number of stations |
-//! | packets | 8192 | the same, and 4 MB with 802.11n |
-//! | limits on air time (AQL) | 5 ms, 12 ms if all together are below 24 ms | `IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`, `_H`, `IEEE80211_AQL_THRESHOLD` |
+//! | packets | 8192 | 8192, and 4 MB with 802.11n |
+//! | limits on air time (AQL) | 5 ms, or 12 ms while all neighbours together are below 24 ms | `IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`, `_H`, `IEEE80211_AQL_THRESHOLD` |
 //!
-//! A neighbour has a deficit of air time. It may send while that is not below zero; if it is, it gains a quantum and waits behind the others.
-//! Attempts, whatever becomes of them, are charged with what this station was on the air for them, RTS included. A neighbour for which
-//! there was nothing comes first when something is there (the paper's optimisation for sparse stations); its deficit stays what it was.
-//! The weights are equal.
+//! Each neighbour has a deficit of air time. The neighbour may be served while its deficit is not
+//! below zero. Otherwise it gains a quantum and moves behind the other neighbours. Every attempt,
+//! successful or not, is charged with the time for which this station transmitted, including the
+//! RTS. A neighbour whose queue was empty comes first when a packet arrives for it (the paper's
+//! optimisation for sparse stations), with an unchanged deficit. All neighbours have the same
+//! weight.
 //!
 //! Departures:
-//! - What is handed to the hardware is what the MAC holds: an aggregate for one neighbour, of each category. A packet may join it while its
-//!   neighbour has the turn and what is held would take less than the limit: so it may exceed it by one packet, as in Linux. The air time is bytes over
-//!   the rate of the last attempt with data (before the first: the lowest rate), without preambles.
-//! - What a block ACK did not list stays with the MAC, and goes again before the next neighbour's turn. Linux puts it first into the next
-//!   aggregate of its station.
-//! - A neighbour is slow by the rate of its last attempt times the share of bytes that arrive (a moving average, weight 1/8). Linux asks its rate control, whose
-//!   expected throughput counts overhead.
-//! - Frames received from a neighbour are not charged to it. In Linux they are.
-//! - Broadcasts are a neighbour of their own, charged with their bytes at the basic rate. In Linux they have no deficit.
+//! - The packets in the hardware are here the packets that the MAC holds: one aggregate for one
+//!   neighbour, per category. A packet may join the aggregate while it is its neighbour's turn and
+//!   the held packets would take less than the limit. The limit may therefore be exceeded by one
+//!   packet, as in Linux. The air time is computed as bytes over the rate of the last attempt with
+//!   data (before the first attempt: the lowest rate), without preambles.
+//! - MPDUs that a block ACK did not list stay in the MAC and are sent again before the next
+//!   neighbour's turn. Linux puts them first into the next aggregate of their station.
+//! - A neighbour is slow according to the rate of its last attempt times the share of bytes that
+//!   arrive (a moving average, weight 1/8). Linux uses the expected throughput of its rate control,
+//!   which includes overhead.
+//! - Frames received from a neighbour are not charged to it. Linux charges them.
+//! - Broadcasts form a neighbour of their own, which is charged with their bytes at the basic rate.
+//!   In Linux they have no deficit.
 
 use super::codel::CodelParameters;
 use super::fq_codel::{FqCodel, FqCodelConfig};
@@ -43,31 +52,33 @@ use alloc::vec::Vec;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, NodeId, Rate, Time, parameters};
 
-/// Weight of an attempt in the share of bytes that arrive.
+/// Weight of one attempt in the moving average of the share of bytes that arrive.
 const SHARE_WEIGHT: f64 = 0.125;
 
 parameters! {
-    /// Its parameters.
+    /// Parameters of the air-time scheduler.
     #[derive(Clone, Copy, PartialEq, Debug)]
     pub struct FqCodelAirtimeConfig {
         /// air time that a neighbour gains per round
         airtime_quantum: Duration = Duration::from_micros(256) => TIME.from(100e-6).to(1.0), Expert,
             "Linux, IEEE80211_DEFAULT_AIRTIME_WEIGHT; ATC 2017, section 3.2";
-        /// air time that the MAC may hold for a neighbour, however much it holds for others
+        /// air time that the MAC may hold for a neighbour, whatever it holds for others
         aql_low: Duration = Duration::from_millis(5) => TIME.to(10.0), Expert, "Linux, IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L";
-        /// the same while it holds less than aql_threshold for all together; at least aql_low
+        /// air time that the MAC may hold for a neighbour while it holds less than aql_threshold
+        /// for all together; at least aql_low
         aql_high: Duration = Duration::from_millis(12) => TIME.to(10.0), Expert, "Linux, IEEE80211_DEFAULT_AQL_TXQ_LIMIT_H";
-        /// air time held for all neighbours from which on aql_low counts
+        /// air time held for all neighbours together from which aql_low applies
         aql_threshold: Duration = Duration::from_millis(24) => TIME.to(10.0), Expert, "Linux, IEEE80211_AQL_THRESHOLD";
-        /// throughput below which a neighbour is slow; 0: none is
+        /// throughput below which a neighbour counts as slow; 0 switches this off
         slow_below: Rate = Rate::from_mbps(12) => RATE, Expert, "ATC 2017, section 3.1";
-        /// target for slow neighbours
+        /// CoDel target for slow neighbours
         slow_target: Duration = Duration::from_millis(50) => TIME.from(10e-6).to(10.0), Expert, "ATC 2017, section 3.1";
-        /// interval for slow neighbours; at least slow_target
+        /// CoDel interval for slow neighbours; at least slow_target
         slow_interval: Duration = Duration::from_millis(300) => TIME.from(10e-6).to(100.0), Expert, "ATC 2017, section 3.1";
     }
     parts {
-        /// The queues of a neighbour; `limit` counts the packets for all neighbours.
+        /// Parameters of the queues of a neighbour. `limit` applies to the packets for all
+        /// neighbours together.
         queues: FqCodelConfig = FqCodelConfig {
             quantum: 300,
             target: Duration::from_millis(20),
@@ -81,63 +92,63 @@ parameters! {
 }
 
 impl FqCodelAirtimeConfig {
-    /// For slow neighbours.
+    /// CoDel parameters for slow neighbours.
     fn slow(&self) -> CodelParameters {
         CodelParameters { target: self.slow_target, interval: self.slow_interval }
     }
 }
 
-/// State of a neighbour over all categories.
+/// State of a neighbour that is common to all categories.
 #[derive(Clone, Copy, Debug)]
 struct Neighbour {
     node: NodeId,
-    /// That of the last attempt with data.
+    /// Rate of the last attempt with data.
     rate: Rate,
-    /// Of the bytes that go on the air, those that are acknowledged.
+    /// Share of the transmitted bytes that were acknowledged, a moving average.
     share: f64,
     is_slow: bool,
 }
 
-/// Queue for a neighbour, of a category.
+/// Queue for a neighbour and category.
 #[derive(Clone, Debug)]
-struct Waiting<P> {
+struct NeighbourQueue<P> {
     queue: FqCodel<P>,
-    /// Air time that it may still have in this round.
+    /// Air time that the neighbour may still use in this round, in ns.
     deficit_ns: i64,
-    /// True if it is in one of the two lists.
+    /// True if the neighbour is in one of the two lists.
     listed: bool,
 }
 
-/// The neighbours of a category. Their places are those of [`FqCodelAirtime::neighbours`].
+/// Queues of a category. Their indices are those of [`FqCodelAirtime::neighbours`].
 #[derive(Clone, Debug)]
 struct Class<P> {
-    waiting: Vec<Waiting<P>>,
-    /// Neighbours that have become active since they were last looked at.
+    waiting: Vec<NeighbourQueue<P>>,
+    /// Neighbours that have become active since they were last considered.
     new: VecDeque<u16>,
-    /// The other active ones, in the order of service.
+    /// Other active neighbours, in the order of service.
     old: VecDeque<u16>,
-    /// Air time of what the MAC holds.
+    /// Air time of the packets that the MAC holds.
     held: Duration,
 }
 
-/// One node's queues.
+/// Queues of one node.
 #[derive(Clone, Debug)]
 pub struct FqCodelAirtime<P> {
     config: FqCodelAirtimeConfig,
     neighbours: Vec<Neighbour>,
-    /// One for each category if the MAC has them, else one.
+    /// One entry for each category if the MAC has categories; otherwise one entry.
     classes: Box<[Class<P>]>,
-    /// The rate of a neighbour to which nothing has been sent yet.
+    /// Rate that is assumed for a neighbour before the first attempt.
     lowest: Rate,
-    /// The rate of broadcasts.
+    /// Rate of broadcasts.
     basic: Rate,
-    /// Bytes of an MPDU beside its packet.
+    /// Bytes of an MPDU in addition to its packet.
     overhead: u32,
     len: usize,
 }
 
 impl<P: Packet> FqCodelAirtime<P> {
-    /// No neighbours yet.
+    /// Creates a state without neighbours.
     pub fn new(config: FqCodelAirtimeConfig, timing: &Timing) -> Self {
         let class = || Class { waiting: Vec::new(), new: VecDeque::new(), old: VecDeque::new(), held: Duration::ZERO };
         let lowest = if timing.rates.is_some() { FrameRate::chosen(0) } else { FrameRate::DATA };
@@ -152,18 +163,18 @@ impl<P: Packet> FqCodelAirtime<P> {
         }
     }
 
-    /// The number of packets waiting.
+    /// Number of packets waiting.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if nothing waits.
+    /// True if no packet waits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes in a packet. If there are too many now, `lost` gets packets of the flow with the most bytes, whosever it is: from its head, half of them, at
-    /// most 64.
+    /// Adds a packet. If the limit is exceeded, `lost` is called for packets of the flow with the
+    /// most bytes among all neighbours: for half of its packets, from its head, at most 64.
     pub fn push(&mut self, now: Time, packet: Queued<P>, mut lost: impl FnMut(Queued<P>)) {
         let class = self.class_of(packet.body.category());
         let place = self.place(packet.next_hop);
@@ -177,7 +188,7 @@ impl<P: Packet> FqCodelAirtime<P> {
         self.len += 1;
         if self.len > self.config.queues.limit {
             let all = self.classes.iter_mut().flat_map(|class| &mut class.waiting);
-            if let Some(Waiting { queue, .. }) = all.max_by_key(|waiting| waiting.queue.most_bytes()) {
+            if let Some(NeighbourQueue { queue, .. }) = all.max_by_key(|waiting| waiting.queue.most_bytes()) {
                 let len = &mut self.len;
                 queue.drop_most(|packet| {
                     *len -= 1;
@@ -187,12 +198,13 @@ impl<P: Packet> FqCodelAirtime<P> {
         }
     }
 
-    /// The next packet for the MAC, which holds nothing of its category.
+    /// Removes and returns the next packet for the MAC, which holds no packet of its category.
     pub fn pop(&mut self, now: Time, mut lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
         (0..self.classes.len()).rev().find_map(|class| self.pop_class(now, class, &mut lost))
     }
 
-    /// The same, of one category.
+    /// Removes and returns the next packet of one category for the MAC, which holds no packet of
+    /// that category.
     pub fn pop_of(&mut self, now: Time, category: Category, lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
         self.pop_class(now, self.class_of(category), lost)
     }
@@ -213,7 +225,9 @@ impl<P: Packet> FqCodelAirtime<P> {
         }
     }
 
-    /// The next packet for `next_hop`, to join what the MAC holds for it, if it has `bytes` at most, if it is this neighbour's turn, and if the MAC may hold more.
+    /// Removes and returns the next packet for `next_hop`, to be added to the packets that the MAC
+    /// holds for it. `None` unless the packet has at most `bytes`, it is the turn of this
+    /// neighbour, and the MAC may hold more.
     pub fn take_within(
         &mut self,
         now: Time,
@@ -234,7 +248,7 @@ impl<P: Packet> FqCodelAirtime<P> {
         Some(packet)
     }
 
-    /// Takes a packet of a neighbour out if it `fits`.
+    /// Removes and returns a packet of a neighbour if it `fits`.
     fn take(
         &mut self,
         now: Time,
@@ -250,7 +264,7 @@ impl<P: Packet> FqCodelAirtime<P> {
         packet
     }
 
-    /// The neighbour whose turn it is: the first one that has air time left and something to send.
+    /// Neighbour whose turn it is: the first one with air time left and a packet to send.
     fn turn(&mut self, class: usize) -> Option<usize> {
         let quantum = self.config.airtime_quantum.0 as i64;
         let Class { waiting, new, old, .. } = &mut self.classes[class];
@@ -267,7 +281,8 @@ impl<P: Packet> FqCodelAirtime<P> {
                 neighbour.listed = false;
                 continue;
             }
-            // One that is found empty goes once round the others, lest it be new for ever.
+            // A neighbour that is found empty is moved behind the old neighbours once, so that it
+            // is not always treated as new.
             if !is_empty {
                 neighbour.deficit_ns += quantum;
             }
@@ -275,7 +290,7 @@ impl<P: Packet> FqCodelAirtime<P> {
         }
     }
 
-    /// Takes out a packet for `next_hop`.
+    /// Removes and returns a packet for `next_hop`.
     pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
         let place = self.neighbours.iter().position(|neighbour| neighbour.node == next_hop)?;
         let packet = self.classes.iter_mut().find_map(|class| class.waiting[place].queue.take_for(next_hop))?;
@@ -283,7 +298,8 @@ impl<P: Packet> FqCodelAirtime<P> {
         Some(packet)
     }
 
-    /// An attempt to send to `node` has ended, for which this station was on the air so long.
+    /// Notes the end of an attempt to send to `node`, in which this station transmitted for
+    /// `air_time`.
     pub fn on_attempt(&mut self, node: NodeId, air_time: Duration, carried: &AttemptContent) {
         let class = self.class_of(carried.category);
         let place = self.place(node);
@@ -312,17 +328,17 @@ impl<P: Packet> FqCodelAirtime<P> {
         if self.classes.len() > 1 { category as usize } else { 0 }
     }
 
-    /// The place of a neighbour, which may be new.
+    /// Index of a neighbour, which is added if it is new.
     fn place(&mut self, node: NodeId) -> usize {
         if let Some(place) = self.neighbours.iter().position(|neighbour| neighbour.node == node) {
             return place;
         }
         self.neighbours.push(Neighbour { node, rate: self.lowest, share: 1.0, is_slow: false });
         let deficit_ns = self.config.airtime_quantum.0 as i64;
-        // The limit is that of all queues together.
+        // The configured limit applies to all queues together, so the single queues have none.
         let queues = FqCodelConfig { limit: usize::MAX, ..self.config.queues };
         for class in &mut self.classes {
-            class.waiting.push(Waiting { queue: FqCodel::new(queues), deficit_ns, listed: false });
+            class.waiting.push(NeighbourQueue { queue: FqCodel::new(queues), deficit_ns, listed: false });
         }
         self.neighbours.len() - 1
     }

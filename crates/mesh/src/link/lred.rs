@@ -1,7 +1,8 @@
-//! LRED: marks or drops by the average number of MAC retries, and spreads packets by a longer backoff.
+//! LRED: marks or drops packets according to the average number of MAC retries, and spaces packets
+//! by a longer backoff.
 //!
-//! Source: Z. Fu, P. Zerfos, H. Luo, S. Lu, L. Zhang and M. Gerla, "The Impact of Multihop Wireless Channel on TCP
-//! Throughput and Loss", INFOCOM 2003; thresholds from DCC, V.B.
+//! Source: Z. Fu, P. Zerfos, H. Luo, S. Lu, L. Zhang and M. Gerla, "The Impact of Multihop Wireless
+//! Channel on TCP Throughput and Loss", INFOCOM 2003; thresholds from DCC, V.B.
 //!
 //! ```text
 //! avg = 7/8 avg + 1/8 retries                                   per unicast packet, sent or given up
@@ -10,8 +11,9 @@
 //! pacing on:    after a success, backoff += air time of the data frame + SIFS + MAC ACK
 //! ```
 //!
-//! A packet is dropped or marked with probability `mark` as it leaves for the MAC; only the users' packets are, never
-//! routing or ARP. Under [`LredAction::Mark`] a packet whose transport ignores marks is dropped (RFC 3168, section 5).
+//! A packet is dropped or marked with probability `mark` when it leaves for the MAC. This concerns
+//! only user packets, never routing or ARP. Under [`LredAction::Mark`] a packet whose transport
+//! ignores marks is dropped (RFC 3168, section 5).
 
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, parameters, words};
@@ -19,12 +21,12 @@ use meshpace_core::{Duration, parameters, words};
 /// Weight of a new number of retries in the average.
 const WEIGHT: f64 = 0.125;
 
-/// Action on a chosen packet.
+/// Action on a selected packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LredAction {
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
-    /// It is marked "congestion experienced"; dropped if its transport ignores marks.
+    /// The packet is marked "congestion experienced", or dropped if its transport ignores marks.
     #[default]
     Mark,
 }
@@ -32,18 +34,18 @@ pub enum LredAction {
 words! { LredAction: "drop" = Drop, "mark" = Mark }
 
 parameters! {
-    /// LRED's parameters.
+    /// Parameters of LRED.
     #[derive(Clone, Copy, PartialEq, Debug)]
     pub struct LredConfig {
-        /// average retries from which packets are marked and paced; below max_threshold
+        /// average number of retries from which packets are marked and paced; below max_threshold
         min_threshold: f64 = 0.2 => number(0.0, 100.0), Expert, "DCC, section V.B";
-        /// average retries at which the line of the probability reaches 1
+        /// average number of retries at which the linear probability reaches 1
         max_threshold: f64 = 2.0 => number(0.0, 100.0), Expert, "DCC, section V.B";
-        /// the largest probability
+        /// upper limit of the probability
         max_probability: f64 = 0.2 => number(0.0, 1.0), Basic, "DCC, section V.B";
-        /// what happens to a chosen packet
+        /// action on a selected packet
         action: LredAction = LredAction::Mark => choice(LredAction::WORDS), Basic, "DCC, section III";
-        /// longer backoff after a success while the average is above min_threshold
+        /// whether the backoff is longer after a success while the average is above min_threshold
         pacing: bool = true => FLAG, Basic, "Fu et al., INFOCOM 2003";
     }
     also |config| {
@@ -52,18 +54,19 @@ parameters! {
     };
 }
 
-/// One node's average.
+/// LRED state of one node.
 #[derive(Clone, Debug)]
 pub struct Lred {
     config: LredConfig,
     /// Moving average of retries per packet.
     average: f64,
-    /// Time of an exchange beside the data frame: SIFS + MAC ACK.
+    /// Time of an exchange in addition to the data frame: SIFS + MAC ACK.
     overhead: Duration,
 }
 
 impl Lred {
-    /// No retries yet. `overhead`: what an exchange takes beside the data frame, SIFS + MAC ACK.
+    /// Creates a state with an average of zero. `overhead` is the time of an exchange in addition
+    /// to the data frame, SIFS + MAC ACK.
     pub fn new(config: LredConfig, overhead: Duration) -> Self {
         Lred { config, average: 0.0, overhead }
     }
@@ -73,17 +76,17 @@ impl Lred {
         self.average
     }
 
-    /// Action on a chosen packet.
+    /// Action on a selected packet.
     pub fn action(&self) -> LredAction {
         self.config.action
     }
 
-    /// The MAC is done with a unicast packet after `retries` retries.
+    /// Notes that the MAC has finished a unicast packet after `retries` retries.
     pub fn on_done(&mut self, retries: u32) {
         self.average = (1.0 - WEIGHT) * self.average + WEIGHT * f64::from(retries);
     }
 
-    /// The probability with which the next packet is marked or dropped.
+    /// Probability with which the next packet is marked or dropped.
     pub fn probability(&self) -> f64 {
         let LredConfig { min_threshold, max_threshold, max_probability, .. } = self.config;
         if self.average < min_threshold {
@@ -93,12 +96,12 @@ impl Lred {
         }
     }
 
-    /// True if the average asks for pacing.
+    /// True if the average is high enough for pacing.
     pub fn paces(&self) -> bool {
         self.config.pacing && self.average >= self.config.min_threshold
     }
 
-    /// Addition to the backoff after a success; the data frame was `data_air` on the air.
+    /// Time added to the backoff after a success. `data_air` is the air time of the data frame.
     pub fn extra_backoff(&self, data_air: Duration) -> Duration {
         if self.paces() { data_air + self.overhead } else { Duration::ZERO }
     }
@@ -129,7 +132,8 @@ mod tests {
         let mut lred = Lred::new(LredConfig::default(), OVERHEAD);
         lred.on_done(7);
         assert!(lred.paces());
-        // 0.875 (7/8)^n < 0.2 for n >= 12: 0.875^11 = 0.2302, 0.875^12 = 0.2014, 0.875^13 = 0.1762.
+        // 0.875 (7/8)^n < 0.2 holds for n >= 12: 0.875^11 = 0.2302, 0.875^12 = 0.2014, 0.875^13 =
+        // 0.1762.
         for _ in 0..12 {
             assert!(lred.paces());
             lred.on_done(0);

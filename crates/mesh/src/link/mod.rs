@@ -1,4 +1,4 @@
-//! Between routing and MAC: address resolution, queue disciplines, markers.
+//! Link layer between routing and MAC: address resolution, queue disciplines, markers.
 
 pub mod arp;
 pub mod codel;

@@ -1,14 +1,15 @@
-//! The interface queue: drop-tail, routing packets first.
+//! Interface queue: drop-tail, routing packets first.
 //!
-//! Source: ns-2.35 as measured. Data and ARP packets join at the end and are dropped
-//! there when the queue is full; routing packets go to the front, last come first, and push out the packet at the end.
+//! Source: ns-2.35 as measured. Data and ARP packets join at the end and are dropped there if the
+//! queue is full. Routing packets go to the front, the latest first, and displace the packet at the
+//! end if the queue is full.
 
 use crate::body::{Body, Queued};
 use crate::mac::Rules;
 use alloc::collections::VecDeque;
 use meshpace_core::NodeId;
 
-/// The packets waiting for the MAC.
+/// Packets waiting for the MAC.
 #[derive(Clone, Debug)]
 pub struct DropTail<P> {
     waiting: VecDeque<Queued<P>>,
@@ -16,23 +17,24 @@ pub struct DropTail<P> {
 }
 
 impl<P> DropTail<P> {
-    /// A queue of `limit` packets as the MAC counts them: with [`Rules::queue_counts_current`] one packet less waits.
+    /// Creates a queue of `limit` packets as the MAC counts them. With
+    /// [`Rules::queue_counts_current`], one packet less waits in the queue.
     pub fn new(limit: usize, rules: &Rules) -> Self {
         let capacity = limit.saturating_sub(usize::from(rules.queue_counts_current)).max(1);
         DropTail { waiting: VecDeque::new(), capacity }
     }
 
-    /// The number of packets waiting.
+    /// Number of packets waiting.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// True if nothing waits.
+    /// True if no packet waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Takes in a packet; returns the one that has to go if the queue is full.
+    /// Adds a packet. Returns the packet that is dropped if the queue is full.
     #[inline]
     pub fn push(&mut self, packet: Queued<P>) -> Option<Queued<P>> {
         let full = self.waiting.len() >= self.capacity;
@@ -48,23 +50,23 @@ impl<P> DropTail<P> {
         }
     }
 
-    /// The next packet for the MAC.
+    /// Removes and returns the next packet for the MAC.
     #[inline]
     pub fn pop(&mut self) -> Option<Queued<P>> {
         self.waiting.pop_front()
     }
 
-    /// True if the next packet is for somebody else than `next_hop`.
+    /// True if the next packet is for another neighbour than `next_hop`.
     pub fn is_first_for_another(&self, next_hop: NodeId) -> bool {
         self.waiting.front().is_some_and(|first| first.next_hop != next_hop)
     }
 
-    /// Takes out the first packet for `next_hop`, if any.
+    /// Removes and returns the first packet for `next_hop`, if any.
     pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
         self.take_if(|q| q.next_hop == next_hop, |_| true)
     }
 
-    /// Takes out the first packet that `is_it`, if it `fits`.
+    /// Removes and returns the first packet that `is_it` accepts, if it `fits`.
     pub fn take_if(
         &mut self,
         is_it: impl Fn(&Queued<P>) -> bool,
@@ -111,7 +113,8 @@ mod tests {
         Queued { next_hop: NodeId(to), body: Body::Routing(aodv::Message::Reply(reply).into()) }
     }
 
-    /// ns-2.35, `queue/priqueue.cc`: packets of the routing protocol go to the head, and a queue that is full drops its tail for them.
+    /// ns-2.35, `queue/priqueue.cc`: packets of the routing protocol go to the head, and a full
+    /// queue drops its last packet for them.
     #[test]
     fn routing_packets_go_first_and_push_out_the_last() {
         let mut queue = DropTail::new(3, &Rules::IEEE);

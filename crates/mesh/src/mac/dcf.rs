@@ -270,8 +270,8 @@ pub struct Dcf<P> {
     category: Category,
     contention: Contention,
     answer: Option<Answer>,
-    nav_beyond: Time,
     /// End of the NAV of an RTS if it is not reset, see `nav_provisional`.
+    nav_beyond: Time,
     later_arrivals: LaterArrivals,
     outgoing: Option<Outgoing<P>>,
     sequences: Sequences,

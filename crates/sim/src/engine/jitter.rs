@@ -32,7 +32,7 @@ impl Lateness {
     /// True if packets are late at all.
     #[inline]
     pub fn is_on(&self) -> bool {
-        self.config.most > Duration::ZERO
+        self.config.max_delay > Duration::ZERO
     }
 
     /// Time from `now` until a packet of `flow` that leaves its transport now enters the mesh: never before one that left earlier.
@@ -43,7 +43,7 @@ impl Lateness {
         }
         let draw = &mut self.flows[flow.index()];
         if now >= draw.until {
-            draw.delay = Duration::from_secs_f64(draw.rng.uniform_in(0.0, self.config.most.as_secs_f64()));
+            draw.delay = Duration::from_secs_f64(draw.rng.uniform_in(0.0, self.config.max_delay.as_secs_f64()));
             draw.until = now.saturating_add(self.config.hold);
         }
         draw.last = draw.last.max(now.saturating_add(draw.delay));
@@ -59,7 +59,7 @@ mod tests {
 
     /// When packets of `flow` enter that leave their transport every millisecond for so many seconds.
     fn entries(hold: Duration, flow: FlowId, seconds: u64) -> Vec<(Time, Time)> {
-        let mut lateness = Lateness::new(Jitter { most: MOST, hold }, 1);
+        let mut lateness = Lateness::new(Jitter { max_delay: MOST, hold }, 1);
         let sent = (0..1_000 * seconds).map(|ms| Time::ZERO + Duration::from_millis(ms));
         sent.map(|now| (now, now + lateness.draw(now, flow))).collect()
     }

@@ -1,56 +1,62 @@
-//! LLAP's delays towards one destination: how long packets stay here (HT) and in the next node (NHT), and what follows.
+//! LLAP's delays towards one destination: how long packets stay in this node (HT) and in the next
+//! node (NHT), and the pacing delay (PD) that results.
 //!
-//! Source: A. Antony Franklin et al., "A Link Layer Adaptive Pacing Scheme for Improving Performance of Wireless Mesh
-//! Networks" (LLAP), sections III.C and III.D.
+//! Source: A. Antony Franklin et al., "A Link Layer Adaptive Pacing Scheme for Improving
+//! Performance of Wireless Mesh Networks" (LLAP), sections III.C and III.D.
 //!
 //! ```text
 //! HT  = alpha HT  + (1 - alpha) HT_current        NHT = alpha NHT + (1 - alpha) NHT_current
 //! relay:  PD = PD + (NHT - HT), from 0            source: PD = k NHT, k = min(h, 4)
 //! ```
 //!
-//! Departures: the first sample of an average initializes it (the paper gives no start value). PD is kept
-//! between bounds, because an integrator over smoothed values overshoots.
+//! Departures: the first sample initializes an average, because the paper gives no start value. PD
+//! is kept between bounds, because an integrator over smoothed values overshoots.
 
 use super::{DelayBase, DelayUpdate, LlapConfig};
 
-/// The averages and the relay's delay for one destination. All in seconds.
+/// Averages and relay's delay for one destination, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Estimate {
     ht: Option<f64>,
     nht: Option<f64>,
     pd: f64,
-    /// Wait for its PD of the packet that was sent last.
+    /// Time for which the packet sent last waited for its PD.
     waited: f64,
     ceiling_hits: u32,
 }
 
 impl Estimate {
-    /// Average time packets spend in this node, from arrival to the end of the MAC's transmission.
+    /// Average time that packets spend in this node, from arrival to the end of the MAC's
+    /// transmission.
     pub fn ht(&self) -> Option<f64> {
         self.ht
     }
 
-    /// Average time packets spend in the next node, from the end of the transmission to it until it is heard to forward.
+    /// Average time that packets spend in the next node, from the end of the transmission to that
+    /// node until its own transmission is overheard.
     pub fn nht(&self) -> Option<f64> {
         self.nht
     }
 
-    /// Delay that a relay adds to a packet's stay; never negative.
+    /// Delay that a relay adds to the stay of a packet; never negative.
     pub fn relay_delay(&self) -> f64 {
         self.pd.max(0.0)
     }
 
-    /// The spacing at a source `hops` away from the destination: min(h, 4) NHT, once NHT is known.
+    /// Spacing of packets at a source that is `hops` hops from the destination: min(h, 4) NHT.
+    /// `None` while NHT is unknown.
     pub fn source_delay(&self, hops: u8) -> Option<f64> {
         self.nht.map(|nht| f64::from(hops.min(super::REUSE_HOPS)) * nht)
     }
 
-    /// Number of times that PD ran into its upper bound: then the sum of differences does not follow the delays any more.
+    /// Number of times that PD reached its upper bound. From then on, PD no longer equals the sum
+    /// of the differences.
     pub fn ceiling_hits(&self) -> u32 {
         self.ceiling_hits
     }
 
-    /// A packet has left after staying for `stay` seconds, of which it waited `waited` for its PD.
+    /// Notes that a packet has left after `stay` seconds in this node. For `waited` seconds of
+    /// these it waited for its PD.
     pub fn on_stay(&mut self, stay: f64, waited: f64, config: &LlapConfig) {
         self.waited = waited;
         self.ht = Some(smooth(self.ht, stay, config.alpha));
@@ -59,7 +65,8 @@ impl Estimate {
         }
     }
 
-    /// A packet has been heard to leave the next node `stay` seconds after it was sent there.
+    /// Notes that a packet was overheard leaving the next node, `stay` seconds after it was sent to
+    /// that node.
     pub fn on_next_stay(&mut self, stay: f64, config: &LlapConfig) {
         self.nht = Some(smooth(self.nht, stay, config.alpha));
         if config.delay_update == DelayUpdate::Overhearing {
@@ -97,7 +104,8 @@ mod tests {
     use alloc::vec::Vec;
     use meshpace_core::Duration;
 
-    /// Feeds pairs of samples in milliseconds, NHT first: PD is updated as the packet leaves, with both known.
+    /// Feeds pairs of samples in milliseconds, NHT first: PD is updated when the packet leaves,
+    /// with both averages known.
     fn feed(samples: &[(f64, f64)], config: &LlapConfig) -> Vec<Estimate> {
         let mut estimate = Estimate::default();
         let mut rows = Vec::new();
@@ -174,8 +182,9 @@ mod tests {
 
     #[test]
     fn a_base_of_what_was_waited_does_not_run_ahead() {
-        // The packet's own stay is 8 ms and its successor's 20 ms: the wait that evens them out is 12 ms. Each packet waits the PD that was valid
-        // as it came, three packets before, and stays that much longer.
+        // A packet's own stay is 8 ms and that in the next node 20 ms, so a wait of 12 ms equals
+        // them. Each packet waits for the PD that was valid when it arrived, three packets before,
+        // and its stay grows by this wait.
         let converge = |delay_base| {
             let config = LlapConfig { delay_base, ..LlapConfig::default() };
             let mut estimate = Estimate::default();
@@ -198,12 +207,13 @@ mod tests {
     #[test]
     fn delay_stays_within_its_bounds() {
         let config = LlapConfig { max_delay: Duration::from_millis(50), ..LlapConfig::default() };
-        // 40 ms of difference per packet: the second update would give 80 ms.
+        // The difference is 40 ms per packet: the second update would give 80 ms.
         let rows = feed(&[(10.0, 50.0), (10.0, 50.0), (10.0, 50.0)], &config);
         assert_ms(rows[0].relay_delay(), 40.0, 1e-9);
         assert_ms(rows[2].relay_delay(), 50.0, 1e-9);
         assert_eq!(rows[2].ceiling_hits(), 2);
-        // Clamped at zero, the way up starts at once; wound below zero, the debt is paid first.
+        // If PD is limited to zero, it grows at once; if it may be negative, it must first return
+        // to zero.
         let down_then_up = vec![(20.0, 10.0), (20.0, 10.0), (20.0, 110.0)];
         let clamped = feed(&down_then_up, &LlapConfig::default());
         let wound = feed(&down_then_up, &LlapConfig { negative_delay: true, ..LlapConfig::default() });

@@ -1,22 +1,25 @@
-//! LLAP: each node becomes as slow as its successor, so that the bottleneck's pace reaches the source hop by hop.
+//! LLAP: each node adapts its delay to that of its successor, so that the rate of the bottleneck
+//! reaches the source hop by hop.
 //!
-//! Source: A. Antony Franklin et al., "A Link Layer Adaptive Pacing Scheme for Improving Performance of Wireless Mesh
-//! Networks" (LLAP), section III. No control packets, no header: a node overhears how long its successor
-//! keeps a packet.
+//! Source: A. Antony Franklin et al., "A Link Layer Adaptive Pacing Scheme for Improving
+//! Performance of Wireless Mesh Networks" (LLAP), section III. The scheme needs no control packets
+//! and no header: a node overhears how long its successor keeps a packet.
 //!
-//! Per node one FIFO input queue per destination and one FIFO transmission queue. The scheduler moves a packet from the
-//! former to the latter
+//! Each node has one FIFO input queue per destination and one FIFO transmission queue. The
+//! scheduler moves a packet from its input queue to the transmission queue
 //!
 //! | node | when |
 //! |---|---|
-//! | source, two hops or more | PD = min(h, 4) NHT after the one before; at once while NHT is unknown |
-//! | relay | PD after its arrival, PD += NHT - HT with every packet sent |
+//! | source, two hops or more | PD = min(h, 4) NHT after the previous packet; at once while NHT is unknown |
+//! | relay | PD after the packet's arrival; PD += NHT - HT with every packet sent |
 //! | last relay, source one hop away | at once: the next node is the destination and forwards nothing |
 //!
-//! Readings where the paper is silent are options ([`LlapConfig`]). Fixed here: HT is sampled from relayed packets only (at
-//! the source it would contain the pacing itself); a packet the MAC gives up gives no sample; packets wait in the input
-//! queue while the transmission queue is full, so that a paced packet is never lost behind the pacing; routing, ARP and
-//! broadcasts are not paced, routing packets go first. A source that does not know its distance takes k = 4.
+//! The readings where the paper is silent are options ([`LlapConfig`]). The following readings are
+//! fixed. HT is sampled from relayed packets only, because at the source it would contain the
+//! pacing itself. A packet that the MAC gives up gives no sample. Packets wait in the input queue
+//! while the transmission queue is full, so that a paced packet is never lost after its delay.
+//! Routing, ARP and broadcasts are not paced, and routing packets go first. A source that does not
+//! know its distance uses k = 4.
 
 pub mod config;
 pub mod estimate;
@@ -32,7 +35,7 @@ use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Time};
 use overhearing::Overhearing;
 
-/// A path reuses the channel every fourth hop: k never exceeds this (LLAP, III.D).
+/// A path reuses the channel every fourth hop, so k never exceeds this number (LLAP, III.D).
 pub const REUSE_HOPS: u8 = 4;
 
 /// True if a packet belongs to the routing protocol.
@@ -40,55 +43,56 @@ fn is_routing<P>(body: &Body<P>) -> bool {
     matches!(body, Body::Routing(_))
 }
 
-/// State of a packet that takes part in the scheme.
+/// State of a packet that LLAP paces or measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
     id: u32,
     destination: NodeId,
     next_hop: NodeId,
     arrived: Time,
-    /// Its wait for its PD.
+    /// Time for which the packet waited for its PD.
     waited: Duration,
-    /// True if this node is its source.
+    /// True if this node is the source of the packet.
     local: bool,
 }
 
 impl Entry {
-    /// True if the next node forwards it.
-    fn goes_on(&self) -> bool {
+    /// True if the next node forwards the packet.
+    fn is_forwarded(&self) -> bool {
         self.next_hop != self.destination
     }
 }
 
-/// The input queue of one destination (and origin).
+/// Input queue of one destination (and origin).
 #[derive(Clone, Debug)]
 struct Input<P> {
     destination: NodeId,
     local: bool,
     waiting: VecDeque<(Entry, Queued<P>)>,
-    /// Time at which the last packet left for the transmission queue.
+    /// Time at which the last packet moved to the transmission queue.
     released: Option<Time>,
-    /// Hops to the destination, as last told.
+    /// Number of hops to the destination, as of the last packet.
     hops: u8,
 }
 
-/// One node's queues and scheduler.
+/// Queues and scheduler of one node.
 #[derive(Clone, Debug)]
 pub struct Llap<P> {
     me: NodeId,
     config: LlapConfig,
     inputs: Vec<Input<P>>,
     transmission: VecDeque<(Option<Entry>, Queued<P>)>,
-    /// The packet the MAC has.
+    /// Packet that the MAC is sending.
     sending: Option<Entry>,
     estimates: Vec<(NodeId, Estimate)>,
     overhearing: Overhearing,
-    /// Time at which the next packet may move; [`Time::NEVER`] if none waits or there is no room.
+    /// Time at which the next packet may move; [`Time::NEVER`] if no packet waits or the
+    /// transmission queue is full.
     wakeup: Time,
 }
 
 impl<P: Packet> Llap<P> {
-    /// The empty queues of node `me`.
+    /// Creates the empty queues of node `me`.
     pub fn new(me: NodeId, config: LlapConfig) -> Self {
         Llap {
             me,
@@ -102,17 +106,17 @@ impl<P: Packet> Llap<P> {
         }
     }
 
-    /// The number of packets waiting.
+    /// Number of packets waiting.
     pub fn len(&self) -> usize {
         self.transmission.len() + self.inputs.iter().map(|input| input.waiting.len()).sum::<usize>()
     }
 
-    /// True if nothing waits.
+    /// True if no packet waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// State of the path to `destination`.
+    /// Averages and delay for the path to `destination`.
     pub fn estimate(&self, destination: NodeId) -> Option<&Estimate> {
         self.estimates.iter().find(|(node, _)| *node == destination).map(|(_, estimate)| estimate)
     }
@@ -123,7 +127,8 @@ impl<P: Packet> Llap<P> {
         self.wakeup
     }
 
-    /// Takes in a packet; returns the one that has to go if there is no room. `hops`: the way to its destination.
+    /// Adds a packet. Returns the packet that is dropped if the queue is full. `hops` is the number
+    /// of hops to its destination.
     pub fn push(&mut self, now: Time, packet: Queued<P>, hops: Option<u8>) -> Option<Queued<P>> {
         let entry = match &packet.body {
             Body::Data(data) if !packet.next_hop.is_broadcast() && (self.config.pace_acks || !data.is_pure_ack()) => {
@@ -155,7 +160,8 @@ impl<P: Packet> Llap<P> {
         None
     }
 
-    /// Routing packets go to the front and push out the last; others join the end if there is room.
+    /// Adds a packet that is not paced. A routing packet goes to the front of a queue and, if the
+    /// queue is full, displaces the last packet. Other packets go to the end if there is room.
     fn push_unpaced(&mut self, packet: Queued<P>) -> Option<Queued<P>> {
         let full = self.transmission.len() >= self.config.queue;
         if is_routing(&packet.body) {
@@ -170,7 +176,7 @@ impl<P: Packet> Llap<P> {
         }
     }
 
-    /// The next packet for the MAC.
+    /// Removes and returns the next packet for the MAC.
     pub fn pop(&mut self, now: Time) -> Option<Queued<P>> {
         self.sending = None;
         let (entry, packet) = self.transmission.pop_front()?;
@@ -179,24 +185,24 @@ impl<P: Packet> Llap<P> {
         Some(packet)
     }
 
-    /// Takes out a packet for `next_hop`, the transmission queue first.
+    /// Removes and returns a packet for `next_hop`, first from the transmission queue.
     pub fn take_for(&mut self, next_hop: NodeId) -> Option<Queued<P>> {
         let for_it = |(_, packet): &(_, Queued<P>)| packet.next_hop == next_hop;
         if let Some(at) = self.transmission.iter().position(for_it) {
             return self.transmission.remove(at).map(|(_, packet)| packet);
         }
-        // A wake-up that has become too early only runs the scheduler once more.
+        // The wake-up time may now be too early, which only runs the scheduler once more.
         self.inputs.iter_mut().find_map(|input| {
             let at = input.waiting.iter().position(|(entry, _)| entry.next_hop == next_hop)?;
             input.waiting.remove(at).map(|(_, packet)| packet)
         })
     }
 
-    /// Moves what is due to the transmission queue.
+    /// Moves packets that are due to the transmission queue.
     pub fn schedule(&mut self, now: Time) {
         loop {
             let next = (0..self.inputs.len()).filter_map(|at| Some((self.due(&self.inputs[at])?, at)));
-            // Equal times: the queue that was opened first.
+            // At equal times, the queue that was created first is served.
             let Some((due, at)) = next.min() else {
                 self.wakeup = Time::NEVER;
                 return;
@@ -221,13 +227,13 @@ impl<P: Packet> Llap<P> {
     /// Time at which the first packet of `input` may move.
     fn due(&self, input: &Input<P>) -> Option<Time> {
         let (entry, _) = input.waiting.front()?;
-        if !entry.goes_on() {
+        if !entry.is_forwarded() {
             return Some(entry.arrived);
         }
         let estimate = self.estimate(input.destination);
         let (spaced, delay) = if entry.local {
             let delay = estimate.and_then(|e| e.source_delay(input.hops)).unwrap_or(0.0);
-            // One hop away the next node is the destination, whatever routing calls it.
+            // One hop away, the next node is the destination, even if routing names another node.
             (true, if input.hops <= 1 { 0.0 } else { delay })
         } else {
             (self.config.relay_delay == RelayDelay::Space, estimate.map_or(0.0, Estimate::relay_delay))
@@ -240,7 +246,7 @@ impl<P: Packet> Llap<P> {
         })
     }
 
-    /// The packet popped last has been acknowledged, or broadcast.
+    /// Notes that the packet popped last was acknowledged, or that its broadcast has ended.
     pub fn on_sent(&mut self, now: Time) {
         let Some(entry) = self.sending.take() else { return };
         if !entry.local {
@@ -248,18 +254,18 @@ impl<P: Packet> Llap<P> {
             let config = self.config;
             self.estimate_mut(entry.destination).on_stay(stay, entry.waited.as_secs_f64(), &config);
         }
-        if entry.goes_on() {
+        if entry.is_forwarded() {
             self.overhearing.expect(now, entry.id, entry.next_hop, entry.destination);
         }
         self.schedule(now);
     }
 
-    /// The MAC has given up the packet popped last.
+    /// Notes that the MAC has given up the packet popped last.
     pub fn on_failed(&mut self) {
         self.sending = None;
     }
 
-    /// `transmitter` has been heard to send packet `id`.
+    /// Notes that `transmitter` was overheard sending packet `id`.
     pub fn on_overheard(&mut self, now: Time, transmitter: NodeId, id: u32) {
         if let Some((destination, stay)) = self.overhearing.on_overheard(now, transmitter, id) {
             let config = self.config;

@@ -1,15 +1,16 @@
-//! Which packets a neighbour is expected to forward.
+//! Packets that a neighbour is expected to forward.
 //!
-//! Source: LLAP, section III.C: the clock starts when the MAC's ACK comes, and an entry is
-//! forgotten when nothing was overheard for a while.
+//! Source: LLAP, section III.C: the measurement starts when the MAC's ACK arrives, and an entry is
+//! forgotten if the packet is not overheard for a while.
 
 use alloc::collections::VecDeque;
 use meshpace_core::{Duration, NodeId, Time};
 
-/// More are never awaited; the oldest goes first. The two queues of a next node hold less.
-const MOST: usize = 64;
+/// Largest number of expected packets. The oldest entry is removed first. The two queues of a next
+/// node hold fewer packets.
+const CAPACITY: usize = 64;
 
-/// A packet the next node has.
+/// A packet that the next node is expected to forward.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Expected {
     id: u32,
@@ -18,29 +19,30 @@ struct Expected {
     sent: Time,
 }
 
-/// The packets sent to neighbours that are not their destination, oldest first.
+/// Packets sent to neighbours that are not their destination, the oldest first.
 #[derive(Clone, Debug)]
 pub struct Overhearing {
     expected: VecDeque<Expected>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Overhearing {
-    /// Nothing is expected. Entries are forgotten after `patience`.
-    pub fn new(patience: Duration) -> Self {
-        Overhearing { expected: VecDeque::with_capacity(MOST), patience }
+    /// Creates an empty list. Entries are forgotten after `timeout`.
+    pub fn new(timeout: Duration) -> Self {
+        Overhearing { expected: VecDeque::with_capacity(CAPACITY), timeout }
     }
 
-    /// Packet `id` has been acknowledged by `next_hop`, which is to forward it.
+    /// Notes that `next_hop` has acknowledged packet `id` and is expected to forward it.
     pub fn expect(&mut self, now: Time, id: u32, next_hop: NodeId, destination: NodeId) {
         self.forget(now);
-        if self.expected.len() == MOST {
+        if self.expected.len() == CAPACITY {
             self.expected.pop_front();
         }
         self.expected.push_back(Expected { id, next_hop, destination, sent: now });
     }
 
-    /// `transmitter` has been heard to send packet `id`: the packet's destination and its stay there, if it was expected.
+    /// Notes that `transmitter` was overheard sending packet `id`. If the packet was expected,
+    /// returns its destination and its stay in that node.
     pub fn on_overheard(&mut self, now: Time, transmitter: NodeId, id: u32) -> Option<(NodeId, Duration)> {
         self.forget(now);
         let at = self.expected.iter().position(|e| e.id == id && e.next_hop == transmitter)?;
@@ -49,7 +51,7 @@ impl Overhearing {
     }
 
     fn forget(&mut self, now: Time) {
-        while self.expected.front().is_some_and(|oldest| now.since(oldest.sent) > self.patience) {
+        while self.expected.front().is_some_and(|oldest| now.since(oldest.sent) > self.timeout) {
             self.expected.pop_front();
         }
     }
@@ -91,7 +93,7 @@ mod tests {
         for id in 0..1000 {
             overhearing.expect(at(1), id, NEXT, FAR);
         }
-        assert_eq!(overhearing.expected.len(), MOST);
+        assert_eq!(overhearing.expected.len(), CAPACITY);
         assert!(overhearing.on_overheard(at(2), NEXT, 999).is_some());
         assert!(overhearing.on_overheard(at(2), NEXT, 0).is_none());
     }
