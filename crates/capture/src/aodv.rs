@@ -76,7 +76,7 @@ mod tests {
                 destination_sequence: 0,
                 hop_count: 2,
                 ttl: 5,
-                asked: Time::ZERO,
+                requested_at: Time::ZERO,
             }),
             NodeId::BROADCAST,
         );
@@ -101,7 +101,7 @@ mod tests {
                 hop_count: 1,
                 ttl: 30,
                 lifetime: 10,
-                asked: Time::ZERO,
+                requested_at: Time::ZERO,
             }),
             NodeId(0),
         );

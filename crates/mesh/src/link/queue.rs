@@ -108,7 +108,7 @@ mod tests {
             hop_count: 1,
             ttl: 1,
             lifetime: 10,
-            asked: Time::ZERO,
+            requested_at: Time::ZERO,
         };
         Queued { next_hop: NodeId(to), body: Body::Routing(aodv::Message::Reply(reply).into()) }
     }

@@ -1,103 +1,109 @@
-//! Actions that a routing protocol asks of its node.
+//! Actions that a routing protocol requests from its node.
 
 use meshpace_core::{Duration, NodeId};
 
-/// Reason why routing gave up a packet.
+/// Reason for which routing dropped a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DropReason {
-    /// No route and, at the source, no hope of one soon: under AODV four network-wide requests without an answer.
+    /// The route is unknown and, at the source, not expected soon: under AODV, four network-wide
+    /// requests had no answer.
     NoRoute,
-    /// It came back to its source.
+    /// The packet returned to its source.
     Loop,
-    /// Its time to live ran out.
+    /// The time to live of the packet ran out.
     TtlExpired,
-    /// The MAC gave it up at the retry limit.
+    /// The MAC gave the packet up at the retry limit.
     LinkFailure,
-    /// The oldest packet of a full route buffer (AODV: 64 packets).
+    /// The packet was the oldest one of a full route buffer (AODV: 64 packets).
     BufferFull,
-    /// It waited too long for a route (AODV: 30 s).
+    /// The packet waited too long for a route (AODV: 30 s).
     BufferTimeout,
 }
 
-/// The node around a routing protocol: its link layer and its counters. `P` are the packets it carries, `M` the messages of
-/// the protocol.
+/// Interface of a routing protocol to its node: the link layer and the counters. `P` is the type of
+/// the packets that the node carries, `M` that of the messages of the protocol.
 pub trait Actions<P, M> {
-    /// Hands `packet` to the link layer for `next_hop`, or [`NodeId::BROADCAST`], after `delay` (jitter, or what keeps
-    /// buffered packets apart). What has been handed over is on its way: a route that changes during the delay does not
-    /// change it, and [`Actions::flush_queue`] does not reach it before the delay is over.
+    /// Hands `packet` to the link layer for `next_hop`, or [`NodeId::BROADCAST`], after `delay`
+    /// (jitter, or the spacing of buffered packets). A packet that was handed over keeps its next
+    /// hop, even if the route changes during the delay. [`Actions::flush_queue`] does not remove it
+    /// before the delay is over.
     fn forward(&mut self, packet: P, next_hop: NodeId, delay: Duration);
 
-    /// Likewise for a message of the protocol itself.
+    /// Hands a message of the protocol to the link layer, in the same way as [`Actions::forward`].
     fn send(&mut self, message: M, next_hop: NodeId, delay: Duration);
 
-    /// Routing gives `packet` up.
+    /// Drops `packet` and counts the reason.
     fn drop_packet(&mut self, packet: P, reason: DropReason);
 
-    /// Removes every frame that waits in the interface queue for `next_hop`, data and routing packets alike, and drops
-    /// it (reason [`DropReason::LinkFailure`]); the frame in the MAC stays. Nothing is handed back to routing.
+    /// Removes all frames for `next_hop` from the interface queue, data and routing packets alike,
+    /// and drops them (reason [`DropReason::LinkFailure`]). The frame in the MAC is not removed.
+    /// Routing gets none of them back.
     fn flush_queue(&mut self, next_hop: NodeId);
 
-    /// A search for a route to `destination` begins, for a count: a first request while none is outstanding.
+    /// Notes the start of a route discovery for `destination`, for statistics: a first request
+    /// while no other is outstanding.
     fn search_began(&mut self, destination: NodeId) {
         let _ = destination;
     }
 
-    /// The route to `destination` is lost, and this node's own transport has sent packets over it (ELFN, explicit link failure
-    /// notification). Told once, at the node where the packets come from, when its routing learns of it: from the MAC, from
-    /// missed HELLOs, or from what other nodes say. Packets under way may still arrive, and the loss may be a false one (a
-    /// frame given up under contention); both is in the nature of the notice. An AODV route that ends because nobody used
-    /// it is not lost.
+    /// Notifies the transport that the route to `destination` is lost, if this node's own transport
+    /// has sent packets over it (ELFN, explicit link failure notification). The notice is given
+    /// once, at the source of the packets, when the routing of that node learns of the loss: from
+    /// the MAC, from missed HELLOs, or from messages of other nodes. Packets in flight may still
+    /// arrive, and the loss may be false (a frame given up under contention); both is inherent in
+    /// the notice. An AODV route that expires without use does not count as lost.
     fn route_lost(&mut self, destination: NodeId) {
         let _ = destination;
     }
 
-    /// There is a route to `destination` again, which may be another one: the end of an [`Actions::route_lost`]. OLSR finds it
-    /// by itself. AODV looks for routes only when somebody asks: a packet (what a transport sends as a probe) or
-    /// [`Protocol::seek`](super::Protocol::seek), for a transport that is silent until this notice. A transport that keeps
-    /// the RTT of its path should take this for a route change.
+    /// Notifies the transport that a route to `destination` exists again, possibly a different one.
+    /// The notice ends an [`Actions::route_lost`]. OLSR finds the route by itself. AODV searches
+    /// only on request: by a packet (such as a probe of the transport), or by
+    /// [`Protocol::seek`](super::Protocol::seek) for a transport that is silent until this notice.
+    /// A transport that keeps the RTT of its path should treat this notice as a route change.
     fn route_found(&mut self, destination: NodeId) {
         let _ = destination;
     }
 }
 
-/// One thing that routing asked for.
+/// One recorded request of routing, a call of [`Actions`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Action<P, M> {
-    /// [`Actions::forward`].
+    /// Recorded call of [`Actions::forward`].
     Forward {
-        /// The packet.
+        /// Packet to forward.
         packet: P,
-        /// The neighbour, or broadcast.
+        /// Address of the neighbour, or broadcast.
         next_hop: NodeId,
-        /// Wait before it is sent.
+        /// Delay before the packet is sent.
         delay: Duration,
     },
-    /// [`Actions::send`].
+    /// Recorded call of [`Actions::send`].
     Send {
-        /// The message.
+        /// Message to send.
         message: M,
-        /// The neighbour, or broadcast.
+        /// Address of the neighbour, or broadcast.
         next_hop: NodeId,
-        /// Wait before it is sent.
+        /// Delay before the message is sent.
         delay: Duration,
     },
-    /// [`Actions::drop_packet`].
+    /// Recorded call of [`Actions::drop_packet`].
     Drop {
-        /// The packet.
+        /// Packet to drop.
         packet: P,
-        /// The reason.
+        /// Reason of the drop.
         reason: DropReason,
     },
-    /// [`Actions::flush_queue`].
+    /// Recorded call of [`Actions::flush_queue`].
     Flush {
-        /// The neighbour.
+        /// Neighbour whose frames are removed.
         next_hop: NodeId,
     },
-    /// [`Actions::route_lost`] or [`Actions::route_found`].
+    /// Call of [`Actions::route_lost`] or [`Actions::route_found`].
     Notice {
         /// Destination of the route.
         destination: NodeId,
-        /// True if it was found; lost otherwise.
+        /// True if the route was found, false if it was lost.
         found: bool,
     },
 }

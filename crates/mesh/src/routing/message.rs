@@ -1,25 +1,25 @@
-//! A message of any routing protocol.
+//! Message of any routing protocol.
 
 use super::protocol::{MessageKind, RoutingMessage};
 use super::table::routing_protocols;
 
 macro_rules! messages {
     ($($name:ident $key:literal $node:ty, $config:ty, $message:ty;)*) => {
-        /// A message of a routing protocol on one hop.
+        /// Message of a routing protocol on one hop.
         #[derive(Clone, Copy, PartialEq, Debug)]
         pub enum Message {
             $(#[doc = concat!("Of `", $key, "`.")] $name($message),)*
         }
 
         impl Message {
-            /// Length in bytes with the IP header.
+            /// Size in bytes with the IP header.
             pub fn size(&self) -> u32 {
                 match self {
                     $(Message::$name(message) => message.size(),)*
                 }
             }
 
-            /// Its purpose.
+            /// Purpose of the message.
             pub fn kind(&self) -> MessageKind {
                 match self {
                     $(Message::$name(message) => message.kind(),)*

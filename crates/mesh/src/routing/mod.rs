@@ -1,5 +1,5 @@
-//! Routing: who is the next hop. One interface ([`Protocol`] of a node, [`Router`] of a mesh) in front of all protocols;
-//! `table.rs` lists them.
+//! Routing: determines the next hop of packets. All protocols have one interface ([`Protocol`] of a
+//! node, [`Router`] of a mesh); `table.rs` lists them.
 
 pub mod actions;
 pub mod aodv;

@@ -1,4 +1,4 @@
-//! The interface of a routing protocol: a state machine per node.
+//! Interface of a routing protocol: a state machine per node.
 
 use super::actions::{Actions, DropReason};
 use crate::packet::Packet;
@@ -6,39 +6,40 @@ use core::convert::Infallible;
 use meshpace_core::parameter::Parameters;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
-/// The time to live that IP stacks start with (IANA, "IP Option Numbers", default time to live).
+/// Time to live with which IP stacks start (IANA, "IP Option Numbers", default time to live).
 pub const IP_TIME_TO_LIVE: u8 = 64;
 
-/// Purpose of a routing message, as statistics count it.
+/// Purpose of a routing message, for statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageKind {
-    /// It asks for a route.
+    /// The message requests a route.
     Request,
-    /// It answers such a message.
+    /// The message answers a request.
     Reply,
-    /// It tells of lost routes.
+    /// The message reports lost routes.
     Error,
-    /// It tells neighbours who is there, or everybody of links.
+    /// The message announces a node to its neighbours, or links to all nodes.
     Announcement,
 }
 
-/// A message of a routing protocol on one hop.
+/// Message of a routing protocol on one hop.
 pub trait RoutingMessage: Copy {
-    /// Length in bytes with the IP header.
+    /// Size in bytes with the IP header.
     fn size(&self) -> u32;
 
-    /// Its purpose.
+    /// Purpose of the message.
     fn kind(&self) -> MessageKind;
 }
 
-/// Parameters of a routing protocol in a scenario. The reader of `[routing]` takes the keys that
-/// [`Parameters::slots`] lists, and no others.
+/// Parameters of a routing protocol in a scenario. The reader of `[routing]` accepts only the keys
+/// that [`Parameters::slots`] lists.
 pub trait RoutingParameters: Parameters + Copy + Default {
-    /// The time to live of a packet when it leaves its source: the most hops it travels.
+    /// Time to live of a packet when it leaves its source: the largest number of hops that it
+    /// travels.
     const TIME_TO_LIVE: u8 = IP_TIME_TO_LIVE;
 }
 
-/// For protocols without messages.
+/// Message type of protocols without messages.
 impl RoutingMessage for Infallible {
     fn size(&self) -> u32 {
         match *self {}
@@ -49,20 +50,20 @@ impl RoutingMessage for Infallible {
     }
 }
 
-/// One node's routing protocol. It is told of packets, messages, link failures and time, and answers through [`Actions`].
-/// Any call may change [`Protocol::next_wakeup`].
+/// Routing protocol of one node. It is called for packets, messages, link failures and timers, and
+/// answers through [`Actions`]. Any call may change [`Protocol::next_wakeup`].
 pub trait Protocol<P: Packet>: Sized {
-    /// Its parameters in a scenario.
+    /// Parameters of the protocol in a scenario.
     type Config: RoutingParameters;
-    /// Messages between its nodes.
+    /// Messages between the nodes of the protocol.
     type Message: RoutingMessage;
 
-    /// The protocol at node `me`, at time zero. `rng` is the node's own stream for routing jitter
-    /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)).
+    /// Creates the protocol at node `me`, at time zero. `rng` is the node's own stream for routing
+    /// jitter ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)).
     fn new(me: NodeId, config: Self::Config, rng: Rng) -> Self;
 
-    /// A packet that is not for this node: forwards, keeps or drops it. `previous_hop` is None if it comes from this node's
-    /// own transport; otherwise its time to live is taken down here.
+    /// Forwards, keeps or drops a packet that is not for this node. `previous_hop` is `None` if the
+    /// packet comes from this node's own transport. Otherwise its time to live is decremented here.
     fn on_packet(
         &mut self,
         now: Time,
@@ -71,16 +72,17 @@ pub trait Protocol<P: Packet>: Sized {
         out: &mut impl Actions<P, Self::Message>,
     );
 
-    /// A packet that is for this node has arrived. Whether it is handed to the transport: not if the protocol sends several
-    /// copies and this is not the first.
+    /// Decides whether a packet that has arrived at its destination is handed to the transport.
+    /// False if the protocol sends several copies and this is not the first one.
     fn accepts(&mut self, _now: Time, _packet: &P) -> bool {
         true
     }
 
-    /// `from`, one hop away, sent `message`.
+    /// Handles `message` of `from`, which is one hop away.
     fn on_message(&mut self, now: Time, from: NodeId, message: Self::Message, out: &mut impl Actions<P, Self::Message>);
 
-    /// The MAC gave up a unicast frame to `next_hop` at its retry limit. `packet`: what it carried, if that was the user's.
+    /// Handles a unicast frame to `next_hop` that the MAC gave up at its retry limit. `packet` is
+    /// its content; `None` if the frame carried no user packet.
     fn on_link_failure(
         &mut self,
         _now: Time,
@@ -93,27 +95,28 @@ pub trait Protocol<P: Packet>: Sized {
         }
     }
 
-    /// The time of [`Protocol::next_wakeup`] has come.
+    /// Executes everything that is due at [`Protocol::next_wakeup`].
     fn on_timer(&mut self, _now: Time, _out: &mut impl Actions<P, Self::Message>) {}
 
-    /// Time at which [`Protocol::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
+    /// Time at which [`Protocol::on_timer`] must be called; [`Time::NEVER`] if no call is needed.
     fn next_wakeup(&self) -> Time {
         Time::NEVER
     }
 
-    /// Hops to `destination` if there is a valid route, for pacing at a source.
+    /// Number of hops to `destination`, for pacing at a source. `None` if there is no valid route.
     fn hops(&self, now: Time, destination: NodeId) -> Option<u8>;
 
-    /// The neighbour that packets to `destination` go to now, if there is one.
+    /// Neighbour to which packets for `destination` are sent now. `None` if there is none.
     fn next_hop(&self, now: Time, destination: NodeId) -> Option<NodeId>;
 
-    /// Looks for a route to `destination` without a packet, as long as it takes: for a transport that was told
-    /// [`Actions::route_lost`] and stays silent until [`Actions::route_found`]. Does nothing if there is a route, or if the
-    /// protocol finds routes by itself.
+    /// Searches for a route to `destination` without a packet, for as long as necessary. Used by a
+    /// transport that has received [`Actions::route_lost`] and stays silent until
+    /// [`Actions::route_found`]. Does nothing if there is a route, or if the protocol finds routes
+    /// by itself.
     fn seek(&mut self, _now: Time, _destination: NodeId, _out: &mut impl Actions<P, Self::Message>) {}
 }
 
-/// Jitter uniform on [0, `longest`).
+/// Draws a jitter uniformly from [0, `longest`).
 pub(super) fn jitter(rng: &mut Rng, longest: Duration) -> Duration {
     Duration::from_secs_f64(rng.uniform() * longest.as_secs_f64())
 }

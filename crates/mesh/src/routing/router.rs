@@ -1,4 +1,4 @@
-//! The routing of a whole mesh behind one interface.
+//! Routing of a whole mesh behind one interface.
 
 use super::actions::{Action, Actions, DropReason};
 use super::config::RoutingConfig;
@@ -10,12 +10,12 @@ use crate::packet::Packet;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
-/// Actions that routing asks of a node, in order.
+/// Actions that routing requests from a node, in order.
 #[derive(Clone, Debug)]
 pub struct ActionList<P> {
-    /// The actions.
+    /// Recorded actions.
     pub actions: Vec<Action<P, Message>>,
-    /// Searches for routes that have begun so far, at all nodes.
+    /// Number of route discoveries that have begun so far, at all nodes.
     pub searches: u64,
 }
 
@@ -52,18 +52,19 @@ impl<P, M: Into<Message>> Actions<P, M> for ActionList<P> {
 
 macro_rules! router {
     ($($name:ident $key:literal $node:ty, $config:ty, $message:ty;)*) => {
-        /// The routing of a mesh: shared static routes, or a state machine per node. Calls are those of [`Protocol`] with
-        /// the node they concern.
+        /// Routing of a mesh: shared static routes, or a state machine per node. The methods are
+        /// those of [`Protocol`], with the node as an additional argument.
         #[derive(Clone, Debug)]
         pub enum Router<P> {
-            /// Shortest paths.
+            /// Static shortest paths.
             Static(StaticRoutes),
             $(#[doc = concat!("`", $key, "`, by node.")] $name(Vec<$node>),)*
         }
 
         impl<P: Packet> Router<P> {
-            /// The routing at time zero of as many nodes as `links` has lists of neighbours. Static routes lead along the
-            /// links to `destinations`. `rng` makes each node's stream for jitter.
+            /// Creates the routing at time zero. The number of nodes is that of the lists of
+            /// neighbours in `links`. Static routes are computed over the links to `destinations`.
+            /// `rng` creates the jitter stream of each node.
             pub fn new(
                 config: RoutingConfig,
                 links: &[Vec<NodeId>],
@@ -79,7 +80,7 @@ macro_rules! router {
                 }
             }
 
-            /// See [`Protocol::on_packet`].
+            /// Calls [`Protocol::on_packet`] of `node`.
             #[inline]
             pub fn on_packet(
                 &mut self,
@@ -95,7 +96,7 @@ macro_rules! router {
                 }
             }
 
-            /// See [`Protocol::accepts`].
+            /// Calls [`Protocol::accepts`] of `node`.
             #[inline]
             pub fn accepts(&mut self, now: Time, node: NodeId, packet: &P) -> bool {
                 match self {
@@ -104,7 +105,7 @@ macro_rules! router {
                 }
             }
 
-            /// See [`Protocol::on_message`]. A message of another protocol is ignored.
+            /// Calls [`Protocol::on_message`] of `node`. A message of another protocol is ignored.
             #[inline]
             pub fn on_message(
                 &mut self,
@@ -122,7 +123,7 @@ macro_rules! router {
                 }
             }
 
-            /// See [`Protocol::on_link_failure`]. Static routes only drop the packet.
+            /// Calls [`Protocol::on_link_failure`] of `node`. Static routes only drop the packet.
             pub fn on_link_failure(
                 &mut self,
                 now: Time,
@@ -141,7 +142,7 @@ macro_rules! router {
                 }
             }
 
-            /// See [`Protocol::on_timer`].
+            /// Calls [`Protocol::on_timer`] of `node`.
             pub fn on_timer(&mut self, now: Time, node: NodeId, out: &mut ActionList<P>) {
                 match self {
                     Router::Static(_) => {}
@@ -149,7 +150,7 @@ macro_rules! router {
                 }
             }
 
-            /// See [`Protocol::next_wakeup`].
+            /// Calls [`Protocol::next_wakeup`] of `node`.
             #[inline]
             pub fn next_wakeup(&self, node: NodeId) -> Time {
                 match self {
@@ -158,7 +159,7 @@ macro_rules! router {
                 }
             }
 
-            /// See [`Protocol::hops`].
+            /// Calls [`Protocol::hops`] of `node`.
             #[inline]
             pub fn hops(&self, now: Time, node: NodeId, destination: NodeId) -> Option<u8> {
                 match self {
@@ -167,7 +168,7 @@ macro_rules! router {
                 }
             }
 
-            /// See [`Protocol::next_hop`].
+            /// Calls [`Protocol::next_hop`] of `node`.
             #[inline]
             pub fn next_hop(&self, now: Time, node: NodeId, destination: NodeId) -> Option<NodeId> {
                 match self {
@@ -176,7 +177,7 @@ macro_rules! router {
                 }
             }
 
-            /// See [`Protocol::seek`].
+            /// Calls [`Protocol::seek`] of `node`.
             pub fn seek(&mut self, now: Time, node: NodeId, destination: NodeId, out: &mut ActionList<P>) {
                 match self {
                     Router::Static(_) => {}
@@ -190,7 +191,8 @@ macro_rules! router {
 routing_protocols!(router);
 
 impl<P> Router<P> {
-    /// Links were removed: static routes are computed anew. The other protocols notice by themselves.
+    /// Replaces the links after some were removed: static routes are computed again. The other
+    /// protocols detect the change by themselves.
     pub fn set_links(&mut self, links: &[Vec<NodeId>], destinations: impl IntoIterator<Item = NodeId>) {
         if let Router::Static(routes) = self {
             *routes = StaticRoutes::new(links, destinations);

@@ -1,8 +1,8 @@
-//! Fixed shortest paths by hops: no packets, no failures.
+//! Fixed shortest paths by hops, without messages and failures.
 //!
-//! Computed once, from the links the caller names, and only for the destinations that flows use: one breadth-first
-//! search and 4 bytes per node for each. Among next hops at equal distance the lowest node number wins, so that the
-//! result depends on the links alone.
+//! The paths are computed once, over the links that the caller gives, and only for the destinations
+//! that flows use: one breadth-first search and 4 bytes per node for each. Among next hops at equal
+//! distance, the lowest node number is chosen, so that the result depends on the links alone.
 
 use super::actions::{Actions, DropReason};
 use crate::packet::Packet;
@@ -11,30 +11,31 @@ use alloc::vec;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId};
 
-/// Marks a destination without a tree, a node without a next hop, a distance that is not known.
+/// Stands for a destination without a tree, a node without a next hop, and an unknown distance.
 const NONE: u16 = u16::MAX;
 
-/// The shortest-path trees of a mesh towards the destinations in use.
+/// Shortest-path trees of a mesh towards the destinations in use.
 #[derive(Clone, Debug)]
 pub struct StaticRoutes {
-    /// For each node, which tree leads to it.
+    /// For each node as destination, the index of its tree.
     tree_of: Vec<u16>,
-    /// One per destination, in the order first named.
+    /// One tree per destination, in the order in which the destinations were given.
     trees: Vec<Tree>,
 }
 
-/// All ways to one destination.
+/// Shortest paths of all nodes to one destination.
 #[derive(Clone, Debug)]
 struct Tree {
     /// For each node, the next hop towards the destination.
     next: Vec<u16>,
-    /// For each node, hops to the destination.
+    /// For each node, the number of hops to the destination.
     hops: Vec<u16>,
 }
 
 impl StaticRoutes {
-    /// Computes the ways to `destinations`. `neighbours[n]` lists the nodes that node `n` can exchange frames with (for
-    /// the two-ray radio: within 250 m), in any order; links are taken to work both ways.
+    /// Computes the paths to `destinations`. `neighbours[n]` lists the nodes with which node `n`
+    /// can exchange frames (for the two-ray radio: within 250 m), in any order. Links are assumed
+    /// to work in both directions.
     ///
     /// # Panics
     /// If a node number is not below `neighbours.len()`, which a checked scenario excludes.
@@ -50,23 +51,24 @@ impl StaticRoutes {
         routes
     }
 
-    /// The neighbour to which `from` sends what goes to `to`. None if there is no way, if `to` was not among the
-    /// destinations given, or if `from` is `to`.
+    /// Neighbour to which `from` sends packets for `to`. `None` if there is no path, if `to` was
+    /// not among the given destinations, or if `from` is `to`.
     #[inline]
     pub fn next_hop(&self, from: NodeId, to: NodeId) -> Option<NodeId> {
         let next = self.tree(to)?.next[from.index()];
         (next != NONE).then_some(NodeId(next))
     }
 
-    /// Hops from `from` to `to`, 0 if they are the same node. None as for [`Self::next_hop`].
+    /// Number of hops from `from` to `to`; 0 if they are the same node. `None` if there is no path,
+    /// or if `to` was not among the given destinations.
     #[inline]
     pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u16> {
         let hops = self.tree(to)?.hops[from.index()];
         (hops != NONE).then_some(hops)
     }
 
-    /// A packet that is not for this node: forwards or drops it. `previous_hop` is None if it comes from this node's own
-    /// transport; otherwise its time to live is taken down here.
+    /// Forwards or drops a packet that is not for this node. `previous_hop` is `None` if the packet
+    /// comes from this node's own transport. Otherwise its time to live is decremented here.
     #[inline]
     pub fn on_packet<P: Packet, M>(
         &self,
@@ -104,7 +106,8 @@ impl Tree {
                     tree.hops[at] = hops;
                     reached.push_back(neighbour);
                 }
-                // Nodes of one distance are not visited in the order of their numbers, hence the comparison.
+                // Nodes at one distance are not visited in the order of their numbers, so the
+                // minimum is taken.
                 if tree.hops[at] == hops {
                     tree.next[at] = tree.next[at].min(node.0);
                 }
@@ -114,40 +117,42 @@ impl Tree {
     }
 }
 
-/// Hops between single pairs of nodes: a breadth-first search that ends where it may, with memory that serves many.
+/// Number of hops between single pairs of nodes: a breadth-first search that ends early, with
+/// memory that is reused by further searches.
 #[derive(Clone, Debug, Default)]
 pub struct HopCount {
-    /// In which search each node was reached last.
+    /// Number of the search in which each node was reached last.
     seen: Vec<u32>,
     search: u32,
-    /// Nodes at the distance that is reached, and at the next.
-    rim: Vec<NodeId>,
+    /// Nodes at the current distance.
+    frontier: Vec<NodeId>,
+    /// Nodes at the next distance.
     next: Vec<NodeId>,
 }
 
 impl HopCount {
-    /// Hops from `from` to `to` over the links of `neighbours`, 0 if they are the same node. None if there is no way of at
-    /// most `most` hops.
-    pub fn between(&mut self, neighbours: &[Vec<NodeId>], from: NodeId, to: NodeId, most: u64) -> Option<u64> {
+    /// Number of hops from `from` to `to` over the links of `neighbours`; 0 if they are the same
+    /// node. `None` if there is no path with at most `max_hops` hops.
+    pub fn between(&mut self, neighbours: &[Vec<NodeId>], from: NodeId, to: NodeId, max_hops: u64) -> Option<u64> {
         if self.seen.len() != neighbours.len() || self.search == u32::MAX {
             self.seen = vec![0; neighbours.len()];
             self.search = 0;
         }
         self.search += 1;
         self.seen[from.index()] = self.search;
-        self.rim.clear();
-        self.rim.push(from);
+        self.frontier.clear();
+        self.frontier.push(from);
         let mut hops = 0;
-        while !self.rim.is_empty() {
+        while !self.frontier.is_empty() {
             if self.seen[to.index()] == self.search {
                 return Some(hops);
             }
-            if hops == most {
+            if hops == max_hops {
                 return None;
             }
             hops += 1;
             self.next.clear();
-            for node in &self.rim {
+            for node in &self.frontier {
                 for &neighbour in &neighbours[node.index()] {
                     if self.seen[neighbour.index()] != self.search {
                         self.seen[neighbour.index()] = self.search;
@@ -155,7 +160,7 @@ impl HopCount {
                     }
                 }
             }
-            core::mem::swap(&mut self.rim, &mut self.next);
+            core::mem::swap(&mut self.frontier, &mut self.next);
         }
         None
     }
@@ -165,7 +170,7 @@ impl HopCount {
 mod tests {
     use super::*;
 
-    /// Neighbour lists, highest number first, so that order cannot help.
+    /// Builds neighbour lists, the highest number first, so that their order cannot help.
     fn graph(nodes: usize, links: &[(u16, u16)]) -> Vec<Vec<NodeId>> {
         let mut lists = vec![Vec::new(); nodes];
         for &(a, b) in links {
@@ -194,18 +199,19 @@ mod tests {
 
     #[test]
     fn equal_distances_go_to_the_lowest_number() {
-        // 5 reaches 0 over 4-1 or 3-2, both three hops; the search meets 2 and 4 before 1 and 3.
+        // Node 5 reaches 0 over 4-1 or 3-2, both with three hops; the search meets 2 and 4 before 1
+        // and 3.
         let routes = StaticRoutes::new(&graph(6, &[(0, 2), (0, 1), (1, 4), (2, 3), (4, 5), (3, 5)]), [NodeId(0)]);
         assert_eq!(routes.hops(NodeId(5), NodeId(0)), Some(3));
         assert_eq!(routes.next_hop(NodeId(5), NodeId(0)), Some(NodeId(3)));
-        // The other way round, the tie is at node 3 and 4's common neighbour.
+        // In the opposite direction, the tie is at the common neighbour of nodes 3 and 4.
         let routes = StaticRoutes::new(&graph(4, &[(0, 2), (0, 1), (1, 3), (2, 3)]), [NodeId(0)]);
         assert_eq!(routes.next_hop(NodeId(3), NodeId(0)), Some(NodeId(1)));
     }
 
     #[test]
     fn hops_between_pairs_are_those_of_the_trees() {
-        // A ring of ten with a chord, and two nodes apart.
+        // The graph is a ring of ten nodes with a chord, and two separate nodes.
         let mut links: Vec<_> = (0..10).map(|n| (n, (n + 1) % 10)).collect();
         links.extend([(0, 5), (10, 11)]);
         let graph = graph(12, &links);

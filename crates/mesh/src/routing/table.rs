@@ -1,8 +1,10 @@
-//! The table of routing protocols. A new protocol needs a folder and a line here. Macros in `config.rs`, `message.rs` and `router.rs` make
-//! the scenario's choice, the messages and the router from the table.
+//! Table of routing protocols. A new protocol needs a folder and a line here. Macros in
+//! `config.rs`, `message.rs` and `router.rs` generate the choice in a scenario, the messages and
+//! the router from the table.
 
-/// Hands the table to the macro `$make`: for each protocol its name in code and in scenarios, the state machine of a node, its
-/// configuration, its messages. Static routes are no line: they have neither messages nor a state per node.
+/// Passes the table to the macro `$make`: for each protocol its name in code and in scenarios, the
+/// state machine of a node, its configuration and its messages. Static routes have no line, because
+/// they have neither messages nor a state per node.
 macro_rules! routing_protocols {
     ($make:ident) => {
         $make! {

@@ -1,31 +1,32 @@
-//! The configuration of AODV.
+//! Configuration of AODV.
 
 use super::ACTIVE_ROUTE_TIMEOUT;
 use super::search::NETWORK_DIAMETER;
 use crate::routing::protocol::RoutingParameters;
 use meshpace_core::{Duration, parameters, words};
 
-/// Reaction of AODV when a link towards a near destination breaks.
+/// Reaction of AODV when a link breaks near the destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LocalRepair {
-    /// As compiled into ns-2.35: the RREQ keeps the old sequence number, so neighbours answer with stale routes.
+    /// Behaviour compiled into ns-2.35: the RREQ keeps the old sequence number, so neighbours
+    /// answer with stale routes.
     #[default]
     Ns2,
-    /// RFC 3561, section 6.12: the RREQ asks for a newer sequence number.
+    /// RFC 3561, section 6.12: the RREQ requests a newer sequence number.
     Rfc3561,
     /// The node sends a RERR and leaves the repair to the source.
     Off,
 }
 
-/// Detection of lost links by AODV.
+/// Method by which AODV detects lost links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AodvDetection {
-    /// The MAC gave up a data packet at its retry limit.
+    /// A link is lost when the MAC gives up a data packet at its retry limit.
     #[default]
     LinkLayer,
-    /// Two HELLOs of the neighbour were missed (RFC 3561, section 6.9).
+    /// A link is lost when two HELLOs of the neighbour were missed (RFC 3561, section 6.9).
     Hello,
-    /// Either.
+    /// A link is lost by either of the two.
     Both,
 }
 
@@ -36,25 +37,26 @@ parameters! {
     /// Parameters of AODV.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct AodvConfig {
-        /// how AODV mends a route near its end
+        /// how AODV repairs a route near its end
         local_repair: LocalRepair = LocalRepair::Ns2 => choice(LocalRepair::WORDS), Basic, "RFC 3561, 6.12; ns-2.35";
-        /// how a lost neighbour is noticed; HELLOs also teach neighbours
+        /// how a lost neighbour is detected; HELLOs also announce neighbours
         detection: AodvDetection = AodvDetection::LinkLayer
             => choice(AodvDetection::WORDS).or("link-layer under AODV, hello under OLSR"), Basic, "RFC 3561, 6.10";
-        /// how long AODV remembers a lost route at least, for its sequence number, and mostly at most twice as long
+        /// least time for which AODV remembers a lost route, for its sequence number; usually at
+        /// most twice as long
         delete_period: Option<Duration> = None => TIME.from(ACTIVE_ROUTE_TIMEOUT.0 as f64 / 1e9).or("for ever, as ns-2.35"), Basic,
             "RFC 3561, section 10";
     }
 }
 
 impl AodvConfig {
-    /// Link-layer detection, and no route is ever forgotten.
+    /// AODV with link-layer detection that never deletes a route.
     pub const fn repairing(local_repair: LocalRepair) -> Self {
         AodvConfig { local_repair, detection: AodvDetection::LinkLayer, delete_period: None }
     }
 }
 
-/// ns-2 sets the network diameter.
+/// The time to live is the network diameter of ns-2.
 impl RoutingParameters for AodvConfig {
     const TIME_TO_LIVE: u8 = NETWORK_DIAMETER;
 }

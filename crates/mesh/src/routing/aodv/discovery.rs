@@ -1,4 +1,4 @@
-//! Finding routes: RREQ and RREP (RFC 3561, sections 6.3 to 6.7).
+//! Route discovery: RREQ and RREP (RFC 3561, sections 6.3 to 6.7).
 
 use super::Aodv;
 use super::config::LocalRepair;
@@ -10,17 +10,19 @@ use crate::packet::Packet;
 use crate::routing::actions::{Actions, DropReason};
 use meshpace_core::{Duration, NodeId, Time};
 
-/// Life of a route towards the origin of a request.
+/// Lifetime of a reverse route, towards the origin of a request.
 const REVERSE_ROUTE_LIFE: Duration = Duration::from_secs(6);
-/// Life in seconds of a route that its destination announces.
+/// Lifetime of a route that its destination announces, in seconds.
 const MY_ROUTE_TIMEOUT: u32 = 10;
-/// Forwarded broadcasts are delayed by up to this, in seconds.
+/// Largest jitter of forwarded broadcasts, in seconds.
 const BROADCAST_JITTER: f64 = 0.01;
-/// Time between buffered packets that are released, so that they do not push each other out while ARP resolves the next hop.
+/// Time between buffered packets when they are released. The spacing prevents that they displace
+/// each other while ARP resolves the next hop.
 pub(super) const BUFFER_SPACING: Duration = Duration::from_millis(10);
 
 impl<P: Packet> Aodv<P> {
-    /// Asks for a route to `destination`, which has an entry, if the search allows; begins the hold-down if it was in vain.
+    /// Sends a request for a route to `destination`, which has an entry, if the search permits it.
+    /// If the search has failed, its hold-down begins and the waiting packets are dropped.
     pub(super) fn request(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) {
         let mut route = self.routes.entry(now, destination);
         if route.state == State::Up {
@@ -31,7 +33,7 @@ impl<P: Packet> Aodv<P> {
         match route.search().step(now, lost_hops) {
             Step::Wait => {}
             Step::GiveUp => self.drop_waiting(now, destination, out),
-            Step::Ask { ttl } => {
+            Step::Request { ttl } => {
                 if is_new {
                     out.search_began(destination);
                 }
@@ -40,7 +42,7 @@ impl<P: Packet> Aodv<P> {
         }
     }
 
-    /// Broadcasts a new request over `ttl` hops.
+    /// Broadcasts a new request with time to live `ttl`.
     pub(super) fn send_request(&mut self, now: Time, destination: NodeId, ttl: u8, out: &mut impl Actions<P, Message>) {
         let mut route = self.routes.entry(now, destination);
         route.expires = Time::ZERO;
@@ -54,21 +56,22 @@ impl<P: Packet> Aodv<P> {
             destination_sequence,
             hop_count: 1,
             ttl,
-            asked: now,
+            requested_at: now,
         };
         self.next_request = self.next_request.wrapping_add(1);
-        self.neighbours.spoke(now);
+        self.neighbours.note_broadcast(now);
         out.send(Message::Request(request), NodeId::BROADCAST, Duration::ZERO);
     }
 
-    /// Drops all that waits for `destination`.
+    /// Drops all packets that wait for `destination`.
     pub(super) fn drop_waiting(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) {
         while let Some(packet) = self.buffer.pop(now, destination, out) {
             out.drop_packet(packet, DropReason::NoRoute);
         }
     }
 
-    /// True if this request is this node's own or was here before; if not, it has been now.
+    /// True if this request originates from this node or was handled before. Otherwise the request
+    /// is noted as handled.
     #[inline]
     pub(super) fn has_handled(&mut self, now: Time, request: &Request) -> bool {
         if request.origin == self.me {
@@ -76,7 +79,7 @@ impl<P: Packet> Aodv<P> {
         }
         if self.seen.sweep(now) {
             self.recent = Recent::NONE;
-            // Requests are what tables grow by.
+            // Tables grow only by requests, so they are swept here.
             let (buffer, sought) = (&self.buffer, &self.sought);
             self.routes.sweep(now, |destination| buffer.waits_for(destination) || sought.contains(&destination));
         }
@@ -84,7 +87,7 @@ impl<P: Packet> Aodv<P> {
         self.recent.holds(origin, id) || !self.seen.first_time(now, origin, id)
     }
 
-    /// A neighbour asks, or passes a request on, and it is the first copy.
+    /// Handles the first copy of a request, which a neighbour originated or forwarded.
     pub(super) fn on_request(
         &mut self,
         now: Time,
@@ -94,7 +97,7 @@ impl<P: Packet> Aodv<P> {
     ) {
         self.learn_reverse_route(now, from, &request, out);
         if request.destination == self.me {
-            // Somebody may have raised the number since.
+            // Another node may have raised the number since.
             let sequence = newest(self.sequence, request.destination_sequence).wrapping_add(1);
             self.sequence = sequence.wrapping_add(sequence & 1);
             return self.send_reply(now, &request, 1, self.sequence, MY_ROUTE_TIMEOUT, out);
@@ -121,23 +124,24 @@ impl<P: Packet> Aodv<P> {
             request.ttl -= 1;
             request.hop_count = request.hop_count.saturating_add(1);
             let jitter = self.jitter();
-            self.neighbours.spoke(now);
+            self.neighbours.note_broadcast(now);
             out.send(Message::Request(request), NodeId::BROADCAST, jitter);
         }
     }
 
-    /// A request shows the way back to its origin, over the neighbour it came from.
+    /// Learns the reverse route to the origin of a request, over the neighbour that sent it.
     fn learn_reverse_route(&mut self, now: Time, from: NodeId, request: &Request, out: &mut impl Actions<P, Message>) {
         let mut route = self.routes.entry(now, request.origin);
         route.expires = route.expires.max(now + REVERSE_ROUTE_LIFE);
-        if !route.yields_to(request.origin_sequence, request.hop_count) {
+        if !route.is_replaced_by(request.origin_sequence, request.hop_count) {
             return;
         }
         let expires = route.expires;
         route.set(request.origin_sequence, request.hop_count, from, expires);
         if route.waits_until() > Time::ZERO {
-            // This node asked for the origin itself: the route is used forward.
-            route.search().answered(request.hop_count);
+            // This node has requested a route to the origin itself, so the route is also used in
+            // the forward direction.
+            route.search().note_route(request.hop_count);
             route.expires = now + ACTIVE_ROUTE_TIMEOUT;
         }
         self.send_waiting(now, request.origin, Duration::ZERO, out);
@@ -160,25 +164,29 @@ impl<P: Packet> Aodv<P> {
             hop_count,
             ttl: NETWORK_DIAMETER,
             lifetime,
-            asked: request.asked,
+            requested_at: request.requested_at,
         };
-        // An older request can arrive after the route that a newer one taught was lost: then there is nobody to answer to.
+        // An older request can arrive after the reverse route that a newer request taught was lost.
+        // The reply then has no destination.
         if let Some(reverse) = self.routes.get(now, request.origin).filter(|reverse| reverse.hops != UNREACHABLE) {
             out.send(Message::Reply(reply), reverse.next_hop, Duration::ZERO);
         }
     }
 
-    /// A neighbour knows a route; the answer is passed on towards the node that asked if it is news here.
+    /// Handles a route reply of a neighbour. If the route is accepted, the reply is forwarded
+    /// towards the node that requested it.
     pub(super) fn on_reply(&mut self, now: Time, from: NodeId, mut reply: Reply, out: &mut impl Actions<P, Message>) {
         let mut route = self.routes.entry(now, reply.destination);
-        if !route.yields_to(reply.destination_sequence, reply.hop_count) {
+        if !route.is_replaced_by(reply.destination_sequence, reply.hop_count) {
             return;
         }
         let expires = now + Duration::from_secs(u64::from(reply.lifetime));
         route.set(reply.destination_sequence, reply.hop_count, from, expires);
-        route.search().answered(reply.hop_count);
+        route.search().note_route(reply.hop_count);
         if reply.origin == self.me {
-            route.search().measured(now.since(reply.asked).as_secs_f64() / f64::from(reply.hop_count.max(1)));
+            route
+                .search()
+                .note_latency(now.since(reply.requested_at).as_secs_f64() / f64::from(reply.hop_count.max(1)));
         }
         self.send_waiting(now, reply.destination, BUFFER_SPACING, out);
         if reply.origin == self.me {
@@ -199,7 +207,8 @@ impl<P: Packet> Aodv<P> {
         self.routes.entry(now, reply.destination).add_precursor(next_hop);
     }
 
-    /// The route to `destination` has just been learnt. Sends all that waits for it, `spacing` apart, the first at once.
+    /// Notifies the transport of a new route to `destination`, and sends all packets that wait for
+    /// it, `spacing` apart, the first at once.
     pub(super) fn send_waiting(
         &mut self,
         now: Time,
@@ -209,8 +218,8 @@ impl<P: Packet> Aodv<P> {
     ) {
         let mut delay = Duration::ZERO;
         let mut route = self.routes.entry(now, destination);
-        if core::mem::take(&mut route.missed) {
-            // Told once more if it is lost again, even if nothing was sent meanwhile.
+        if core::mem::take(&mut route.loss_notified) {
+            // The next loss is notified again, even if no packet was sent meanwhile.
             route.used_here = true;
             out.route_found(destination);
         }
@@ -224,20 +233,22 @@ impl<P: Packet> Aodv<P> {
         }
     }
 
-    /// The delay of a broadcast that neighbours may repeat at the same moment.
+    /// Draws the delay of a broadcast that several neighbours may repeat at the same time.
     pub(super) fn jitter(&mut self) -> Duration {
         Duration::from_secs_f64(self.rng.uniform() * BROADCAST_JITTER)
     }
 }
 
-/// True if routing messages may rely on `route`. ns-2 looks at the hop count alone, which a route under repair keeps.
+/// True if routing messages may rely on `route`. ns-2 tests only the hop count, which a route under
+/// repair keeps.
 fn usable(route: &Route, accepts_repairing: bool) -> bool {
     route.state == State::Up || (accepts_repairing && route.state == State::InRepair)
 }
 
-/// The rest of a life in whole seconds, as a cache announces it. A route under repair has its expiry at 0; ns-2 then
-/// converts a negative number to 32 bits without sign, which on common machines makes a life of 2^32 s less the time. That
-/// is copied, because it decides how long a false route lasts.
+/// Remaining lifetime in whole seconds, as an intermediate node announces it. A route under repair
+/// expires at 0. ns-2 then converts a negative number to an unsigned number of 32 bits, which on
+/// common machines gives a lifetime of 2^32 s less the time. This is copied, because it determines
+/// how long a false route lasts.
 fn whole_seconds(now: Time, expires: Time) -> u32 {
     const SECOND: u64 = 1_000_000_000;
     if expires >= now {

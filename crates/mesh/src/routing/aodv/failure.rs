@@ -1,4 +1,4 @@
-//! Losing routes: link failures and RERR (RFC 3561, section 6.11).
+//! Loss of routes: link failures and RERR (RFC 3561, section 6.11).
 
 use super::Aodv;
 use super::message::{Message, Unreachable};
@@ -8,7 +8,7 @@ use crate::routing::actions::{Actions, DropReason};
 use meshpace_core::{Duration, NodeId, Time};
 
 impl<P: Packet> Aodv<P> {
-    /// The MAC gave up a data packet to `next_hop`.
+    /// Handles a data packet to `next_hop` that the MAC gave up.
     pub(super) fn on_lost_packet(
         &mut self,
         now: Time,
@@ -28,11 +28,11 @@ impl<P: Packet> Aodv<P> {
         self.lose_neighbour(now, next_hop, out);
     }
 
-    /// Brings down every route over `neighbour` and says so.
+    /// Marks all routes over `neighbour` as lost, and broadcasts a RERR about them.
     pub(super) fn lose_neighbour(&mut self, now: Time, neighbour: NodeId, out: &mut impl Actions<P, Message>) {
         let mut lost = Unreachable::new();
         for route in self.routes.iter_mut() {
-            route.settle(now);
+            route.apply_purge_ticks(now);
             if route.hops != UNREACHABLE && route.next_hop == neighbour {
                 route.sequence = route.sequence.wrapping_add(1);
                 route.go_down();
@@ -42,7 +42,7 @@ impl<P: Packet> Aodv<P> {
                 if !lost.push(route.destination, route.sequence) {
                     send_error(lost, Duration::ZERO, out);
                     lost = Unreachable::new();
-                    // An empty list has room.
+                    // An empty list always has room.
                     let _ = lost.push(route.destination, route.sequence);
                 }
             }
@@ -51,16 +51,17 @@ impl<P: Packet> Aodv<P> {
         send_error(lost, Duration::ZERO, out);
     }
 
-    /// Tells the neighbours at once that this node has no route to `destination`.
+    /// Broadcasts a RERR at once: this node has no route to `destination`.
     pub(super) fn report(&mut self, destination: NodeId, sequence: u32, out: &mut impl Actions<P, Message>) {
         let mut lost = Unreachable::new();
-        // An empty list has room.
+        // An empty list always has room.
         let _ = lost.push(destination, sequence);
         send_error(lost, Duration::ZERO, out);
     }
 
-    /// A neighbour lost routes: those that lead over it and are not newer are lost here too, with what waits in the queue
-    /// for that neighbour. Who may use them is told.
+    /// Handles a RERR of a neighbour. Routes over that neighbour that are not newer are lost, and
+    /// the frames for that neighbour are removed from the queue. A RERR is sent if a lost route has
+    /// precursors.
     pub(super) fn on_error(
         &mut self,
         now: Time,
@@ -81,7 +82,7 @@ impl<P: Packet> Aodv<P> {
             }
             out.flush_queue(from);
             if route.clear_precursors() {
-                // No more entries than in the error that was received.
+                // The list has at most as many entries as the received RERR.
                 let _ = lost.push(destination, sequence);
             }
         }

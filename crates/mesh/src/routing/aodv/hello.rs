@@ -1,21 +1,24 @@
-//! HELLO messages: which neighbours are there (RFC 3561, section 6.9), as AODV-UU 0.9.1 uses them.
+//! HELLO messages, which detect neighbours (RFC 3561, section 6.9), in the way of AODV-UU 0.9.1.
 //!
-//! A node that has broadcast nothing for an interval broadcasts a HELLO, a RREP about itself with TTL 1. Who hears a HELLO has a
-//! route of one hop to its sender, whether or not that one hears back: links are not tested in the other direction. Any message of
-//! a neighbour shows that it is there. One that has been heard and is silent for two intervals is lost with all routes over it.
+//! A node that has sent no broadcast for an interval broadcasts a HELLO, a RREP about itself with
+//! TTL 1. A node that receives a HELLO has a route of one hop to its sender, whether or not the
+//! sender receives it, too: links are not tested in the other direction. Any message of a neighbour
+//! shows that the neighbour is present. A known neighbour that is silent for two intervals is lost,
+//! with all routes over it.
 //!
 //! | Parameter | Value | Source |
 //! |---|---|---|
 //! | HELLO_INTERVAL | 1 s | RFC 3561, section 10 |
 //! | jitter of the interval | uniform on [-50, 50) ms | AODV-UU |
 //! | ALLOWED_HELLO_LOSS | 2 | RFC 3561, section 10 |
-//! | slack of the wait | 100 ms | AODV-UU; it covers the jitter |
+//! | slack of the time-out | 100 ms | AODV-UU; covers the jitter |
 //!
-//! Departures. RFC 3561 lets only nodes on an active route say HELLO; here all do, as in AODV-UU. AODV-UU also makes a route to
-//! the neighbour that passes on a request, with no sequence number; here a request only shows that the neighbour is there, and
-//! teaches the route to its origin over it (`discovery.rs`): the next HELLO brings the neighbour's own number. The route
-//! takes the number of the HELLO even if it was lost under a larger one, as the RFC demands; its next hop is its
-//! destination, so that it closes no loop.
+//! Departures: RFC 3561 lets only nodes on an active route send HELLOs; here all nodes do, as in
+//! AODV-UU. AODV-UU also creates a route to the neighbour that forwards a request, without a
+//! sequence number. Here a request only shows that the neighbour is present, and teaches the route
+//! to its origin over that neighbour (`discovery.rs`); the next HELLO brings the neighbour's own
+//! number. The route takes the sequence number of the HELLO even if it was lost with a larger one,
+//! as the RFC demands. The next hop of such a route is its destination, so it cannot close a loop.
 
 use super::Aodv;
 use super::discovery::BUFFER_SPACING;
@@ -26,38 +29,40 @@ use crate::routing::actions::Actions;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
-/// Distance of HELLOs.
+/// Interval of HELLOs.
 const HELLO_INTERVAL: Duration = Duration::from_secs(1);
-/// Width of their jitter in seconds.
+/// Width of the interval's jitter, in seconds.
 const JITTER: f64 = 0.1;
-/// HELLOs that may be missed.
+/// Number of HELLOs that may be missed.
 const ALLOWED_HELLO_LOSS: u64 = 2;
-/// Addition to the wait for them.
+/// Slack of the time-out.
 const SLACK: Duration = Duration::from_millis(100);
-/// Time for which a neighbour that was heard counts as present.
-const PATIENCE: Duration = Duration(HELLO_INTERVAL.0 * ALLOWED_HELLO_LOSS + SLACK.0);
+/// Time for which a neighbour counts as present after a message.
+const NEIGHBOUR_TIMEOUT: Duration = Duration(HELLO_INTERVAL.0 * ALLOWED_HELLO_LOSS + SLACK.0);
 
-/// The neighbours of a node, and its own turn to speak.
+/// Known neighbours of a node, and the schedule of its own HELLOs.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbours {
-    /// When each falls silent, in the order in which they were first heard.
-    heard: Vec<(NodeId, Time)>,
-    /// Time at which this node says HELLO; [`Time::NEVER`] if it does not.
+    /// Neighbours with the times at which they count as lost, in the order in which they became
+    /// known.
+    deadlines: Vec<(NodeId, Time)>,
+    /// Time of this node's next HELLO; [`Time::NEVER`] if it sends none.
     next_hello: Time,
-    /// The first of the times in `heard`, or earlier.
-    first_silence: Time,
-    /// Time at which this node last broadcast something else.
+    /// Earliest of the times in `deadlines`, or an earlier time.
+    next_timeout: Time,
+    /// Time at which this node last sent a broadcast other than a HELLO; `None` if it sent none.
     last_broadcast: Option<Time>,
 }
 
 impl Neighbours {
-    /// No HELLOs.
+    /// Creates the state of a node without HELLOs.
     pub fn off() -> Self {
         let never = Time::NEVER;
-        Neighbours { heard: Vec::new(), next_hello: never, first_silence: never, last_broadcast: None }
+        Neighbours { deadlines: Vec::new(), next_hello: never, next_timeout: never, last_broadcast: None }
     }
 
-    /// HELLOs from a random moment within the first interval on.
+    /// Creates the state of a node with HELLOs. The first one is due at a random time within the
+    /// first interval.
     pub fn new(rng: &mut Rng) -> Self {
         let first = Duration::from_secs_f64(rng.uniform() * HELLO_INTERVAL.as_secs_f64());
         Neighbours { next_hello: Time::ZERO + first, ..Self::off() }
@@ -67,60 +72,62 @@ impl Neighbours {
         self.next_hello != Time::NEVER
     }
 
-    /// `from` sent `message`. HELLOs and requests make a neighbour known; anything it sends shows that it is still there.
-    pub fn heard(&mut self, now: Time, from: NodeId, message: &Message) {
+    /// Notes that `from` sent `message`. HELLOs and requests make a neighbour known. Any message
+    /// shows that a known neighbour is still present.
+    pub fn on_message(&mut self, now: Time, from: NodeId, message: &Message) {
         if !self.is_on() {
             return;
         }
-        let until = now + PATIENCE;
-        if let Some(known) = self.heard.iter_mut().find(|known| known.0 == from) {
+        let until = now + NEIGHBOUR_TIMEOUT;
+        if let Some(known) = self.deadlines.iter_mut().find(|known| known.0 == from) {
             known.1 = until;
         } else if match message {
             Message::Request(_) => true,
             Message::Reply(reply) => reply.is_hello(),
             Message::Error(_) => false,
         } {
-            self.heard.push((from, until));
-            self.first_silence = self.first_silence.min(until);
+            self.deadlines.push((from, until));
+            self.next_timeout = self.next_timeout.min(until);
         }
     }
 
-    /// Forgets a neighbour that was lost otherwise.
+    /// Removes a neighbour that was lost for another reason.
     pub fn forget(&mut self, neighbour: NodeId) {
-        self.heard.retain(|known| known.0 != neighbour);
+        self.deadlines.retain(|known| known.0 != neighbour);
     }
 
-    /// Takes out a neighbour that has been silent for too long.
-    pub fn take_silent(&mut self, now: Time) -> Option<NodeId> {
-        if self.first_silence > now {
+    /// Removes and returns a neighbour that has been silent for too long.
+    pub fn take_lost(&mut self, now: Time) -> Option<NodeId> {
+        if self.next_timeout > now {
             return None;
         }
-        if let Some(at) = self.heard.iter().position(|known| known.1 <= now) {
-            return Some(self.heard.remove(at).0);
+        if let Some(at) = self.deadlines.iter().position(|known| known.1 <= now) {
+            return Some(self.deadlines.remove(at).0);
         }
-        self.first_silence = self.heard.iter().map(|known| known.1).min().unwrap_or(Time::NEVER);
+        self.next_timeout = self.deadlines.iter().map(|known| known.1).min().unwrap_or(Time::NEVER);
         None
     }
 
-    /// Time at which this node may have to say HELLO.
+    /// Time at which this node may have to send a HELLO.
     pub fn next_hello(&self) -> Time {
         self.next_hello
     }
 
-    /// The earlier of that and the next silence.
+    /// Earlier of the times of the next HELLO and of the next lost neighbour.
     pub fn next_wakeup(&self) -> Time {
-        self.next_hello.min(self.first_silence)
+        self.next_hello.min(self.next_timeout)
     }
 
-    /// This node broadcasts something that shows its neighbours that it is there.
-    pub fn spoke(&mut self, now: Time) {
+    /// Notes that this node sends a broadcast, which shows its neighbours that it is present.
+    pub fn note_broadcast(&mut self, now: Time) {
         self.last_broadcast = Some(now);
     }
 }
 
 impl<P: Packet> Aodv<P> {
-    /// Says HELLO if it is time to, and sets the next time.
-    pub(super) fn say_hello(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
+    /// Sends a HELLO if no other broadcast has made it unnecessary, and sets the time of the next
+    /// one.
+    pub(super) fn send_hello(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         if let Some(last) = self.neighbours.last_broadcast
             && now.since(last) < HELLO_INTERVAL
         {
@@ -134,34 +141,34 @@ impl<P: Packet> Aodv<P> {
             hop_count: 1,
             ttl: 1,
             lifetime: (ALLOWED_HELLO_LOSS * HELLO_INTERVAL.0 / 1_000_000_000) as u32,
-            asked: now,
+            requested_at: now,
         };
         out.send(Message::Reply(hello), NodeId::BROADCAST, Duration::ZERO);
         let interval = self.rng.uniform_in(-JITTER / 2.0, JITTER / 2.0) + HELLO_INTERVAL.as_secs_f64();
         self.neighbours.next_hello = now + Duration::from_secs_f64(interval);
     }
 
-    /// A HELLO: its sender is one hop away.
+    /// Handles a HELLO, whose sender is one hop away.
     pub(super) fn on_hello(&mut self, now: Time, from: NodeId, hello: &Reply, out: &mut impl Actions<P, Message>) {
         if !self.neighbours.is_on() {
             return;
         }
         let mut route = self.routes.entry(now, from);
-        let expires = route.expires.max(now + PATIENCE);
+        let expires = route.expires.max(now + NEIGHBOUR_TIMEOUT);
         let sequence = hello.destination_sequence;
         let up = route.state == State::Up;
         if up && route.next_hop == from {
             route.sequence = newest(route.sequence, sequence);
             route.expires = expires;
-        } else if !up || route.yields_to(sequence, 1) {
+        } else if !up || route.is_replaced_by(sequence, 1) {
             route.set(sequence, 1, from, expires);
-            route.search().answered(1);
+            route.search().note_route(1);
             self.send_waiting(now, from, BUFFER_SPACING, out);
         }
     }
 
-    /// Nothing was heard of `neighbour` for two intervals.
-    pub(super) fn on_silence(&mut self, now: Time, neighbour: NodeId, out: &mut impl Actions<P, Message>) {
+    /// Handles the loss of `neighbour`, of which no message was received for two intervals.
+    pub(super) fn on_lost_neighbour(&mut self, now: Time, neighbour: NodeId, out: &mut impl Actions<P, Message>) {
         self.sequence = self.sequence.wrapping_add(2);
         self.lose_neighbour(now, neighbour, out);
     }

@@ -1,14 +1,14 @@
-//! The index of the routing table: from a destination to the place of its route in the list. A hash table whose hash is the node number, since
-//! node numbers are spread evenly.
+//! Index of the routing table: maps a destination to the position of its route in the list. It is a
+//! hash table whose hash is the node number, because node numbers are spread evenly.
 
 use alloc::boxed::Box;
 use alloc::vec;
 use meshpace_core::NodeId;
 
-/// Room at first: a cache line.
+/// Initial number of slots: one cache line.
 const FIRST_ROOM: usize = 16;
 
-/// A destination and the place of its route.
+/// A destination and the position of its route.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     destination: NodeId,
@@ -16,7 +16,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// There are fewer nodes than 2^16 and so no such place.
+    /// Value of a free slot. There are fewer than 2^16 nodes, so no route has this position.
     const FREE: Slot = Slot { destination: NodeId::BROADCAST, place: u16::MAX };
 
     #[inline]
@@ -25,16 +25,17 @@ impl Slot {
     }
 }
 
-/// Places by destination.
+/// Positions by destination, with linear probing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// As many as a power of two, at least a quarter of them free, or none at all. A destination is in the slot that its low
-    /// bits say, or after it with no free one between, round the end.
+    /// Slots. Their number is a power of two, and at least a quarter of them are free; or there are
+    /// none. A destination is in the slot given by the low bits of its number, or in a later slot
+    /// with no free one in between, where the first slot follows the last.
     slots: Box<[Slot]>,
 }
 
 impl Index {
-    /// The place of `destination`.
+    /// Position of the route to `destination`; `None` if there is no route.
     #[inline]
     pub fn get(&self, destination: NodeId) -> Option<usize> {
         let last = self.slots.len().checked_sub(1)?;
@@ -51,7 +52,7 @@ impl Index {
         }
     }
 
-    /// Notes the place of a destination that is not in yet; places are given from 0 on.
+    /// Adds a destination that is not yet present. Positions are assigned consecutively from 0.
     pub fn push(&mut self, destination: NodeId, place: u16) {
         if (usize::from(place) + 1) * 4 > self.slots.len() * 3 {
             let room = (self.slots.len() * 2).max(FIRST_ROOM);
@@ -63,7 +64,7 @@ impl Index {
         self.put(Slot { destination, place });
     }
 
-    /// Fills the next free slot, of which there are some.
+    /// Stores an entry in the next free slot. There must be one.
     fn put(&mut self, slot: Slot) {
         let last = self.slots.len() - 1;
         let mut at = slot.destination.index() & last;
@@ -85,7 +86,7 @@ mod tests {
     fn it_finds_what_a_map_finds() {
         for seed in 1..=20 {
             let mut rng = Rng::stream(seed, Purpose::Test, 0);
-            // Dense numbers, scattered ones, and ones that all want the same few slots.
+            // The numbers are dense, scattered, or all belong to the same few slots.
             let (range, step) = [(2000, 1), (65_535, 1), (250, 256)][seed as usize % 3];
             let (mut index, mut map) = (Index::default(), BTreeMap::new());
             for _ in 0..3000 {

@@ -1,67 +1,69 @@
-//! Messages of AODV: RREQ, RREP, RERR (RFC 3561, section 5), as ns-2.35 fills them in.
+//! Messages of AODV: RREQ, RREP, RERR (RFC 3561, section 5), with the contents of ns-2.35.
 //!
-//! A message names neither the node that sends it on this hop (the MAC knows) nor the reply's next hop. It carries what
-//! ns-2 keeps in the IP header (TTL, the reply's final destination) and the time of the request, from which the
-//! requesting node measures the latency of a discovery. The sizes are those of ns-2.35: its RREQ and RREP are 4 bytes
-//! longer than RFC 3561's (24 and 20 bytes), the RERR is as long.
+//! A message contains neither the node that sends it on this hop, which the MAC knows, nor the next
+//! hop of a reply. It contains the values that ns-2 keeps in the IP header (TTL, the final
+//! destination of a reply) and the time of the request, from which the requesting node measures the
+//! latency of a discovery. The sizes are those of ns-2.35: its RREQ and RREP are 4 bytes longer
+//! than those of RFC 3561 (24 and 20 bytes), and the RERR has the same size.
 
 use meshpace_core::{NodeId, Time};
 
-/// IP header in bytes, part of every [`Message::size`].
+/// Size of the IP header in bytes, included in [`Message::size`].
 const IP_HEADER: u32 = 20;
 
-/// An AODV message on one hop.
+/// AODV message on one hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
     /// Route request, broadcast.
     Request(Request),
-    /// Route reply, unicast hop by hop to the node that asked.
+    /// Route reply, unicast hop by hop to the node that sent the request.
     Reply(Reply),
     /// Route error, broadcast over one hop.
     Error(Unreachable),
 }
 
-/// A route request (RREQ): "who knows a way to `destination`?"
+/// Route request (RREQ) for a route to `destination`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// The node that asks.
+    /// Node that requests the route.
     pub origin: NodeId,
-    /// The origin's own sequence number; even.
+    /// Own sequence number of the origin; even.
     pub origin_sequence: u32,
-    /// Tells the requests of one origin apart.
+    /// Number that distinguishes the requests of one origin.
     pub id: u32,
-    /// The node looked for.
+    /// Destination of the requested route.
     pub destination: NodeId,
-    /// An answer from a cache must be at least this new; 0 if any will do.
+    /// Lowest sequence number with which an intermediate node may answer; 0 if any will do.
     pub destination_sequence: u32,
-    /// Hops from the origin to the node that receives this, 1 at the first.
+    /// Number of hops from the origin to the node that receives the request; 1 at the first.
     pub hop_count: u8,
-    /// Hops this may still travel, counting the one it is on.
+    /// Number of hops that the request may still travel, including the current one.
     pub ttl: u8,
-    /// Time at which the origin asked.
-    pub asked: Time,
+    /// Time at which the origin sent the request.
+    pub requested_at: Time,
 }
 
-/// A route reply (RREP): "I am `hop_count` - 1 hops from `destination`."
+/// Route reply (RREP): its sender is `hop_count` - 1 hops from `destination`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
-    /// The node that asked, where this reply ends.
+    /// Node that requested the route, and final destination of the reply.
     pub origin: NodeId,
-    /// The node the route leads to.
+    /// Destination of the route.
     pub destination: NodeId,
     /// Sequence number of the route.
     pub destination_sequence: u32,
-    /// Hops from the node that receives this to the destination.
+    /// Number of hops from the node that receives the reply to the destination.
     pub hop_count: u8,
-    /// Hops this may still travel, counting the one it is on.
+    /// Number of hops that the reply may still travel, including the current one.
     pub ttl: u8,
     /// Lifetime of the route, in whole seconds.
     pub lifetime: u32,
-    /// Time at which the origin asked, copied from the request.
-    pub asked: Time,
+    /// Time at which the origin sent the request, copied from the request.
+    pub requested_at: Time,
 }
 
-/// A route error (RERR): destinations its sender no longer reaches, with the sequence numbers of the lost routes.
+/// Route error (RERR): destinations that its sender no longer reaches, with the sequence numbers of
+/// the lost routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreachable {
     destinations: [NodeId; Unreachable::CAPACITY],
@@ -70,7 +72,7 @@ pub struct Unreachable {
 }
 
 impl Message {
-    /// Length in bytes with the IP header (20): RREQ 48, RREP 44, RERR 24 + 8 per destination.
+    /// Size in bytes with the IP header (20): RREQ 48, RREP 44, RERR 24 + 8 per destination.
     pub fn size(&self) -> u32 {
         IP_HEADER
             + match self {
@@ -82,23 +84,25 @@ impl Message {
 }
 
 impl Reply {
-    /// True if this is a HELLO: a reply about its own sender that nobody asked for and that goes no further (RFC 3561, section
-    /// 6.9). Who asks is not who answers, so that no other reply looks like it.
+    /// True if this is a HELLO: an unrequested reply of a node about itself, which is not forwarded
+    /// (RFC 3561, section 6.9). The origin and the destination of any other reply differ, because
+    /// no node requests a route to itself.
     pub fn is_hello(&self) -> bool {
         self.origin == self.destination
     }
 }
 
 impl Unreachable {
-    /// Destinations one RERR holds; more go into further RERRs, so that a message stays small enough to copy.
+    /// Largest number of destinations in one RERR. Further destinations are sent in further RERRs,
+    /// so that a message stays small enough to copy.
     pub const CAPACITY: usize = 6;
 
-    /// A list without entries.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Unreachable { destinations: [NodeId(0); Self::CAPACITY], sequences: [0; Self::CAPACITY], count: 0 }
     }
 
-    /// Adds a destination; false, and nothing is added, if the list is full.
+    /// Adds a destination. Returns false, without adding it, if the list is full.
     #[must_use]
     pub fn push(&mut self, destination: NodeId, sequence: u32) -> bool {
         let at = usize::from(self.count);
@@ -116,12 +120,12 @@ impl Unreachable {
         usize::from(self.count)
     }
 
-    /// True if there is none.
+    /// True if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The destinations with their sequence numbers, in the order they were added.
+    /// Destinations with their sequence numbers, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, u32)> + '_ {
         let n = self.len();
         self.destinations[..n].iter().copied().zip(self.sequences[..n].iter().copied())

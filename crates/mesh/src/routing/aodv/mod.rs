@@ -1,28 +1,34 @@
-//! AODV with link-layer failure detection: Perkins, Belding-Royer, Das, RFC 3561, the way ns-2.35 was measured and seen to
-//! behave. A state machine per node: it is told of packets, messages, link failures and time, and answers through [`Actions`].
+//! AODV with link-layer failure detection: Perkins, Belding-Royer, Das, RFC 3561, in the variant of
+//! ns-2.35 as measured. Each node has a state machine. It is called for packets, messages, link
+//! failures and timers, and answers through [`Actions`].
 //!
-//! Departures from RFC 3561, all those of ns-2.35:
-//! - no HELLO, unless asked for (`hello.rs`): a link fails when the MAC gives up a *data* packet; a lost reply is only lost;
-//! - a failure drops the packet and all that wait for the same next hop; the RERR is broadcast at once, precursors or not;
-//!   forwarded RERRs and RREQs are jittered, uniform on [0, 10 ms);
-//! - the waits and rings of `search.rs`; entries expire on a half-second grid and are never deleted (`route.rs`, `table.rs`, which
-//!   can also delete them as the RFC has it);
-//! - a node raises its own sequence number by two at each request and each failure, so that numbers of valid routes are even;
-//! - an intermediate node answers when its number is at least the one asked for, with the rest of its route's life in whole
-//!   seconds; no gratuitous RREP, no RREP-ACK, no blacklist, no D flag;
-//! - data that meets no route is answered by one RERR each.
+//! Departures from RFC 3561, all of them as in ns-2.35:
+//! - There are no HELLOs unless they are configured (`hello.rs`). A link fails when the MAC gives
+//!   up a *data* packet. The loss of a reply has no further effect.
+//! - A failure drops the packet and all packets that wait for the same next hop. The RERR is
+//!   broadcast at once, with or without precursors. Forwarded RERRs and RREQs have a jitter,
+//!   uniform on [0, 10 ms).
+//! - Waits and expanding rings are those of `search.rs`. Entries expire on a half-second grid and
+//!   are never deleted (`route.rs`, `table.rs`; the latter can also delete them as in the RFC).
+//! - A node raises its own sequence number by two at each request and each failure, so that numbers
+//!   of valid routes are even.
+//! - An intermediate node answers if its sequence number is at least the requested one, with the
+//!   remaining lifetime of its route in whole seconds. There is no gratuitous RREP, no RREP-ACK, no
+//!   blacklist and no D flag.
+//! - Each data packet without a route is answered by one RERR.
 //!
-//! Departures from ns-2.35: a RERR holds six destinations (there: 100) and further ones follow; a reply to a node the
-//! answering node itself has lost is not sent (there: to node 0); sequence numbers wrap. `ns2` local repair is copied
-//! with its faults, see `repair.rs`.
+//! Departures from ns-2.35: a RERR holds six destinations (in ns-2: 100), and further RERRs follow.
+//! A reply to a node to which the answering node itself has lost its route is not sent (in ns-2:
+//! sent to node 0). Sequence numbers wrap. `ns2` local repair is copied with its faults, see
+//! `repair.rs`.
 //!
 //! | Parameter | Value |
 //! |---|---|
 //! | active route timeout | 10 s after each forwarded packet |
-//! | reverse route life | 6 s |
-//! | route from the destination | 10 s |
-//! | request remembered | 6 s, swept every 6 s |
-//! | buffer | 64 packets, 30 s |
+//! | reverse route lifetime | 6 s |
+//! | lifetime of a route announced by its destination | 10 s |
+//! | memory of handled requests | 6 s, swept every 6 s |
+//! | route buffer | 64 packets, 30 s |
 //! | spacing of buffered packets after a reply | 10 ms |
 
 mod buffer;
@@ -58,40 +64,40 @@ use route::{Route, State, tick_after, tick_from};
 use seen::Seen;
 use table::Table;
 
-/// One node's AODV. What a copy of a request needs, which in a large mesh is nearly all that happens, comes first and on one
-/// cache line.
+/// AODV of one node. The fields that a duplicate of a request uses come first and lie on one cache
+/// line, because such duplicates are nearly all of the work in a large mesh.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Aodv<P> {
-    /// This node.
+    /// Number of this node.
     me: NodeId,
-    /// Repair of a broken link near the destination.
+    /// Method of local repair of a broken link near the destination.
     local_repair: LocalRepair,
-    /// Detection of lost links.
+    /// Method of detecting lost links.
     detection: AodvDetection,
-    /// The last of the requests in `seen`.
+    /// The latest of the requests in `seen`.
     recent: Recent,
-    /// Requests already handled.
+    /// Requests that were handled already.
     seen: Seen,
-    /// The first of the times at which something is due; as of the end of the last call.
+    /// Earliest time at which something is due, as of the end of the last call.
     next_wakeup: Time,
-    /// The routing table.
+    /// Routing table of the node.
     routes: Table,
-    /// Packets without a route.
+    /// Packets that wait for a route.
     buffer: Buffer<P>,
-    /// Destinations to which [`Self::seek`] wants a route.
+    /// Destinations for which [`Self::seek`] has requested a route.
     sought: Vec<NodeId>,
-    /// Its own sequence number; even.
+    /// Own sequence number; even.
     sequence: u32,
-    /// The number of its next request.
+    /// Number of the next request of this node.
     next_request: u32,
-    /// The next purge tick that can cause a request; [`Time::NEVER`] if no packet waits.
+    /// Next purge tick that can cause a request; [`Time::NEVER`] if no packet is waiting.
     next_tick: Time,
-    /// When a local repair ends, and of the route to which destination.
+    /// End times and destinations of local repairs.
     repairs: BinaryHeap<Reverse<(Time, NodeId)>>,
-    /// Jitter of broadcasts.
+    /// Random numbers for the jitter of broadcasts.
     rng: Rng,
-    /// Neighbours heard of late, under HELLO detection.
+    /// Neighbours from which messages were received, under HELLO detection.
     neighbours: Neighbours,
 }
 
@@ -99,9 +105,9 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
     type Config = AodvConfig;
     type Message = Message;
 
-    /// The protocol at node `me`. `rng` is the node's own stream for routing jitter
-    /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)). With HELLOs the first one is due within an
-    /// interval of time 0.
+    /// Creates the protocol at node `me`. `rng` is the node's own stream for routing jitter
+    /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)). With HELLOs, the
+    /// first one is due within an interval of time 0.
     fn new(me: NodeId, config: AodvConfig, mut rng: Rng) -> Self {
         let AodvConfig { local_repair, detection, delete_period } = config;
         let neighbours = match detection {
@@ -115,7 +121,7 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
             recent: Recent::NONE,
             seen: Seen::default(),
             next_wakeup: neighbours.next_wakeup(),
-            routes: Table::forgetting(delete_period),
+            routes: Table::with_delete_period(delete_period),
             buffer: Buffer::new(),
             sought: Vec::new(),
             sequence: 2,
@@ -127,8 +133,8 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
         }
     }
 
-    /// A packet that is not for this node: routes, buffers or drops it. `previous_hop` is None if it comes from this
-    /// node's own transport; otherwise its time to live is taken down here.
+    /// Routes, buffers or drops a packet that is not for this node. `previous_hop` is `None` if the
+    /// packet comes from this node's own transport. Otherwise its time to live is decremented here.
     fn on_packet(
         &mut self,
         now: Time,
@@ -165,17 +171,17 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
                 return out.drop_packet(packet, DropReason::NoRoute);
             }
         }
-        self.plan(now);
+        self.update_timers(now);
     }
 
-    /// `from`, one hop away, sent `message`.
+    /// Handles `message` of `from`, which is one hop away.
     fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Actions<P, Message>) {
         let is_copy = matches!(&message, Message::Request(request) if self.has_handled(now, request));
         if is_copy && self.next_wakeup == Time::NEVER {
-            // Nothing waits and nobody counts HELLOs: nothing changes.
+            // No packet is waiting and HELLOs are not used, so nothing changes.
             return;
         }
-        self.neighbours.heard(now, from, &message);
+        self.neighbours.on_message(now, from, &message);
         match message {
             Message::Reply(hello) if hello.is_hello() => self.on_hello(now, from, &hello, out),
             Message::Request(_) if is_copy => {}
@@ -183,10 +189,10 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
             Message::Reply(reply) => self.on_reply(now, from, reply, out),
             Message::Error(lost) => self.on_error(now, from, &lost, out),
         }
-        self.plan(now);
+        self.update_timers(now);
     }
 
-    /// The MAC gave up a unicast frame to `next_hop` at its retry limit.
+    /// Handles a unicast frame to `next_hop` that the MAC gave up at its retry limit.
     fn on_link_failure(&mut self, now: Time, next_hop: NodeId, packet: Option<P>, out: &mut impl Actions<P, Message>) {
         let Some(packet) = packet else { return };
         if self.detection == AodvDetection::Hello {
@@ -194,10 +200,10 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
         }
         self.neighbours.forget(next_hop);
         self.on_lost_packet(now, next_hop, packet, out);
-        self.plan(now);
+        self.update_timers(now);
     }
 
-    /// The time of [`Self::next_wakeup`] has come.
+    /// Executes everything that is due at [`Self::next_wakeup`].
     fn on_timer(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         while let Some(&Reverse((due, destination))) = self.repairs.peek()
             && due <= now
@@ -205,40 +211,42 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
             self.repairs.pop();
             self.on_repair_timeout(now, destination, out);
         }
-        while let Some(silent) = self.neighbours.take_silent(now) {
-            self.on_silence(now, silent, out);
+        while let Some(silent) = self.neighbours.take_lost(now) {
+            self.on_lost_neighbour(now, silent, out);
         }
         if self.neighbours.next_hello() <= now {
-            self.say_hello(now, out);
+            self.send_hello(now, out);
         }
         if self.next_tick <= now {
-            self.ask_again(now, out);
+            self.repeat_requests(now, out);
         }
-        self.plan(now);
+        self.update_timers(now);
     }
 
-    /// Looks for a route to `destination` without a packet, as long as it takes: for a transport that was told
-    /// [`Actions::route_lost`] and stays silent until [`Actions::route_found`]. Does nothing if there is a route.
+    /// Searches for a route to `destination` without a packet, for as long as necessary. Used by a
+    /// transport that has received [`Actions::route_lost`] and stays silent until
+    /// [`Actions::route_found`]. Does nothing if there is a route.
     fn seek(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) {
         if self.routes.entry(now, destination).state != State::Up && !self.sought.contains(&destination) {
             self.sought.push(destination);
             self.request(now, destination, out);
-            self.plan(now);
+            self.update_timers(now);
         }
     }
 
-    /// Time at which [`Self::on_timer`] wants to be called; [`Time::NEVER`] if there is nothing to wait for.
+    /// Time at which [`Self::on_timer`] must be called; [`Time::NEVER`] if no call is needed.
     #[inline]
     fn next_wakeup(&self) -> Time {
         self.next_wakeup
     }
 
-    /// Hops to `destination` if there is a valid route, for pacing at a source.
+    /// Number of hops to `destination`, for pacing at a source. `None` if there is no valid route.
     fn hops(&self, now: Time, destination: NodeId) -> Option<u8> {
         self.valid_route(now, destination).map(|route| route.hops)
     }
 
-    /// The neighbour that packets to `destination` go to now, if there is a valid route.
+    /// Neighbour to which packets for `destination` are sent now. `None` if there is no valid
+    /// route.
     fn next_hop(&self, now: Time, destination: NodeId) -> Option<NodeId> {
         self.valid_route(now, destination).map(|route| route.next_hop)
     }
@@ -246,17 +254,19 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
 
 impl<P: Packet> Aodv<P> {
     fn valid_route(&self, now: Time, destination: NodeId) -> Option<&Route> {
-        self.routes.peek(destination).filter(|route| route.state == State::Up && !route.lapsed(now))
+        self.routes.peek(destination).filter(|route| route.state == State::Up && !route.is_expired(now))
     }
 
-    /// Sets `next_tick` and `next_wakeup`. Of all that ns-2's purge does each half second only one thing cannot be done
-    /// later: asking again for packets that wait. So there is no timer without waiting packets, and none before the wait of a
-    /// search is over.
-    fn plan(&mut self, now: Time) {
+    /// Sets `next_tick` and `next_wakeup`. Of the work of ns-2's purge, which runs each half
+    /// second, only one part cannot be done later: repeated requests for waiting packets. The node
+    /// therefore needs no timer if no packet is waiting, and none before the wait of a search is
+    /// over.
+    fn update_timers(&mut self, now: Time) {
         let mut next = Time::NEVER;
         let mut last = None;
         for destination in self.buffer.destinations().chain(self.sought.iter().copied()) {
-            // Most that waits at a node goes to one destination.
+            // Most packets that wait at a node have the same destination, so repeated lookups are
+            // skipped.
             if last.replace(destination) != Some(destination)
                 && let Some(until) = self.routes.waits_until(destination)
             {
@@ -271,8 +281,9 @@ impl<P: Packet> Aodv<P> {
         self.next_wakeup = repair.min(self.next_tick).min(self.neighbours.next_wakeup());
     }
 
-    /// Work of a purge tick for the packets that wait: asks for their routes, as far as the searches allow.
-    fn ask_again(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
+    /// Does the work of a purge tick for waiting packets: requests their routes, if the searches
+    /// permit it.
+    fn repeat_requests(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         // A request changes neither the number nor the order of the entries.
         for place in 0..self.routes.len() {
             let destination = self.routes.newest(place);

@@ -1,29 +1,31 @@
-//! A small cache of the last requests that a node has received. Copies of a request mostly arrive soon after each other, so in a flood this
-//! cache recognises most of them, without access to the larger memory of all requests (`seen.rs`).
+//! Small cache of the latest requests that a node has received. Duplicates of a request mostly
+//! arrive shortly after each other. In a flood, the cache therefore recognises most of them without
+//! access to the larger memory of all requests (`seen.rs`).
 
 use meshpace_core::NodeId;
 
-/// Number of them: as many as the protocol's first cache line has room for. In floods over 3000 nodes they hold two thirds of the copies.
+/// Number of cached requests: as many as fit on the first cache line of the protocol. In floods
+/// over 3000 nodes they recognise two thirds of the duplicates.
 const COUNT: usize = 4;
 
-/// A few requests.
+/// The latest requests of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
-    /// Their numbers.
+    /// Numbers of the requests.
     ids: [u32; COUNT],
-    /// The origin of the request.
+    /// Origins of the requests.
     origins: [NodeId; COUNT],
-    /// Their number.
+    /// Number of cached requests.
     filled: u8,
-    /// Which one gives way next.
+    /// Index of the entry that is replaced next, modulo [`COUNT`].
     oldest: u8,
 }
 
 impl Recent {
-    /// None.
+    /// Empty cache.
     pub const NONE: Recent = Recent { ids: [0; COUNT], origins: [NodeId(0); COUNT], filled: 0, oldest: 0 };
 
-    /// True if this request is among them; notes it if not.
+    /// True if this request is in the cache. Otherwise adds it.
     #[inline]
     pub fn holds(&mut self, origin: NodeId, id: u32) -> bool {
         let filled = usize::from(self.filled);

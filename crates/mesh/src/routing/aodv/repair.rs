@@ -1,22 +1,26 @@
-//! Local repair of a broken link near the destination (RFC 3561, section 6.12), in three kinds.
+//! Local repair of a broken link near the destination (RFC 3561, section 6.12), in three variants.
 //!
-//! A packet that has travelled more hops than its route has left is not dropped: the node keeps it, keeps what arrives for the
-//! same destination, and asks for a new route itself. What is in the interface queue stays there. (RFC 3561 asks only that the
-//! destination be at most [`MAX_REPAIR_HOPS`] away and leaves the rest open.)
+//! A packet that has travelled more hops than its route has left is not dropped. The node keeps it,
+//! keeps further packets for the same destination, and requests a new route itself. Packets in the
+//! interface queue stay there. (RFC 3561 demands only that the destination is at most
+//! [`MAX_REPAIR_HOPS`] away, and leaves the rest open.)
 //!
-//! `ns2` is what is compiled into ns-2.35, where in a static network it cannot succeed:
-//! - the request carries the old sequence number, so neighbours answer from their caches with that number and more hops than
-//!   the broken route has, and the answer is refused;
-//! - the end of the repair is set with an instant where a span was meant: a repair at 50 s ends at about 100 s. It then takes
-//!   down whatever repair of that destination is going on, without telling anybody;
-//! - until then the requests go on by the rules of the search and no RERR is sent: the source continues to send packets that cannot be
-//!   delivered. A route under repair even serves to answer requests.
+//! `ns2` is the variant compiled into ns-2.35. In a static network it cannot succeed:
+//! - The request carries the old sequence number. Neighbours therefore answer from their tables
+//!   with that number and more hops than the broken route has, and the answer is rejected.
+//! - The end of the repair is set with a time where a duration was meant: a repair at 50 s ends at
+//!   about 100 s. It then takes down any current repair of that destination, without a
+//!   notification.
+//! - Until then, requests continue by the rules of the search and no RERR is sent: the source
+//!   continues to send packets that cannot be delivered. A route under repair is even used to
+//!   answer requests.
 //!
-//! `rfc3561` asks once for a *newer* number, over max(old hop count, half the hops travelled) + 2 hops, waits for the answer
-//! of that one request, and otherwise drops what it kept and sends a RERR. Not built: the N flag, which tells the source that
-//! the repaired route is longer.
+//! `rfc3561` sends one request for a *newer* number, over max(old hop count, half the hops
+//! travelled) + 2 hops, and waits for the answer to this request. Otherwise it drops the kept
+//! packets and sends a RERR. Not implemented: the N flag, which tells the source that the repaired
+//! route is longer.
 //!
-//! With `off` only the source repairs, by a new discovery.
+//! With `off`, only the source repairs a route, by a new discovery.
 
 use super::Aodv;
 use super::config::LocalRepair;
@@ -27,13 +31,15 @@ use crate::routing::actions::Actions;
 use core::cmp::Reverse;
 use meshpace_core::{Duration, NodeId, Time};
 
-/// The farthest destination of a repair under `rfc3561`: MAX_REPAIR_TTL = 0.3 x NET_DIAMETER (30).
+/// Largest distance of the destination for a repair under `rfc3561`: MAX_REPAIR_TTL = 0.3 x
+/// NET_DIAMETER (30).
 const MAX_REPAIR_HOPS: u8 = 9;
-/// Hops that the request of a repair under `rfc3561` reaches beyond the old distance.
+/// Number of hops by which the request of a repair under `rfc3561` reaches beyond the old distance.
 const LOCAL_ADD_TTL: u8 = 2;
 
 impl<P: Packet> Aodv<P> {
-    /// Tries to keep `packet`, lost on the way to `next_hop`, and to repair its route; hands it back if that is not to be.
+    /// Tries to keep `packet`, which was lost on the link to `next_hop`, and to repair its route.
+    /// Returns the packet if it cannot be kept.
     pub(super) fn repair(
         &mut self,
         now: Time,
@@ -66,7 +72,7 @@ impl<P: Packet> Aodv<P> {
                     let ttl = route.hops.max(travelled / 2).saturating_add(LOCAL_ADD_TTL);
                     route.state = State::InRepair;
                     route.sequence = route.sequence.wrapping_add(1);
-                    route.search().ask_once(now, ttl);
+                    route.search().start_single(now, ttl);
                     let ends = route.waits_until();
                     self.repairs.push(Reverse((ends, destination)));
                     self.send_request(now, destination, ttl, out);
@@ -77,7 +83,7 @@ impl<P: Packet> Aodv<P> {
         }
     }
 
-    /// The end set for a repair of the route to `destination` has come.
+    /// Handles the end time of a repair of the route to `destination`.
     pub(super) fn on_repair_timeout(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) {
         let Some(mut route) = self.routes.get(now, destination).filter(|route| route.state == State::InRepair) else {
             return;
@@ -89,7 +95,7 @@ impl<P: Packet> Aodv<P> {
             }
             return;
         }
-        // The timer may be that of an earlier repair, which succeeded.
+        // The timer may belong to an earlier repair that succeeded.
         if route.waits_until() <= now {
             let sequence = route.sequence;
             route.go_down();

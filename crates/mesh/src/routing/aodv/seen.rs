@@ -1,37 +1,40 @@
-//! The requests a node has already handled, so that it handles each only once (RFC 3561, section 6.5).
+//! Memory of the requests that a node has handled, so that it handles each request only once (RFC
+//! 3561, section 6.5).
 //!
-//! As in ns-2.35 a request is remembered for 6 s and then until the next multiple of 6 s, when the list is swept. So what is
-//! remembered at any moment goes with one of two sweeps, and two bits per request hold it all: a flood brings a copy to every
-//! neighbour of every node, and what is asked here must touch little memory.
+//! As in ns-2.35, a request is remembered for 6 s and then until the next multiple of 6 s, when the
+//! list is swept. Every remembered request is therefore removed by one of the next two sweeps, so
+//! that two bits per request suffice. The memory must be small, because a flood brings a copy of
+//! the request to every neighbour of every node.
 
 use alloc::boxed::Box;
 use alloc::vec;
 use core::mem;
 use meshpace_core::{Duration, NodeId, Time};
 
-/// Time for which a request is remembered, and between two sweeps, which start at time 0.
+/// Time for which a request is remembered, and interval of the sweeps, which start at time 0.
 const BCAST_ID_SAVE: Duration = Duration::from_secs(6);
-/// Numbers that share a block.
+/// Number of request numbers in a block.
 const NUMBERS: u32 = u8::BITS;
-/// Room for blocks at first: a cache line.
+/// Initial number of blocks: one cache line.
 const FIRST_ROOM: usize = 8;
 
-/// Time at which sweep `number` is made.
+/// Time of sweep `number`.
 #[inline]
 fn sweep_at(number: u32) -> Time {
     Time(u64::from(number).saturating_mul(BCAST_ID_SAVE.0))
 }
 
-/// Eight successive request numbers of one node.
+/// Memory of eight consecutive request numbers of one node.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// The numbers divided by [`NUMBERS`].
+    /// Request numbers divided by [`NUMBERS`].
     numbers: u32,
-    /// The origin of the request.
+    /// Origin of the requests.
     origin: NodeId,
-    /// Which of them are forgotten at the next sweep, one bit each.
+    /// Bit set of the requests that the next sweep removes.
     next: u8,
-    /// Which at the one after it. A number is in one of both at most; a block without any is free.
+    /// Bit set of the requests that the sweep after it removes. A request is in at most one of the
+    /// two sets. A block with two empty sets is free.
     later: u8,
 }
 
@@ -44,20 +47,21 @@ impl Block {
     }
 }
 
-/// The memory of requests.
+/// Memory of handled requests, a hash table of blocks with linear probing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// As many places as a power of two, at least a quarter of them free, or none at all. A block is at the place that its
-    /// origin's number says, or after it with no free place between, round the end.
+    /// Blocks. Their number is a power of two, and at least a quarter of them are free; or there
+    /// are none. A block is at the index given by the low bits of its origin's number, or at a
+    /// later index with no free block in between, where the first index follows the last.
     blocks: Box<[Block]>,
-    /// Blocks that are not free.
+    /// Number of blocks that are not free.
     used: u32,
-    /// The next sweep, or one that has not been made yet, counted from time 0 on.
+    /// Number of the next sweep, counted from time 0. It may be overdue.
     next_sweep: u32,
 }
 
 impl Seen {
-    /// Forgets what is over by `now`; whether a sweep was due.
+    /// Executes the sweeps that are due by `now`. Returns whether one was due.
     #[inline]
     pub fn sweep(&mut self, now: Time) -> bool {
         let due = now >= sweep_at(self.next_sweep);
@@ -67,7 +71,7 @@ impl Seen {
         due
     }
 
-    /// True if this is the first copy of the request; notes it if so.
+    /// True if this is the first copy of the request. Notes the request in this case.
     #[inline]
     pub fn first_time(&mut self, now: Time, origin: NodeId, id: u32) -> bool {
         self.sweep(now);
@@ -88,7 +92,7 @@ impl Seen {
         if let Some(at) = at {
             let block = &mut self.blocks[at];
             (block.numbers, block.origin) = (numbers, origin);
-            // Exactly at a sweep six seconds end at the next one.
+            // At the exact time of a sweep, six seconds end at the next sweep.
             if now + BCAST_ID_SAVE == sweep_at(self.next_sweep) {
                 block.next |= bit;
             } else {
@@ -98,7 +102,7 @@ impl Seen {
         true
     }
 
-    /// Where a block is, or the free place where it belongs; None if there is neither.
+    /// Index of the block, or of the free block in which it belongs; `None` if there is neither.
     #[inline]
     fn place_of(&self, origin: NodeId, numbers: u32) -> Option<usize> {
         let last = self.blocks.len().checked_sub(1)?;
@@ -112,10 +116,10 @@ impl Seen {
         }
     }
 
-    /// Does what the sweeps up to `now` would have done.
+    /// Does the work of all sweeps up to `now`.
     #[cold]
     fn forget(&mut self, now: Time) {
-        // Time ends before 32 bits of sweeps.
+        // The number of sweeps until the end of time fits into 32 bits.
         let next = (now.0 / BCAST_ID_SAVE.0) as u32 + 1;
         let one = next == self.next_sweep + 1;
         self.used = 0;
@@ -125,12 +129,12 @@ impl Seen {
             self.used += u32::from(!block.is_free());
         }
         self.next_sweep = next;
-        // Who was in the middle of a storm need not keep the room for it.
+        // A node that has handled a storm of requests does not keep the memory for it.
         let idle = self.used as usize * 8 < self.blocks.len();
         self.resize(if idle { self.blocks.len() / 2 } else { self.blocks.len() });
     }
 
-    /// Puts all blocks into `room` places, which is enough for them.
+    /// Moves all blocks into a table with `room` places, which suffices for them.
     fn resize(&mut self, room: usize) {
         let old = mem::replace(&mut self.blocks, vec![Block::FREE; room].into());
         for block in old.into_iter().filter(|block| !block.is_free()) {
@@ -167,15 +171,17 @@ mod tests {
     fn it_answers_like_a_plain_list() {
         for seed in 1..=20 {
             let mut rng = Rng::stream(seed, Purpose::Test, 0);
-            // When each is forgotten, its origin and its number.
+            // The list holds, for each request, the time at which it is forgotten, its origin and
+            // its number.
             let mut list: Vec<(u64, NodeId, u32)> = Vec::new();
             let (mut seen, mut now, mut copies) = (Seen::default(), 0, 0);
-            // Few origins that ask much and many that ask little, crowded into one part of the places; numbers wrap.
+            // A few origins send many requests and many origins send few, crowded into one part of
+            // the table; numbers wrap.
             let (origins, newest) = (1 + rng.below(300), rng.below(1 << 32));
             for step in 0..4000 {
                 now += match rng.below(200) {
                     0 => rng.below(20 * S),
-                    // To a sweep, to the instant.
+                    // The time is moved exactly to a sweep.
                     1 => 6 * S - now % (6 * S),
                     2..100 => rng.below(S / 50),
                     _ => 0,
@@ -203,13 +209,13 @@ mod tests {
             }
             (seen.used, seen.blocks.len())
         };
-        // 50 origins with 40 requests each: five blocks of eight each.
+        // There are 50 origins with 40 requests each: five blocks of eight each.
         let (used, room) = storm(S, 0..2000);
         assert_eq!(used, 250);
         assert!((250 * 4 / 3..=250 * 8 / 3).contains(&room), "{room}");
         for round in 1..40 {
             let more = 2000 * round..2000 * (round + 1);
-            // At most two sweeps' worth.
+            // The memory holds at most the requests of two sweeps.
             let (used, now_room) = storm(S + 6 * S * u64::from(round), more);
             assert!(used <= 600 && now_room <= 2 * room, "{used} in {now_room}");
         }

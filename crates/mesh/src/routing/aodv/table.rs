@@ -1,9 +1,11 @@
-//! The routing table. As in ns-2.35 an entry is never deleted, so that its sequence number never goes back: even while the
-//! route is valid, odd after it was lost.
+//! Routing table. As in ns-2.35, an entry is never deleted, so that its sequence number never
+//! decreases: the number is even while the route is valid, and odd after it was lost.
 //!
-//! RFC 3561, section 6.1, lets a node forget it after DELETE_PERIOD, when nobody can be left that sends over the lost route.
-//! With such a period a table is swept when that has passed since the last time, and what was lost then and is lost still
-//! goes. So an entry stays one to two periods; a node that hears no requests, whose table does not grow, is not swept.
+//! RFC 3561, section 6.1, permits a node to delete an entry after DELETE_PERIOD, when no other node
+//! can still send over the lost route. If such a period is configured, the table is swept when the
+//! period has passed since the last sweep. Entries that were lost at that sweep and are still lost
+//! are deleted, so an entry stays for one to two periods. A node that receives no requests, so that
+//! its table does not grow, is not swept.
 
 use super::index::Index;
 use super::route::{Entry, Route, Usage, waits_until};
@@ -14,13 +16,13 @@ use meshpace_core::{Duration, NodeId, Time};
 /// All routes of a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
-    /// Where each is.
+    /// Position of the route to each destination in `routes`.
     index: Index,
-    /// In the order of creation.
+    /// Routes in the order of creation.
     routes: Vec<Route>,
-    /// In the order of first use.
+    /// Usages in the order of first use.
     usages: Vec<Usage>,
-    /// When it is swept, if ever.
+    /// Schedule of the sweeps; `None` if entries are never deleted.
     sweeps: Option<Box<Sweeps>>,
 }
 
@@ -31,20 +33,22 @@ struct Sweeps {
 }
 
 impl Table {
-    /// An empty table that forgets lost routes after `delete_period`, if it ever does.
-    pub fn forgetting(delete_period: Option<Duration>) -> Table {
+    /// Creates an empty table. Lost routes are deleted after `delete_period`, or never if it is
+    /// `None`.
+    pub fn with_delete_period(delete_period: Option<Duration>) -> Table {
         let sweeps = delete_period.map(|period| Box::new(Sweeps { period, next: Time::ZERO }));
         Table { sweeps, ..Table::default() }
     }
 
-    /// Forgets routes that were lost long ago, if it is time for that; not those to destinations that `is_wanted`.
+    /// Deletes routes that were lost long ago, if a sweep is due. Routes to destinations that
+    /// `is_wanted` are kept.
     pub fn sweep(&mut self, now: Time, is_wanted: impl Fn(NodeId) -> bool) {
         match &mut self.sweeps {
             Some(sweeps) if sweeps.next <= now => sweeps.next = now + sweeps.period,
             _ => return,
         }
         let (mut old, mut kept) = (core::mem::take(&mut self.usages), Vec::new());
-        self.routes.retain_mut(|route| !route.fades(now, is_wanted(route.destination), &mut old, &mut kept));
+        self.routes.retain_mut(|route| !route.can_be_deleted(now, is_wanted(route.destination), &mut old, &mut kept));
         self.usages = kept;
         self.routes.shrink_to(self.routes.len() + self.routes.len() / 4);
         self.index = Index::default();
@@ -53,24 +57,26 @@ impl Table {
         }
     }
 
-    /// The route to `destination`, brought up to date; None if there is no entry.
+    /// Updated route to `destination`; `None` if there is no entry.
     #[inline]
     pub fn get(&mut self, now: Time, destination: NodeId) -> Option<Entry<'_>> {
         let place = self.index.get(destination)?;
         Some(self.at(now, place))
     }
 
-    /// The route to `destination`, not brought up to date.
+    /// Route to `destination` without an update; `None` if there is no entry.
     pub fn peek(&self, destination: NodeId) -> Option<&Route> {
         Some(&self.routes[self.index.get(destination)?])
     }
 
-    /// Until when no request for the route to `destination` is sent; None if there is no entry.
+    /// Time before which no request for a route to `destination` is sent; `None` if there is no
+    /// entry.
     pub fn waits_until(&self, destination: NodeId) -> Option<Time> {
         Some(waits_until(self.peek(destination)?, &self.usages))
     }
 
-    /// The route to `destination`, brought up to date, or a new entry that is down with sequence number 0.
+    /// Updated route to `destination`. If there is no entry, creates one that is down with sequence
+    /// number 0.
     #[inline]
     pub fn entry(&mut self, now: Time, destination: NodeId) -> Entry<'_> {
         let place = match self.index.get(destination) {
@@ -80,15 +86,16 @@ impl Table {
         self.at(now, place)
     }
 
-    /// Makes an entry and tells its place.
+    /// Creates an entry and returns its position.
     fn add(&mut self, destination: NodeId) -> usize {
         let place = self.routes.len();
         if place == self.routes.capacity() {
-            // A large mesh has thousands of large tables: twice the room would be much that is empty.
+            // The vector grows by a quarter, because a large mesh has thousands of large tables,
+            // and doubling would leave much memory unused.
             self.routes.reserve_exact((place / 4).max(4));
         }
         self.routes.push(Route::new(destination));
-        // At most one entry per node number, of which there are fewer than 2^16.
+        // There is at most one entry per node number, and fewer than 2^16 node numbers.
         self.index.push(destination, place as u16);
         place
     }
@@ -96,7 +103,7 @@ impl Table {
     #[inline]
     fn at(&mut self, now: Time, place: usize) -> Entry<'_> {
         let route = &mut self.routes[place];
-        route.settle(now);
+        route.apply_purge_ticks(now);
         Entry::new(route, &mut self.usages)
     }
 
@@ -105,17 +112,19 @@ impl Table {
         self.routes.len()
     }
 
-    /// The destination of the newest entry but `place`, which is below [`Self::len`].
+    /// Destination of entry number `place` counted from the newest entry. `place` must be below
+    /// [`Self::len`].
     pub fn newest(&self, place: usize) -> NodeId {
         self.routes[self.routes.len() - 1 - place].destination
     }
 
-    /// All routes, the newest entry first as in ns-2 (seen in the order of destinations in a RERR), not brought up to date.
+    /// All routes without an update, the newest entry first as in ns-2 (visible in the order of
+    /// destinations in a RERR).
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Route> {
         self.routes.iter_mut().rev()
     }
 
-    /// Forgets that `neighbour` may use any of the routes.
+    /// Removes `neighbour` from the precursors of all routes.
     pub fn remove_precursor(&mut self, neighbour: NodeId) {
         for usage in &mut self.usages {
             usage.remove_precursor(neighbour);
@@ -137,7 +146,7 @@ mod tests {
     fn an_expired_route_lives_until_the_next_tick() {
         let mut table = Table::default();
         table.entry(Time::ZERO, NodeId(7)).set(4, 3, NodeId(1), Time(10 * S));
-        // At 10.0 s it has not expired *before* the tick; the next tick is 10.5 s.
+        // At 10.0 s the route has not expired *before* the tick; the next tick is at 10.5 s.
         for (now, up) in [(10 * S, true), (10 * S + 1, true), (10 * S + S / 2 - 1, true), (10 * S + S / 2, false)] {
             let mut table = table.clone();
             let route = table.get(Time(now), NodeId(7)).unwrap();
@@ -161,14 +170,14 @@ mod tests {
     #[test]
     fn what_was_lost_for_two_sweeps_is_forgotten_and_nothing_else() {
         let period = Duration::from_secs(50);
-        let mut table = Table::forgetting(Some(period));
+        let mut table = Table::with_delete_period(Some(period));
         table.sweep(Time(S), |_| false);
-        // 1 is lost at 20 s, 2 is found again at 90 s, 3 is used to the end, somebody waits for 4, the transport of 5 wants to
-        // hear of a new route, 6 is being asked for.
+        // Route 1 is lost at 20 s; 2 is found again at 90 s; 3 is used to the end; a packet waits
+        // for 4; the transport of 5 waits for the notice of a new route; 6 is being requested.
         for (n, expires) in [(1, 20 * S), (2, 20 * S), (3, 900 * S), (4, 20 * S), (5, 20 * S), (6, 20 * S)] {
             table.entry(Time(S), NodeId(n)).set(2, 3, NodeId(9), Time(expires));
         }
-        table.entry(Time(S), NodeId(5)).missed = true;
+        table.entry(Time(S), NodeId(5)).loss_notified = true;
         table.entry(Time(S), NodeId(3)).add_precursor(NodeId(8));
         table.entry(Time(S), NodeId(6)).add_precursor(NodeId(7));
         let known = |table: &mut Table| table.iter_mut().map(|route| route.destination.0).collect::<Vec<_>>();
@@ -177,12 +186,12 @@ mod tests {
         table.entry(Time(90 * S), NodeId(2)).set(6, 2, NodeId(9), Time(100 * S));
         table.sweep(Time(100 * S), |_| false);
         assert_eq!(known(&mut table), [6, 5, 4, 3, 2, 1]);
-        table.entry(Time(101 * S), NodeId(6)).search().ask_once(Time(101 * S), 30);
+        table.entry(Time(101 * S), NodeId(6)).search().start_single(Time(101 * S), 30);
         table.sweep(Time(101 * S), |destination| destination == NodeId(4));
         assert_eq!(known(&mut table), [6, 5, 4, 3, 2]);
         assert!(table.peek(NodeId(1)).is_none());
         assert_eq!(table.peek(NodeId(2)).unwrap().sequence, 7, "lost since, but not for two sweeps");
-        // Each has kept what is its own.
+        // Each remaining route has kept its own usage.
         assert!(table.entry(Time(101 * S), NodeId(3)).clear_precursors());
         assert!(table.entry(Time(101 * S), NodeId(6)).clear_precursors());
         assert!(!table.entry(Time(101 * S), NodeId(4)).clear_precursors());
@@ -196,9 +205,9 @@ mod tests {
     #[test]
     fn with_a_delete_period_a_table_stops_growing() {
         let entries = |delete_period, seconds| {
-            let mut table = Table::forgetting(delete_period);
+            let mut table = Table::with_delete_period(delete_period);
             for second in 1..=seconds {
-                // Each second somebody else asks.
+                // In each second, another node sends a request.
                 let now = Time(u64::from(second) * S);
                 table.sweep(now, |_| false);
                 table.entry(now, NodeId(second)).set(2, 3, NodeId(0), Time(now.0 + 6 * S));
@@ -208,12 +217,12 @@ mod tests {
         assert_eq!([entries(None, 300).0, entries(None, 3000).0], [300, 3000]);
         let period = Some(Duration::from_secs(50));
         for (len, capacity) in [entries(period, 300), entries(period, 3000)] {
-            // 6 s of life, half a second to the tick, at most two sweeps.
+            // A route lives for 6 s, up to half a second to the tick, and at most two sweeps.
             assert!((50..=6 + 1 + 2 * 50).contains(&len) && capacity < 160, "{len} in {capacity}");
         }
     }
 
-    /// A route as the table is to hold it.
+    /// Route with the values that the table must hold.
     #[derive(Default)]
     struct Plain {
         sequence: u32,
@@ -253,8 +262,8 @@ mod tests {
                         known.precursors.clear();
                     }
                     7 => {
-                        // TTL 1, nothing measured: 2 x 1 x 30 ms.
-                        entry.search().ask_once(now, 1);
+                        // The wait is that of TTL 1 without a measurement: 2 x 1 x 30 ms.
+                        entry.search().start_single(now, 1);
                         known.waits_until = Time(now.0 + S * 6 / 100);
                     }
                     8 => {

@@ -1,16 +1,17 @@
-//! Flooding: every node broadcasts every packet once. No routes, no messages: the baseline that shows what routing saves, and
-//! the smallest example of a [`Protocol`].
+//! Flooding: every node broadcasts every packet once. It needs neither routes nor messages. It is
+//! the baseline that shows the savings of routing, and the smallest example of a [`Protocol`].
 //!
-//! Source: classic flooding with duplicate packet detection, J. Macker (ed.), RFC 6621 (Simplified Multicast Forwarding),
-//! sections 5 (classic flooding) and 6 (duplicates by an identifier of the source); jitter of forwarding: T. Clausen et al.,
-//! RFC 5148, section 5.3. A packet crosses each link without acknowledgement, at the basic rate.
+//! Source: classic flooding with duplicate packet detection, J. Macker (ed.), RFC 6621 (Simplified
+//! Multicast Forwarding), sections 5 (classic flooding) and 6 (duplicates by an identifier of the
+//! source); jitter of forwarding: T. Clausen et al., RFC 5148, section 5.3. A packet is sent over
+//! each link without acknowledgement, at the basic rate.
 //!
 //! | Parameter | Value |
 //! |---|---|
 //! | jitter of forwarding | uniform on [0, 10 ms) |
-//! | packet remembered | 10 s |
+//! | memory of packets | 10 s |
 //!
-//! The hops to a node are those that the first copy of its last packet travelled.
+//! The number of hops to a node is that of the first copy of its last packet.
 
 use super::actions::{Actions, DropReason};
 use super::protocol::{Protocol, RoutingParameters, jitter};
@@ -20,12 +21,12 @@ use core::convert::Infallible;
 use meshpace_core::parameter::{Parameters, Slots};
 use meshpace_core::{Duration, NodeId, Rng, Time};
 
-/// The longest jitter of a forwarded packet.
+/// Largest jitter of a forwarded packet.
 const MAXJITTER: Duration = Duration::from_millis(10);
-/// Time for which a packet is remembered, so that its other copies are recognized.
+/// Time for which a packet is remembered, so that further copies are recognised.
 const HOLD_TIME: Duration = Duration::from_secs(10);
 
-/// Flooding has no parameters.
+/// Configuration of flooding, which has no parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FloodingConfig;
 
@@ -37,20 +38,20 @@ impl Parameters for FloodingConfig {
 
 impl RoutingParameters for FloodingConfig {}
 
-/// One node's flooding.
+/// Flooding at one node.
 #[derive(Clone, Debug)]
 pub struct Flooding {
-    /// Source and number of the packets that were here.
+    /// Sources and numbers of the packets that were received.
     seen: BTreeSet<(NodeId, u32)>,
-    /// The same with the time of their first copy, oldest first.
+    /// Sources and numbers of these packets with the time of their first copy, the oldest first.
     order: VecDeque<(Time, NodeId, u32)>,
-    /// By source, the hops of the last first copy.
+    /// By source, the number of hops of the first copy of its last packet.
     hops: BTreeMap<NodeId, u8>,
     rng: Rng,
 }
 
 impl Flooding {
-    /// True if this is the first copy of `packet` here.
+    /// True if this is the first copy of `packet` at this node.
     fn is_first<P: Packet>(&mut self, now: Time, packet: &P) -> bool {
         while let Some(&(since, source, id)) = self.order.front()
             && now.since(since) > HOLD_TIME
@@ -107,7 +108,7 @@ impl<P: Packet> Protocol<P> for Flooding {
         self.hops.get(&destination).copied()
     }
 
-    /// Nobody in particular.
+    /// Always `None`, because a packet is sent to all neighbours.
     fn next_hop(&self, _now: Time, _destination: NodeId) -> Option<NodeId> {
         None
     }

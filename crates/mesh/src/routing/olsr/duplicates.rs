@@ -1,26 +1,26 @@
-//! The duplicate set: which flooded messages have been handled (RFC 3626, section 3.4).
+//! Duplicate set: flooded messages that have been handled (RFC 3626, section 3.4).
 
 use alloc::collections::BTreeMap;
 use meshpace_core::{Duration, NodeId, Time};
 
-/// Time for which a message is remembered after its last copy: DUP_HOLD_TIME.
+/// DUP_HOLD_TIME: time for which a message is remembered after its last copy.
 const DUP_HOLD_TIME: Duration = Duration::from_secs(30);
 
-/// The memory of flooded messages.
+/// Memory of flooded messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Duplicates {
-    /// Until when each is remembered.
+    /// Time until which each message is remembered, by originator and sequence number.
     messages: BTreeMap<(NodeId, u16), Time>,
 }
 
 impl Duplicates {
-    /// True if this is the first copy of the message; notes it.
+    /// True if this is the first copy of the message. Notes the message in any case.
     pub fn first_time(&mut self, now: Time, originator: NodeId, sequence: u16) -> bool {
         let before = self.messages.insert((originator, sequence), now + DUP_HOLD_TIME);
         before.is_none_or(|until| until <= now)
     }
 
-    /// Frees the memory of what is forgotten.
+    /// Removes expired entries.
     pub fn sweep(&mut self, now: Time) {
         self.messages.retain(|_, until| *until > now);
     }

@@ -1,7 +1,9 @@
-//! Link sensing and the neighbourhood: which neighbours are heard, which of them hear this node, which nodes are two hops away, and which
-//! neighbours have chosen this node as a relay (RFC 3626, sections 7.1, 8.1, 8.2, 8.4, 8.5; link-layer notification: 13).
+//! Link sensing and neighbourhood: the neighbours whose HELLOs are received, the symmetric
+//! neighbours, the nodes two hops away, and the neighbours that have chosen this node as a relay
+//! (RFC 3626, sections 7.1, 8.1, 8.2, 8.4, 8.5; link-layer notification: 13).
 //!
-//! A link is symmetric while a HELLO of the last 6 s names this node. Hysteresis (14) is off, as in the testbed.
+//! A link is symmetric while a HELLO of the last 6 s contains this node. Hysteresis (14) is off, as
+//! in the testbed.
 
 use super::config::OlsrMetric;
 use super::message::{Hello, LinkCode, Listed, NEIGHB_HOLD_TIME};
@@ -12,22 +14,25 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
-/// The link to a neighbour. Times are those of the link tuple in section 4.2.1.
+/// Link to a neighbour. The times are those of the link tuple in section 4.2.1.
 #[derive(Clone, Debug)]
 struct Link {
-    /// L_SYM_time: until when it counts as symmetric.
+    /// L_SYM_time: time until which the link counts as symmetric.
     symmetric_until: Time,
-    /// L_ASYM_time: until when the neighbour counts as heard.
+    /// L_ASYM_time: time until which the link counts as asymmetric, because HELLOs of the neighbour
+    /// were received.
     heard_until: Time,
-    /// L_time: when the link is forgotten.
+    /// L_time: time at which the link is removed.
     until: Time,
-    /// L_LOST_LINK_TIME: until when the MAC's word holds that the link is lost.
+    /// L_LOST_LINK_TIME: time until which the link counts as lost after a failure reported by the
+    /// MAC.
     lost_until: Time,
-    /// State by these times when they were last looked at.
+    /// True if the link was symmetric according to these times at the last update.
     symmetric: bool,
-    /// The neighbour's HELLOs that arrive here.
+    /// Delivery ratio of the neighbour's HELLOs at this node.
     quality: Quality,
-    /// The share of this node's HELLOs that the neighbour says it hears, in 1/255.
+    /// Delivery ratio of this node's HELLOs at the neighbour, as the neighbour reports it, in
+    /// 1/255.
     reverse: u8,
 }
 
@@ -49,28 +54,30 @@ impl Link {
     }
 }
 
-/// Changes by a call.
+/// Changes caused by a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Change {
-    /// Neighbours, two-hop neighbours or costs: relays and routes are to be computed again.
+    /// True if neighbours, two-hop neighbours or costs changed, so that relays and routes must be
+    /// computed again.
     pub neighbourhood: bool,
-    /// The set of selectors.
+    /// True if the set of selectors changed.
     pub selectors: bool,
-    /// A selector was lost with its link.
+    /// True if a selector was lost together with its link.
     pub selector_lost: bool,
 }
 
-/// Links of a node and its neighbourhood.
+/// Links and neighbourhood of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Links {
     me: NodeId,
     metric: OlsrMetric,
     links: BTreeMap<NodeId, Link>,
-    /// (neighbour, node behind it) with the end of validity and the cost of that link, None if it cannot be used.
-    behind: BTreeMap<(NodeId, NodeId), (Time, Option<u32>)>,
+    /// Links (neighbour, node) of neighbours to nodes two hops away, with the end of their validity
+    /// and their cost. The cost is `None` if the link cannot be used.
+    two_hop: BTreeMap<(NodeId, NodeId), (Time, Option<u32>)>,
     /// Chosen relays, ascending.
     relays: Vec<NodeId>,
-    /// MPR selectors with the end of validity.
+    /// MPR selectors with the end of their validity.
     selectors: BTreeMap<NodeId, Time>,
 }
 
@@ -80,13 +87,13 @@ impl Links {
             me,
             metric,
             links: BTreeMap::new(),
-            behind: BTreeMap::new(),
+            two_hop: BTreeMap::new(),
             relays: Vec::new(),
             selectors: BTreeMap::new(),
         }
     }
 
-    /// Cost of a listed link.
+    /// Cost of a link of a message; `None` if the link cannot be used.
     pub fn cost_of(metric: OlsrMetric, listed: &Listed) -> Option<u32> {
         match metric {
             OlsrMetric::Hops => Some(1),
@@ -98,7 +105,7 @@ impl Links {
         Self::cost_of(self.metric, &Listed { node: self.me, quality: link.quality.ratio(), reverse: link.reverse })
     }
 
-    /// True if `neighbour` and this node hear each other.
+    /// True if the link to `neighbour` is symmetric.
     pub fn is_symmetric(&self, neighbour: NodeId) -> bool {
         self.links.get(&neighbour).is_some_and(|link| link.symmetric)
     }
@@ -108,12 +115,12 @@ impl Links {
         self.selectors.contains_key(&neighbour)
     }
 
-    /// The chosen relays, ascending.
+    /// Chosen relays, ascending.
     pub fn relays(&self) -> &[NodeId] {
         &self.relays
     }
 
-    /// A HELLO of `from` came.
+    /// Handles a HELLO of `from`.
     pub fn on_hello(&mut self, now: Time, from: NodeId, hello: &Hello) -> Change {
         let mut change = Change::default();
         let link = self.links.entry(from).or_insert_with(|| Link {
@@ -128,8 +135,8 @@ impl Links {
         let before = (link.quality.ratio(), link.reverse);
         link.heard_until = now + NEIGHB_HOLD_TIME;
         link.quality.received(now);
-        let said = hello.iter().find(|(_, listed)| listed.node == self.me);
-        match said {
+        let own_entry = hello.iter().find(|(_, listed)| listed.node == self.me);
+        match own_entry {
             Some((LinkCode::Lost, _)) => link.symmetric_until = Time::ZERO,
             Some((_, listed)) => {
                 link.symmetric_until = now + NEIGHB_HOLD_TIME;
@@ -150,19 +157,19 @@ impl Links {
             let key = (from, listed.node);
             if code.is_symmetric() {
                 let cost = Self::cost_of(self.metric, &listed);
-                let old = self.behind.insert(key, (now + NEIGHB_HOLD_TIME, cost));
+                let old = self.two_hop.insert(key, (now + NEIGHB_HOLD_TIME, cost));
                 change.neighbourhood |= old.is_none_or(|(_, old)| old != cost);
             } else {
-                change.neighbourhood |= self.behind.remove(&key).is_some();
+                change.neighbourhood |= self.two_hop.remove(&key).is_some();
             }
         }
-        if said.is_some_and(|(code, _)| code == LinkCode::Relay) {
+        if own_entry.is_some_and(|(code, _)| code == LinkCode::Relay) {
             change.selectors |= self.selectors.insert(from, now + NEIGHB_HOLD_TIME).is_none();
         }
         change
     }
 
-    /// The MAC could not reach `neighbour`.
+    /// Handles a failure to reach `neighbour` that the MAC reported.
     pub fn on_failure(&mut self, now: Time, neighbour: NodeId) -> Change {
         let mut change = Change::default();
         if let Some(link) = self.links.get_mut(&neighbour) {
@@ -174,7 +181,7 @@ impl Links {
         change
     }
 
-    /// Draws the conclusions from the times of one link.
+    /// Updates one link and the sets that depend on it, according to the times of the link.
     fn settle(&mut self, now: Time, neighbour: NodeId, change: &mut Change) {
         let Some(link) = self.links.get_mut(&neighbour) else { return };
         let symmetric = link.is_symmetric(now);
@@ -184,9 +191,9 @@ impl Links {
             self.links.remove(&neighbour);
         }
         if !symmetric {
-            let before = self.behind.len();
-            self.behind.retain(|&(via, _), _| via != neighbour);
-            change.neighbourhood |= self.behind.len() != before;
+            let before = self.two_hop.len();
+            self.two_hop.retain(|&(via, _), _| via != neighbour);
+            change.neighbourhood |= self.two_hop.len() != before;
             if self.selectors.remove(&neighbour).is_some() {
                 change.selectors = true;
                 change.selector_lost = true;
@@ -194,7 +201,7 @@ impl Links {
         }
     }
 
-    /// Forgets what is no longer valid.
+    /// Removes entries whose validity has ended.
     pub fn expire(&mut self, now: Time) -> Change {
         let mut change = Change::default();
         let mut due = Vec::new();
@@ -209,50 +216,50 @@ impl Links {
         for neighbour in due {
             self.settle(now, neighbour, &mut change);
         }
-        let before = (self.behind.len(), self.selectors.len());
-        self.behind.retain(|_, (until, _)| *until > now);
+        let before = (self.two_hop.len(), self.selectors.len());
+        self.two_hop.retain(|_, (until, _)| *until > now);
         self.selectors.retain(|_, until| *until > now);
-        change.neighbourhood |= self.behind.len() != before.0;
+        change.neighbourhood |= self.two_hop.len() != before.0;
         change.selectors |= self.selectors.len() != before.1;
         change
     }
 
-    /// The first moment after `now` at which [`Self::expire`] may find something.
+    /// Earliest time after `now` at which [`Self::expire`] may find a change.
     pub fn next_expiry(&self, now: Time) -> Time {
         let etx = self.metric == OlsrMetric::Etx;
         let links = self.links.values().flat_map(|link| {
             let missed = if etx { link.quality.next_miss() } else { Time::NEVER };
             [link.symmetric_until, link.until, link.lost_until, missed]
         });
-        let behind = self.behind.values().map(|&(until, _)| until);
-        links.chain(behind).chain(self.selectors.values().copied()).filter(|&at| at > now).min().unwrap_or(Time::NEVER)
+        let two_hop = self.two_hop.values().map(|&(until, _)| until);
+        links.chain(two_hop).chain(self.selectors.values().copied()).filter(|&at| at > now).min().unwrap_or(Time::NEVER)
     }
 
-    /// Chooses the relays anew.
+    /// Chooses the relays again.
     pub fn choose_relays(&mut self) {
         let symmetric = self.links.iter().filter(|(_, link)| link.symmetric);
         self.relays = match self.metric {
             OlsrMetric::Hops => {
                 let neighbours: BTreeSet<_> = symmetric.map(|(&node, _)| node).collect();
-                mpr::by_hops(&neighbours, &self.behind.keys().copied().collect())
+                mpr::by_hops(&neighbours, &self.two_hop.keys().copied().collect())
             }
             OlsrMetric::Etx => {
                 let neighbours = symmetric.filter_map(|(&node, link)| Some((node, self.cost(link)?))).collect();
-                let behind = self.behind.iter().filter_map(|(&link, &(_, cost))| Some((link, cost?))).collect();
-                mpr::by_cost(&neighbours, &behind)
+                let two_hop = self.two_hop.iter().filter_map(|(&link, &(_, cost))| Some((link, cost?))).collect();
+                mpr::by_cost(&neighbours, &two_hop)
             }
         };
     }
 
-    /// The links of this node and of its neighbours, as far as they can be used.
+    /// Usable links of this node and of its neighbours.
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         let own = self.links.iter().filter(|(_, link)| link.symmetric);
         let own = own.filter_map(|(&to, link)| Some(Edge { from: self.me, to, cost: self.cost(link)? }));
-        let behind = self.behind.iter();
-        own.chain(behind.filter_map(|(&(from, to), &(_, cost))| Some(Edge { from, to, cost: cost? })))
+        let two_hop = self.two_hop.iter();
+        own.chain(two_hop.filter_map(|(&(from, to), &(_, cost))| Some(Edge { from, to, cost: cost? })))
     }
 
-    /// The entry of this node for a neighbour.
+    /// Entry of a message of this node for a neighbour.
     fn listed(&self, node: NodeId) -> Listed {
         match (self.metric, self.links.get(&node)) {
             (OlsrMetric::Etx, Some(link)) => Listed { node, quality: link.quality.ratio(), reverse: link.reverse },

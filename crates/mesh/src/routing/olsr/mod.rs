@@ -1,9 +1,11 @@
-//! OLSR: Clausen, Jacquet (eds.), RFC 3626, as a state machine per node: it is told of packets, messages, link failures and
-//! time, and answers through [`Actions`]. Every node keeps a map: HELLOs tell it the links around it, TCs, flooded over
-//! relays (MPRs), those of the others; routes are shortest paths on the map.
+//! OLSR: Clausen, Jacquet (eds.), RFC 3626, as a state machine per node. It is called for packets,
+//! messages, link failures and timers, and answers through [`Actions`]. Every node keeps a map of
+//! links: HELLOs report the links around the node; TCs, flooded over relays (MPRs), report the
+//! other links. Routes are shortest paths on this map.
 //!
-//! Guarantee: when links have not changed for the time the messages need (see below), routes are shortest and
-//! free of loops. While a change spreads, nodes hold different maps and routes can loop; time to live ends that.
+//! Guarantee: if links have not changed for the time that the messages need (see below), routes are
+//! shortest and free of loops. While a change spreads, the maps of nodes differ and routes can
+//! loop; the time to live ends such loops.
 //!
 //! | Parameter | Value | RFC 3626 |
 //! |---|---|---|
@@ -16,10 +18,12 @@
 //! | MPR_COVERAGE, TC_REDUNDANCY | 1, 0 | 18.9 |
 //! | willingness | WILL_DEFAULT (3) at all nodes | 18.8 |
 //!
-//! Readings and departures: one interface per node, so no MID; no HNA; one message per packet (`message.rs`); a lost
-//! selector brings the next TC forward, to after a jitter; the word of the MAC that a link is lost (13) holds for a neighbour
-//! hold time. The metric ETX is that of olsrd 0.4.10 (`quality.rs`, `mpr.rs`). A node's first HELLO and TC are due within an
-//! interval of time 0, at a random moment. Packets without a route are dropped, because a link-state protocol has no route requests.
+//! Readings and departures: each node has one interface, so there is no MID. There is no HNA. A
+//! packet holds one message (`message.rs`). After the loss of a selector, the next TC is sent
+//! early, after a jitter. A link that the MAC reports as lost (13) counts as lost for a neighbour
+//! hold time. The metric ETX is that of olsrd 0.4.10 (`quality.rs`, `mpr.rs`). The first HELLO and
+//! TC of a node are due at a random time within an interval of time 0. Packets without a route are
+//! dropped, because a link-state protocol has no route requests.
 
 mod config;
 mod duplicates;
@@ -47,47 +51,50 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 use routes::Routes;
 use topology::Topology;
 
-/// The longest distance of two HELLOs of a node.
+/// Longest time between two HELLOs of a node.
 pub const HELLO_INTERVAL: Duration = Duration::from_secs(2);
-/// The longest distance of two TCs of a node.
+/// Longest time between two TCs of a node.
 pub const TC_INTERVAL: Duration = Duration::from_secs(5);
-/// The largest jitter.
+/// Largest jitter.
 pub const MAXJITTER: Duration = Duration(HELLO_INTERVAL.0 / 4);
 /// Time to live of a TC.
-const EVERYWHERE: u8 = 255;
+const TC_TIME_TO_LIVE: u8 = 255;
 
-/// One node's OLSR.
+/// OLSR of one node.
 #[derive(Clone, Debug)]
 pub struct Olsr {
     me: NodeId,
     metric: OlsrMetric,
     /// True if a failure reported by the MAC ends a link.
     link_layer: bool,
-    /// Jitter.
+    /// Random numbers for jitter.
     rng: Rng,
-    /// The neighbourhood.
+    /// Links and neighbourhood of this node.
     links: Links,
-    /// The rest of the map.
+    /// Links in the rest of the mesh.
     topology: Topology,
-    /// Messages already flooded.
+    /// Messages that were handled already.
     seen: Duplicates,
     routes: Routes,
-    /// True if the map has changed since the routes were computed: a node that nobody asks for routes needs none.
+    /// True if the map has changed since `routes` was computed. A node that sends and forwards
+    /// nothing need not compute routes.
     stale: bool,
-    /// Those of the changed map, once somebody has looked at them meanwhile.
-    looked_at: RefCell<Option<Routes>>,
+    /// Routes of the changed map, computed if they were queried since the change.
+    queried_routes: RefCell<Option<Routes>>,
     /// Destinations of this node's own packets, ascending, and whether their route is lost.
     in_use: Vec<(NodeId, bool)>,
-    /// Numbers of the next message and the next packet.
+    /// Number of the next message.
     sequence: u16,
+    /// Number of the next packet.
     packet: u16,
-    /// Number of the set of selectors.
+    /// Sequence number of the set of selectors.
     ansn: u16,
     next_hello: Time,
     next_tc: Time,
-    /// Until when TCs are sent although no selector is left, so that everybody forgets them.
+    /// Time until which TCs are sent although no selector is left, so that all nodes remove the
+    /// advertised links.
     advertise_until: Time,
-    /// No validity ends before this.
+    /// Time before which no validity ends.
     next_expiry: Time,
 }
 
@@ -95,8 +102,9 @@ impl<P: Packet> Protocol<P> for Olsr {
     type Config = OlsrConfig;
     type Message = Message;
 
-    /// The protocol at node `me`. `link_layer`: whether [`Self::on_link_failure`] ends a link (RFC 3626, section 13); it does
-    /// so for 6 s, whatever HELLOs say. `rng` is the node's own stream for routing jitter
+    /// Creates the protocol at node `me`. If `link_layer` is configured, [`Self::on_link_failure`]
+    /// ends a link (RFC 3626, section 13) for 6 s, whatever HELLOs report. `rng` is the node's own
+    /// stream for routing jitter
     /// ([`Purpose::RoutingJitter`](meshpace_core::rng::Purpose::RoutingJitter)).
     fn new(me: NodeId, config: OlsrConfig, mut rng: Rng) -> Self {
         let OlsrConfig { metric, link_layer } = config;
@@ -113,7 +121,7 @@ impl<P: Packet> Protocol<P> for Olsr {
             seen: Duplicates::default(),
             routes: Routes::default(),
             stale: false,
-            looked_at: RefCell::default(),
+            queried_routes: RefCell::default(),
             in_use: Vec::new(),
             sequence: 0,
             packet: 0,
@@ -125,8 +133,8 @@ impl<P: Packet> Protocol<P> for Olsr {
         }
     }
 
-    /// A packet that is not for this node: routes or drops it. `previous_hop` is None if it comes from this node's own
-    /// transport; otherwise its time to live is taken down here.
+    /// Routes or drops a packet that is not for this node. `previous_hop` is `None` if the packet
+    /// comes from this node's own transport. Otherwise its time to live is decremented here.
     fn on_packet(
         &mut self,
         _now: Time,
@@ -152,47 +160,49 @@ impl<P: Packet> Protocol<P> for Olsr {
         out.forward(packet, route.next_hop, Duration::ZERO);
     }
 
-    /// `from`, one hop away, sent `message`.
+    /// Handles `message` of `from`, which is one hop away.
     fn on_message(&mut self, now: Time, from: NodeId, message: Message, out: &mut impl Actions<P, Message>) {
         let mut change = Change::default();
-        let mut map = false;
+        let mut topology_changed = false;
         match &message.content {
             Content::Hello(hello) => change = self.links.on_hello(now, from, hello),
             Content::Tc(tc) => {
                 if message.originator == self.me || !self.links.is_symmetric(from) {
                     return;
                 }
-                // With one interface, the first copy decides whether to pass a message on (3.4.1).
+                // With one interface, the first copy decides whether the message is forwarded
+                // (3.4.1).
                 if !self.seen.first_time(now, message.originator, message.sequence) {
                     return;
                 }
                 let metric = self.metric;
-                map = self.topology.update(now, message.originator, tc, |listed| Links::cost_of(metric, listed));
+                topology_changed =
+                    self.topology.update(now, message.originator, tc, |listed| Links::cost_of(metric, listed));
                 if message.ttl > 1 && self.links.is_selector(from) {
-                    self.pass_on(message, out);
+                    self.forward(message, out);
                 }
             }
         }
-        self.adapt(now, change, map, out);
+        self.apply_changes(now, change, topology_changed, out);
     }
 
-    /// The MAC gave up a unicast frame to `next_hop` at its retry limit.
+    /// Handles a unicast frame to `next_hop` that the MAC gave up at its retry limit.
     fn on_link_failure(&mut self, now: Time, next_hop: NodeId, packet: Option<P>, out: &mut impl Actions<P, Message>) {
         if let Some(packet) = packet {
             out.drop_packet(packet, DropReason::LinkFailure);
         }
         if self.link_layer {
             let change = self.links.on_failure(now, next_hop);
-            self.adapt(now, change, false, out);
+            self.apply_changes(now, change, false, out);
         }
     }
 
-    /// The time of [`Self::next_wakeup`] has come.
+    /// Executes everything that is due at [`Self::next_wakeup`].
     fn on_timer(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         if self.next_expiry <= now {
             let change = self.links.expire(now);
-            let map = self.topology.expire(now);
-            self.adapt(now, change, map, out);
+            let topology_changed = self.topology.expire(now);
+            self.apply_changes(now, change, topology_changed, out);
             self.next_expiry = self.links.next_expiry(now).min(self.topology.next_expiry());
         }
         if self.next_hello <= now {
@@ -209,7 +219,7 @@ impl<P: Packet> Protocol<P> for Olsr {
             }
             if now < self.advertise_until {
                 for tc in Tc::parts(self.ansn, &advertised) {
-                    self.emit(Content::Tc(tc), EVERYWHERE, out);
+                    self.emit(Content::Tc(tc), TC_TIME_TO_LIVE, out);
                 }
             }
             self.seen.sweep(now);
@@ -217,19 +227,19 @@ impl<P: Packet> Protocol<P> for Olsr {
         }
     }
 
-    /// Time at which [`Self::on_timer`] wants to be called.
+    /// Time at which [`Self::on_timer`] must be called.
     #[inline]
     fn next_wakeup(&self) -> Time {
         self.next_hello.min(self.next_tc).min(self.next_expiry)
     }
 
-    /// Hops to `destination` if there is a route, for pacing at a source.
+    /// Number of hops to `destination`, for pacing at a source. `None` if there is no route.
     #[inline]
     fn hops(&self, _now: Time, destination: NodeId) -> Option<u8> {
         self.route(destination).map(|route| route.hops)
     }
 
-    /// The neighbour that packets to `destination` go to now, if there is a route.
+    /// Neighbour to which packets for `destination` are sent now. `None` if there is no route.
     #[inline]
     fn next_hop(&self, _now: Time, destination: NodeId) -> Option<NodeId> {
         self.route(destination).map(|route| route.next_hop)
@@ -247,13 +257,13 @@ impl RoutingMessage for Message {
 }
 
 impl Olsr {
-    /// The route to `destination` with its cost: hops, or ETX in units of 1 / [`ETX_ONE`].
+    /// Route to `destination` with its cost: hops, or ETX in units of 1 / [`ETX_ONE`].
     pub fn route(&self, destination: NodeId) -> Option<Route> {
         if !self.stale {
             return self.routes.get(destination);
         }
-        let mut looked_at = self.looked_at.borrow_mut();
-        let routes = looked_at.get_or_insert_with(|| {
+        let mut queried_routes = self.queried_routes.borrow_mut();
+        let routes = queried_routes.get_or_insert_with(|| {
             let mut routes = Routes::default();
             routes.compute(self.me, self.links.edges().chain(self.topology.edges()));
             routes
@@ -266,20 +276,27 @@ impl Olsr {
         self.stale = false;
     }
 
-    /// The neighbours this node has chosen as relays, ascending.
+    /// Neighbours that this node has chosen as relays, ascending.
     pub fn relays(&self) -> &[NodeId] {
         self.links.relays()
     }
 
-    /// True if `neighbour` and this node are known to hear each other.
+    /// True if the link between `neighbour` and this node is known to be symmetric.
     pub fn is_symmetric(&self, neighbour: NodeId) -> bool {
         self.links.is_symmetric(neighbour)
     }
 
-    /// Draws the conclusions from what changed.
-    fn adapt<P>(&mut self, now: Time, change: Change, map: bool, out: &mut impl Actions<P, Message>) {
-        // Whatever a message makes valid is so for at least this long, so the search for the first end can wait till then.
-        self.next_expiry = self.next_expiry.min(now + quality::PATIENCE);
+    /// Updates relays, routes and notices after a change.
+    fn apply_changes<P>(
+        &mut self,
+        now: Time,
+        change: Change,
+        topology_changed: bool,
+        out: &mut impl Actions<P, Message>,
+    ) {
+        // Every validity that starts with a message lasts at least this long, so the search for the
+        // earliest end can wait until then.
+        self.next_expiry = self.next_expiry.min(now + quality::MISS_TIMEOUT);
         if change.selectors {
             self.ansn = self.ansn.wrapping_add(1);
         }
@@ -289,9 +306,9 @@ impl Olsr {
         if change.neighbourhood {
             self.links.choose_relays();
         }
-        if change.neighbourhood || map {
+        if change.neighbourhood || topology_changed {
             self.stale = true;
-            *self.looked_at.get_mut() = None;
+            *self.queried_routes.get_mut() = None;
         }
         if self.stale && !self.in_use.is_empty() {
             self.compute();
@@ -317,8 +334,8 @@ impl Olsr {
         out.send(message, NodeId::BROADCAST, Duration::ZERO);
     }
 
-    /// Repeats another node's message after a jitter.
-    fn pass_on<P>(&mut self, mut message: Message, out: &mut impl Actions<P, Message>) {
+    /// Forwards another node's message after a jitter.
+    fn forward<P>(&mut self, mut message: Message, out: &mut impl Actions<P, Message>) {
         message.ttl -= 1;
         message.hop_count = message.hop_count.saturating_add(1);
         message.packet = self.packet;

@@ -1,74 +1,75 @@
-//! Share of a neighbour's HELLOs that arrive: the delivery ratios behind ETX.
+//! Delivery ratios behind ETX: the shares of a neighbour's HELLOs that arrive.
 //!
-//! Source: De Couto, Aguayo, Bicket, Morris, "A high-throughput path metric for multi-hop wireless routing", MobiCom 2003
-//! (ETX = 1 / (d_f d_r)); olsrd 0.4.10 for the window: the last ten HELLOs, received or missed, the ratio always taken of
-//! ten, so that a new link starts at 1/10. A HELLO is missed when none came for 1.5 intervals, and again after each
-//! further interval.
+//! Source: De Couto, Aguayo, Bicket, Morris, "A high-throughput path metric for multi-hop wireless
+//! routing", MobiCom 2003 (ETX = 1 / (d_f d_r)); olsrd 0.4.10 for the window: the last ten HELLOs,
+//! received or missed. The ratio is always taken of ten, so that a new link starts at 1/10. A HELLO
+//! counts as missed if none arrived for 1.5 intervals, and again after each further interval.
 //!
-//! Departures from olsrd: it also finds losses in the numbers of packets; costs are whole numbers, so that a sum does not
-//! depend on its order and both ends of a link compute the same.
+//! Departures from olsrd: olsrd also detects losses by packet numbers. Costs are whole numbers
+//! here, so that a sum does not depend on its order and both ends of a link compute the same.
 //!
 //! | Parameter | Value |
 //! |---|---|
 //! | window | 10 HELLOs |
-//! | missed after | 3 s, then each 2 s |
+//! | missed after | 3 s, then every 2 s |
 //! | cost of a link without loss | [`ONE`] |
 
 use super::{HELLO_INTERVAL, MAXJITTER};
 use meshpace_core::{Duration, Time};
 
-/// HELLOs in the window.
+/// Number of HELLOs in the window.
 const WINDOW: u32 = 10;
-/// After how long without a HELLO one is counted as missed: 1.5 x HELLO_INTERVAL.
-pub(super) const PATIENCE: Duration = Duration(HELLO_INTERVAL.0 * 3 / 2);
-/// Cost of a link that loses nothing, and so the unit of ETX.
+/// Time without a HELLO after which one counts as missed: 1.5 x HELLO_INTERVAL.
+pub(super) const MISS_TIMEOUT: Duration = Duration(HELLO_INTERVAL.0 * 3 / 2);
+/// Cost of a link without loss, and thereby the unit of ETX.
 pub const ONE: u32 = 1024;
 
 /// Reception of the last HELLOs of a neighbour.
 #[derive(Clone, Debug)]
 pub(super) struct Quality {
-    /// One bit per HELLO, the newest lowest; set if received.
+    /// One bit per HELLO, the newest in the lowest bit; set if the HELLO was received.
     history: u16,
-    /// Time at which the last HELLO came.
+    /// Time at which the last HELLO arrived.
     heard: Time,
-    /// Time at which the next one counts as missed.
-    misses: Time,
+    /// Time at which the next HELLO counts as missed.
+    next_miss_at: Time,
 }
 
 impl Quality {
-    /// Nothing heard yet.
+    /// Creates the state before the first HELLO.
     pub fn new() -> Self {
-        Quality { history: 0, heard: Time::ZERO, misses: Time::NEVER }
+        Quality { history: 0, heard: Time::ZERO, next_miss_at: Time::NEVER }
     }
 
-    /// A HELLO came. The parts of a long HELLO come at one time and count once.
+    /// Notes a received HELLO. The parts of a long HELLO arrive together and count once.
     pub fn received(&mut self, now: Time) {
         // Two HELLOs are at least an interval less the jitter apart.
-        let same = self.misses != Time::NEVER && now.since(self.heard) < HELLO_INTERVAL.saturating_sub(MAXJITTER * 2);
+        let same =
+            self.next_miss_at != Time::NEVER && now.since(self.heard) < HELLO_INTERVAL.saturating_sub(MAXJITTER * 2);
         if !same {
             self.push(true);
             self.heard = now;
         }
-        self.misses = now + PATIENCE;
+        self.next_miss_at = now + MISS_TIMEOUT;
     }
 
-    /// Counts what was missed until `now`; whether anything was.
+    /// Counts the HELLOs that were missed until `now`. Returns whether the history changed.
     pub fn settle(&mut self, now: Time) -> bool {
         let before = self.history;
-        let missed = self.misses <= now;
-        while self.misses <= now {
+        let missed = self.next_miss_at <= now;
+        while self.next_miss_at <= now {
             self.push(false);
-            self.misses += HELLO_INTERVAL;
+            self.next_miss_at += HELLO_INTERVAL;
         }
         missed && before != self.history
     }
 
     /// Time at which the next HELLO counts as missed.
     pub fn next_miss(&self) -> Time {
-        self.misses
+        self.next_miss_at
     }
 
-    /// The share received in 1/255, rounded.
+    /// Delivery ratio in 1/255, rounded.
     pub fn ratio(&self) -> u8 {
         ((self.history.count_ones() * 255 + WINDOW / 2) / WINDOW) as u8
     }
@@ -78,7 +79,8 @@ impl Quality {
     }
 }
 
-/// Cost of a link with these delivery ratios (in 1/255): [`ONE`] x 65025 / (a b), rounded down; None if a ratio is 0.
+/// Cost of a link with these delivery ratios (in 1/255): [`ONE`] x 65025 / (a b), rounded down;
+/// `None` if a ratio is 0.
 pub fn etx(a: u8, b: u8) -> Option<u32> {
     let product = u32::from(a) * u32::from(b);
     (ONE * 65_025).checked_div(product)
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn cost_is_the_inverse_product_of_the_ratios() {
         assert_eq!(etx(255, 255), Some(ONE));
-        // 0.6 x 0.8 = 153/255 x 204/255: 1/0.48 = 2.08333 = 2133.33 / 1024.
+        // 0.6 x 0.8 = 153/255 x 204/255 gives 1/0.48 = 2.08333 = 2133.33 / 1024.
         assert_eq!(etx(153, 204), Some(2133));
         assert_eq!(etx(204, 153), Some(2133));
         assert_eq!((etx(0, 255), etx(9, 0)), (None, None));
@@ -106,7 +108,7 @@ mod tests {
     fn a_new_link_starts_at_a_tenth_and_fills_in_ten_hellos() {
         let mut quality = Quality::new();
         assert_eq!((quality.ratio(), quality.next_miss()), (0, Time::NEVER));
-        // n/10 of 255, rounded: 25.5 up to 26, 51, 76.5 up to 77, 102, 127.5 up to 128.
+        // n/10 of 255, rounded, is 25.5 up to 26, 51, 76.5 up to 77, 102, 127.5 up to 128.
         for (n, ratio) in [26, 51, 77, 102, 128, 153, 179, 204, 230, 255, 255].into_iter().enumerate() {
             quality.received(at(2.0 * n as f64));
             assert_eq!(quality.ratio(), ratio, "after {} HELLOs", n + 1);

@@ -1,57 +1,59 @@
-//! The routing table: least cost over the links that are known (RFC 3626, section 10).
+//! Computation of routes: least cost over the known links (RFC 3626, section 10).
 //!
-//! RFC 3626 builds routes hop by hop from the neighbours, the two-hop neighbours and the topology set, in that order; with
-//! cost 1 per link the search below (Dijkstra's) gives the same distances, with ETX the least sum. Among routes of one
-//! cost the one of fewer hops wins, then the one whose next hop has the lowest number (the RFC leaves it open).
+//! RFC 3626 builds routes hop by hop from the neighbours, the two-hop neighbours and the topology
+//! set, in that order. With cost 1 per link, Dijkstra's search below gives the same distances; with
+//! ETX, it gives the least sum. Among routes of equal cost, the one with fewer hops is chosen, then
+//! the one whose next hop has the lowest number (the RFC leaves this open).
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use meshpace_core::NodeId;
 
-/// A route.
+/// Route to a destination.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Route {
-    /// Sum of the costs of its links.
+    /// Sum of the costs of the links.
     pub cost: u32,
-    /// Number of its links.
+    /// Number of links.
     pub hops: u8,
-    /// The neighbour it begins with.
+    /// First neighbour on the route.
     pub next_hop: NodeId,
 }
 
-/// A link in one direction.
+/// Link in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Edge {
-    /// Where it begins.
+    /// Node at which the link begins.
     pub from: NodeId,
-    /// Where it ends.
+    /// Node at which the link ends.
     pub to: NodeId,
-    /// Its cost.
+    /// Cost of the link.
     pub cost: u32,
 }
 
-/// The routes of a node by destination.
+/// Routes of a node, by destination.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes {
     routes: Vec<Option<Route>>,
-    /// Kept for their memory.
+    /// Buffers that are kept between calls to reuse their memory.
     edges: Vec<Edge>,
     heap: BinaryHeap<Reverse<(Route, NodeId)>>,
 }
 
 impl Routes {
-    /// The route to `destination`.
+    /// Route to `destination`; `None` if there is none.
     #[inline]
     pub fn get(&self, destination: NodeId) -> Option<Route> {
         self.routes.get(destination.index()).copied().flatten()
     }
 
-    /// Computes all routes of node `me` from the links it knows, in any order, those from itself included.
+    /// Computes all routes of node `me` from the known links, in any order, including the links of
+    /// `me` itself.
     pub fn compute(&mut self, me: NodeId, links: impl Iterator<Item = Edge>) {
         self.edges.clear();
         self.edges.extend(links);
-        // They come in a few sorted runs, which this sort only merges.
+        // The links arrive in a few sorted runs, which this sort only merges.
         self.edges.sort();
         let nodes = self.edges.iter().map(|edge| edge.from.index().max(edge.to.index()) + 1).max().unwrap_or(0);
         self.routes.clear();
@@ -73,7 +75,8 @@ impl Routes {
                     self.heap.push(Reverse((route, edge.to)));
                 }
             }
-            // The next node whose route is final; a better one may have come after an entry was made.
+            // The next node has a final route. Entries for which a better route was found later are
+            // skipped.
             loop {
                 let Some(Reverse((route, node))) = self.heap.pop() else { return };
                 if self.routes[node.index()] == Some(route) {

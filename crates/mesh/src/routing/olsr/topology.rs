@@ -1,7 +1,8 @@
-//! The topology set: who advertises whom (RFC 3626, section 9.5).
+//! Topology set: the links that other nodes advertise (RFC 3626, section 9.5).
 //!
-//! Departure: the sequence number of an advertiser is remembered for as long as its last message is valid, even if that
-//! message named nobody, so that an older one that was delayed on its way cannot bring back what was withdrawn.
+//! Departure: the sequence number of an advertiser is remembered for as long as its last message is
+//! valid, even if that message listed no neighbour. An older message that was delayed can therefore
+//! not restore withdrawn links.
 
 use super::message::{TOP_HOLD_TIME, Tc};
 use super::routes::Edge;
@@ -19,25 +20,26 @@ pub(super) struct Topology {
 struct Advertiser {
     ansn: u16,
     until: Time,
-    /// In ascending order of the neighbour.
+    /// Advertised neighbours, in ascending order.
     neighbours: Vec<Advertised>,
 }
 
 #[derive(Clone, Debug)]
 struct Advertised {
     node: NodeId,
-    /// None if the link cannot be used.
+    /// Cost of the link; `None` if the link cannot be used.
     cost: Option<u32>,
     until: Time,
 }
 
-/// True if sequence number `a` is newer than `b`, across the wrap of 16 bits (section 19).
+/// True if sequence number `a` is newer than `b`, with wrap-around at 16 bits (section 19).
 fn newer(a: u16, b: u16) -> bool {
     a.wrapping_sub(b).cast_signed() > 0
 }
 
 impl Topology {
-    /// Takes in a message of `originator`, whose links cost what `cost` says; whether a route can have changed.
+    /// Handles a message of `originator`; `cost` computes the cost of its links. Returns whether a
+    /// route may have changed.
     pub fn update(
         &mut self,
         now: Time,
@@ -55,29 +57,30 @@ impl Topology {
             return false;
         }
         let mut changed = false;
-        // Parts of one list carry one number, so what the other parts said stays.
+        // The parts of one list carry the same sequence number, so the entries of the other parts
+        // are kept.
         let renewed = newer(tc.ansn, advertiser.ansn);
         let old = if renewed { core::mem::take(&mut advertiser.neighbours) } else { Vec::new() };
         advertiser.ansn = tc.ansn;
         advertiser.until = until;
         for listed in tc.list() {
-            let said = Advertised { node: listed.node, cost: cost(listed), until };
+            let new = Advertised { node: listed.node, cost: cost(listed), until };
             match advertiser.neighbours.binary_search_by_key(&listed.node, |known| known.node) {
                 Ok(at) => {
-                    changed |= advertiser.neighbours[at].cost != said.cost;
-                    advertiser.neighbours[at] = said;
+                    changed |= advertiser.neighbours[at].cost != new.cost;
+                    advertiser.neighbours[at] = new;
                 }
                 Err(at) => {
                     changed |= !renewed;
-                    advertiser.neighbours.insert(at, said);
+                    advertiser.neighbours.insert(at, new);
                 }
             }
         }
-        let said = advertiser.neighbours.iter().map(|known| (known.node, known.cost));
-        changed | (renewed && !said.eq(old.iter().map(|known| (known.node, known.cost))))
+        let new = advertiser.neighbours.iter().map(|known| (known.node, known.cost));
+        changed | (renewed && !new.eq(old.iter().map(|known| (known.node, known.cost))))
     }
 
-    /// Forgets what is no longer valid; whether a route can have changed.
+    /// Removes entries whose validity has ended. Returns whether a route may have changed.
     pub fn expire(&mut self, now: Time) -> bool {
         let mut changed = false;
         self.advertisers.retain(|_, advertiser| {
@@ -90,14 +93,14 @@ impl Topology {
         changed
     }
 
-    /// The first end of a validity.
+    /// Earliest end of a validity.
     pub fn next_expiry(&self) -> Time {
         let neighbours = self.advertisers.values().flat_map(|advertiser| &advertiser.neighbours);
         let neighbours = neighbours.map(|known| known.until);
         self.advertisers.values().map(|advertiser| advertiser.until).chain(neighbours).min().unwrap_or(Time::NEVER)
     }
 
-    /// The links that can be used, from the advertiser to the advertised.
+    /// Usable links, from the advertiser to the advertised neighbour.
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         self.advertisers.iter().flat_map(|(&from, advertiser)| {
             let usable = advertiser.neighbours.iter();

@@ -22,7 +22,7 @@ fn request(origin: NodeId, id: u32, now: u64) -> Request {
         destination_sequence: 0,
         hop_count: 1,
         ttl: 9,
-        asked: Time(now),
+        requested_at: Time(now),
     }
 }
 
