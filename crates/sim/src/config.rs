@@ -1,4 +1,4 @@
-//! A checked scenario, ready to run.
+//! Checked configuration of a run.
 
 use crate::mobility::Mobility;
 use alloc::vec::Vec;
@@ -6,41 +6,43 @@ use meshpace_core::{Duration, NodeId, Rate, Time, parameters};
 use meshpace_mesh::MeshConfig;
 use meshpace_mesh::config::Position;
 
-/// One point of a scenario: everything a run needs besides the seed.
+/// One point of a scenario: all parameters of a run except the seed.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Config {
     /// Simulated time.
     pub duration: Duration,
-    /// The start of the measured interval, which ends with `duration`.
+    /// Start of the measured interval, which ends with `duration`.
     pub warmup: Duration,
-    /// Where the nodes are at time zero, by node number; under random waypoint only their number counts.
+    /// Positions of the nodes at time zero, by node number. Under random waypoint only their number
+    /// matters.
     pub positions: Vec<Position>,
     /// Movement of the nodes.
     pub mobility: Mobility,
-    /// The links over which frames are accepted, each in both directions, as if every node ran a firewall that knows its
-    /// neighbours' addresses; `None` accepts all.
+    /// Links over which frames are accepted, each in both directions, as if every node ran a
+    /// firewall with the addresses of its neighbours. `None` accepts all frames.
     pub firewall: Option<Vec<(NodeId, NodeId)>>,
-    /// Radio, MAC and routing.
+    /// Configuration of radio, MAC, link layer and routing.
     pub mesh: MeshConfig,
-    /// The flows, by flow number.
+    /// Flows, by flow number.
     pub flows: Vec<Flow>,
-    /// The traces that flows replay, each in the order of time.
+    /// Traces that flows replay, each in the order of time.
     pub traces: Vec<Vec<TraceWrite>>,
-    /// Windows of time that are measured one by one, from time zero on.
+    /// Length of the windows of the time series, which are measured one by one from time zero;
+    /// `None` without a series.
     pub series: Option<Duration>,
-    /// Links whose state is noted at the end of every window of the series.
+    /// Links whose state is recorded at the end of every window of the series.
     pub watch: Vec<Watch>,
-    /// Batches of delivered packets that are measured one by one from `warmup` on; the run ends with the last of them,
-    /// or with `duration` if that is earlier.
+    /// Batches of delivered packets that are measured one by one from `warmup` on; `None` without
+    /// batches. The run ends with the last batch, or with `duration` if that is earlier.
     pub batches: Option<Batches>,
 }
 
-/// The link that a node uses toward a destination.
+/// The link that a node uses towards a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
-    /// The node.
+    /// Node whose link is recorded.
     pub node: NodeId,
-    /// The destination.
+    /// Destination of the route over the link.
     pub toward: NodeId,
 }
 
@@ -48,9 +50,9 @@ parameters! {
     /// Batches of a run.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Batches {
-        /// packets of a batch: data segments, of all flows together, that arrive for the first time
+        /// packets of a batch: data segments of all flows together that arrive for the first time
         packets: u64 = 5000 => whole("packets", 1, 1_000_000_000), Basic, "AP05, section 5";
-        /// batches, of which the first is left out
+        /// number of batches; the first one is left out of the results
         count: u32 = 11 => whole("batches", 2, 10_000), Basic, "AP05, section 5";
     }
 }
@@ -58,55 +60,57 @@ parameters! {
 /// One flow from a node to another.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Flow {
-    /// The node that sends the data.
+    /// Node that sends the data.
     pub from: NodeId,
-    /// The node that receives it.
+    /// Node that receives the data.
     pub to: NodeId,
-    /// The transport with its parameters.
+    /// Transport with its parameters.
     pub transport: meshpace_transport::Config,
     /// Traffic of the application.
     pub traffic: Traffic,
     /// Time at which the application starts.
     pub start: Time,
-    /// A delay uniform on [0, this) is added to `start`, drawn from the flow's own stream.
+    /// Width of the random delay that is added to `start`: uniform on [0, `start_jitter`), drawn
+    /// from the flow's own stream.
     pub start_jitter: Duration,
-    /// Time at which the application stops writing.
+    /// Time at which the application stops writing; `None` if it does not stop before the end of
+    /// the run.
     pub stop: Option<Time>,
-    /// The code point of differentiated services of its packets, in both directions, 0 to 63.
+    /// Code point of differentiated services of its packets in both directions, 0 to 63.
     pub dscp: u8,
 }
 
 /// Traffic of an application.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Traffic {
-    /// Always data to send.
+    /// Bulk transfer: there is always data to send.
     Ftp,
     /// One datagram of the flow's segment size every `8 * size / rate`.
     Cbr {
-        /// Payload rate.
+        /// Rate of the payload.
         rate: Rate,
     },
-    /// As `Cbr`, each write later than planned by a time uniform on [0, `jitter`).
+    /// Like `Cbr`, but each write is later than planned by a time uniform on [0, `jitter`).
     FixedRate {
-        /// Payload rate.
+        /// Rate of the payload.
         rate: Rate,
-        /// Longest delay of a write; not above the time between two.
+        /// Largest delay of a write; at most the time between two writes.
         jitter: Duration,
     },
     /// Files with pauses in between.
     Http {
-        /// Mean size of a file, bytes; the sizes have a Pareto distribution.
+        /// Mean size of a file in bytes. The sizes have a Pareto distribution.
         mean_size: f64,
         /// Shape of that distribution, above 1.
         shape: f64,
-        /// Mean of the exponential pause from a file's arrival to the start of the next.
+        /// Mean of the exponential pause from the arrival of a file to the start of the next.
         mean_pause: Duration,
-        /// True if one connection serves all files, instead of one each.
+        /// True if one connection serves all files; false if each file has its own connection.
         persistent: bool,
     },
-    /// A recorded trace.
+    /// Replay of a recorded trace.
     Trace {
-        /// Its place in [`Config::traces`].
+        /// Index of the trace in [`Config::traces`].
         number: u16,
     },
 }
@@ -116,6 +120,6 @@ pub enum Traffic {
 pub struct TraceWrite {
     /// Time of the write from the start of the flow.
     pub after: Duration,
-    /// Size, bytes.
+    /// Size of the write in bytes.
     pub bytes: u64,
 }

@@ -1,15 +1,18 @@
-//! The engine: the nodes of a mesh under one clock, which a driver advances.
+//! Engine: the nodes of a mesh under one clock, which a driver advances.
 //!
-//! It runs until a given time or until something happens that concerns its driver: a packet reached the node it is for,
-//! or one of the driver's timers fired. The simulator drives it with transports, the emulator by the machine's clock,
-//! a viewer frame by frame. It is generic over the packets it carries and over the [`Probe`] that observes it.
+//! The engine runs until a given time, or until an event concerns its driver: a packet reached its
+//! destination, or a timer of the driver fired. The simulator drives the engine with transports,
+//! the emulator with the machine's clock, and a viewer frame by frame. The engine is generic over
+//! the packets it carries and over the [`Probe`] that observes it.
 //!
-//! A transmission is announced to every station that senses it when it begins ([`Dcf::on_departure`]); a station processes
-//! past frames before its own next event. What a station does, and when, is exactly what it would be if both ends of a frame
-//! were events at every receiver, but only the end of a frame at a station that it may be for is an event (`on_air`).
+//! A transmission is announced to every station that senses it when it begins
+//! ([`Dcf::on_departure`]); a station processes past frames before its own next event. The actions
+//! of a station and their times are exactly those of a simulation in which both ends of a frame are
+//! events at every receiver. Here, however, only the end of a frame is an event, and only at
+//! stations to which the frame may be addressed (`on_air`).
 
 mod counters;
-mod duties;
+mod features;
 mod frames;
 mod jitter;
 mod packets;
@@ -23,8 +26,8 @@ use crate::queue::{self, EventQueue, HOST_RANK, Key, LINK_RANK, Owner};
 use crate::slab::Slab;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use duties::Duties;
-use jitter::Lateness;
+use features::Features;
+use jitter::SourceDelays;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::{Position, Repeats};
@@ -38,57 +41,58 @@ use packets::Delayed;
 
 pub use counters::Counters;
 
-/// Delay of ns-2's link layer, each way.
+/// Delay of ns-2's link layer, in each direction.
 const LINK_DELAY: Duration = Duration::from_micros(25);
-/// Delay of ns-2's ARP for a packet of its own or one it releases.
+/// Delay of ns-2's ARP for its own packets and for a packet that it releases.
 const ARP_DELAY: Duration = Duration::from_micros(5);
 
-/// From so many nodes on their state is not all in a processor's cache.
+/// Number of nodes from which their state does not fit into a processor's cache.
 const LARGE: usize = 1_000;
 
-/// A timer of whoever drives the engine. Small numbers: they index a table.
+/// Timer of the engine's driver. The numbers must be small, because they index a table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TimerId(pub u32);
 
 /// Indication of the engine to its driver.
 ///
-/// The word is that of the reference models of OSI and IEEE 802: what a layer passes up to its user is an indication.
+/// The term is that of the reference models of OSI and IEEE 802: an indication is what a layer
+/// passes up to its user.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Indication<P> {
-    /// `packet` reached `node`, which it is for.
+    /// A packet reached its destination.
     Delivered {
-        /// The destination.
+        /// Destination of the packet.
         node: NodeId,
-        /// The neighbour that sent it on the last hop.
+        /// Neighbour that sent the packet on the last hop.
         previous_hop: NodeId,
-        /// The packet.
+        /// Delivered packet.
         packet: P,
     },
-    /// Routing at `node` has lost its route to `destination` while in use, or has found one again (ELFN, and the notice
-    /// of recovery).
+    /// Routing at `node` has lost a route to `destination` that is in use, or has found a route
+    /// again (ELFN, and the notice of recovery).
     Route {
-        /// The node whose routing tells.
+        /// Node of the routing protocol.
         node: NodeId,
         /// Destination of the route.
         destination: NodeId,
-        /// True if it was found; lost otherwise.
+        /// True if the route was found, false if it was lost.
         found: bool,
     },
     /// A timer of the driver fired.
     Timer {
-        /// As given to [`Engine::set_timer`].
+        /// Number that was given to [`Engine::set_timer`].
         id: TimerId,
     },
 }
 
-/// State of a station as of its own last event: the effect of other stations since is not included.
+/// State of a station as of its own last event. Later effects of other stations are not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Station {
-    /// Packets that wait in its interface queue.
+    /// Number of packets in the interface queue.
     pub queue: usize,
-    /// Until when it holds the medium for reserved; in the past if it does not.
+    /// NAV: time until which the station considers the medium reserved. In the past if it does not.
     pub nav_until: Time,
-    /// Its backoff timer.
+    /// Backoff timer of the station.
     pub backoff: Backoff,
 }
 
@@ -99,47 +103,50 @@ struct Node<P> {
     arp: Arp<P>,
 }
 
-/// A packet inside the link layer, up or down.
+/// A packet inside the link layer, on its way up or down.
 #[derive(Clone)]
 enum InLink<P> {
     Up { from: NodeId, body: Body<P> },
     Down(Queued<P>),
 }
 
-/// A mesh under way. A clone goes on as the original does.
+/// A running simulation of a mesh. A clone continues exactly like the original.
 #[derive(Clone)]
 pub struct Engine<P, O> {
     now: Time,
     timing: Timing,
     neighbours: Neighbours,
-    /// Where nodes move; their neighbour tables are then made anew for each transmission.
+    /// Movement of the nodes. If it is set, the neighbour table is made for each transmission.
     motion: Option<Motion>,
-    /// By node, the neighbours from which it accepts frames, sorted; empty if all accept everything.
+    /// For each node, the neighbours from which it accepts frames, sorted. Empty if all nodes
+    /// accept all frames.
     firewall: Vec<Vec<NodeId>>,
-    /// Nodes that can exchange frames, by node.
+    /// For each node, the nodes with which it can exchange frames.
     links: Vec<Vec<NodeId>>,
     router: Router<P>,
     nodes: Vec<Node<P>>,
     queue: EventQueue,
-    /// Packets that cross a link layer, which takes the same time everywhere: first in, first out.
+    /// Packets inside link layers. The delay is the same everywhere, so the queue is first in,
+    /// first out.
     link: VecDeque<(Time, NodeId, InLink<P>)>,
-    /// Number of the next packets in `link` for which routing's state has been read ahead.
+    /// Number of the next packets in `link` for which the state of routing has been read ahead.
     read_ahead_left: usize,
     delayed: Slab<Delayed<P>>,
-    /// Number of them so far.
+    /// Number of delayed packets so far.
     delays: u32,
-    /// The frames of which somebody is still to be told.
+    /// Frames whose end must still be processed at some station.
     on_air: Slab<OnAir<P>>,
-    duties: Duties,
-    /// If stations send aggregates, by the place of a transmission: the MPDUs of it, or none if it is no aggregate.
+    features: Features,
+    /// For each transmission, its MPDUs; empty if it is not an aggregate. Used only if stations
+    /// send aggregates.
     mpdus: Vec<Vec<Mpdu<P>>>,
-    /// Repetitions of the broadcasts of routing and ARP.
+    /// Repetition of broadcasts of routing and ARP.
     repeats: Repeats,
-    /// Delay that no queue causes.
-    lateness: Lateness,
-    /// Notices of routes that the driver has not been told yet.
+    /// Random delay at the source, which is not caused by a queue.
+    source_delays: SourceDelays,
+    /// Notices of routes that the driver has not received yet.
     notices: VecDeque<(NodeId, NodeId, bool)>,
-    /// Actions that routing has asked for and that are not done yet.
+    /// Actions that routing has requested and that have not been executed yet.
     actions: ActionList<P>,
     counters: Counters,
     frames: u64,
@@ -150,8 +157,8 @@ pub struct Engine<P, O> {
 }
 
 impl<P: Packet, O: Probe<P>> Engine<P, O> {
-    /// The nodes at `positions`, silent at time zero. `destinations` are the nodes that packets will be sent to: static
-    /// routes are computed for them.
+    /// Creates the nodes at `positions`, without traffic, at time zero. `destinations` are the
+    /// nodes to which packets will be sent: static routes are computed for them.
     pub fn new(
         positions: &[Position],
         config: &MeshConfig,
@@ -178,7 +185,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 }
             })
             .collect();
-        let duties = Duties::new(config, &timing, nodes.iter().map(|node| &node.queue), probe.interests());
+        let features = Features::new(config, &timing, nodes.iter().map(|node| &node.queue), probe.interests());
         let mut engine = Engine {
             now: Time::ZERO,
             timing,
@@ -194,10 +201,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             delayed: Slab::default(),
             delays: 0,
             on_air: Slab::default(),
-            duties,
+            features,
             mpdus: Vec::new(),
             repeats: config.link.repeats,
-            lateness: Lateness::new(config.link.jitter, seed),
+            source_delays: SourceDelays::new(config.link.jitter, seed),
             notices: VecDeque::new(),
             actions: ActionList::default(),
             counters: Counters::default(),
@@ -213,34 +220,35 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         engine
     }
 
-    /// Lets the nodes move, from time zero on. Static routes stay those of the places given before.
+    /// Lets the nodes move from time zero on. Static routes remain those of the initial positions.
     pub fn set_motion(&mut self, motion: Motion) {
         let channel = self.neighbours.channel();
         self.neighbours = Neighbours::moving(channel, self.nodes.len());
         self.motion = Some(motion);
     }
 
-    /// The radio.
+    /// Radio of the mesh.
     pub fn channel(&self) -> &Channel {
         self.neighbours.channel()
     }
 
-    /// Puts a wall between two nodes through which neither hears the other, or takes it away again, from the next
-    /// transmission on. False if the nodes do not move ([`Engine::set_motion`]): their tables are made once.
-    /// Static routes stay what they were.
+    /// Blocks the connection between two nodes in both directions if `yes`, or unblocks it, from
+    /// the next transmission on. Returns false, without any effect on transmissions, if the nodes
+    /// do not move ([`Engine::set_motion`]), because their neighbour tables are made only once.
+    /// Static routes do not change.
     pub fn cut(&mut self, one: NodeId, other: NodeId, yes: bool) -> bool {
         self.neighbours.channel_mut().cut(one, other, yes);
         self.motion.is_some()
     }
 
-    /// Where nodes move: their movement.
+    /// Movement of the nodes; `None` if they do not move.
     pub fn motion(&mut self) -> Option<&mut Motion> {
         self.motion.as_mut()
     }
 
-    /// From now on every node drops the frames of all but its neighbours along `links`, which work both ways: above the
-    /// MAC, which acknowledges them and sets its NAV all the same. Static routes to `destinations`
-    /// follow the links that remain.
+    /// Makes every node drop the frames of all nodes except its neighbours along `links`, which
+    /// apply in both directions. Frames are dropped above the MAC, which still acknowledges them
+    /// and sets its NAV. Static routes to `destinations` are computed over the remaining links.
     pub fn set_firewall(&mut self, links: &[(NodeId, NodeId)], destinations: impl IntoIterator<Item = NodeId>) {
         let mut accepted = alloc::vec![Vec::new(); self.nodes.len()];
         for &(a, b) in links {
@@ -255,55 +263,55 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.firewall = accepted;
     }
 
-    /// The current time.
+    /// Current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Transmissions so far, control frames included.
+    /// Number of transmissions so far, including control frames.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Number of broadcasts among them.
+    /// Number of broadcasts among the transmissions.
     pub fn broadcasts(&self) -> u64 {
         self.broadcasts
     }
 
-    /// Counters of losses and of routing's packets so far.
+    /// Counters of losses and of routing packets so far.
     pub fn counters(&self) -> Counters {
         let collisions = self.nodes.iter().map(|node| node.mac.collisions()).sum();
         let internal_collisions = self.nodes.iter().map(|node| node.mac.internal_collisions()).sum();
         Counters { collisions, internal_collisions, discoveries: self.actions.searches, ..self.counters }
     }
 
-    /// Stations that sensed a transmission, summed over all.
+    /// Number of stations that sensed a transmission, summed over all transmissions.
     pub fn sensed(&self) -> u64 {
         self.sensed
     }
 
-    /// A hash of (time, node, frame kind, bytes) of every transmission and every delivery so far.
+    /// Hash of (time, node, frame kind, bytes) of every transmission and every delivery so far.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// The probe.
+    /// Probe that observes the engine.
     pub fn probe(&mut self) -> &mut O {
         &mut self.probe
     }
 
-    /// Hops from `from` to `to` as the routing protocol at `from` knows them.
+    /// Number of hops from `from` to `to`, as the routing protocol at `from` knows it.
     #[inline]
     pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
         self.router.hops(self.now, from, to)
     }
 
-    /// The neighbour to which routing at `from` would send a packet for `to`.
+    /// Neighbour to which routing at `from` would send a packet for `to`.
     pub fn next_hop(&self, from: NodeId, to: NodeId) -> Option<NodeId> {
         self.router.next_hop(self.now, from, to)
     }
 
-    /// State of the way toward `destination` in the link layer of `node`; None without a route.
+    /// Link-layer state of `node` for the path towards `destination`; `None` without a route.
     pub fn link_state(&mut self, node: NodeId, destination: NodeId) -> Option<LinkState> {
         let (next_hop, hops) = (self.next_hop(node, destination)?, self.hops(node, destination)?);
         Some(self.nodes[node.index()].queue.link_state(self.now, next_hop, destination, hops))
@@ -315,7 +323,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         Station { queue: queue.len(), nav_until: mac.nav_until(), backoff: mac.backoff() }
     }
 
-    /// The power in dBm with which `receiver` hears `sender` where they are now; None if it does not sense it.
+    /// Power in dBm with which `receiver` receives `sender` at their current positions; `None` if
+    /// it does not sense the sender.
     pub fn received_power_dbm(&mut self, receiver: NodeId, sender: NodeId) -> Option<f32> {
         let neighbour = match &mut self.motion {
             Some(motion) => {
@@ -327,14 +336,16 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         Some(power::dbm(neighbour.power) as f32)
     }
 
-    /// Lets routing at `node` look for a route to `destination` without a packet: for a transport that is silent until
-    /// [`Indication::Route`] tells of one. Protocols that find routes by themselves ignore it.
+    /// Starts a search for a route from `node` to `destination` without a packet, for a transport
+    /// that is silent until [`Indication::Route`] reports one. Protocols that find routes by
+    /// themselves ignore the call.
     pub fn seek_route(&mut self, node: NodeId, destination: NodeId) {
         self.router.seek(self.now, node, destination, &mut self.actions);
         self.carry_out(node);
     }
 
-    /// Hops on the shortest path, if there is one: a search, for outcomes.
+    /// Number of hops on the shortest path, if there is one. The path is searched by each call, so
+    /// this is meant for outcomes.
     pub fn shortest_hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
         HopCount::default().between(&self.links, from, to, u64::MAX).map(|hops| hops.min(255) as u8)
     }
@@ -345,30 +356,32 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.queue.set(Owner::Host, id.0, Key::timer(at, node, HOST_RANK + id.0));
     }
 
-    /// The transport of `node` sends `packet`.
+    /// Sends `packet` from the transport of `node`.
     pub fn inject(&mut self, node: NodeId, packet: P) {
         self.probe.on(self.now, Event::Inject { node, packet: &packet });
-        if self.lateness.is_on() && !packet.is_pure_ack() {
-            self.hold_back(node, packet);
+        if self.source_delays.is_on() && !packet.is_pure_ack() {
+            self.delay_at_source(node, packet);
         } else {
             self.route(node, packet, None);
         }
     }
 
-    /// `node` sends `packet` to its neighbour `next_hop`, or to all that hear it, past routing and address resolution: for
-    /// a network layer outside of the engine. It is delivered where it is decoded if it is for that node or for everybody;
-    /// nothing tells the sender if it is not.
+    /// Sends `packet` from `node` to its neighbour `next_hop`, or as a broadcast, without routing
+    /// and address resolution. This serves a network layer outside the engine. A node that decodes
+    /// the packet delivers it if it is addressed to this node or is a broadcast. The sender gets no
+    /// notice of a failure.
     pub fn inject_to_neighbour(&mut self, node: NodeId, next_hop: NodeId, packet: P) {
         self.probe.on(self.now, Event::Inject { node, packet: &packet });
         self.link.push_back((self.now + LINK_DELAY, node, InLink::Down(Queued { next_hop, body: Body::Data(packet) })));
     }
 
-    /// Time at which something happens next, whomever it concerns. [`Time::NEVER`] if nothing ever does.
+    /// Time of the next event, whatever it concerns. [`Time::NEVER`] without an event.
     pub fn next_event(&self) -> Time {
         self.queue.time().min(self.link_key().time())
     }
 
-    /// Runs until something happens that concerns the driver, or until `until`; then returns None.
+    /// Runs until an event concerns the driver, and returns its indication. Returns `None` if there
+    /// is none until `until`.
     pub fn advance(&mut self, until: Time) -> Option<Indication<P>> {
         loop {
             if let Some((node, destination, found)) = self.notices.pop_front() {
@@ -400,7 +413,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             }
             debug_assert!(first.time() >= self.now, "an event in the past");
             self.now = first.time();
-            // A station's own timer is nearly always set again, which moves it.
+            // The timer of a station is nearly always set again, which moves it, so it need not be
+            // cancelled.
             if owner != Owner::Mac {
                 self.queue.cancel(owner, index);
             }
@@ -417,12 +431,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                         state.mac.next_wakeup(t)
                     };
                     if due <= self.now {
-                        if self.duties.tells_quality && self.motion.is_some() {
-                            self.tell_qualities(node);
+                        if self.features.reports_link_quality && self.motion.is_some() {
+                            self.report_link_qualities(node);
                         }
                         let state = &mut self.nodes[index as usize];
                         let action = state.mac.on_timer(self.now, &self.timing);
-                        self.settle(node, action);
+                        self.execute(node, action);
                     } else if self.timing.edca {
                         self.schedule_categories(node);
                     } else {
@@ -443,13 +457,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     let node = NodeId(index as u16);
                     let state = &mut self.nodes[index as usize];
                     state.queue.on_timer(self.now);
-                    self.offer(node);
+                    self.on_enqueued(node);
                 }
                 Owner::Reorder => {
                     let node = NodeId(index as u16);
                     self.catch_up(node);
                     self.nodes[node.index()].mac.on_reorder_timer(self.now);
-                    self.settle(node, Action::None);
+                    self.execute(node, Action::None);
                 }
                 Owner::Host => return Some(Indication::Timer { id: TimerId(index) }),
             }
@@ -463,7 +477,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.link.front().map_or(Key::NEVER, |item| Key::timer(item.0, item.1, LINK_RANK))
     }
 
-    /// True if an event at `key` comes before everything else, and not after `until`.
+    /// True if an event at `key` comes before all other events, and not after `until`.
     #[inline]
     fn is_next(&mut self, key: Key, until: Time) -> bool {
         key.time() <= until && key < self.queue.first().key && key < self.link_key()
@@ -471,7 +485,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
 
     #[inline]
     fn mix(&mut self, node: NodeId, kind: u64, bytes: u32) {
-        // FNV-1a over two words per event.
+        // The hash is FNV-1a over two words per event.
         const PRIME: u64 = 0x0000_0100_0000_01b3;
         let what = u64::from(node.0) << 40 | kind << 32 | u64::from(bytes);
         self.fingerprint = ((self.fingerprint ^ self.now.0).wrapping_mul(PRIME) ^ what).wrapping_mul(PRIME);

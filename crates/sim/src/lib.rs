@@ -1,4 +1,5 @@
-//! The simulator: an event queue, the mesh's nodes, transports, traffic and probes. A run is a pure function of scenario and seed.
+//! Simulator: an event queue, the nodes of the mesh, transports, traffic and probes. A run is a
+//! pure function of scenario and seed.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 
@@ -17,9 +18,10 @@ mod tournament;
 pub mod traffic;
 pub mod world;
 
-/// The revision of the model: of everything that decides what a run does. It goes up by one with every change after which some run
-/// differs, and stands in every record and manifest, so that records of different models are not taken for one campaign.
-/// `validation/fingerprints.txt` tells what each revision changed.
+/// Revision of the model, that is, of everything that determines the result of a run. It grows by
+/// one with every change that alters some run. Every record and manifest contains it, so that
+/// records of different models are not combined into one campaign. `validation/fingerprints.txt`
+/// lists the changes of each revision.
 pub const MODEL_REVISION: u32 = 11;
 
 pub use config::{Config, Flow, Traffic};
@@ -28,4 +30,4 @@ pub use mobility::Mobility;
 pub use outcome::{FlowOutcome, Outcome};
 pub use packet::SimPacket;
 pub use probe::{Aggregate, Event, Interests, Loss, Probe, Received};
-pub use world::{Counted, Measurement, Watched, World, run, run_sampled, run_with};
+pub use world::{FlowCounters, Measurement, ProbedWorld, World, run, run_sampled, run_with};

@@ -1,19 +1,22 @@
-//! Movement: where every node is at any time, as straight legs at constant speed.
+//! Movement: the position of every node at any time, as straight legs at constant speed.
 //!
-//! Two models. *Scripted*: a list of moves, each node resting in between. *Random waypoint* (D. Johnson, D. Maltz,
-//! "Dynamic source routing in ad hoc wireless networks", 1996): a node picks a point of a rectangle and a speed, goes
-//! there, pauses, and picks again. It is started in its stationary regime, so that nothing has to be discarded until
-//! speeds and densities have settled (W. Navidi, T. Camp, "Stationary distributions for the random waypoint mobility
-//! model", IEEE Trans. Mobile Computing 3(1), 2004; J.-Y. Le Boudec, M. Vojnovic, "Perfect simulation and stationarity
-//! of a class of mobility models", INFOCOM 2005):
+//! There are two models. *Scripted*: a list of moves, with each node resting in between. *Random
+//! waypoint* (D. Johnson, D. Maltz, "Dynamic source routing in ad hoc wireless networks", 1996): a
+//! node chooses a point of a rectangle and a speed, moves there, pauses, and chooses again. The
+//! model starts in its stationary regime, so that no initial time must be discarded until speeds
+//! and densities have settled (W. Navidi, T. Camp, "Stationary distributions for the random
+//! waypoint mobility model", IEEE Trans. Mobile Computing 3(1), 2004; J.-Y. Le Boudec, M. Vojnovic,
+//! "Perfect simulation and stationarity of a class of mobility models", INFOCOM 2005):
 //!
-//! - a node is paused with probability pause / (pause + mean trip time), the mean trip time being the mean length of a
-//!   trip times E[1/v]; then its place is uniform and what is left of the pause is uniform too;
-//! - otherwise it is on a trip whose ends have a density proportional to their distance, uniformly somewhere on it, at a
-//!   speed with density proportional to 1/v, that is v = v_min^(1-u) v_max^u.
+//! - A node is paused with probability pause / (pause + mean trip time), where the mean trip time
+//!   is the mean length of a trip times E[1/v]. Its position is then uniform, and the rest of the
+//!   pause is uniform, too.
+//! - Otherwise the node is on a trip. The density of the trip's ends is proportional to their
+//!   distance, the node is uniformly distributed on the trip, and the density of its speed is
+//!   proportional to 1/v, that is v = v_min^(1-u) v_max^u.
 //!
-//! Legs are drawn one at a time, from a stream of the node's own: memory does not grow with simulated time, and no node's
-//! path depends on who asks when.
+//! Legs are drawn one at a time, from a stream of the node's own. Memory does not grow with
+//! simulated time, and the path of a node does not depend on when its position is queried.
 
 use alloc::vec::Vec;
 use meshpace_core::rng::Purpose;
@@ -21,30 +24,30 @@ use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_mesh::config::Position;
 use meshpace_mesh::radio::{Neighbours, Vicinity};
 
-/// Distance, in metres, that nodes may move before the grid that finds neighbours is filled anew. A longer distance makes for
-/// fewer fillings and larger cells.
+/// Distance in metres that nodes may move before the grid that finds neighbours is filled again. A
+/// longer distance means fewer fillings and larger cells.
 const SLACK_M: f64 = 50.0;
 
 /// Movement of nodes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Mobility {
-    /// They stay where they are.
+    /// All nodes stay at their positions.
     #[default]
     Still,
-    /// They make these moves; the moves of a node are in the order of time and do not overlap.
+    /// The nodes make these moves. The moves of a node are in the order of time and do not overlap.
     Scripted(Vec<Move>),
-    /// Random waypoint; the places at time zero are drawn, too.
+    /// Random waypoint. The positions at time zero are drawn, too.
     Waypoint(Waypoint),
 }
 
-/// One leg of a node: it leaves where it is at `start` and goes straight to `to`.
+/// One leg of a node: it leaves its position at `start` and moves straight to `to`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Move {
-    /// The node that moves.
+    /// Node that moves.
     pub node: NodeId,
-    /// Time at which it leaves.
+    /// Time of departure.
     pub start: Time,
-    /// Time at which it arrives; later than `start`.
+    /// Time of arrival; later than `start`.
     pub end: Time,
     /// Position of arrival.
     pub to: Position,
@@ -53,35 +56,36 @@ pub struct Move {
 /// Random waypoint in a rectangle with a corner at (0, 0).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Waypoint {
-    /// Width of the rectangle, m; above zero.
+    /// Width of the rectangle in m; above zero.
     pub width: f64,
-    /// Height of the rectangle, m; above zero.
+    /// Height of the rectangle in m; above zero.
     pub height: f64,
-    /// Lowest speed, m/s; above zero, for without a lowest speed there is no stationary regime.
+    /// Lowest speed in m/s; above zero, because there is no stationary regime otherwise.
     pub min_speed: f64,
-    /// Highest speed, m/s; not below the lowest.
+    /// Highest speed in m/s; at least the lowest.
     pub max_speed: f64,
-    /// The pause between two trips.
+    /// Pause between two trips.
     pub pause: Duration,
-    /// Draws the movement instead of the run's seed, so that several runs see the same one.
+    /// Seed of the movement in place of the run's seed, so that several runs have the same
+    /// movement. `None`: the run's seed.
     pub seed: Option<u64>,
 }
 
 impl Waypoint {
-    /// The probability that a node is paused.
+    /// Probability that a node is paused.
     pub fn paused_share(&self) -> f64 {
         let trip = mean_trip(self.width, self.height) * self.mean_inverse_speed();
         let pause = self.pause.as_secs_f64();
         pause / (pause + trip)
     }
 
-    /// E[1/v] over trips, s/m.
+    /// E[1/v] over trips, in s/m.
     pub fn mean_inverse_speed(&self) -> f64 {
         let (low, high) = (self.min_speed, self.max_speed);
         if high > low { libm::log(high / low) / (high - low) } else { 1.0 / low }
     }
 
-    /// The speed of a node that is seen on its way, for `u` uniform on [0, 1).
+    /// Speed of a node that is observed on a trip, for `u` uniform on [0, 1).
     pub fn stationary_speed(&self, u: f64) -> f64 {
         self.min_speed * libm::pow(self.max_speed / self.min_speed, u)
     }
@@ -120,8 +124,9 @@ impl Waypoint {
     }
 }
 
-/// The mean distance of two points that are uniform in a rectangle (B. Ghosh, "Random distances within a rectangle and
-/// between two rectangles", Bull. Calcutta Math. Soc. 43, 1951): 0.521405 for the unit square.
+/// Mean distance of two points that are uniform in a rectangle (B. Ghosh, "Random distances within
+/// a rectangle and between two rectangles", Bull. Calcutta Math. Soc. 43, 1951): 0.521405 for the
+/// unit square.
 pub fn mean_trip(width: f64, height: f64) -> f64 {
     let (a, b) = (width, height);
     let d = libm::hypot(a, b);
@@ -146,7 +151,7 @@ impl Leg {
     }
 
     fn trip(from: Position, to: Position, start: Time, speed: f64) -> Leg {
-        // At least a nanosecond, so that time always advances.
+        // A trip takes at least a nanosecond, so that time always advances.
         let duration = Duration::from_secs_f64(from.distance(to) / speed).max(Duration(1));
         Leg { from, to, start, end: start.saturating_add(duration), is_trip: true }
     }
@@ -162,16 +167,16 @@ impl Leg {
         }
     }
 
-    /// Metres per second; 0 at rest.
+    /// Speed in m/s; 0 at rest.
     fn speed(&self) -> f64 {
         if self.is_trip { self.from.distance(self.to) / self.end.since(self.start).as_secs_f64() } else { 0.0 }
     }
 }
 
-/// Plan of the next legs of a node.
+/// Source of the next legs of a node.
 #[derive(Clone, Debug)]
 enum Plan {
-    /// The rest of a script, the next move last.
+    /// Remaining moves of a script, with the next move last.
     Script(Vec<Move>),
     Waypoint(Waypoint, Rng),
 }
@@ -183,7 +188,7 @@ struct Walker {
 }
 
 impl Walker {
-    /// Position of the node at `now`; never asked about the past.
+    /// Position of the node at `now`, which must not be earlier than in previous calls.
     fn at(&mut self, now: Time) -> Position {
         match &mut self.plan {
             Plan::Script(moves) => {
@@ -201,24 +206,25 @@ impl Walker {
     }
 }
 
-/// The movement of all nodes of one run, asked in the order of time.
+/// Movement of all nodes of one run. It must be queried in the order of time.
 ///
-/// The stations that sense a transmission are found as it begins, from the places at that instant. The grid behind it is filled anew
-/// whenever somebody may have moved by more than its slack.
+/// The stations that sense a transmission are determined when it begins, from the positions at that
+/// instant. The grid used for this is filled again whenever a node may have moved by more than its
+/// slack.
 #[derive(Clone, Debug)]
 pub struct Motion {
     walkers: Vec<Walker>,
-    /// Since the first table was asked for, which tells how far the radio reaches.
+    /// Grid of positions; `None` before the first table, which gives the reach of the radio.
     vicinity: Option<Vicinity>,
-    /// Time for which a filled grid is good.
+    /// Time for which a filled grid is valid.
     lifetime: Duration,
-    /// Time at which it has to be filled anew.
+    /// Time at which the grid must be filled again.
     expires: Time,
 }
 
 impl Motion {
-    /// The movement of nodes that are at `positions` at time zero (of which only the number counts under random
-    /// waypoint); `None` if they stay there.
+    /// Creates the movement of nodes that are at `positions` at time zero (under random waypoint
+    /// only their number matters). `None` if the nodes do not move.
     pub fn new(positions: &[Position], mobility: &Mobility, seed: u64) -> Option<Motion> {
         let rests = |&place: &Position| Leg::rest(place, Time::ZERO, Duration::ZERO);
         let (walkers, fastest): (Vec<Walker>, f64) = match mobility {
@@ -249,7 +255,7 @@ impl Motion {
                 ((0..positions.len()).map(walker).collect(), waypoint.max_speed)
             }
         };
-        // One percent of margin: a leg's speed is rounded with its end.
+        // The margin of one percent covers the rounding of a leg's end, which changes its speed.
         let lifetime = Duration::from_secs_f64(SLACK_M / (fastest * 1.01));
         Some(Motion { walkers, vicinity: None, lifetime, expires: Time::ZERO })
     }
@@ -264,13 +270,13 @@ impl Motion {
         self.walkers.iter_mut().map(|walker| walker.at(now)).collect()
     }
 
-    /// Speed of `node` on the leg it was last asked about, m/s; 0 at rest.
+    /// Speed in m/s of `node` on the leg of the last query; 0 at rest.
     pub fn speed(&self, node: NodeId) -> f64 {
         self.walkers[node.index()].leg.speed()
     }
 
-    /// Writes the table of a transmission by `sender` that begins now into place `slot` of `tables`; returns its cursor
-    /// and its end.
+    /// Writes the neighbour table of a transmission that `sender` begins now into slot `slot` of
+    /// `tables`. Returns a cursor to its first entry and its end.
     pub fn table(&mut self, sender: NodeId, now: Time, slot: u32, tables: &mut Neighbours) -> (u32, u32) {
         let Motion { walkers, vicinity, lifetime, expires } = self;
         let vicinity = vicinity.get_or_insert_with(|| Vicinity::new(tables.channel(), SLACK_M));
@@ -288,7 +294,7 @@ impl Motion {
 mod tests {
     use super::*;
 
-    /// Random waypoint of TPA, section 6.4.4.
+    /// Parameters of random waypoint in TPA, section 6.4.4.
     const TPA: Waypoint = Waypoint {
         width: 1000.0,
         height: 1000.0,
@@ -315,12 +321,13 @@ mod tests {
 
     #[test]
     fn a_flat_rectangle_is_a_line() {
-        // Two points on a segment are a third of its length apart on average.
+        // Two points on a segment have a mean distance of a third of its length.
         assert!((mean_trip(3000.0, 0.01) - 1000.0).abs() < 0.1);
         assert!((mean_trip(700.0, 1900.0) - mean_trip(1900.0, 700.0)).abs() < 1e-9);
     }
 
-    /// Share of paused nodes, mean speed of the others, and how many are in the middle ninth of the square.
+    /// Share of paused nodes, mean speed of the other nodes, and number of nodes in the middle
+    /// ninth of the square.
     fn census(nodes: usize, seed: u64, at_s: u64) -> (f64, f64, f64) {
         let mut motion = Motion::new(&nowhere(nodes), &Mobility::Waypoint(TPA), seed).unwrap();
         let (mut paused, mut speeds, mut inner) = (0u32, 0.0, 0u32);
@@ -338,9 +345,9 @@ mod tests {
 
     #[test]
     fn the_stationary_regime_holds_from_the_start_on() {
-        // 240,000 nodes: the share of paused ones has a standard error of 0.5 % of itself, the mean speed of 0.1 %. How
-        // many are in the middle (where nodes gather) is compared with what the legs have made of it 1000 s later, when
-        // the start is forgotten.
+        // With 240,000 nodes the share of paused nodes has a relative standard error of 0.5 %, and
+        // the mean speed of 0.1 %. The number of nodes in the middle, where nodes gather, is
+        // compared with that after 1000 s of movement, when the initial state no longer matters.
         let mut settled = None;
         for at_s in [1000, 0, 7, 100] {
             let (mut paused, mut speed, mut inner) = (0.0, 0.0, 0.0);
@@ -393,7 +400,7 @@ mod tests {
         let mut motion = Motion::new(&nowhere(200), &Mobility::Waypoint(Waypoint { width: 4000.0, ..TPA }), 3).unwrap();
         let channel = meshpace_mesh::radio::Channel::new(&meshpace_mesh::RadioConfig::default());
         let mut tables = Neighbours::moving(&channel, 200);
-        // 37 s and 50 m of slack at 9 m/s: the grid is read fresh, stale, and refilled.
+        // With 50 m of slack at 9 m/s, 37 s cover a fresh grid, an old one, and a refilled one.
         for now in (0..300).map(|step| Time(step * 1_300_000_000)) {
             let sender = NodeId((now.0 / 1_300_000_000 * 7 % 200) as u16);
             let (first, end) = motion.table(sender, now, 0, &mut tables);

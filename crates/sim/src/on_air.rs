@@ -1,29 +1,32 @@
-//! A frame on the air, and the stations that must be told of its end.
+//! A frame on the air, and the stations at which its end is an event.
 //!
-//! A transmission is one slab entry and one queue entry, with a cursor over the sender's neighbours by distance that stops
-//! at its listeners: popped, it serves them in order as long as nothing else in the queue comes first.
+//! A transmission is one slab entry and one queue entry. It has a cursor over the sender's
+//! neighbours, sorted by distance, which stops only at listeners. When its event is due, it
+//! processes the listeners in order as long as no other event in the queue comes first.
 
 use crate::queue::Key;
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::mac::{Frame, FrameKind, Rules};
 use meshpace_mesh::radio::{Neighbour, Neighbours};
 
-/// The stations at which the end of a frame is an event. To all others a frame is over when they are next touched.
+/// The stations at which the end of a frame is an event. All other stations process the frame at
+/// their own next event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Audience {
-    /// Whoever senses it.
+    /// All stations that sense the frame.
     Everybody,
-    /// Whoever could decode it.
+    /// All stations that could decode the frame.
     Decoders,
-    /// The one it is for, if that could decode it.
+    /// The station to which the frame is addressed, if it could decode the frame.
     One(NodeId),
 }
 
 impl Audience {
-    /// Of `frame`; `everybody`, `decoders`: whether these must be told of all frames.
+    /// Audience of `frame`. `everybody` and `decoders` tell whether the ends of all frames are
+    /// events at these stations.
     #[inline]
     pub fn of<P>(frame: &Frame<P>, everybody: bool, decoders: bool, rules: &Rules) -> Audience {
-        // Such an RTS may shorten the NAV of a station it is not for.
+        // Such an RTS may shorten the NAV of a station to which it is not addressed.
         let shortens = frame.kind == FrameKind::Rts && rules.rts_nav_resets;
         if everybody {
             Audience::Everybody
@@ -34,7 +37,7 @@ impl Audience {
         }
     }
 
-    /// True if `node` is among them.
+    /// True if `node` belongs to the audience.
     #[inline]
     pub fn has(self, node: NodeId, decodable: bool) -> bool {
         match self {
@@ -45,20 +48,20 @@ impl Audience {
     }
 }
 
-/// A frame of which somebody is still to be told.
+/// A frame whose end must still be processed at some station.
 #[derive(Clone, Debug)]
 pub struct OnAir<P> {
-    /// The frame.
+    /// Transmitted frame.
     pub frame: Frame<P>,
-    /// The number of its transmission.
+    /// Number of the transmission.
     pub number: u32,
-    /// Time at which it left its sender.
+    /// Time at which the transmission began.
     pub began: Time,
-    /// The stations that are told.
+    /// Stations at which its end is an event.
     pub audience: Audience,
-    /// Cursor of the next of them in the sender's neighbour table.
+    /// Cursor to the next of these stations in the sender's neighbour table.
     pub listener: u32,
-    /// Cursor after the last.
+    /// Cursor behind the last of these stations.
     pub end: u32,
 }
 
@@ -69,14 +72,14 @@ impl<P> OnAir<P> {
         self.began + self.frame.air_time + receiver.delay
     }
 
-    /// When the next listener is told.
+    /// Key of the event at the next listener.
     #[inline]
     pub fn key(&self, table: &Neighbours) -> Key {
         let receiver = table.entry(self.listener);
         Key::frame_end(self.ends_at(receiver), receiver.node, self.frame.from)
     }
 
-    /// Goes on to the next listener; None after the last.
+    /// Advances to the next listener and returns the key of its event; `None` after the last.
     #[inline]
     pub fn next_listener(&mut self, table: &Neighbours) -> Option<Key> {
         loop {

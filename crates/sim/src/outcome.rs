@@ -5,177 +5,188 @@ use crate::traffic::Completion;
 use alloc::vec::Vec;
 use meshpace_mesh::link::LinkState;
 
-/// The result of one run. Definitions: goodput, Jain's index and the retransmission index cover the measured interval
-/// [warmup, duration]; counters of segments cover the whole run.
+/// Result of one run. Goodput, Jain's index and the retransmission index cover the measured
+/// interval [warmup, duration]; counters of segments cover the whole run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// Length of the measured interval in seconds.
     pub measured_s: f64,
-    /// Sum of the flows' goodputs, bit/s.
+    /// Sum of the flows' goodputs, in bit/s.
     pub aggregate_goodput_bps: f64,
     /// Jain's index of the flows' goodputs.
     pub jain: f64,
-    /// Mean of Jain's index over 2-second windows from `warmup`, windows without any delivery skipped. NaN if all were.
+    /// Mean of Jain's index over windows of 2 seconds from `warmup` on. Windows without any
+    /// delivery are skipped; NaN if all were.
     pub jain_2s: f64,
-    /// Number of those windows that were skipped.
+    /// Number of windows that were skipped.
     pub idle_windows: u32,
     /// Total retransmissions over total distinct segments received, both in the measured interval.
     pub retransmission_index: f64,
-    /// Transmissions put on the air in the whole run, control frames included.
+    /// Number of transmissions in the whole run, including control frames.
     pub frames: u64,
-    /// Number of broadcasts among them.
+    /// Number of broadcasts among the transmissions.
     pub broadcasts: u64,
-    /// Stations that sensed a transmission, summed over all transmissions: the time that a run takes is proportional to it.
+    /// Number of stations that sensed a transmission, summed over all transmissions. The computing
+    /// time of a run is proportional to it.
     pub sensed: u64,
-    /// Counters of losses and of routing's packets, in the whole run.
+    /// Counters of losses and of routing packets in the whole run.
     pub counters: Counters,
     /// Hash of every transmission and delivery.
     pub fingerprint: u64,
-    /// One entry per flow.
+    /// Results of each flow.
     pub flows: Vec<FlowOutcome>,
-    /// When the run ended, seconds: earlier than its duration if the last batch was complete.
+    /// Time at which the run ended, in seconds. It is earlier than the duration if the last batch
+    /// was complete before.
     pub ended_s: f64,
-    /// Windows of time, if they were asked for.
+    /// Time series; `None` if it was not requested.
     pub series: Option<Series>,
-    /// Complete batches, if they were asked for.
+    /// Complete batches; empty if none were requested.
     pub batches: Vec<Batch>,
 }
 
-/// A run in windows of time from its start.
+/// Time series: a run in windows of time from its start.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// Length of a window, seconds.
+    /// Length of a window in seconds.
     pub window_s: f64,
-    /// The complete windows, each with one entry per flow.
+    /// Complete windows, each with one entry per flow.
     pub windows: Vec<Vec<FlowWindow>>,
-    /// At the end of each window, the state of every link of [`Config::watch`](crate::Config::watch); none while the node knows no route.
+    /// State of every link of [`Config::watch`](crate::Config::watch) at the end of each window;
+    /// `None` while the node has no route.
     pub links: Vec<Vec<Option<LinkState>>>,
 }
 
 /// One batch of delivered packets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Batch {
-    /// Its start, seconds.
+    /// Start of the batch in seconds.
     pub start_s: f64,
-    /// Its end, seconds.
+    /// End of the batch in seconds.
     pub end_s: f64,
-    /// Sum of the flows' goodputs, bit/s.
+    /// Sum of the flows' goodputs, in bit/s.
     pub aggregate_goodput_bps: f64,
-    /// Jain's index of them.
+    /// Jain's index of the flows' goodputs.
     pub jain: f64,
     /// Retransmissions over distinct segments received.
     pub retransmission_index: f64,
-    /// One entry per flow.
+    /// Measurements of each flow.
     pub flows: Vec<FlowWindow>,
 }
 
-/// Measurements of one flow in a piece of a run. Means are NaN where there was nothing to average.
+/// Measurements of one flow in a part of a run. A mean is NaN if there was nothing to average.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowWindow {
-    /// Goodput, bit/s.
+    /// Goodput in bit/s.
     pub goodput_bps: f64,
-    /// In-order payload delivered, bytes.
+    /// Payload that was delivered in order, in bytes.
     pub delivered_bytes: u64,
-    /// Mean of the RTT samples, seconds.
+    /// Mean of the RTT samples, in seconds.
     pub rtt_mean_s: f64,
     /// Mean coefficient of variation of the last N RTT samples.
     pub cov_rtt: f64,
-    /// Mean pacing interval, seconds.
+    /// Mean pacing interval, in seconds.
     pub interval_s: f64,
-    /// Data segments that arrived for the first time.
+    /// Number of data segments that arrived for the first time.
     pub segments_received: u64,
-    /// Data segments sent again.
+    /// Number of data segments that were sent again.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
+    /// Number of expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Seconds in which a file was under way; zero for other traffic than files.
+    /// Time in seconds during which a file transfer was in progress; zero for other traffic.
     pub transferring_s: f64,
-    /// Hops of the route at the end; none without a route.
+    /// Number of hops of the route at the end; `None` without a route.
     pub hops: Option<u8>,
 }
 
 /// Results of one flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowOutcome {
-    /// Goodput in the measured interval, bit/s.
+    /// Goodput in the measured interval, in bit/s.
     pub goodput_bps: f64,
-    /// In-order payload delivered in the measured interval, bytes.
+    /// Payload that was delivered in order in the measured interval, in bytes.
     pub delivered_bytes: u64,
-    /// Hops from source to destination at the end (shortest path if the route is down).
+    /// Number of hops from source to destination at the end (of the shortest path if the route is
+    /// down).
     pub hops: u8,
-    /// Data segments sent in the whole run, retransmissions included.
+    /// Number of data segments sent in the whole run, including retransmissions.
     pub segments_sent: u64,
-    /// Retransmitted data segments in the whole run.
+    /// Number of retransmitted data segments in the whole run.
     pub retransmissions: u64,
-    /// Retransmission timer expiries in the whole run.
+    /// Number of expiries of the retransmission timer in the whole run.
     pub timeouts: u64,
-    /// Segments sent again over distinct segments received, both in the measured interval (TPA, section 4.2); NaN if
-    /// none were.
+    /// Segments sent again over distinct segments received, both in the measured interval (TPA,
+    /// section 4.2); NaN if no segment was received.
     pub retransmission_index: f64,
-    /// Share of the datagrams sent in the measured interval that had not arrived at its end (RFC 7680); NaN for other transports than
-    /// UDP, and if none was sent.
+    /// Share of the datagrams sent in the measured interval that had not arrived at its end (RFC
+    /// 7680). NaN for transports other than UDP, and if no datagram was sent.
     pub loss_ratio: f64,
-    /// Mean of the RTT samples in the measured interval, seconds; NaN without samples.
+    /// Mean of the RTT samples in the measured interval, in seconds; NaN without samples.
     pub rtt_mean_s: f64,
-    /// Mean over samples of the coefficient of variation of the last N RTT samples, N being `history` of the pacing; NaN without samples.
+    /// Mean, over samples, of the coefficient of variation of the last N RTT samples, where N is
+    /// `history` of the pacing; NaN without samples.
     pub cov_rtt: f64,
-    /// ACKs sent in the whole run.
+    /// Number of ACKs sent in the whole run.
     pub acks_sent: u64,
-    /// One-way delays of the packets with data that arrived in the measured interval, from transport to transport.
+    /// One-way delays, from transport to transport, of the packets with data that arrived in the
+    /// measured interval.
     pub delay: DelayOutcome,
-    /// The longest time without a delivered byte while the flow had data to send, within the measured interval and until its application
-    /// stops, seconds; 0 if it never had any. Between files nothing is there to send. A datagram is waited for from its write on.
+    /// Longest time in seconds without a delivered byte while the flow had data to send, within the
+    /// measured interval and until its application stops; 0 if the flow never had data. Between
+    /// files there is nothing to send. For a datagram, the time begins with its write.
     pub longest_gap_s: f64,
     /// Means of the pacing estimator in the measured interval.
     pub pacing: PacingMeans,
     /// Files that arrived completely within the measured interval (HTTP-like traffic), in order.
     pub completions: Vec<Completion>,
-    /// Seconds of the measured interval in which a file was under way; NaN for other traffic.
+    /// Time in seconds of the measured interval during which a file transfer was in progress; NaN
+    /// for other traffic.
     pub transferring_s: f64,
-    /// Seconds of the measured interval in which the source's routing knew no route to the destination, sampled every
-    /// 0.1 s; NaN if nodes do not move.
+    /// Time in seconds of the measured interval during which the source's routing had no route to
+    /// the destination, sampled every 0.1 s; NaN if nodes do not move.
     pub time_without_route_s: f64,
-    /// Seconds of the measured interval in which there was no path of links between the ends, sampled likewise; NaN if
-    /// nodes do not move.
+    /// Time in seconds of the measured interval during which there was no path of links between the
+    /// ends, sampled every 0.1 s; NaN if nodes do not move.
     pub time_without_path_s: f64,
-    /// As `longest_gap_s`, of each gap only the time in which there was a path of links between the ends, sampled likewise; NaN
-    /// if nodes do not move.
+    /// Longest gap as in `longest_gap_s`, but of each gap only the time during which there was a
+    /// path of links between the ends counts, sampled every 0.1 s; NaN if nodes do not move.
     pub longest_gap_with_path_s: f64,
 }
 
-/// Delays of a flow's packets; NaN where there were too few.
+/// Delays of a flow's packets; NaN if there were too few packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DelayOutcome {
-    /// Mean, seconds.
+    /// Mean delay in seconds.
     pub mean_s: f64,
-    /// Median, seconds, as all quantiles to 1.6 %.
+    /// Median delay in seconds. All quantiles have a resolution of 1.6 %.
     pub p50_s: f64,
-    /// 95th percentile, seconds.
+    /// 95th percentile of the delay, in seconds.
     pub p95_s: f64,
-    /// 99th percentile, seconds.
+    /// 99th percentile of the delay, in seconds.
     pub p99_s: f64,
-    /// Mean absolute difference between packets that arrive one after another (IPDV, RFC 3393), seconds.
+    /// Mean absolute difference between packets that arrive one after another (IPDV, RFC 3393), in
+    /// seconds.
     pub jitter_s: f64,
 }
 
-/// Means of the pacing estimator over the measured interval; NaN where there is nothing to average.
+/// Means of the pacing estimator over the measured interval; NaN if there is nothing to average.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PacingMeans {
-    /// Smoothed n-hop delay over samples, seconds.
+    /// Smoothed n-hop delay over samples, in seconds.
     pub delay_s: f64,
     /// Coefficient of variation over samples.
     pub cov: f64,
     /// Mean absolute deviation over mean, over samples.
     pub mean_rel_abs_dev: f64,
-    /// Interval per paced send (`released`: per timer tick), seconds.
+    /// Interval per paced send (`released`: per timer tick), in seconds.
     pub interval_s: f64,
-    /// Smoothed n-hop delay, read whenever `interval_s` is, seconds.
+    /// Smoothed n-hop delay at the times at which `interval_s` is sampled, in seconds.
     pub interval_delay_s: f64,
-    /// Dispersion, read at the same times.
+    /// Dispersion at the times at which `interval_s` is sampled.
     pub interval_dispersion: f64,
 }
 
-/// Jain's fairness index (R. Jain, D. Chiu, W. Hawe, 1984): 1 for equal shares, 1/n if one has all; None if there is nothing.
+/// Jain's fairness index (R. Jain, D. Chiu, W. Hawe, 1984): 1 for equal shares, 1/n if one flow has
+/// everything. `None` if all shares are zero.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
@@ -188,7 +199,7 @@ mod tests {
 
     #[test]
     fn check_vectors() {
-        // Worked examples; 0.64 is quoted in AP05, Fig. 23.
+        // The values are worked examples; 0.64 is quoted in AP05, Fig. 23.
         let cases: [(&[f64], f64); 7] = [
             (&[1.0, 1.0], 1.0),
             (&[9.0, 1.0], 0.609_756),

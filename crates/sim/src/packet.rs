@@ -1,32 +1,33 @@
-//! The packet of the simulator: the fields of an IP header that matter here and a structured segment, without payload.
+//! Packet of the simulator: the IP header fields that matter here and a structured segment, without
+//! payload bytes.
 
 use meshpace_core::{FlowId, NodeId};
 use meshpace_mesh::Packet;
 use meshpace_mesh::mac::Category;
 use meshpace_transport::Segment;
 
-/// A transport segment under way.
+/// A transport segment in the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SimPacket {
-    /// Number of the packet in its run.
+    /// Number of the packet within its run.
     pub id: u32,
-    /// The node that sent it.
+    /// Node that created the packet.
     pub source: NodeId,
-    /// The node it is for.
+    /// Node to which the packet is addressed.
     pub destination: NodeId,
-    /// Its flow.
+    /// Flow of the packet.
     pub flow: FlowId,
-    /// Number of its connection within the flow, from 0.
+    /// Number of the connection within the flow, from 0.
     pub connection: u16,
-    /// Hops left.
+    /// Time to live: number of remaining hops.
     pub ttl: u8,
-    /// Hops travelled.
+    /// Number of hops so far.
     pub hops: u8,
-    /// True if a node on the way marked it "congestion experienced".
+    /// True if a node on the path has set the mark "congestion experienced".
     pub ce: bool,
-    /// Its code point of differentiated services.
+    /// Code point of differentiated services.
     pub dscp: u8,
-    /// The transport's segment.
+    /// Segment of the transport.
     pub segment: Segment,
 }
 

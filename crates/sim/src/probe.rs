@@ -1,7 +1,8 @@
 //! Observers of a run: traces, captures, counters.
 //!
-//! The engine is generic over its probe for the sake of one: the empty probe `()`, which costs nothing. Every other one is
-//! given to it as a `&mut dyn Probe`, so that the engine is compiled for two types and not for each observer there is.
+//! The engine is generic over its probe only because of the empty probe `()`, which costs nothing.
+//! Every other probe is passed as a `&mut dyn Probe`, so that the engine is compiled for two types
+//! and not for each observer.
 
 use core::cell::RefCell;
 use meshpace_core::{NodeId, Time};
@@ -13,39 +14,40 @@ use meshpace_mesh::routing::DropReason;
 /// Reason of a loss below the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// The queue discipline or its marker gave it up.
+    /// The queue discipline or its marker dropped the packet.
     Queue(QueueLoss),
-    /// It was displaced while waiting for address resolution.
+    /// A newer packet displaced it during address resolution.
     ArpDisplaced,
-    /// It waited in the queue for a neighbour whose link failed.
+    /// The packet was in the queue for a neighbour whose link failed.
     Flushed,
-    /// Routing gave it up.
+    /// Routing dropped the packet.
     Routing(DropReason),
 }
 
-/// Reception by one station of an aggregate that ends now.
+/// Reception, by one station, of an aggregate that ends now.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Received {
-    /// The station.
+    /// Station that received it.
     pub node: NodeId,
-    /// The power with which it was received, W.
+    /// Received power, in W.
     pub power: f64,
-    /// Which MPDUs, a bit for each, the first the lowest; not 0.
+    /// Bit set of the received MPDUs, with the first MPDU in the lowest bit; not 0.
     pub mpdus: u64,
 }
 
-/// The MPDUs of an aggregate, which begins or ends.
+/// MPDUs of an aggregate whose transmission begins, or whose reception ends.
 #[derive(Debug)]
 pub struct Aggregate<'a, P> {
-    /// The frame that they make up, without content of its own.
+    /// Frame of the aggregate, which has no content of its own.
     pub frame: &'a Frame<P>,
-    /// Its MPDUs in their order.
+    /// MPDUs in their order.
     pub mpdus: &'a [Mpdu<P>],
-    /// Its reception by a station, where it ends; None where it begins.
+    /// Reception by a station at the end of the aggregate; `None` at its start.
     pub reception: Option<Received>,
 }
 
-// Not derived: that would ask for packets that can be copied.
+// The trait is not derived, because the derived implementation would require packets that can be
+// copied.
 impl<P> Clone for Aggregate<'_, P> {
     fn clone(&self) -> Self {
         *self
@@ -54,95 +56,99 @@ impl<P> Clone for Aggregate<'_, P> {
 
 impl<P> Copy for Aggregate<'_, P> {}
 
-/// Events that cost more than their telling and that a probe wants to be told of.
+/// Events whose detection costs time, and which a probe must request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Interests {
-    /// [`Event::Decoded`], [`Event::Collision`] and receptions of [`Aggregate`]: every station that can decode a frame is then looked at when the frame
-    /// ends, whomever it is for.
+    /// True to request [`Event::Decoded`], [`Event::Collision`] and receptions of [`Aggregate`].
+    /// Every station that can decode a frame is then processed at the end of the frame, whatever
+    /// its destination.
     pub receptions: bool,
 }
 
 impl Interests {
-    /// Only the events that cost nothing to find.
+    /// Request of no such event.
     pub const NONE: Interests = Interests { receptions: false };
-    /// Every event there is.
+    /// Request of all such events.
     pub const ALL: Interests = Interests { receptions: true };
 }
 
-/// An event of a run. All that it refers to is the engine's.
+/// Event of a run. All references point to data of the engine.
 #[derive(Debug)]
 pub enum Event<'a, P> {
     /// A node begins to transmit.
     OnAir {
-        /// The frame that it transmits.
+        /// Transmitted frame.
         frame: &'a Frame<P>,
     },
-    /// A node has decoded a frame; whether it was meant for it or not. Told if [`Interests::receptions`].
+    /// A node has decoded a frame, whether or not the frame is addressed to it. Reported if
+    /// [`Interests::receptions`] is set.
     Decoded {
-        /// The node.
+        /// Node that decoded the frame.
         node: NodeId,
-        /// The frame, which ends now.
+        /// Frame, which ends now.
         frame: &'a Frame<P>,
-        /// The power with which it was received, W.
+        /// Received power, in W.
         power: f64,
     },
-    /// A frame, which a node was to receive, was lost there to another frame; counted in `Counters::collisions`. Told if
-    /// [`Interests::receptions`].
+    /// A frame was lost at its destination to another frame, as counted in `Counters::collisions`.
+    /// Reported if [`Interests::receptions`] is set.
     Collision {
-        /// The node.
+        /// Destination of the frame.
         node: NodeId,
-        /// The frame, which ends now.
+        /// Frame, which ends now.
         frame: &'a Frame<P>,
     },
-    /// The MAC of a node is done with a packet: it was acknowledged, or broadcast. Not told of those of aggregates.
+    /// The MAC of a node has finished a packet: it was acknowledged, or its broadcast has ended.
+    /// Not reported for packets of aggregates.
     Sent {
-        /// The node.
+        /// Node of the MAC.
         node: NodeId,
-        /// Attempts without an answer before the one that was.
+        /// Number of attempts without an answer before the successful one.
         retries: u32,
     },
-    /// The MAC of a node gives up what it had for a neighbour, at its retry limit.
+    /// The MAC of a node gives up its packet for a neighbour at the retry limit.
     LinkFailure {
-        /// The node.
+        /// Node of the MAC.
         node: NodeId,
-        /// The neighbour.
+        /// Neighbour that did not answer.
         next_hop: NodeId,
     },
-    /// Routing has lost a route while in use, or has found one again.
+    /// Routing has lost a route that is in use, or has found a route again.
     Route {
-        /// The node of the routing protocol.
+        /// Node of the routing protocol.
         node: NodeId,
         /// Destination of the route.
         destination: NodeId,
-        /// True if it was found; lost otherwise.
+        /// True if the route was found, false if it was lost.
         found: bool,
     },
     /// A transport hands a packet to the network.
     Inject {
-        /// The node of the transport.
+        /// Node of the transport.
         node: NodeId,
-        /// The packet.
+        /// Packet of the transport.
         packet: &'a P,
     },
-    /// A packet has reached the transport that it is for.
+    /// A packet has reached its destination's transport.
     Deliver {
-        /// The node of the transport.
+        /// Node of the transport.
         node: NodeId,
-        /// The packet.
+        /// Delivered packet.
         packet: &'a P,
     },
-    /// A frame on its way to a neighbour was lost before it left, or the packet in it has no way on.
+    /// A packet was lost before its transmission, or routing has dropped it.
     Loss {
-        /// The node.
+        /// Node at which the loss occurred.
         node: NodeId,
-        /// The lost packet, with the neighbour it was for.
+        /// Lost packet, with its next hop.
         lost: &'a Queued<P>,
         /// Reason of the loss.
         why: Loss,
     },
 }
 
-// Not derived: that would ask for packets that can be copied.
+// The trait is not derived, because the derived implementation would require packets that can be
+// copied.
 impl<P> Clone for Event<'_, P> {
     #[inline]
     fn clone(&self) -> Self {
@@ -152,23 +158,25 @@ impl<P> Clone for Event<'_, P> {
 
 impl<P> Copy for Event<'_, P> {}
 
-/// An observer.
+/// Observer of a run.
 pub trait Probe<P> {
-    /// Events that it wants to be told of beside those that cost nothing; the same whenever it is asked.
+    /// Costly events that the probe requests. The answer must always be the same.
     fn interests(&self) -> Interests {
         Interests::NONE
     }
 
-    /// Something happened at `now`.
+    /// Receives an event at `now`.
     fn on(&mut self, now: Time, event: Event<'_, P>);
 
-    /// The MPDUs of an aggregate: after [`Event::OnAir`] of the frame, which does not say them, and at the end wherever at least one
-    /// MPDU was received, if [`Interests::receptions`]. To those who do not ask, an aggregate is one frame.
+    /// Receives the MPDUs of an aggregate: after the [`Event::OnAir`] of its frame, which does not
+    /// contain them, and, if [`Interests::receptions`] is set, at its end at every station that
+    /// received at least one MPDU. For a probe that does not implement this method, an aggregate is
+    /// one frame.
     #[inline(always)]
     fn on_aggregate(&mut self, _now: Time, _aggregate: Aggregate<'_, P>) {}
 }
 
-/// Nobody: costs nothing.
+/// Empty probe, which costs nothing.
 impl<P> Probe<P> for () {
     #[inline(always)]
     fn interests(&self) -> Interests {
@@ -196,7 +204,7 @@ impl<P, T: Probe<P> + ?Sized> Probe<P> for &mut T {
     }
 }
 
-/// A probe that others look at between two steps of a run. It must not be borrowed during one.
+/// A probe that other code reads between two steps of a run. It must not be borrowed during a step.
 impl<P, T: Probe<P> + ?Sized> Probe<P> for &RefCell<T> {
     fn interests(&self) -> Interests {
         self.borrow().interests()

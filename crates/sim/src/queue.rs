@@ -1,17 +1,18 @@
-//! The event queue: timers, one slot per owner, so that setting a timer again moves it.
+//! Event queue: timers, one slot per owner, so that setting a timer again moves it.
 //!
-//! Each kind of owner has a tournament of times; the slots of a mesh lie in it as its nodes do. Places among events of
-//! equal time are looked at only where times are equal.
+//! Each kind of owner has a tournament of times, whose slots are ordered as the nodes are. The
+//! order among events of equal time is evaluated only if times are equal.
 //!
-//! Events at equal times are ordered by what they are: frames end before timers fire; then by node. (Frames that begin are
-//! no events, see [`meshpace_mesh::mac::OrderedTime`].) The order never depends on when something was inserted, so another queue
-//! would give the same results.
+//! Events at equal times are ordered by kind, where ends of frames come before timers, and then by
+//! node. (Starts of frames are not events, see [`meshpace_mesh::mac::OrderedTime`].) The order
+//! never depends on the time of insertion, so another queue implementation would give the same
+//! results.
 
 use crate::tournament::Tournament;
 use alloc::vec::Vec;
 use meshpace_core::{NodeId, Time};
 
-/// When an event happens, and its place among events of the same time.
+/// Time of an event, and its order among events of the same time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
     time: Time,
@@ -19,7 +20,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// After everything.
+    /// Key after all events.
     pub const NEVER: Key = Key { time: Time::NEVER, order: u64::MAX };
 
     #[inline]
@@ -27,58 +28,61 @@ impl Key {
         Key { time, order: class << 62 | u64::from(node.0) << 32 | u64::from(rank) }
     }
 
-    /// The end of a frame from `sender` at `node`.
+    /// Key of the end of a frame from `sender` at `node`.
     #[inline]
     pub fn frame_end(time: Time, node: NodeId, sender: NodeId) -> Key {
         Key::new(time, 0, node, u32::from(sender.0))
     }
 
-    /// A timer at `node`; `rank` orders the timers of a node.
+    /// Key of a timer at `node`; `rank` orders the timers of a node.
     #[inline]
     pub fn timer(time: Time, node: NodeId, rank: u32) -> Key {
         Key::new(time, 1, node, rank)
     }
 
-    /// The time.
+    /// Time of the event.
     #[inline]
     pub fn time(self) -> Time {
         self.time
     }
 }
 
-/// Places among a node's timers of equal time, after those of MAC and routing: packets that were held back, in the order in
-/// which they were, then discipline and link layer, then the driver's timers.
+/// Rank of delayed packets among a node's timers of equal time. It follows those of MAC and
+/// routing. Delayed packets are ordered by the start of their delay; discipline, link layer and
+/// then the driver's timers follow.
 pub const DELAYED_RANK: u32 = 2;
-/// Number of packets that are held back before their places repeat: more than ever are at a time.
+/// Number of delayed packets after which their ranks repeat. It is larger than the number of
+/// simultaneously delayed packets.
 pub const DELAYED_RANKS: u32 = 1 << 28;
-/// The place of discipline and link layer.
+/// Rank of discipline and link layer.
 pub const LINK_RANK: u32 = DELAYED_RANK + DELAYED_RANKS;
-/// The place of the MAC's reordering buffers.
+/// Rank of the MAC's reorder buffers.
 const REORDER_RANK: u32 = LINK_RANK + 1;
-/// The place of the driver's first timer.
+/// Rank of the driver's first timer.
 pub const HOST_RANK: u32 = REORDER_RANK + 1;
 
 /// Owner of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// The MAC of a node.
+    /// MAC of a node.
     Mac,
-    /// A transmission: its end at somebody who is told.
+    /// Transmission: its end at a station of its audience.
     FrameEnd,
-    /// A timer of whoever drives the engine.
+    /// Driver of the engine.
     Host,
-    /// The routing protocol of a node.
+    /// Routing protocol of a node.
     Routing,
-    /// A packet that routing holds back.
+    /// Delayed packet.
     Delayed,
-    /// The queue discipline of a node.
+    /// Queue discipline of a node.
     Link,
-    /// The reordering buffers of a node.
+    /// Reorder buffers of a node.
     Reorder,
 }
 
 impl Owner {
-    /// The place among a node's timers of one that each node has one of, whose number is the node's; None for other events.
+    /// Rank of a timer of which each node has exactly one, whose index is the node's number; `None`
+    /// for other events.
     #[inline]
     const fn rank(self) -> Option<u32> {
         match self {
@@ -93,34 +97,36 @@ impl Owner {
 
 const OWNERS: [Owner; 7] =
     [Owner::Mac, Owner::FrameEnd, Owner::Host, Owner::Routing, Owner::Delayed, Owner::Link, Owner::Reorder];
-/// The first of these have most of the events.
+/// Number of owners at the start of `OWNERS` that have most of the events.
 const OFTEN: usize = 3;
 
 /// An event in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When, and its place among those of the same time. [`Key::NEVER`] or another key of [`Time::NEVER`]: there is none.
+    /// Time and order of the event. [`Key::NEVER`], or another key at [`Time::NEVER`], if there is
+    /// no event.
     pub key: Key,
-    /// Its owner.
+    /// Owner of the event.
     pub owner: Owner,
-    /// The number of the node, transmission, packet or timer.
+    /// Number of the node, transmission, packet or timer.
     pub index: u32,
 }
 
-/// The queue.
+/// Queue of the timers of all owners.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// By owner.
+    /// Times of the slots, by owner.
     tournaments: [Tournament; OWNERS.len()],
-    /// The earliest time of each tournament.
+    /// Earliest time of each tournament.
     earliest: [Time; OWNERS.len()],
-    /// The earliest time of those that do not have events often.
+    /// Earliest time of the owners that rarely have events.
     rest: Time,
-    /// By owner and number, the places among events of the same time; empty where the number tells.
+    /// Orders among events of the same time, by owner and index. Empty for owners whose order
+    /// follows from the index.
     orders: [Vec<u64>; OWNERS.len()],
-    /// The earliest event of all.
+    /// Earliest event of all.
     first: Event,
-    /// True if `first` must be looked for.
+    /// True if `first` must be determined again.
     stale: bool,
 }
 
@@ -138,13 +144,13 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// Time at which the next event is, or [`Time::NEVER`].
+    /// Time of the next event; [`Time::NEVER`] if the queue is empty.
     pub fn time(&self) -> Time {
         let [mac, frame_end, host, ..] = self.earliest;
         mac.min(frame_end).min(host.min(self.rest))
     }
 
-    /// The earliest event, which stays where it is.
+    /// Earliest event, which stays in the queue.
     #[inline]
     pub fn first(&mut self) -> Event {
         if self.stale {
@@ -153,20 +159,21 @@ impl EventQueue {
         self.first
     }
 
-    /// Time at which the timer of `owner` at `node` is due; for timers of which each node has one.
+    /// Time of the timer of `owner` at `node`, for timers of which each node has exactly one.
     #[inline]
     pub fn timer(&self, owner: Owner, node: NodeId) -> Time {
         self.tournaments[owner as usize].get(u32::from(node.0))
     }
 
-    /// Sets the timer of `owner` at `node`, of which each node has one; [`Time::NEVER`] cancels it.
+    /// Sets the timer of `owner` at `node`, for timers of which each node has exactly one.
+    /// [`Time::NEVER`] cancels it.
     #[inline]
     pub fn set_timer(&mut self, owner: Owner, node: NodeId, at: Time) {
         debug_assert!(owner.rank().is_some());
         self.put(Event { key: Key::timer(at, node, owner.rank().unwrap_or(0)), owner, index: u32::from(node.0) });
     }
 
-    /// Sets the event of `owner` number `index` to `key`; for events of which a node may have several.
+    /// Sets event number `index` of `owner` to `key`, for events of which a node may have several.
     #[inline]
     pub fn set(&mut self, owner: Owner, index: u32, key: Key) {
         debug_assert!(owner.rank().is_none());
@@ -178,13 +185,13 @@ impl EventQueue {
         self.put(Event { key, owner, index });
     }
 
-    /// Takes the event of `owner` number `index` out.
+    /// Removes event number `index` of `owner`.
     #[inline]
     pub fn cancel(&mut self, owner: Owner, index: u32) {
         self.put(Event { key: Key::NEVER, owner, index });
     }
 
-    /// Inlined where the owner is known.
+    /// Sets an event. The function is inlined where the owner is known.
     #[inline(always)]
     fn put(&mut self, event: Event) {
         let owner = event.owner as usize;
@@ -219,13 +226,14 @@ impl EventQueue {
         };
     }
 
-    /// The first event of an owner, which is at `time`.
+    /// First event of an owner, which is at `time`.
     #[inline(always)]
     fn winner(&self, owner: Owner, time: Time) -> Event {
         let tournament = &self.tournaments[owner as usize];
         let (index, order) = match owner.rank() {
             Some(rank) => {
-                // Of equal times the node of least number comes first, as the slots lie.
+                // At equal times, the node with the lowest number comes first, as the slots are
+                // ordered.
                 let index = tournament.first_at(time);
                 (index, Key::timer(time, NodeId(index as u16), rank).order)
             }
@@ -238,7 +246,7 @@ impl EventQueue {
         Event { key: Key { time, order }, owner, index }
     }
 
-    /// The first event of all, which is at `time`, where several owners may have one.
+    /// First event of all, which is at `time`, if several owners may have one at that time.
     #[cold]
     fn first_of_several(&self, time: Time) -> Event {
         let due = OWNERS.into_iter().filter(|&owner| self.earliest[owner as usize] == time);
@@ -270,7 +278,8 @@ mod tests {
         let mut model: BTreeMap<Key, (Owner, u32)> = BTreeMap::new();
         let mut keys: BTreeMap<(u8, u32), Key> = BTreeMap::new();
         for step in 0..40_000u64 {
-            // More and more slots, so that the trees grow while they are full, to four groups one above the other.
+            // The number of slots grows, so that the trees grow while they are full, up to four
+            // levels of groups.
             let index = 37 * rng.below(1 + step / 400) as u32;
             let owner = OWNERS[rng.below(OWNERS.len() as u64) as usize];
             let slot = (owner as u8, index);
@@ -288,7 +297,8 @@ mod tests {
                     }
                 }
                 _ => {
-                    // Few different times, so that many are equal; keys differ all the same.
+                    // There are few different times, so that many are equal; the keys differ
+                    // nevertheless.
                     let (time, node) = (Time(rng.below(50)), NodeId(rng.below(5) as u16));
                     let key = match (owner, owner.rank()) {
                         (Owner::FrameEnd, _) => Key::frame_end(time, node, NodeId(index as u16)),
@@ -308,7 +318,8 @@ mod tests {
                     }
                 }
             }
-            // Asked for only now and then, so that several changes come between.
+            // The first event is queried only now and then, so that several changes lie between
+            // queries.
             let expected = model.first_key_value().map(|(&key, &(owner, index))| Event { key, owner, index });
             assert_eq!(queue.time(), expected.map_or(Time::NEVER, |event| event.key.time), "seed {seed} step {step}");
             if rng.below(3) == 0 {

@@ -1,8 +1,9 @@
-//! Numbered places that are reused: it allocates only when more places are in use than ever before.
+//! Slab: numbered entries that are reused. It allocates only if more entries are in use than ever
+//! before.
 
 use alloc::vec::Vec;
 
-/// A slab.
+/// Slab of values.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     entries: Vec<Option<T>>,
@@ -16,7 +17,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// The number that the next value will get.
+    /// Number that the next value will get.
     #[inline]
     pub fn next(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.entries.len() as u32)
@@ -37,7 +38,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes number `number` out.
+    /// Removes and returns entry `number`.
     #[inline]
     pub fn remove(&mut self, number: u32) -> Option<T> {
         let value = self.entries[number as usize].take();
@@ -47,13 +48,13 @@ impl<T> Slab<T> {
         value
     }
 
-    /// The value under `number`.
+    /// Value of entry `number`.
     #[inline]
     pub fn get(&self, number: u32) -> Option<&T> {
         self.entries[number as usize].as_ref()
     }
 
-    /// The value under `number`, to change it.
+    /// Mutable value of entry `number`.
     #[inline]
     pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         self.entries[number as usize].as_mut()

@@ -1,45 +1,47 @@
-//! Times by slot, and which of them is the earliest: a tree of groups of eight, a group to a cache line.
+//! Tournament tree: stores a time per slot and determines the earliest, in groups of eight, one
+//! cache line each.
 //!
-//! Every entry above the slots is the earliest of the group below it (D. E. Knuth, The Art of Computer Programming, vol. 3,
-//! 5.4.1: a tree of winners, here with eight contenders to a match). Moving a slot that is not the earliest of its group
-//! to later touches that group and one entry above, whatever the number of slots.
+//! Every entry above the slots is the earliest of the group below it (D. E. Knuth, The Art of
+//! Computer Programming, vol. 3, 5.4.1: a tree of winners, here with eight contenders per match).
+//! Moving a slot that is not the earliest of its group to a later time touches that group and one
+//! entry above it, whatever the number of slots.
 
 use alloc::vec::Vec;
 use meshpace_core::Time;
 
-/// Entries of a group.
+/// Number of entries of a group.
 const WIDTH: usize = 8;
 
-/// Contenders that meet, on one cache line.
+/// Group of entries that compete, on one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Group([Time; WIDTH]);
 
 impl Group {
-    /// Nobody.
+    /// Group without any time.
     const EMPTY: Group = Group([Time::NEVER; WIDTH]);
 
-    /// The earliest time.
+    /// Earliest time of the group.
     #[inline]
     fn earliest(&self) -> Time {
         let [a, b, c, d, e, f, g, h] = self.0;
         a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
     }
 
-    /// One bit for each entry that equals `time`.
+    /// Bit set of the entries that equal `time`.
     #[inline]
     fn equal(&self, time: Time) -> u32 {
         self.0.iter().enumerate().fold(0, |mask, (entry, &at)| mask | u32::from(at == time) << entry)
     }
 }
 
-/// A tournament of slots 0, 1, 2 and so on; those never set are at [`Time::NEVER`].
+/// Tournament of slots 0, 1, 2 and so on. Slots that were never set are at [`Time::NEVER`].
 #[derive(Clone, Debug)]
 pub struct Tournament {
-    /// The entry at place `p` is entry `p % 8` of group `p / 8`, and the earliest of group `p + 1` if that is not below the
-    /// slots. Group 0 is the final.
+    /// Groups of entries. The entry at place `p` is entry `p % 8` of group `p / 8`. It is the
+    /// earliest of group `p + 1`, unless it is a slot. Group 0 is the final.
     groups: Vec<Group>,
-    /// The place of slot 0, a multiple of [`WIDTH`].
+    /// Place of slot 0, a multiple of [`WIDTH`].
     slots: usize,
 }
 
@@ -50,14 +52,15 @@ impl Default for Tournament {
 }
 
 impl Tournament {
-    /// Time at which slot `slot` is due.
+    /// Time of slot `slot`.
     #[inline]
     pub fn get(&self, slot: u32) -> Time {
         let place = self.slots + slot as usize;
         self.groups.get(place / WIDTH).map_or(Time::NEVER, |group| group.0[place % WIDTH])
     }
 
-    /// Moves slot `slot` to `time`. Returns the earliest time of all, which was `earliest` before.
+    /// Moves slot `slot` to `time`. Returns the earliest time of all slots, which was `earliest`
+    /// before.
     #[inline]
     pub fn set(&mut self, slot: u32, time: Time, earliest: Time) -> Time {
         let place = self.slots + slot as usize;
@@ -67,7 +70,7 @@ impl Tournament {
         };
         let before = core::mem::replace(&mut group.0[place % WIDTH], time);
         if place >= WIDTH {
-            self.tell(place / WIDTH, before, time).unwrap_or(earliest)
+            self.propagate(place / WIDTH, before, time).unwrap_or(earliest)
         } else if time <= earliest {
             time
         } else if before == earliest {
@@ -77,14 +80,15 @@ impl Tournament {
         }
     }
 
-    /// An entry of `group`, which is not the final, has moved from `before` to `after`: tells those above.
-    fn tell(&mut self, mut group: usize, mut before: Time, mut after: Time) -> Option<Time> {
+    /// Propagates a change of an entry of `group`, which is not the final, from `before` to `after`
+    /// to the groups above. Returns the new earliest time of all, or `None` if it did not change.
+    fn propagate(&mut self, mut group: usize, mut before: Time, mut after: Time) -> Option<Time> {
         loop {
             let place = group - 1;
             let above = self.groups[place / WIDTH].0[place % WIDTH];
             if after > above {
                 if before != above {
-                    // Another entry is the earliest of the group, as before.
+                    // Another entry of the group is still the earliest.
                     return None;
                 }
                 after = self.groups[group].earliest();
@@ -100,7 +104,8 @@ impl Tournament {
         }
     }
 
-    /// A slot that is due at `time`, the earliest time of all and not [`Time::NEVER`]; of several the one of least `order`.
+    /// Slot with the lowest `order` among those at `time`, which must be the earliest time of all
+    /// and not [`Time::NEVER`].
     #[inline]
     pub fn due_at(&self, time: Time, order: impl Fn(u32) -> u64) -> u32 {
         let mut group = 0;
@@ -117,7 +122,7 @@ impl Tournament {
         }
     }
 
-    /// The first slot that is due at `time`, the earliest time of all and not [`Time::NEVER`].
+    /// First slot at `time`, which must be the earliest time of all and not [`Time::NEVER`].
     #[inline]
     pub fn first_at(&self, time: Time) -> u32 {
         let mut group = 0;
@@ -130,7 +135,7 @@ impl Tournament {
         }
     }
 
-    /// The slot of least order, which it returns too, among those below `group` that are due at `time`.
+    /// Slot with the lowest order, and its order, among the slots below `group` at `time`.
     #[cold]
     fn first_of_equals(&self, group: usize, time: Time, order: &impl Fn(u32) -> u64) -> (u64, u32) {
         let equal = self.groups[group].equal(time);
@@ -142,10 +147,10 @@ impl Tournament {
         best.min().unwrap_or((u64::MAX, 0))
     }
 
-    /// Makes room for slot `slot`.
+    /// Grows the tree so that it contains slot `slot`.
     #[cold]
     fn grow(&mut self, slot: usize) {
-        // A tree whose slots begin at place p has 7 p + 8 of them.
+        // A tree whose slots begin at place p has 7 p + 8 slots.
         while slot >= (WIDTH - 1) * self.slots + WIDTH {
             let below = self.groups.split_off(self.slots / WIDTH);
             self.slots = WIDTH * (self.slots + 1);

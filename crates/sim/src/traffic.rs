@@ -1,8 +1,10 @@
-//! Applications: when they connect, write and stop.
+//! Applications: the times at which they connect, write and stop.
 //!
-//! An application is told when its timer fires and what has been delivered, works on its sending endpoint, and answers
-//! when it wants to be woken. Sources: AP05 and AP10 (files and pauses), TPA (MP3), LLAP (speech). The papers do not say whether an HTTP-like flow
-//! uses one connection for each file or one for all: here one for each file, with `persistent` one for all.
+//! The world calls an application when its timer fires and when data was delivered. The application
+//! acts on its sending endpoint and returns the time of its next timer. Sources: AP05 and AP10
+//! (files and pauses), TPA (MP3), LLAP (speech). The papers do not state whether an HTTP-like flow
+//! uses one connection for each file or one for all files. Here each file has its own connection;
+//! with `persistent`, one connection serves all.
 
 use crate::config::{Flow, TraceWrite, Traffic};
 use alloc::vec::Vec;
@@ -10,37 +12,38 @@ use meshpace_core::rng::{Purpose, pareto};
 use meshpace_core::{Duration, Rate, Rng, Time};
 use meshpace_transport::Endpoint;
 
-/// A file that was transferred.
+/// A file whose transfer is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// Time at which its application began to connect or, on a connection that was there, to write.
+    /// Time at which the application began to connect or, on an existing connection, to write.
     pub start: Time,
-    /// Time at which its last byte reached the receiver's application.
+    /// Time at which the last byte reached the receiver's application.
     pub end: Time,
-    /// Its size.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
-/// The application of a flow.
+/// Application of a flow.
 #[derive(Clone, Debug)]
 pub struct Application {
     traffic: Traffic,
-    /// Bytes per write of the traffic kinds that write at a rate.
+    /// Bytes per write, for traffic that writes at a rate.
     segment: u32,
     begin: Time,
     stop: Time,
     started: bool,
-    /// Writes so far, to place the next one without rounding errors adding up.
+    /// Number of writes so far. The next write is computed from it, so that rounding errors do not
+    /// accumulate.
     ticks: u64,
     rng: Rng,
-    /// The file under way.
+    /// File whose transfer is in progress.
     file: Option<File>,
     completions: Vec<Completion>,
-    /// Bytes written to the present connection.
+    /// Bytes written to the current connection.
     served: u64,
-    /// Bytes written to all of them; as many as there are for a transfer without an end.
+    /// Bytes written to all connections; `u64::MAX` for an endless transfer.
     written: u64,
-    /// Time for which files were under way, all but the present one.
+    /// Total time of the file transfers, except the current one.
     transferring: Duration,
 }
 
@@ -48,12 +51,12 @@ pub struct Application {
 struct File {
     start: Time,
     bytes: u64,
-    /// Bytes that the connection has delivered in all when the file is there.
+    /// Total number of bytes that the connection has delivered when the file is complete.
     complete_at: u64,
 }
 
 impl Application {
-    /// The application of `flow`, which has `number`; it acts first at `begin`.
+    /// Creates the application of `flow`, which has `number`. Its first action is at `begin`.
     pub fn new(flow: &Flow, number: u64, begin: Time, seed: u64) -> Application {
         Application {
             traffic: flow.traffic,
@@ -71,12 +74,13 @@ impl Application {
         }
     }
 
-    /// True if the action due at `now` wants a connection of its own instead of the one it had.
+    /// True if the action due at `now` needs a new connection.
     pub fn wants_connection(&self, now: Time) -> bool {
         matches!(self.traffic, Traffic::Http { persistent: false, .. }) && self.started && now < self.stop
     }
 
-    /// Does what is due; returns when to act again. `trace` is what a flow of that kind replays.
+    /// Executes the action that is due, and returns the time of the next one. `trace` is the trace
+    /// of a flow that replays one.
     pub fn act(&mut self, now: Time, endpoint: &mut Endpoint, trace: &[TraceWrite]) -> Time {
         if now >= self.stop {
             endpoint.close(now);
@@ -117,7 +121,7 @@ impl Application {
         self.ticks += 1;
         let bits = u128::from(self.segment) * 8 * u128::from(self.ticks) * 1_000_000_000;
         let planned = self.begin + Duration((bits / u128::from(rate.0)) as u64);
-        // Around the plan, not around the last write: the rate stays what it is.
+        // The time is relative to the plan and not to the last write, so that the rate stays exact.
         planned + Duration(self.rng.below(jitter.0))
     }
 
@@ -135,25 +139,25 @@ impl Application {
         Time::NEVER
     }
 
-    /// Bytes written so far, to all connections; `u64::MAX` by a transfer without an end.
+    /// Bytes written so far to all connections; `u64::MAX` for an endless transfer.
     #[inline]
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// True if files come one after another, with nothing to send between them.
+    /// True if the traffic consists of files, with nothing to send between them.
     #[inline]
     pub fn is_files(&self) -> bool {
         matches!(self.traffic, Traffic::Http { .. })
     }
 
-    /// True if a file is under way.
+    /// True if a file transfer is in progress.
     pub fn is_transferring(&self) -> bool {
         self.file.is_some()
     }
 
-    /// The present connection has delivered `delivered` bytes by now, or, with `ended`, will deliver no more. Returns
-    /// when to act again, if that has changed.
+    /// Notes that the current connection has delivered `delivered` bytes so far or, with `ended`,
+    /// will deliver no more. Returns the time of the next action if it has changed.
     pub fn on_progress(&mut self, now: Time, delivered: u64, ended: bool) -> Option<Time> {
         let file = self.file?;
         let Traffic::Http { mean_pause, persistent, .. } = self.traffic else { return None };
@@ -165,19 +169,19 @@ impl Application {
         self.file = None;
         self.transferring = self.transferring + now.since(file.start);
         if ended && persistent {
-            // The only connection there is.
+            // There is no other connection.
             return Some(Time::NEVER);
         }
         let pause = Duration::from_secs_f64(self.rng.exponential(mean_pause.as_secs_f64()));
         Some(now.saturating_add(pause).min(self.stop).max(now))
     }
 
-    /// The files that were transferred.
+    /// Completed file transfers.
     pub fn completions(&self) -> &[Completion] {
         &self.completions
     }
 
-    /// Time for which files have been under way by `now`.
+    /// Total time of the file transfers until `now`.
     pub fn transferring(&self, now: Time) -> Duration {
         self.transferring + self.file.map_or(Duration::ZERO, |file| now.since(file.start))
     }
@@ -195,7 +199,7 @@ mod tests {
         }
         assert!((pareto(30_000.0, 1.5, 0.0) - 10_000.0).abs() < 1e-9, "the smallest file is the scale, 10 KB");
         for (u, seconds) in [(0.1, 0.010_536), (0.5, 0.069_315), (0.9, 0.230_259)] {
-            // The mapping of `Rng::exponential`, which draws its own u.
+            // The mapping is that of `Rng::exponential`, which draws its own u.
             let pause: f64 = -0.1 * libm::log1p(-u);
             assert!((pause - seconds).abs() < 5e-7, "u = {u}");
         }

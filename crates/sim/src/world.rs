@@ -1,4 +1,5 @@
-//! The simulated world: an engine, the transport endpoints at its nodes, their applications, and what is measured.
+//! Simulated world: an engine, the transport endpoints at its nodes, their applications, and the
+//! measurements.
 
 mod access;
 mod delay;
@@ -27,42 +28,44 @@ use meshpace_mesh::Packet;
 use meshpace_mesh::radio::connectivity::components;
 use meshpace_transport::train::Access;
 use meshpace_transport::{Arrival, Config as Transport, Endpoint, PathInfo, Segment, pump};
-use observe::{Cutter, Recorder};
-use routes::{Absence, SAMPLE};
+use observe::{BatchRecorder, SeriesRecorder};
+use routes::{Outage, SAMPLE};
 use timer::FlowTimer;
 
-pub use flow::Counted;
+pub use flow::FlowCounters;
 pub use measurement::Measurement;
-pub use runs::{Watched, run, run_sampled, run_with};
+pub use runs::{ProbedWorld, run, run_sampled, run_with};
 
-/// A time in microseconds, wrapping.
+/// A time in microseconds, modulo 2^32.
 #[inline]
 fn micros(time: Time) -> u32 {
     (time.0 / 1_000) as u32
 }
 
-/// An engine with the flows of a scenario. A clone goes on as the original does: a viewer steps back by it.
+/// An engine with the flows of a scenario. A clone continues exactly like the original; a viewer
+/// uses clones to step back.
 #[derive(Clone)]
 pub struct World<'a, O> {
     config: &'a Config,
     engine: Engine<SimPacket, O>,
     flows: Vec<FlowState>,
-    /// By flow, the delays of its data since `warmup`.
+    /// For each flow, the delays of its data since `warmup`.
     delays: Vec<Delays>,
     send_times: SendTimes,
-    /// By flow, the datagrams that have arrived of those sent since measuring began; empty before.
+    /// For each flow, the arrivals of datagrams sent since the measurement began; empty before.
     arrivals: Vec<Arrivals>,
-    /// Where links aggregate.
+    /// Cost of channel access, for links with aggregates; `None` without aggregates.
     access: Option<Access>,
     next_packet: u32,
-    /// Since measuring began; empty if nodes stay where they are.
-    absences: Vec<Absence>,
-    /// Time at which they are looked at next.
+    /// For each flow, samples without a route since the measurement began; empty if nodes do not
+    /// move.
+    outages: Vec<Outage>,
+    /// Time of the next sample.
     next_sample: Time,
 }
 
 impl<'a, O: Probe<SimPacket>> World<'a, O> {
-    /// The world of `config` at time zero, watched by `probe`.
+    /// Creates the world of `config` at time zero, observed by `probe`.
     pub fn new(config: &'a Config, seed: u64, probe: O) -> Self {
         let ends = || config.flows.iter().flat_map(|flow| [flow.from, flow.to]);
         let mut motion = Motion::new(&config.positions, &config.mobility, seed);
@@ -96,48 +99,50 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             arrivals: Vec::new(),
             access: access::access(&config.mesh),
             next_packet: 0,
-            absences: Vec::new(),
+            outages: Vec::new(),
             next_sample: Time::NEVER,
         }
     }
 
-    /// Counters of every flow, and the hops of its route.
-    fn counted(&self, now: Time) -> Vec<(Counted, Option<u8>)> {
+    /// Counters of every flow, and the number of hops of its route.
+    fn counters(&self, now: Time) -> Vec<(FlowCounters, Option<u8>)> {
         let ends = self.config.flows.iter().map(|flow| (flow.from, flow.to));
-        self.flows.iter().zip(ends).map(|(flow, (from, to))| (flow.counted(now), self.engine.hops(from, to))).collect()
+        self.flows.iter().zip(ends).map(|(flow, (from, to))| (flow.counters(now), self.engine.hops(from, to))).collect()
     }
 
-    /// Advances, ending the windows of the time series on the way.
-    fn advance_recording(&mut self, until: Time, recorder: &mut Option<Recorder>) {
+    /// Advances to `until`, and records the windows of the time series that end before.
+    fn advance_series(&mut self, until: Time, recorder: &mut Option<SeriesRecorder>) {
         while let Some(recorder) = recorder.as_mut().filter(|recorder| recorder.next() <= until) {
             let at = recorder.next();
             self.advance_sampling(at);
             let watched = self.config.watch.iter();
             let links = watched.map(|watch| self.engine.link_state(watch.node, watch.toward)).collect();
-            recorder.take(self.counted(at), links);
+            recorder.take(self.counters(at), links);
         }
         self.advance_sampling(until);
     }
 
-    /// Advances, cutting batches on the way; returns the time at which the last one was complete.
-    fn advance_cutting(
+    /// Advances to `until`, and records the batches that are complete before. Returns the time at
+    /// which the last batch was complete.
+    fn advance_batches(
         &mut self,
         until: Time,
-        recorder: &mut Option<Recorder>,
-        cutter: &mut Option<Cutter>,
+        recorder: &mut Option<SeriesRecorder>,
+        batch_recorder: &mut Option<BatchRecorder>,
     ) -> Option<Time> {
-        while let Some(cutter) = cutter.as_mut().filter(|cutter| cutter.next() <= until) {
-            let at = cutter.next();
-            self.advance_recording(at, recorder);
-            if cutter.look(at, &self.counted(at)) {
+        while let Some(batch_recorder) = batch_recorder.as_mut().filter(|batch_recorder| batch_recorder.next() <= until)
+        {
+            let at = batch_recorder.next();
+            self.advance_series(at, recorder);
+            if batch_recorder.check(at, &self.counters(at)) {
                 return Some(at);
             }
         }
-        self.advance_recording(until, recorder);
+        self.advance_series(until, recorder);
         None
     }
 
-    /// Advances and, where nodes move, looks every 0.1 s whether flows have a route.
+    /// Advances to `until`. If nodes move, samples every 0.1 s whether flows have a route.
     fn advance_sampling(&mut self, until: Time) {
         while self.next_sample <= until {
             let now = self.next_sample;
@@ -147,10 +152,10 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             let positions = motion.positions(now);
             let components = components(&positions, self.engine.channel(), None);
             let flows = self.config.flows.iter().zip(&mut self.flows);
-            for ((flow, state), absence) in flows.zip(&mut self.absences) {
-                absence.route += u32::from(self.engine.hops(flow.from, flow.to).is_none());
+            for ((flow, state), outage) in flows.zip(&mut self.outages) {
+                outage.route += u32::from(self.engine.hops(flow.from, flow.to).is_none());
                 if components[flow.from.index()] != components[flow.to.index()] {
-                    absence.path += 1;
+                    outage.path += 1;
                     state.gaps.without_path(now, SAMPLE);
                 }
             }
@@ -158,10 +163,10 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         self.advance(until);
     }
 
-    fn outcome(&self, baseline: &[Counted], end: Time, jain_2s: f64, idle_windows: u32) -> Outcome {
+    fn outcome(&self, baseline: &[FlowCounters], end: Time, jain_2s: f64, idle_windows: u32) -> Outcome {
         let begin = Time(self.config.warmup.0);
         let measured_s = end.since(begin).as_secs_f64();
-        let is_mobile = !self.absences.is_empty();
+        let is_mobile = !self.outages.is_empty();
         let (mut retransmissions, mut distinct) = (0u64, 0u64);
         let flows: Vec<FlowOutcome> = self
             .flows
@@ -169,7 +174,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             .zip(baseline)
             .enumerate()
             .map(|(number, (flow, base))| {
-                let counted = flow.counted(end);
+                let counted = flow.counters(end);
                 let repeated = counted.sender.retransmissions - base.sender.retransmissions;
                 let received = counted.receiver.distinct_segments_received - base.receiver.distinct_segments_received;
                 retransmissions += repeated;
@@ -183,8 +188,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 let arrivals = self.arrivals.get(number).filter(|_| matches!(transport, Transport::Udp(_)));
                 let sent = s.segments_sent - b.segments_sent;
                 let shortest = || if is_mobile { None } else { self.engine.shortest_hops(from, to) };
-                let absent = |samples: fn(&Absence) -> u32| {
-                    let samples = self.absences.get(number).map(samples);
+                let absent = |samples: fn(&Outage) -> u32| {
+                    let samples = self.outages.get(number).map(samples);
                     samples.map_or(f64::NAN, |samples| (SAMPLE * u64::from(samples)).as_secs_f64())
                 };
                 let with_path = || flow.gaps.longest_with_path(end).as_secs_f64();
@@ -218,8 +223,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                     } else {
                         f64::NAN
                     },
-                    time_without_route_s: absent(|absence| absence.route),
-                    time_without_path_s: absent(|absence| absence.path),
+                    time_without_route_s: absent(|outage| outage.route),
+                    time_without_path_s: absent(|outage| outage.path),
                     longest_gap_with_path_s: if is_mobile { with_path() } else { f64::NAN },
                 }
             })
@@ -244,25 +249,25 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// The engine.
+    /// Engine of the world.
     pub fn engine(&self) -> &Engine<SimPacket, O> {
         &self.engine
     }
 
-    /// The engine, to look at its probe or to ask where nodes are.
+    /// Mutable engine, for its probe and for the positions of nodes.
     pub fn engine_mut(&mut self) -> &mut Engine<SimPacket, O> {
         &mut self.engine
     }
 
     /// Counters of flow `number` since time zero.
-    pub fn flow_counted(&self, number: usize) -> Counted {
-        self.flows[number].counted(self.engine.now())
+    pub fn flow_counters(&self, number: usize) -> FlowCounters {
+        self.flows[number].counters(self.engine.now())
     }
 
-    /// The sending end of the present connection of flow `number`.
+    /// Sending endpoint of the current connection of flow `number`.
     pub fn sender(&self, number: usize) -> Option<&Endpoint> {
         let flow = &self.flows[number];
-        flow.connections[flow.present()].as_ref().map(|connection| &connection.ends[0].endpoint)
+        flow.connections[flow.current()].as_ref().map(|connection| &connection.ends[0].endpoint)
     }
 
     /// Runs until `until`.
@@ -270,7 +275,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         while let Some(indication) = self.engine.advance(until) {
             match indication {
                 Indication::Delivered { node, previous_hop, packet } => self.deliver(node, previous_hop, packet),
-                Indication::Route { node, destination, found } => self.tell_route(node, destination, found),
+                Indication::Route { node, destination, found } => self.notify_route(node, destination, found),
                 Indication::Timer { id } => match FlowTimer::of(id) {
                     (flow, FlowTimer::Application) => self.application(flow),
                     (flow, FlowTimer::End { place, end }) => {
@@ -284,8 +289,9 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// Tells the endpoints at `node` whose peer is `destination` what became of their route.
-    fn tell_route(&mut self, node: NodeId, destination: NodeId, found: bool) {
+    /// Notifies the endpoints at `node` whose peer is `destination` of the loss or recovery of
+    /// their route.
+    fn notify_route(&mut self, node: NodeId, destination: NodeId, found: bool) {
         for number in 0..self.flows.len() {
             let ends = [self.config.flows[number].from, self.config.flows[number].to];
             let Some(end) = (0..2).find(|&end| ends[end] == node && ends[1 - end] == destination) else { continue };
@@ -310,7 +316,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
     fn deliver(&mut self, node: NodeId, previous_hop: NodeId, packet: SimPacket) {
         let number = packet.flow.index();
         let flow = &mut self.flows[number];
-        // A packet of a connection that is forgotten finds nobody.
+        // A packet of a removed connection has no endpoint.
         let Some(place) = flow.place_of(packet.connection) else { return };
         let end = usize::from(node == self.config.flows[number].to);
         let now = self.engine.now();
@@ -326,7 +332,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         {
             arrivals.record(datagram.number);
         }
-        self.tell_path(number, place, end);
+        self.report_path(number, place, end);
         let power = self.power(number, place, end, previous_hop);
         let arrival = Arrival { hops: packet.hops, ce: packet.ce, received_power_dbm: power };
         let Some(connection) = self.flows[number].at(place) else { return };
@@ -339,7 +345,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// Ends a gap of a flow if the connection at `place` has delivered more than `before`.
+    /// Ends a delivery gap of a flow if the connection at `place` has delivered more than `before`.
     #[inline]
     fn follow_gap(&mut self, number: usize, place: usize, before: u64) {
         let now = self.engine.now();
@@ -350,7 +356,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// The power with which an end hears `neighbour`; looked up once while nobody moves.
+    /// Power with which an end receives `neighbour`. It is computed once if nodes do not move.
     fn power(&mut self, flow: usize, place: usize, end: usize, neighbour: NodeId) -> Option<f32> {
         let connection = self.flows[flow].at(place)?;
         let state = &mut connection.ends[end];
@@ -364,8 +370,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// Tells an endpoint how far its peer is, when that changed.
-    fn tell_path(&mut self, flow: usize, place: usize, end: usize) {
+    /// Reports the number of hops to the peer to an endpoint if the number has changed.
+    fn report_path(&mut self, flow: usize, place: usize, end: usize) {
         let Some(connection) = self.flows[flow].at(place) else { return };
         let state = &mut connection.ends[end];
         let hops = self.engine.hops(state.node, state.peer);
@@ -380,15 +386,15 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// Does what is due for an application now.
+    /// Executes the action of an application that is due now.
     fn application(&mut self, number: usize) {
         let now = self.engine.now();
         let config = &self.config.flows[number];
         let flow = &mut self.flows[number];
         if flow.application.wants_connection(now) {
             flow.reconnect(&config.transport, config.from, config.to);
-            // The timers of the connection that had this place.
-            let place = flow.present();
+            // The timers belong to the connection that had this place before.
+            let place = flow.current();
             for (end, node) in [config.from, config.to].into_iter().enumerate() {
                 self.engine.set_timer(FlowTimer::End { place, end }.id(number), node, Time::NEVER);
             }
@@ -398,7 +404,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             _ => &[],
         };
         let flow = &mut self.flows[number];
-        let place = flow.present();
+        let place = flow.current();
         let written = flow.application.written();
         let next = match &mut flow.connections[place] {
             Some(connection) => flow.application.act(now, &mut connection.ends[0].endpoint, trace),
@@ -408,15 +414,15 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
             flow.gaps.wait(now);
         }
         self.engine.set_timer(FlowTimer::Application.id(number), config.from, next);
-        self.tell_path(number, place, 0);
+        self.report_path(number, place, 0);
         self.pump(number, place, 0);
     }
 
-    /// Tells an application that waits for a file what has become of it.
+    /// Informs an application with a file transfer about its progress.
     #[inline]
     fn follow_file(&mut self, number: usize, place: usize) {
         let flow = &mut self.flows[number];
-        if !flow.application.is_transferring() || place != flow.present() {
+        if !flow.application.is_transferring() || place != flow.current() {
             return;
         }
         let Some(connection) = flow.connections[place].as_ref() else { return };
@@ -429,7 +435,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
-    /// Sends what an endpoint has to send and sets its timer.
+    /// Sends the segments that an endpoint has ready, and sets its timer.
     fn pump(&mut self, flow: usize, place: usize, end: usize) {
         let now = self.engine.now();
         let Some(Connection { number, ends }) = self.flows[flow].at(place) else { return };

@@ -103,7 +103,7 @@ impl History {
     pub fn reached<O: Probe<SimPacket>>(&mut self, world: &World<'_, O>) {
         let now = world.engine().now();
         for flow in 0..self.flows {
-            let timeouts = world.flow_counted(flow).sender.timeouts;
+            let timeouts = world.flow_counters(flow).sender.timeouts;
             if timeouts > self.timeouts[flow] {
                 self.timeouts[flow] = timeouts;
                 self.marks.push((now, Mark::Timeout, flow as u16));
@@ -111,7 +111,7 @@ impl History {
         }
         self.known = now;
         if now == self.window_end {
-            let delivered: Vec<u64> = (0..self.flows).map(|flow| world.flow_counted(flow).delivered).collect();
+            let delivered: Vec<u64> = (0..self.flows).map(|flow| world.flow_counters(flow).delivered).collect();
             let shares: Vec<f64> =
                 delivered.iter().zip(&self.before).map(|(after, before)| (after - before) as f64).collect();
             self.jain = jain(&shares).unwrap_or(f64::NAN);
@@ -124,7 +124,7 @@ impl History {
             let queue = |node| world.engine().station(NodeId(node as u16)).queue.min(u16::MAX as usize) as u16;
             self.queues.extend((0..self.nodes).map(queue));
             for flow in 0..self.flows {
-                let counted = world.flow_counted(flow);
+                let counted = world.flow_counters(flow);
                 let (delay_sum_s, delays) = self.packets.delays(flow);
                 let sender = world.sender(flow);
                 let unknown = f64::NAN;

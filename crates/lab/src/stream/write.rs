@@ -9,7 +9,7 @@ use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_mesh::routing::{DropReason, MessageKind};
 use meshpace_mesh::{Body, Packet, Position, Queued};
 use meshpace_scenario::Point;
-use meshpace_sim::world::{Counted, Watched};
+use meshpace_sim::world::{FlowCounters, ProbedWorld};
 use meshpace_sim::{Config, Event, Interests, Loss, Outcome, Probe};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
@@ -41,7 +41,7 @@ pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Ou
 }
 
 /// The header of a run whose world is at time zero.
-fn header(scenario: &str, point: &Point, seed: u64, world: &mut Watched<'_, '_>) -> Header {
+fn header(scenario: &str, point: &Point, seed: u64, world: &mut ProbedWorld<'_, '_>) -> Header {
     let config = &point.config;
     let places = match world.engine_mut().motion() {
         Some(motion) => motion.positions(Time::ZERO),
@@ -330,7 +330,7 @@ impl Changes {
 /// State in the sample before.
 struct Samples {
     changes: Changes,
-    counted: Vec<Counted>,
+    counted: Vec<FlowCounters>,
     ends: Vec<(NodeId, NodeId)>,
 }
 
@@ -339,12 +339,12 @@ impl Samples {
     fn new(config: &Config, places: Vec<[f64; 2]>) -> Samples {
         Samples {
             changes: Changes::new(places),
-            counted: vec![Counted::default(); config.flows.len()],
+            counted: vec![FlowCounters::default(); config.flows.len()],
             ends: config.flows.iter().map(|flow| (flow.from, flow.to)).collect(),
         }
     }
 
-    fn take<W: Write>(&mut self, out: &mut Writer<W>, world: &mut Watched<'_, '_>, at: Time) {
+    fn take<W: Write>(&mut self, out: &mut Writer<W>, world: &mut ProbedWorld<'_, '_>, at: Time) {
         for node in 0..self.changes.queues.len() {
             let queue = world.engine().station(NodeId(node as u16)).queue;
             self.changes.queue(out, at, node, queue);
@@ -358,11 +358,11 @@ impl Samples {
         }
     }
 
-    fn take_flow<W: Write>(&mut self, out: &mut Writer<W>, world: &Watched<'_, '_>, at: Time, flow: usize) {
+    fn take_flow<W: Write>(&mut self, out: &mut Writer<W>, world: &ProbedWorld<'_, '_>, at: Time, flow: usize) {
         let (from, to) = self.ends[flow];
         self.changes.route(out, at, flow, route(world, from, to));
         let now = at.0;
-        let counted = world.flow_counted(flow);
+        let counted = world.flow_counters(flow);
         let before = std::mem::replace(&mut self.counted[flow], counted);
         let (s, b) = (&counted.sender, &before.sender);
         let mean = |sum: f64, samples: u64| (samples > 0).then(|| sum / samples as f64);
@@ -380,7 +380,7 @@ impl Samples {
 }
 
 /// The nodes from `from` to `to` as routing would lead a packet now; none without a route.
-fn route(world: &Watched<'_, '_>, from: NodeId, to: NodeId) -> Option<Vec<u16>> {
+fn route(world: &ProbedWorld<'_, '_>, from: NodeId, to: NodeId) -> Option<Vec<u16>> {
     let mut nodes = vec![from.0];
     let mut at = from;
     while at != to {

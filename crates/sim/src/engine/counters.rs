@@ -1,4 +1,4 @@
-//! Counters of a run besides frames.
+//! Counters of a run, except those of frames.
 
 use crate::probe::{Event, Loss, Probe};
 use meshpace_core::{NodeId, Time};
@@ -9,26 +9,29 @@ use meshpace_mesh::{Packet, Queued};
 /// Losses and routing messages of a whole run, at all nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Frames that the MAC gave up at its retry limit.
+    /// Number of frames that the MAC gave up at its retry limit.
     pub mac_drops: u64,
-    /// Unicast frames lost at their addressee to another frame that arrived at the same time.
+    /// Number of unicast frames that were lost at their destination to another frame that arrived
+    /// at the same time.
     pub collisions: u64,
-    /// Times that a category lost the medium to a more urgent one of the same station at the end of both backoffs (EDCA).
+    /// Number of times that a category lost the medium to a more urgent one of the same station
+    /// whose backoff ended at the same time (EDCA).
     pub internal_collisions: u64,
-    /// Packets and routing messages that an interface queue or its marker dropped.
+    /// Number of packets and routing messages that an interface queue or its marker dropped.
     pub queue_drops: u64,
-    /// Route requests handed to the link layer, forwarded ones included.
+    /// Number of route requests handed to the link layer, including forwarded ones.
     pub route_requests: u64,
-    /// Route replies, likewise.
+    /// Number of route replies handed to the link layer, including forwarded ones.
     pub route_replies: u64,
-    /// Route errors, likewise.
+    /// Number of route errors handed to the link layer, including forwarded ones.
     pub route_errors: u64,
-    /// Searches for a route that a node began for a packet; repeated requests belong to the same search.
+    /// Number of route discoveries that a node began for a packet. Repeated requests belong to the
+    /// same discovery.
     pub discoveries: u64,
 }
 
 impl Counters {
-    /// Routing sends a message.
+    /// Counts a message that routing sends.
     pub(super) fn message(&mut self, kind: MessageKind) {
         match kind {
             MessageKind::Request => self.route_requests += 1,
@@ -39,9 +42,9 @@ impl Counters {
     }
 }
 
-/// Counts a packet that a queue of `node` loses, and tells the probe.
+/// Returns a function that counts a packet lost in the queue of `node` and reports it to the probe.
 #[inline]
-pub(super) fn lose<P: Packet, O: Probe<P>>(
+pub(super) fn count_loss<P: Packet, O: Probe<P>>(
     now: Time,
     node: NodeId,
     probe: &mut O,

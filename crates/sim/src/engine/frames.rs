@@ -1,6 +1,7 @@
-//! Stations and the frames between them: a transmission from its start until every station that it is for, or that decodes it, has been told.
+//! Stations and the frames between them: a transmission from its start until its end has been
+//! processed at all stations for which this end is an event.
 
-use super::counters::lose;
+use super::counters::count_loss;
 use super::packets::{Delayed, Stage};
 use super::{ARP_DELAY, Engine, InLink, LARGE, LINK_DELAY, Node};
 use crate::on_air::{Audience, OnAir};
@@ -13,14 +14,16 @@ use meshpace_mesh::mac::{Action, Arrival, AttemptReport, Category, Dcf, EndingFr
 use meshpace_mesh::radio::{Arriving, Neighbour};
 use meshpace_mesh::{Body, Packet};
 
-/// Time at which a station acts next, with categories or without. Out of line: the loop over those who sense a frame needs its registers.
+/// Time of a station's next timer, with categories or without. The function is not inlined, because
+/// the loop over the stations that sense a frame needs the registers.
 #[inline(never)]
 fn next_wakeup<P: Packet, const EDCA: bool>(mac: &Dcf<P>, timing: &Timing) -> Time {
     if EDCA { mac.next_wakeup_of_all(timing) } else { mac.next_wakeup(timing) }
 }
 
 impl<P: Packet, O: Probe<P>> Engine<P, O> {
-    /// Transmission `id` ends at the next of its listeners, and at those after it as long as nothing else comes first.
+    /// Processes the end of transmission `id` at its next listener, and at the following listeners
+    /// as long as no other event comes first.
     pub(super) fn trailing_edge(&mut self, id: u32, until: Time) {
         if let Some(air) = self.on_air.get(id) {
             self.read_ahead(air.listener, air.end, Some(air.audience));
@@ -32,7 +35,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let ends = air.ends_at(&receiver);
             self.now = ends;
             let Node { mac, queue, .. } = &mut self.nodes[receiver.node.index()];
-            if receptions || self.duties.overhears {
+            if receptions || self.features.overhears {
                 mac.catch_up(OrderedTime::end(ends, air.frame.from), &self.timing);
                 if mac.decodes(ends, air.number) {
                     if receptions {
@@ -64,10 +67,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 self.probe.on(ends, Event::Collision { node: receiver.node, frame: &air.frame });
             }
             let next = air.next_listener(&self.neighbours);
-            if matches!(action, Action::None) && !self.duties.follows_up {
+            if matches!(action, Action::None) && !self.features.processes_every_end {
                 self.schedule_mac(receiver.node);
             } else {
-                self.settle(receiver.node, action);
+                self.execute(receiver.node, action);
             }
             let Some(key) = next else {
                 self.on_air.remove(id);
@@ -80,10 +83,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Carries out what a MAC asks for, feeds it, and sets its timer.
+    /// Executes the actions of a MAC, hands it the next packet, and sets its timer.
     #[inline]
-    pub(super) fn settle(&mut self, node: NodeId, mut action: Action<P>) {
-        if self.duties.reports_attempts
+    pub(super) fn execute(&mut self, node: NodeId, mut action: Action<P>) {
+        if self.features.reports_attempts
             && let Some(attempt) = self.nodes[node.index()].mac.take_attempt()
         {
             let AttemptReport { queued, air_time, acknowledged, carried } = &attempt;
@@ -108,7 +111,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     }
                 }
                 Action::Transmit(frame) => self.transmit(frame),
-                Action::Deliver { from, .. } if self.refuses(node, from) => {}
+                Action::Deliver { from, .. } if self.firewall_drops(node, from) => {}
                 Action::Deliver { from, body } => match body {
                     Body::Arp { request, sender, target } => {
                         let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
@@ -125,7 +128,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     self.link_failed(node, queued);
                 }
             }
-            if !self.duties.is_ht {
+            if !self.features.is_ht {
                 break;
             }
             let Some(next) = self.follow_up(node) else { break };
@@ -134,7 +137,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.feed(node);
     }
 
-    /// Next request of a station's aggregates; sets the timer of its reordering buffers when that is all.
+    /// Returns the next action of a station with aggregates or categories. If there is none, sets
+    /// the timer of its reorder buffers.
     #[cold]
     fn follow_up(&mut self, node: NodeId) -> Option<Action<P>> {
         let mac = &mut self.nodes[node.index()].mac;
@@ -148,13 +152,13 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         action
     }
 
-    /// True if the firewall of `node` drops what `from` sends.
+    /// True if the firewall of `node` drops the frames of `from`.
     #[inline]
-    pub(super) fn refuses(&self, node: NodeId, from: NodeId) -> bool {
+    pub(super) fn firewall_drops(&self, node: NodeId, from: NodeId) -> bool {
         !self.firewall.is_empty() && self.firewall[node.index()].binary_search(&from).is_err()
     }
 
-    /// Lets the MAC of `node` process all that has happened to it before a timer of now.
+    /// Lets the MAC of `node` process all events before a timer at the current time.
     #[inline]
     pub(super) fn catch_up(&mut self, node: NodeId) {
         let mac = &mut self.nodes[node.index()].mac;
@@ -164,21 +168,22 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Something new is in the queue of `node`.
+    /// Called after a packet was added to the queue of `node`.
     #[inline]
-    pub(super) fn offer(&mut self, node: NodeId) {
+    pub(super) fn on_enqueued(&mut self, node: NodeId) {
         if self.nodes[node.index()].mac.wants_packet() || self.timing.edca {
             self.catch_up(node);
             self.feed(node);
         } else {
-            if self.duties.aggregates {
+            if self.features.aggregates {
                 self.fill(node, Category::BestEffort);
             }
             self.schedule_queue(node);
         }
     }
 
-    /// Gives the MAC, to which everything until now has happened, its next packet if it can take one.
+    /// Hands the MAC its next packet if it can take one. The MAC must have processed all events
+    /// until now.
     #[inline(always)]
     pub(super) fn feed(&mut self, node: NodeId) {
         if self.timing.edca {
@@ -186,31 +191,33 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
         let state = &mut self.nodes[node.index()];
         if state.mac.wants_packet() {
-            let lost = lose(self.now, node, &mut self.probe, &mut self.counters.queue_drops);
+            let lost = count_loss(self.now, node, &mut self.probe, &mut self.counters.queue_drops);
             match state.queue.pop(self.now, lost) {
                 Some(queued) => {
                     let next_hop = queued.next_hop;
                     state.mac.send(self.now, queued, &self.timing);
-                    if self.duties.tells_quality {
-                        self.tell_quality(node, next_hop);
+                    if self.features.reports_link_quality {
+                        self.report_link_quality(node, next_hop);
                     }
                 }
                 None => state.mac.note_empty_queue(),
             }
         }
-        if self.duties.aggregates {
+        if self.features.aggregates {
             self.fill(node, Category::BestEffort);
         }
         self.schedule_queue(node);
         self.schedule_mac(node);
     }
 
-    /// Gives the MAC what else waits for the neighbour that it sends to, as far as its aggregate has room. After the first attempt nothing joins while the
-    /// packet whose turn it is next is for another neighbour: else that one would wait until everything here is acknowledged at once.
+    /// Adds further packets for the neighbour of the MAC's current batch, as far as its aggregate
+    /// has room. After the first attempt, no packet is added while the next packet in the queue is
+    /// for another neighbour. Otherwise that packet would have to wait until the whole batch is
+    /// acknowledged in one attempt.
     fn fill(&mut self, node: NodeId, category: Category) {
         let Node { mac, queue, .. } = &mut self.nodes[node.index()];
         let (now, t) = (self.now, &self.timing);
-        let mut lost = lose(now, node, &mut self.probe, &mut self.counters.queue_drops);
+        let mut lost = count_loss(now, node, &mut self.probe, &mut self.counters.queue_drops);
         let has_begun = mac.has_begun(category);
         while let Some(room) = mac.room_of(category, t)
             && !(has_begun && queue.is_first_for_another(category, room.0))
@@ -220,9 +227,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Tells the MAC how well `next_hop` hears it, and the rate of the list of links.
+    /// Reports to the MAC the signal-to-noise ratio with which `next_hop` receives it, and the rate
+    /// in the list of links.
     #[cold]
-    fn tell_quality(&mut self, node: NodeId, next_hop: NodeId) {
+    fn report_link_quality(&mut self, node: NodeId, next_hop: NodeId) {
         if next_hop.is_broadcast() {
             return;
         }
@@ -242,17 +250,18 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Tells the MAC how well those hear it for whom it holds something: before an attempt, where nodes move.
+    /// Reports the link quality of all neighbours for which the MAC holds packets. Called before an
+    /// attempt if nodes move.
     #[cold]
-    pub(super) fn tell_qualities(&mut self, node: NodeId) {
+    pub(super) fn report_link_qualities(&mut self, node: NodeId) {
         for category in Category::URGENT_FIRST {
             if let Some(next_hop) = self.nodes[node.index()].mac.batch_next_hop(category) {
-                self.tell_quality(node, next_hop);
+                self.report_link_quality(node, next_hop);
             }
         }
     }
 
-    /// Gives the MAC what it can take of each category.
+    /// Hands the MAC the packets that it can take of each category.
     #[cold]
     fn feed_categories(&mut self, node: NodeId) {
         self.nodes[node.index()].mac.update_parked(self.now, &self.timing);
@@ -261,12 +270,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let (now, t) = (self.now, &self.timing);
             if mac.wants(category)
                 && let Some(queued) =
-                    queue.pop_of(now, category, lose(now, node, &mut self.probe, &mut self.counters.queue_drops))
+                    queue.pop_of(now, category, count_loss(now, node, &mut self.probe, &mut self.counters.queue_drops))
             {
                 let next_hop = queued.next_hop;
                 mac.send_as(category, now, queued, t);
-                if self.duties.tells_quality {
-                    self.tell_quality(node, next_hop);
+                if self.features.reports_link_quality {
+                    self.report_link_quality(node, next_hop);
                 }
             }
             self.fill(node, category);
@@ -281,10 +290,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Sets the timer of a discipline that holds packets back.
+    /// Sets the timer of a discipline that delays packets.
     #[inline(always)]
     pub(super) fn schedule_queue(&mut self, node: NodeId) {
-        if self.duties.holds_back {
+        if self.features.holds_back {
             self.set_queue_timer(node);
         }
     }
@@ -303,7 +312,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Reads what the stations under the cursors keep for a frame, so that the cache misses of a large mesh come together.
+    /// Reads the state that the stations between two cursors use for a frame, so that the cache
+    /// misses of a large mesh overlap.
     #[inline]
     pub(super) fn read_ahead(&self, first: u32, end: u32, audience: Option<Audience>) {
         if self.nodes.len() < LARGE {
@@ -313,7 +323,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         for neighbour in self.neighbours.slice(first, end) {
             if audience.is_none_or(|audience| audience.has(neighbour.node, neighbour.decodable)) {
                 let mac = &self.nodes[neighbour.node.index()].mac;
-                // One field of each cache line that the frame will touch.
+                // One field of each cache line that the frame will use is read.
                 sum ^= mac.transmitting_until().0 ^ mac.timeout().0;
                 if audience.is_some() {
                     sum ^= mac.idle_since().0;
@@ -324,7 +334,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         core::hint::black_box(sum);
     }
 
-    /// Keeps what transmission `id` holds, if it is an aggregate, until its end.
+    /// Stores the MPDUs of transmission `id` until its end, if it is an aggregate.
     #[cold]
     fn keep_mpdus(&mut self, sender: NodeId, id: u32) {
         let (place, mpdus) = (id as usize, self.nodes[sender.index()].mac.take_mpdus());
@@ -347,14 +357,14 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.announce::<true>(frame);
     }
 
-    /// Puts a frame on the air, with categories or without.
+    /// Starts the transmission of a frame, with categories or without.
     #[inline(always)]
     fn announce<const EDCA: bool>(&mut self, frame: Frame<P>) {
         let sender = frame.from;
         self.frames += 1;
         self.mix(sender, frame.kind as u64, frame.bytes);
         self.probe.on(self.now, Event::OnAir { frame: &frame });
-        if self.duties.aggregates {
+        if self.features.aggregates {
             let mpdus = self.nodes[sender.index()].mac.leaving_mpdus();
             if !mpdus.is_empty() {
                 self.probe.on_aggregate(self.now, Aggregate { frame: &frame, mpdus, reception: None });
@@ -362,16 +372,16 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
         let (first, end) = match &mut self.motion {
             None => self.neighbours.range(sender),
-            // Kept under the place of the transmission, which it gets below.
+            // The table is stored under the index that the transmission gets below.
             Some(motion) => motion.table(sender, self.now, self.on_air.next(), &mut self.neighbours),
         };
         self.broadcasts += u64::from(frame.to.is_broadcast());
         self.sensed += u64::from(end - first);
         let audience =
-            Audience::of(&frame, self.duties.tells_everybody, self.duties.tells_decoders, &self.timing.rules);
+            Audience::of(&frame, self.features.ends_at_all, self.features.ends_at_decoders, &self.timing.rules);
         let Frame { nav, air_time, rate, .. } = frame;
         let (began, moment) = (self.now, OrderedTime::timer(self.now));
-        // No frame is in the air for 2^32 transmissions.
+        // No frame is on the air for 2^32 transmissions.
         let number = self.frames as u32;
         let mut listeners = None;
         self.read_ahead(first, end, None);
@@ -388,9 +398,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let arrival = Arrival { start, frame, nav_ns: nav.0 as u32, sender, is_notified };
             let mac = &mut self.nodes[node.index()].mac;
             if mac.on_departure(moment, arrival, &self.timing) || EDCA {
-                // It costs less to move a timer that is not the next than to find out later that it woke for nothing.
+                // Moving a timer that is not the next event costs less than a wake-up without
+                // effect later.
                 let due = self.queue.timer(Owner::Mac, node);
-                if due <= arrival.frame.end || self.duties.tells_everybody || mac.has_later_arrivals() {
+                if due <= arrival.frame.end || self.features.ends_at_all || mac.has_later_arrivals() {
                     let at = next_wakeup::<P, EDCA>(mac, &self.timing);
                     if at != due {
                         self.queue.set_timer(Owner::Mac, node, at);
@@ -402,12 +413,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             let air = OnAir { frame, number, began, audience, listener, end };
             let key = air.key(&self.neighbours);
             let id = self.on_air.insert(air);
-            if self.duties.aggregates {
+            if self.features.aggregates {
                 self.keep_mpdus(sender, id);
             }
             self.queue.set(Owner::FrameEnd, id, key);
-        } else if self.duties.aggregates {
-            // Nobody is there to hear what it holds.
+        } else if self.features.aggregates {
+            // No station receives the MPDUs.
             self.nodes[sender.index()].mac.take_mpdus();
         }
     }

@@ -1,45 +1,47 @@
-//! Delay that no queue causes: packets with payload enter the mesh late at their source, by `link.jitter`.
+//! Random delay without a queue: packets with payload enter the mesh late at their source, by
+//! `link.jitter`.
 
 use alloc::vec::Vec;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, Rng, Time};
 use meshpace_mesh::config::Jitter;
 
-/// What a flow's packets are late by.
+/// Delay of the packets of a flow.
 #[derive(Clone)]
-struct Draw {
+struct FlowDelay {
     rng: Rng,
     delay: Duration,
-    /// Time from which on another one holds.
+    /// Time from which a new delay is drawn.
     until: Time,
-    /// Time at which the packet before enters.
+    /// Time at which the previous packet enters the mesh.
     last: Time,
 }
 
-/// The draws of all flows.
+/// Delays of all flows.
 #[derive(Clone)]
-pub(super) struct Lateness {
+pub(super) struct SourceDelays {
     config: Jitter,
     seed: u64,
-    flows: Vec<Draw>,
+    flows: Vec<FlowDelay>,
 }
 
-impl Lateness {
-    pub fn new(config: Jitter, seed: u64) -> Lateness {
-        Lateness { config, seed, flows: Vec::new() }
+impl SourceDelays {
+    pub fn new(config: Jitter, seed: u64) -> SourceDelays {
+        SourceDelays { config, seed, flows: Vec::new() }
     }
 
-    /// True if packets are late at all.
+    /// True if packets are delayed at all.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.config.max_delay > Duration::ZERO
     }
 
-    /// Time from `now` until a packet of `flow` that leaves its transport now enters the mesh: never before one that left earlier.
+    /// Time from `now` until a packet of `flow` that leaves its transport now enters the mesh. A
+    /// packet never enters before an earlier one.
     pub fn draw(&mut self, now: Time, flow: FlowId) -> Duration {
         while self.flows.len() <= flow.index() {
             let rng = Rng::stream(self.seed, Purpose::Jitter, self.flows.len() as u64);
-            self.flows.push(Draw { rng, delay: Duration::ZERO, until: Time::ZERO, last: Time::ZERO });
+            self.flows.push(FlowDelay { rng, delay: Duration::ZERO, until: Time::ZERO, last: Time::ZERO });
         }
         let draw = &mut self.flows[flow.index()];
         if now >= draw.until {
@@ -57,11 +59,12 @@ mod tests {
 
     const MOST: Duration = Duration::from_millis(40);
 
-    /// When packets of `flow` enter that leave their transport every millisecond for so many seconds.
+    /// Times at which packets of `flow` enter the mesh, if they leave their transport every
+    /// millisecond for `seconds` seconds.
     fn entries(hold: Duration, flow: FlowId, seconds: u64) -> Vec<(Time, Time)> {
-        let mut lateness = Lateness::new(Jitter { max_delay: MOST, hold }, 1);
+        let mut source_delays = SourceDelays::new(Jitter { max_delay: MOST, hold }, 1);
         let sent = (0..1_000 * seconds).map(|ms| Time::ZERO + Duration::from_millis(ms));
-        sent.map(|now| (now, now + lateness.draw(now, flow))).collect()
+        sent.map(|now| (now, now + source_delays.draw(now, flow))).collect()
     }
 
     #[test]
@@ -77,7 +80,8 @@ mod tests {
     fn a_draw_holds_and_is_uniform() {
         let delays: Vec<Duration> = entries(Duration::from_secs(1), FlowId(0), 500)
             .chunks(1_000)
-            // Behind a longer draw packets of a shorter one wait until it has passed, for at most its length.
+            // Packets with a shorter delay wait behind those with a longer one until these have
+            // passed, at most for the longer delay.
             .map(|second| {
                 let (sent, enters) = second[999];
                 assert!(
@@ -88,7 +92,8 @@ mod tests {
                 enters.since(sent)
             })
             .collect();
-        // The mean of 500 draws is 20 ms, its standard deviation 40 / sqrt(12 * 500) = 0.52 ms: six of them.
+        // The mean of 500 draws is 20 ms, with a standard deviation of 40 / sqrt(12 * 500) = 0.52
+        // ms; the tolerance is six of them.
         let mean = delays.iter().map(|delay| delay.as_secs_f64()).sum::<f64>() / 500.0;
         assert!((mean - 0.020).abs() < 6.0 * 0.52e-3, "{mean}");
     }
@@ -96,6 +101,6 @@ mod tests {
     #[test]
     fn flows_have_draws_of_their_own_and_none_is_late_without_jitter() {
         assert_ne!(entries(Duration::from_secs(1), FlowId(0), 10), entries(Duration::from_secs(1), FlowId(1), 10));
-        assert!(!Lateness::new(Jitter::default(), 1).is_on());
+        assert!(!SourceDelays::new(Jitter::default(), 1).is_on());
     }
 }

@@ -1,6 +1,6 @@
 //! Packets above the MAC: routing, address resolution, the link layer's delay, the interface queue.
 
-use super::counters::lose;
+use super::counters::count_loss;
 use super::{ARP_DELAY, Engine, InLink, LARGE, LINK_DELAY};
 use crate::probe::{Event, Loss, Probe};
 use crate::queue::{DELAYED_RANK, DELAYED_RANKS, Key, Owner};
@@ -9,10 +9,10 @@ use meshpace_mesh::link::arp::Resolve;
 use meshpace_mesh::routing::Action;
 use meshpace_mesh::{Body, Packet, Queued};
 
-/// Number of packets for which routing's state is read ahead.
+/// Number of packets for which the state of routing is read ahead.
 const AHEAD: usize = 16;
 
-/// A packet that waits outside of the queue.
+/// A packet that waits outside the interface queue.
 #[derive(Clone)]
 pub(super) struct Delayed<P> {
     pub node: NodeId,
@@ -20,14 +20,14 @@ pub(super) struct Delayed<P> {
     pub next: Stage,
 }
 
-/// What comes next for a packet that waits.
+/// Next stage of a waiting packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// Routing, after the delay that no queue causes.
+    /// Routing, after the random delay at the source.
     Routing,
-    /// The link layer, after routing's jitter.
+    /// The link layer, after the jitter of routing.
     Link,
-    /// The interface queue, after ARP's delay.
+    /// The interface queue, after the delay of ARP.
     Queue,
 }
 
@@ -40,8 +40,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// Reads routing's state of the packets that come next, so that the cache misses of a large mesh come together: as `read_ahead` does for
-    /// stations.
+    /// Reads the state of routing for the packets that come next, so that the cache misses of a
+    /// large mesh overlap, as `read_ahead` does for stations.
     #[inline]
     pub(super) fn read_ahead_routing(&mut self) {
         if self.nodes.len() < LARGE {
@@ -55,7 +55,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.read_ahead_left -= 1;
     }
 
-    /// A packet from below: returns it if it is for this node's transport.
+    /// Handles a packet from the link layer. Returns the packet if it is for the transport of this
+    /// node.
     pub(super) fn receive(&mut self, node: NodeId, from: NodeId, body: Body<P>) -> Option<P> {
         match body {
             Body::Data(packet) => {
@@ -69,7 +70,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 self.router.on_message(self.now, node, from, message, &mut self.actions);
                 self.carry_out(node);
             }
-            // `settle` has answered it, before the link layer's delay.
+            // The ARP message was answered in `execute`, before the link layer's delay.
             Body::Arp { .. } => {}
         }
         None
@@ -80,9 +81,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.carry_out(node);
     }
 
-    /// Carries out what routing asked for, and sets its timer.
+    /// Executes the actions that routing has requested, and sets its timer.
     pub(super) fn carry_out(&mut self, node: NodeId) {
-        // That can make routing ask again (an ARP failure), so the list is taken out meanwhile.
+        // An action can cause further actions of routing (an ARP failure), so the list is taken out
+        // meanwhile.
         while !self.actions.actions.is_empty() {
             let mut actions = core::mem::take(&mut self.actions.actions);
             for action in actions.drain(..) {
@@ -126,7 +128,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// From routing to the link layer: address resolution, then the delay.
+    /// Hands a packet from routing to the link layer: address resolution, then the delay.
     pub(super) fn send_down(&mut self, node: NodeId, queued: Queued<P>) {
         if queued.next_hop.is_broadcast() {
             if let Body::Routing(_) = queued.body {
@@ -156,7 +158,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// The same broadcast leaves again later, as often as the link is told.
+    /// Schedules the repetitions of a broadcast, as configured for the link layer.
     fn repeat(&mut self, node: NodeId, queued: &Queued<P>) {
         for time in 1..=u64::from(self.repeats.count) {
             let again = Delayed { node, queued: queued.clone(), next: Stage::Queue };
@@ -172,7 +174,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.queue.set(Owner::Delayed, number, Key::timer(self.now + delay, node, rank));
     }
 
-    /// The time of a packet that waited has come.
+    /// Continues with a delayed packet whose time has come.
     pub(super) fn resume(&mut self, delayed: Delayed<P>) {
         let Delayed { node, queued, next } = delayed;
         match (next, queued.body) {
@@ -182,10 +184,10 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
-    /// A packet is late at its source.
+    /// Delays a packet at its source.
     #[cold]
-    pub(super) fn hold_back(&mut self, node: NodeId, packet: P) {
-        let delay = self.lateness.draw(self.now, packet.flow());
+    pub(super) fn delay_at_source(&mut self, node: NodeId, packet: P) {
+        let delay = self.source_delays.draw(self.now, packet.flow());
         let queued = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
         self.delay(Delayed { node, queued, next: Stage::Routing }, delay);
     }
@@ -197,9 +199,9 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             }
             _ => None,
         };
-        let lost = lose(self.now, node, &mut self.probe, &mut self.counters.queue_drops);
+        let lost = count_loss(self.now, node, &mut self.probe, &mut self.counters.queue_drops);
         self.nodes[node.index()].queue.push(self.now, queued, hops, lost);
-        self.offer(node);
+        self.on_enqueued(node);
     }
 
     pub(super) fn link_failed(&mut self, node: NodeId, queued: Queued<P>) {

@@ -1,4 +1,4 @@
-//! Tests of the engine: its own actions, beside those that a driver asks for.
+//! Tests of the engine's own actions, in addition to those that a driver requests.
 
 use super::Engine;
 use crate::mobility::{Mobility, Motion, Move};
@@ -54,7 +54,8 @@ impl Packet for Datagram {
     }
 }
 
-/// Aggregates from 2 to 1 and from 1 to 0. 2 does not hear 0, so that its NAV ends in silence.
+/// Aggregates are sent from 2 to 1 and from 1 to 0. Node 2 does not receive 0, so that its NAV ends
+/// without a frame.
 fn chain(edca: Option<EdcaConfig>) -> MeshConfig {
     let (data, basic) = (OfdmRate::mcs(7, false).unwrap(), OfdmRate::NonHt(0));
     let links = [(0, 1), (1, 0), (1, 2), (2, 1)].map(|(from, to)| (NodeId(from), NodeId(to), -50.0));
@@ -79,13 +80,14 @@ fn chain(edca: Option<EdcaConfig>) -> MeshConfig {
     }
 }
 
-/// The frames of 0.2 s; `looks` lets the timers of the reordering buffers fire again and again while nothing is due.
+/// Runs 0.2 s and returns the fingerprint and the number of frames. If `looks`, the timers of the
+/// reorder buffers fire repeatedly while nothing is due.
 fn fingerprint(config: &MeshConfig, looks: bool) -> (u64, u64) {
     const STEP: u64 = 50_000;
     let places = [0.0, 10.0, 20.0].map(|x| Position { x, y: 0.0 });
     let mut engine = Engine::new(&places, config, [NodeId(0), NodeId(1)], 1, ());
     for step in 0..4_000u64 {
-        // One after the other, so that their first requests for addresses do not collide.
+        // The stations start one after the other, so that their first ARP requests do not collide.
         for (from, turn, urgent) in [(1, 0, Category::Voice), (2, 4, Category::Video)] {
             if step % 8 == turn {
                 let from = NodeId(from);

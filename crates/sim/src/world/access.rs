@@ -1,14 +1,15 @@
-//! Cost and capacity of an access to the channel, for transports that gather segments.
+//! Cost and capacity of a channel access, for transports that group segments.
 
 use meshpace_core::Duration;
 use meshpace_mesh::MeshConfig;
 use meshpace_mesh::mac::{Category, Timing};
 use meshpace_transport::train::Access;
 
-/// Bytes of a delimiter between the MPDUs of an aggregate.
+/// Size in bytes of the delimiter between the MPDUs of an aggregate.
 const DELIMITER_BYTES: u32 = 4;
 
-/// That of the nodes of a mesh, the same at all of them; none without aggregates.
+/// Channel access of the nodes of a mesh, which is the same at all of them; `None` without
+/// aggregates.
 pub fn access(mesh: &MeshConfig) -> Option<Access> {
     let ht = mesh.mac.ht.filter(|ht| ht.mpdus > 1)?;
     let t = Timing::new(&mesh.mac, &mesh.radio);
@@ -45,11 +46,12 @@ mod tests {
         let ht = Some(HtConfig::default());
         mesh.mac = MacConfig { profile: MacProfile::Ieee, rts: RtsPolicy::Never, ht, ..MacConfig::default() };
         let basic_access = access(&mesh).unwrap();
-        // AIFS 43, 7.5 slots of 9, preamble 36 and one symbol of 4, SIFS 16, block ACK 32 us.
+        // The terms are AIFS 43, 7.5 slots of 9, preamble 36 and one symbol of 4, SIFS 16, block
+        // ACK 32 us.
         assert_eq!(basic_access.fixed, Duration(198_500));
         assert_eq!(basic_access.frame_bytes, 42);
         mesh.mac.rts = RtsPolicy::Always;
-        // RTS 52, CTS 44 and two SIFS of 16 us more.
+        // RTS 52, CTS 44 and two SIFS of 16 us are added.
         assert_eq!(access(&mesh).unwrap().fixed, Duration(198_500 + 128_000));
     }
 }

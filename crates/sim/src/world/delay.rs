@@ -1,50 +1,53 @@
-//! The one-way delay of the packets of a flow, streamed: mean, jitter and quantiles in memory that does not grow.
+//! One-way delay of the packets of a flow, computed as a stream: mean, jitter and quantiles in
+//! constant memory.
 //!
-//! Quantiles come from a histogram with 64 cells per power of two, so that a value is known to 1.6 % (as HdrHistogram has it),
-//! from 1 us to 71 minutes. Jitter is the mean of the absolute differences between packets that arrive one after another
-//! (IPDV: C. Demichelis, P. Chimento, RFC 3393; A. Morton, B. Claise, RFC 5481).
+//! Quantiles come from a histogram with 64 cells per power of two, so that a value has a resolution
+//! of 1.6 % (as in HdrHistogram), from 1 us to 71 minutes. Jitter is the mean of the absolute
+//! differences between packets that arrive one after another (IPDV: C. Demichelis, P. Chimento, RFC
+//! 3393; A. Morton, B. Claise, RFC 5481).
 
 use crate::outcome::DelayOutcome;
 use alloc::vec::Vec;
 
-/// Cells per power of two, and their number in bits.
+/// Number of cells per power of two.
 const CELLS: u32 = 64;
+/// Binary logarithm of [`CELLS`].
 const CELL_BITS: u32 = 6;
 
-/// The delays of one flow.
+/// Delays of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     count: u64,
     sum_us: u64,
     last_us: Option<u32>,
     difference_sum_us: u64,
-    /// Packets by delay; as long as the longest delay needs.
+    /// Number of packets by cell of delay. The vector is as long as the longest delay requires.
     histogram: Vec<u32>,
 }
 
-/// When packets were sent, us: of the last ones of a run, so many per flow that those under way are among them. (A packet of the
-/// simulator has no room for a time.)
+/// Sending times, in us, of the latest packets of a run. Their number per flow is large enough to
+/// include all packets in flight. (A packet of the simulator has no room for a time.)
 #[derive(Clone, Debug)]
 pub struct SendTimes {
-    /// Number of a packet and its time, at the number's lowest bits.
+    /// Number and time of a packet, at the index given by the lowest bits of the number.
     last: Vec<(u32, u32)>,
 }
 
 impl SendTimes {
-    /// For so many flows.
+    /// Creates the memory for `flows` flows.
     pub fn new(flows: usize) -> SendTimes {
         let places = (512 * flows).next_power_of_two().clamp(1 << 10, 1 << 20);
         SendTimes { last: alloc::vec![(u32::MAX, 0); places] }
     }
 
-    /// Packet `id` leaves its transport.
+    /// Stores the time at which packet `id` leaves its transport.
     #[inline]
     pub fn set(&mut self, id: u32, us: u32) {
         let place = id as usize & (self.last.len() - 1);
         self.last[place] = (id, us);
     }
 
-    /// When packet `id` left, unless that is too many packets ago.
+    /// Time at which packet `id` left its transport; `None` if too many packets were sent since.
     #[inline]
     pub fn get(&self, id: u32) -> Option<u32> {
         let (last, us) = self.last[id as usize & (self.last.len() - 1)];
@@ -52,7 +55,7 @@ impl SendTimes {
     }
 }
 
-/// The cell of a delay: exact below 64 us, then 64 for each power of two.
+/// Cell of a delay: exact below 64 us, then 64 cells for each power of two.
 fn cell(us: u32) -> usize {
     let octave = (32 - us.leading_zeros()).saturating_sub(CELL_BITS);
     if octave <= 1 {
@@ -62,7 +65,7 @@ fn cell(us: u32) -> usize {
     (shift * CELLS + (us >> shift)) as usize
 }
 
-/// The least delay of a cell, us.
+/// Lower bound of a cell, in us.
 fn least_us(cell: usize) -> f64 {
     let cell = cell as u32;
     if cell < 2 * CELLS {
@@ -73,7 +76,7 @@ fn least_us(cell: usize) -> f64 {
 }
 
 impl Delays {
-    /// A packet has arrived after `us` microseconds.
+    /// Adds a packet that arrived after `us` microseconds.
     #[inline]
     pub fn add(&mut self, us: u32) {
         self.count += 1;
@@ -88,7 +91,8 @@ impl Delays {
         self.histogram[cell] = self.histogram[cell].saturating_add(1);
     }
 
-    /// The delay, seconds, that a share of the packets does not exceed; between the bounds of a cell by proportion.
+    /// Delay in seconds that a share of the packets does not exceed, with linear interpolation
+    /// between the bounds of a cell.
     fn quantile_s(&self, share: f64) -> f64 {
         let wanted = share * self.count as f64;
         let mut below = 0.0;
@@ -103,7 +107,7 @@ impl Delays {
         f64::NAN
     }
 
-    /// The resulting delays.
+    /// Mean, quantiles and jitter of the delays.
     pub fn outcome(&self) -> DelayOutcome {
         DelayOutcome {
             mean_s: self.sum_us as f64 * 1e-6 / self.count as f64,
@@ -130,7 +134,8 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_thousand_equally_spaced_delays() {
-        // 1, 2, ..., 1000 ms: the median is 500 ms, and so on, to a cell's width.
+        // The delays are 1, 2, ..., 1000 ms: the median is 500 ms, and so on, within the width of a
+        // cell.
         let mut delays = Delays::default();
         (1..=1000).for_each(|ms| delays.add(ms * 1_000));
         let outcome = delays.outcome();

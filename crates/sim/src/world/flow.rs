@@ -1,4 +1,5 @@
-//! The state of a flow: its application, its connection, and the previous connection, which may still be closing.
+//! State of a flow: its application, its connection, and the previous connection, which may still
+//! be closing.
 
 use super::gap::Gaps;
 use crate::config::Flow;
@@ -7,7 +8,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rng, Time};
 use meshpace_transport::{Config, Endpoint, Role, Stats};
 
-/// Connections a flow has at a time.
+/// Number of connections that a flow keeps at a time.
 pub const CONNECTIONS: usize = 2;
 
 /// One end of a connection.
@@ -16,15 +17,15 @@ pub struct End {
     pub endpoint: Endpoint,
     pub node: NodeId,
     pub peer: NodeId,
-    /// Time at which the engine's timer is set for this end.
+    /// Time of the engine's timer for this end.
     pub timer: Time,
-    /// The hops that the endpoint was last told.
+    /// Number of hops that was last reported to the endpoint.
     pub path: Option<u8>,
-    /// A neighbour and the power with which it was last heard, dBm.
+    /// Neighbour and the power in dBm with which it was last received.
     pub power: Option<(NodeId, f32)>,
 }
 
-/// A connection: the sender's end, the receiver's end.
+/// Connection with the ends of the sender and of the receiver.
 #[derive(Clone)]
 pub struct Connection {
     pub number: u16,
@@ -45,20 +46,20 @@ impl Connection {
     }
 }
 
-/// Counters of a flow so far; those of an interval are a difference.
+/// Counters of a flow since time zero. Those of an interval are differences.
 #[derive(Clone, Copy, Default)]
-pub struct Counted {
-    /// Payload delivered to the receiver's application, bytes.
+pub struct FlowCounters {
+    /// Payload delivered to the receiver's application, in bytes.
     pub delivered: u64,
-    /// Counters of its senders.
+    /// Counters of the sending endpoints.
     pub sender: Stats,
-    /// Counters of its receivers.
+    /// Counters of the receiving endpoints.
     pub receiver: Stats,
-    /// Time for which files were under way.
+    /// Total time of the file transfers.
     pub transferring: Duration,
 }
 
-impl Counted {
+impl FlowCounters {
     fn add(&mut self, connection: &Connection) {
         let [sender, receiver] = &connection.ends;
         self.delivered += receiver.endpoint.delivered();
@@ -67,26 +68,26 @@ impl Counted {
     }
 }
 
-/// A flow under way.
+/// State of a flow during a run.
 #[derive(Clone)]
 pub struct FlowState {
     pub application: Application,
     /// Time at which the application starts.
     pub begin: Time,
-    /// Connection `n` is at place `n % 2`.
+    /// Connections; connection `n` is at index `n % 2`.
     pub connections: [Option<Connection>; CONNECTIONS],
-    /// The number of the present one.
-    present: u16,
+    /// Number of the current connection.
+    current: u16,
     /// Counters of earlier connections.
-    past: Counted,
-    /// When it waited and got nothing.
+    past: FlowCounters,
+    /// Times without a delivery while data was waiting.
     pub gaps: Gaps,
-    /// True if every byte that is written arrives, unless the connection ends.
+    /// True if every written byte is delivered unless the connection ends.
     is_reliable: bool,
 }
 
 impl FlowState {
-    /// Flow `number`, measured from `warmup` on.
+    /// Creates flow `number`, which is measured from `warmup` on.
     pub fn new(flow: &Flow, number: u64, seed: u64, warmup: Time) -> FlowState {
         let mut rng = Rng::stream(seed, Purpose::FlowStart, number);
         let jitter = Duration::from_secs_f64(rng.uniform_in(0.0, flow.start_jitter.as_secs_f64()));
@@ -95,14 +96,15 @@ impl FlowState {
             application: Application::new(flow, number, begin, seed),
             begin,
             connections: [Some(Connection::new(0, &flow.transport, flow.from, flow.to)), None],
-            present: 0,
-            past: Counted::default(),
+            current: 0,
+            past: FlowCounters::default(),
             gaps: Gaps::new(warmup, flow.stop.unwrap_or(Time::NEVER)),
             is_reliable: !matches!(flow.transport, Config::Udp(_)),
         }
     }
 
-    /// True if data wait to be delivered after a delivery. Datagrams are lost: of those nobody knows until the next is written.
+    /// True if data still waits to be delivered after a delivery. Datagrams may be lost without
+    /// notice, so after a delivery none is considered waiting until the next write.
     #[inline]
     pub fn has_more(&self) -> bool {
         let written = self.application.written();
@@ -112,43 +114,44 @@ impl FlowState {
         }
     }
 
-    /// The place of the present connection.
+    /// Index of the current connection.
     #[inline]
-    pub fn present(&self) -> usize {
-        usize::from(self.present) % CONNECTIONS
+    pub fn current(&self) -> usize {
+        usize::from(self.current) % CONNECTIONS
     }
 
-    /// The connection at a place.
+    /// Connection at an index.
     #[inline]
     pub fn at(&mut self, place: usize) -> Option<&mut Connection> {
         self.connections[place].as_mut()
     }
 
-    /// The place of connection `number`, unless it is forgotten.
+    /// Index of connection `number`; `None` if the connection was removed.
     #[inline]
     pub fn place_of(&self, number: u16) -> Option<usize> {
         let place = usize::from(number) % CONNECTIONS;
         self.connections[place].as_ref().filter(|connection| connection.number == number).map(|_| place)
     }
 
-    /// Puts a new connection in the place of the one before the present one, which is forgotten, said goodbye or not.
+    /// Creates a new connection in place of the one before the current one, which is removed
+    /// whether or not it is closed.
     pub fn reconnect(&mut self, config: &Config, from: NodeId, to: NodeId) {
-        self.present = self.present.wrapping_add(1);
-        let place = self.present();
+        self.current = self.current.wrapping_add(1);
+        let place = self.current();
         if let Some(old) = self.connections[place].take() {
             self.past.add(&old);
         }
-        self.connections[place] = Some(Connection::new(self.present, config, from, to));
+        self.connections[place] = Some(Connection::new(self.current, config, from, to));
     }
 
-    /// Payload delivered so far, bytes.
+    /// Payload delivered so far, in bytes.
     pub fn delivered(&self) -> u64 {
         let delivered = |connection: &Connection| connection.ends[1].endpoint.delivered();
         self.past.delivered + self.connections.iter().flatten().map(delivered).sum::<u64>()
     }
 
     /// Counters at `now`.
-    pub fn counted(&self, now: Time) -> Counted {
+    pub fn counters(&self, now: Time) -> FlowCounters {
         let mut counted = self.past;
         self.connections.iter().flatten().for_each(|connection| counted.add(connection));
         counted.transferring = self.application.transferring(now);

@@ -1,36 +1,39 @@
-//! The longest time for which a flow that had data to send delivered none of it.
+//! Delivery gaps: the longest time for which a flow had data to send and delivered none of it.
 
 use meshpace_core::{Duration, Time};
 
-/// The gaps of one flow. One begins when data wait and ends when bytes are delivered.
+/// Delivery gaps of one flow. A gap begins when data waits and ends when bytes are delivered.
 #[derive(Clone, Copy, Debug)]
 pub struct Gaps {
     /// Start of the measurement.
     begin: Time,
-    /// End of the measurement: the application wants no more.
+    /// End of the measurement, at which the application stops.
     stop: Time,
-    /// Since when data have waited without a delivery; none while nothing waits.
+    /// Start of the current gap: data has waited without a delivery since. `None` while no data
+    /// waits.
     since: Option<Time>,
     longest: Duration,
-    /// Time without a path between the ends in the gap under way.
+    /// Time without a path between the ends in the current gap.
     pathless: Duration,
-    /// The longest gap without its time without a path.
+    /// Longest gap, where times without a path do not count.
     longest_with_path: Duration,
 }
 
 impl Gaps {
-    /// Those between `begin` and `stop`; nothing waits yet.
+    /// Creates the state for a measurement between `begin` and `stop`, without a gap.
     pub fn new(begin: Time, stop: Time) -> Gaps {
         let none = Duration::ZERO;
         Gaps { begin, stop, since: None, longest: none, pathless: none, longest_with_path: none }
     }
 
-    /// There are data to deliver from `now` on, unless there have been before.
+    /// Starts a gap at `now`, because there is data to deliver, unless a gap is already in
+    /// progress.
     pub fn wait(&mut self, now: Time) {
         self.since.get_or_insert(now);
     }
 
-    /// Bytes are delivered, or nobody waits for them any more. `more`: whether others wait.
+    /// Ends the current gap, because bytes were delivered or no byte is expected any more. If
+    /// `more` data waits, the next gap begins.
     #[inline]
     pub fn end(&mut self, now: Time, more: bool) {
         self.longest = self.longest(now);
@@ -39,18 +42,18 @@ impl Gaps {
         self.since = more.then_some(now);
     }
 
-    /// There was no path between the ends for `span` until `now`.
+    /// Notes that there was no path between the ends for `span` until `now`.
     pub fn without_path(&mut self, now: Time, span: Duration) {
         self.pathless = self.pathless + span.min(self.under_way(now));
     }
 
-    /// The longest one until `now`, the one under way included.
+    /// Longest gap until `now`, including the current one.
     #[inline]
     pub fn longest(&self, now: Time) -> Duration {
         self.longest.max(self.under_way(now))
     }
 
-    /// The longest one until `now`, of each only the time in which there was a path between the ends.
+    /// Longest gap until `now`, where only times with a path between the ends count.
     #[inline]
     pub fn longest_with_path(&self, now: Time) -> Duration {
         let under_way = self.under_way(now);
@@ -98,7 +101,7 @@ mod tests {
         gaps.end(at(25), true);
         assert_eq!(gaps.longest(at(25)), Duration::from_secs(13));
         assert_eq!(gaps.longest_with_path(at(25)), Duration::from_secs(5), "13 s, of which 8 had no path");
-        // The next gap begins within a second that has no path.
+        // The next gap begins within a second without a path.
         gaps.end(at(29), false);
         gaps.wait(at(30));
         gaps.without_path(Time(at(30).0 + 300_000_000), Duration::from_secs(1));

@@ -1,31 +1,34 @@
-//! The packet loss ratio of a UDP flow (RFC 7680), of the datagrams sent in the measured interval. There is no time limit (Tmax): a datagram is
-//! lost if it has not arrived at the end of the run.
+//! Packet loss ratio of a UDP flow (RFC 7680), over the datagrams sent in the measured interval.
+//! There is no time limit (Tmax): a datagram counts as lost if it has not arrived at the end of the
+//! run.
 
-/// Width of the window in which duplicates are noticed: so many sequence numbers, the highest that has arrived the last of them. A datagram
-/// below the window is counted without asking whether it is a duplicate.
+/// Width of the window in which duplicates are detected, in sequence numbers. The window ends with
+/// the highest number that has arrived. A datagram below the window is counted without a test for
+/// duplicates.
 const WINDOW: u64 = u128::BITS as u64;
 
-/// Arrivals of one flow, each sequence number once, by a window as for replays (RFC 4303, appendix A2). There are duplicates because a relay
-/// that got no MAC ACK may send a datagram again, by another route, although it has arrived.
+/// Arrivals of one flow, with each sequence number counted once, by a window as for replay
+/// protection (RFC 4303, appendix A2). Duplicates occur because a relay without a MAC ACK may send
+/// a datagram again, over another route, although it has arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
     /// Sequence number of the first datagram that counts.
     first: u64,
-    /// Datagrams that have arrived.
+    /// Number of datagrams that have arrived.
     received: u64,
-    /// The highest sequence number that has arrived; `first` before any has.
+    /// Highest sequence number that has arrived; `first` before the first arrival.
     highest: u64,
-    /// Bit n: whether number `highest - n` has arrived.
+    /// Bit set of the window: bit n is set if number `highest - n` has arrived.
     seen: u128,
 }
 
 impl Arrivals {
-    /// No arrivals yet. Numbers below `first` are ignored.
+    /// Creates the state without arrivals. Numbers below `first` are ignored.
     pub fn starting_at(first: u64) -> Arrivals {
         Arrivals { first, highest: first, ..Arrivals::default() }
     }
 
-    /// Datagram `number` has arrived.
+    /// Notes the arrival of datagram `number`.
     pub fn record(&mut self, number: u64) {
         if number < self.first {
             return;
@@ -35,7 +38,7 @@ impl Arrivals {
             self.highest = number;
         }
         let behind = self.highest - number;
-        // 0 below the window.
+        // The bit is 0 below the window.
         let bit = if behind < WINDOW { 1 << behind } else { 0 };
         if bit == 0 || self.seen & bit == 0 {
             self.seen |= bit;
@@ -43,7 +46,7 @@ impl Arrivals {
         }
     }
 
-    /// The share that is lost of `sent` datagrams; NaN if none was sent.
+    /// Share of `sent` datagrams that is lost; NaN if none was sent.
     pub fn loss_ratio(&self, sent: u64) -> f64 {
         sent.saturating_sub(self.received) as f64 / sent as f64
     }
@@ -56,12 +59,13 @@ mod tests {
     #[test]
     fn duplicates_and_numbers_below_the_first_are_ignored() {
         let mut arrivals = Arrivals::starting_at(10);
-        // 8 and 9 are below the first; 10 comes after 11; 10 and 13 come twice; 12 is lost.
+        // 8 and 9 are below the first number; 10 arrives after 11; 10 and 13 arrive twice; 12 is
+        // lost.
         for number in [8, 9, 11, 10, 10, 13, 13] {
             arrivals.record(number);
         }
         assert_eq!(arrivals.loss_ratio(4), 0.25);
-        // 273 is the last number of the window below 400, 272 the first outside of it.
+        // 273 is the last number of the window below 400, and 272 the first one outside it.
         for number in [400, 273, 273, 272] {
             arrivals.record(number);
         }

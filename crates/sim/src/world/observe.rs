@@ -1,21 +1,23 @@
-//! Measurements in pieces of a run: windows of time from its start, and batches of delivered packets.
+//! Measurements of parts of a run: windows of time from its start, and batches of delivered
+//! packets.
 //!
-//! Batch means (A. M. Law, "Simulation Modeling and Analysis", section 9.5; AP05, section 5: 11 batches of 5,000 packets):
-//! a run is cut where so many data segments, of all flows together, have arrived for the first time. Departure: the count
-//! is looked at every 0.1 s, so that a batch has a few packets more than asked for; its rates divide by its own length.
+//! Batch means (A. M. Law, "Simulation Modeling and Analysis", section 9.5; AP05, section 5: 11
+//! batches of 5,000 packets): a batch ends when the configured number of data segments, of all
+//! flows together, have arrived for the first time. Departure: the number is tested every 0.1 s, so
+//! that a batch has a few packets more than configured; its rates are divided by its actual length.
 
-use super::flow::Counted;
+use super::flow::FlowCounters;
 use crate::config::Batches;
 use crate::outcome::{Batch, FlowWindow, Series, jain};
 use alloc::vec::Vec;
 use meshpace_core::{Duration, Time};
 use meshpace_mesh::link::LinkState;
 
-/// Time between two counts of the delivered packets.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time between two tests of the number of delivered packets.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl FlowWindow {
-    fn between(before: &Counted, after: &Counted, seconds: f64, hops: Option<u8>) -> FlowWindow {
+    fn between(before: &FlowCounters, after: &FlowCounters, seconds: f64, hops: Option<u8>) -> FlowWindow {
         let mean = |sum: f64, sum_before: f64, n: u64, n_before: u64| (sum - sum_before) / (n - n_before) as f64;
         let (a, b) = (&after.sender, &before.sender);
         let delivered_bytes = after.delivered - before.delivered;
@@ -34,77 +36,85 @@ impl FlowWindow {
     }
 }
 
-/// The time series under way.
+/// Recorder of the time series.
 #[derive(Clone)]
-pub struct Recorder {
+pub struct SeriesRecorder {
     window: Duration,
-    before: Vec<Counted>,
+    before: Vec<FlowCounters>,
     windows: Vec<Vec<FlowWindow>>,
     links: Vec<Vec<Option<LinkState>>>,
 }
 
-impl Recorder {
-    /// A recorder of windows of this length from time zero; None without.
-    pub fn new(window: Option<Duration>, flows: usize) -> Option<Recorder> {
-        let before = alloc::vec![Counted::default(); flows];
-        window.map(|window| Recorder { window, before, windows: Vec::new(), links: Vec::new() })
+impl SeriesRecorder {
+    /// Creates a recorder of windows of length `window` from time zero; `None` without a length.
+    pub fn new(window: Option<Duration>, flows: usize) -> Option<SeriesRecorder> {
+        let before = alloc::vec![FlowCounters::default(); flows];
+        window.map(|window| SeriesRecorder { window, before, windows: Vec::new(), links: Vec::new() })
     }
 
-    /// The end of the window under way.
+    /// End of the current window.
     pub fn next(&self) -> Time {
         Time::ZERO + self.window * (self.windows.len() as u64 + 1)
     }
 
-    /// Ends the window with what each flow has counted so far and the hops it has now, and with the state of the links.
-    pub fn take(&mut self, counted: Vec<(Counted, Option<u8>)>, links: Vec<Option<LinkState>>) {
+    /// Ends the window, with the current counters and hops of each flow and the state of the links.
+    pub fn take(&mut self, counted: Vec<(FlowCounters, Option<u8>)>, links: Vec<Option<LinkState>>) {
         self.links.push(links);
         let seconds = self.window.as_secs_f64();
-        let window = |(before, (after, hops)): (&Counted, &(Counted, Option<u8>))| {
+        let window = |(before, (after, hops)): (&FlowCounters, &(FlowCounters, Option<u8>))| {
             FlowWindow::between(before, after, seconds, *hops)
         };
         self.windows.push(self.before.iter().zip(&counted).map(window).collect());
         self.before = counted.into_iter().map(|(counted, _)| counted).collect();
     }
 
-    /// The complete windows.
+    /// Complete windows.
     pub fn series(&self) -> Series {
         Series { window_s: self.window.as_secs_f64(), windows: self.windows.clone(), links: self.links.clone() }
     }
 }
 
-/// The batches under way.
+/// Recorder of the batches.
 #[derive(Clone)]
-pub struct Cutter {
+pub struct BatchRecorder {
     rule: Batches,
     begin: Time,
     next: Time,
-    before: Vec<Counted>,
-    /// Complete ones.
+    before: Vec<FlowCounters>,
+    /// Complete batches.
     pub batches: Vec<Batch>,
 }
 
-impl Cutter {
-    /// Cuts from `begin` on, when flows had counted `before`; None without a rule.
-    pub fn new(rule: Option<Batches>, begin: Time, before: &[Counted]) -> Option<Cutter> {
-        rule.map(|rule| Cutter { rule, begin, next: begin + LOOK, before: before.to_vec(), batches: Vec::new() })
+impl BatchRecorder {
+    /// Starts the first batch at `begin`, when the flows' counters were `before`; `None` without
+    /// batches.
+    pub fn new(rule: Option<Batches>, begin: Time, before: &[FlowCounters]) -> Option<BatchRecorder> {
+        rule.map(|rule| BatchRecorder {
+            rule,
+            begin,
+            next: begin + CHECK_INTERVAL,
+            before: before.to_vec(),
+            batches: Vec::new(),
+        })
     }
 
-    /// When to look next.
+    /// Time of the next test.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Looks at what flows have counted by `now`. Whether the last batch is complete.
-    pub fn look(&mut self, now: Time, counted: &[(Counted, Option<u8>)]) -> bool {
-        self.next = now + LOOK;
-        let received = |counted: &Counted| counted.receiver.distinct_segments_received;
+    /// Tests the flows' counters at `now` and ends the batch if it is complete. Returns whether it
+    /// was the last one.
+    pub fn check(&mut self, now: Time, counted: &[(FlowCounters, Option<u8>)]) -> bool {
+        self.next = now + CHECK_INTERVAL;
+        let received = |counted: &FlowCounters| counted.receiver.distinct_segments_received;
         let packets: u64 =
             counted.iter().zip(&self.before).map(|((now, _), before)| received(now) - received(before)).sum();
         if packets < self.rule.packets {
             return false;
         }
         let seconds = now.since(self.begin).as_secs_f64();
-        let window = |(before, (after, hops)): (&Counted, &(Counted, Option<u8>))| {
+        let window = |(before, (after, hops)): (&FlowCounters, &(FlowCounters, Option<u8>))| {
             FlowWindow::between(before, after, seconds, *hops)
         };
         let flows: Vec<FlowWindow> = self.before.iter().zip(counted).map(window).collect();

@@ -1,5 +1,5 @@
-//! Whole runs. Nothing here is generic, so that the engine of simulated packets is compiled in this crate: once for nobody
-//! who watches, and once for anybody.
+//! Whole runs. The functions are not generic, so that the engine for simulated packets is compiled
+//! in this crate: once without a probe, and once for any probe.
 
 use super::{Measurement, World};
 use crate::config::Config;
@@ -8,29 +8,30 @@ use crate::packet::SimPacket;
 use crate::probe::Probe;
 use meshpace_core::{Duration, Time};
 
-/// The world of a run that any probe watches.
-pub type Watched<'a, 'p> = World<'a, &'p mut dyn Probe<SimPacket>>;
+/// World of a run that is observed by any probe.
+pub type ProbedWorld<'a, 'p> = World<'a, &'p mut dyn Probe<SimPacket>>;
 
 /// Runs `config` with `seed`.
 pub fn run(config: &Config, seed: u64) -> Outcome {
     whole(config, World::new(config, seed, ()))
 }
 
-/// Runs `config` with `seed`, watched by `probe`.
+/// Runs `config` with `seed`, observed by `probe`.
 pub fn run_with(config: &Config, seed: u64, probe: &mut dyn Probe<SimPacket>) -> Outcome {
     whole(config, World::new(config, seed, probe))
 }
 
-/// Runs `config` with `seed`, watched by `probe`, and shows the world to `sample` at time zero, before anything has happened,
-/// then `every` so long, more than zero, and at the end. A probe that `sample` uses, too, is a `&RefCell` of one.
+/// Runs `config` with `seed`, observed by `probe`. Passes the world to `sample` at time zero,
+/// before any event, then after every `every` (more than zero), and at the end. A probe that
+/// `sample` also uses must be a `&RefCell` of a probe.
 pub fn run_sampled(
     config: &Config,
     seed: u64,
     probe: &mut dyn Probe<SimPacket>,
     every: Duration,
-    sample: &mut dyn FnMut(Time, &mut Watched<'_, '_>),
+    sample: &mut dyn FnMut(Time, &mut ProbedWorld<'_, '_>),
 ) -> Outcome {
-    let mut world: Watched<'_, '_> = World::new(config, seed, probe);
+    let mut world: ProbedWorld<'_, '_> = World::new(config, seed, probe);
     let mut measurement = Measurement::new(config);
     let mut at = Time::ZERO;
     sample(at, &mut world);

@@ -1,24 +1,24 @@
-//! The timers of the flows, as the engine numbers them.
+//! Timers of the flows, as the engine numbers them.
 
 use super::flow::CONNECTIONS;
 use crate::engine::TimerId;
 
-/// Ends of a connection: the sender's and the receiver's.
+/// Number of ends of a connection: the sender's and the receiver's.
 const ENDS: usize = 2;
-/// Timers of a flow: one for each end of each connection, then the application's.
+/// Number of timers of a flow: one for each end of each connection, then the application's.
 const PER_FLOW: usize = CONNECTIONS * ENDS + 1;
 
-/// A timer of a flow.
+/// Timer of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowTimer {
-    /// An end of the connection at a place.
+    /// Timer of an end of the connection at an index.
     End { place: usize, end: usize },
-    /// The application.
+    /// Timer of the application.
     Application,
 }
 
 impl FlowTimer {
-    /// Its number at the engine, as a timer of flow `flow`.
+    /// Number of the timer at the engine, for flow `flow`.
     #[inline]
     pub fn id(self, flow: usize) -> TimerId {
         let own = match self {
@@ -28,7 +28,7 @@ impl FlowTimer {
         TimerId((flow * PER_FLOW + own) as u32)
     }
 
-    /// The flow and the timer that the engine means.
+    /// Flow and timer that belong to a number of the engine.
     #[inline]
     pub fn of(id: TimerId) -> (usize, FlowTimer) {
         let (flow, own) = (id.0 as usize / PER_FLOW, id.0 as usize % PER_FLOW);
