@@ -34,7 +34,7 @@ pub enum CodelDecision {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Codel {
     /// Time at which the waiting time will have been above the target for one interval. `None`
-    /// while it is below the target.
+    /// while it is below the target or the queue is short.
     first_above: Option<Time>,
     dropping: bool,
     /// Time of the next drop.

@@ -112,7 +112,7 @@ parameters! {
         /// number of times that a broadcast of routing or ARP is sent again, because broadcasts
         /// have no acknowledgement
         count as repeats: u8 = 0 => whole("times", 0, 20), Basic;
-        /// time between two of these transmissions
+        /// time between two transmissions of the same broadcast, with link.repeats
         // The default is somewhat more than the time of a data frame over three hops that share the
         // channel at 2 Mbit/s (23 ms). Two transmissions at a shorter distance would collide with
         // the same segment on its path.
@@ -130,7 +130,7 @@ parameters! {
         /// source; drawn for each flow, uniform from 0 to this value; acknowledgements are not
         /// delayed
         max_delay as jitter: Duration = Duration::ZERO => TIME.to(60.0), Expert;
-        /// how long one draw is used; 0 s draws for each packet
+        /// how long a delay drawn for link.jitter is used; 0 s draws a new one for each packet
         hold as jitter_time: Duration = Duration::from_secs(1) => TIME.from(0.0), Expert;
     }
 }

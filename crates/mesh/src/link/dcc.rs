@@ -57,13 +57,13 @@ parameters! {
         k_p: f64 = 13.203 => number(0.0, 1e4), Basic, "DCC, sections IV.B and V";
         /// length of the intervals in which the index is measured
         interval: Duration = Duration::from_millis(125) => TIME.from(1e-3).to(60.0), Basic, "DCC, section V.A";
-        /// weight of the new value in the moving averages
+        /// weight of the new value in the moving averages of the congestion index
         weight: f64 = 0.875 => number(0.0, 1.0).above(0.0), Basic, "DCC, section V";
-        /// packets that are counted
+        /// packets whose attempts are counted in the congestion index
         counts: DccCounts = DccCounts::Data => choice(DccCounts::WORDS), Basic, "DCC, section IV.B";
         /// whether the ACK of the MAC counts as air time
         mac_ack: bool = false => FLAG, Basic, "DCC, section IV.B";
-        /// values that are averaged over intervals
+        /// parts of the congestion index that are averaged over intervals
         averages: DccAverages = DccAverages::GammaAndAirTime => choice(DccAverages::WORDS), Basic, "DCC, section IV.B";
     }
 }

@@ -159,8 +159,8 @@ impl Channel {
         })
     }
 
-    /// True if `to` can decode frames of `from`. Unless the links are listed or attenuators differ,
-    /// the reverse direction is equal.
+    /// True if `to` can decode frames of `from`. The reverse direction is equal unless the links are
+    /// listed.
     pub fn is_link(&self, from: NodeId, to: NodeId, distance: f64) -> bool {
         self.received_power(from, to, distance) >= self.link_w && !self.is_cut(from, to)
     }

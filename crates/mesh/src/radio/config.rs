@@ -64,11 +64,11 @@ parameters! {
     #[derive(Clone, PartialEq, Debug)]
     pub struct RadioConfig {
         /// noise power over 22 MHz, or over 20 MHz with OFDM, including the receiver's noise
-        /// figure; used by sinr
+        /// figure; with reception by sinr
         // The default is thermal noise over 22 MHz plus a noise figure of 7 dB.
         noise_dbm as noise: f64 = -93.6 => POWER.from(-200.0).to(100.0).or("-93.6 dBm; -94 dBm with OFDM"), Expert;
-        /// ratio to noise and interference from which the preamble of a frame is detected; used by
-        /// sinr
+        /// ratio to noise and interference from which the preamble of a frame is detected; with
+        /// reception by sinr
         detect_ratio_db as preamble_sinr: f64 = 4.0 => GAIN.from(-50.0).to(50.0), Basic, "ns-3.44";
         /// T_cs, received power from which the medium is busy
         carrier_sense_dbm as carrier_sense_threshold: f64 = -70.0

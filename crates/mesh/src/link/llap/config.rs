@@ -75,7 +75,7 @@ parameters! {
         pace_acks: bool = true => FLAG, Basic;
         /// how long a packet may take to be overheard before it is forgotten
         patience: Duration = Duration::from_secs(1) => TIME.from(1e-3).to(60.0), Basic;
-        /// packets that the limit of the input queues counts
+        /// whether the limit of the input queues applies to each queue or to all queues of a node
         limit: QueueLimit = QueueLimit::PerQueue => choice(QueueLimit::WORDS), Basic, "LLAP, section III";
     }
 }

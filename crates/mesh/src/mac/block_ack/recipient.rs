@@ -29,7 +29,7 @@ pub struct Recipient<P> {
     buffered_count: u32,
     /// Arrival time of the first MPDU behind the gap; [`Time::NEVER`] if the reorder buffer is
     /// empty.
-    oldest_arrival: Time,
+    first_arrival: Time,
     reorder_timeout: Duration,
 }
 
@@ -45,7 +45,7 @@ impl<P: Packet> Recipient<P> {
             next: 0,
             buffered,
             buffered_count: 0,
-            oldest_arrival: Time::NEVER,
+            first_arrival: Time::NEVER,
             reorder_timeout,
         }
     }
@@ -100,10 +100,10 @@ impl<P: Packet> Recipient<P> {
         self.deliver_in_order(deliver);
     }
 
-    /// Deadline of the oldest buffered MPDU. At that time the receiver stops waiting for the gap in
-    /// front of it.
+    /// Deadline of the first buffered MPDU by sequence number. At that time the receiver stops
+    /// waiting for the gap in front of it.
     pub fn next_wakeup(&self) -> Time {
-        self.oldest_arrival.saturating_add(self.reorder_timeout)
+        self.first_arrival.saturating_add(self.reorder_timeout)
     }
 
     /// Gives up on gaps whose deadline has passed and delivers the MPDUs behind them.
@@ -133,7 +133,7 @@ impl<P: Packet> Recipient<P> {
     /// Delivers the MPDUs that are in order.
     fn deliver_in_order(&mut self, deliver: &mut impl FnMut(Body<P>)) {
         while self.advance_if_buffered(deliver) {}
-        self.oldest_arrival = match self.buffered_count {
+        self.first_arrival = match self.buffered_count {
             0 => Time::NEVER,
             // At least one buffered MPDU is within the window.
             _ => {
