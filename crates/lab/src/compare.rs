@@ -127,6 +127,8 @@ pub struct Counts {
     pub runs: usize,
     /// Those in which a flow was starved.
     pub starved_runs: usize,
+    /// Those in which a flow delivered nothing because no path connected its ends.
+    pub without_path: usize,
     /// Those in which the metric is none that a number could stand for.
     pub none: usize,
     /// Those in which it was not measured.
@@ -139,6 +141,7 @@ impl Counts {
         Counts {
             runs: records.len(),
             starved_runs: records.iter().filter(|record| starvation::starves(record)).count(),
+            without_path: records.iter().filter(|record| starvation::lacks_path(record)).count(),
             none: values().filter(|value| value.is_infinite()).count(),
             missing: values().filter(|value| value.is_nan()).count(),
         }
@@ -146,7 +149,8 @@ impl Counts {
 }
 
 /// Compares `b` with `a`, metric by metric; those that either side has not measured are left out. A side that starves a flow in any run is not
-/// called better than one that starves none, but for metrics of starvation; and none is where the metric was not measured in all runs of both.
+/// called better than one that starves none, but for metrics of starvation; none is where the metric was not measured in all runs of both; and
+/// a side is not where flows have no path in more runs than on the other.
 /// Where records sweep keys, each line is of the means over the points, and has a line of its own for each point.
 ///
 /// # Errors
@@ -294,7 +298,8 @@ fn line(metric: &Metric, a: &[Run<'_>], b: &[Run<'_>], is_paired: bool) -> Optio
     let ahead = ahead(interval, counts, seeds, metric.more_is_better);
     let p = if interval.is_some() { Some(p) } else { ahead.map(|_| all_or_none_p(seeds)) };
     let may_starve = metric.is_of_silence || counts.iter().all(|of| of.starved_runs > 0);
-    let is_fair = |side: &Side| may_starve || counts[*side as usize].starved_runs == 0;
+    let is_fair =
+        |side: &Side| (may_starve || counts[*side as usize].starved_runs == 0) && !lacks_more_paths(counts, *side);
     let better = ahead.filter(|side| is_fair(side) && counts.iter().all(|of| of.missing == 0));
     let wins = |(a, b): &&(f64, f64)| if metric.more_is_better { b > a } else { b < a };
     let b_wins = if paired { pairs.iter().filter(wins).count() } else { 0 };
@@ -318,6 +323,11 @@ fn line(metric: &Metric, a: &[Run<'_>], b: &[Run<'_>], is_paired: bool) -> Optio
         is_shown,
         flows,
     })
+}
+
+/// True if flows of a side have no path in more runs than those of the other.
+fn lacks_more_paths(counts: [Counts; 2], side: Side) -> bool {
+    counts[side as usize].without_path > counts[1 - side as usize].without_path
 }
 
 /// The side that is clearly ahead, even if it starves a flow: by the interval of the difference; or where one has no value in any run and the other has one in

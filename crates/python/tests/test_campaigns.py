@@ -205,16 +205,16 @@ def test_two_variants_are_compared(sweep: Path) -> None:
 
 
 def test_who_starved_is_told_and_not_better() -> None:
-    """Node 3 is out of every range: its flow gets nothing, whatever the other does."""
+    """Node 2 does not sense node 0, whose frames collide with every one of its own at node 3."""
 
     def results(to: int) -> meshpace.Results:
-        positions = [["0 m", "0 m"], ["200 m", "0 m"], ["400 m", "0 m"], ["5000 m", "0 m"]]
+        positions = [["600 m", "0 m"], ["800 m", "0 m"], ["0 m", "0 m"], ["240 m", "0 m"], ["-200 m", "0 m"]]
         topology = {"kind": "nodes", "positions": positions, "allow_partition": True}
         flows = [{"from": 0, "to": 1}, {"from": 2, "to": to}]
         scenario = meshpace.Scenario.build({"duration": "20 s", "warmup": "5 s", "topology": topology, "flow": flows})
         return meshpace.Campaign(scenario, seeds=3).run()
 
-    dead, alive = results(3), results(1)
+    dead, alive = results(3), results(4)
     assert dead.starved[0].startswith("STARVED: a flow was starved in every one of 3 runs")
     assert dead.starved[1] == "flow 1 (node 2 to node 3) delivered nothing in 3 of 3 runs."
     assert "a flow starved in 3 of them" in repr(dead)

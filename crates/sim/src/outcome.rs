@@ -145,10 +145,12 @@ pub struct FlowOutcome {
     /// the destination, sampled every 0.1 s; NaN if nodes do not move.
     pub time_without_route_s: f64,
     /// Time in seconds of the measured interval during which there was no path of links between the
-    /// ends, sampled every 0.1 s; NaN if nodes do not move.
+    /// ends, sampled every 0.1 s. If nodes do not move: all of the interval if there is no path, NaN
+    /// if there is one.
     pub time_without_path_s: f64,
     /// Longest gap as in `longest_gap_s`, but of each gap only the time during which there was a
-    /// path of links between the ends counts, sampled every 0.1 s; NaN if nodes do not move.
+    /// path of links between the ends counts, sampled every 0.1 s. If nodes do not move: 0 if there
+    /// is no path, NaN if there is one.
     pub longest_gap_with_path_s: f64,
 }
 

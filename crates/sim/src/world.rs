@@ -188,17 +188,24 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                 let arrivals = self.arrivals.get(number).filter(|_| matches!(transport, Transport::Udp(_)));
                 let sent = s.segments_sent - b.segments_sent;
                 let shortest = || if is_mobile { None } else { self.engine.shortest_hops(from, to) };
+                let hops = self.engine.hops(from, to).or_else(shortest);
+                // Nodes that stand still have a path all the time or never.
+                let is_apart = !is_mobile && hops.is_none();
                 let absent = |samples: fn(&Outage) -> u32| {
                     let samples = self.outages.get(number).map(samples);
                     samples.map_or(f64::NAN, |samples| (SAMPLE * u64::from(samples)).as_secs_f64())
                 };
-                let with_path = || flow.gaps.longest_with_path(end).as_secs_f64();
+                let with_path = match (is_mobile, is_apart) {
+                    (true, _) => flow.gaps.longest_with_path(end).as_secs_f64(),
+                    (false, true) => 0.0,
+                    (false, false) => f64::NAN,
+                };
                 let measured = |file: &&Completion| file.end >= begin && file.end <= end;
                 let is_http = matches!(traffic, Traffic::Http { .. });
                 FlowOutcome {
                     goodput_bps: delivered_bytes as f64 * 8.0 / measured_s,
                     delivered_bytes,
-                    hops: self.engine.hops(from, to).or_else(shortest).unwrap_or(0),
+                    hops: hops.unwrap_or(0),
                     segments_sent: s.segments_sent,
                     retransmissions: s.retransmissions,
                     timeouts: s.timeouts,
@@ -224,8 +231,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
                         f64::NAN
                     },
                     time_without_route_s: absent(|outage| outage.route),
-                    time_without_path_s: absent(|outage| outage.path),
-                    longest_gap_with_path_s: if is_mobile { with_path() } else { f64::NAN },
+                    time_without_path_s: if is_apart { measured_s } else { absent(|outage| outage.path) },
+                    longest_gap_with_path_s: with_path,
                 }
             })
             .collect();

@@ -253,9 +253,10 @@ fn the_table_has_a_row_per_point() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "as wide as a terminal: {text}");
 }
 
-/// The second flow has no way to its end: node 3 is out of every range. The first one has all the air.
-const STARVING: &str = "title = 'Far'\nduration = '8 s'\n[topology]\nkind = 'nodes'\nallow_partition = true\n\
-    positions = [['0 m', '0 m'], ['200 m', '0 m'], ['400 m', '0 m'], ['5000 m', '0 m']]\n[[flow]]\nfrom = 0\nto = 1\n\
+/// The first flow starves the second one: node 2 does not sense node 0, whose frames collide at node 3 with every one of
+/// node 2's.
+const STARVING: &str = "title = 'Hidden'\nduration = '8 s'\nwarmup = '3 s'\n[topology]\nkind = 'nodes'\nallow_partition = true\n\
+    positions = [['600 m', '0 m'], ['800 m', '0 m'], ['0 m', '0 m'], ['240 m', '0 m']]\n[[flow]]\nfrom = 0\nto = 1\n\
     [[flow]]\nfrom = 2\nto = 3\n[sweep]\n'flow.transport' = ['newreno', 'tcp-ap']\nseeds = 3\n";
 
 #[test]
@@ -282,13 +283,34 @@ fn who_starved_comes_first_and_quiet_does_not_hide_it() {
     assert_eq!(ends(2), ["nothing", "1", ""], "{csv}");
     let [lines, stderr] = of("json");
     assert!(stderr.contains(told), "{stderr}");
-    // Flows start within 0.1 s from 1 s on.
     let gap = |flow: usize| records(&lines)[0]["flows"][flow]["longest_gap_s"].as_f64().unwrap();
-    assert!((6.9..=7.0).contains(&gap(1)) && gap(0) < 0.8, "{} {}", gap(0), gap(1));
+    assert!(gap(1) == 5.0 && gap(0) < 0.5, "{} {}", gap(0), gap(1));
     let [summary, stderr] = of("summary");
     assert!(stderr.contains(told), "{stderr}");
     let point = &records(&summary)[0];
     assert_eq!((&point["starved_runs"], &point["flows"][1]["nothing_runs"]), (&3.into(), &3.into()));
+}
+
+/// A flow to a node that no radio reaches is starved by nobody.
+#[test]
+fn a_flow_of_standing_nodes_without_a_path_is_told_apart_from_a_starved_one() {
+    let apart = STARVING.replace("['240 m', '0 m']", "['5000 m', '0 m']");
+    let of = |format: &str| {
+        let output = meshpace(&["-q", "run", "-", "--format", format], &apart);
+        assert!(output.status.success());
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap())
+    };
+    let [table, _] = of("table");
+    assert!(table.contains("NO PATH") && !table.contains("STARVED"), "{table}");
+    let [lines, stderr] = of("json");
+    assert!(stderr.contains("NO PATH") && !stderr.contains("STARVED"), "{stderr}");
+    for record in records(&lines) {
+        let [first, second] = [0, 1].map(|flow| &record["flows"][flow]);
+        assert_eq!((&record["starved_flows"], &record["flows_without_path"]), (&0.into(), &1.into()), "{record}");
+        assert!(first.get("time_without_path_s").is_none() && first.get("without_path").is_none(), "{first}");
+        assert_eq!((&second["time_without_path_s"], &second["without_path"]), (&5.0.into(), &"nothing".into()));
+        assert!(second.get("starved").is_none(), "{second}");
+    }
 }
 
 #[test]

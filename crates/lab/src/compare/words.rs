@@ -1,6 +1,6 @@
 //! Comparisons in words: one sentence for each metric, and cells of tables.
 
-use super::{Counts, LEAST, Line, Side, disagreeing, metric, over};
+use super::{Counts, LEAST, Line, Side, disagreeing, lacks_more_paths, metric, over};
 
 /// The mean of the first side in words.
 pub fn mean(line: &Line) -> String {
@@ -78,6 +78,10 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
             let why = match line.counts[side as usize].starved_runs {
                 _ if line.counts.iter().any(|counts| counts.missing > 0) => {
                     "it was not measured in all runs".to_owned()
+                }
+                _ if lacks_more_paths(line.counts, side) => {
+                    let Counts { without_path, runs, .. } = line.counts[side as usize];
+                    format!("a flow of {} has no path in {without_path} of {runs} runs", names[side as usize])
                 }
                 starved => {
                     format!(

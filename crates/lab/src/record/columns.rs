@@ -197,10 +197,10 @@ columns! {
         /// Seconds of the measured interval in which the source knew no route; only where nodes move.
         #[serde(skip_serializing_if = "Option::is_none")]
         time_without_route_s: Option<f64> = measured(of.outcome.time_without_route_s);
-        /// Seconds of the measured interval without a path of links between the ends; only where nodes move.
+        /// Seconds of the measured interval without a path of links between the ends; only where nodes move, or where there is no path at all.
         #[serde(skip_serializing_if = "Option::is_none")]
         time_without_path_s: Option<f64> = measured(of.outcome.time_without_path_s);
-        /// The longest gap (`longest_gap_s`) without its time without a path, seconds; only where nodes move.
+        /// The longest gap (`longest_gap_s`) without its time without a path, seconds; only where nodes move, or where there is no path at all.
         #[serde(skip_serializing_if = "Option::is_none")]
         longest_gap_with_path_s: Option<f64> = measured(of.outcome.longest_gap_with_path_s);
         /// "nothing" or "gap" if others starve the flow: with data to send and a path it delivered nothing, or nothing for long.
