@@ -174,6 +174,21 @@ impl Machine<'_, '_> {
         records_of(campaign, self.threads, self.progress, &self.setting.arguments.map[0])
     }
 
+    /// These first runs, and further seeds until the goodputs are precise ([`flows::more_seeds`]).
+    fn repeated(&mut self, campaign: &Arc<Campaign>, first: &[Record]) -> Result<Vec<Record>, Failure> {
+        let mut records = first.to_vec();
+        loop {
+            let seeds = flows::more_seeds(&records, first.len()) as u64;
+            if seeds == 0 {
+                return Ok(records);
+            }
+            let first_seed = campaign.first_seed + records.len() as u64;
+            let more = Arc::new(Campaign { scenario: campaign.scenario.clone(), first_seed, seeds });
+            self.progress.more(more.work());
+            records.extend(self.run(&more)?);
+        }
+    }
+
     /// Mean goodput of a flow with nobody else sending, bit/s.
     fn alone(&mut self, ends: (usize, usize)) -> Result<Option<f64>, Failure> {
         let campaign = self.setting.campaign(&[ends], self.setting.sets(None))?;
@@ -328,9 +343,11 @@ fn simulated(setting: &Setting<'_>, usual: &Arc<Campaign>, plan: Option<&Plan>) 
     let mut machine = Machine { setting, progress: &progress, threads: &mut threads };
     let records = machine.run(usual)?;
     advise::hops_within(&records).map_err(|why| (REFUSED, why))?;
-    let told = told(&mut machine, usual, plan, &records)?;
+    let repeated = machine.repeated(usual, &records)?;
+    let told = told(&mut machine, usual, plan, &repeated)?;
     let mut answers = Vec::new();
-    for (question, tried) in setting.questions.iter().zip(&tried) {
+    let asked = setting.questions.iter().zip(&tried).filter(|(_, tried)| !tried.is_empty());
+    for (question, tried) in asked {
         let tried: Vec<_> = tried
             .iter()
             .map(|(choice, campaign)| Ok((choice.clone(), machine.run(campaign)?)))

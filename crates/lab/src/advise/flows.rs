@@ -126,6 +126,33 @@ pub fn told(records: &[Record], routes: &[Route], name: &dyn Fn(usize) -> String
     all
 }
 
+/// Half width of the interval of a printed goodput, as a share of it, that is aimed at.
+pub const PRECISION: f64 = 0.15;
+/// Runs at most, as a multiple of the seeds that were asked for.
+const MOST: usize = 8;
+
+/// Number of runs whose interval is as narrow as is aimed at, judged by these goodputs; zero if
+/// that cannot be told.
+pub fn runs_for(goodputs: &[f64]) -> usize {
+    let found = estimate(goodputs, LEVEL);
+    let ratio = found.half_width / found.mean / PRECISION;
+    // The half width falls with the root of the number of runs.
+    if ratio.is_finite() { (goodputs.len() as f64 * ratio * ratio).ceil() as usize } else { 0 }
+}
+
+/// Number of further seeds that make the intervals of flows that do not starve narrow enough;
+/// zero if they are, or after [`MOST`] times the first `seeds`. At most as many are added as there
+/// are, since the deviation of few runs says little.
+pub fn more_seeds(records: &[Record], seeds: usize) -> usize {
+    let count = records.first().map_or(0, |record| record.flows.len());
+    let wanted = |flow: usize| {
+        let is_starved = records.iter().flat_map(of_record).any(|(id, _)| id == flow);
+        if is_starved { 0 } else { runs_for(&goodputs(records, flow)) }
+    };
+    let wanted = (0..count).map(wanted).max().unwrap_or(0).min(MOST * seeds);
+    wanted.saturating_sub(records.len()).min(records.len())
+}
+
 fn kbps(bps: f64) -> String {
     let value = bps / 1e3;
     match value.abs() {
@@ -327,6 +354,19 @@ mod tests {
             "{}",
             words(&all[1], &name)
         );
+    }
+
+    #[test]
+    fn goodputs_get_as_many_seeds_as_their_intervals_need() {
+        let of = |goodputs: &[f64]| runs(&goodputs.iter().map(|goodput| [(*goodput, 0.1); 2]).collect::<Vec<_>>());
+        // The half width of 9, 10 and 11 is 4.303 / sqrt 3 = 2.48, and 1.5 are aimed at: 3 x (2.48 / 1.5)^2 = 8.2.
+        assert_eq!(more_seeds(&of(&[9e6, 10e6, 11e6]), 3), 3, "as many again");
+        let six = of(&[9e6, 10e6, 11e6, 9e6, 10e6, 11e6]);
+        // 2.571 x 0.894 / sqrt 6 = 0.94 of 10.
+        assert_eq!((more_seeds(&six, 3), more_seeds(&of(&[10e6, 10e6, 10e6]), 3)), (0, 0));
+        assert_eq!(more_seeds(&usual(), 3), 0, "one starves, and the other has an interval of nothing");
+        let wild: Vec<f64> = (0..24).map(|seed| if seed % 6 == 0 { 50e6 } else { 1e6 }).collect();
+        assert_eq!((more_seeds(&of(&wild), 3), more_seeds(&of(&wild), 4)), (0, 8), "eight times the first seeds");
     }
 
     #[test]

@@ -40,6 +40,7 @@ fn attempts(number: u32) -> Choice {
 fn rts(rts: Rts) -> Choice {
     match rts {
         Rts::Off => choice("no RTS", &["radio.rts_cts=false"]),
+        Rts::Unknown => choice("RTS that nothing tells of", &["radio.rts_cts=false"]),
         Rts::On => choice("RTS before every frame", &["radio.rts_cts=true"]),
         Rts::Above(bytes) => choice(
             format!("RTS before frames of more than {bytes} bytes"),
@@ -64,9 +65,10 @@ fn question(name: &'static str, usual: Choice, all: impl IntoIterator<Item = Cho
 /// All that is tried in a mesh of this state.
 pub fn questions(state: &State) -> [Question; 4] {
     let control = congestion(&state.congestion);
+    let thresholds = if state.rts == Rts::Unknown { &[][..] } else { &[Rts::Off, Rts::On, Rts::Above(500)] };
     [
         question("retry limit", attempts(state.attempts), [4, 7, 15].map(attempts)),
-        question("RTS threshold", rts(state.rts), [Rts::Off, Rts::On, Rts::Above(500)].map(rts)),
+        question("RTS threshold", rts(state.rts), thresholds.iter().copied().map(rts)),
         question(
             "congestion control",
             control.clone(),
@@ -129,6 +131,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_tried_of_a_setting_that_is_not_known() {
+        let questions = questions(&State { rts: Rts::Unknown, ..State::default() });
+        assert_eq!((questions[1].others.len(), &sets(&questions, None)[1]), (0, &"radio.rts_cts=false".to_owned()));
+        assert!(questions.iter().flat_map(|question| &question.others).all(|choice| !choice.name.contains("RTS")));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! [`dumps`] reads them. A measurement to a neighbour is what that hop carries alone; the others are of paths.
 
 use super::dumps::{self, Dump, LinkReport, Metric};
-use super::state::State;
+use super::state::{Rts, State};
 use super::{results, ways};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,12 +66,15 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
             directory.display()
         ));
     }
-    let mut kit = Kit::default();
+    let mut kit = Kit { state: State { rts: Rts::Unknown, ..State::default() }, ..Kit::default() };
     let (mut parts, mut tried) = (Vec::new(), Vec::new());
     for node in found {
-        for file in ["iw-phy", "radio"] {
-            kit.state.find(&fs::read_to_string(node.join(file)).unwrap_or_default());
+        let told = ["iw-phy", "radio"].map(|file| fs::read_to_string(node.join(file)).unwrap_or_default());
+        if kit.state.rts == Rts::Unknown && told.iter().any(|text| !text.trim().is_empty()) {
+            // `iw phy` has a line on a threshold only where one is set.
+            kit.state.rts = Rts::Off;
         }
+        told.iter().for_each(|text| kit.state.find(text));
         one(&node, &mut kit.notes, &mut parts, &mut tried)?;
         if let Some(control) = congestion(&node) {
             kit.state.congestion = control;
@@ -320,6 +323,7 @@ mod tests {
         assert!(!mbps.contains_key(&(roof, far)), "a path is no hop");
         assert_eq!(kit.runs.len(), 3);
         assert!(kit.notes.is_empty(), "{:?}", kit.notes);
+        assert_eq!(kit.state.rts, Rts::Unknown, "no node has a radio that tells");
         assert_eq!(read(&scratch.path().join("roof")).unwrap().runs.len(), 2, "a node alone");
     }
 

@@ -10,6 +10,8 @@ pub enum Rts {
     On,
     /// Before frames of more than so many bytes.
     Above(u32),
+    /// Nothing tells of it. It is simulated as off, and nothing is advised on it.
+    Unknown,
 }
 
 /// Settings that a mesh has. The defaults are those of Linux.

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Routes follow TQ as it is. The air loses p and q, so these are what is simulated. Where one
-//! direction alone is told, both are taken to be alike.
+//! direction alone is told, its quality is taken for its share: at most that is lost.
 
 use super::Dump;
 use std::collections::BTreeMap;
@@ -38,8 +38,8 @@ pub fn fill(dump: &mut Dump) {
     }
     for link in &mut dump.links {
         if let Some(tq) = link.tq {
-            let back = told.get(&(link.to, link.from)).copied().unwrap_or(tq);
-            link.delivery = Some(share(tq, back));
+            let back = told.get(&(link.to, link.from));
+            link.delivery = Some(back.map_or(tq, |back| share(tq, *back)));
         }
     }
 }
