@@ -127,7 +127,7 @@ pub struct Counts {
     pub runs: usize,
     /// Those in which a flow was starved.
     pub starved_runs: usize,
-    /// Those in which a flow delivered nothing because no path connected its ends.
+    /// Those in which no path connected the ends of a flow at any time.
     pub without_path: usize,
     /// Those in which the metric is none that a number could stand for.
     pub none: usize,
@@ -272,7 +272,8 @@ fn line(metric: &Metric, a: &[Run<'_>], b: &[Run<'_>], is_paired: bool) -> Optio
     let counts = [&of_a, &of_b].map(|records| Counts::of(metric, records));
     let all = || of_a.iter().chain(&of_b);
     let is_there = || all().any(|record| record.has_silence() && (metric.of)(record).is_some_and(|value| value > 0.0));
-    let is_shown = all().all(|record| (metric.says)(record)) && (!metric.is_of_silence || is_there());
+    let is_told = all().all(|record| (metric.says)(record)) && !metric.is_fact;
+    let is_shown = is_told && (!metric.is_of_silence || is_there());
     let flows = if metric.name == STARVED { silent_flows(&of_a, &of_b, is_paired) } else { Vec::new() };
     let pairs = if is_paired { by_common_seed(metric, a, b) } else { Vec::new() };
     let paired = !pairs.is_empty();
@@ -300,7 +301,7 @@ fn line(metric: &Metric, a: &[Run<'_>], b: &[Run<'_>], is_paired: bool) -> Optio
     let may_starve = metric.is_of_silence || counts.iter().all(|of| of.starved_runs > 0);
     let is_fair =
         |side: &Side| (may_starve || counts[*side as usize].starved_runs == 0) && !lacks_more_paths(counts, *side);
-    let better = ahead.filter(|side| is_fair(side) && counts.iter().all(|of| of.missing == 0));
+    let better = ahead.filter(|side| !metric.is_fact && is_fair(side) && counts.iter().all(|of| of.missing == 0));
     let wins = |(a, b): &&(f64, f64)| if metric.more_is_better { b > a } else { b < a };
     let b_wins = if paired { pairs.iter().filter(wins).count() } else { 0 };
     let (a, b) = (mean_of(&a), mean_of(&b));

@@ -182,6 +182,37 @@ fn who_starves_a_flow_is_ranked_behind_and_a_tie_is_told() {
 }
 
 #[test]
+fn a_missing_path_makes_no_side_better() {
+    let (a, b) = sides();
+    let measured = |record: Record, has_path: bool| {
+        let mut record = Record { duration_s: 100.0, warmup_s: 0.0, ..record };
+        for flow in &mut record.flows {
+            (flow.delivered_bytes, flow.longest_gap_s) = (Some(9), Some(1.0));
+        }
+        if !has_path {
+            let flow = &mut record.flows[1];
+            (flow.delivered_bytes, flow.longest_gap_s) = (Some(0), Some(100.0));
+            (flow.longest_gap_with_path_s, flow.time_without_path_s) = (Some(0.0), Some(100.0));
+        }
+        record.judged()
+    };
+    let side = |records: &[Record], has_path: bool| -> Vec<Record> {
+        records.iter().map(|record| measured(record.clone(), has_path)).collect()
+    };
+    let (a, lost, b) = (side(&a, true), side(&b, false), side(&b, true));
+    let plain = compare(&a, &b).unwrap();
+    assert_eq!(plain[0].better, Some(Side::B), "with a path");
+    let lines = compare(&a, &lost).unwrap();
+    assert_eq!((lines[0].better, lines[0].counts[1].without_path, lines[0].counts[1].starved_runs), (None, 4, 0));
+    let told = words(&lines[0], ["a", "b"]);
+    assert!(told.contains("because a flow of b has no path in 4 of 4 runs"), "{told}");
+    let share = lines.iter().find(|line| line.metric == "without_path_share").unwrap();
+    assert_eq!((share.better, share.is_shown, share.b), (None, false, 0.5));
+    let all: Vec<&Record> = a.iter().chain(&lost).collect();
+    assert!(ranking(&all).iter().all(|(metric, _)| metric.name != "without_path_share"));
+}
+
+#[test]
 fn what_was_not_measured_in_all_runs_is_not_better() {
     let (a, b) = sides();
     let with = |mut side: Vec<Record>, index: [f64; 4]| {

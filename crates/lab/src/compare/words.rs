@@ -71,6 +71,7 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
         }
         (Some(_), Some(side), None) => format!("{} is {praise} ({noun}: {both})", names[side as usize]),
         (_, _, None) => format!("{noun}: {both}{}", chance(line)),
+        (_, _, Some(by)) if metric.is_fact => format!("{noun}: {both} (a difference of {by})"),
         (None, _, Some(by)) => {
             format!("no clear difference in {noun}: {both} (a difference of {by}{})", chance(line))
         }

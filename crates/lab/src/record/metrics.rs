@@ -38,6 +38,9 @@ pub struct Metric {
     pub unit: (&'static str, f64),
     /// True if it says how flows starve: a side that starves flows can be better in it, and people are told of it only where a flow was silent.
     pub is_of_silence: bool,
+    /// True if no side is better in it, and people are told of it by flow alone. Flows without a path are such a metric: of two
+    /// transports in one mesh that one has fewer of them which starves more, since a starved flow is not among them.
+    pub is_fact: bool,
     /// The largest value there can be.
     pub most: Option<f64>,
     /// True if a larger value is better.
@@ -59,6 +62,7 @@ pub const PLAIN: Metric = Metric {
     is_told: false,
     unit: ("", 1.0),
     is_of_silence: false,
+    is_fact: false,
     most: None,
     more_is_better: false,
     of: |_| None,
@@ -277,6 +281,7 @@ pub const METRICS: &[Metric] = &[
         praise: "less often without a path",
         unit: ("%", 100.0),
         is_of_silence: true,
+        is_fact: true,
         most: Some(1.0),
         of: |run| share(run, |flow| run.without_path(flow).is_some()),
         ..PLAIN

@@ -85,9 +85,11 @@ pub fn starves(record: &Record) -> bool {
     of_flows(record).any(|starved| starved.is_some())
 }
 
-/// True if some flow of a run delivered nothing because no path connected its ends.
+/// True if no path connected the ends of some flow of a run at any time. That follows from where the
+/// nodes are alone, whatever the transports do.
 pub fn lacks_path(record: &Record) -> bool {
-    record.flows.iter().any(|flow| record.without_path(flow) == Some(Starved::Nothing))
+    let all = record.measured_s();
+    record.flows.iter().any(|flow| flow.time_without_path_s.is_some_and(|time| time > 0.999 * all))
 }
 
 /// The largest value of a delay over the flows of a run, or what `of` makes of the values instead. `field` is `None` for a flow that has no such
