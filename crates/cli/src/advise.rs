@@ -1,6 +1,7 @@
 //! `meshpace advise`: who starves in a mesh that is known by a map, a list of links or dumps of its programs, and what to set.
 
 mod input;
+mod model;
 
 use crate::compare::records_of;
 use crate::output::{Failure, end, finish, tell};
@@ -16,7 +17,7 @@ use meshpace_lab::advise::plan::{self, Plan};
 use meshpace_lab::advise::questions::{self, Choice, Question};
 use meshpace_lab::advise::rates::Rate;
 use meshpace_lab::advise::routes::routes;
-use meshpace_lab::advise::{self, Answer, LEFT_OUT, Mesh, calibrate, paths};
+use meshpace_lab::advise::{self, Answer, LEFT_OUT, Mesh, paths};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::Campaign;
 use meshpace_lab::field::dumps::{Dump, LeftOut};
@@ -26,8 +27,6 @@ use meshpace_lab::record::{Record, make_directory};
 use meshpace_scenario::quantity::RATE;
 use meshpace_scenario::{MAX_SEEDS, Scenario, Source};
 use serde_json::{Value, json};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -223,7 +222,7 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     }
     let ways = known.dump.as_ref().map(|dump| ways_of(dump, &ends)).transpose().map_err(refused)?;
     let plan = match (&known.dump, &ways) {
-        (Some(dump), Some(ways)) => Some(planned(arguments, &known, dump, ways, rate)?),
+        (Some(dump), Some(ways)) => Some(model::of_dump(arguments, &known, dump, ways, rate)?),
         _ => None,
     };
     let paths = paths_of(arguments, &known, ways.as_deref().unwrap_or_default(), plan.as_ref()).map_err(refused)?;
@@ -233,7 +232,7 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     if let Some(directory) = &arguments.keep {
         setting.keep(directory).map_err(|why| (FAILED, why))?;
     }
-    let found = match plan.as_ref().and_then(|plan| plan.not_simulated.as_ref().map(|why| (plan, why))) {
+    let mut found = match plan.as_ref().and_then(|plan| plan.not_simulated.as_ref().map(|why| (plan, why))) {
         None => simulated(&setting, &usual, plan.as_ref())?,
         Some((plan, why)) => {
             let name = |node: usize| known.name(node);
@@ -252,48 +251,10 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
             Simulated { told, answers: Vec::new(), pairs: plan.pairs }
         }
     };
-    Ok(page(&setting, plan.as_ref(), &paths, found))
-}
-
-/// Builds the model of a dump. If the whole radio is known, two reaches of carrier sense are
-/// tried; the one is taken with which the first measured path comes nearest to its goodput.
-fn planned(
-    arguments: &Arguments,
-    known: &Known,
-    dump: &Dump,
-    ways: &[Vec<usize>],
-    rate: Rate,
-) -> Result<Plan, Failure> {
-    let refused = |why: String| (REFUSED, why);
-    let one_hop = || calibrate::one_hop(&known.state);
-    let keys = &known.state.radio;
-    let is_known = known.state.rate().is_some() && calibrate::goodput_with(&known.state, keys, 1.0).is_some();
-    if arguments.rate.is_some() || !is_known {
-        return plan::plan(dump, ways, rate, &one_hop).map_err(refused);
+    if let (false, Some(kbps)) = (paths.is_empty(), paths.iter().map(|path| path.measured_kbps).sum::<Option<f64>>()) {
+        advise::measured(&mut found.answers, 1e3 * kbps);
     }
-    // Each measured goodput is looked for once.
-    let shares = RefCell::new(BTreeMap::new());
-    let share = |mbps: f64| {
-        let mut shares = shares.borrow_mut();
-        *shares.entry(mbps.to_bits()).or_insert_with(|| calibrate::share_for(&known.state, keys, mbps))
-    };
-    let with = |senses_two_hops: bool| {
-        let radio = plan::Radio::Found { keys, share: &share, senses_two_hops };
-        plan::with_radio(dump, ways, radio, &one_hop).map_err(refused)
-    };
-    let measured = ways.iter().enumerate().find_map(|(flow, way)| {
-        let of_flow = |run: &&Run| (Some(&run.from), Some(&run.to)) == (way.first(), way.last());
-        let run = known.runs.iter().find(of_flow).filter(|run| way.len() > 2 && run.goodput_bps > 0.0)?;
-        Some((flow, run.goodput_bps))
-    });
-    let wide = with(true)?;
-    let Some((flow, bps)) = measured else { return Ok(wide) };
-    let narrow = with(false)?;
-    let error = |plan: &Plan| {
-        let carried = calibrate::path_goodput(&known.state, plan, flow).unwrap_or_default();
-        (1e6 * carried / bps).max(1e-9).ln().abs()
-    };
-    Ok(if error(&narrow) < error(&wide) { narrow } else { wide })
+    Ok(page(&setting, plan.as_ref(), &paths, found))
 }
 
 /// Collects the settings that all runs share.

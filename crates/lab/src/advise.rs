@@ -15,7 +15,7 @@ pub mod routes;
 use crate::compare::{Line, Side, amount, compare_in, mean, words};
 use crate::record::Record;
 use crate::record::metrics::{DELAY, GOODPUT, JAIN};
-use questions::{Choice, Question};
+use questions::{Choice, Question, SENDER};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
@@ -151,7 +151,17 @@ pub struct Answer {
     pub lines: Vec<Line>,
     /// Changes that it makes for each flow.
     pub flows: Vec<flows::Change>,
+    /// Goodput of all flows that another sender has to exceed before it is advised, bit/s: what was
+    /// measured of the sender in use, and the error of its model. `None` where nothing was measured,
+    /// and for choices that leave the sender as it is.
+    pub floor_bps: Option<f64>,
 }
+
+/// Error of the model of a sender, as a share of what was measured of it.
+const SENDER_ERROR: f64 = 0.2;
+/// Largest share of the usual delay with which another sender is advised for delay where [`Answer::floor_bps`]
+/// is known: the queue of the sender in use is not that of its model either.
+const SHORTER: f64 = 0.5;
 
 impl Answer {
     /// Runs of all, and those in which some flow starves with the choice and with what is usual.
@@ -174,7 +184,9 @@ impl Answer {
     /// True if it is clearly ahead by goodput and starves a flow in no more runs than what is usual does.
     pub fn gains(&self) -> bool {
         let (_, starved, usual) = self.starved();
-        self.carries_more() || starved <= usual && self.lines.first().and_then(Line::ahead_in_family) == Some(Side::B)
+        let is_ahead =
+            self.carries_more() || starved <= usual && self.lines.first().and_then(Line::ahead_in_family) == Some(Side::B);
+        is_ahead && self.floor_bps.is_none_or(|floor| self.lines.first().is_some_and(|line| line.b > floor))
     }
 
     /// The comparison of delays.
@@ -185,7 +197,8 @@ impl Answer {
     /// True if packets wait less for sure, nobody starves, and little goodput is lost.
     pub fn waits_less(&self) -> bool {
         let costs_goodput = self.lines.first().is_some_and(|line| line.difference < -COST * line.a);
-        !costs_goodput && self.delay().and_then(|line| line.better_in_family) == Some(Side::B)
+        let is_less = |line: &Line| self.floor_bps.is_none() || line.b < SHORTER * line.a;
+        !costs_goodput && self.delay().is_some_and(|line| line.better_in_family == Some(Side::B) && is_less(line))
     }
 }
 
@@ -260,6 +273,13 @@ pub fn helps(answers: &[Answer]) -> String {
     text
 }
 
+/// Notes what was measured of all flows together, bit/s, in the answers that change their sender.
+pub fn measured(answers: &mut [Answer], goodput_bps: f64) {
+    for answer in answers.iter_mut().filter(|answer| SENDER.contains(&answer.question)) {
+        answer.floor_bps = Some((1.0 + SENDER_ERROR) * goodput_bps);
+    }
+}
+
 /// Metrics that are compared, one family for each choice: an advice says no more of it.
 const SAID: [&str; 3] = [GOODPUT, JAIN, DELAY];
 
@@ -277,6 +297,7 @@ pub fn answers(question: &Question, usual: &[Record], tried: &[(Choice, Vec<Reco
             rank: 0,
             lines: compare_in(&SAID, usual, records)?,
             flows: flows::changes(usual, records),
+            floor_bps: None,
         });
         Ok(())
     };
@@ -453,6 +474,29 @@ mod tests {
             "{told}"
         );
         assert!(!told.contains("dear"), "half of the goodput is no price for delay: {told}");
+    }
+
+    #[test]
+    fn another_sender_has_to_exceed_what_was_measured() {
+        let runs = |goodputs: [f64; 4], delay: f64| {
+            let mut records = records(goodputs, 2);
+            records.iter_mut().for_each(|record| record.flows[0].delay_p95_s = Some(delay));
+            records
+        };
+        // The model of the sender carries 1000, and 1100 were measured: 1320 are no more than its error.
+        let usual = runs([1000.0, 1010.0, 1020.0, 1030.0], 0.2);
+        let tried = [
+            (choice("near", &[]), runs([1300.0, 1311.0, 1319.0, 1329.0], 0.12)),
+            (choice("far", &[]), runs([1400.0, 1411.0, 1419.0, 1430.0], 0.09)),
+        ];
+        let helped = |name: &'static str| {
+            let question = Question { name, ..question() };
+            let mut found = answers(&question, &usual, &tried).unwrap();
+            measured(&mut found, 1100.0);
+            ["- near:", "- near, for delay", "- far:", "- far, for delay"].map(|part| helps(&found).contains(part))
+        };
+        assert_eq!(helped("pacing"), [false, false, true, true]);
+        assert_eq!(helped("RTS threshold"), [true; 4], "the sender is the same");
     }
 
     #[test]

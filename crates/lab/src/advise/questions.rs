@@ -8,6 +8,9 @@ pub fn state_words(state: &State) -> String {
     format!("{attempts}, {rts}, {control}")
 }
 
+/// Questions whose choices change the sender.
+pub const SENDER: [&str; 2] = ["congestion control", "pacing"];
+
 /// Something that can be set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choice {
@@ -62,20 +65,21 @@ fn question(name: &'static str, usual: Choice, all: impl IntoIterator<Item = Cho
     Question { name, others: all.into_iter().filter(|choice| choice.sets != usual.sets).collect(), usual }
 }
 
-/// All that is tried in a mesh of this state.
+/// All that is tried in a mesh of this state. Nothing is tried instead of Linux's BBR: the one of the
+/// simulator is a model that carries about an eighth less, where NewReno carries as much as Linux's
+/// or more (docs/measuring-kit.md), so that the comparison would have the wrong sign.
 pub fn questions(state: &State) -> [Question; 4] {
     let control = congestion(&state.congestion);
+    let controls =
+        [congestion("cubic"), congestion("reno"), choice("NewReno with a small window", &["flow.transport=cwl"])];
+    let controls = if state.congestion == "bbr" { Vec::new() } else { controls.to_vec() };
     let thresholds = if state.rts == Rts::Unknown { &[][..] } else { &[Rts::Off, Rts::On, Rts::Above(500)] };
     [
         question("retry limit", attempts(state.attempts), [4, 7, 15].map(attempts)),
         question("RTS threshold", rts(state.rts), thresholds.iter().copied().map(rts)),
+        question(SENDER[0], control.clone(), controls),
         question(
-            "congestion control",
-            control.clone(),
-            [congestion("cubic"), congestion("reno"), choice("NewReno with a small window", &["flow.transport=cwl"])],
-        ),
-        question(
-            "pacing",
+            SENDER[1],
             choice("no pacing", &[&control.sets[0]]),
             [
                 choice("adaptive pacing (TCP-AP)", &["flow.transport=tcp-ap+delack"]),
@@ -122,7 +126,8 @@ mod tests {
             let usual = sets(&questions, None);
             assert_eq!(usual, expected);
             for question in &questions {
-                assert!(question.others.len() >= 2, "{question:?}");
+                let is_left_out = state.congestion == "bbr" && question.name == "congestion control";
+                assert_eq!(question.others.len() >= 2, !is_left_out, "{question:?}");
                 for choice in &question.others {
                     let sets = sets(&questions, Some((question, choice)));
                     assert_eq!(sets.len(), usual.len(), "{sets:?}");

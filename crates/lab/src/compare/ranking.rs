@@ -61,7 +61,11 @@ pub fn ranking_of(groups: &[(String, Vec<&Record>)]) -> Vec<(&'static Metric, Ve
             }
         }
     }
-    let says_something = |metric: &Metric| groups.iter().flat_map(|group| &group.1).all(|record| (metric.says)(record));
+    let all = || groups.iter().flat_map(|group| &group.1);
+    let is_silent = all().any(|record| record.has_silence());
+    let says_something = |metric: &Metric| {
+        !metric.is_fact && (is_silent || !metric.is_of_silence) && all().all(|record| (metric.says)(record))
+    };
     found.retain(|(metric, _)| says_something(metric));
     found
 }
