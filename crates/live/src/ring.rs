@@ -82,6 +82,11 @@ impl SendRing {
         self.capacity
     }
 
+    /// Memory that it has taken, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Gives the memory back if nothing is kept.
     pub fn rest(&mut self) {
         if self.is_empty() {
@@ -300,6 +305,11 @@ impl ReceiveRing {
         self.account.give_back((self.held - left) * PAGE);
         self.held = left;
         self.origin = self.read;
+    }
+
+    /// Memory that it has taken, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.pages.iter().chain([&self.spare]).map(Vec::capacity).sum()
     }
 
     /// Gives the memory back if nothing is kept.

@@ -47,6 +47,11 @@ pub struct Habits {
 }
 
 impl Habits {
+    /// The same up to so many bytes.
+    pub fn at_most(&self, most: u64) -> Habits {
+        Habits { bursts: self.bursts.iter().map(|(at, bytes)| (*at, most.min(*bytes))).collect() }
+    }
+
     /// All that it writes, bytes.
     pub fn all(&self) -> u64 {
         self.bursts.last().map_or(0, |(_, bytes)| *bytes)

@@ -520,7 +520,7 @@ pub(super) fn use_exchange(
         application.closed = true;
         acted = true;
     }
-    if reads && !exchange.wishes.read_closed {
+    if reads && !exchange.wishes.read_closed && exchange.is_readable() {
         acted |= application.read(|into| match exchange.read(into) {
             Some(Ok(0)) => Got::End,
             Some(Ok(length)) => Got::Bytes(length),

@@ -1,7 +1,7 @@
 //! An application at one end of a stream, whether that is a connection or one of a tunnel's: it writes what it is to, reads and compares.
 
 use super::plan::Habits;
-use crate::tpa::session::content::byte;
+use crate::tpa::session::content::fill;
 use meshpace_core::Time;
 
 /// Bytes that are written at once, at most.
@@ -80,8 +80,8 @@ impl Application {
             let (start, bytes) = &mut self.ahead;
             if self.written >= *start + bytes.len() as u64 {
                 *start = self.written;
-                bytes.clear();
-                bytes.extend((self.written..until.min(self.written + CHUNK)).map(|at| byte(self.contents[0], at)));
+                bytes.resize((until - self.written).min(CHUNK) as usize, 0);
+                fill(self.contents[0], self.written, bytes);
             }
             let left = &bytes[(self.written - *start) as usize..];
             let taken = put(left);
@@ -110,17 +110,17 @@ impl Application {
 
     /// Reads all that there is. Whether it read anything.
     pub(crate) fn read(&mut self, mut get: impl FnMut(&mut [u8]) -> Got) -> bool {
-        let mut into = [0; 2048];
+        let (mut into, mut expected) = ([0; 2048], [0; 2048]);
         let mut acted = false;
         while !self.saw_end {
             match get(&mut into) {
                 Got::Nothing => break,
                 Got::End => self.saw_end = true,
                 Got::Bytes(length) => {
-                    for found in &into[..length] {
-                        self.wrong |= *found != byte(self.contents[1], self.read);
-                        self.read += 1;
-                    }
+                    let expected = &mut expected[..length];
+                    fill(self.contents[1], self.read, expected);
+                    self.wrong |= into[..length] != *expected;
+                    self.read += length as u64;
                 }
             }
             acted = true;

@@ -17,7 +17,8 @@ named! {
         ReplayElsewhere = "replay-elsewhere",
         /// Acknowledges what the other end has not sent yet.
         AcknowledgeUnsent = "acknowledge-unsent",
-        /// Acknowledges numbers below the newest that it has heard, whether they were sent or skipped.
+        /// Acknowledges numbers below the newest that it has heard, whether they were sent or skipped; and, as soon as it can tell from
+        /// what arrives that something was never sent, that.
         AcknowledgeSkipped = "acknowledge-skipped",
         /// Drops all that arrives from now on, and acknowledges what it takes to have been sent.
         AcknowledgeBlindly = "acknowledge-blindly",
@@ -29,6 +30,8 @@ named! {
         ShrinkingWindow = "shrinking-window",
         /// Sends pieces of one byte out of order.
         TinyPieces = "tiny-pieces",
+        /// Sends bytes that lie far apart, all over the window that it was given.
+        Scatter = "scatter",
         /// Sends pieces that overlap.
         Overlap = "overlap",
         /// Sends pieces beyond the window that it was given.

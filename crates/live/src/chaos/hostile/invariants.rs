@@ -1,20 +1,28 @@
 //! What is true after every event of a run with hostile peers, and at its end. `docs/chaos.md` states each.
 
 use super::super::stream::{Ending, compare};
+use super::held::Holding;
 use super::machine::User;
-use super::plan::client;
+use super::plan::{client, key_of};
 use super::world::{LATEST, Owner, World, applications};
+use crate::ring::PAGE;
+use crate::tpa::session::handshake::InnerTransport;
 use crate::tpa::session::port::Party;
 use meshpace_core::Duration;
 use nix::libc;
-use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::collections::BTreeSet;
 
 /// An honest client is connected so long after its first request: four times 50 ms, were it alone.
 const CONNECTED: Duration = Duration::from_secs(1);
 
 /// Messages that wait for the kernel at most, as `tpa::session::outbox` has it.
 const OUTBOX: usize = 4_096;
+
+/// Bytes that a peer may send before anything was read, as `docs/wire-api.md` has it, or three blocks; and pages that a window lies in
+/// besides those that it fills: two where it begins and ends, and a spare one. The window of trains is so many segments.
+const FIRST_WINDOW: usize = 64 << 10;
+const TRAINS_WINDOW: usize = 64;
+const MORE_PAGES: usize = 3;
 
 /// Ranges that are kept beyond a gap where the window has room for fewer full segments, as `transport` has it.
 const LEAST_RANGES: usize = 64;
@@ -29,10 +37,28 @@ const DEAF: u64 = 128 << 10;
 const FACTOR: u64 = 3;
 
 impl World {
-    /// What is true at all times.
+    /// What is true at all times. What an event cannot have changed is not looked at again after it.
     pub(super) fn check(&mut self) {
-        self.check_connections();
-        self.check_places();
+        let touched = self.target.take_touched();
+        let mut has_changed = false;
+        for id in &touched {
+            let place = self.target.port.parties.get(id).filter(|party| party.session.has_place());
+            let place = place.map(|party| party.session.peer().ip());
+            has_changed |= self.placed.note(*id, place);
+            // A place that the endpoint has moved elsewhere is missing where the connection is.
+            has_changed |=
+                place.is_some_and(|at| self.target.port.endpoint.connections_of(at) != self.placed.count(at));
+            if let Some((invariant, more)) = self.broken_by(*id) {
+                self.breaks(invariant, more);
+            }
+        }
+        let in_use = self.target.port.endpoint.in_use();
+        self.check_memory(&touched);
+        self.check_lies();
+        if has_changed || in_use != self.in_use {
+            self.in_use = in_use;
+            self.check_places();
+        }
         self.check_deaf();
         self.check_clients();
         if self.target.broken {
@@ -52,66 +78,112 @@ impl World {
         }
     }
 
-    /// Connections stay where their peer has answered, and keep what they may.
-    fn check_connections(&mut self) {
+    /// The invariant that a connection breaks, and how: it stays where its peer has answered, and keeps what it may.
+    fn broken_by(&self, id: u64) -> Option<(&'static str, String)> {
+        let party = self.target.port.parties.get(&id)?;
+        let at = party.session.peer();
+        let is_own = match self.owners.get(&party.application.opener) {
+            Some(Owner::Client(index)) => at == client(*index),
+            Some(Owner::Peer(index)) => self.peers[*index].own.contains(&at),
+            None => false,
+        };
+        if !is_own || !self.traffic.has_answered(at) {
+            return Some(("a connection stays at addresses that have answered", format!(": {at}")));
+        }
+        if let Some(failure) = party.exchange.failure()
+            && failure.errno == libc::EIO
+        {
+            return Some(("no end contradicts itself", format!(": {}", failure.message)));
+        }
+        self.excess(party).or_else(|| self.hoard(party)).map(|excess| ("memory is bounded", excess))
+    }
+
+    /// Memory that a connection has taken for what arrives although its window does not have room for so much, in words. The window
+    /// grows with what the application has read.
+    fn hoard(&self, party: &Party<User>) -> Option<String> {
+        let inner = party.session.inner();
+        let (buffer, read) = (self.plan.buffers(inner).receive, party.exchange.receive.taken());
+        let window = match inner {
+            InnerTransport::Trains => buffer.min(TRAINS_WINDOW * party.session.payload() as usize),
+            InnerTransport::Tpa | InnerTransport::Bbr => buffer.min(FIRST_WINDOW.max(4 * read as usize)),
+        };
+        let (taken, most) = (party.exchange.receive.memory(), window + MORE_PAGES * PAGE);
+        (taken > most).then(|| format!(": {taken} bytes for what arrives after {read} were read, at most {most}"))
+    }
+
+    /// The buffers of all connections, of those with one source and of those with one key hold what they may. Who moves takes along
+    /// what it holds, also if that is more than the new source may.
+    fn check_memory(&mut self, touched: &BTreeSet<u64>) {
+        let Some(bounds) = self.plan.memory else { return };
+        let before: Vec<_> = touched.iter().map(|id| self.held.note(*id, self.holding(*id))).collect();
         let mut broken = None;
-        for party in self.target.port.parties.values() {
-            let at = party.session.peer();
-            let is_own = match self.owners.get(&party.application.opener) {
-                Some(Owner::Client(index)) => at == client(*index),
-                Some(Owner::Peer(index)) => self.peers[*index].own.contains(&at),
-                None => false,
-            };
-            if !is_own || !self.traffic.has_answered(at) {
-                broken = Some(("a connection stays at addresses that have answered", format!(": {at}")));
-                break;
-            }
-            if let Some(failure) = party.exchange.failure()
-                && failure.errno == libc::EIO
-            {
-                broken = Some(("no end contradicts itself", format!(": {}", failure.message)));
-                break;
-            }
-            if let Some(excess) = self.excess(party) {
-                broken = Some(("memory is bounded", excess));
-                break;
+        for (id, before) in touched.iter().zip(before) {
+            let Some(now) = self.held.of(*id) else { continue };
+            let grows = before.is_none_or(|before| before.source == now.source && before.bytes < now.bytes);
+            let (all, of_source) = (self.held.all(), self.held.of_source(now.source));
+            let of_key = now.key.map_or(0, |key| self.held.of_key(key));
+            if all > bounds.port || of_key > bounds.key || (grows && of_source > bounds.source) {
+                broken = Some(format!(": {all} bytes, {of_source} of a source and {of_key} of a key; {bounds:?}"));
             }
         }
-        if let Some((invariant, more)) = broken {
-            self.breaks(invariant, more);
+        if let Some(more) = broken {
+            self.breaks("buffers hold no more than all, a source and a key may", more);
+        }
+    }
+
+    /// What the buffers of a connection hold.
+    fn holding(&self, id: u64) -> Option<Holding> {
+        let party = self.target.port.parties.get(&id)?;
+        let key = match self.owners.get(&party.application.opener) {
+            Some(Owner::Peer(index)) if self.plan.has_keys() => Some(key_of(*index)),
+            _ => None,
+        };
+        let bytes = party.exchange.send.memory() + party.exchange.receive.memory();
+        Some(Holding { bytes, source: party.session.peer().ip(), key })
+    }
+
+    /// A connection ends whose peer acknowledges what was never sent.
+    fn check_lies(&mut self) {
+        while let Some((at, opener)) = self.lies.front().copied()
+            && at <= self.now
+        {
+            self.lies.pop_front();
+            let mut parties = self.target.port.parties.values();
+            let party = parties.find(|party| party.application.opener == opener);
+            let goes_on = party.filter(|party| !party.session.is_over() && party.exchange.failure().is_none());
+            if let Some(party) = goes_on {
+                let (inner, at) = (party.session.inner(), party.session.peer());
+                let more = format!(": {inner:?}, {at}");
+                self.breaks("who acknowledges what was never sent is disconnected", more);
+            }
         }
     }
 
     /// What a connection keeps beyond its bounds, in words.
     fn excess(&self, party: &Party<User>) -> Option<String> {
-        let settings = std::sync::Arc::new(self.plan.settings.clone()).with(party.session.inner());
+        let buffers = self.plan.buffers(party.session.inner());
         let (kept, waits) = (party.exchange.send.len(), party.exchange.receive.available());
         let ranges = party.session.ranges();
-        let most = (settings.receive_buffer / party.session.payload() as usize).max(LEAST_RANGES);
-        let is_kept = kept <= settings.send_buffer && waits <= settings.receive_buffer && ranges <= most;
+        let most = (buffers.receive / party.session.payload() as usize).max(LEAST_RANGES);
+        let is_kept = kept <= buffers.send && waits <= buffers.receive && ranges <= most;
         (!is_kept).then(|| format!(": {kept} bytes to send, {waits} to read, {ranges} ranges of {most}"))
     }
 
     /// Places are within the limits, in all and of each source, and are where the connections are.
     fn check_places(&mut self) {
         let endpoint = &self.target.port.endpoint;
-        let limits = self.plan.settings.limits;
-        let (unfinished, connections) = endpoint.in_use();
-        let mut at: BTreeMap<IpAddr, usize> = self.traffic.addresses().map(|at| (at.ip(), 0)).collect();
-        let parties = self.target.port.parties.values();
-        for party in parties.filter(|party| party.session.has_place()) {
-            *at.entry(party.session.peer().ip()).or_default() += 1;
-        }
-        let misplaced = at.iter().find(|(at, count)| endpoint.connections_of(**at) != **count);
-        let crowded = at.iter().find(|(_, count)| **count > limits.connections_per_source);
-        let all: usize = at.values().sum();
+        let limits = self.plan.limits();
+        let (unfinished, connections) = self.in_use;
+        let misplaced = self.placed.counts().find(|(at, count)| endpoint.connections_of(*at) != *count);
+        let crowded = self.placed.counts().find(|(_, count)| *count > limits.connections_per_source);
+        let all = self.placed.all();
         let is_within = unfinished <= limits.half_open
             && endpoint.unfinished() == unfinished
             && connections <= limits.connections
             && connections == all
             && crowded.is_none();
         if let Some((at, count)) = misplaced {
-            let counted = endpoint.connections_of(*at);
+            let counted = endpoint.connections_of(at);
             let more = format!(": {counted} places are those of {at}, which has {count} connections");
             return self.breaks("a place belongs to the address where the connection is", more);
         }

@@ -7,11 +7,16 @@ use crate::tpa::session::handshake::{InnerTransport, Tag};
 use crate::tpa::session::port::{Arrived, Party, Port};
 use crate::tpa::session::settings::Settings;
 use meshpace_core::{Rng, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// Rounds of a connection and its application after one event.
 const ROUNDS: u32 = 10_000;
+
+/// Accepted connections in which as much is written as the plan says, and bytes that are written in each of the others: of hundreds of
+/// connections few need much data to be attacked.
+const WRITERS: usize = 8;
+const LITTLE: u64 = 4_000;
 
 /// An application, with the tag of the end that has opened its connection.
 #[derive(Debug)]
@@ -24,20 +29,33 @@ pub(super) struct User {
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) port: Port<User>,
-    /// What applications of accepted connections write.
+    /// What applications of the first [`WRITERS`] accepted connections write; the others write [`LITTLE`] at most.
     habits: Habits,
+    accepted: usize,
     /// Applications of connections that are forgotten, by the tag of the end that has opened each.
     pub(super) gone: BTreeMap<Tag, Application>,
     /// False while applications do not read.
     pub(super) reads: bool,
     /// An application that never comes to rest.
     pub(super) broken: bool,
+    /// Connections that may have changed since [`Machine::take_touched`] was called.
+    touched: BTreeSet<u64>,
+    timers: Timers,
 }
 
 impl Machine {
     pub(super) fn new(address: SocketAddr, settings: Settings, rng: Rng, listens: bool, habits: Habits) -> Machine {
         let port = Port::new(Time::ZERO, address, settings, rng, listens);
-        Machine { port, habits, gone: BTreeMap::new(), reads: true, broken: false }
+        Machine {
+            port,
+            habits,
+            accepted: 0,
+            gone: BTreeMap::new(),
+            reads: true,
+            broken: false,
+            touched: BTreeSet::new(),
+            timers: Timers::default(),
+        }
     }
 
     /// Opens a connection; its number, and the tag of this end.
@@ -52,13 +70,17 @@ impl Machine {
 
     /// A datagram has arrived.
     pub(super) fn receive(&mut self, now: Time, from: SocketAddr, bytes: &mut [u8]) -> Arrived {
-        let habits = &self.habits;
-        let arrived = self.port.receive(now, from, bytes, |opener| User {
-            opener,
-            application: Application::new(opener, false, habits.clone()),
+        let (habits, is_writer) = (&self.habits, self.accepted < WRITERS);
+        let arrived = self.port.receive(now, from, bytes, |opener| {
+            let habits = if is_writer { habits.clone() } else { habits.at_most(LITTLE) };
+            User { opener, application: Application::new(opener, false, habits) }
         });
-        if let Arrived::Told(id) | Arrived::Accepted(id) = arrived {
-            self.after(id, now);
+        self.accepted += usize::from(matches!(arrived, Arrived::Accepted(_)));
+        match arrived {
+            Arrived::Told(id) | Arrived::Accepted(id) => self.after(id, now),
+            // Some connection has looked at it.
+            Arrived::Refused => self.ids().into_iter().for_each(|id| self.set_timer(id, now)),
+            Arrived::Settled => {}
         }
         arrived
     }
@@ -67,20 +89,29 @@ impl Machine {
         self.port.parties.keys().copied().collect()
     }
 
+    /// Takes the numbers of the connections that may have changed since the last call, forgotten ones among them.
+    pub(super) fn take_touched(&mut self) -> BTreeSet<u64> {
+        std::mem::take(&mut self.touched)
+    }
+
     /// Does what is due.
     pub(super) fn wake(&mut self, now: Time) {
         self.port.wake_endpoint(now);
-        for id in self.ids() {
-            if self.port.parties.get(&id).is_some_and(|party| wakes_at(party, now) <= now || acts_at(party, now)) {
-                self.work(id, now);
-            }
+        for id in self.timers.due(now) {
+            self.timers.set(id, Time::NEVER);
+            self.work(id, now);
         }
     }
 
     /// When to be woken.
-    pub(super) fn next_wakeup(&self, now: Time) -> Time {
-        let parties = self.port.parties.values().map(|party| wakes_at(party, now));
-        parties.fold(self.port.endpoint.next_wakeup(), Time::min)
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.port.endpoint.next_wakeup().min(self.timers.next())
+    }
+
+    /// Sets the timer of a connection to the time at which it or its application is due.
+    fn set_timer(&mut self, id: u64, now: Time) {
+        let at = self.port.parties.get(&id).map_or(Time::NEVER, |party| wakes_at(party, now));
+        self.timers.set(id, at);
     }
 
     /// A connection does what is due.
@@ -90,6 +121,7 @@ impl Machine {
     }
 
     fn after(&mut self, id: u64, now: Time) {
+        self.touched.insert(id);
         self.use_connection(id, now);
         self.port.settle(id, now);
         self.use_connection(id, now);
@@ -100,6 +132,7 @@ impl Machine {
             use_exchange(&mut application, now, &mut exchange, (true, true));
             self.gone.insert(opener, application);
         }
+        self.set_timer(id, now);
     }
 
     fn use_connection(&mut self, id: u64, now: Time) {
@@ -121,8 +154,33 @@ fn wakes_at(party: &Party<User>, now: Time) -> Time {
     party.session.next_wakeup().min(acts)
 }
 
-/// True if an application writes more from now on.
-fn acts_at(party: &Party<User>, now: Time) -> bool {
-    let application = &party.application.application;
-    application.ending == Ending::None && application.habits.bursts.iter().any(|(at, _)| *at == now)
+/// Time at which each connection is due.
+#[derive(Debug, Default)]
+struct Timers {
+    of: BTreeMap<u64, Time>,
+    order: BTreeSet<(Time, u64)>,
+}
+
+impl Timers {
+    fn set(&mut self, id: u64, at: Time) {
+        if self.of.get(&id).is_some_and(|before| *before == at) {
+            return;
+        }
+        if let Some(before) = self.of.remove(&id) {
+            self.order.remove(&(before, id));
+        }
+        if at != Time::NEVER {
+            self.of.insert(id, at);
+            self.order.insert((at, id));
+        }
+    }
+
+    fn next(&self) -> Time {
+        self.order.first().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// Connections that are due, in the order of their numbers.
+    fn due(&self, now: Time) -> BTreeSet<u64> {
+        self.order.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id).collect()
+    }
 }

@@ -5,9 +5,11 @@
 //! connections (`spy`), and nothing else. `world` runs it and `invariants` says what must be true after every event.
 
 pub mod attack;
+mod held;
 mod invariants;
 mod machine;
 mod peer;
+mod placed;
 mod plan;
 mod segments;
 mod spy;

@@ -18,8 +18,12 @@ use std::net::SocketAddr;
 /// Datagrams of its own that it can send again.
 const KEPT: usize = 8;
 
-/// Connections that it opens for one action.
+/// Connections that it opens for one action, and in all: each of its three hosts may have 7 at most.
 const MANY: u64 = 4;
+const MOST_OPENED: u64 = 32;
+
+/// Challenges, or questions for a sign of life, that it sends at once: more than are answered.
+const FLOOD: u32 = 4;
 
 /// Responses that it guesses at once.
 const GUESSES: usize = 6;
@@ -32,6 +36,17 @@ const BLIND: u32 = 6;
 
 /// What goes into a piece that it sends.
 static PAYLOAD: [u8; 1_200] = [0x2a; 1_200];
+
+/// Acknowledgements of what was never sent, as the peer knows.
+#[derive(Debug, Default)]
+struct Lies {
+    /// The next chance for one is taken.
+    is_due: bool,
+    /// Something that was sent to the peer has not been heard, so that it cannot tell.
+    has_missed: bool,
+    /// Connections in which the peer has lied, by the tags of who has opened them.
+    told: Vec<Tag>,
+}
 
 /// A hostile peer.
 pub(super) struct Peer {
@@ -51,9 +66,13 @@ pub(super) struct Peer {
     unfinished_until: Time,
     /// Steps that blind acknowledgements have gone ahead.
     ahead: u64,
+    lies: Lies,
     spy: Spy,
     sent: VecDeque<Vec<u8>>,
     leaving: Vec<(SocketAddr, Vec<u8>)>,
+    /// Tags of connections that it has opened and nobody has been told of.
+    pub(super) opened: Vec<Tag>,
+    left_to_open: u64,
     rng: Rng,
     /// How often each action was taken.
     pub(super) taken: Vec<u32>,
@@ -81,25 +100,34 @@ impl Peer {
             slow_until: Time::ZERO,
             unfinished_until: Time::ZERO,
             ahead: 0,
+            lies: Lies::default(),
             spy: Spy::default(),
             sent: VecDeque::new(),
             leaving: Vec::new(),
+            opened: Vec::new(),
+            left_to_open: MOST_OPENED,
             rng,
             taken: vec![0; Attack::ALL.len()],
             plan,
         }
     }
 
-    /// Opens a connection to the end under attack.
+    /// Opens a connection to the end under attack, unless it has opened enough.
     pub(super) fn open(&mut self, now: Time) {
+        if self.left_to_open == 0 {
+            return;
+        }
+        self.left_to_open -= 1;
         let (inner, habits) = (self.plan.inner, self.plan.habits.clone());
-        self.machine.open(now, target(), inner, habits);
+        let (_, tag) = self.machine.open(now, target(), inner, habits);
+        self.opened.push(tag);
         self.drain();
     }
 
     /// A datagram has arrived at an address of its own; false if it is not heard.
     pub(super) fn receive(&mut self, now: Time, bytes: &mut [u8]) -> bool {
         if self.deaf_since.is_some() || now < self.stalls_until {
+            self.lies.has_missed = true;
             return false;
         }
         let is_acceptance = tag_of(bytes) == Some(0)
@@ -107,14 +135,39 @@ impl Peer {
         if is_acceptance && now < self.unfinished_until {
             return false;
         }
-        self.spy.see(bytes, self.plan.inner, self.machine.port.keys());
+        let seen = self.spy.see(bytes, self.plan.inner, self.machine.port.keys());
+        if let Some((tag, heard, segment)) = seen
+            && self.lies.is_due
+            && !self.lies.has_missed
+            && let Some(lie) = segments::lie(&heard, &segment)
+        {
+            // The honest code does not hear of the segment: its acknowledgement could make the lie one about former times.
+            return self.tell_lie(tag, lie);
+        }
         self.machine.receive(now, target(), bytes);
         self.drain();
         true
     }
 
-    /// Does what is due, and takes the actions of its plan.
-    pub(super) fn wake(&mut self, now: Time) {
+    /// Tells a lie in the connection with this tag at this end; true.
+    fn tell_lie(&mut self, tag: Tag, lie: AnySegment) -> bool {
+        let parties = &self.machine.port.parties;
+        let party = parties.iter().find(|(_, party)| party.session.tag() == tag && !party.session.is_over());
+        if let Some((id, opener)) = party.map(|(id, party)| (*id, party.application.opener)) {
+            self.lies.is_due = false;
+            self.say(id, lie);
+            self.lies.told.push(opener);
+        }
+        true
+    }
+
+    /// Takes the connections in which the peer has lied, by the tags of who has opened them.
+    pub(super) fn take_lies(&mut self) -> Vec<Tag> {
+        std::mem::take(&mut self.lies.told)
+    }
+
+    /// Does what is due, and takes the actions of its plan. Returns these.
+    pub(super) fn wake(&mut self, now: Time) -> Vec<Attack> {
         let reads = now >= self.slow_until;
         if reads != self.machine.reads {
             self.machine.reads = reads;
@@ -122,22 +175,25 @@ impl Peer {
         }
         self.machine.wake(now);
         self.drain();
+        let mut taken = Vec::new();
         while let Some(entry) = self.actions.first_entry().filter(|entry| entry.key().0 <= now) {
             let ((at, order), (attack, left, every)) = entry.remove_entry();
             self.act(now, attack);
+            taken.push(attack);
             if left > 1 {
                 // No two times are the same, so that an action without an interval comes to an end as well.
                 let at = at + every + Duration(1);
                 self.actions.insert((at, order), (attack, left - 1, every));
             }
         }
+        taken
     }
 
     /// When to be woken.
-    pub(super) fn next_wakeup(&self, now: Time) -> Time {
+    pub(super) fn next_wakeup(&self) -> Time {
         let acts = self.actions.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
         let reads = if self.machine.reads { Time::NEVER } else { self.slow_until };
-        self.machine.next_wakeup(now).min(acts).min(reads)
+        self.machine.next_wakeup().min(acts).min(reads)
     }
 
     /// Takes the datagrams that leave, each with the address that it comes from.
@@ -230,7 +286,7 @@ impl Peer {
             }
             Attack::ChallengeFlood => {
                 let from = if self.rng.below(2) == 0 { self.victim() } else { self.poses_as };
-                for _ in 0..8 {
+                for _ in 0..FLOOD {
                     let number = self.rng.next_u64();
                     self.forge(id, from, Forgery::Path(PathFrame::Challenge(number)));
                 }
@@ -240,7 +296,7 @@ impl Peer {
                 let copies: Vec<_> = self.sent.iter().map(|bytes| (victim, bytes.clone())).collect();
                 self.leaving.extend(copies);
             }
-            Attack::SynFlood => (0..8).for_each(|_| self.say(id, segments::question(inner))),
+            Attack::SynFlood => (0..FLOOD).for_each(|_| self.say(id, segments::question(inner))),
             Attack::Reset => self.say(id, segments::empty(inner, Flags::RST)),
             Attack::LetGo => {
                 if let Some(party) = self.machine.port.parties.get_mut(&id) {
@@ -259,7 +315,14 @@ impl Peer {
                 self.deaf_since.get_or_insert(now);
                 (0..BLIND).for_each(|_| self.acknowledge(attack, id, tag));
             }
-            Attack::AcknowledgeSkipped | Attack::AcknowledgeUnsent => self.acknowledge(attack, id, tag),
+            Attack::AcknowledgeSkipped => {
+                self.lies.is_due = true;
+                // At once, or only at the next chance: the connection may be over after the first.
+                if self.rng.below(2) == 0 {
+                    self.acknowledge(attack, id, tag);
+                }
+            }
+            Attack::AcknowledgeUnsent => self.acknowledge(attack, id, tag),
             Attack::ZeroWindow | Attack::LargestWindow | Attack::ShrinkingWindow => {
                 self.ahead += 1;
                 let window = match attack {
@@ -270,6 +333,7 @@ impl Peer {
                 let said = segments::announcement(inner, self.spy.known(tag), window);
                 self.say(id, said);
             }
+            Attack::Scatter => self.scatter(id, (tag, peer_tag)),
             Attack::TinyPieces => (0..TINY).for_each(|_| self.send_piece(attack, id, (tag, peer_tag))),
             _ => self.send_piece(attack, id, (tag, peer_tag)),
         }
@@ -294,6 +358,19 @@ impl Peer {
         let heard = *self.spy.known(tag);
         let said = segments::acknowledgement(self.plan.inner, &heard, ahead, &mut self.rng);
         self.say(id, said);
+    }
+
+    /// Sends bytes of its stream all over the window.
+    fn scatter(&mut self, id: u64, (tag, peer_tag): (Tag, Tag)) {
+        let heard = *self.spy.known(tag);
+        let said = self.spy.known(peer_tag);
+        let span = segments::room(self.plan.inner, said, &heard) / u64::from(TINY);
+        for number in 0..u64::from(TINY) {
+            let shift = (number * span + self.rng.below(span.max(1))) as i64;
+            let said = self.spy.known(peer_tag);
+            let segment = segments::piece(self.plan.inner, (said, heard), shift, (1, Flags::NONE), &mut self.rng);
+            self.say(id, segment);
+        }
     }
 
     /// Sends a piece of its stream where no honest peer would.

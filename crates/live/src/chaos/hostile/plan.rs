@@ -2,17 +2,22 @@
 
 use super::super::plan::{Habits, stream};
 use super::attack::Attack;
+use crate::budget::Bounds;
 use crate::tpa::session::handshake::InnerTransport;
 use crate::tpa::session::settings::{Limits, Settings};
 use crate::tpa::{Options, Security};
 use meshpace_core::{Duration, Rng, Time};
 use meshpace_transport::{tpa, train};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 const INNER: [InnerTransport; 3] = [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr];
 
 /// Bytes that the end under attack writes to each of its peers: in most runs the first number at most, in one of sixteen the last.
-const BYTES: [u64; 4] = [20_000, 60_000, 200_000, 1_500_000];
+const BYTES: [u64; 4] = [20_000, 60_000, 200_000, 1_000_000];
+
+/// Parts in which the end under attack writes, where it does not write all at once.
+const BURSTS: u64 = 8;
 
 /// Time that a datagram takes at most.
 const LONGEST_DELAY: f64 = 0.05;
@@ -49,7 +54,13 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     /// The end under attack listens. Otherwise it opens a connection to each hostile peer.
     pub(super) listens: bool,
-    pub(super) settings: Settings,
+    /// Settings of all ends, but for keys and for bounds of memory.
+    settings: Settings,
+    /// Every end has a key of its own, but for hostile peers, two of whom share one.
+    has_keys: bool,
+    /// Bytes that the buffers of the end under attack may hold: of all connections, of one source and of one key.
+    pub(super) memory: Option<Bounds>,
+    buffers: [Buffers; INNER.len()],
     /// What the end under attack writes in each connection.
     pub(super) habits: Habits,
     pub(super) delay: Duration,
@@ -82,6 +93,44 @@ pub(super) fn victims(clients: usize) -> Vec<SocketAddr> {
     strangers.chain(beside).collect()
 }
 
+/// An end of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    Target,
+    Client(usize),
+    Peer(usize),
+}
+
+impl End {
+    /// The private key of this end.
+    fn key(self) -> [u8; 32] {
+        match self {
+            End::Target => [1; 32],
+            End::Client(index) => [20 + index as u8; 32],
+            End::Peer(index) => [40 + key_of(index) as u8; 32],
+        }
+    }
+}
+
+/// Number of the key that a hostile peer has.
+pub(super) fn key_of(peer: usize) -> usize {
+    peer / 2
+}
+
+/// Bytes that a connection may keep.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffers {
+    pub(super) send: usize,
+    pub(super) receive: usize,
+}
+
+impl Buffers {
+    fn of(settings: &Settings, inner: InnerTransport) -> Buffers {
+        let settings = Arc::new(settings.clone()).with(inner);
+        Buffers { send: settings.send_buffer, receive: settings.receive_buffer }
+    }
+}
+
 impl Plan {
     /// The run of `seed`.
     pub(super) fn of(seed: u64) -> Plan {
@@ -92,24 +141,97 @@ impl Plan {
         let until = Time((rng.uniform_in(3.0, 15.0) * 1e9) as u64);
         let settings = settings(rng);
         let bytes = BYTES[[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3][rng.below(16) as usize]];
-        let count = 1 + rng.below(if bytes == BYTES[3] { 2 } else { 6 });
+        // Rather few than many: what several attain together, five or six do not find much sooner than three.
+        let others = rng.below(6).min(rng.below(6));
+        let count = 1 + if bytes == BYTES[3] { rng.below(2) } else { others };
         let peers = (0..count).map(|number| peer(rng, seed + number, listens, until)).collect();
-        let clients = if listens { 1 + rng.below(3) } else { 0 };
+        let has_keys = listens && rng.below(4) == 0;
+        let memory = (rng.below(4) == 0).then(|| bounds(rng));
+        // Where memory is scarce nothing is promised to those who come late.
+        let clients = if listens && memory.is_none() { 1 + rng.below(3) } else { 0 };
         Plan {
             seed,
             listens,
+            buffers: INNER.map(|inner| Buffers::of(&settings, inner)),
             settings,
-            habits: at_once(bytes / 2 + rng.below(bytes / 2)),
+            has_keys,
+            memory,
+            habits: in_bursts(rng, bytes, until),
             delay: Duration((rng.uniform_in(0.001, LONGEST_DELAY) * 1e9) as u64),
             peers,
             clients: (0..clients).map(|_| client_plan(rng, until)).collect(),
             until,
         }
     }
+
+    /// Settings of an end.
+    pub(super) fn settings(&self, end: End) -> Settings {
+        let mut settings = self.settings.clone();
+        if let (End::Target, Some(bounds)) = (end, self.memory) {
+            settings.limits.buffers = Some(bounds.port);
+            settings.limits.buffers_per_source = Some(bounds.source);
+            settings.limits.buffers_per_key = Some(bounds.key);
+        }
+        // Each has memory of its own.
+        settings.budget = settings.limits.budget(None);
+        if self.has_keys {
+            let others = match end {
+                End::Target => {
+                    let clients = (0..self.clients.len()).map(End::Client);
+                    clients.chain((0..self.peers.len()).map(End::Peer)).collect()
+                }
+                End::Client(_) | End::Peer(_) => vec![End::Target],
+            };
+            let peers = others.into_iter().map(|other| Security::public_key(&other.key())).collect();
+            settings.security = Security::Keys { own: end.key(), peers };
+        }
+        settings
+    }
+
+    /// Limits of the end under attack.
+    pub(super) fn limits(&self) -> Limits {
+        self.settings.limits
+    }
+
+    /// True if the end under attack knows the keys of its peers.
+    pub(super) fn has_keys(&self) -> bool {
+        self.has_keys
+    }
+
+    /// Bytes that a connection with this inside may keep.
+    pub(super) fn buffers(&self, inner: InnerTransport) -> Buffers {
+        let at = INNER.iter().position(|one| *one == inner);
+        self.buffers[at.expect("every transport is in the table")]
+    }
+
+    /// All addresses that datagrams come from.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        (0..self.peers.len()).flat_map(own).chain(victims(self.clients.len()))
+    }
 }
 
 fn at_once(bytes: u64) -> Habits {
     Habits { bursts: vec![(Time::ZERO, bytes)] }
+}
+
+/// What the end under attack writes: all at once, or a part now and others while the hostile peers act.
+fn in_bursts(rng: &mut Rng, bytes: u64, until: Time) -> Habits {
+    let bytes = bytes / 2 + rng.below(bytes / 2);
+    if rng.below(3) == 0 {
+        return at_once(bytes);
+    }
+    let mut times: Vec<u64> = (0..BURSTS - 1).map(|_| rng.below(until.0)).collect();
+    times.push(0);
+    times.sort_unstable();
+    let bursts = (1..).zip(times).map(|(number, at)| (Time(at), bytes * number / BURSTS));
+    Habits { bursts: bursts.collect() }
+}
+
+/// Bounds that some connections together reach.
+fn bounds(rng: &mut Rng) -> Bounds {
+    let port = (100_000 + rng.below(500_000)) as usize;
+    let mut part = || port / (1 + rng.below(4) as usize);
+    Bounds { port, source: part(), key: part() }
 }
 
 fn inner(rng: &mut Rng) -> InnerTransport {
@@ -138,11 +260,13 @@ fn peer(rng: &mut Rng, turn: u64, listens: bool, until: Time) -> PeerPlan {
             0 => all[turn as usize % all.len()],
             _ => all[rng.below(all.len() as u64) as usize],
         };
-        let count = [1, 1 + rng.below(8), 1 + rng.below(60)][rng.below(3) as usize] as u32;
+        let count = [1, 1 + rng.below(8), 1 + rng.below(24)][rng.below(3) as usize] as u32;
         let every = Duration::from_micros([0, rng.below(5_000), rng.below(300_000)][rng.below(3) as usize]);
         let (count, every) = match attack {
             // Long enough to be believed, or to be found out.
             Attack::AcknowledgeBlindly => (20 + rng.below(80) as u32, Duration::from_micros(1_000 + rng.below(20_000))),
+            // Each opens up to four: more than a source may have, and than it may begin in a second.
+            Attack::ManyConnections | Attack::Unfinished => (count.min(12), every),
             _ => (count, every),
         };
         Step { at: Time(rng.below(until.0)), attack, count, every }

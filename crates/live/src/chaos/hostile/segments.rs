@@ -17,8 +17,9 @@ pub(super) struct Known {
     /// Block of TPA that was seen last, and the number of its transmission.
     block: u16,
     tx: u8,
-    /// Time stamp of trains that was seen last.
+    /// Time stamp of trains that was seen last, and that of the last segment with payload.
     stamp: u32,
+    data_stamp: Option<u32>,
     /// Limit of BBR that was seen last.
     limit: u64,
 }
@@ -29,7 +30,12 @@ impl Known {
         let (offset, length) = segment.range();
         match segment {
             AnySegment::Tpa(segment) if segment.place != 0 => (self.block, self.tx) = (segment.block, segment.tx),
-            AnySegment::Train(segment) => self.stamp = segment.ts_val,
+            AnySegment::Train(segment) => {
+                self.stamp = segment.ts_val;
+                if length > 0 {
+                    self.data_stamp = Some(segment.ts_val);
+                }
+            }
             AnySegment::Bbr(segment) if segment.carries() => self.number = self.number.max(segment.number),
             AnySegment::Bbr(segment) => self.limit = self.limit.max(segment.report.limit),
             AnySegment::Tpa(_) => {}
@@ -37,6 +43,53 @@ impl Known {
         if length > 0 {
             self.offset = self.offset.max(offset.saturating_add(length as u64));
         }
+    }
+}
+
+/// Bytes over which a peer scatters what it sends where the window has no offset: no window is smaller.
+const WINDOW: u64 = 60_000;
+
+/// Bytes from the end of what the peer has `said` up to which the other end, which has told what was `heard`, has room.
+pub(super) fn room(inner: InnerTransport, said: &Known, heard: &Known) -> u64 {
+    match inner {
+        InnerTransport::Bbr => heard.limit.saturating_sub(said.offset),
+        InnerTransport::Tpa | InnerTransport::Trains => WINDOW,
+    }
+}
+
+/// Acknowledges something that was never sent, if `segment` shows that: the first that arrives after what was `heard`, where
+/// everything that left has arrived.
+pub(super) fn lie(heard: &Known, segment: &AnySegment) -> Option<AnySegment> {
+    let flags = Flags::ACK;
+    match segment {
+        // The block begins with a higher number of transmissions than 1, so that those below were skipped.
+        AnySegment::Tpa(segment) if segment.place != 0 && segment.block != heard.block && segment.tx > 1 => {
+            let (ack_block, ack_places, ack_tx) = (segment.block, segment.place, segment.tx - 1);
+            Some(AnySegment::Tpa(tpa::Segment {
+                ack_block,
+                ack_places,
+                ack_tx,
+                window: 255,
+                flags,
+                ..Default::default()
+            }))
+        }
+        // Nothing has left between two segments, so that no time stamp between those of the two was sent.
+        AnySegment::Train(segment) if segment.payload > 0 => {
+            let (before, ack) = (heard.data_stamp?, heard.offset);
+            let between = segment.ts_val.wrapping_sub(before);
+            let ts_ecr = before.wrapping_add(1);
+            let said = train::Segment { ack, ts_ecr, wait: 1, window: 255, flags, ..Default::default() };
+            (between > 1 && between < 1 << 31).then_some(AnySegment::Train(said))
+        }
+        // A number is missing.
+        AnySegment::Bbr(segment) if segment.carries() && segment.number > heard.number + 1 => {
+            let (newest, expected, limit) = (segment.number, heard.offset, 1 << 40);
+            let mut report = bbr::Report { newest, expected, limit, count: 1, ..Default::default() };
+            report.ranges[0] = (0, 2);
+            Some(AnySegment::Bbr(bbr::Segment { flags, report, ..Default::default() }))
+        }
+        _ => None,
     }
 }
 

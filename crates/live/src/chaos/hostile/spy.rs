@@ -21,23 +21,32 @@ pub(super) struct Spy {
 }
 
 impl Spy {
-    /// A datagram of a direction with these keys passes; it carries `inner`.
-    pub(super) fn see(&mut self, datagram: &[u8], inner: InnerTransport, keys: &BTreeMap<Tag, (Cipher, [u8; 32])>) {
-        let Some(tag) = tag_of(datagram).filter(|tag| *tag != 0) else { return };
-        let Some((cipher, key)) = keys.get(&tag) else { return };
+    /// A datagram of a direction with these keys passes; it carries `inner`. Returns the direction's tag, what was known of it before,
+    /// and the segment, if there is one.
+    pub(super) fn see(
+        &mut self,
+        datagram: &[u8],
+        inner: InnerTransport,
+        keys: &BTreeMap<Tag, (Cipher, [u8; 32])>,
+    ) -> Option<(Tag, Known, AnySegment)> {
+        let tag = tag_of(datagram).filter(|tag| *tag != 0)?;
+        let (cipher, key) = keys.get(&tag)?;
         let reader = self.readers.entry(tag).or_insert_with(|| Reader::new(*cipher, *key));
         let mut clear = datagram.to_vec();
-        let Some(content) = reader.open(&mut clear) else { return };
+        let content = reader.open(&mut clear)?;
         match PathFrame::read(content) {
             Some(PathFrame::Challenge(number)) => {
                 self.challenges.truncate(KEPT - 1);
                 self.challenges.insert(0, number);
+                None
             }
-            Some(PathFrame::Response(_)) => {}
+            Some(PathFrame::Response(_)) => None,
             None => {
-                if let Some((segment, _)) = AnySegment::read(inner, content) {
-                    self.known.entry(tag).or_default().see(&segment);
-                }
+                let (segment, _) = AnySegment::read(inner, content)?;
+                let known = self.known.entry(tag).or_default();
+                let before = *known;
+                known.see(&segment);
+                Some((tag, before, segment))
             }
         }
     }

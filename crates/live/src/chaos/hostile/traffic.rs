@@ -62,11 +62,6 @@ impl Traffic {
     pub(super) fn of(&self, at: SocketAddr) -> (u64, u64) {
         self.accounts.get(&at).map_or((0, 0), |account| (account.came, account.left))
     }
-
-    /// All addresses.
-    pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.accounts.keys().copied()
-    }
 }
 
 #[cfg(test)]

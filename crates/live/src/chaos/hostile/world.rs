@@ -6,15 +6,17 @@ use super::super::stream::Application;
 use super::super::wire::{Arrival, Flight, Wire};
 use super::super::{Broken, Run, Trail};
 use super::attack::Attack;
+use super::held::Held;
 use super::machine::Machine;
 use super::peer::Peer;
-use super::plan::{Plan, client, own, target, victims};
+use super::placed::Placed;
+use super::plan::{End, Plan, client, own, target, victims};
 use super::traffic::Traffic;
 use crate::tpa::session::handshake::Tag;
 use crate::tpa::session::port::Arrived;
 use crate::tpa::session::seal::number_of;
 use meshpace_core::{Duration, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 /// Steps of a run, at most.
@@ -57,19 +59,24 @@ pub(super) struct World {
     pub(super) deaf: Vec<Option<Deaf>>,
     wire: Wire,
     pub(super) traffic: Traffic,
+    /// When each lie of a hostile peer arrives, and in which connection, by the tag of the end that has opened it.
+    pub(super) lies: VecDeque<(Time, Tag)>,
     /// The other end of each connection of the end under attack, by the tag of the end that has opened it.
     pub(super) owners: BTreeMap<Tag, Owner>,
+    pub(super) placed: Placed,
+    pub(super) held: Held,
+    /// Unfinished handshakes and connections of the end under attack when places were checked last.
+    pub(super) in_use: (usize, usize),
     trail: Trail,
     pub(super) run: Run,
 }
 
 impl World {
     pub(super) fn new(plan: Plan, trail: Trail) -> World {
-        let settings = || plan.settings.clone();
         let honest = plan.clients.iter().enumerate().map(|(index, of)| Client {
             machine: Machine::new(
                 client(index),
-                settings(),
+                plan.settings(End::Client(index)),
                 stream(plan.seed, 520 + index as u64),
                 false,
                 Habits::default(),
@@ -79,17 +86,23 @@ impl World {
         });
         let hostile = plan.peers.iter().enumerate().map(|(index, of)| {
             let rngs = (stream(plan.seed, 540 + index as u64), stream(plan.seed, 560 + index as u64));
-            Peer::new(index, of.clone(), settings(), rngs, (!plan.listens, victims(plan.clients.len())))
+            let settings = plan.settings(End::Peer(index));
+            Peer::new(index, of.clone(), settings, rngs, (!plan.listens, victims(plan.clients.len())))
         });
+        let settings = plan.settings(End::Target);
         World {
             now: Time::ZERO,
-            target: Machine::new(target(), settings(), stream(plan.seed, 510), plan.listens, plan.habits.clone()),
+            target: Machine::new(target(), settings, stream(plan.seed, 510), plan.listens, plan.habits.clone()),
             clients: honest.collect(),
             peers: hostile.collect(),
             deaf: vec![None; plan.peers.len()],
             wire: Wire::default(),
             traffic: Traffic::default(),
+            lies: VecDeque::new(),
             owners: BTreeMap::new(),
+            held: Held::default(),
+            placed: Placed::among(plan.addresses().map(|at| at.ip())),
+            in_use: (0, 0),
             trail,
             run: Run { attacks: vec![0; Attack::ALL.len()], ..Run::empty(plan.seed, Mood::Hostile) },
             plan,
@@ -143,8 +156,9 @@ impl World {
                 self.owners.insert(tag, Owner::Peer(index));
                 self.traffic.invite(own(index)[0]);
             }
+            self.drain_peer(index);
         }
-        self.drain();
+        self.drain_target();
     }
 
     /// True while the hostile peers act.
@@ -152,17 +166,22 @@ impl World {
         self.now < self.plan.until
     }
 
-    /// Goes to the next time at which something happens; false if nothing will.
-    fn step(&mut self) -> bool {
-        let now = self.now;
+    /// Time of the next event; `Time::NEVER` if there will be none.
+    fn next(&self) -> Time {
         let clients = self.clients.iter().map(|one| match one.opened {
             None => one.opens_at,
-            Some(_) => one.machine.next_wakeup(now),
+            Some(_) => one.machine.next_wakeup(),
         });
-        let mut next = clients.fold(self.wire.next().min(self.target.next_wakeup(now)), Time::min);
-        if self.is_hostile() {
-            next = self.peers.iter().map(|peer| peer.next_wakeup(now)).fold(next, Time::min);
+        let next = clients.fold(self.wire.next().min(self.target.next_wakeup()), Time::min);
+        match self.is_hostile() {
+            true => self.peers.iter().map(|peer| peer.next_wakeup()).fold(next, Time::min),
+            false => next,
         }
+    }
+
+    /// Goes to the next time at which something happens; false if nothing will.
+    fn step(&mut self) -> bool {
+        let next = self.next();
         if next == Time::NEVER {
             return false;
         }
@@ -172,10 +191,9 @@ impl World {
             if let Arrival::Datagram(flight) = arrival {
                 self.deliver(flight);
             }
-            self.drain();
         }
         self.target.wake(now);
-        self.drain();
+        self.drain_target();
         self.wake_clients();
         if self.is_hostile() {
             self.wake_peers();
@@ -195,22 +213,18 @@ impl World {
                 self.tell(|| format!("client {index} opens a connection"));
             }
             self.clients[index].machine.wake(now);
+            self.drain_client(index);
         }
-        self.drain();
     }
 
     fn wake_peers(&mut self) {
         for index in 0..self.peers.len() {
             let now = self.now;
-            let before = self.peers[index].taken.clone();
-            self.peers[index].wake(now);
-            let taken = before.iter().zip(&self.peers[index].taken).zip(Attack::ALL);
-            let fresh: Vec<Attack> =
-                taken.filter(|((before, after), _)| before < after).map(|(_, attack)| *attack).collect();
-            for attack in fresh {
+            for attack in self.peers[index].wake(now) {
                 let inner = self.plan.peers[index].inner;
                 self.tell(|| format!("peer {index} ({inner:?}): {}", attack.name()));
             }
+            self.drain_peer(index);
             if self.peers[index].deaf_since.is_some() && self.deaf[index].is_none() {
                 let (came, left) = self.traffic_of(index);
                 let parties = self.target.port.parties.values();
@@ -219,7 +233,6 @@ impl World {
                 self.deaf[index] = Some(Deaf { connections, came, left });
             }
         }
-        self.drain();
     }
 
     /// Bytes that came from all addresses of a hostile peer, and that left for them.
@@ -237,26 +250,26 @@ impl World {
             if let Arrived::Accepted(_) = self.target.receive(now, from, &mut bytes) {
                 self.run.streams += 1;
             }
-            return;
+            return self.drain_target();
         }
         if let Some(index) = (0..self.clients.len()).find(|index| client(*index) == to) {
             self.traffic.heard(to);
             self.clients[index].machine.receive(now, from, &mut bytes);
-            return;
+            return self.drain_client(index);
         }
         let owner = self.peers.iter().position(|peer| peer.own.contains(&to));
         if let Some(index) = owner.filter(|_| self.is_hostile())
             && self.peers[index].receive(now, &mut bytes)
         {
             self.traffic.heard(to);
-            return;
+            return self.drain_peer(index);
         }
         // A victim, or nobody who listens.
         self.run.lost += 1;
     }
 
-    /// What everybody has said goes on its way.
-    pub(super) fn drain(&mut self) {
+    /// Datagrams of the end under attack leave.
+    fn drain_target(&mut self) {
         let at = self.now + self.plan.delay;
         self.check_backlog();
         for (to, bytes) in self.target.port.leaving() {
@@ -271,28 +284,31 @@ impl World {
             }
             self.wire.put(at, Arrival::Datagram(Flight { from: target(), to, bytes, forged: false }));
         }
-        for index in 0..self.clients.len() {
-            let from = client(index);
-            for (to, bytes) in self.clients[index].machine.port.leaving() {
-                self.send(at, from, to, bytes, true);
-            }
+    }
+
+    /// Datagrams of an honest client leave.
+    fn drain_client(&mut self, index: usize) {
+        for (to, bytes) in self.clients[index].machine.port.leaving() {
+            self.send(client(index), to, bytes, true);
         }
-        for index in 0..self.peers.len() {
-            // A tag is known before the first datagram with it leaves.
-            if self.plan.listens {
-                let parties = self.peers[index].machine.port.parties.values();
-                let tags: Vec<Tag> = parties.map(|party| party.session.tag()).collect();
-                self.owners.extend(tags.into_iter().map(|tag| (tag, Owner::Peer(index))));
-            }
-            let own = self.peers[index].own;
-            for (from, bytes) in self.peers[index].leaving() {
-                self.send(at, from, target(), bytes, own.contains(&from));
-            }
+    }
+
+    /// Datagrams of a hostile peer leave.
+    fn drain_peer(&mut self, index: usize) {
+        let peer = &mut self.peers[index];
+        let own = peer.own;
+        // A tag is known before the first datagram with it leaves.
+        self.owners.extend(peer.opened.drain(..).map(|tag| (tag, Owner::Peer(index))));
+        let arrives = self.now + self.plan.delay;
+        self.lies.extend(peer.take_lies().into_iter().map(|opener| (arrives, opener)));
+        for (from, bytes) in peer.leaving() {
+            self.send(from, target(), bytes, own.contains(&from));
         }
     }
 
     /// Somebody sends a datagram; `owns` if the address that it comes from is the sender's.
-    fn send(&mut self, at: Time, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>, owns: bool) {
+    fn send(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>, owns: bool) {
+        let at = self.now + self.plan.delay;
         self.run.packets += 1;
         self.tell_packet(from, to, &bytes, if owns { "" } else { "forged source" });
         let forged = !(owns && self.traffic.hears(from));

@@ -113,7 +113,7 @@ impl Application {
             self.reads_at = now;
         }
         while now >= self.reads_at && exchange.is_readable() && !self.has_read_end {
-            let mut into = vec![0; self.plan.takes];
+            let mut into = vec![0; self.plan.takes.min(exchange.receive.available().max(1))];
             let Some(Ok(length)) = exchange.read(&mut into) else { return };
             if length == 0 {
                 self.has_read_end = true;

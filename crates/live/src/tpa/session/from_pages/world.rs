@@ -1,7 +1,7 @@
 //! One run of a plan in virtual time: a listener, the ports that open connections to it, their applications, and the network.
 
 use super::application::{Application, End};
-use super::codec::tag;
+use super::codec::{number, tag};
 use super::hostile::{self, happens};
 use super::monitor::Monitor;
 use super::plan::{Hostile, Kind, Observer, Plan, Protection, SOURCES, Talk};
@@ -504,9 +504,9 @@ impl<'a> World<'a> {
     }
 
     fn hash(&mut self, to: SocketAddr, bytes: &[u8]) {
-        let head = [self.now.0, u64::from(to.port())].map(u64::to_be_bytes).concat();
-        for byte in head.iter().chain(bytes) {
-            self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        let words = bytes.chunks(8).map(number);
+        for word in [self.now.0, u64::from(to.port())].into_iter().chain(words) {
+            self.digest = (self.digest ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
         }
     }
 
