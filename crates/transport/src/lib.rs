@@ -7,7 +7,7 @@
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "count-work"))]
 extern crate std;
 
 pub mod about;
@@ -34,7 +34,7 @@ pub mod tcp;
 pub mod tpa;
 pub mod train;
 pub mod udp;
-mod work;
+pub mod work;
 
 pub use config::Config;
 pub use endpoint::Endpoint;

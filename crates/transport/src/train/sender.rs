@@ -110,6 +110,11 @@ impl Sender {
         }
     }
 
+    /// True if the round trip of the path was measured.
+    pub fn knows_round_trip(&self) -> bool {
+        self.timeout.has_sample()
+    }
+
     /// The application hands over `bytes`.
     pub fn write(&mut self, bytes: u64) {
         self.stream.write(bytes);

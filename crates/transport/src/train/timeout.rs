@@ -49,6 +49,11 @@ impl Timeout {
         });
     }
 
+    /// True if there was a sample.
+    pub fn has_sample(&self) -> bool {
+        self.smoothed.is_some()
+    }
+
     /// The timer expired.
     pub fn on_expiry(&mut self) {
         self.backoff = self.backoff.saturating_add(1);

@@ -24,6 +24,10 @@ const FIRST_WINDOW: usize = 64 << 10;
 const TRAINS_WINDOW: usize = 64;
 const MORE_PAGES: usize = 3;
 
+/// Steps of work for a piece of a stream of BBR. The tests of `transport` allow 16 for an arrival and the report of it
+/// (`docs/wire-api.md`: seven searches for an arrival); here a connection is polled three times for each arrival.
+const MOST_STEPS: u64 = 3 * 16;
+
 /// Ranges that are kept beyond a gap where the window has room for fewer full segments, as `transport` has it.
 const LEAST_RANGES: usize = 64;
 
@@ -35,6 +39,15 @@ const DEAF: u64 = 128 << 10;
 /// Factor of the same bound. BBR, the sender that skips fewest, skips one of twice as many numbers each time: a peer that
 /// acknowledges blindly is found out after about twice as many segments as had left before.
 const FACTOR: u64 = 3;
+
+/// Window of a connection at most, bytes. It grows with what the application has read, up to the `buffer`.
+fn window_of(party: &Party<User>, buffer: usize) -> usize {
+    let read = party.exchange.receive.taken() as usize;
+    buffer.min(match party.session.inner() {
+        InnerTransport::Trains => TRAINS_WINDOW * party.session.payload() as usize,
+        InnerTransport::Tpa | InnerTransport::Bbr => FIRST_WINDOW.max(4 * read),
+    })
+}
 
 impl World {
     /// What is true at all times. What an event cannot have changed is not looked at again after it.
@@ -51,6 +64,7 @@ impl World {
             if let Some((invariant, more)) = self.broken_by(*id) {
                 self.breaks(invariant, more);
             }
+            self.check_move(*id);
         }
         let in_use = self.target.port.endpoint.in_use();
         self.check_memory(&touched);
@@ -95,20 +109,7 @@ impl World {
         {
             return Some(("no end contradicts itself", format!(": {}", failure.message)));
         }
-        self.excess(party).or_else(|| self.hoard(party)).map(|excess| ("memory is bounded", excess))
-    }
-
-    /// Memory that a connection has taken for what arrives although its window does not have room for so much, in words. The window
-    /// grows with what the application has read.
-    fn hoard(&self, party: &Party<User>) -> Option<String> {
-        let inner = party.session.inner();
-        let (buffer, read) = (self.plan.buffers(inner).receive, party.exchange.receive.taken());
-        let window = match inner {
-            InnerTransport::Trains => buffer.min(TRAINS_WINDOW * party.session.payload() as usize),
-            InnerTransport::Tpa | InnerTransport::Bbr => buffer.min(FIRST_WINDOW.max(4 * read as usize)),
-        };
-        let (taken, most) = (party.exchange.receive.memory(), window + MORE_PAGES * PAGE);
-        (taken > most).then(|| format!(": {taken} bytes for what arrives after {read} were read, at most {most}"))
+        self.excess(party).map(|excess| ("memory is bounded", excess))
     }
 
     /// The buffers of all connections, of those with one source and of those with one key hold what they may. Who moves takes along
@@ -142,6 +143,27 @@ impl World {
         Some(Holding { bytes, source: party.session.peer().ip(), key })
     }
 
+    /// Of another path nothing is known: right after a move to another host no answer can have come from there.
+    fn check_move(&mut self, id: u64) {
+        let Some(party) = self.target.port.parties.get(&id) else {
+            self.homes.remove(&id);
+            return;
+        };
+        let (home, is_known) = (party.session.peer().ip(), party.session.knows_round_trip());
+        let before = self.homes.insert(id, home);
+        if before.is_some_and(|before| before != home) && is_known {
+            self.breaks("congestion control begins anew after a move", format!(": {home}"));
+        }
+    }
+
+    /// The work that a piece of a stream costs does not depend on what came before.
+    pub(super) fn check_work(&mut self, steps: u64) {
+        if steps > MOST_STEPS {
+            let more = format!(": {steps} steps for a piece, at most {MOST_STEPS}");
+            self.breaks("a datagram costs a bounded number of steps", more);
+        }
+    }
+
     /// A connection ends whose peer acknowledges what was never sent.
     fn check_lies(&mut self) {
         while let Some((at, opener)) = self.lies.front().copied()
@@ -162,11 +184,16 @@ impl World {
     /// What a connection keeps beyond its bounds, in words.
     fn excess(&self, party: &Party<User>) -> Option<String> {
         let buffers = self.plan.buffers(party.session.inner());
+        let window = window_of(party, buffers.receive);
         let (kept, waits) = (party.exchange.send.len(), party.exchange.receive.available());
-        let ranges = party.session.ranges();
-        let most = (buffers.receive / party.session.payload() as usize).max(LEAST_RANGES);
-        let is_kept = kept <= buffers.send && waits <= buffers.receive && ranges <= most;
-        (!is_kept).then(|| format!(": {kept} bytes to send, {waits} to read, {ranges} ranges of {most}"))
+        let (ranges, most) = (party.session.ranges(), (window / party.session.payload() as usize).max(LEAST_RANGES));
+        let (taken, room) = (party.exchange.receive.memory(), window + MORE_PAGES * PAGE);
+        let is_kept = kept <= buffers.send && waits <= buffers.receive && ranges <= most && taken <= room;
+        (!is_kept).then(|| {
+            format!(
+                ": {kept} bytes to send, {waits} to read, {ranges} ranges of {most}, {taken} bytes of memory of {room}"
+            )
+        })
     }
 
     /// Places are within the limits, in all and of each source, and are where the connections are.

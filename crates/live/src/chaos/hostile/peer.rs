@@ -73,6 +73,7 @@ pub(super) struct Peer {
     /// Tags of connections that it has opened and nobody has been told of.
     pub(super) opened: Vec<Tag>,
     left_to_open: u64,
+    pieces: Vec<(Tag, u64)>,
     rng: Rng,
     /// How often each action was taken.
     pub(super) taken: Vec<u32>,
@@ -106,6 +107,7 @@ impl Peer {
             leaving: Vec::new(),
             opened: Vec::new(),
             left_to_open: MOST_OPENED,
+            pieces: Vec::new(),
             rng,
             taken: vec![0; Attack::ALL.len()],
             plan,
@@ -231,7 +233,18 @@ impl Peer {
 
     fn say(&mut self, id: u64, segment: AnySegment) {
         let length = segment.range().1;
-        self.forge(id, self.poses_as, Forgery::Segment(segment, &PAYLOAD[..length]));
+        let number = self.forge(id, self.poses_as, Forgery::Segment(segment, &PAYLOAD[..length]));
+        let party = self.machine.port.parties.get(&id);
+        if let (AnySegment::Bbr(said), Some(tag)) = (&segment, party.and_then(|party| party.session.peer_tag()))
+            && said.carries()
+        {
+            self.pieces.push((tag, number));
+        }
+    }
+
+    /// Takes the pieces of streams of BBR that it has made up, by tag and number of their datagrams.
+    pub(super) fn take_pieces(&mut self) -> Vec<(Tag, u64)> {
+        std::mem::take(&mut self.pieces)
     }
 
     fn victim(&mut self) -> SocketAddr {

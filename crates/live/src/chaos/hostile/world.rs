@@ -12,12 +12,13 @@ use super::peer::Peer;
 use super::placed::Placed;
 use super::plan::{End, Plan, client, own, target, victims};
 use super::traffic::Traffic;
-use crate::tpa::session::handshake::Tag;
+use crate::tpa::session::handshake::{Tag, tag_of};
 use crate::tpa::session::port::Arrived;
 use crate::tpa::session::seal::number_of;
 use meshpace_core::{Duration, Time};
-use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use meshpace_transport::work::take_steps;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 
 /// Steps of a run, at most.
 const MOST_STEPS: u64 = 1_000_000;
@@ -61,6 +62,10 @@ pub(super) struct World {
     pub(super) traffic: Traffic,
     /// When each lie of a hostile peer arrives, and in which connection, by the tag of the end that has opened it.
     pub(super) lies: VecDeque<(Time, Tag)>,
+    /// Pieces of a stream of BBR that hostile peers have sent and that have not arrived, by tag and number of their datagrams.
+    pieces: BTreeSet<(Tag, u64)>,
+    /// Where the peer of each connection of the end under attack was when that was checked last.
+    pub(super) homes: BTreeMap<u64, IpAddr>,
     /// The other end of each connection of the end under attack, by the tag of the end that has opened it.
     pub(super) owners: BTreeMap<Tag, Owner>,
     pub(super) placed: Placed,
@@ -99,6 +104,8 @@ impl World {
             wire: Wire::default(),
             traffic: Traffic::default(),
             lies: VecDeque::new(),
+            pieces: BTreeSet::new(),
+            homes: BTreeMap::new(),
             owners: BTreeMap::new(),
             held: Held::default(),
             placed: Placed::among(plan.addresses().map(|at| at.ip())),
@@ -247,10 +254,19 @@ impl World {
         let now = self.now;
         if to == target() {
             self.traffic.came(from, bytes.len(), !forged);
+            let piece = tag_of(&bytes).zip(number_of(&bytes)).is_some_and(|piece| self.pieces.remove(&piece));
+            let leaves = self.run.packets;
+            take_steps();
             if let Arrived::Accepted(_) = self.target.receive(now, from, &mut bytes) {
                 self.run.streams += 1;
             }
-            return self.drain_target();
+            let steps = take_steps();
+            self.drain_target();
+            // What leaves besides the report has its own cost.
+            if piece && self.run.packets - leaves <= 1 {
+                self.check_work(steps);
+            }
+            return;
         }
         if let Some(index) = (0..self.clients.len()).find(|index| client(*index) == to) {
             self.traffic.heard(to);
@@ -300,6 +316,7 @@ impl World {
         // A tag is known before the first datagram with it leaves.
         self.owners.extend(peer.opened.drain(..).map(|tag| (tag, Owner::Peer(index))));
         let arrives = self.now + self.plan.delay;
+        self.pieces.extend(peer.take_pieces());
         self.lies.extend(peer.take_lies().into_iter().map(|opener| (arrives, opener)));
         for (from, bytes) in peer.leaving() {
             self.send(from, target(), bytes, own.contains(&from));

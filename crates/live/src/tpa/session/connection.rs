@@ -280,6 +280,11 @@ impl Connection {
         self.engine.ranges()
     }
 
+    /// True if the round trip of the path to the peer was measured.
+    pub(crate) fn knows_round_trip(&self) -> bool {
+        self.engine.knows_round_trip()
+    }
+
     /// Payload of a full segment of trains, bytes.
     pub(crate) fn payload(&self) -> u64 {
         engine::payload(self.flow.segment as u32).into()

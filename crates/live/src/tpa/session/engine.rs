@@ -331,6 +331,15 @@ impl Engine {
         }
     }
 
+    /// True if the round trip of the path was measured.
+    pub(crate) fn knows_round_trip(&self) -> bool {
+        match self {
+            Engine::Tpa(machine) => machine.sender().estimator().ertt().is_some(),
+            Engine::Train(trains) => trains.machine.sender().knows_round_trip(),
+            Engine::Bbr(bbr) => bbr.machine.control().min_rtt().is_some(),
+        }
+    }
+
     /// The kind of transport.
     pub(crate) fn inner(&self) -> InnerTransport {
         match self {

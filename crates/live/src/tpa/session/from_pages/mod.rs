@@ -8,6 +8,7 @@ mod application;
 mod checks;
 mod codec;
 mod hostile;
+mod memory;
 mod monitor;
 mod plan;
 mod planted;

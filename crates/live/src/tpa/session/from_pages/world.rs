@@ -3,11 +3,11 @@
 use super::application::{Application, End};
 use super::codec::{number, tag};
 use super::hostile::{self, happens};
+use super::memory;
 use super::monitor::Monitor;
 use super::plan::{Hostile, Kind, Observer, Plan, Protection, SOURCES, Talk};
 use super::wire::{Datagram, Wire};
 use crate::tpa::session::cipher::Cipher;
-use crate::tpa::session::handshake::InnerTransport;
 use crate::tpa::session::port::{Arrived, Port};
 use crate::tpa::session::security::Security;
 use crate::tpa::session::settings::tests::carrying;
@@ -412,19 +412,9 @@ impl<'a> World<'a> {
             if let (Some(talk), Some(_)) = (party.application.talk, party.application.opened_at) {
                 self.opened[talk][party.application.side] = true;
             }
-            let block = 12 * 1460;
-            let inner = party.session.inner();
-            let most = |buffer: usize, blocks: usize| {
-                let least = if inner == InnerTransport::Bbr { 4 << 20 } else { blocks * block };
-                buffer.max(least)
-            };
             let settings = self.ports[port].settings();
-            let bounds = [most(settings.send_buffer, 2), most(settings.receive_buffer, 3)];
-            let party = &self.ports[port].parties[&id];
-            let held = [party.exchange.send.len(), party.exchange.receive.available()];
-            if held[0] > bounds[0] || held[1] > bounds[1] {
-                self.broken.push(format!("\"buffers\": {held:?} bytes wait, {bounds:?} may"));
-            }
+            let excess = memory::excess(settings, &self.ports[port].parties[&id]);
+            self.broken.extend(excess);
         }
         if let Some(mut party) = self.ports[port].forget_if_due(id, now) {
             party.application.outlive(now, &mut party.exchange);
