@@ -13,7 +13,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_command::interrupt::stop_on_interrupt;
 use meshpace_lab::campaign::{self, Campaign, Run, Simulate};
 use meshpace_lab::record::{nodes, summary, table};
-use meshpace_lab::session::{Broken, Session};
+use meshpace_lab::session::Broken;
 use meshpace_lab::variants;
 use meshpace_scenario::{MAX_SEEDS, Point, Refusal, Scenario, Source};
 use recording::Recording;
@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Keep the records in this directory, each as soon as it is there: the same command goes on where it was interrupted, other
-    /// seeds come on top.
+    /// seeds and points come on top.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write what every node's radio and transport sees into this directory, for Wireshark; several runs get one
@@ -212,6 +212,9 @@ fn is_of_records(text: &str) -> bool {
 fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Watchers) -> Result<ExitCode, Failure> {
     let (campaign, out) = (Arc::new(campaign), arguments.out.as_deref());
     let mut session = runner::open(&campaign, out, &campaign.manifest(jobs), arguments.force)?;
+    if arguments.per_node {
+        session.require_nodes();
+    }
     let stop = stop_on_interrupt();
     let progress = Progress::new(campaign.work());
     runner::silence_panics();
@@ -220,8 +223,9 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
         true => (Vec::new(), campaign.all().collect()),
         false => session.partition(campaign.all()),
     };
-    if arguments.per_node {
-        refuse_without_nodes(&session, &known)?;
+    let lacking = session.lacking(&todo);
+    if lacking > 0 {
+        note(&format!("{lacking} records that are there lack what this command observes; their runs are made again"));
     }
     progress.known(session.work(&known));
     let files = arguments.out.is_some() || arguments.report.is_some() || watchers.want_runs();
@@ -255,18 +259,6 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
         note(&format!("the plots are in {}", page.display()));
     }
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
-}
-
-/// Refuses to add runs with nodes to `known` ones without.
-fn refuse_without_nodes(session: &Session, known: &[Run]) -> Result<(), Failure> {
-    for run in known {
-        let record = session.line(*run).and_then(|line| sink::read(&line.unwrap_or_default()));
-        if record.map_err(|error| runner::broken(error.into(), None))?.nodes.is_none() {
-            let why = "the records that are there were made without --per-node; --force makes them anew, --out writes elsewhere";
-            return Err((REFUSED, why.to_owned()));
-        }
-    }
-    Ok(())
 }
 
 /// Makes each run, with what watches it.

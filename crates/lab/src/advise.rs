@@ -184,8 +184,8 @@ impl Answer {
     /// True if it is clearly ahead by goodput and starves a flow in no more runs than what is usual does.
     pub fn gains(&self) -> bool {
         let (_, starved, usual) = self.starved();
-        let is_ahead =
-            self.carries_more() || starved <= usual && self.lines.first().and_then(Line::ahead_in_family) == Some(Side::B);
+        let is_ahead = self.carries_more()
+            || starved <= usual && self.lines.first().and_then(Line::ahead_in_family) == Some(Side::B);
         is_ahead && self.floor_bps.is_none_or(|floor| self.lines.first().is_some_and(|line| line.b > floor))
     }
 

@@ -1,6 +1,7 @@
 //! The runs of a campaign and what they cost; [`InOrder`] puts what came of them into the order of the campaign.
 
 use crate::record::directory::{Manifest, host};
+use crate::record::given::Given;
 use crate::record::line::{FORMAT, Key, point_key};
 use crate::record::{NodeRecord, Record};
 use meshpace_scenario::estimate::Estimate;
@@ -96,6 +97,8 @@ impl Campaign {
             experiment: None,
             quality: None,
             complete: false,
+            sources: vec![Given::new(scenario, self.first_seed, self.seeds)],
+            replaces: false,
         }
     }
 

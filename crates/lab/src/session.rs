@@ -116,6 +116,19 @@ impl Session {
         }
     }
 
+    /// From now on a record counts only if it has what each node lost and sent.
+    pub fn require_nodes(&mut self) {
+        if let Records::Directory(store) = &mut self.records {
+            store.require_nodes();
+        }
+    }
+
+    /// Those of `runs` whose records are there and lack something that is to be observed in them; they are made again.
+    pub fn lacking(&self, runs: &[Run]) -> usize {
+        let lacks = |run: &&Run| self.store().is_some_and(|store| store.lacks(&run.key(&self.keys)));
+        runs.iter().filter(lacks).count()
+    }
+
     /// True if the record of a run is there.
     pub fn has(&self, run: Run) -> bool {
         match &self.records {

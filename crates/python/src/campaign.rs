@@ -7,7 +7,6 @@ use crate::records::Records;
 use crate::scenario::Scenario;
 use crate::workers::backend;
 use meshpace_lab::campaign::Campaign as Runs;
-use meshpace_lab::record::directory::Manifest;
 use meshpace_lab::record::directory::RECORDS;
 use meshpace_lab::session::{Broken, Session};
 use pyo3::prelude::*;
@@ -57,15 +56,13 @@ impl Campaign {
         identity: (String, Vec<String>),
     ) -> PyResult<Campaign> {
         let (digest, rules) = identity;
-        let mut runs = Runs { scenario: scenario.read.clone(), first_seed: seed, seeds };
-        runs.scenario.digest = digest;
-        let runs = Arc::new(runs);
+        let runs = Arc::new(Runs { scenario: scenario.read.clone(), first_seed: seed, seeds });
         let rules: Result<_, _> = rules.iter().map(|rule| serde_json::from_str(rule)).collect();
         let rules = rules.map_err(|error| errors::records(py, error.to_string()))?;
         let session = match &directory {
             None => Session::in_memory(Arc::clone(&runs)),
             Some(directory) => {
-                let manifest = Manifest { rules, ..runs.manifest(1) };
+                let manifest = runs.manifest(1).with_rules(rules, digest);
                 let session = py.detach(|| Session::open(Arc::clone(&runs), directory, &manifest, force));
                 session.map_err(|error| errors::of_io(py, error))?
             }

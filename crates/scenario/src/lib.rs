@@ -3,6 +3,7 @@
 
 mod chain;
 mod dscp;
+pub mod effective;
 pub mod estimate;
 mod files;
 mod flow;
@@ -425,8 +426,8 @@ fn refuse_static_routes(root: &Reader<'_>) {
     });
 }
 
-/// Everything that decides what is run, each part preceded by its length so that no two scenarios share a digest.
-fn digest(source: &Source, files: &[(PathBuf, Vec<u8>)]) -> String {
+/// SHA-256 of everything that a scenario is read from, each part preceded by its length so that no two scenarios share a digest.
+pub fn digest(source: &Source, files: &[(PathBuf, Vec<u8>)]) -> String {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());

@@ -2,6 +2,7 @@
 //! `[[sweep]]` are several products of the same keys, one after the other.
 
 use super::chain;
+use super::effective::has_string;
 use super::path::Path;
 use super::{MAX_POINTS, MAX_SEEDS};
 use meshpace_settings::diagnostic::Problems;
@@ -69,6 +70,12 @@ impl Sweep {
     /// The keys that are swept.
     pub fn keys(&self) -> Vec<&str> {
         self.products.first().into_iter().flat_map(|product| &product.axes).map(|axis| axis.key.as_str()).collect()
+    }
+
+    /// True if the string is one of the values, or inside one.
+    pub fn has_string(&self, text: &str) -> bool {
+        let values = self.products.iter().flat_map(|product| &product.axes).flat_map(|axis| &axis.values);
+        values.into_iter().any(|value| has_string(value, text))
     }
 
     /// Number of points.

@@ -63,6 +63,11 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
     }
 }
 
+/// The table in TOML that says the same as the name of a transport alone.
+pub fn spelled_out(name: &str) -> String {
+    format!("{{ name = {name:?} }}")
+}
+
 fn named(reader: &Reader<'_>, key: &str, name: &str, usual: &OutOfInterference) -> Option<Config> {
     let mut config = names::lookup(name);
     let pacing = match &mut config {

@@ -76,10 +76,20 @@ pub const RATIO: Dimension = Dimension {
     unit: Unit::Gain,
 };
 
+/// All of them.
+const DIMENSIONS: [&Dimension; 7] = [&LENGTH, &TIME, &RATE, &SPEED, &SIZE, &POWER, &RATIO];
+
 impl Dimension {
     /// That of a declaration; `None` if it is no quantity.
     pub fn of(unit: Unit) -> Option<&'static Dimension> {
-        [&LENGTH, &TIME, &RATE, &SPEED, &SIZE, &POWER, &RATIO].into_iter().find(|dimension| dimension.unit == unit)
+        DIMENSIONS.into_iter().find(|dimension| dimension.unit == unit)
+    }
+
+    /// The quantity that a text is, of whatever dimension, in base units; a unit belongs to one dimension.
+    pub fn parse_any(text: &str) -> Option<(&'static Dimension, f64)> {
+        // Almost every text that is no quantity begins with a letter.
+        text.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)).then_some(())?;
+        DIMENSIONS.into_iter().find_map(|dimension| Some((dimension, dimension.parse(text).ok()?)))
     }
 
     /// An example inside a range.

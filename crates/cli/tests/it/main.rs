@@ -9,6 +9,7 @@ mod compare;
 mod decrypt;
 mod documented;
 mod emulate;
+mod grow;
 mod kernel;
 mod kit;
 mod lists;

@@ -1,8 +1,9 @@
 //! A directory of records: `records.jsonl`, one line for each run, and `manifest.json`, which says what made them.
 
 use super::Record;
+use super::given::Given;
 use super::line::{self, FORMAT, Key, key_of};
-use super::rules::{self, Rule};
+use super::rules::Rule;
 use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -70,6 +71,17 @@ pub struct Manifest {
     /// True if all runs have been made.
     #[serde(default = "yes")]
     pub complete: bool,
+    /// The scenarios that were run into the directory, in order; the other fields describe the last one. Empty in directories of
+    /// versions that did not list them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Given>,
+    /// True while the records are made anew: those of `records.jsonl` are about to be replaced.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub replaces: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn yes() -> bool {
@@ -93,22 +105,22 @@ impl Manifest {
         }
     }
 
-    /// Checks that both are of the same campaign, though perhaps of different seeds.
+    /// The same with pacing rules of another language, and the digest of the scenario with these.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Vec<Rule>, scenario_sha256: String) -> Manifest {
+        self.sources.iter_mut().for_each(|given| given.rules.clone_from(&rules));
+        Manifest { rules, scenario_sha256, ..self }
+    }
+
+    /// Checks that both are of the same format and of the same revision of the model.
     ///
     /// # Errors
-    /// The campaign or version that this one is of instead, in words.
-    pub fn same_campaign(&self, other: &Manifest) -> Result<(), String> {
-        if let Some(changed) = rules::difference(&self.rules, &other.rules) {
-            Err(format!("records of {changed}"))
-        } else if self.scenario_sha256 != other.scenario_sha256 {
-            let quality = self.quality.as_ref().map(|quality| format!(" of quality {quality}")).unwrap_or_default();
-            Err(format!("other records of \"{}\"{quality}", self.scenario))
-        } else if self.format != other.format {
+    /// The format or revision that this one is of instead, in words.
+    pub fn same_model(&self, other: &Manifest) -> Result<(), String> {
+        if self.format != other.format {
             Err(format!("records of {}", format_told(self.format)))
         } else if self.model != other.model {
             Err(format!("records of {}, this is {}", model_told(self.model), other.model))
-        } else if self.version != other.version {
-            Err(format!("records of version {}", self.version))
         } else {
             Ok(())
         }

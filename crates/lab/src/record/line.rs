@@ -37,6 +37,20 @@ pub fn open(line: &str) -> Result<Value, &'static str> {
     serde_json::from_str(line).map_err(|_| DAMAGED)
 }
 
+/// The line of a record, without newlines, with this name of its scenario and this point: their values are written anew, and the checksum.
+///
+/// # Errors
+/// The fault of the line or the point, in words.
+pub fn renamed(line: &str, scenario: &str, point: &str) -> Result<String, &'static str> {
+    let mut record = open(line)?;
+    let point = serde_json::from_str(point).map_err(|_| "has a point that is no JSON")?;
+    let Value::Object(fields) = &mut record else { return Err("is no object") };
+    fields.shift_remove("check");
+    fields.insert("scenario".to_owned(), scenario.into());
+    fields.insert("point".to_owned(), point);
+    Ok(seal(&record.to_string()).trim_end().to_owned())
+}
+
 /// The key of a record.
 pub fn key_of(record: &Value) -> Option<Key> {
     Some((point_key(record.get("point")?), record.get("seed")?.as_u64()?))
@@ -61,6 +75,19 @@ mod tests {
         let record = open(line.trim_end()).unwrap();
         assert_eq!(key_of(&record), Some((r#"{"a":0.1}"#.to_owned(), 3)));
         assert!(line.starts_with(OBJECT.trim_end_matches('}')) && line.ends_with("\"}\n"));
+    }
+
+    #[test]
+    fn a_record_gets_another_name_and_point_and_keeps_the_rest() {
+        let line = seal(
+            r#"{"scenario":"a","seed":3,"point":{},"x":0.30000000000000004,"y":-0.0,"z":[null,18446744073709551615]}"#,
+        );
+        let other = renamed(line.trim_end(), "b \"c\"", r#"{"k":1}"#).unwrap();
+        let expected = seal(
+            r#"{"scenario":"b \"c\"","seed":3,"point":{"k":1},"x":0.30000000000000004,"y":-0.0,"z":[null,18446744073709551615]}"#,
+        );
+        assert_eq!(other, expected.trim_end());
+        assert!(renamed(&line.replace("\"seed\":3", "\"seed\":4"), "b", "{}").is_err());
     }
 
     #[test]

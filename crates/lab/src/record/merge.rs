@@ -1,14 +1,20 @@
 //! Campaigns put together: parts of one campaign that were run in several places, or with several ranges of seeds.
 
 use super::directory::{self, MADE_BY, MANIFEST, Manifest, RECORDS};
+use super::given::{Given, Points, conflict};
 use super::line::{self, Key, key_of};
-use super::store::{Store, UNFINISHED};
+use super::rules;
+use super::store::{self, Store, UNFINISHED};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// One directory to be merged.
 struct Part {
     directory: PathBuf,
+    /// The manifest of what was made there last, finished or not.
     manifest: Manifest,
     /// Whole lines, those of the finished file in the order of the campaign.
     lines: Vec<(Key, String)>,
@@ -19,8 +25,8 @@ struct Part {
 /// left as one that was interrupted, which goes on where it was.
 ///
 /// # Errors
-/// If something cannot be read or written, if parts that belong together are of different scenarios or versions, or if
-/// two have different records of one run: then one of them is wrong.
+/// If something cannot be read or written, if a point that two parts have was run with different settings, if they are of different
+/// revisions of the model, or if two have different records of one run: then one of them is wrong.
 pub fn merge(inputs: &[PathBuf], out: &Path, force: bool) -> Result<usize, String> {
     let mut groups: BTreeMap<PathBuf, Vec<Part>> = BTreeMap::new();
     for input in inputs {
@@ -34,7 +40,7 @@ pub fn merge(inputs: &[PathBuf], out: &Path, force: bool) -> Result<usize, Strin
     }
     let mut count = 0;
     for (place, parts) in groups {
-        count += merge_one(&parts, &out.join(place), force)?;
+        count += merge_one(parts, &out.join(place), force)?;
     }
     Ok(count)
 }
@@ -50,89 +56,139 @@ fn read(directory: &Path) -> Result<Part, String> {
     let Some(manifest) = Manifest::read(directory)? else {
         return Err(format!("{}: there is no {MANIFEST}", directory.display()));
     };
+    let head = unfinished_head(&directory.join(UNFINISHED))?;
+    let replaces = head.as_ref().is_some_and(|head| head.replaces);
     let mut lines = Vec::new();
     // The first line of the unfinished file is its head.
-    for (name, head) in [(RECORDS, 0), (UNFINISHED, 1)] {
+    for (name, skipped) in [(RECORDS, 0), (UNFINISHED, 1)] {
         let path = directory.join(name);
         let text = match std::fs::read_to_string(&path) {
+            _ if replaces && name == RECORDS => continue,
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(format!("{}: {error}", path.display())),
         };
         // A line without its end was being written when the program ended.
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        for (number, line) in whole.enumerate().skip(head) {
+        for (number, line) in whole.enumerate().skip(skipped) {
             let at = |why: &str| format!("{}:{}: the record {why}", path.display(), number + 1);
             let record = line::open(line.trim_end_matches('\n')).map_err(at)?;
             lines.push((key_of(&record).ok_or_else(|| at("has no point and seed"))?, line.to_owned()));
         }
     }
-    Ok(Part { directory: directory.to_owned(), manifest, lines })
+    Ok(Part { directory: directory.to_owned(), manifest: head.unwrap_or(manifest), lines })
 }
 
-fn merge_one(parts: &[Part], out: &Path, force: bool) -> Result<usize, String> {
-    let shown = |error: std::io::Error| format!("{}: {error}", out.display());
-    let Some(first) = parts.first() else { return Ok(0) };
-    for part in &parts[1..] {
-        part.manifest.same_campaign(&first.manifest).map_err(|what| {
-            format!(
-                "{} and {} do not belong together: the second holds {what}",
-                first.directory.display(),
-                part.directory.display()
-            )
-        })?;
+/// The manifest at the beginning of an unfinished file, if there is one and it can be read.
+fn unfinished_head(path: &Path) -> Result<Option<Manifest>, String> {
+    let mut line = String::new();
+    let read = File::open(path).and_then(|file| BufReader::new(file).read_line(&mut line));
+    match read {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+        Ok(_) => Ok(serde_json::from_str(&line).ok()),
     }
-    let mut manifest = first.manifest.clone();
+}
+
+fn merge_one(mut parts: Vec<Part>, out: &Path, force: bool) -> Result<usize, String> {
+    let shown = |error: std::io::Error| format!("{}: {error}", out.display());
+    let Some(last) = parts.last().map(|part| part.manifest.clone()) else { return Ok(0) };
+    let given = store::sources(&last, None);
+    let now = given.last().map(|given| (given, last.scenario_sha256.as_str()));
+    for part in &mut parts {
+        part.manifest.same_model(&last).map_err(|what| format!("{}: {what}", part.directory.display()))?;
+        part.manifest.sources = store::sources(&part.manifest, now);
+    }
+    let there = (!force && out.join(MANIFEST).exists()).then(|| read(out)).transpose()?.map(|mut there| {
+        there.manifest.sources = store::sources(&there.manifest, now);
+        there
+    });
+    agree(there.iter().chain(&parts))?;
+    let mut sources = Vec::new();
+    parts.iter().flat_map(|part| &part.manifest.sources).for_each(|given| Given::put(&mut sources, given.clone()));
+    let mut manifest = Manifest { sources, ..last };
     let mut store = Store::open(out, &manifest, force).map_err(shown)?;
-    for part in parts {
-        for (key, line) in &part.lines {
-            match store.line(key).map_err(shown)? {
-                None => store.add(key.clone(), line).map_err(shown)?,
-                Some(there) if there == line.trim_end_matches('\n') => {}
-                Some(_) => {
-                    return Err(format!(
-                        "{}: another record of seed {} at {} than before: one of them is wrong",
-                        part.directory.display(),
-                        key.1,
-                        key.0
-                    ));
-                }
-            }
+    let mut is_whole = true;
+    for part in &parts {
+        let admission = store.admission_of(&part.manifest.sources);
+        let key = |(point, seed): &Key| admission.admit(point).map(|point| (point, *seed));
+        for (own, line) in &part.lines {
+            let key = key(own).map_err(|what| format!("{}: {what}", part.directory.display()))?;
+            add(&mut store, key, line).map_err(|why| format!("{}: {why}", part.directory.display()))?;
         }
+        is_whole &= part.manifest.complete || {
+            let given = part.manifest.sources.last();
+            given.into_iter().flat_map(Given::runs).all(|own| key(&own).is_ok_and(|key| store.has(&key)))
+        };
     }
     store.sync().map_err(shown)?;
-    // The order of the points is known from a part that was finished.
-    let order = parts.iter().find(|part| part.manifest.complete).map(|part| points(&part.lines)).unwrap_or_default();
-    let seeds: Vec<u64> = store.seeds();
-    let is_whole = order.len() == manifest.points
-        && order.iter().all(|point| seeds.iter().all(|seed| store.has(&(point.clone(), *seed))));
     let count = store.len();
     if is_whole {
         manifest.failed_runs = 0;
         manifest.wall_time_s = parts.iter().map(|part| part.manifest.wall_time_s).sum();
+        let order: Vec<String> =
+            manifest.sources.last().into_iter().flat_map(Given::points).map(|(key, _)| key).collect();
         store.finish(&order, &manifest).map_err(shown)?;
     }
     Ok(count)
 }
 
-/// The points of lines, in the order in which they first appear.
-fn points(lines: &[(Key, String)]) -> Vec<String> {
-    let mut points: Vec<String> = Vec::new();
-    for ((point, _), _) in lines {
-        if !points.contains(point) {
-            points.push(point.clone());
+/// Adds the line of a run, which is there already if it is the same.
+fn add(store: &mut Store, key: Key, line: &str) -> Result<(), String> {
+    let line = store.today(&key.0, line.trim_end_matches('\n')).map_err(|error| error.to_string())?;
+    match store.line(&key).map_err(|error| error.to_string())? {
+        Some(there) if there == line => Ok(()),
+        Some(_) if !store.lacks(&key) => {
+            Err(format!("another record of seed {} at {} than before: one of them is wrong", key.1, key.0))
         }
+        _ => store.add(key, &(line + "\n")).map_err(|error| error.to_string()),
     }
-    points
+}
+
+/// Checks that a point which several parts have was run with the same settings in all of them, by the same pacing rules.
+fn agree<'a>(parts: impl Iterator<Item = &'a Part>) -> Result<(), String> {
+    let mut seen: BTreeMap<&str, (Rc<Points>, &Part)> = BTreeMap::new();
+    let mut last: Option<(Rc<Points>, &Part)> = None;
+    for part in parts {
+        let sources = &part.manifest.sources;
+        let points = match &last {
+            Some((points, before)) if before.manifest.sources == *sources => Rc::clone(points),
+            _ => Rc::new(Points::of(sources)),
+        };
+        let apart = |before: &Part, what: String| {
+            let (one, other) = (before.directory.display(), part.directory.display());
+            format!("{one} and {other} do not belong together: the first holds {what}")
+        };
+        if let Some((_, before)) = &last {
+            let (old, new) = (before.manifest.sources.last(), sources.last());
+            let changed = old.zip(new).and_then(|(old, new)| rules::difference(&old.rules, &new.rules));
+            changed.map_or(Ok(()), |what| Err(apart(before, format!("records of {what}"))))?;
+        }
+        for ((point, _), _) in &part.lines {
+            let (before, earlier) = seen.entry(point).or_insert_with(|| (Rc::clone(&points), part));
+            if Rc::ptr_eq(before, &points) {
+                continue;
+            }
+            let fits =
+                before.get(point).zip(points.get(point)).is_some_and(|(old, new)| old.fits(new) || new.fits(old));
+            if !fits {
+                return Err(apart(earlier, conflict(point, &earlier.manifest.sources, sources)));
+            }
+        }
+        last = Some((points, part));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn manifest(version: &str) -> Manifest {
+    /// The campaign of a text, or one of the points 7 and 3.
+    fn manifest(text: &str) -> Manifest {
         let usual = crate::record::store::tests::manifest();
-        Manifest { version: version.into(), points: 2, wall_time_s: 1.5, ..usual }
+        let sources = vec![Given::of_text(if text.is_empty() { "[sweep]\na = [7, 3]\n" } else { text })];
+        Manifest { sources, points: 2, wall_time_s: 1.5, ..usual }
     }
 
     fn line(point: u64, seed: u64) -> String {
@@ -141,19 +197,21 @@ mod tests {
 
     fn sealed(point: u64, seed: u64, x: u64) -> String {
         let model = meshpace_sim::MODEL_REVISION;
-        line::seal(&format!("{{\"seed\":{seed},\"point\":{{\"a\":{point}}},\"model\":{model},\"x\":{x}}}"))
+        line::seal(&format!(
+            "{{\"scenario\":\"s\",\"seed\":{seed},\"point\":{{\"a\":{point}}},\"model\":{model},\"x\":{x}}}"
+        ))
     }
 
     /// A campaign of two points (7 before 3) with these seeds; left unfinished if told so.
-    fn campaign(directory: &Path, seeds: &[u64], version: &str, is_finished: bool) {
-        let mut store = Store::open(directory, &manifest(version), false).unwrap();
+    fn campaign(directory: &Path, seeds: &[u64], text: &str, is_finished: bool) {
+        let mut store = Store::open(directory, &manifest(text), false).unwrap();
         let point = |point: u64| format!("{{\"a\":{point}}}");
         for (number, &seed) in [7, 3].iter().flat_map(|point| seeds.iter().map(move |seed| (*point, seed))) {
             store.add((point(number), seed), &line(number, seed)).unwrap();
         }
         store.sync().unwrap();
         if is_finished {
-            store.finish(&[point(7), point(3)], &manifest(version)).unwrap();
+            store.finish(&[point(7), point(3)], &manifest(text)).unwrap();
         }
     }
 
@@ -161,8 +219,8 @@ mod tests {
     fn two_ranges_of_seeds_become_one_campaign() {
         let scratch = tempfile::tempdir().unwrap();
         let place = |name: &str| scratch.path().join(name);
-        campaign(&place("a"), &[1, 2], "1", true);
-        campaign(&place("b"), &[2, 3], "1", true);
+        campaign(&place("a"), &[1, 2], "", true);
+        campaign(&place("b"), &[2, 3], "", true);
         assert_eq!(merge(&[place("b"), place("a")], &place("out"), false), Ok(6));
         let expected: String = [7, 3].iter().flat_map(|point| (1..=3).map(move |seed| line(*point, seed))).collect();
         assert_eq!(std::fs::read_to_string(place("out").join(RECORDS)).unwrap(), expected);
@@ -171,10 +229,32 @@ mod tests {
     }
 
     #[test]
+    fn two_halves_of_a_sweep_become_one_campaign() {
+        let scratch = tempfile::tempdir().unwrap();
+        let place = |name: &str| scratch.path().join(name);
+        let half = |name: &str, point: u64| {
+            let made = manifest(&format!("[sweep]\na = [{point}]\n"));
+            let mut store = Store::open(&place(name), &made, false).unwrap();
+            let key = format!("{{\"a\":{point}}}");
+            store.add((key.clone(), 1), &line(point, 1)).unwrap();
+            store.finish(&[key], &made).unwrap();
+        };
+        half("a", 7);
+        half("b", 3);
+        assert_eq!(merge(&[place("a"), place("b")], &place("out"), false), Ok(2));
+        let records = std::fs::read_to_string(place("out").join(RECORDS)).unwrap();
+        assert_eq!(records, line(3, 1) + &line(7, 1), "the points of the last one are first");
+        assert_eq!(read(&place("out")).unwrap().manifest.sources.len(), 2);
+        // The same again, into the directory that is there.
+        assert_eq!(merge(&[place("a"), place("b")], &place("out"), false), Ok(2));
+        assert_eq!(std::fs::read_to_string(place("out").join(RECORDS)).unwrap(), records);
+    }
+
+    #[test]
     fn what_is_not_whole_stays_open() {
         let scratch = tempfile::tempdir().unwrap();
         let place = |name: &str| scratch.path().join(name);
-        campaign(&place("a"), &[1], "1", false);
+        campaign(&place("a"), &[1], "", false);
         assert_eq!(merge(&[place("a")], &place("out"), false), Ok(2));
         assert!(!place("out").join(RECORDS).exists() && place("out").join(UNFINISHED).exists());
     }
@@ -183,12 +263,13 @@ mod tests {
     fn parts_that_do_not_belong_together_are_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let place = |name: &str| scratch.path().join(name);
-        campaign(&place("a"), &[1, 2], "1", true);
-        campaign(&place("b"), &[3], "2", true);
+        campaign(&place("a"), &[1, 2], "", true);
+        campaign(&place("b"), &[3], "c = true\n[sweep]\na = [7, 3]\n", true);
         let refused = merge(&[place("a"), place("b")], &place("out"), false).unwrap_err();
-        assert!(refused.contains("records of version 2"), "{refused}");
+        assert!(refused.contains("c: not written → true") && refused.contains("{\"a\":7}"), "{refused}");
+        assert!(!place("out").exists(), "nothing is written");
         // One run with two results.
-        campaign(&place("c"), &[2], "1", true);
+        campaign(&place("c"), &[2], "", true);
         let path = place("c").join(RECORDS);
         let other = std::fs::read_to_string(&path).unwrap().replace(&line(7, 2), &sealed(7, 2, 15));
         std::fs::write(&path, other).unwrap();

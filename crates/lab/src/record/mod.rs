@@ -5,6 +5,7 @@ mod columns;
 pub mod csv;
 pub mod directory;
 pub mod fields;
+pub mod given;
 pub mod kind;
 pub mod line;
 pub mod merge;

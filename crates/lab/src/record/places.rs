@@ -2,17 +2,47 @@
 //! memory.
 
 use super::line::{self, Key, key_of};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 /// File of a directory that a line is in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum In {
     /// The finished one.
     Records,
     /// The one that grows.
     Unfinished,
+}
+
+/// What a record has besides the results of its run.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Observed {
+    /// What each node lost and sent.
+    pub nodes: bool,
+    /// A time series.
+    pub series: bool,
+    /// Watched links in it.
+    pub links: bool,
+}
+
+impl Observed {
+    /// Of a record.
+    fn of(record: &Value) -> Observed {
+        let has = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
+        let series = record.get("series");
+        Observed {
+            nodes: has(record.get("nodes")),
+            series: has(series),
+            links: has(series.and_then(|series| series.get("links"))),
+        }
+    }
+
+    /// True if everything that `wanted` has is there.
+    pub fn covers(self, wanted: Observed) -> bool {
+        self.nodes >= wanted.nodes && self.series >= wanted.series && self.links >= wanted.links
+    }
 }
 
 /// The place of a line.
@@ -24,6 +54,10 @@ pub struct Place {
     pub offset: u64,
     /// Its length without the newline, bytes.
     pub length: u32,
+    /// What its record has.
+    pub observed: Observed,
+    /// True if its scenario or point is called otherwise today.
+    pub is_renamed: bool,
 }
 
 /// The places of lines by run.
@@ -59,15 +93,31 @@ impl Places {
         self.by_point.get(point)?.get(seed).copied()
     }
 
-    /// Those of a point, in the order of seeds.
-    pub fn of_point(&self, point: &str) -> impl Iterator<Item = Place> {
-        self.by_point.get(point).into_iter().flat_map(|of_point| of_point.values().copied())
+    /// Those of a point with their seeds, in the order of seeds.
+    pub fn of_point(&self, point: &str) -> impl Iterator<Item = (u64, Place)> {
+        self.by_point.get(point).into_iter().flatten().map(|(seed, place)| (*seed, *place))
     }
 
-    /// Every seed of which there is a run, ascending.
-    pub fn seeds(&self) -> Vec<u64> {
-        let seeds: BTreeSet<u64> = self.by_point.values().flat_map(BTreeMap::keys).copied().collect();
-        seeds.into_iter().collect()
+    /// The points in the order in which their first lines stand in the files.
+    pub fn points(&self) -> Vec<&str> {
+        let first = |of_point: &BTreeMap<u64, Place>| of_point.values().map(|place| (place.file, place.offset)).min();
+        let mut points: Vec<_> =
+            self.by_point.iter().filter_map(|(point, of_point)| Some((first(of_point)?, point.as_str()))).collect();
+        points.sort_unstable();
+        points.into_iter().map(|(_, point)| point).collect()
+    }
+
+    /// All places in a file in the order of the file, to be changed.
+    pub fn in_file(&mut self, file: In) -> Vec<&mut Place> {
+        let all = self.by_point.values_mut().flat_map(BTreeMap::values_mut);
+        let mut places: Vec<&mut Place> = all.filter(|place| place.file == file).collect();
+        places.sort_unstable_by_key(|place| place.offset);
+        places
+    }
+
+    /// True if one of the lines is called otherwise today.
+    pub fn any_renamed(&self) -> bool {
+        self.by_point.values().flat_map(BTreeMap::values).any(|place| place.is_renamed)
     }
 }
 
@@ -79,16 +129,27 @@ pub fn read(mut file: &File, place: Place) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::other("a record is damaged: it is no text"))
 }
 
-/// Goes through a file from line number `skipped`, from 0, on: `each` gets the offset of every whole line, and the line with
-/// its key, or the number of the line, from 1, and what is wrong with it. A line without its end, which was being written
-/// when the program ended, is left out.
+/// A whole line of a file.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// The key of its run.
+    pub key: Key,
+    /// Name of the scenario.
+    pub scenario: &'a str,
+    /// Its place.
+    pub place: Place,
+}
+
+/// Goes through a file from line number `skipped`, from 0, on: `each` gets every whole line, or the number of the line, from 1, and
+/// what is wrong with it. A line without its end, which was being written when the program ended, is left out.
 pub fn scan(
-    file: &File,
+    mut file: &File,
+    within: In,
     skipped: usize,
-    mut each: impl FnMut(u64, Result<(Key, &str), (usize, &'static str)>) -> io::Result<()>,
+    mut each: impl FnMut(Result<Found<'_>, (usize, &'static str)>) -> io::Result<()>,
 ) -> io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::new(file);
-    reader.seek(SeekFrom::Start(0))?;
     let (mut offset, mut number, mut bytes) = (0, 0, Vec::new());
     loop {
         bytes.clear();
@@ -96,12 +157,20 @@ pub fn scan(
         let Some(line) = bytes.strip_suffix(b"\n") else { return Ok(()) };
         number += 1;
         if number > skipped {
-            let opened = std::str::from_utf8(line).map_err(|_| "is damaged: it is no text").and_then(|line| {
-                let record = line::open(line)?;
-                Ok((key_of(&record).ok_or("has no point and seed")?, line))
-            });
-            each(offset, opened.map_err(|why| (number, why)))?;
+            let text = std::str::from_utf8(line).map_err(|_| "is damaged: it is no text");
+            match text.and_then(line::open) {
+                Err(why) => each(Err((number, why)))?,
+                Ok(record) => {
+                    each(found(&record, within, offset, line.len()).ok_or((number, "has no point and seed")))?
+                }
+            }
         }
         offset += length as u64;
     }
+}
+
+fn found(record: &Value, file: In, offset: u64, length: usize) -> Option<Found<'_>> {
+    let place = Place { file, offset, length: length as u32, observed: Observed::of(record), is_renamed: false };
+    let scenario = record.get("scenario").and_then(Value::as_str).unwrap_or_default();
+    Some(Found { key: key_of(record)?, scenario, place })
 }

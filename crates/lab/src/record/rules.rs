@@ -1,6 +1,7 @@
 //! Pacing rules of another language that took part in a campaign, as a manifest describes them.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Differences that a message names at most.
@@ -17,6 +18,15 @@ pub struct Rule {
     pub source: String,
     /// Text of every part that can be compared, by its name: sources, captured variables, globals, attributes.
     pub parts: BTreeMap<String, String>,
+    /// Numbers of the flows that have it; `None` if all have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<usize>>,
+}
+
+/// What decides the runs of flows with these rules: everything about a rule but its source, which is a part as far as it matters.
+pub fn meaning(rules: &[Rule]) -> String {
+    let of = |rule: &Rule| json!([rule.name, rule.id, rule.parts, rule.flows]);
+    Value::Array(rules.iter().map(of).collect()).to_string()
 }
 
 /// The first of the rules that differs between two campaigns, and how, for a message. `None` if all are the same.
@@ -58,7 +68,7 @@ mod tests {
 
     fn rule(id: Option<&str>, parts: &[(&str, &str)]) -> Rule {
         let parts = parts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        Rule { name: "mine".to_owned(), id: id.map(str::to_owned), source: String::new(), parts }
+        Rule { name: "mine".to_owned(), id: id.map(str::to_owned), source: String::new(), parts, flows: None }
     }
 
     #[test]

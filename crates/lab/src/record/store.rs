@@ -5,15 +5,28 @@
 //! `records.jsonl` is written as a whole in the order of the campaign, then the manifest, and `unfinished.jsonl` is deleted; until then
 //! older files in the directory are not changed. An incomplete last line, which a kill or a full disk can leave behind, is cut
 //! off when the file is opened again; a damaged line is reported, and its run is made again.
+//!
+//! A directory may hold runs of several scenarios ([`super::given`]). A record belongs to a point of today's scenario if the same
+//! settings decide its run, whatever its own scenario and point are called; it is called as today's scenario calls it
+//! whenever it is read from here. Records of points that today's scenario does not name stay, behind the others.
+
+mod admission;
+mod there;
+
+pub use there::sources;
 
 use super::directory::{MANIFEST, Manifest, RECORDS};
-use super::line::Key;
-use super::places::{self, In, Place, Places};
+use super::given::Given;
+use super::line::{self, Key};
+use super::places::{self, Found, In, Observed, Place, Places};
 use super::write::{make_directory, write_whole_by};
 use super::write_whole;
+pub use admission::Admission;
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use there::{There, conflicting};
 
 /// The records so far, after the manifest of their campaign.
 pub const UNFINISHED: &str = "unfinished.jsonl";
@@ -30,6 +43,9 @@ pub struct Store {
     /// The unfinished file, once there is something to write.
     unfinished: Option<Unfinished>,
     places: Places,
+    admission: Admission,
+    /// True if records need what each node lost and sent.
+    needs_nodes: bool,
     /// True if the directory has exactly these records, in a finished file, and no others.
     is_finished: bool,
     damaged: Vec<String>,
@@ -48,15 +64,18 @@ struct Unfinished {
 }
 
 impl Store {
-    /// Opens `directory`, creating it if need be, for the campaign of `manifest`, and takes over the records that are there
-    /// from an earlier start of the same campaign, of other seeds perhaps. With `force` it takes over none; those that are
-    /// there are replaced when the new ones are complete.
+    /// Opens `directory`, creating it if need be, for the campaign of `manifest`, the last of whose sources is today's scenario, and takes
+    /// over the records that are there. With `force` it takes over none; those that are there are replaced when the new ones are complete.
     ///
     /// # Errors
-    /// `AlreadyExists` if there are records of another campaign and `force` is not set, `WouldBlock` if another process
-    /// works in it, and whatever the file system refuses; each names the directory or the file.
+    /// `AlreadyExists` if a record there belongs to a point of today's scenario and was made with other settings, and `force` is not
+    /// set; `WouldBlock` if another process works in the directory; and whatever the file system refuses. Each names the directory or
+    /// the file. Nothing in the directory has changed then.
     pub fn open(directory: &Path, manifest: &Manifest, force: bool) -> io::Result<Store> {
         let named = |error: io::Error| named(directory, &error);
+        let Some(given) = manifest.sources.last() else {
+            return Err(named(io::Error::other("the manifest lists no scenario")));
+        };
         make_directory(directory)?;
         // The directory itself is locked: there is no file whose removal could let two in.
         let lock = File::open(directory).map_err(named)?;
@@ -68,30 +87,41 @@ impl Store {
             Err(TryLockError::Error(error)) => return Err(named(error)),
             Ok(()) => {}
         }
-        let there = if force { There::default() } else { There::find(directory, manifest)? };
+        let There { records, unfinished, sources, replaces } =
+            if force { There { replaces: true, ..There::default() } } else { There::find(directory, manifest)? };
+        let admission = Admission::new(given, &sources);
+        let is_last =
+            sources.last().is_some_and(|last| last.is_same_scenario(given) && last.scenario == given.scenario);
+        let mut all = sources;
+        manifest.sources.iter().for_each(|given| Given::put(&mut all, given.clone()));
         let mut store = Store {
             directory: directory.to_owned(),
-            manifest: Manifest { complete: false, records: 0, ..manifest.clone() },
+            manifest: Manifest { complete: false, records: 0, sources: all, replaces, ..manifest.clone() },
             _lock: lock,
             records: None,
             unfinished: None,
             places: Places::default(),
+            admission,
+            needs_nodes: false,
             is_finished: false,
             damaged: Vec::new(),
         };
-        if let Some((file, manifest)) = there.records {
-            let taken = store.take_over(&file)?;
+        let taken = records.as_ref().map(|(file, _)| store.take_over(file, In::Records)).transpose()?;
+        unfinished.as_ref().map_or(Ok(0), |file| store.take_over(file, In::Unfinished))?;
+        if let Some((file, manifest)) = records {
             store.is_finished = manifest.complete
-                && taken == manifest.records
-                && taken == store.len()
+                && is_last
+                && taken == Some(manifest.records)
+                && taken == Some(store.len())
                 && manifest.failed_runs == 0
-                && there.unfinished.is_none()
+                && unfinished.is_none()
+                && !store.places.any_renamed()
                 && store.damaged.is_empty();
             store.records = Some(file);
         }
         // With `force` an unfinished campaign of before is not to be taken for this one.
-        if force || there.unfinished.is_some() {
-            store.begin(there.unfinished)?;
+        if force || unfinished.is_some() {
+            store.begin(unfinished)?;
         }
         if !directory.join(MANIFEST).exists() {
             store.write(MANIFEST, &store.manifest)?;
@@ -99,21 +129,37 @@ impl Store {
         Ok(store)
     }
 
-    /// Takes the finished file's lines; how many.
-    fn take_over(&mut self, file: &File) -> io::Result<usize> {
-        let path = self.directory.join(RECORDS);
-        let (places, damaged, mut taken) = (&mut self.places, &mut self.damaged, 0);
-        let each = |offset, found: Result<(Key, &str), _>| {
+    /// Takes the lines of a file; how many.
+    fn take_over(&mut self, file: &File, within: In) -> io::Result<usize> {
+        let path = self.directory.join(within.name());
+        // The first line of the unfinished file is its head.
+        let skipped = usize::from(within == In::Unfinished);
+        let (places, damaged, admission, mut taken) = (&mut self.places, &mut self.damaged, &self.admission, 0);
+        let directory = &self.directory;
+        // Lines of one point often stand one after the other.
+        let mut last: Option<(String, String)> = None;
+        let each = |found: Result<Found<'_>, _>| {
             match found {
-                Ok((key, line)) => {
-                    places.put(key, Place { file: In::Records, offset, length: line.len() as u32 });
+                Ok(Found { key: (own, seed), scenario, mut place }) => {
+                    let key = match &last {
+                        Some((known, key)) if *known == own => key.clone(),
+                        _ => admission.admit(&own).map_err(|what| conflicting(directory, &what))?,
+                    };
+                    place.is_renamed = key != own || admission.names(&key) && scenario != admission.scenario();
+                    places.put((key.clone(), seed), place);
+                    last = Some((own, key));
                     taken += 1;
                 }
-                Err(wrong) => damaged.push(told(&path, wrong)),
+                Err((line, why)) => {
+                    damaged.push(format!("{}:{line}: the record {why}; its run is made again", path.display()));
+                }
             }
             Ok(())
         };
-        places::scan(file, 0, each).map_err(|error| named(&path, &error))?;
+        places::scan(file, within, skipped, each).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => error,
+            _ => named(&path, &error),
+        })?;
         Ok(taken)
     }
 
@@ -121,23 +167,18 @@ impl Store {
     fn begin(&mut self, earlier: Option<File>) -> io::Result<()> {
         let path = self.directory.join(UNFINISHED);
         let head = serde_json::to_string(&self.manifest)? + "\n";
-        let (places, damaged) = (&mut self.places, &mut self.damaged);
         let mut length = head.len() as u64;
+        let mut places = self.places.in_file(In::Unfinished);
         let mut write = |out: &mut dyn Write| {
             out.write_all(head.as_bytes())?;
-            let Some(earlier) = &earlier else { return Ok(()) };
-            places::scan(earlier, 1, |_, found| {
-                match found {
-                    Ok((key, line)) => {
-                        out.write_all(line.as_bytes())?;
-                        out.write_all(b"\n")?;
-                        places.put(key, Place { file: In::Unfinished, offset: length, length: line.len() as u32 });
-                        length += line.len() as u64 + 1;
-                    }
-                    Err(wrong) => damaged.push(told(&path, wrong)),
-                }
-                Ok(())
-            })
+            for place in &mut places {
+                let Some(earlier) = &earlier else { break };
+                let line = places::read(earlier, **place)? + "\n";
+                out.write_all(line.as_bytes())?;
+                place.offset = length;
+                length += line.len() as u64;
+            }
+            Ok(())
         };
         write_whole_by(&self.directory, UNFINISHED, |out| write(out)).map_err(|error| named(&path, &error))?;
         self.sync_names()?;
@@ -173,9 +214,25 @@ impl Store {
         self.is_finished
     }
 
-    /// True if the record of the run is there.
+    /// From now on a record counts only if it has what each node lost and sent.
+    pub fn require_nodes(&mut self) {
+        self.needs_nodes = true;
+    }
+
+    /// True if the record of the run is there, with everything that is to be observed in it.
     pub fn has(&self, key: &Key) -> bool {
-        self.places.get(key).is_some()
+        let wanted = Observed { nodes: self.needs_nodes, ..self.admission.observed(&key.0) };
+        self.places.get(key).is_some_and(|place| place.observed.covers(wanted))
+    }
+
+    /// True if the record of the run is there, and lacks something that is to be observed in it.
+    pub fn lacks(&self, key: &Key) -> bool {
+        self.places.get(key).is_some() && !self.has(key)
+    }
+
+    /// Where a record of these scenarios belongs, see [`Admission::admit`].
+    pub fn admission_of(&self, sources: &[Given]) -> Admission {
+        Admission::new(self.admission.given(), sources)
     }
 
     /// The line of a run, without its newline.
@@ -183,21 +240,31 @@ impl Store {
     /// # Errors
     /// If it cannot be read.
     pub fn line(&self, key: &Key) -> io::Result<Option<String>> {
-        self.places.get(key).map(|place| self.read(place)).transpose()
+        self.places.get(key).map(|place| self.read(&key.0, place)).transpose()
     }
 
-    fn read(&self, place: Place) -> io::Result<String> {
-        let (name, file) = match place.file {
-            In::Records => (RECORDS, self.records.as_ref()),
-            In::Unfinished => (UNFINISHED, self.unfinished.as_ref().map(|unfinished| &unfinished.file)),
+    /// The line of a record of a point, as today's scenario calls both if it has the point.
+    ///
+    /// # Errors
+    /// If it is no record.
+    pub fn today(&self, point: &str, line: &str) -> io::Result<String> {
+        if self.admission.names(point) { self.renamed(point, line) } else { Ok(line.to_owned()) }
+    }
+
+    fn renamed(&self, point: &str, line: &str) -> io::Result<String> {
+        let renamed = line::renamed(line, self.admission.scenario(), point);
+        renamed.map_err(|why| io::Error::other(format!("the record {why}")))
+    }
+
+    /// The line at a place of a point, as today's scenario calls it.
+    fn read(&self, point: &str, place: Place) -> io::Result<String> {
+        let file = match place.file {
+            In::Records => self.records.as_ref(),
+            In::Unfinished => self.unfinished.as_ref().map(|unfinished| &unfinished.file),
         };
-        let read = file.ok_or_else(|| io::ErrorKind::NotFound.into()).and_then(|file| places::read(file, place));
-        read.map_err(|error| named(&self.directory.join(name), &error))
-    }
-
-    /// Every seed of which there is a run, ascending.
-    pub fn seeds(&self) -> Vec<u64> {
-        self.places.seeds()
+        let line = file.ok_or_else(|| io::ErrorKind::NotFound.into()).and_then(|file| places::read(file, place));
+        let line = line.and_then(|line| if place.is_renamed { self.renamed(point, &line) } else { Ok(line) });
+        line.map_err(|error| named(&self.directory.join(place.file.name()), &error))
     }
 
     /// Number of runs that are there.
@@ -234,7 +301,15 @@ impl Store {
             let _ = file.set_len(*length);
             return Err(named(&path, &error));
         }
-        let place = Place { file: In::Unfinished, offset: *length, length: line.trim_end_matches('\n').len() as u32 };
+        let wanted = Observed { nodes: self.needs_nodes, ..self.admission.observed(&key.0) };
+        let length_of_line = line.trim_end_matches('\n').len() as u32;
+        let place = Place {
+            file: In::Unfinished,
+            offset: *length,
+            length: length_of_line,
+            observed: wanted,
+            is_renamed: false,
+        };
         *length += line.len() as u64;
         waiting.push(key.clone());
         self.is_finished = false;
@@ -262,25 +337,30 @@ impl Store {
         Ok(())
     }
 
-    /// Lines in the order of `points`, and of seeds within.
+    /// All lines: those of `points` in their order, the others in the order of their arrival; of each point in the order of seeds.
     pub fn in_order<'a>(&'a self, points: &'a [String]) -> impl Iterator<Item = io::Result<String>> + 'a {
-        points.iter().flat_map(|point| self.places.of_point(point)).map(|place| self.read(place))
+        let named: BTreeSet<&str> = points.iter().map(String::as_str).collect();
+        let others = self.places.points().into_iter().filter(move |point| !named.contains(point));
+        let all = points.iter().map(String::as_str).chain(others);
+        all.flat_map(move |point| self.places.of_point(point).map(move |(_, place)| self.read(point, place)))
     }
 
-    /// Puts all records in place, in the order of `points`, and then the manifest, which is filled in from them.
+    /// Puts all records in place, those of `points` first and in their order, and then the manifest, which is filled in from them.
     ///
     /// # Errors
     /// Whatever the file system refuses; the records so far stay.
     pub fn finish(self, points: &[String], manifest: &Manifest) -> io::Result<()> {
         // Of a campaign without other readings some points are not run at all.
-        let seeds = points.iter().map(|point| self.places.of_point(point).count());
-        let seeds: Vec<usize> = seeds.filter(|seeds| *seeds > 0).collect();
+        let of_point = |point: &String| self.places.of_point(point).map(|(seed, _)| seed).collect::<Vec<u64>>();
+        let seeds: Vec<Vec<u64>> = points.iter().map(of_point).filter(|seeds| !seeds.is_empty()).collect();
         let manifest = Manifest {
             complete: true,
-            records: seeds.iter().sum(),
+            records: self.len(),
             points: seeds.len(),
-            first_seed: self.seeds().first().copied().unwrap_or(manifest.first_seed),
-            seeds: seeds.iter().min().map_or(0, |seeds| *seeds as u64),
+            first_seed: seeds.iter().flatten().min().copied().unwrap_or(manifest.first_seed),
+            seeds: seeds.iter().map(Vec::len).min().unwrap_or(0) as u64,
+            sources: self.manifest.sources.clone(),
+            replaces: false,
             ..manifest.clone()
         };
         let write = |out: &mut dyn Write| self.in_order(points).try_for_each(|line| writeln!(out, "{}", line?));
@@ -297,241 +377,19 @@ impl Store {
     }
 }
 
+impl In {
+    /// Name of the file.
+    fn name(self) -> &'static str {
+        match self {
+            In::Records => RECORDS,
+            In::Unfinished => UNFINISHED,
+        }
+    }
+}
+
 fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-fn told(path: &Path, (line, why): (usize, &str)) -> String {
-    format!("{}:{line}: the record {why}; its run is made again", path.display())
-}
-
-/// Records of a campaign that a directory holds already.
-#[derive(Default)]
-struct There {
-    /// The finished file, with the manifest beside it.
-    records: Option<(File, Manifest)>,
-    /// The unfinished one.
-    unfinished: Option<File>,
-}
-
-impl There {
-    /// Looks for records of the campaign of `manifest` in `directory`.
-    fn find(directory: &Path, manifest: &Manifest) -> io::Result<There> {
-        let occupied = |what: &str| {
-            let message = format!("{} holds {what}; --force replaces it, --out writes elsewhere", directory.display());
-            Err(io::Error::new(io::ErrorKind::AlreadyExists, message))
-        };
-        let file = |name: &str| match File::open(directory.join(name)) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(named(&directory.join(name), &error)),
-        };
-        let (records, unfinished) = (file(RECORDS)?, file(UNFINISHED)?);
-        let beside = match Manifest::read(directory) {
-            Ok(beside) => beside,
-            Err(_) => return occupied("a manifest.json that cannot be read"),
-        };
-        let head = match &unfinished {
-            Some(file) => {
-                let mut line = Vec::new();
-                BufReader::new(file)
-                    .read_until(b'\n', &mut line)
-                    .map_err(|error| named(&directory.join(UNFINISHED), &error))?;
-                Some(serde_json::from_slice::<Manifest>(&line).ok())
-            }
-            None => None,
-        };
-        let fits = match (&head, &beside) {
-            (Some(Some(head)), _) => head.same_campaign(manifest).map_err(|what| format!("the unfinished {what}")),
-            (_, Some(beside)) => beside.same_campaign(manifest),
-            (Some(None), None) => Err("an unfinished campaign that cannot be read".to_owned()),
-            (None, None) if records.is_some() => Err("a records.jsonl without a manifest".to_owned()),
-            (None, None) => Ok(()),
-        };
-        if let Err(what) = fits {
-            return occupied(&what);
-        }
-        // Old records beside the unfinished ones of another campaign are about to be replaced.
-        let records = records.zip(beside.filter(|beside| beside.same_campaign(manifest).is_ok()));
-        Ok(There { records, unfinished })
-    }
-}
-
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::record::directory::Archive;
-    use crate::record::line;
-
-    pub fn manifest() -> Manifest {
-        Manifest {
-            scenario: "s".into(),
-            scenario_sha256: "d".into(),
-            scenario_text: String::new(),
-            set: Vec::new(),
-            version: "1".into(),
-            format: line::FORMAT,
-            model: meshpace_sim::MODEL_REVISION,
-            first_seed: 1,
-            seeds: 3,
-            points: 1,
-            records: 0,
-            failed_runs: 0,
-            jobs: 1,
-            host: "h".into(),
-            wall_time_s: 0.0,
-            rules: Vec::new(),
-            experiment: None,
-            quality: None,
-            complete: false,
-        }
-    }
-
-    const POINT: &str = "{\"a\":0.1}";
-
-    fn line(seed: u64) -> String {
-        let model = meshpace_sim::MODEL_REVISION;
-        line::seal(&format!("{{\"seed\":{seed},\"point\":{POINT},\"model\":{model},\"x\":{seed}}}"))
-    }
-
-    fn key(seed: u64) -> Key {
-        (POINT.into(), seed)
-    }
-
-    fn points() -> Vec<String> {
-        vec![POINT.to_owned()]
-    }
-
-    fn open(directory: &Path) -> io::Result<Store> {
-        Store::open(directory, &manifest(), false)
-    }
-
-    fn with(directory: &Path, seeds: &[u64]) -> Store {
-        let mut store = open(directory).unwrap();
-        for &seed in seeds {
-            store.add(key(seed), &line(seed)).unwrap();
-        }
-        store.sync().unwrap();
-        store
-    }
-
-    fn read(directory: &Path, name: &str) -> String {
-        std::fs::read_to_string(directory.join(name)).unwrap()
-    }
-
-    #[test]
-    fn records_end_up_in_the_order_of_the_campaign() {
-        let scratch = tempfile::tempdir().unwrap();
-        let store = with(scratch.path(), &[3, 1, 2]);
-        assert!(read(scratch.path(), UNFINISHED).ends_with(&[3, 1, 2].map(line).concat()));
-        assert_eq!(store.line(&key(1)).unwrap().as_deref(), Some(line(1).trim_end()));
-        assert_eq!(store.line(&key(4)).unwrap(), None);
-        store.finish(&points(), &manifest()).unwrap();
-        assert_eq!(read(scratch.path(), RECORDS), [1, 2, 3].map(line).concat());
-        assert!(!scratch.path().join(UNFINISHED).exists());
-        let archive = Archive::read(scratch.path()).unwrap().unwrap();
-        assert_eq!((archive.manifest.records, archive.manifest.seeds, archive.records.len()), (3, 3, 3));
-        assert!(open(scratch.path()).unwrap().is_finished());
-    }
-
-    #[test]
-    fn half_a_line_is_cut_off_and_a_damaged_one_is_named_and_the_rest_is_kept() {
-        let scratch = tempfile::tempdir().unwrap();
-        drop(with(scratch.path(), &[1]));
-        let whole = read(scratch.path(), UNFINISHED);
-        let damaged = line(2).replace("\"x\":2", "\"x\":3");
-        for (rest, told) in [("", 0), ("{\"seed\":2", 0), (line(2).trim_end(), 0), ("no record\n", 1), (&damaged, 1)] {
-            std::fs::write(scratch.path().join(UNFINISHED), format!("{whole}{rest}")).unwrap();
-            let store = open(scratch.path()).unwrap();
-            assert_eq!((store.len(), store.has(&key(1)), store.has(&key(2))), (1, true, false), "{rest}");
-            assert_eq!(store.damaged().len(), told, "{rest}");
-            assert!(store.damaged().iter().all(|what| what.contains("unfinished.jsonl:3: the record ")));
-            drop(store);
-            assert_eq!(read(scratch.path(), UNFINISHED), whole, "{rest}");
-        }
-        // What stands behind a damaged line is whole.
-        std::fs::write(scratch.path().join(UNFINISHED), format!("{whole}{damaged}{}", line(3))).unwrap();
-        assert!(open(scratch.path()).unwrap().has(&key(3)));
-    }
-
-    #[test]
-    fn nothing_is_added_behind_what_is_no_record() {
-        let scratch = tempfile::tempdir().unwrap();
-        let mut store = with(scratch.path(), &[1]);
-        let mut file = OpenOptions::new().append(true).open(scratch.path().join(UNFINISHED)).unwrap();
-        file.write_all(&line(2).as_bytes()[..9]).unwrap();
-        let refused = store.add(key(3), &line(3)).unwrap_err().to_string();
-        let whole = read(scratch.path(), UNFINISHED).len();
-        let told = format!("it ends at byte {whole} and the records at {}", whole - 9);
-        assert!(refused.contains("unfinished.jsonl") && refused.contains(&told), "{refused}");
-        assert!(store.has(&key(1)) && !store.has(&key(3)));
-        drop(store);
-        let mut again = open(scratch.path()).unwrap();
-        again.add(key(3), &line(3)).unwrap();
-        assert_eq!(again.line(&key(3)).unwrap().as_deref(), Some(line(3).trim_end()));
-        assert_eq!(again.len(), 2);
-    }
-
-    #[test]
-    fn what_is_there_is_taken_over_or_refused_and_stays_until_it_is_replaced() {
-        let scratch = tempfile::tempdir().unwrap();
-        with(scratch.path(), &[1]).finish(&points(), &manifest()).unwrap();
-        // More seeds of the same campaign: what is there stays.
-        let more = with(scratch.path(), &[2]);
-        let both: Vec<String> = more.in_order(&points()).map(Result::unwrap).collect();
-        assert_eq!(both, [1, 2].map(|seed| line(seed).trim_end().to_owned()), "one from each file");
-        more.finish(&points(), &manifest()).unwrap();
-        assert_eq!(read(scratch.path(), RECORDS), [1, 2].map(line).concat());
-        let other = Manifest { scenario_sha256: "e".into(), ..manifest() };
-        let refused = Store::open(scratch.path(), &other, false).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
-        assert!(refused.to_string().contains("--force"), "{refused}");
-        for (strange, told) in [
-            (Manifest { model: 0, ..manifest() }, "no revision of the model"),
-            (Manifest { model: u32::MAX, ..manifest() }, "revision 4294967295 of the model"),
-            (Manifest { format: 0, ..manifest() }, "the format without checksums"),
-        ] {
-            std::fs::write(scratch.path().join(MANIFEST), serde_json::to_string(&strange).unwrap()).unwrap();
-            let refused = open(scratch.path()).unwrap_err().to_string();
-            assert!(refused.contains(told), "{refused}");
-            let refused = Archive::read(scratch.path()).unwrap_err();
-            assert!(refused.contains(told) && refused.contains("--force"), "{refused}");
-        }
-        let mut replaced = Store::open(scratch.path(), &other, true).unwrap();
-        assert!(replaced.is_empty());
-        replaced.add(key(7), &line(7)).unwrap();
-        drop(replaced);
-        assert_eq!(read(scratch.path(), RECORDS), [1, 2].map(line).concat(), "until the new ones are complete");
-        let resumed = Store::open(scratch.path(), &other, false).unwrap();
-        assert_eq!((resumed.len(), resumed.has(&key(7))), (1, true));
-        resumed.finish(&points(), &other).unwrap();
-        assert_eq!(read(scratch.path(), RECORDS), line(7));
-    }
-
-    #[test]
-    fn what_is_damaged_doubled_or_missing_is_named() {
-        let scratch = tempfile::tempdir().unwrap();
-        with(scratch.path(), &[1, 2, 3]).finish(&points(), &manifest()).unwrap();
-        let whole = read(scratch.path(), RECORDS);
-        for (text, told) in [
-            (whole.replace("\"x\":2", "\"x\":7"), "records.jsonl:2: the record is damaged"),
-            (whole.clone() + &line(2), "records.jsonl:4: the record is there twice"),
-            (line(1) + &line(3), "2 records, and the manifest counts 3"),
-            (whole.trim_end().to_owned(), "records.jsonl:3: the record is cut off"),
-        ] {
-            std::fs::write(scratch.path().join(RECORDS), text).unwrap();
-            let error = Archive::read(scratch.path()).unwrap_err();
-            assert!(error.contains(told), "{told}: {error}");
-            assert!(!open(scratch.path()).unwrap().is_finished(), "{told}");
-        }
-    }
-
-    #[test]
-    fn two_cannot_work_in_one_directory() {
-        let scratch = tempfile::tempdir().unwrap();
-        let first = open(scratch.path()).unwrap();
-        assert_eq!(open(scratch.path()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        drop(first);
-        assert!(open(scratch.path()).is_ok());
-    }
-}
+pub(super) mod tests;

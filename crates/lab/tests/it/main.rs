@@ -4,6 +4,7 @@ mod advise_meshes;
 mod evidence;
 mod fingerprints;
 mod flush;
+mod grow;
 mod ht;
 mod register;
 mod trains;

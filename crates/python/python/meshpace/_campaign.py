@@ -103,9 +103,9 @@ class Campaign:
         directory = None if out is None else os.fspath(out)
         digest, rules = scenario._identified()
         if directory is not None:
-            for name, identity in rules:
+            for name, _, identity in rules:
                 identity.require_comparable(name)
-        manifests = [identity.manifest(name) for name, identity in rules]
+        manifests = [identity.manifest(name, flows) for name, flows, identity in rules]
         self._native = _native.Campaign(scenario._native, seed, seeds, directory, force, (digest, manifests))
         self._command = f"meshpace run {scenario._native.file} --seed {seed} --seeds {seeds}"
 

@@ -47,9 +47,9 @@ class Identity(NamedTuple):
         """SHA-256 of all parts and of the chosen id."""
         return _sha256(json.dumps([self.id, sorted(self.parts.items())]))
 
-    def manifest(self, name: str) -> str:
-        """The entry of a manifest, as JSON."""
-        return json.dumps({"name": name, "id": self.id, "source": self.source, "parts": self.parts})
+    def manifest(self, name: str, flows: list[int] | None) -> str:
+        """The entry of a manifest for a rule of these flows, as JSON."""
+        return json.dumps({"name": name, "id": self.id, "source": self.source, "parts": self.parts, "flows": flows})
 
     def require_comparable(self, name: str) -> None:
         """Raises :class:`ValueError` if parts are missing and no id was chosen."""

@@ -94,13 +94,13 @@ class Scenario:
         """SHA-256 of everything that it was read from, and of what its pacing rules are now."""
         return self._identified()[0]
 
-    def _identified(self) -> tuple[str, list[tuple[str, Identity]]]:
-        """The digest, and the identity of each pacing rule by its name."""
+    def _identified(self) -> tuple[str, list[tuple[str, list[int] | None, Identity]]]:
+        """The digest, and name, flows and identity of each pacing rule."""
         digest, rules = self._native.digest, []
         for name, rule, flows, id in self._native.paced_by():
             identity = identify(rule, id)
             digest = hashlib.sha256("\n".join([digest, name, repr(flows), identity.digest]).encode()).hexdigest()
-            rules.append((name, identity))
+            rules.append((name, flows, identity))
         return digest, rules
 
     @property

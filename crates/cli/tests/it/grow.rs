@@ -1,0 +1,199 @@
+//! Campaigns that grow in one directory: in steps of every kind, from a directory of an older version, and by `merge`.
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn meshpace(here: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(cargo_bin("meshpace")).args(arguments).current_dir(here).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Runs a command that ends well: what it prints.
+#[track_caller]
+fn well(here: &Path, arguments: &[&str]) -> String {
+    let (status, printed, stderr) = meshpace(here, arguments);
+    assert_eq!(status, Some(0), "{arguments:?}: {stderr}");
+    printed
+}
+
+fn records(directory: &Path) -> String {
+    fs::read_to_string(directory.join("records.jsonl")).unwrap()
+}
+
+fn manifest(directory: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(directory.join("manifest.json")).unwrap()).unwrap()
+}
+
+/// A scenario of these sweeps.
+fn scenario(here: &Path, name: &str, title: &str, sweeps: &str) {
+    let text = format!("title = '{title}'\nduration = '3 s'\n[topology]\nkind = 'chain'\n[[flow]]\n{sweeps}");
+    fs::write(here.join(name), text).unwrap();
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another process works meanwhile")]
+fn a_campaign_that_grew_in_six_steps_is_the_one_that_was_run_at_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    let grow = |name: &str, more: &[&str]| {
+        let arguments = [&["run", name, "--out", "grown", "--format", "json", "--jobs", "2"], more].concat();
+        well(here, &arguments)
+    };
+    scenario(here, "a.toml", "First", "[sweep]\n'topology.hops' = [1, 4]\n");
+    grow("a.toml", &["--seeds", "2"]);
+    // Seeds: only those of the command are printed.
+    assert_eq!(grow("a.toml", &["--seed", "3", "--seeds", "2"]).lines().count(), 4);
+    // Points.
+    scenario(here, "a.toml", "Second", "[sweep]\n'topology.hops' = [1, 4, 5]\n");
+    assert_eq!(grow("a.toml", &["--seeds", "4"]).lines().count(), 12);
+    // A value in the middle, by a file that names no other.
+    scenario(here, "b.toml", "Third", "[sweep]\n'topology.hops' = [2]\n");
+    assert_eq!(grow("b.toml", &["--seeds", "4"]).lines().count(), 4);
+    assert_eq!(records(&here.join("grown")).lines().count(), 16);
+    // A second topology, and a key that was not part of the points.
+    let other = "[sweep]\n'topology.kind' = ['parallel']\n'topology.hops' = [2, 3]\n";
+    scenario(here, "c.toml", "Fourth", other);
+    grow("c.toml", &["--seeds", "4"]);
+    assert_eq!(records(&here.join("grown")).lines().count(), 24);
+    // Another machine has made other seeds and one more point.
+    let whole = "[[sweep]]\n'topology.kind' = ['chain']\n'topology.hops' = [1, 2, 3, 4, 5]\n[[sweep]]\n'topology.kind' = \
+                 ['parallel']\n'topology.hops' = [2, 3]\n";
+    scenario(here, "whole.toml", "The whole", whole);
+    well(here, &["run", "whole.toml", "--out", "elsewhere", "--seed", "4", "--seeds", "3"]);
+    well(here, &["campaign", "merge", "grown", "elsewhere", "--out", "merged"]);
+    assert_eq!(records(&here.join("merged")).lines().count(), 24 + 3 + 6 * 2);
+    // An interrupt. The last step names the whole.
+    let last = ["run", "whole.toml", "--out", "merged", "--format", "json", "--seeds", "40"];
+    let mut child = Command::new(cargo_bin("meshpace"));
+    let mut child = child.args(last).current_dir(here).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !here.join("merged/unfinished.jsonl").exists() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let printed = well(here, &last);
+    let fresh = well(here, &["run", "whole.toml", "--out", "fresh", "--format", "json", "--seeds", "40"]);
+    assert!(printed == fresh, "what is printed is that of a fresh run");
+    assert!(records(&here.join("merged")) == fresh, "and so is the directory");
+    let made = manifest(&here.join("merged"));
+    let titles: Vec<&str> =
+        made["sources"].as_array().unwrap().iter().filter_map(|it| it["scenario"].as_str()).collect();
+    assert_eq!(titles, ["First", "Second", "Third", "Fourth", "The whole"]);
+    assert_eq!((&made["points"], &made["seeds"], &made["records"]), (&7.into(), &40.into(), &280.into()));
+}
+
+/// A directory as version 0.1.0 wrote it at revision 11, with its scenario. Where the revision is another today, a fresh run gives the
+/// records, since that directory could only be read.
+fn older(here: &Path, name: &str, sets: &[&str]) -> PathBuf {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/older");
+    for file in ["map.csv".to_owned(), format!("{name}.toml")] {
+        fs::copy(from.join(&file), here.join(&file)).unwrap();
+    }
+    let directory = here.join(name);
+    let file = format!("{name}.toml");
+    well(here, &[&["run", &file, "--out", name], sets].concat());
+    let today = manifest(&directory)["model"].clone();
+    let mut written = manifest(&from.join(name));
+    assert!(written.get("sources").is_none());
+    if written["model"] == today {
+        assert_eq!(records(&directory), records(&from.join(name)), "the records of that version");
+    }
+    written["model"] = today;
+    fs::write(directory.join("manifest.json"), written.to_string()).unwrap();
+    directory
+}
+
+#[test]
+fn a_directory_of_an_older_version_is_extended() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    let directory = older(here, "plain", &["--set", "flow.segment=512"]);
+    let before = records(&directory);
+    let compared = well(here, &["compare", "plain", "--by", "topology.hops"]);
+    assert!(compared.contains("hops 1 and hops 2"), "{compared}");
+    // Another title, a comment, a point more, a seed more.
+    let text = fs::read_to_string(here.join("plain.toml")).unwrap();
+    let text =
+        text.replace("Older", "Newer").replace("[1, 2]", "[3, 1, 2] # One more.").replace("\"2 s\"", "\"2000 ms\"");
+    fs::write(here.join("plain.toml"), text).unwrap();
+    let grow = ["run", "plain.toml", "--set", "flow.segment=512", "--seeds", "3", "--format", "json"];
+    let grown = well(here, &[&grow[..], &["--out", "plain"]].concat());
+    assert_eq!(grown, well(here, &[&grow[..], &["--out", "fresh"]].concat()));
+    assert_eq!((records(&directory) == grown, grown.lines().count()), (true, 9));
+    assert!(grown.contains("\"scenario\":\"Newer\"") && !before.contains("Newer"));
+    let sources = manifest(&directory)["sources"].as_array().unwrap().clone();
+    assert_eq!(
+        (sources.len(), &sources[0]["scenario"], &sources[1]["set"][0]),
+        (2, &"Older".into(), &"flow.segment=512".into())
+    );
+    let (status, _, stderr) = meshpace(here, &["run", "plain.toml", "--out", "plain"]);
+    assert!(status == Some(2) && stderr.contains("flow.0.segment: 512 → not written"), "{stderr}");
+}
+
+#[test]
+fn a_directory_of_an_older_version_is_extended_only_if_its_files_are_shown_to_be_unchanged() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    let directory = older(here, "mapped", &[]);
+    let before = records(&directory);
+    let map = fs::read_to_string(here.join("map.csv")).unwrap();
+    let text = fs::read_to_string(here.join("mapped.toml")).unwrap();
+    fs::write(here.join("mapped.toml"), text.replace("[\"newreno\"", "[\"cubic\", \"newreno\"")).unwrap();
+    // Another place of a node: nothing shows what the older records were made of.
+    fs::write(here.join("map.csv"), map.replace("300,0", "290,0")).unwrap();
+    let (status, _, stderr) = meshpace(here, &["run", "mapped.toml", "--out", "mapped"]);
+    assert!(status == Some(2) && stderr.contains("the content of the files that it names"), "{stderr}");
+    assert_eq!(records(&directory), before);
+    fs::write(here.join("map.csv"), map).unwrap();
+    let grown = well(here, &["run", "mapped.toml", "--out", "mapped", "--format", "json"]);
+    assert_eq!((records(&directory) == grown, grown.lines().count()), (true, 3));
+    assert!(grown.ends_with(&before), "the older records are as they were");
+}
+
+#[test]
+fn what_is_observed_comes_on_top_and_is_told_before() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    scenario(here, "s.toml", "Observed", "");
+    let run = |more: &[&str]| meshpace(here, &[&["run", "s.toml", "--out", "out", "--format", "json"], more].concat());
+    run(&["--seeds", "2"]);
+    let (status, printed, stderr) = run(&["--per-node"]);
+    assert!(status == Some(0) && stderr.contains("1 records that are there lack"), "{stderr}");
+    assert!(printed.contains("\"nodes\":["), "{printed}");
+    let kept = records(&here.join("out"));
+    let nodes: Vec<bool> = kept.lines().map(|line| line.contains("\"nodes\":[")).collect();
+    assert_eq!(nodes, [true, false]);
+    // What is there besides what is asked for stays.
+    assert_eq!(run(&["--seeds", "2"]), (Some(0), kept.clone(), String::new()));
+    let (status, printed, stderr) = run(&["--set", "series=1 s"]);
+    assert!(status == Some(0) && stderr.contains("1 records that are there lack"), "{stderr}");
+    assert!(printed.contains("\"series\":{"), "{printed}");
+    let (status, _, stderr) = run(&[]);
+    assert!(status == Some(2) && stderr.contains("series: 1 s → not written"), "{stderr}");
+    // Both kinds of records are read together; a table has nothing where one lacks a column.
+    assert!(well(here, &["report", "out"]).contains("index.html"));
+}
+
+#[test]
+fn halves_of_a_sweep_are_merged_and_other_values_are_not() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    for (name, hops) in [("a", "1, 2"), ("b", "3, 4"), ("whole", "1, 2, 3, 4")] {
+        let file = format!("{name}.toml");
+        scenario(here, &file, "Halves", &format!("[sweep]\n'topology.hops' = [{hops}]\n"));
+        well(here, &["run", &file, "--out", name, "--seeds", "2"]);
+    }
+    well(here, &["campaign", "merge", "b", "a", "--out", "merged"]);
+    let (whole, merged) = (records(&here.join("whole")), records(&here.join("merged")));
+    let (first, second) = whole.split_at(records(&here.join("a")).len());
+    assert_eq!(merged, format!("{first}{second}"), "the points of the part that comes last are first");
+    well(here, &["run", "b.toml", "--set", "duration=4 s", "--out", "c", "--seed", "3"]);
+    let (status, _, stderr) = meshpace(here, &["campaign", "merge", "a", "b", "c", "--out", "other"]);
+    assert!(status == Some(2) && stderr.contains("duration: 3 s → 4 s"), "{stderr}");
+    assert!(!here.join("other").exists());
+}

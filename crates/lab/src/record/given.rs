@@ -1,0 +1,284 @@
+//! The scenarios of which a directory holds runs, as its manifest lists them, and what each says of its points.
+
+use super::directory::Manifest;
+use super::line::{Key, point_key};
+use super::rules::{self, Rule};
+use meshpace_scenario::effective::{Change, OBSERVED, Outline, Settings};
+use meshpace_scenario::{Files, Scenario, Source, digest};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A scenario that was run into a directory, with its seeds and the program.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Given {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Its text.
+    pub text: String,
+    /// The `--set` arguments.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// The first seed.
+    pub first_seed: u64,
+    /// Seeds per point.
+    pub seeds: u64,
+    /// SHA-256 of each file that it names, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// Pacing rules of another language.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// Version of meshpace.
+    pub version: String,
+    /// SHA-256 of the scenario with its files or rules, where the program did not list these yet; `None` if they are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<String>,
+    /// The files themselves, if the scenario was read by this program.
+    #[serde(skip)]
+    contents: Arc<Files>,
+}
+
+impl Given {
+    /// A scenario that was read, with its seeds.
+    pub fn new(scenario: &Scenario, first_seed: u64, seeds: u64) -> Given {
+        let file = |(name, bytes): &(std::path::PathBuf, Vec<u8>)| (name.display().to_string(), sha256(bytes));
+        Given {
+            scenario: scenario.name.clone(),
+            text: scenario.source.text.clone(),
+            set: scenario.source.sets.clone(),
+            first_seed,
+            seeds,
+            files: scenario.files.iter().map(file).collect(),
+            rules: Vec::new(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            unlisted: None,
+            contents: Arc::new(scenario.files.clone()),
+        }
+    }
+
+    /// The scenario of a text, for tests.
+    #[cfg(test)]
+    pub(super) fn of_text(text: &str) -> Given {
+        Given {
+            scenario: "s".to_owned(),
+            text: text.to_owned(),
+            set: Vec::new(),
+            first_seed: 1,
+            seeds: 3,
+            files: BTreeMap::new(),
+            rules: Vec::new(),
+            version: "1".to_owned(),
+            unlisted: None,
+            contents: Arc::default(),
+        }
+    }
+
+    /// The scenario of a manifest from before manifests listed them. `now` is the one that is given today, with its
+    /// digest: where both digests, or those with the files of `now`, are equal, the files are shown to be unchanged.
+    pub fn of_older(manifest: &Manifest, now: Option<(&Given, &str)>) -> Given {
+        let (first_seed, seeds, version) = (manifest.first_seed, manifest.seeds, manifest.version.clone());
+        if let Some((now, _)) = now.filter(|(_, digest)| manifest.scenario_sha256 == *digest) {
+            return Given { first_seed, seeds, version, ..now.clone() };
+        }
+        let mut given = Given {
+            scenario: manifest.scenario.clone(),
+            text: manifest.scenario_text.clone(),
+            set: manifest.set.clone(),
+            first_seed,
+            seeds,
+            files: BTreeMap::new(),
+            rules: manifest.rules.clone(),
+            version,
+            unlisted: None,
+            contents: Arc::default(),
+        };
+        let outline = given.outline();
+        let is_named = |name: &str| outline.as_ref().is_some_and(|outline| outline.names(name));
+        let mut files: Files = now.map(|(now, _)| now.contents.to_vec()).unwrap_or_default();
+        files.retain(|(name, _)| is_named(&name.display().to_string()));
+        if digest(&given.source(), &files) == manifest.scenario_sha256 {
+            given.files = files.iter().map(|(name, bytes)| (name.display().to_string(), sha256(bytes))).collect();
+        } else {
+            given.unlisted = Some(manifest.scenario_sha256.clone());
+        }
+        given
+    }
+
+    /// True if both are the same text with the same arguments, files and rules.
+    pub fn is_same_scenario(&self, other: &Given) -> bool {
+        let of = |given: &Given| (given.text.clone(), given.set.clone(), given.files.clone(), given.unlisted.clone());
+        of(self) == of(other) && rules::meaning(&self.rules) == rules::meaning(&other.rules)
+    }
+
+    /// Puts a scenario at the end of a list. The entry of the same scenario, made by the same version, is taken away if the seeds
+    /// of both are one range.
+    pub fn put(list: &mut Vec<Given>, mut new: Given) {
+        let joined = |old: &Given, new: &Given| {
+            let end = |given: &Given| given.first_seed.saturating_add(given.seeds);
+            let is_one = old.first_seed <= end(new) && new.first_seed <= end(old);
+            let first = old.first_seed.min(new.first_seed);
+            (is_one && old.is_same_scenario(new) && (&old.version, &old.scenario) == (&new.version, &new.scenario))
+                .then(|| (first, end(old).max(end(new)) - first))
+        };
+        list.retain(|old| match joined(old, &new) {
+            Some(seeds) => {
+                (new.first_seed, new.seeds) = seeds;
+                false
+            }
+            None => true,
+        });
+        list.push(new);
+    }
+
+    fn source(&self) -> Source {
+        Source { name: self.scenario.clone(), text: self.text.clone(), sets: self.set.clone() }
+    }
+
+    fn outline(&self) -> Option<Outline> {
+        Outline::read(&self.source(), self.files.clone())
+    }
+
+    /// The keys of its runs.
+    pub fn runs(&self) -> impl Iterator<Item = Key> {
+        let (first, seeds) = (self.first_seed, self.seeds);
+        let of_point = move |(point, _): (String, Settings)| {
+            (0..seeds).map(move |number| (point.clone(), first.saturating_add(number)))
+        };
+        self.points().flat_map(of_point)
+    }
+
+    /// The key and the settings of each point; none if this program cannot read the text.
+    pub fn points(&self) -> impl Iterator<Item = (String, Settings)> {
+        let outline = self.outline();
+        let number = outline.as_ref().map_or(0, Outline::points);
+        let rules = (!self.rules.is_empty()).then(|| {
+            let names: Vec<&str> = self.rules.iter().map(|rule| rule.name.as_str()).collect();
+            (sha256(rules::meaning(&self.rules).as_bytes()), names.join(", "))
+        });
+        let unlisted = self.unlisted.clone();
+        outline.into_iter().flat_map(move |outline| {
+            let (rules, unlisted) = (rules.clone(), unlisted.clone());
+            (0..number).map(move |number| {
+                let (values, mut settings) = outline.point(number);
+                if let Some((meaning, names)) = &rules {
+                    settings.add(RULES, meaning, names);
+                }
+                if let Some(digest) = &unlisted {
+                    settings.add(FILES, digest, "not listed by the version of meshpace that made the records");
+                }
+                (point_key(&values.into_iter().collect::<serde_json::Map<_, _>>().into()), settings)
+            })
+        })
+    }
+}
+
+/// What is no key of a scenario and decides runs.
+pub const RULES: &str = "the pacing rules of Python";
+/// Likewise.
+pub const FILES: &str = "the content of the files that it names";
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a point's runs depend on besides their seeds and the revision of the model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Meaning {
+    /// Digest of the settings that decide the run.
+    pub run: [u8; 32],
+    /// What is observed, see [`OBSERVED`].
+    pub observed: [Option<String>; OBSERVED.len()],
+}
+
+impl Meaning {
+    fn of(settings: &Settings) -> Meaning {
+        Meaning { run: settings.digest(), observed: settings.observed() }
+    }
+
+    /// True if the records of this point stay where `new` is asked for, though some may have to be made again because more is observed.
+    pub fn fits(&self, new: &Meaning) -> bool {
+        let fits = |(old, new): (&Option<String>, &Option<String>)| old.is_none() || old == new;
+        self.run == new.run && self.observed.iter().zip(&new.observed).all(fits)
+    }
+}
+
+/// The points of scenarios by their keys, each as the last scenario that names it has it.
+#[derive(Debug, Default)]
+pub struct Points {
+    by_key: BTreeMap<String, Meaning>,
+}
+
+impl Points {
+    /// Those of a list of scenarios.
+    pub fn of<'a>(list: impl IntoIterator<Item = &'a Given>) -> Points {
+        let mut points = Points::default();
+        for given in list {
+            points.by_key.extend(given.points().map(|(key, settings)| (key, Meaning::of(&settings))));
+        }
+        points
+    }
+
+    /// The meaning of a point.
+    pub fn get(&self, key: &str) -> Option<&Meaning> {
+        self.by_key.get(key)
+    }
+
+    /// The key of a point for each run.
+    pub fn by_run(&self) -> BTreeMap<[u8; 32], &str> {
+        self.by_key.iter().rev().map(|(key, meaning)| (meaning.run, key.as_str())).collect()
+    }
+}
+
+/// Changed keys that a message names at most.
+const NAMED: usize = 3;
+
+/// Why records of the point `key` do not fit the scenario `new`: the keys with both values, and remedies. `old` are the scenarios of the records.
+pub fn conflict(key: &str, old: &[Given], new: &[Given]) -> String {
+    let of = |given: &Given| given.points().find(|(other, _)| other == key).map(|(_, settings)| settings);
+    let settings = |list: &[Given]| list.iter().rev().find_map(of).unwrap_or_default();
+    let changes = settings(old).changes(&settings(new));
+    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "not written".to_owned());
+    let told = |change: &Change| format!("{}: {} → {}", change.key, shown(&change.before), shown(&change.after));
+    let mut listed: Vec<String> = changes.iter().take(NAMED).map(told).collect();
+    if changes.len() > NAMED {
+        listed.push(format!("{} more keys", changes.len() - NAMED));
+    }
+    let point = match key {
+        "{}" => String::new(),
+        _ => format!(" at the point {key}"),
+    };
+    format!(
+        "records{point} that were made with other values ({}): write the new ones elsewhere with --out DIR{}",
+        listed.join(", "),
+        remedy(&changes)
+    )
+}
+
+/// How both values can stand in one directory, if they can.
+fn remedy(changes: &[Change]) -> String {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "DEFAULT".to_owned());
+    let sweep = |change: &Change| {
+        let is_key = ![RULES, FILES].contains(&change.key.as_str()) && !is_list(change);
+        is_key.then(|| match change.is_file {
+            true => format!("--sweep '{}=OLD,NEW'", change.key),
+            false => format!("--sweep '{}={},{}'", change.key, value(&change.before), value(&change.after)),
+        })
+    };
+    let sweeps: Option<Vec<String>> = changes.iter().map(sweep).collect();
+    let Some(sweeps) = sweeps.filter(|sweeps| (1..=NAMED).contains(&sweeps.len())) else { return String::new() };
+    let mut told = format!(", or make the key part of each point with {}", sweeps.join(" "));
+    if changes.iter().any(|change| change.is_file) {
+        told += ", where OLD and NEW are two files with both contents";
+    }
+    if changes.iter().any(|change| change.before.is_none() || change.after.is_none()) {
+        told += ", where DEFAULT is the value of a key that is not written (meshpace keys)";
+    }
+    told
+}
+
+/// True for the number of tables in a list, which no value of a sweep sets.
+fn is_list(change: &Change) -> bool {
+    [&change.before, &change.after].into_iter().flatten().any(|value| value.ends_with(" tables"))
+}

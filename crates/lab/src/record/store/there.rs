@@ -1,0 +1,91 @@
+//! What a directory holds before a campaign works in it.
+
+use super::super::directory::{Manifest, RECORDS};
+use super::super::given::Given;
+use super::super::rules;
+use super::{UNFINISHED, named};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+/// Files and scenarios of a directory.
+#[derive(Default)]
+pub struct There {
+    /// The finished file, with the manifest beside it.
+    pub records: Option<(File, Manifest)>,
+    /// The unfinished one.
+    pub unfinished: Option<File>,
+    /// The scenarios of both.
+    pub sources: Vec<Given>,
+    /// True if the finished file is about to be replaced, so that its records do not count.
+    pub replaces: bool,
+}
+
+/// The error of a directory that holds something else.
+fn occupied(directory: &Path, what: &str) -> io::Error {
+    let message = format!("{} holds {what}; --force replaces it, --out writes elsewhere", directory.display());
+    io::Error::new(io::ErrorKind::AlreadyExists, message)
+}
+
+/// The error of a directory with records of the same point that were made otherwise; `what` has the remedies.
+pub fn conflicting(directory: &Path, what: &str) -> io::Error {
+    let message = format!("{} holds {what}; --force replaces all that is there", directory.display());
+    io::Error::new(io::ErrorKind::AlreadyExists, message)
+}
+
+impl There {
+    /// Looks for records in `directory` that the campaign of `manifest` can extend.
+    pub fn find(directory: &Path, manifest: &Manifest) -> io::Result<There> {
+        let file = |name: &str| match File::open(directory.join(name)) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(named(&directory.join(name), &error)),
+        };
+        let (records, unfinished) = (file(RECORDS)?, file(UNFINISHED)?);
+        let Ok(beside) = Manifest::read(directory) else {
+            return Err(occupied(directory, "a manifest.json that cannot be read"));
+        };
+        let head = match &unfinished {
+            Some(file) => {
+                let mut line = Vec::new();
+                let read = BufReader::new(file).read_until(b'\n', &mut line);
+                read.map_err(|error| named(&directory.join(UNFINISHED), &error))?;
+                serde_json::from_slice::<Manifest>(&line).ok()
+            }
+            None => None,
+        };
+        // The unfinished file was begun after the finished one was written.
+        let Some(last) = head.as_ref().or(beside.as_ref()) else {
+            return match (unfinished, records) {
+                (Some(_), _) => Err(occupied(directory, "an unfinished campaign that cannot be read")),
+                (None, Some(_)) => Err(occupied(directory, "a records.jsonl without a manifest")),
+                (None, None) => Ok(There::default()),
+            };
+        };
+        let unfinished_told = if head.is_some() { "the unfinished " } else { "" };
+        let refuse = |what: String| occupied(directory, &format!("{unfinished_told}{what}"));
+        last.same_model(manifest).map_err(refuse)?;
+        let now = manifest.sources.last().map(|given| (given, manifest.scenario_sha256.as_str()));
+        let sources = sources(last, now);
+        let rules = manifest.sources.last().map_or(&[][..], |given| &given.rules);
+        if let Some(changed) = sources.iter().find_map(|given| rules::difference(&given.rules, rules)) {
+            return Err(refuse(format!("records of {changed}")));
+        }
+        let replaces = match (&head, &beside) {
+            (Some(head), _) if !head.sources.is_empty() => head.replaces,
+            // A version that listed no scenarios kept one campaign in a directory.
+            (Some(head), Some(beside)) => head.scenario_sha256 != beside.scenario_sha256,
+            _ => false,
+        };
+        let records = records.zip(beside).filter(|_| !replaces);
+        Ok(There { records, unfinished, sources, replaces })
+    }
+}
+
+/// The scenarios of a manifest, whatever version has written it. `now` is the one that is given today, with its digest.
+pub fn sources(manifest: &Manifest, now: Option<(&Given, &str)>) -> Vec<Given> {
+    match manifest.sources.is_empty() {
+        true => vec![Given::of_older(manifest, now)],
+        false => manifest.sources.clone(),
+    }
+}

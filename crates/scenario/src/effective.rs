@@ -1,0 +1,370 @@
+//! The effective scenario of each point of a sweep: the settings that decide its runs, after `--set` and `[sweep]`, with
+//! quantities in base units and files by their content.
+//!
+//! Title, `[plot]`, comments and white space decide nothing and are left out. The settings are calculated from the text, and no
+//! point is built, so that a sweep of many points is compared quickly with what a directory of records holds. A key that is not
+//! written differs from one that is written with its default.
+
+use super::sweep::Sweep;
+use super::{MAX_POINTS, overrides, transport};
+use meshpace_core::Duration;
+use meshpace_settings::diagnostic::{Problems, Source};
+use meshpace_settings::quantity::{Dimension, TIME};
+use meshpace_settings::value::{Kind, Origin, Table, Value};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Keys that add something to a record and change nothing in its run.
+pub const OBSERVED: [&str; 2] = ["series", "watch"];
+/// Largest absolute value up to which every whole number is a floating-point number of its own.
+const EXACT: u64 = 1 << 53;
+/// Digits of a file's digest in a message.
+const DIGITS: usize = 8;
+
+/// A point's values of the sweep, in its order.
+pub type Values = Vec<(String, serde_json::Value)>;
+
+/// A scenario with its `--set` arguments, of which no point is built.
+#[derive(Debug)]
+pub struct Outline {
+    root: Table,
+    sweep: Sweep,
+    /// SHA-256 of the files that the scenario names, by name.
+    files: BTreeMap<String, String>,
+}
+
+impl Outline {
+    /// The outline of a text with its arguments; `files` has the SHA-256 of each file that it names. `None` if the text is no
+    /// scenario.
+    pub fn read(source: &Source, files: BTreeMap<String, String>) -> Option<Outline> {
+        let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
+        if !errors.is_empty() {
+            return None;
+        }
+        let problems = Problems::default();
+        let mut root = Table::from_toml(document.get_ref(), &Origin::File);
+        overrides::apply(&mut root, &source.sets, &problems);
+        let sweep = Sweep::take(&mut root, &problems);
+        root.remove("plot");
+        root.remove("title");
+        (problems.count() == 0 && sweep.points() <= MAX_POINTS).then_some(Outline { root, sweep, files })
+    }
+
+    /// Number of points.
+    pub fn points(&self) -> usize {
+        self.sweep.points()
+    }
+
+    /// The values and the settings of point `number`.
+    pub fn point(&self, number: usize) -> (Values, Settings) {
+        // The arguments and the sweep were checked when the outline was read.
+        let (tree, values) = self.sweep.point(number, &self.root, &Problems::default());
+        let mut settings = Settings::default();
+        for entry in &tree.entries {
+            settings.gather(entry.key.clone(), &entry.value, &self.files);
+        }
+        (values, settings)
+    }
+
+    /// True if the string occurs as a value: then a file of that name may be one that the scenario reads.
+    pub fn names(&self, text: &str) -> bool {
+        self.root.entries.iter().any(|entry| has_string(&entry.value, text)) || self.sweep.has_string(text)
+    }
+}
+
+/// True if a string is in a value.
+pub fn has_string(value: &Value, text: &str) -> bool {
+    match &value.kind {
+        Kind::String(own) => own == text,
+        Kind::Array(items) => items.iter().any(|item| has_string(item, text)),
+        Kind::Table(table) => table.entries.iter().any(|entry| has_string(&entry.value, text)),
+        _ => false,
+    }
+}
+
+/// The settings that decide the runs of a point, by dotted key.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Settings(BTreeMap<String, Setting>);
+
+/// One setting.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Setting {
+    /// Equal for two values if and only if they mean the same.
+    meaning: String,
+    /// The value as it was written, for messages.
+    written: String,
+    /// True if it is a file.
+    is_file: bool,
+}
+
+/// A key of which two scenarios have different values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// The key.
+    pub key: String,
+    /// The value before, in TOML; `None` if it was not written.
+    pub before: Option<String>,
+    /// The value after, likewise.
+    pub after: Option<String>,
+    /// True if the values are files, which are told with the beginnings of their digests.
+    pub is_file: bool,
+}
+
+impl Settings {
+    /// Adds a setting that stands in no file, such as a rule of another language.
+    pub fn add(&mut self, key: &str, meaning: &str, written: &str) {
+        let setting = Setting { meaning: meaning.to_owned(), written: written.to_owned(), is_file: false };
+        self.0.insert(key.to_owned(), setting);
+    }
+
+    /// SHA-256 of the settings that decide the run.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        for (key, setting) in self.0.iter().filter(|(key, _)| !is_observed(key)) {
+            for part in [key, &setting.meaning] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+        }
+        hash.finalize().into()
+    }
+
+    /// Meanings of the keys of [`OBSERVED`]; `None` for one that is not written.
+    pub fn observed(&self) -> [Option<String>; OBSERVED.len()] {
+        OBSERVED.map(|observed| {
+            let of_key = self.0.iter().filter(|(key, _)| is_part(key, observed));
+            let meanings: Vec<String> = of_key.map(|(key, setting)| format!("{key} = {}", setting.meaning)).collect();
+            (!meanings.is_empty()).then(|| meanings.join("\n"))
+        })
+    }
+
+    /// The keys whose values mean something else in `after`.
+    pub fn changes(&self, after: &Settings) -> Vec<Change> {
+        let keys = self.0.keys().chain(after.0.keys().filter(|key| !self.0.contains_key(*key)));
+        let change = |key: &String| {
+            let (before, after) = (self.0.get(key), after.0.get(key));
+            let is_same = before.map(|setting| &setting.meaning) == after.map(|setting| &setting.meaning);
+            let written = |setting: Option<&Setting>| setting.map(|setting| setting.written.clone());
+            let is_file = [before, after].into_iter().flatten().any(|setting| setting.is_file);
+            (!is_same).then(|| Change { key: key.clone(), before: written(before), after: written(after), is_file })
+        };
+        let changes: Vec<Change> = keys.filter_map(change).collect();
+        // A table that is there or not because of its keys is told by its keys.
+        let is_of_keys = |change: &Change| {
+            let (before, after) = (change.before.as_deref(), change.after.as_deref());
+            let is_table = before.or(after) == Some("{}") && before.is_some() != after.is_some();
+            is_table && changes.iter().any(|other| other.key != change.key && is_part(&other.key, &change.key))
+        };
+        changes.iter().filter(|change| !is_of_keys(change)).cloned().collect()
+    }
+
+    fn gather(&mut self, key: String, value: &Value, files: &BTreeMap<String, String>) {
+        match &value.kind {
+            _ if is_transport(&key) => self.add(&key, &transport_meaning(value), &written(value)),
+            Kind::Table(table) if !table.entries.is_empty() => {
+                table.entries.iter().for_each(|entry| self.gather(format!("{key}.{}", entry.key), &entry.value, files));
+            }
+            Kind::Array(items) if !items.is_empty() && items.iter().all(|item| matches!(item.kind, Kind::Table(_))) => {
+                self.add(&key, &format!("{} tables", items.len()), &format!("{} tables", items.len()));
+                for (number, item) in items.iter().enumerate() {
+                    // The number of tables says that an empty one is there.
+                    if !matches!(&item.kind, Kind::Table(table) if table.entries.is_empty()) {
+                        self.gather(format!("{key}.{number}"), item, files);
+                    }
+                }
+            }
+            // A name is no quantity, even if it looks like one.
+            Kind::String(name) if key.ends_with(".name") => self.add(&key, &format!("{name:?}"), &written(value)),
+            Kind::String(name) if files.contains_key(name) => {
+                let content: String = files[name].chars().take(DIGITS).collect();
+                let written = format!("{name} (SHA-256 {content}...)");
+                self.0.insert(key, Setting { meaning: meaning(value, files), written, is_file: true });
+            }
+            _ => self.add(&key, &meaning(value, files), &written(value)),
+        }
+    }
+}
+
+fn is_observed(key: &str) -> bool {
+    OBSERVED.iter().any(|observed| is_part(key, observed))
+}
+
+/// True if `key` is `whole` or a key inside it.
+fn is_part(key: &str, whole: &str) -> bool {
+    key.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// True for `flow.0.transport`.
+fn is_transport(key: &str) -> bool {
+    let mut parts = key.split('.');
+    (parts.next(), parts.nth(1), parts.next()) == (Some("flow"), Some("transport"), None)
+}
+
+/// Meaning of a flow's transport. Records call the transport by its table as it is written, so that two ways to write a
+/// table are two transports.
+fn transport_meaning(value: &Value) -> String {
+    match &value.kind {
+        Kind::String(name) => transport::spelled_out(name),
+        _ => written(value),
+    }
+}
+
+/// Meaning of a value: equal for two values if and only if every reader of the key takes them for the same.
+fn meaning(value: &Value, files: &BTreeMap<String, String>) -> String {
+    match &value.kind {
+        Kind::String(text) => match (files.get(text), Dimension::parse_any(text)) {
+            // The end of the name may say what the content is.
+            (Some(content), _) => format!("file *.{} {content}", text.rsplit('.').next().unwrap_or_default()),
+            // Every reader takes a time as whole nanoseconds.
+            (None, Some((dimension, seconds))) if *dimension == TIME => {
+                format!("{} {}", TIME.name, Duration::from_secs_f64(seconds).0)
+            }
+            (None, Some((dimension, number))) => format!("{} {number:?}", dimension.name),
+            (None, None) => format!("{text:?}"),
+        },
+        // A key that takes fractions takes whole numbers as well.
+        Kind::Integer(number) if number.unsigned_abs() <= EXACT => format!("{:?}", *number as f64),
+        Kind::Integer(number) => number.to_string(),
+        Kind::Float(number) => format!("{number:?}"),
+        Kind::Bool(flag) => flag.to_string(),
+        Kind::Other(text) => format!("other {text}"),
+        Kind::Array(items) => {
+            format!("[{}]", items.iter().map(|item| meaning(item, files)).collect::<Vec<_>>().join(", "))
+        }
+        Kind::Table(table) => {
+            let mut entries: Vec<String> = table
+                .entries
+                .iter()
+                .map(|entry| format!("{:?} = {}", entry.key, meaning(&entry.value, files)))
+                .collect();
+            entries.sort();
+            format!("{{{}}}", entries.join(", "))
+        }
+    }
+}
+
+/// The value in TOML. A string stands without its quotes where an argument of `--sweep` takes it so.
+fn written(value: &Value) -> String {
+    match &value.kind {
+        Kind::String(text) if is_plain(text) => text.clone(),
+        _ => quoted(value),
+    }
+}
+
+/// True for a text that is taken as a string without quotes.
+fn is_plain(text: &str) -> bool {
+    let has_letter = text.chars().any(char::is_alphabetic) && text != "true" && text != "false";
+    has_letter && text.chars().all(|c| c.is_alphanumeric() || " ./_+-".contains(c)) && text.trim() == text
+}
+
+/// The value in TOML.
+fn quoted(value: &Value) -> String {
+    match &value.kind {
+        Kind::String(text) => format!("{text:?}"),
+        Kind::Float(number) => format!("{number:?}"),
+        Kind::Array(items) => format!("[{}]", items.iter().map(quoted).collect::<Vec<_>>().join(", ")),
+        Kind::Table(table) if table.entries.is_empty() => "{}".to_owned(),
+        Kind::Table(table) => {
+            let entry = |entry: &meshpace_settings::value::Entry| {
+                let is_bare = entry.key.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+                let key = if is_bare { entry.key.clone() } else { format!("{:?}", entry.key) };
+                format!("{key} = {}", quoted(&entry.value))
+            };
+            format!("{{ {} }}", table.entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        _ => value.brief(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str, sets: &[&str]) -> Settings {
+        outline(text, sets, &[]).point(0).1
+    }
+
+    fn outline(text: &str, sets: &[&str], files: &[(&str, &str)]) -> Outline {
+        let sets = sets.iter().map(|set| (*set).to_owned()).collect();
+        let source = Source { name: "test".to_owned(), text: text.to_owned(), sets };
+        let files = files.iter().map(|(name, content)| ((*name).to_owned(), (*content).to_owned())).collect();
+        Outline::read(&source, files).unwrap()
+    }
+
+    const TEXT: &str =
+        "title = 'One'\nduration = '2 s'\n[topology]\nhops = 2\n[[flow]]\ntransport = 'cubic'\nrate = '5 Mbit/s'\n";
+
+    #[test]
+    fn what_decides_nothing_is_left_out() {
+        let first = settings(TEXT, &[]);
+        for same in [
+            "# A comment.\n[[flow]]\nrate = '5e3 kbit/s'\n\ntransport = { name = \"cubic\" }\n[topology]\nhops = 2\n[plot]\nlogarithmic = true\n",
+            "duration = '1 s'\ntopology = { hops = 0x2 }\nflow = [{ transport = 'cubic', rate = '5.0 Mbit/s' }]\n",
+        ] {
+            let other = settings(same, &["duration=2000000us"]);
+            assert_eq!((first.changes(&other), first.digest()), (vec![], other.digest()), "{same}");
+        }
+    }
+
+    #[test]
+    fn a_change_names_its_key_and_both_values() {
+        let first = settings(TEXT, &[]);
+        let told = |text: &str, sets: &[&str]| {
+            let other = settings(text, sets);
+            assert_ne!(first.digest(), other.digest());
+            let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+            let of = |change: Change| format!("{}: {} → {}", change.key, shown(change.before), shown(change.after));
+            first.changes(&other).into_iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(told(TEXT, &["duration=3 s"]), ["duration: 2 s → 3 s"]);
+        assert_eq!(told(TEXT, &["flow.segment=512"]), ["flow.0.segment: - → 512"]);
+        assert_eq!(told(&TEXT.replace("hops = 2\n", ""), &[]), ["topology.hops: 2 → -"]);
+        assert_eq!(told(&format!("{TEXT}[[flow]]\n"), &[]), ["flow: 1 tables → 2 tables"]);
+        assert_eq!(
+            told(TEXT, &["flow.0.transport={ name = 'cubic', pacing = 'none' }"]),
+            ["flow.0.transport: cubic → { name = \"cubic\", pacing = \"none\" }"]
+        );
+    }
+
+    #[test]
+    fn an_empty_piece_is_not_a_missing_one() {
+        for (one, other) in [
+            ("[batches]\n[[flow]]\n", "[[flow]]\n"),
+            ("[[flow]]\ntransport = { name = 'newreno', pacing = {} }\n", "[[flow]]\ntransport = 'newreno'\n"),
+            ("[[flow]]\nname = '1 s'\n", "[[flow]]\nname = '1000 ms'\n"),
+        ] {
+            assert_ne!(settings(one, &[]).digest(), settings(other, &[]).digest(), "{one}");
+        }
+    }
+
+    #[test]
+    fn a_swept_value_is_the_same_as_one_that_is_written() {
+        let swept = format!("{TEXT}[sweep]\n'topology.hops' = [1, 2]\n'duration' = ['2 s', '0.5 min']\n");
+        let outline = outline(&swept, &[], &[]);
+        let point = outline.point(2);
+        assert_eq!((outline.points(), point.0[0].1.clone()), (4, serde_json::json!(2)));
+        assert_eq!(point.1.digest(), settings(TEXT, &[]).digest());
+        assert_ne!(outline.point(3).1.digest(), point.1.digest());
+    }
+
+    #[test]
+    fn a_file_is_its_content_whatever_its_name() {
+        let text = |name: &str| format!("[topology]\nkind = 'nodes'\nfile = '{name}'\n[[flow]]\n");
+        let of = |name: &str, content: &str| outline(&text(name), &[], &[(name, content)]).point(0).1.digest();
+        assert_eq!(of("a.csv", "1"), of("b.csv", "1"));
+        assert_ne!(of("a.csv", "1"), of("a.csv", "2"));
+        assert_ne!(of("a.csv", "1"), of("a.json", "1"));
+        assert!(outline(&text("a.csv"), &[], &[]).names("a.csv") && !outline(&text("a.csv"), &[], &[]).names("a"));
+    }
+
+    #[test]
+    fn what_is_observed_is_told_apart_from_the_run() {
+        let (plain, series) = (settings(TEXT, &[]), settings(TEXT, &["series=1 s"]));
+        assert_eq!(plain.digest(), series.digest());
+        assert_eq!(plain.observed(), [None, None]);
+        assert!(series.observed()[0].is_some() && series.observed() != settings(TEXT, &["series=2 s"]).observed());
+        let watched = settings(TEXT, &["series=1 s", "watch=[{ node = 0, toward = 1 }]"]);
+        assert_eq!((watched.digest(), watched.observed()[1].is_some()), (plain.digest(), true));
+        assert_ne!(settings(TEXT, &["batches.count=2"]).digest(), plain.digest());
+    }
+}
