@@ -8,10 +8,12 @@ use crate::scenario::Scenario;
 use crate::workers::backend;
 use meshpace_lab::campaign::Campaign as Runs;
 use meshpace_lab::record::directory::RECORDS;
+use meshpace_lab::record::line::{self, Key};
 use meshpace_lab::session::{Broken, Session};
 use pyo3::prelude::*;
+use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 struct State {
@@ -112,12 +114,12 @@ impl Campaign {
         made.map_err(|error| errors::of_io(py, error))
     }
 
-    /// The records that are there, in the order of the campaign.
+    /// The records of its runs that are there, in the order of the campaign.
     fn records(&self, py: Python<'_>) -> PyResult<Records> {
         let state = self.state(py)?;
         match (state.session.store(), &self.directory) {
             // A session without its directory has finished it.
-            (None, Some(directory)) => Records::in_file(directory.join(RECORDS)),
+            (None, Some(directory)) => self.finished(&state.session, directory),
             _ => state.session.lines().map(Records::of),
         }
         .map_err(|error: io::Error| errors::of_io(py, error))
@@ -125,6 +127,20 @@ impl Campaign {
 }
 
 impl Campaign {
+    /// The records of its runs in the finished file of a directory, which may have others.
+    fn finished(&self, session: &Session, directory: &Path) -> io::Result<Records> {
+        let all = Records::in_file(directory.join(RECORDS))?;
+        if all.len() == self.runs.runs() - session.failed().len() {
+            return Ok(all);
+        }
+        let keys: BTreeSet<Key> = self.runs.all().map(|run| run.key(session.keys())).collect();
+        let is_own = |line: &io::Result<String>| {
+            let Ok(line) = line else { return true };
+            line::open(line).ok().and_then(|record| line::key_of(&record)).is_some_and(|key| keys.contains(&key))
+        };
+        all.all()?.filter(is_own).collect::<io::Result<_>>().map(Records::of)
+    }
+
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Ok(state),

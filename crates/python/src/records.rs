@@ -35,6 +35,16 @@ impl Records {
         let lines = Lines::File(Arc::new(path));
         Ok(Records { count: lines.iter()?.count(), lines })
     }
+
+    /// Their number.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// All lines.
+    pub fn all(&self) -> io::Result<impl Iterator<Item = io::Result<String>>> {
+        self.lines.iter()
+    }
 }
 
 #[pymethods]

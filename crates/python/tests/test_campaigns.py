@@ -113,10 +113,24 @@ def test_other_threads_go_on_meanwhile() -> None:
     assert counts[-1] - before > 10_000, f"{counts[-1] - before} counts in a run: the lock was held"
 
 
+def test_a_campaign_grows_in_its_directory(sweep: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    text = sweep.read_text()
+    meshpace.Scenario.load(sweep).sweep(seeds=2, out=out)
+    # Another title, a point more, and other seeds: the results are those of the campaign, and the directory has all.
+    sweep.write_text(text.replace('"Chains"', '"More chains"  # and a comment').replace("[1, 2, 3, 4]", "[5, 1]"))
+    scenario = meshpace.Scenario.load(sweep)
+    made: list[int] = []
+    results = scenario.sweep(seed=2, seeds=2, out=out, progress=lambda done, total, share: made.append(done))
+    assert list(results.lines()) == list(scenario.sweep(seed=2, seeds=2).lines())
+    assert len(results) == 8 and min(made) >= 2, "seed 2 of one hop was there for both transports"
+    assert len(meshpace.open_records(out)) == 16 + 2 + 4
+
+
 def test_another_campaign_in_the_directory_is_refused(sweep: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = meshpace.Scenario.load(sweep, set={"duration": "3 s"}).sweep(out=out)
-    with pytest.raises(meshpace.RecordsError, match="Chains"):
+    with pytest.raises(meshpace.RecordsError, match="duration: 3 s → 4 s"):
         meshpace.Scenario.load(sweep).sweep(out=out)
     assert list(meshpace.open_records(out).lines()) == list(first.lines())
     with pytest.raises(meshpace.RecordsError, match="manifest"):

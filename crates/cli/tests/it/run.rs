@@ -358,7 +358,7 @@ fn out_writes_records_and_manifest_and_nothing_is_written_over() {
     assert!(sixth.lines().all(|line| all.contains(line)) && printed.lines().all(|line| all.contains(line)));
 
     // Another scenario has nothing to do with them.
-    assert_refused(&["run", "-", "--out", out, "--set", "duration=7 s"], SCENARIO, &["Test", "--force"]);
+    assert_refused(&["run", "-", "--out", out, "--set", "duration=7 s"], SCENARIO, &["duration: 6 s → 7 s", "--force"]);
     assert_eq!(std::fs::read_to_string(directory.join("records.jsonl")).unwrap(), all);
     let replaced = json(&["--out", out, "--force", "--seed", "9"]);
     assert_eq!(std::fs::read_to_string(directory.join("records.jsonl")).unwrap(), replaced);
