@@ -1,7 +1,7 @@
 //! `meshpace report`: the report of records that are on disk.
 
 use crate::REFUSED;
-use crate::output::{complain, finish, is_quiet, tell};
+use crate::output::{complain, finish, is_quiet, note, tell};
 use clap::Args;
 use meshpace_lab::record::is_kept;
 use meshpace_lab::register::{collection, verdicts};
@@ -50,6 +50,7 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
     let selection = Selection::parse(&arguments.selected).map_err(|why| format!("--where {why}"))?;
     let register = crate::reproduce::register(arguments.register.as_deref())?;
     let collections = collection::collect(&arguments.directory, &register)?;
+    collections.iter().flat_map(|own| &own.notes).for_each(|sentence| note(sentence));
     if let [own] = &collections[..]
         && own.runs.is_none()
     {

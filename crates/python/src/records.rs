@@ -4,7 +4,8 @@ use crate::errors;
 use crate::frame::{Rows, Table};
 use crate::lines::Lines;
 use meshpace_lab::record::Record;
-use meshpace_lab::record::directory::{Archive, RECORDS};
+use meshpace_lab::record::archive::Archive;
+use meshpace_lab::record::directory::RECORDS;
 use meshpace_lab::record::tally::Tally;
 use meshpace_lab::robust::{Robust, Trial};
 use meshpace_lab::selection::Selection;
@@ -120,15 +121,20 @@ pub fn records(lines: Vec<String>) -> Records {
     Records::of(lines)
 }
 
-/// The records of a finished campaign in a directory, with its manifest as JSON.
+/// The records of a directory, finished or not, with its manifest as JSON and what a reader should know.
 #[pyfunction]
-pub fn open(py: Python<'_>, directory: PathBuf) -> PyResult<(Records, String)> {
-    let read = py.detach(|| -> Result<(Records, String), String> {
+pub fn open(py: Python<'_>, directory: PathBuf) -> PyResult<(Records, String, Vec<String>)> {
+    let read = py.detach(|| -> Result<(Records, String, Vec<String>), String> {
         let none = || format!("{}: no run here is finished", directory.display());
         let archive = Archive::read(&directory)?.ok_or_else(none)?;
         let manifest = serde_json::to_string(&archive.manifest).map_err(|error| error.to_string())?;
-        let lines = Lines::File(Arc::new(directory.join(RECORDS)));
-        Ok((Records { lines, count: archive.records.len() }, manifest))
+        let records = match archive.is_finished {
+            true => Records { lines: Lines::File(Arc::new(directory.join(RECORDS))), count: archive.records.len() },
+            false => {
+                Records::of(archive.records.iter().map(|record| record.json_line().trim_end().to_owned()).collect())
+            }
+        };
+        Ok((records, manifest, archive.notes))
     });
     read.map_err(|why| errors::records(py, why))
 }

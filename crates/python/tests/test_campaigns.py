@@ -127,6 +127,22 @@ def test_a_campaign_grows_in_its_directory(sweep: Path, tmp_path: Path) -> None:
     assert len(meshpace.open_records(out)) == 16 + 2 + 4
 
 
+def test_an_unfinished_campaign_can_be_read(sweep: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    campaign = meshpace.Campaign(meshpace.Scenario.load(sweep), out=out)
+
+    def stop(done: int, total: int, share: float) -> None:
+        if done >= 3:
+            raise Enough
+
+    with pytest.raises(Enough):
+        campaign.run(jobs=1, progress=stop)
+    with pytest.warns(RuntimeWarning, match="unfinished"):
+        results = meshpace.open_records(out)
+    assert len(results) == campaign.done < 24 == results.total and not results.complete
+    assert sorted(results.lines()) == sorted(campaign.results().lines())
+
+
 def test_another_campaign_in_the_directory_is_refused(sweep: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = meshpace.Scenario.load(sweep, set={"duration": "3 s"}).sweep(out=out)

@@ -1,14 +1,14 @@
 //! Sides that are compared: several scenarios or directories, variants of one, or the values of a key that it sweeps.
 
 use super::{Arguments, Progress, records_of};
-use crate::output::Failure;
+use crate::output::{Failure, note};
 use crate::run::load;
 use crate::{REFUSED, prospect};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Work};
 use meshpace_lab::compare::LEAST;
 use meshpace_lab::record::Record;
-use meshpace_lab::record::directory::Archive;
+use meshpace_lab::record::archive::Archive;
 use meshpace_lab::selection::Selection;
 use meshpace_lab::variants::{self, MOST};
 use meshpace_scenario::Scenario;
@@ -182,6 +182,7 @@ impl Machine<'_> {
             let selection = Selection::parse(&self.arguments.selected).map_err(|why| format!("--where {why}"))?;
             let archive = Archive::read(directory)?;
             let archive = archive.ok_or_else(|| format!("{}: no run here is finished", directory.display()))?;
+            archive.notes.iter().for_each(|sentence| note(sentence));
             selection.of(archive.records).map_err(|why| format!("{}: --where: {why}", directory.display()))
         };
         selected().map_err(|why| (REFUSED, why))

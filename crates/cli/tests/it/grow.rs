@@ -197,3 +197,52 @@ fn halves_of_a_sweep_are_merged_and_other_values_are_not() {
     assert!(status == Some(2) && stderr.contains("duration: 3 s → 4 s"), "{stderr}");
     assert!(!here.join("other").exists());
 }
+
+#[test]
+fn an_unfinished_directory_and_one_of_another_revision_are_compared_and_plotted() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    scenario(here, "s.toml", "Read", "[sweep]\n'topology.hops' = [1, 2]\n");
+    for name in ["now", "before", "open"] {
+        well(here, &["run", "s.toml", "--out", name, "--seeds", "3"]);
+    }
+    // As an earlier revision would have left it: each line is of it, and so is the manifest.
+    let now = manifest(&here.join("before"))["model"].as_u64().unwrap();
+    let older = |text: &str| text.replace(&format!("\"model\":{now}"), &format!("\"model\":{}", now - 1));
+    let line = |line: &str| {
+        let object = older(line.rsplit_once(",\"check\"").unwrap().0) + "}";
+        meshpace_lab::record::line::seal(&object)
+    };
+    let lines: String = records(&here.join("before")).lines().map(line).collect();
+    fs::write(here.join("before/records.jsonl"), lines).unwrap();
+    let made = fs::read_to_string(here.join("before/manifest.json")).unwrap();
+    let made = made.replace(&format!("\"model\": {now}"), &format!("\"model\": {}", now - 1));
+    fs::write(here.join("before/manifest.json"), made).unwrap();
+    // As an interrupt leaves it: a head, some lines in any order, and half a line.
+    let mut head = manifest(&here.join("open"));
+    (head["complete"], head["records"]) = (false.into(), 0.into());
+    let (first, rest) =
+        records(&here.join("open")).split_once('\n').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    fs::write(here.join("open/unfinished.jsonl"), format!("{head}\n{rest}{first}\n{}", &first[..50])).unwrap();
+    fs::remove_file(here.join("open/records.jsonl")).unwrap();
+    fs::write(here.join("open/manifest.json"), head.to_string()).unwrap();
+
+    for (name, note) in
+        [("before", format!("revision {} of the model", now - 1)), ("open", "unfinished: 6 runs".to_owned())]
+    {
+        let (status, printed, stderr) = meshpace(here, &["compare", "now", name]);
+        assert!(status == Some(0) && stderr.contains(&note) && printed.contains("goodput"), "{name}: {stderr}");
+        let (status, printed, stderr) = meshpace(here, &["report", name]);
+        assert!(status == Some(0) && stderr.contains(&note) && printed.contains("index.html"), "{name}: {stderr}");
+    }
+    for command in [&["run", "s.toml", "--out", "before"][..], &["campaign", "merge", "now", "before", "--out", "out"]]
+    {
+        let (status, _, stderr) = meshpace(here, command);
+        assert!(status == Some(2) && stderr.contains(&format!("revision {} of the model", now - 1)), "{stderr}");
+    }
+    // The unfinished one goes on where it was.
+    assert_eq!(
+        well(here, &["run", "s.toml", "--out", "open", "--seeds", "3", "--format", "json"]),
+        records(&here.join("now"))
+    );
+}

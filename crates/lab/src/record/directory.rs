@@ -1,12 +1,10 @@
 //! A directory of records: `records.jsonl`, one line for each run, and `manifest.json`, which says what made them.
 
-use super::Record;
 use super::given::Given;
-use super::line::{self, FORMAT, Key, key_of};
+use super::line::FORMAT;
 use super::rules::Rule;
 use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -126,31 +124,29 @@ impl Manifest {
         }
     }
 
-    /// Checks that this program can read the records.
+    /// Revision of the model and format, in words.
+    pub fn model_told(&self) -> String {
+        format!("{}, {}", model_told(self.model), format_told(self.format))
+    }
+
+    /// What a reader of the records should know: that they are of another revision of the model. `None` if they are of this one.
     ///
     /// # Errors
-    /// Why not, and what to do.
-    fn refuse_strange(&self) -> Result<(), String> {
-        let again = "make them again with the command that made them and --force";
+    /// Why this program cannot read them, and what to do.
+    pub fn strange(&self) -> Result<Option<String>, String> {
         if self.format > FORMAT {
             return Err(format!(
                 "these are records of {}, and this program reads {FORMAT}: use a newer meshpace",
                 format_told(self.format)
             ));
         }
-        if self.format < FORMAT {
-            return Err(format!(
-                "these are records of {}, and this program reads {FORMAT}: {again}",
-                format_told(self.format)
-            ));
-        }
-        if self.model != MODEL_REVISION {
-            return Err(format!(
-                "these are records of {}, and this program is revision {MODEL_REVISION}, which gives other results: {again}",
+        Ok((self.model != MODEL_REVISION).then(|| {
+            format!(
+                "these are records of {}, and this program is revision {MODEL_REVISION}, which gives other results: they can be read and compared, \
+                 and not extended",
                 model_told(self.model)
-            ));
-        }
-        Ok(())
+            )
+        }))
     }
 
     /// The command that makes these records again and shows `id` of the register in a directory, or of the one that is part of the program.
@@ -188,66 +184,6 @@ fn format_told(format: u32) -> String {
 
 fn model_told(model: u32) -> String {
     if model == 0 { "no revision of the model".to_owned() } else { format!("revision {model} of the model") }
-}
-
-/// A directory's records, each line whole, as many as its manifest counts, none twice, all of this program's model.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Archive {
-    /// Their manifest.
-    pub manifest: Manifest,
-    /// The records, in the order of the file.
-    pub records: Vec<Record>,
-}
-
-impl Archive {
-    /// Reads a directory; None if its first runs are still under way.
-    ///
-    /// # Errors
-    /// The file and line that is wrong, and what to do.
-    pub fn read(directory: &Path) -> Result<Option<Archive>, String> {
-        let Some(manifest) = Manifest::read(directory)? else {
-            return Err(format!("{}: there is no {MANIFEST}; {MADE_BY}", directory.display()));
-        };
-        manifest.refuse_strange().map_err(|why| format!("{}: {why}", directory.display()))?;
-        let path = directory.join(RECORDS);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !manifest.complete => return Ok(None),
-            Err(error) => return Err(format!("{}: {error}", path.display())),
-        };
-        let records = records(&text).map_err(|why| format!("{}:{why}", path.display()))?;
-        if records.len() != manifest.records {
-            return Err(format!(
-                "{}: it has {} records, and the manifest counts {}; the command that made them puts that right",
-                path.display(),
-                records.len(),
-                manifest.records
-            ));
-        }
-        Ok(Some(Archive { manifest, records }))
-    }
-}
-
-/// The records of a file; an error begins with the number of the line.
-fn records(text: &[u8]) -> Result<Vec<Record>, String> {
-    let (mut records, mut keys) = (Vec::new(), BTreeSet::<Key>::new());
-    for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let at = |why: &str| format!("{}: the record {why}; the command that made it makes it again", number + 1);
-        let line = line.strip_suffix(b"\n").ok_or_else(|| at("is cut off"))?;
-        let line = std::str::from_utf8(line).map_err(|_| at("is damaged: it is no text"))?;
-        let record = line::open(line).map_err(at)?;
-        let key = key_of(&record).ok_or_else(|| at("has no point and seed"))?;
-        let record: Record =
-            serde_json::from_value(record).map_err(|why| at(&format!("is none of this format: {why}")))?;
-        if record.model != MODEL_REVISION {
-            return Err(at("is of another revision of the model than the manifest says"));
-        }
-        if !keys.insert(key) {
-            return Err(at("is there twice"));
-        }
-        records.push(record.judged());
-    }
-    Ok(records)
 }
 
 /// The directory itself if it has a manifest, or those in it that have one, by name.

@@ -92,11 +92,19 @@ fn unfinished_head(path: &Path) -> Result<Option<Manifest>, String> {
 
 fn merge_one(mut parts: Vec<Part>, out: &Path, force: bool) -> Result<usize, String> {
     let shown = |error: std::io::Error| format!("{}: {error}", out.display());
-    let Some(last) = parts.last().map(|part| part.manifest.clone()) else { return Ok(0) };
+    let Some((place, last)) = parts.last().map(|part| (part.directory.clone(), part.manifest.clone())) else {
+        return Ok(0);
+    };
     let given = store::sources(&last, None);
     let now = given.last().map(|given| (given, last.scenario_sha256.as_str()));
     for part in &mut parts {
-        part.manifest.same_model(&last).map_err(|what| format!("{}: {what}", part.directory.display()))?;
+        if part.manifest.same_model(&last).is_err() {
+            let told = |directory: &Path, manifest: &Manifest| {
+                format!("{} holds records of {}", directory.display(), manifest.model_told())
+            };
+            let one = told(&part.directory, &part.manifest);
+            return Err(format!("{one}, and {}: they are not merged", told(&place, &last)));
+        }
         part.manifest.sources = store::sources(&part.manifest, now);
     }
     let there = (!force && out.join(MANIFEST).exists()).then(|| read(out)).transpose()?.map(|mut there| {

@@ -1,5 +1,6 @@
 //! The record of a run: its results, as JSON, CSV or a row of a table.
 
+pub mod archive;
 pub mod column;
 mod columns;
 pub mod csv;

@@ -2,7 +2,8 @@
 
 use super::library::{Effort, Register};
 use crate::record::Record;
-use crate::record::directory::{self, Archive, Manifest};
+use crate::record::archive::Archive;
+use crate::record::directory::{self, Manifest};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,9 +18,11 @@ pub struct Collection {
     pub made: Manifest,
     /// Where they are.
     pub directory: PathBuf,
+    /// What a reader should know of them, a sentence each.
+    pub notes: Vec<String>,
 }
 
-/// The finished campaigns in `root`, a directory of records or one that has such directories in it.
+/// The campaigns in `root` of which there are records, a directory of records or one that has such directories in it.
 ///
 /// # Errors
 /// If there is none, or one cannot be trusted: the file and line, and what to do.
@@ -31,12 +34,12 @@ pub fn collect(root: &Path, register: &Register) -> Result<Vec<Collection>, Stri
     }
     let mut found = Vec::new();
     for directory in directories {
-        let Some(Archive { manifest, records }) = Archive::read(&directory)? else { continue };
+        let Some(Archive { manifest, records, notes, .. }) = Archive::read(&directory)? else { continue };
         let runs = owner(&manifest, register);
-        found.push(Collection { runs, records: Arc::new(records), made: manifest, directory });
+        found.push(Collection { runs, records: Arc::new(records), made: manifest, directory, notes });
     }
     if found.is_empty() {
-        return Err(format!("{}: no campaign here is finished; the command that began it goes on", root.display()));
+        return Err(format!("{}: no run here is finished; the command that began it goes on", root.display()));
     }
     Ok(found)
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 from . import _native
@@ -130,10 +131,17 @@ def _restored(lines: list[str], name: str, failed: list[tuple[str, str]], total:
 
 
 def open_records(directory: str | os.PathLike[str]) -> Results:
-    """The records of a finished campaign, written by this package or by ``meshpace run --out`` and ``meshpace reproduce``."""
-    records, text = _native.open(os.fspath(directory))
+    """The records of a directory, written by this package or by ``meshpace run --out`` and ``meshpace reproduce``.
+
+    A campaign that is unfinished, or records of another revision of the model, are told as a :class:`RuntimeWarning`.
+    """
+    records, text, notes = _native.open(os.fspath(directory))
+    for sentence in notes:
+        warnings.warn(sentence, RuntimeWarning, stacklevel=2)
     manifest = json.loads(text)
     total = len(records) + int(manifest["failed_runs"])
+    if not manifest["complete"]:
+        total = max(total, int(manifest["points"]) * int(manifest["seeds"]))
     command = f"meshpace report {os.fspath(directory)}"
     text, sets = manifest["scenario_text"], manifest["set"]
     return Results(records, manifest["scenario"], [], total, text=text, sets=sets, command=command)

@@ -1,5 +1,5 @@
 use super::super::store::*;
-use crate::record::directory::Archive;
+use crate::record::archive::Archive;
 use crate::record::line;
 
 pub fn manifest() -> Manifest {
@@ -145,8 +145,6 @@ fn what_is_there_is_taken_over_or_refused_and_stays_until_it_is_replaced() {
         std::fs::write(scratch.path().join(MANIFEST), serde_json::to_string(&strange).unwrap()).unwrap();
         let refused = open(scratch.path()).unwrap_err().to_string();
         assert!(refused.contains(told), "{refused}");
-        let refused = Archive::read(scratch.path()).unwrap_err();
-        assert!(refused.contains(told) && refused.contains("--force"), "{refused}");
     }
     let mut replaced = Store::open(scratch.path(), &other, true).unwrap();
     assert!(replaced.is_empty());
@@ -244,4 +242,64 @@ fn a_record_that_lacks_what_is_observed_is_made_again() {
     let mut store = Store::open(scratch.path(), &series, false).unwrap();
     store.require_nodes();
     assert!(store.lacks(&key(1)));
+}
+
+#[test]
+fn reading_is_allowed_whatever_state_the_directory_is_in() {
+    let scratch = tempfile::tempdir().unwrap();
+    let seeds = |archive: &Archive| archive.records.iter().map(|record| record.seed).collect::<Vec<_>>();
+    let mut store = open(scratch.path()).unwrap();
+    assert!(Archive::read(scratch.path()).unwrap().is_none(), "nothing is there yet");
+    store.add(key(3), &line(3)).unwrap();
+    store.add(key(1), &line(1)).unwrap();
+    let file = scratch.path().join(UNFINISHED);
+    std::fs::write(&file, read(scratch.path(), UNFINISHED) + "no record\n" + &line(2)[..9]).unwrap();
+    // Also while somebody is at work in it.
+    let archive = Archive::read(scratch.path()).unwrap().unwrap();
+    assert_eq!(
+        (seeds(&archive), archive.is_finished, archive.notes.len()),
+        (vec![1, 3], false, 2),
+        "{:?}",
+        archive.notes
+    );
+    assert!(
+        archive.notes[0].contains("unfinished: 2 runs") && archive.notes[1].contains(".jsonl:4"),
+        "{:?}",
+        archive.notes
+    );
+    drop(store);
+    let store = open(scratch.path()).unwrap();
+    store.finish(&points(), &manifest()).unwrap();
+    // More seeds are under way beside the finished ones.
+    drop(with(scratch.path(), &[2]));
+    assert_eq!(seeds(&Archive::read(scratch.path()).unwrap().unwrap()), [1, 2, 3]);
+    // They are replaced: those that are about to go do not count.
+    let mut replaced = Store::open(scratch.path(), &manifest(), true).unwrap();
+    replaced.add(key(2), &line(2)).unwrap();
+    assert_eq!(seeds(&Archive::read(scratch.path()).unwrap().unwrap()), [2]);
+}
+
+#[test]
+fn records_of_another_revision_are_read_with_a_note() {
+    let model = meshpace_sim::MODEL_REVISION;
+    for (older, format, told) in
+        [(model - 1, line::FORMAT, format!("revision {}", model - 1)), (0, 0, "no revision".to_owned())]
+    {
+        let scratch = tempfile::tempdir().unwrap();
+        let manifest = Manifest { model: older, format, records: 1, complete: true, ..manifest() };
+        std::fs::write(scratch.path().join(MANIFEST), serde_json::to_string(&manifest).unwrap()).unwrap();
+        let object = line(1).replace(&format!("\"model\":{model}"), &format!("\"model\":{older}"));
+        let object = object.split(",\"check\"").next().unwrap().to_owned() + "}";
+        // The first format had no checksums.
+        let text = if format == 0 { object + "\n" } else { line::seal(&object) };
+        std::fs::write(scratch.path().join(RECORDS), text).unwrap();
+        let archive = Archive::read(scratch.path()).unwrap().unwrap();
+        assert!(archive.records.len() == 1 && archive.notes.len() == 1, "{:?}", archive.notes);
+        assert!(archive.notes[0].contains(&told) && archive.notes[0].contains("not extended"), "{:?}", archive.notes);
+        assert!(open(scratch.path()).is_err(), "and are not extended");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let newer = Manifest { format: line::FORMAT + 1, ..manifest() };
+    std::fs::write(scratch.path().join(MANIFEST), serde_json::to_string(&newer).unwrap()).unwrap();
+    assert!(Archive::read(scratch.path()).unwrap_err().contains("use a newer meshpace"));
 }
