@@ -4,9 +4,11 @@ use crate::record::directory::{Manifest, host};
 use crate::record::given::Given;
 use crate::record::line::{FORMAT, Key, point_key};
 use crate::record::{NodeRecord, Record};
+use crate::warmup;
 use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Point, Scenario};
 use meshpace_sim::{MODEL_REVISION, Outcome};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -167,10 +169,27 @@ impl Campaign {
     pub(crate) fn make(&self, run: Run, simulate: &Simulate) -> Result<Record, String> {
         let point = self.point(run).drawn(run.seed).map_err(|why| why.to_string())?;
         // A run shares nothing that a panic could leave half changed.
-        let made = catch_unwind(AssertUnwindSafe(|| simulate(&point, run)));
-        let (outcome, nodes) = made.map_err(|panic| message_of(&*panic))?;
-        Ok(Record { nodes, ..Record::new(&self.scenario, self.point(run), run.seed, &outcome) })
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            let point = settled(&point, run.seed);
+            (simulate(&point, run), point.config.warmup)
+        }));
+        let ((outcome, nodes), warmup) = made.map_err(|panic| message_of(&*panic))?;
+        let mut told = Cow::Borrowed(self.point(run));
+        if told.config.warmup != warmup {
+            told.to_mut().config.warmup = warmup;
+        }
+        Ok(Record { nodes, ..Record::new(&self.scenario, &told, run.seed, &outcome) })
     }
+}
+
+/// A drawn point with the warm-up of its run, if the scenario leaves that to the run.
+fn settled(point: &Point, seed: u64) -> Cow<'_, Point> {
+    let mut point = Cow::Borrowed(point);
+    if point.finds_warmup {
+        let warmup = warmup::of_run(&point, seed);
+        point.to_mut().config.warmup = warmup;
+    }
+    point
 }
 
 /// Items that come in any order and leave in that of their numbers, from 0.

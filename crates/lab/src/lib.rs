@@ -20,5 +20,6 @@ pub mod stream;
 pub mod summary;
 pub mod validate;
 pub mod variants;
+pub mod warmup;
 mod words;
 pub mod workers;

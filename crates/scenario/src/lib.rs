@@ -63,7 +63,7 @@ pub const MAX_SEEDS: u64 = 1_000_000;
 static DURATION: Parameter = parameter!(duration: Duration = Duration::from_secs(200) => TIME.above(0.0).to(MAX_SECONDS), Basic,
     "simulated time of a run");
 static WARMUP: Parameter = parameter!(warmup: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic,
-    "time at the start that is not measured");
+    "time at the start that is not measured; \"auto\" finds it for each run: after the start of the last flow, when goodput is steady");
 static STARVED_AFTER: Parameter = parameter!(starved_after: f64 = 0.1 => number(0.001, 1.0), Expert,
     "share of the measured time; a flow that delivers nothing for longer, with data to send and a path, is called starved");
 
@@ -106,6 +106,8 @@ pub struct Point {
     pub draw: Option<Draw>,
     /// Programs of an emulation, in the order of start.
     pub programs: Vec<Program>,
+    /// True if each run finds its warm-up; that of `config` ends then with the start of the last flow.
+    pub finds_warmup: bool,
     /// The share of the measured interval beyond which a gap of a flow is starvation.
     pub starved_after: f64,
 }
@@ -226,8 +228,9 @@ fn read_point(
 ) -> (Point, Option<String>, Files) {
     let mut root = Reader::new(tree, None, String::new(), problems);
     let title = root.text("title").map(str::to_owned);
-    let (duration, warmup): (Duration, Duration) = (root.standalone(&DURATION), root.standalone(&WARMUP));
-    if warmup >= duration {
+    let duration: Duration = root.standalone(&DURATION);
+    let warmup: Option<Duration> = root.standalone_or(&WARMUP, "auto");
+    if warmup.is_some_and(|warmup| warmup >= duration) {
         let message = format!("nothing is left to measure: the run ends at {} s", duration.as_secs_f64());
         root.report_conflict(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
     }
@@ -239,6 +242,11 @@ fn read_point(
     let watch = pieces::watch(&mut root, topology.positions.len());
     let programs = programs::read(&mut root, topology.positions.len());
     let flow::Flows { flows, labels, names, traces, files } = flow::read(&mut root, &topology, &mesh, duration, load);
+    let last_start = warnings::last_start(&flows);
+    if warmup.is_none() && last_start >= duration {
+        let message = format!("nothing is left to measure: the last flow starts at {} s", last_start.as_secs_f64());
+        root.report_conflict(&["warmup", "duration"], message, "expected flows that start before the end");
+    }
     propagation::refuse_miscounted_attenuators(&root, &mesh.radio, topology.positions.len());
     if topology.mobility == Mobility::Still {
         accept_weak_links(&mut mesh.radio, &mut channel, &topology, &flows);
@@ -265,7 +273,7 @@ fn read_point(
     let mobility = topology.mobility;
     let config = meshpace_sim::Config {
         duration,
-        warmup,
+        warmup: warmup.unwrap_or(last_start),
         positions,
         mobility,
         firewall,
@@ -279,7 +287,8 @@ fn read_point(
     topology.files.extend(files);
     topology.files.extend(mesh_files);
     let limit = topology.longest_partition;
-    let point = Point { values, config, transports: labels, names, draw: topology.draw, programs, starved_after };
+    let (draw, finds_warmup) = (topology.draw, warmup.is_none());
+    let point = Point { values, config, transports: labels, names, draw, programs, finds_warmup, starved_after };
     if let Some(limit) = limit
         && problems.count() == 0
         && let Some(message) = partition::fault(&point, &channel, limit, seeds)

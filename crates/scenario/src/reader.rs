@@ -179,6 +179,28 @@ impl<'a> Reader<'a> {
         value
     }
 
+    /// The same; `None` if `word` is written instead of a value.
+    pub fn standalone_or<T: parameter::Kind + Default>(
+        &mut self,
+        parameter: &'static Parameter,
+        word: &'static str,
+    ) -> Option<T> {
+        self.record_read(parameter.key, Some(Form::Choice(vec![word])));
+        match self.value(parameter.key) {
+            Some(Value { kind: Kind::String(text), .. }) if text == word => {
+                self.known.push(parameter.key);
+                None
+            }
+            // Another word, and no quantity with a wrong unit.
+            Some(value @ Value { kind: Kind::String(text), .. }) if !text.contains(|c: char| c.is_ascii_digit()) => {
+                self.report_unexpected(parameter.key, value, format!("\"{word}\", or a number and a unit"));
+                self.known.push(parameter.key);
+                None
+            }
+            _ => Some(self.standalone(parameter)),
+        }
+    }
+
     /// Reads one parameter of a piece. One that is missing or wrong keeps its value.
     pub fn parameter(&mut self, Slot { parameter, setting, .. }: Slot<'_>) {
         if let Some(recording) = self.problems.recording() {

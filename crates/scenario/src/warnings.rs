@@ -1,10 +1,11 @@
 //! Warnings about settings that are allowed but probably not intended.
 
 use super::Point;
-use meshpace_core::NodeId;
+use meshpace_core::{Duration, NodeId};
 use meshpace_mesh::config::{MarkerConfig, Propagation};
 use meshpace_mesh::radio::{Channel, Neighbours};
 use meshpace_mesh::routing::{RoutingConfig, StaticRoutes};
+use meshpace_sim::Flow;
 use meshpace_transport::{Config, pacing};
 
 /// One sentence for each.
@@ -23,6 +24,7 @@ pub fn of(point: &Point) -> Vec<String> {
              mark what is sent into congestion"
         ));
     }
+    told.extend(early(point));
     if let Some((flow, from, to)) = one_way(&point.config) {
         told.push(format!(
             "flow {flow} goes from {0} straight to {1}, and fewer than half of the frames arrive from {0} to {1}: static routes take a link that is good one way to \
@@ -31,6 +33,33 @@ pub fn of(point: &Point) -> Vec<String> {
         ));
     }
     told
+}
+
+/// The time by which every flow has started.
+pub(super) fn last_start(flows: &[Flow]) -> Duration {
+    let starts = flows.iter().map(|flow| Duration(flow.start.0) + flow.start_jitter);
+    starts.max().unwrap_or(Duration::ZERO)
+}
+
+/// Share of the measured time that a flow may miss at its beginning without a warning: its goodput is lower by less.
+const EARLY: f64 = 0.01;
+
+/// Measured time that begins before a flow does: its goodput is then a mean over time in which it was not there.
+fn early(point: &Point) -> Option<String> {
+    let config = &point.config;
+    let (number, flow) = config.flows.iter().enumerate().max_by_key(|(_, flow)| flow.start)?;
+    let (start_s, warmup_s) = (flow.start.as_secs_f64(), config.warmup.as_secs_f64());
+    if start_s - warmup_s <= EARLY * (config.duration.as_secs_f64() - warmup_s) {
+        return None;
+    }
+    let last = last_start(&config.flows);
+    let way = match last < config.duration {
+        true => format!("set warmup = \"{} s\", or \"auto\"", last.as_secs_f64()),
+        false => "let it start earlier, or the run end later".to_owned(),
+    };
+    Some(format!(
+        "measured time begins at {warmup_s} s, and flow {number} starts at {start_s} s, so that its goodput is a mean over time without it: {way}"
+    ))
 }
 
 /// The first hop of a static route over which too few frames arrive: a flow, the sender, the receiver. Only links from a file have two different directions.

@@ -202,7 +202,8 @@ fn a_flow_of_udp_tells_the_share_that_is_lost_and_no_other_does() {
 #[test]
 fn keys_of_pacing_that_make_another_transport_are_told() {
     let told = |transport: &str| {
-        let text = format!("duration = '2 s'\n[topology]\nhops = 1\n[[flow]]\ntransport = {transport}\n");
+        let text =
+            format!("duration = '2 s'\nwarmup = '1.1 s'\n[topology]\nhops = 1\n[[flow]]\ntransport = {transport}\n");
         let output = meshpace(&["run", "-"], &text);
         assert!(output.status.success());
         String::from_utf8(output.stderr).unwrap()

@@ -62,6 +62,10 @@ fn every_key_reaches_the_run() {
     assert_eq!(scenario.name, "T");
     let config = &scenario.points[0].config;
     assert_eq!((config.duration, config.warmup), (Duration::from_secs(120), Duration::from_millis(500)));
+    // Every flow has started then.
+    let text = "duration = '50 s'\nwarmup = 'auto'\n[[flow]]\n[[flow]]\nstart = '5 s'\n";
+    let point = read(text, &[]).points.remove(0);
+    assert_eq!((point.config.warmup, point.finds_warmup), (Duration::from_millis(5_100), true));
     assert_eq!(places(config), [(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)]);
     assert_eq!((config.mesh.radio.rate, config.mesh.radio.basic_rate), (Rate::from_mbps(11), Rate::from_mbps(2)));
     assert_eq!((config.mesh.mac.rts, config.mesh.link.limit), (RtsPolicy::Threshold(100), 9));

@@ -142,6 +142,9 @@ fn a_topology_that_cannot_connect_is_refused_unless_that_is_wanted() {
 #[test]
 fn something_must_be_left_to_measure() {
     assert_refused("duration = '20 s'\nwarmup = '20 s' #!\n[[flow]]\n", "warmup", &["20 s"]);
+    let late = "duration = '20 s'\nwarmup = 'auto' #!\n[[flow]]\nstart = '19.95 s'\n";
+    assert_refused(late, "warmup", &["20.05 s"]);
+    assert_refused("warmup = 'automatic' #!\n[[flow]]\n", "warmup", &["\"auto\""]);
     assert_refused("duration = '20 s'\n[[flow]]\nstart = '21 s' #!\n", "flow.0.start", &["over"]);
     assert_refused("[[flow]]\nstart = '5 s'\nstop = '4 s' #!\n", "flow.0.stop", &["before it starts"]);
     assert_refused("duration = '0 s' #!\nwarmup = '0 s'\n[[flow]]\nstart = '0 s'\n", "duration", &["above zero"]);
@@ -387,6 +390,23 @@ fn ten_errors_are_shown_and_the_others_counted() {
     let message = refusal(&text, &[]);
     assert_eq!(message.matches("error: ").count(), 10, "{message}");
     assert!(message.ends_with("and 5 more errors in mesh.toml"), "{message}");
+}
+
+#[test]
+fn measured_time_that_begins_before_a_flow_is_warned_of() {
+    let warnings = |text: &str| read(text, &[]).unwrap().warnings;
+    let late = "duration = '50 s'\n[[flow]]\n[[flow]]\nstart = '5 s'\n";
+    let told = warnings(late);
+    assert_eq!(told.len(), 1, "{told:?}");
+    for part in ["begins at 0 s", "flow 1 starts at 5 s", "warmup = \"5.1 s\"", "\"auto\""] {
+        assert!(told[0].contains(part), "{part}: {told:?}");
+    }
+    // The value that is named, and what needs none, are not warned of; nor is a second of 200.
+    for text in ["warmup = '5.1 s'\n", "warmup = 'auto'\n"].map(|warmup| format!("{warmup}{late}")) {
+        assert_eq!(warnings(&text), [""; 0], "{text}");
+    }
+    assert_eq!(warnings("[[flow]]\n"), [""; 0]);
+    assert_eq!(warnings("duration = '20 s'\n[[flow]]\n").len(), 1, "a flow starts after 1 s unless told");
 }
 
 #[test]
