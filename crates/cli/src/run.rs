@@ -13,7 +13,8 @@ use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_command::interrupt::stop_on_interrupt;
 use meshpace_lab::campaign::{self, Campaign, Run, Simulate};
 use meshpace_lab::record::{nodes, summary, table};
-use meshpace_lab::session::Broken;
+use meshpace_lab::session::{Broken, Session};
+use meshpace_lab::until::{self, Growing, Until};
 use meshpace_lab::variants;
 use meshpace_scenario::{MAX_SEEDS, Point, Refusal, Scenario, Source};
 use recording::Recording;
@@ -41,6 +42,13 @@ pub struct Arguments {
     /// Seeds per point: N, N+1, ... [default: the scenario's sweep.seeds, or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     seeds: Option<u64>,
+    /// Make more seeds of each point until half of the 95 % interval of this quantity is within this share of its mean, such as
+    /// 'goodput 2 %'. Every point has 20 seeds, or --seeds if that is more. Output comes at the end.
+    #[arg(long, value_name = "QUANTITY SHARE %", conflicts_with_all = ["pcap", "record"])]
+    until: Option<String>,
+    /// The most seeds of a point.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS), default_value_t = until::MOST, requires = "until")]
+    most: u64,
     /// Runs at a time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -100,9 +108,12 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if scenario.points.iter().any(|point| point.config.flows.is_empty()) {
         return Err(refused("the scenario has no flow; its programs run under `meshpace emulate`".to_owned()));
     }
-    let seeds = arguments.seeds.unwrap_or(scenario.seeds);
-    if arguments.seed.checked_add(seeds - 1).is_none() {
-        return Err(refused(format!("--seed {} leaves no room for {seeds} seeds", arguments.seed)));
+    let until = arguments.until.as_ref().map(|text| Until::parse(text, arguments.seeds, arguments.most));
+    let until = until.transpose().map_err(|why| refused(format!("--until: {why}")))?;
+    let seeds = until.map_or_else(|| arguments.seeds.unwrap_or(scenario.seeds), |until| until.first());
+    let most = until.map_or(seeds, |until| until.most());
+    if arguments.seed.checked_add(most - 1).is_none() {
+        return Err(refused(format!("--seed {} leaves no room for {most} seeds", arguments.seed)));
     }
     let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
@@ -114,7 +125,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let captures = captures.transpose().map_err(|error| refused(format!("--pcap: {error}")))?;
     let recording = arguments.record.as_deref().map(|path| Recording::new(path, &campaign, arguments.force));
     let recording = recording.transpose().map_err(refused)?;
-    execute(arguments, campaign, jobs, Watchers { captures, recording })
+    execute(arguments, campaign, until, jobs, Watchers { captures, recording })
 }
 
 /// Watchers that look on while runs are made, and write what they see.
@@ -209,19 +220,32 @@ fn is_of_records(text: &str) -> bool {
         .any(|text| serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object()))
 }
 
-fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Watchers) -> Result<ExitCode, Failure> {
-    let (campaign, out) = (Arc::new(campaign), arguments.out.as_deref());
-    let mut session = runner::open(&campaign, out, &campaign.manifest(jobs), arguments.force)?;
+fn execute(
+    arguments: &Arguments,
+    campaign: Campaign,
+    until: Option<Until>,
+    jobs: usize,
+    watchers: Watchers,
+) -> Result<ExitCode, Failure> {
+    let (manifest, work, out) = (campaign.manifest(jobs), campaign.work(), arguments.out.as_deref());
+    // A point may get the most seeds; the work is that of those which every point has.
+    let seeds = until.map_or(campaign.seeds, |until| until.most());
+    let campaign = Arc::new(Campaign { seeds, ..campaign });
+    let mut growing = until.map(|until| Growing::new(until, &campaign));
+    let mut session = runner::open(&campaign, out, &manifest, arguments.force)?;
     if arguments.per_node {
         session.require_nodes();
     }
     let stop = stop_on_interrupt();
-    let progress = Progress::new(campaign.work());
+    let progress = Progress::new(work);
     runner::silence_panics();
     // What an earlier start has left is not made again, but for its captures.
     let (known, todo) = match watchers.want_runs() {
         true => (Vec::new(), campaign.all().collect()),
-        false => session.partition(campaign.all()),
+        false => match &growing {
+            Some(growing) => session.partition(growing.runs(&campaign)),
+            None => session.partition(campaign.all()),
+        },
     };
     let lacking = session.lacking(&todo);
     if lacking > 0 {
@@ -232,13 +256,20 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
     let (watchers, watch) = (Arc::new(watchers), picture::Watch::default());
     let mut sink = Sink::new(arguments.format, Told(&progress), Arc::clone(&watchers), files);
     sink.shown = arguments.report.as_ref().map(|_| Vec::new());
-    let mut made = sink.put(&mut session, &known).map(|()| 0).map_err(Broken::from);
-    if made.is_ok() && !todo.is_empty() {
+    sink.holds = growing.is_some();
+    let mut made = if sink.holds { Ok(()) } else { sink.put(&mut session, &known) }.map(|()| 0).map_err(Broken::from);
+    if made.is_ok() && (!todo.is_empty() || growing.is_some()) {
         let simulate = simulate(arguments, &campaign, watchers, &watch);
         let mut backend = runner::backend(arguments.dask.as_deref(), jobs, &stop, simulate)?;
-        made = session.make(todo, &mut *backend, &mut sink);
+        made = match &mut growing {
+            Some(growing) => growing.make(&mut session, &mut *backend, &mut sink),
+            None => session.make(todo, &mut *backend, &mut sink),
+        };
     }
     progress.finish();
+    if let (Some(growing), Ok(_)) = (&growing, &made) {
+        made = put_all(growing, &mut session, &mut sink).map_err(Broken::from).and(made);
+    }
     sink.tell_silent();
     // The table has it on top.
     if arguments.format != Format::Table {
@@ -255,10 +286,22 @@ fn execute(arguments: &Arguments, campaign: Campaign, jobs: usize, watchers: Wat
         return Ok(failed(&error));
     }
     if let (Some(page), Some(shown)) = (&arguments.report, &sink.shown) {
-        picture::write(page, &campaign, shown, &watch).map_err(|why| (FAILED, why))?;
+        let amount = match &arguments.until {
+            Some(rule) => format!("--until '{rule}' --most {}", arguments.most),
+            None => format!("--seeds {}", campaign.seeds),
+        };
+        picture::write(page, &campaign, &amount, shown, &watch).map_err(|why| (FAILED, why))?;
         note(&format!("the plots are in {}", page.display()));
     }
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Puts all runs of a campaign out that has grown, and says which points have not got their interval.
+fn put_all(growing: &Growing, session: &mut Session, sink: &mut Sink<'_>) -> io::Result<()> {
+    growing.told(session)?.iter().for_each(|sentence| complain(sentence));
+    let numbered = |(index, run): (usize, Run)| Run { index, ..run };
+    let runs: Vec<Run> = growing.runs(session.campaign()).enumerate().map(numbered).collect();
+    sink.put(session, &runs)
 }
 
 /// Makes each run, with what watches it.

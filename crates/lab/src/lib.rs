@@ -18,6 +18,7 @@ pub mod session;
 pub mod statistics;
 pub mod stream;
 pub mod summary;
+pub mod until;
 pub mod validate;
 pub mod variants;
 pub mod warmup;

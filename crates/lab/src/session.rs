@@ -129,6 +129,11 @@ impl Session {
         runs.iter().filter(lacks).count()
     }
 
+    /// True if this session has finished its directory, and holds it no more.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.records, Records::Finished)
+    }
+
     /// True if the record of a run is there.
     pub fn has(&self, run: Run) -> bool {
         match &self.records {

@@ -6,10 +6,12 @@ use crate::progress::Progress;
 use crate::records::Records;
 use crate::scenario::Scenario;
 use crate::workers::backend;
-use meshpace_lab::campaign::Campaign as Runs;
+use meshpace_lab::campaign::{Campaign as Runs, Run};
 use meshpace_lab::record::directory::RECORDS;
 use meshpace_lab::record::line::{self, Key};
 use meshpace_lab::session::{Broken, Session};
+use meshpace_lab::until::{Growing, Until};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::collections::BTreeSet;
 use std::io;
@@ -20,6 +22,10 @@ struct State {
     session: Session,
     /// Damaged records that were found in the directory, a sentence each.
     damaged: Vec<String>,
+    /// The seeds of each point, if they are as many as an interval needs.
+    growing: Option<Growing>,
+    /// Points that have not got the interval, a sentence each.
+    wide: Vec<String>,
 }
 
 /// A scenario with its seeds, and what has been made of it.
@@ -45,9 +51,11 @@ pub fn silence_panics() {
 #[pymethods]
 impl Campaign {
     /// Of so many seeds per point, from `seed` on. With a directory every record is on the disk as soon as it is there, and those
-    /// of an earlier start are taken over. `identity` is the digest of the scenario with its rules of Python, and these rules as JSON.
+    /// of an earlier start are taken over. `identity` is the digest of the scenario with its rules of Python, and these rules as JSON. `until` is a
+    /// rule by which points get more seeds, with the most that a point may get.
     #[new]
-    #[pyo3(signature = (scenario, seed, seeds, directory, force, identity))]
+    #[pyo3(signature = (scenario, seed, seeds, directory, force, identity, until=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of the class in Python")]
     fn new(
         py: Python<'_>,
         scenario: &Scenario,
@@ -56,33 +64,53 @@ impl Campaign {
         directory: Option<PathBuf>,
         force: bool,
         identity: (String, Vec<String>),
+        until: Option<(String, u64)>,
     ) -> PyResult<Campaign> {
         let (digest, rules) = identity;
-        let runs = Arc::new(Runs { scenario: scenario.read.clone(), first_seed: seed, seeds });
+        let until = until.map(|(rule, most)| Until::parse(&rule, Some(seeds), most)).transpose();
+        let until = until.map_err(|why| PyValueError::new_err(format!("until: {why}")))?;
+        let (first, most) = until.map_or((seeds, seeds), |until| (until.first(), until.most()));
+        if seed.checked_add(most - 1).is_none() {
+            return Err(PyValueError::new_err(format!("seeds: {most} seeds from {seed} on cannot be had")));
+        }
+        let runs = Runs { scenario: scenario.read.clone(), first_seed: seed, seeds: first };
+        let manifest = runs.manifest(1);
+        let runs = Arc::new(Runs { seeds: most, ..runs });
         let rules: Result<_, _> = rules.iter().map(|rule| serde_json::from_str(rule)).collect();
         let rules = rules.map_err(|error| errors::records(py, error.to_string()))?;
         let session = match &directory {
             None => Session::in_memory(Arc::clone(&runs)),
             Some(directory) => {
-                let manifest = runs.manifest(1).with_rules(rules, digest);
+                let manifest = manifest.with_rules(rules, digest);
                 let session = py.detach(|| Session::open(Arc::clone(&runs), directory, &manifest, force));
                 session.map_err(|error| errors::of_io(py, error))?
             }
         };
         let damaged = session.store().map(|store| store.damaged().to_vec()).unwrap_or_default();
-        Ok(Campaign { runs, directory, state: Mutex::new(State { session, damaged }), rules: scenario.raised() })
+        let growing = until.map(|until| Growing::new(until, &runs));
+        let state = Mutex::new(State { session, damaged, growing, wide: Vec::new() });
+        Ok(Campaign { runs, directory, state, rules: scenario.raised() })
     }
 
-    /// Number of runs.
+    /// Number of runs; where points get as many seeds as they need, those so far.
     #[getter]
-    fn total(&self) -> usize {
-        self.runs.runs()
+    fn total(&self, py: Python<'_>) -> PyResult<usize> {
+        let state = self.state(py)?;
+        Ok(state.growing.as_ref().map_or_else(|| self.runs.runs(), |growing| growing.runs(&self.runs).count()))
+    }
+
+    /// Points whose interval is wider than the rule says, though they have the most seeds; a sentence each.
+    fn wide(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.state(py)?.wide.clone())
     }
 
     /// Number of runs that are made.
     fn done(&self, py: Python<'_>) -> PyResult<usize> {
         let state = self.state(py)?;
-        Ok(self.runs.all().filter(|run| state.session.has(*run)).count())
+        Ok(match &state.growing {
+            Some(growing) => growing.runs(&self.runs).filter(|run| state.session.has(*run)).count(),
+            None => self.runs.all().filter(|run| state.session.has(*run)).count(),
+        })
     }
 
     /// The damaged records that were found in the directory, a sentence each; their runs are made again.
@@ -108,8 +136,10 @@ impl Campaign {
         chunk_s: Option<f64>,
     ) -> PyResult<()> {
         let mut state = self.state(py)?;
-        let session = &mut state.session;
-        let made = py.detach(move || self.make(session, jobs, progress, carrier, chunk_s));
+        let State { session, growing, wide, .. } = &mut *state;
+        let made = py.detach(move || {
+            self.make(session, growing.as_mut(), jobs, progress, carrier, chunk_s).map(|told| *wide = told)
+        });
         drop(state);
         made.map_err(|error| errors::of_io(py, error))
     }
@@ -149,29 +179,43 @@ impl Campaign {
         }
     }
 
+    /// Makes the runs that are missing; a sentence for each point whose interval stays too wide.
     fn make(
         &self,
         session: &mut Session,
+        growing: Option<&mut Growing>,
         jobs: usize,
         progress: Option<Py<PyAny>>,
         carrier: Option<Py<PyAny>>,
         chunk_s: Option<f64>,
-    ) -> io::Result<()> {
-        let (known, todo) = session.partition(self.runs.all());
+    ) -> io::Result<Vec<String>> {
+        let all: Vec<Run> = match &growing {
+            Some(growing) => growing.runs(&self.runs).collect(),
+            None => self.runs.all().collect(),
+        };
+        let work = session.work(&all);
+        let (known, todo) = session.partition(all);
         let stop = Arc::default();
         // What an earlier campaign of this scenario left there is not of this one.
         self.rules.iter().for_each(|raised| drop(raised.take()));
-        let mut progress =
-            Progress::new(progress, self.runs.work(), session.work(&known), &stop).and_rules(&self.rules);
-        let made = match todo.is_empty() {
-            true => Ok(0),
-            false => session.make(todo, &mut *backend(carrier, jobs, chunk_s, &stop), &mut progress),
+        let mut progress = Progress::new(progress, work, session.work(&known), &stop).and_rules(&self.rules);
+        let mut wide = Vec::new();
+        let made = match growing {
+            // A directory that this session has finished has all its runs.
+            Some(_) if session.is_finished() => Ok(0),
+            Some(growing) => {
+                let made = growing.make(session, &mut *backend(carrier, jobs, chunk_s, &stop), &mut progress);
+                wide = growing.told(session)?;
+                made
+            }
+            None if todo.is_empty() => Ok(0),
+            None => session.make(todo, &mut *backend(carrier, jobs, chunk_s, &stop), &mut progress),
         };
         progress.ask_rules();
         match (progress.raised.take(), made) {
             (Some(raised), _) | (None, Err(Broken::Io(raised))) => Err(raised),
             (None, Err(Broken::Stopped { .. })) => Err(io::Error::other("the campaign was stopped")),
-            (None, Ok(_)) => session.finish(jobs),
+            (None, Ok(_)) => session.finish(jobs).map(|()| wide),
         }
     }
 }

@@ -252,3 +252,19 @@ def test_who_starved_is_told_and_not_better() -> None:
     differences = {line.metric: line for line in meshpace.compare(alive, dead)}
     assert differences["delay_p95_s"].b is None and differences["delay_p95_s"].starved[1] == 3
     assert all(line.better != "b" for line in differences.values())
+
+
+def test_a_precision_decides_how_many_seeds_a_point_gets(tmp_path: Path) -> None:
+    scenario = meshpace.Scenario.build({"duration": "4 s", "warmup": "1.1 s", "flow": [{}], "sweep": {"topology.hops": [1, 4]}})
+    results = scenario.sweep(until="goodput 6 %", most=60)
+    seeds = [sum(record["point"]["topology.hops"] == hops for record in results) for hops in (1, 4)]
+    assert seeds[0] == 20 < seeds[1] < 60 and results.complete
+    # The same with other threads, in a directory that has some of the runs and one beyond.
+    scenario.sweep(seeds=3, out=tmp_path)
+    campaign = meshpace.Campaign(scenario, until="goodput 6 %", most=60, out=tmp_path)
+    assert list(campaign.run(jobs=2).lines()) == list(results.lines())
+    assert campaign.done == campaign.total == sum(seeds)
+    with pytest.warns(RuntimeWarning, match="0.5 % was not reached at topology.hops = 4: after 22 seeds"):
+        scenario.sweep(until="goodput 0.5 %", most=22)
+    with pytest.raises(ValueError, match="there is no quantity"):
+        scenario.sweep(until="speed 2 %")

@@ -66,10 +66,10 @@ pub fn check(page: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// As [`picture::write`].
-pub fn write(page: &Path, campaign: &Campaign, records: &[Record], watch: &Watch) -> Result<(), String> {
+pub fn write(page: &Path, campaign: &Campaign, amount: &str, records: &[Record], watch: &Watch) -> Result<(), String> {
     let source = &campaign.scenario.source;
     let sets: String = source.sets.iter().map(|set| format!(" --set {}", quoted(set))).collect();
-    let seeds = format!(" --seed {} --seeds {}", campaign.first_seed, campaign.seeds);
+    let seeds = format!(" --seed {} {amount}", campaign.first_seed);
     let command = format!("meshpace run {}{seeds}{sets}", quoted(&source.name));
     let map = campaign.scenario.points.last().and_then(|point| map(point, campaign.first_seed, watch));
     let (title, settings) = (campaign.scenario.name.as_str(), &campaign.scenario.plot);

@@ -6,6 +6,7 @@ use crate::runner::Told;
 use meshpace_lab::campaign::{Campaign, InOrder, Run, Work};
 use meshpace_lab::record::tally::Tally;
 use meshpace_lab::record::{self, Record, csv, silence};
+use meshpace_lab::register::reproduction::Listener;
 use meshpace_lab::session::{Observer, Session};
 use meshpace_scenario::Point;
 use std::io;
@@ -33,6 +34,8 @@ pub struct Sink<'a> {
     order: InOrder<Run>,
     /// Where the results go.
     pub reader: Reader,
+    /// True if nothing is written before all runs are made: how many a point gets is not known before.
+    pub holds: bool,
 }
 
 /// Reader of standard output.
@@ -80,6 +83,7 @@ impl<'a> Sink<'a> {
             header: true,
             order: InOrder::default(),
             reader: if files { Reader::MayLeave } else { Reader::Needed },
+            holds: false,
         }
     }
 
@@ -135,11 +139,27 @@ impl Observer for Sink<'_> {
 
     fn on_kept(&mut self, session: &mut Session, runs: &[Run], work: Work) -> io::Result<()> {
         let progress = self.told.0;
-        progress.suspend(|| self.put(session, runs))?;
+        if !self.holds {
+            progress.suspend(|| self.put(session, runs))?;
+        }
         self.told.on_kept(session, runs, work)
     }
 
     fn on_idle(&mut self) {
         self.told.on_idle();
+    }
+}
+
+impl Listener for Sink<'_> {
+    fn on_known(&mut self, work: Work) {
+        self.told.on_known(work);
+    }
+
+    fn on_more(&mut self, work: Work) {
+        self.told.on_more(work);
+    }
+
+    fn say(&mut self, sentence: &str) {
+        self.told.say(sentence);
     }
 }

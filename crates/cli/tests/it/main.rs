@@ -26,4 +26,5 @@ mod store;
 mod tunnel;
 mod tunnel_file;
 mod tunnel_operations;
+mod until;
 mod view;

@@ -90,13 +90,19 @@ class Campaign:
         seeds: int | None = None,
         out: str | os.PathLike[str] | None = None,
         force: bool = False,
+        until: str | None = None,
+        most: int = 400,
     ) -> None:
         """``seed`` is the first of ``seeds`` seeds per point (the scenario's number of seeds unless told). ``force`` makes all runs anew.
+
+        With ``until="goodput 2 %"`` each point gets more seeds, at most ``most``, until half of the 95 % confidence interval of that quantity is within
+        that share of its mean. Every point has 20 seeds, or ``seeds`` if that is more. How many each point gets depends on the records alone. A point whose
+        interval stays wider is told by a :class:`RuntimeWarning`.
 
         Raises :class:`meshpace.RecordsError` if ``out`` holds another campaign or another process is at work in it, and
         :class:`ValueError` if a pacing rule has a part that cannot be compared, and no ``id`` (:meth:`meshpace.Scenario.paced`).
         """
-        seed, seeds = index(seed), index(scenario.seeds if seeds is None else seeds)
+        seed, seeds, most = index(seed), index(scenario.seeds if seeds is None else seeds), index(most)
         if seeds < 1 or seed < 0 or seed + seeds > 2**64:
             raise ValueError(f"seeds: {seeds} seeds from {seed} on cannot be had")
         self.scenario = scenario
@@ -106,12 +112,14 @@ class Campaign:
             for name, _, identity in rules:
                 identity.require_comparable(name)
         manifests = [identity.manifest(name, flows) for name, flows, identity in rules]
-        self._native = _native.Campaign(scenario._native, seed, seeds, directory, force, (digest, manifests))
-        self._command = f"meshpace run {scenario._native.file} --seed {seed} --seeds {seeds}"
+        rule = None if until is None else (until, most)
+        self._native = _native.Campaign(scenario._native, seed, seeds, directory, force, (digest, manifests), rule)
+        amount = f"--seeds {seeds}" + ("" if until is None else f" --until '{until}' --most {most}")
+        self._command = f"meshpace run {scenario._native.file} --seed {seed} {amount}"
 
     @property
     def total(self) -> int:
-        """How many runs it has."""
+        """How many runs it has; with ``until`` those of the seeds so far."""
         return self._native.total
 
     @property
@@ -159,6 +167,8 @@ class Campaign:
                 carrier.cancel()
             if closing is not None:
                 closing.close()
+        for sentence in self._native.wide():
+            warnings.warn(sentence, RuntimeWarning, stacklevel=2)
         results = self.results()
         if results.failed:
             what, why = results.failed[0]

@@ -171,6 +171,8 @@ class Scenario:
         seeds: int | None = None,
         out: str | os.PathLike[str] | None = None,
         force: bool = False,
+        until: str | None = None,
+        most: int = 400,
         jobs: int | None = None,
         executor: Executor | None = None,
         chunk_seconds: float | None = None,
@@ -178,13 +180,14 @@ class Scenario:
     ) -> Results:
         """Makes every run of every point: :class:`meshpace.Campaign` in one call.
 
-        ``seed=3`` alone makes one run of each point, with that seed; ``seed=3, seeds=5`` those with the seeds 3 to 7.
+        ``seed=3`` alone makes one run of each point, with that seed; ``seed=3, seeds=5`` those with the seeds 3 to 7. ``until="goodput 2 %"`` makes as many as that
+        precision needs.
         """
         from ._campaign import Campaign
 
         if seed is not None and seeds is None:
             seeds = 1
-        campaign = Campaign(self, seed=1 if seed is None else seed, seeds=seeds, out=out, force=force)
+        campaign = Campaign(self, seed=1 if seed is None else seed, seeds=seeds, out=out, force=force, until=until, most=most)
         return campaign.run(jobs=jobs, executor=executor, chunk_seconds=chunk_seconds, progress=progress)
 
     def __copy__(self) -> Scenario:
