@@ -4,7 +4,7 @@
 //! for Slurm. Each task of the array is `piece`, which writes a directory of records and resumes if it was killed. `merge` makes the
 //! directory that `run --out` would have made.
 
-use crate::output::{self, Failure, finish};
+use crate::output::{self, Failure, complain, finish};
 use crate::progress::Progress;
 use crate::runner::{self, Told};
 use crate::{FAILED, REFUSED, run};
@@ -16,7 +16,9 @@ use meshpace_lab::campaign::{Campaign, Run};
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{make_directory, write_whole};
-use meshpace_lab::workers::{Exported, Job, Worker, chunks};
+use meshpace_lab::session::Session;
+use meshpace_lab::until::{self, Growing, Until};
+use meshpace_lab::workers::{Exported, Growth, Job, Worker, chunks};
 use meshpace_scenario::MAX_SEEDS;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -67,6 +69,13 @@ struct Export {
     /// Seeds per point: N, N+1, ... [default: the scenario's sweep.seeds, or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     seeds: Option<u64>,
+    /// Make more seeds of each point until half of the 95 % interval of this quantity is within this share of its mean, such as
+    /// 'goodput 2 %': `merge` adds the pieces that are still needed. Every point has 20 seeds, or --seeds if that is more.
+    #[arg(long, value_name = "QUANTITY SHARE %")]
+    until: Option<String>,
+    /// The most seeds of a point.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS), default_value_t = until::MOST, requires = "until")]
+    most: u64,
     /// CPU time of a piece by the estimate; a batch system takes seconds to start one.
     #[arg(long, value_name = "TIME", value_parser = seconds, default_value = "600 s")]
     piece: f64,
@@ -107,43 +116,62 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn export(arguments: &Export) -> Result<String, Failure> {
     let refused = |why: String| (REFUSED, why);
     let scenario = run::load(&arguments.file, &arguments.set).map_err(|_| refused(String::new()))?;
-    let seeds = arguments.seeds.unwrap_or(scenario.seeds);
-    if arguments.seed.checked_add(seeds - 1).is_none() {
-        return Err(refused(format!("--seed {} leaves no room for {seeds} seeds", arguments.seed)));
+    let until = arguments.until.as_ref().map(|text| Until::parse(text, arguments.seeds, arguments.most));
+    let until = until.transpose().map_err(|why| refused(format!("--until: {why}")))?;
+    let seeds = until.map_or_else(|| arguments.seeds.unwrap_or(scenario.seeds), |until| until.first());
+    let most = until.map_or(seeds, |until| until.most());
+    if arguments.seed.checked_add(most - 1).is_none() {
+        return Err(refused(format!("--seed {} leaves no room for {most} seeds", arguments.seed)));
     }
     let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
-    let keys = campaign.keys();
-    let pieces: Vec<Vec<Key>> = chunks(&campaign, campaign.all().collect(), 1, Some(arguments.piece))
-        .into_iter()
-        .map(|chunk| chunk.into_iter().map(|run| run.key(&keys)).collect())
-        .collect();
+    let pieces = pieces(&campaign, campaign.all().collect(), arguments.piece);
     let job = Job::of(&campaign.scenario).map_err(refused)?;
     let number = pieces.len();
-    let exported = Exported { job, first_seed: arguments.seed, seeds, pieces };
-    let text = serde_json::to_string(&exported).map_err(|error| (FAILED, error.to_string()))?;
-    let failed = |error: std::io::Error| (FAILED, format!("{}: {error}", arguments.out.display()));
+    let growth = arguments.until.clone();
+    let growth = growth.map(|until| Growth { until, most: arguments.most, piece_s: arguments.piece });
+    let exported = Exported { job, first_seed: arguments.seed, seeds, pieces, growth };
     if arguments.out.join(EXPORTED).exists() {
         return Err(refused(format!("{} has a campaign already; --out writes elsewhere", arguments.out.display())));
     }
     make_directory(&arguments.out.join(PIECES)).map_err(|error| refused(error.to_string()))?;
-    write_whole(&arguments.out, SCRIPT, script(&campaign.scenario.name, number)).map_err(failed)?;
-    write_whole(&arguments.out, EXPORTED, text).map_err(failed)?;
+    write(&arguments.out, &exported, &campaign.scenario.name, 0)?;
     let place = arguments.out.display();
     Ok(format!(
-        "{} runs in {number} pieces\nsbatch --chdir {place} {place}/{SCRIPT}\nmeshpace campaign merge {place} --out RECORDS\n",
-        campaign.runs()
+        "{} runs in {number} pieces\n{}meshpace campaign merge {place} --out RECORDS\n",
+        campaign.runs(),
+        submit(&place)
     ))
 }
 
+/// The runs of pieces that take so long each.
+fn pieces(campaign: &Campaign, runs: Vec<Run>, piece_s: f64) -> Vec<Vec<Key>> {
+    let keys = campaign.keys();
+    let keys_of = |chunk: Vec<Run>| chunk.into_iter().map(|run| run.key(&keys)).collect();
+    chunks(campaign, runs, 1, Some(piece_s)).into_iter().map(keys_of).collect()
+}
+
+/// Writes the campaign, and the script that makes its pieces from this number on.
+fn write(directory: &Path, exported: &Exported, name: &str, first: usize) -> Result<(), Failure> {
+    let text = serde_json::to_string(exported).map_err(|error| (FAILED, error.to_string()))?;
+    let failed = |error: std::io::Error| (FAILED, format!("{}: {error}", directory.display()));
+    write_whole(directory, SCRIPT, script(name, first, exported.pieces.len())).map_err(failed)?;
+    write_whole(directory, EXPORTED, text).map_err(failed)
+}
+
+/// The command that submits the script in a directory.
+fn submit(place: impl std::fmt::Display) -> String {
+    format!("sbatch --chdir {place} {place}/{SCRIPT}\n")
+}
+
 /// One task of the array makes one piece.
-fn script(name: &str, pieces: usize) -> String {
+fn script(name: &str, first: usize, pieces: usize) -> String {
     let name: String =
         name.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign } else { '-' }).take(40).collect();
     format!(
         "#!/bin/sh\n\
          # sbatch --chdir THIS_DIRECTORY {SCRIPT}; a task that was killed goes on when it is submitted again.\n\
          #SBATCH --job-name=meshpace-{name}\n\
-         #SBATCH --array=0-{last}\n\
+         #SBATCH --array={first}-{last}\n\
          #SBATCH --ntasks=1\n\
          #SBATCH --cpus-per-task=1\n\
          #SBATCH --output=pieces/%a.log\n\
@@ -220,8 +248,11 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
     }
     let count =
         meshpace_lab::record::merge::merge(&there, &arguments.out, arguments.force).map_err(|why| (REFUSED, why))?;
-    let campaign = Arc::new(campaign);
-    let mut session = runner::open(&campaign, Some(&arguments.out), &campaign.manifest(1), false)?;
+    let manifest = campaign.manifest(1);
+    // A point may get the most seeds.
+    let seeds = exported.growth.as_ref().map_or(campaign.seeds, |growth| growth.most);
+    let campaign = Arc::new(Campaign { seeds, ..campaign });
+    let mut session = runner::open(&campaign, Some(&arguments.out), &manifest, false)?;
     let missing = session.store().map(|store| missing(&exported, store)).unwrap_or_default();
     if !missing.is_empty() {
         let told: Vec<String> = missing.iter().map(usize::to_string).collect();
@@ -229,13 +260,42 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
             FAILED,
             format!(
                 "{count} of {} runs are there; of these pieces some are missing: sbatch --array={}",
-                campaign.runs(),
+                exported.pieces.iter().map(Vec::len).sum::<usize>(),
                 told.join(",")
             ),
         ));
     }
-    session.finish(1).map_err(|error| runner::broken(error.into(), None))?;
+    let broken = |error: std::io::Error| runner::broken(error.into(), None);
+    if let Some(growth) = &exported.growth {
+        grow(directory, &exported, growth, &session)?;
+    }
+    session.finish(1).map_err(broken)?;
     Ok(format!("{}: {count} runs\n", arguments.out.display()))
+}
+
+/// Adds the pieces of the runs that an interval still needs to the campaign in `directory`, whose records so far `session` has.
+///
+/// # Errors
+/// If there are such pieces: what to do with them.
+fn grow(directory: &Path, exported: &Exported, growth: &Growth, session: &Session) -> Result<(), Failure> {
+    let until = Until::parse(&growth.until, Some(exported.seeds), growth.most).map_err(|why| (REFUSED, why))?;
+    let broken = |error: std::io::Error| runner::broken(error.into(), None);
+    let mut growing = Growing::new(until, session.campaign());
+    let missing = growing.missing(session).map_err(broken)?;
+    if missing.is_empty() {
+        growing.told(session).map_err(broken)?.iter().for_each(|sentence| complain(sentence));
+        return Ok(());
+    }
+    let (runs, first) = (missing.len(), exported.pieces.len());
+    let mut exported = exported.clone();
+    exported.pieces.extend(pieces(session.campaign(), missing, growth.piece_s));
+    write(directory, &exported, &session.campaign().scenario.name, first)?;
+    let more = exported.pieces.len() - first;
+    let (rule, submit) = (&growth.until, submit(directory.display()));
+    Err((
+        FAILED,
+        format!("{rule} needs {runs} more runs, in {more} more pieces; merge again after: {}", submit.trim_end()),
+    ))
 }
 
 /// The numbers of the pieces that are not whole.

@@ -173,39 +173,47 @@ impl Growing {
         listener: &mut dyn Listener,
     ) -> Result<usize, Broken> {
         loop {
-            let (_, todo) = session.partition(self.runs(session.campaign()));
-            if !todo.is_empty() {
-                let failed = session.make(todo, backend, listener)?;
-                if failed > 0 {
-                    return Ok(failed);
-                }
-            }
-            let more = self.grow(session)?;
-            if more.is_empty() {
+            let todo = self.missing(session)?;
+            if todo.is_empty() {
                 return Ok(0);
             }
+            let campaign = session.campaign();
+            let is_more = |run: &&Run| run.seed - campaign.first_seed >= self.until.first;
+            let more: Vec<Run> = todo.iter().filter(is_more).copied().collect();
             listener.on_more(session.work(&more));
+            let failed = session.make(todo, backend, listener)?;
+            if failed > 0 {
+                return Ok(failed);
+            }
         }
     }
 
-    /// Gives more seeds to the points that need them; the runs that come on top.
-    fn grow(&mut self, session: &Session) -> io::Result<Vec<Run>> {
-        let campaign = session.campaign();
-        let mut more = Vec::new();
+    /// The runs that are to be made next; none if every point has enough.
+    ///
+    /// # Errors
+    /// If records cannot be read.
+    pub fn missing(&mut self, session: &Session) -> io::Result<Vec<Run>> {
+        loop {
+            let (_, missing) = session.partition(self.runs(session.campaign()));
+            if !missing.is_empty() || !self.grow(session)? {
+                return Ok(missing);
+            }
+        }
+    }
+
+    /// Gives more seeds to the points that need them; whether there is such a point.
+    fn grow(&mut self, session: &Session) -> io::Result<bool> {
+        let mut is_wanting = false;
         for point in 0..self.seeds.len() {
             if self.is_done[point] {
                 continue;
             }
             match self.until.state_of(&self.records(session, point)?) {
-                State::Needs(seeds) => {
-                    let index = |seed: u64| (point as u64 * campaign.seeds + seed) as usize;
-                    more.extend((self.seeds[point]..seeds).map(|seed| campaign.run(index(seed))));
-                    self.seeds[point] = seeds;
-                }
+                State::Needs(seeds) => (self.seeds[point], is_wanting) = (seeds, true),
                 State::Enough | State::Wide | State::Unmeasured => self.is_done[point] = true,
             }
         }
-        Ok(more)
+        Ok(is_wanting)
     }
 
     /// The records of a point's seeds, in their order.

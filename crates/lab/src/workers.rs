@@ -57,6 +57,20 @@ pub struct Exported {
     pub seeds: u64,
     /// The runs of each piece.
     pub pieces: Vec<Vec<Key>>,
+    /// How points get more seeds, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
+}
+
+/// How the points of a campaign in pieces get more seeds ([`crate::until`]).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Growth {
+    /// The rule, such as "goodput 2 %".
+    pub until: String,
+    /// The most seeds of a point.
+    pub most: u64,
+    /// CPU time of a piece by the estimate, seconds.
+    pub piece_s: f64,
 }
 
 /// Result of a run: its line without the newline, or why it failed.

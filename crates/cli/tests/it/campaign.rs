@@ -60,6 +60,43 @@ fn the_pieces_of_an_array_are_the_records_of_one_run() {
     assert_eq!(records("merged"), records("whole"));
 }
 
+/// `merge` names the pieces that the precision still needs, until it has all; the records are those of one run.
+#[test]
+fn an_exported_campaign_grows_to_its_precision() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    let text = "duration = '4 s'\nwarmup = '1.1 s'\n[[flow]]\n[sweep]\n'topology.hops' = [1, 4]\n";
+    fs::write(here.join("s.toml"), text).unwrap();
+    let rule = ["--until", "goodput 6 %", "--most", "60"];
+    let export = [&["campaign", "export", "s.toml", "--slurm", "--out", "campaign"][..], &rule].concat();
+    let (status, stdout, stderr) = said(&meshpace(here, &export));
+    assert!(status == Some(0) && stdout.starts_with("40 runs in "), "{stdout}{stderr}");
+    let pieces = || -> std::ops::Range<usize> {
+        let script = fs::read_to_string(here.join("campaign/campaign.slurm")).unwrap();
+        let array = script.lines().find_map(|line| line.strip_prefix("#SBATCH --array=")).unwrap();
+        let (first, last) = array.split_once('-').unwrap();
+        first.parse().unwrap()..last.parse::<usize>().unwrap() + 1
+    };
+    let mut rounds = 0;
+    loop {
+        for number in pieces() {
+            assert_eq!(task(here, number).status.code(), Some(0));
+        }
+        let (status, _, stderr) = said(&meshpace(here, &["campaign", "merge", "campaign", "--out", "merged"]));
+        if status == Some(0) {
+            break;
+        }
+        assert!(status == Some(1) && stderr.contains("goodput 6 % needs ") && stderr.contains("sbatch"), "{stderr}");
+        rounds += 1;
+        assert!(rounds < 40, "at most one round for each seed");
+    }
+    assert!(rounds > 0, "four hops need more than 20 seeds");
+    let run = [&["run", "s.toml", "--out", "whole", "--format", "json"][..], &rule].concat();
+    assert_eq!(meshpace(here, &run).status.code(), Some(0));
+    let records = |name: &str| fs::read(here.join(name).join("records.jsonl")).unwrap();
+    assert_eq!(records("merged"), records("whole"));
+}
+
 #[test]
 fn what_is_wrong_with_an_exported_campaign_is_told() {
     let scratch = tempfile::tempdir().unwrap();
