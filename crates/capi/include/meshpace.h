@@ -48,7 +48,9 @@
 #define TPA_KEY 6
 
 /**
- * Public keys of the peers, 32 bytes each; who connects knows exactly one. Before tpa_bind and tpa_connect.
+ * Public keys of the peers, 32 bytes each; who connects knows exactly one. Before tpa_bind and tpa_connect. While the socket listens it can be
+ * changed, also to no key at all: the list holds for those who connect from then on, and a peer whose key is not on it gets ECONNREFUSED
+ * within a round trip.
  */
 #define TPA_PEERS 7
 
@@ -100,6 +102,17 @@
  * time; accepted sockets have that of the listening one. Default 1.
  */
 #define TPA_NODELAY 16
+
+/**
+ * 32 bytes, to be read from a connection: the public key of the peer, which has proved that it holds the private one. ENODATA where no keys are
+ * known, ENOTCONN until the connection is open.
+ */
+#define TPA_PEER_KEY 17
+
+/**
+ * int, to be read from a socket that listens: connections refused because the peer's key was not in TPA_PEERS.
+ */
+#define TPA_REFUSED_KEYS 18
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,8 @@ use crate::Errno;
 use crate::state::State;
 use libc::c_int;
 use meshpace_core::{Duration, Rate};
-use meshpace_live::tpa::{Options, Security, TpaStream, keys, path};
+use meshpace_live::tpa::keys::parse;
+use meshpace_live::tpa::{KeyList, Options, Security, TpaStream, path};
 use meshpace_transport::{PathInfo, tpa};
 use std::sync::Arc;
 
@@ -22,7 +23,9 @@ pub const TPA_PLAIN: c_int = 4;
 pub const TPA_SECRET: c_int = 5;
 /// 32 bytes: our private key (X25519); with TPA_PEERS. Before tpa_bind and tpa_connect. Cannot be read back.
 pub const TPA_KEY: c_int = 6;
-/// Public keys of the peers, 32 bytes each; who connects knows exactly one. Before tpa_bind and tpa_connect.
+/// Public keys of the peers, 32 bytes each; who connects knows exactly one. Before tpa_bind and tpa_connect. While the socket listens it can be
+/// changed, also to no key at all: the list holds for those who connect from then on, and a peer whose key is not on it gets ECONNREFUSED
+/// within a round trip.
 pub const TPA_PEERS: c_int = 7;
 /// 32 bytes, to be read: the public key of TPA_KEY.
 pub const TPA_PUBLIC_KEY: c_int = 8;
@@ -48,6 +51,12 @@ pub const TPA_UNACKNOWLEDGED: c_int = 15;
 /// time; accepted sockets have that of the listening one. Default 1.
 pub const TPA_NODELAY: c_int = 16;
 
+/// 32 bytes, to be read from a connection: the public key of the peer, which has proved that it holds the private one. ENODATA where no keys are
+/// known, ENOTCONN until the connection is open.
+pub const TPA_PEER_KEY: c_int = 17;
+/// int, to be read from a socket that listens: connections refused because the peer's key was not in TPA_PEERS.
+pub const TPA_REFUSED_KEYS: c_int = 18;
+
 /// Options that were set.
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -55,6 +64,8 @@ pub(crate) struct Settings {
     transport: String,
     key: Option<[u8; 32]>,
     peers: Vec<[u8; 32]>,
+    /// The same for those who connect to a socket that listens.
+    admitted: KeyList,
     hops: Option<u8>,
     rate: Rate,
     pub(crate) nonblocking: bool,
@@ -71,6 +82,7 @@ impl Default for Settings {
             transport: "tpa-2".to_owned(),
             key: None,
             peers: Vec::new(),
+            admitted: KeyList::default(),
             hops: None,
             rate: Rate::from_mbps(2),
             nonblocking: false,
@@ -87,7 +99,11 @@ impl Settings {
         let mut options = self.options.clone();
         match (&self.key, &self.peers[..]) {
             (None, []) => {}
-            (Some(own), [_, ..]) => options.security = Security::Keys { own: *own, peers: self.peers.clone() },
+            (Some(own), [_, ..]) => {
+                options.security = Security::Keys { own: *own, peers: self.peers.clone() };
+                self.admitted.set(self.peers.iter().copied());
+                options.admission = Some(self.admitted.admission());
+            }
             // One is of no use without the other.
             _ => return Err(Errno(libc::EINVAL)),
         }
@@ -132,6 +148,11 @@ impl Settings {
             (libc::SOL_SOCKET, libc::SO_RCVTIMEO) => self.receive = timeout(value)?,
             (libc::SOL_SOCKET, libc::SO_SNDTIMEO) => self.send = timeout(value)?,
             (libc::SOL_SOCKET, libc::SO_LINGER) => self.linger = linger(value)?,
+            (SOL_TPA, TPA_PEERS) if matches!(state, State::Listening(_)) && self.key.is_some() => {
+                self.peers = keys(value)?;
+                self.admitted.set(self.peers.iter().copied());
+                return Ok(());
+            }
             // The others are the port's, which is made once.
             _ if !matches!(state, State::Fresh) => return Err(invalid),
             (libc::SOL_SOCKET, libc::SO_RCVBUF) => self.options.receive_buffer = positive(value)? as usize,
@@ -149,7 +170,7 @@ impl Settings {
             }
             (SOL_TPA, TPA_SECRET) => self.options.security = Security::Shared(key(value)?),
             (SOL_TPA, TPA_KEY) => self.key = Some(key(value)?),
-            (SOL_TPA, TPA_PEERS) => self.peers = value.chunks(32).map(key).collect::<Result<_, _>>()?,
+            (SOL_TPA, TPA_PEERS) => self.peers = keys(value)?,
             (SOL_TPA, TPA_KEEP_ALIVE) => self.options.keep_alive = span(value)?,
             (SOL_TPA, TPA_IDLE) => self.options.idle_timeout = span(value)?,
             (SOL_TPA, TPA_SILENCE) => self.options.silence_timeout = span(value)?.ok_or(invalid)?,
@@ -198,6 +219,18 @@ pub(crate) fn get(state: &State, settings: &Settings, level: c_int, name: c_int)
             let own = settings.key.as_ref().ok_or(Errno(libc::EINVAL))?;
             Ok(Security::public_key(own).to_vec())
         }
+        (SOL_TPA, TPA_PEER_KEY) => {
+            let stream = stream.ok_or(Errno(libc::ENOTCONN))?;
+            match stream.peer_key()? {
+                Some(key) => Ok(key.to_vec()),
+                None if stream.is_open()? => Err(Errno(libc::ENODATA)),
+                None => Err(Errno(libc::ENOTCONN)),
+            }
+        }
+        (SOL_TPA, TPA_REFUSED_KEYS) => match state {
+            State::Listening(listener) => number(listener.counters().refused as usize),
+            _ => Err(Errno(libc::EINVAL)),
+        },
         (SOL_TPA, TPA_KEEP_ALIVE) => span(options.keep_alive),
         (SOL_TPA, TPA_IDLE) => span(options.idle_timeout),
         (SOL_TPA, TPA_SILENCE) => span(Some(options.silence_timeout)),
@@ -229,8 +262,14 @@ fn span(value: &[u8]) -> Result<Option<Duration>, Errno> {
 
 fn key(value: &[u8]) -> Result<[u8; 32], Errno> {
     // As a key of 32 bytes, or as it stands in a file.
-    let text = || std::str::from_utf8(value).ok().and_then(|text| keys::parse(text.trim_end_matches('\0')));
+    let text = || std::str::from_utf8(value).ok().and_then(|text| parse(text.trim_end_matches('\0')));
     value.try_into().ok().or_else(text).ok_or(Errno(libc::EINVAL))
+}
+
+/// Public keys, one after the other, that peers can have.
+fn keys(value: &[u8]) -> Result<Vec<[u8; 32]>, Errno> {
+    let keys = value.chunks(32).map(key).collect::<Result<Vec<_>, _>>()?;
+    if keys.iter().any(Security::is_weak) { Err(Errno(libc::EINVAL)) } else { Ok(keys) }
 }
 
 /// A `struct timeval`; none for zero.

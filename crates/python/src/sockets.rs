@@ -7,7 +7,7 @@ use meshpace_core::{Duration, Rate, Time};
 use meshpace_live::Clock;
 use meshpace_live::hosts;
 use meshpace_live::tpa::keylog::KeyLog;
-use meshpace_live::tpa::{self, Options, Security, TpaError, keys, path};
+use meshpace_live::tpa::{self, Admission, Options, Security, TpaError, keys, path};
 use meshpace_transport::PathInfo;
 use pyo3::exceptions::{PyOSError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
@@ -73,6 +73,21 @@ fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
     found.map_err(|error| PyOSError::new_err((tpa::errno_of(&error), format!("{host}: {error}"))))
 }
 
+/// Asks a callable of Python's about keys. What it raises is reported as Python reports it for a destructor, and admits nobody.
+fn admission(admits: Py<PyAny>) -> Admission {
+    Admission::new(move |key| {
+        // None once the interpreter ends.
+        let asked = Python::try_attach(|py| {
+            let answer = admits.call1(py, (PyBytes::new(py, key),)).and_then(|answer| answer.is_truthy(py));
+            answer.unwrap_or_else(|error| {
+                error.write_unraisable(py, Some(admits.bind(py)));
+                false
+            })
+        });
+        asked.unwrap_or(false)
+    })
+}
+
 /// Host and port as Python has them; an address of one link with its zone, so that it can be connected to.
 fn pair(address: io::Result<SocketAddr>) -> PyResult<(String, u16)> {
     let address = address.map_err(|error| os_error(&error))?;
@@ -96,7 +111,7 @@ pub struct TpaOptions(Options);
 #[pymethods]
 impl TpaOptions {
     #[new]
-    #[pyo3(signature = (*, transport = "tpa-2", segment = None, nodelay = true, plain = false, secret = None, key = None, peers = None, send_buffer = None,
+    #[pyo3(signature = (*, transport = "tpa-2", segment = None, nodelay = true, plain = false, secret = None, key = None, peers = None, admits = None, send_buffer = None,
         receive_buffer = None, connect_timeout = None, keep_alive = None, idle_timeout = None, silence_timeout = None, hops = None,
         channel_rate = 2e6, keylog = None))]
     #[expect(clippy::too_many_arguments, reason = "they are named where they are given")]
@@ -108,6 +123,7 @@ impl TpaOptions {
         secret: Option<PyBackedBytes>,
         key: Option<PyBackedBytes>,
         peers: Option<Vec<PyBackedBytes>>,
+        admits: Option<Py<PyAny>>,
         send_buffer: Option<usize>,
         receive_buffer: Option<usize>,
         connect_timeout: Option<f64>,
@@ -121,16 +137,20 @@ impl TpaOptions {
         let mut options = Options::named(transport).map_err(value_error)?;
         options.transport.segment = segment.unwrap_or(options.transport.segment);
         options.transport.waits_to_fill = !nodelay;
-        options.security = match (plain, secret, key, peers) {
-            (true, None, None, None) => Security::Plain,
-            (false, None, None, None) => Security::Opportunistic,
-            (false, Some(secret), None, None) => Security::Shared(self::key(&secret)?),
-            (false, None, Some(own), Some(peers)) if !peers.is_empty() => {
+        let peers = peers.unwrap_or_default();
+        options.security = match (plain, secret, key, peers.is_empty() && admits.is_none()) {
+            (true, None, None, true) => Security::Plain,
+            (false, None, None, true) => Security::Opportunistic,
+            (false, Some(secret), None, true) => Security::Shared(self::key(&secret)?),
+            (false, None, Some(own), false) => {
                 let peers = peers.iter().map(|peer| self::key(peer)).collect::<PyResult<_>>()?;
                 Security::Keys { own: self::key(&own)?, peers }
             }
-            _ => return Err(value_error("expected nothing, or plain, or secret, or key together with peers")),
+            _ => {
+                return Err(value_error("expected nothing, or plain, or secret, or key together with peers or admits"));
+            }
         };
+        options.admission = admits.map(admission);
         let spans = [connect_timeout, keep_alive, idle_timeout, silence_timeout];
         if spans.iter().flatten().any(|seconds| seconds.is_nan() || *seconds < 0.0) {
             return Err(value_error("expected seconds, 0 or more"));
@@ -231,6 +251,12 @@ impl TpaListener {
         Ok(TpaStream(accepted?.0, AtomicBool::new(false)))
     }
 
+    /// Connections refused because of the peer's key.
+    #[getter]
+    fn refused_keys(&self) -> u64 {
+        self.0.counters().refused
+    }
+
     fn close(&self) {
         self.0.close();
     }
@@ -271,6 +297,13 @@ impl TpaStream {
     #[getter]
     fn peer(&self) -> PyResult<(String, u16)> {
         pair(self.0.peer_addr())
+    }
+
+    /// The peer's public key; none without known keys.
+    #[getter]
+    fn peer_key<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let key = self.0.peer_key().map_err(|error| os_error(&error))?;
+        Ok(key.map(|key| PyBytes::new(py, &key)))
     }
 
     #[getter]

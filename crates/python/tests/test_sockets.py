@@ -14,6 +14,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 from typing import Iterator
 
 import pytest
@@ -21,6 +22,7 @@ import pytest
 from meshpace import tpa
 
 HERE = ("127.0.0.1", 0)
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -96,6 +98,80 @@ def test_files(server: tpa.socket) -> None:
             assert file.readline() == "über\n".encode() and file.read() == b"zwei\n"
         with pytest.raises(ValueError):
             peer.makefile("a")
+
+
+def test_who_is_connected_and_a_callable_decides() -> None:
+    (own, hub), (first, of_first), (second, of_second) = (tpa.new_key() for _ in range(3))
+    admitted = {of_first}
+    asked: list[bytes] = []
+
+    def admits(key: bytes) -> bool:
+        asked.append(key)
+        return key in admitted
+
+    with tpa.create_server(HERE, key=own, admits=admits) as server:
+        server.settimeout(30)
+        address = server.getsockname()
+        with tpa.create_connection(address, key=first, peers=[hub]) as client, server.accept()[0] as peer:
+            assert (client.peer_key, peer.peer_key) == (hub, of_first)
+            with pytest.raises(ConnectionRefusedError, match="does not admit this end's key"):
+                tpa.create_connection(address, key=second, peers=[hub], connect_timeout=120)
+            assert server.refused_keys == 1 and asked == [of_first, of_second]
+            admitted.add(of_second)
+            with tpa.create_connection(address, key=second, peers=[hub]), server.accept()[0] as other:
+                assert other.peer_key == of_second
+    with pytest.raises(ValueError, match="admits"):
+        tpa.socket(admits=admits)
+
+
+def test_what_a_callable_raises_is_reported_and_admits_nobody() -> None:
+    (own, hub), (first, _) = tpa.new_key(), tpa.new_key()
+
+    def admits(key: bytes) -> bool:
+        raise RuntimeError("no opinion")
+
+    reported: list[str] = []
+    before, sys.unraisablehook = sys.unraisablehook, lambda what: reported.append(str(what.exc_value))
+    try:
+        with tpa.create_server(HERE, key=own, admits=admits) as server:
+            with pytest.raises(ConnectionRefusedError):
+                tpa.create_connection(server.getsockname(), key=first, peers=[hub], connect_timeout=120)
+    finally:
+        sys.unraisablehook = before
+    assert reported == ["no opinion"]
+
+
+def test_without_known_keys_there_is_no_key(server: tpa.socket) -> None:
+    client, peer = pair(server)
+    with client, peer:
+        assert client.peer_key is None and peer.peer_key is None
+
+
+def ask(port: int, own: bytes, hub: bytes, request: bytes) -> bytes:
+    with tpa.create_connection(("127.0.0.1", port), key=own, peers=[hub]) as client:
+        client.sendall(request + b"\n")
+        with client.makefile("rb") as lines:
+            return lines.readline()
+
+
+def test_the_hub_gives_each_peer_its_rights(tmp_path: Path) -> None:
+    (own, hub), (writer, of_writer), (reader, of_reader), (stranger, _) = (tpa.new_key() for _ in range(4))
+    (tmp_path / "hub.key").write_text(own.hex() + "\n")
+    with kernel.socket(kernel.AF_INET, kernel.SOCK_DGRAM) as free:
+        free.bind(HERE)
+        port = free.getsockname()[1]
+    arguments = [sys.executable, str(ROOT / "examples/hub.py"), str(port), str(tmp_path / "hub.key"), of_writer.hex(), of_reader.hex()]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout and program.stdout.readline() == "listening\n"
+            assert ask(port, writer, hub, b"put closed") == b"done\n"
+            assert ask(port, reader, hub, b"get") == b"closed\n"
+            assert ask(port, reader, hub, b"put open") == b"denied\n"
+            assert ask(port, writer, hub, b"get") == b"closed\n"
+            with pytest.raises(ConnectionRefusedError, match="does not admit"):
+                ask(port, stranger, hub, b"get")
+        finally:
+            program.kill()
 
 
 def answering(peer: tpa.socket, sizes: list[int]) -> threading.Thread:
@@ -230,7 +306,7 @@ def test_keys() -> None:
         with client, peer:
             client.sendall(b"x")
             assert peer.recv(1) == b"x"
-        with pytest.raises(ConnectionRefusedError, match="keys do not fit"):
+        with pytest.raises(ConnectionRefusedError, match="does not admit this end.s key"):
             stranger, _ = tpa.new_key()
             tpa.create_connection(server.getsockname(), timeout=30, key=stranger, peers=[public])
 

@@ -7,7 +7,7 @@
 use meshpace_core::Duration;
 use meshpace_live::Clock;
 use meshpace_live::testbed::{Impairment, Loss, Relay};
-use meshpace_live::tpa::{Options, TpaPort, TpaStream};
+use meshpace_live::tpa::{Options, Security, TpaPort, TpaStream, keys};
 use meshpace_testing::ports::spare_port;
 use meshpace_testing::{Class, skipped};
 use meshpace_transport::Stats;
@@ -39,6 +39,8 @@ struct Programs {
     echo_client: PathBuf,
     bind: PathBuf,
     fork: PathBuf,
+    keys: PathBuf,
+    hub: PathBuf,
 }
 
 /// Installs the library into a temporary directory and compiles the programs in C against what pkg-config would say. None
@@ -77,10 +79,10 @@ fn programs() -> Option<&'static Programs> {
             assert!(compiled.success(), "{} does not compile", source.display());
             program
         };
-        let [peer, poll, bind, fork] =
-            ["peer", "poll", "bind", "fork"].map(|name| compile(&format!("tests/it/{name}.c")));
-        let echo_client = compile("../../examples/echo_client.c");
-        Some(Programs { peer, poll, echo_client, bind, fork, _directory: directory })
+        let [peer, poll, bind, fork, keys] =
+            ["peer", "poll", "bind", "fork", "keys"].map(|name| compile(&format!("tests/it/{name}.c")));
+        let [echo_client, hub] = ["echo_client", "hub"].map(|name| compile(&format!("../../examples/{name}.c")));
+        Some(Programs { peer, poll, echo_client, bind, fork, keys, hub, _directory: directory })
     });
     if made.is_none() {
         skipped(Class::Tools, "cc is not installed (apt-get install gcc)");
@@ -199,6 +201,52 @@ fn options_halves_and_descriptors_to_poll() {
     let output = Command::new(&programs.poll).arg(free.to_string()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && output.stdout == b"done\n", "{said}");
+}
+
+#[test]
+fn a_listener_decides_by_keys_that_can_change() {
+    let Some(programs) = programs() else { return };
+    let output = Command::new(&programs.keys).arg(spare_port().to_string()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output.stdout == b"done\n", "{said}");
+}
+
+/// What a hub at `to` answers to the holder of a private key.
+fn ask(to: SocketAddr, own: [u8; 32], hub: [u8; 32], request: &str) -> String {
+    let options = Options { security: Security::Keys { own, peers: vec![hub] }, ..Options::default() };
+    let stream = match TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(to) {
+        Ok(stream) => stream,
+        Err(error) => return error.to_string(),
+    };
+    (&stream).write_all(format!("{request}\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(&stream).read_line(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_hub_in_c_gives_each_peer_its_rights() {
+    let Some(programs) = programs() else { return };
+    let [hub, writer, reader, stranger] = [(); 4].map(|()| Security::new_key().unwrap());
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    writeln!(file, "{}", keys::write(&hub.0)).unwrap();
+    let to = SocketAddr::from(([127, 0, 0, 1], spare_port()));
+    let mut child = Command::new(&programs.hub)
+        .arg(to.port().to_string())
+        .arg(file.path())
+        .args([writer.1, reader.1].map(|key| keys::write(&key)))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut said).unwrap();
+    assert_eq!(said, "listening\n");
+    let asked = [(writer, "put closed"), (reader, "get"), (reader, "put open"), (writer, "get"), (stranger, "get")]
+        .map(|(pair, request)| ask(to, pair.0, hub.1, request));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(asked[..4], ["done\n", "closed\n", "denied\n", "closed\n"]);
+    assert!(asked[4].contains("does not admit this end's key"), "{}", asked[4]);
 }
 
 /// The first of two neighbouring ports that are free.

@@ -183,7 +183,7 @@ fn two_processes_with_keys_in_files_carry_a_file() {
     let at = word_after(&unknown.says(" goes to "), "meshpace: ");
     let (whole, got) = fetch(&at).unwrap();
     assert!(!whole && got.is_empty());
-    unknown.says("the keys do not fit");
+    unknown.says("it does not admit this end's key");
     unknown.reports(|object| object["refused"] == 1);
     for end in [unknown, connect_known, listen] {
         assert_eq!(end.interrupt().code(), Some(130));

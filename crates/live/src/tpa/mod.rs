@@ -29,6 +29,7 @@ pub(crate) mod session;
 #[cfg(feature = "tokio")]
 pub use api::asynchronous;
 pub use api::attempts::Attempts;
+pub use api::key_list::KeyList;
 pub use api::listener::{BACKLOG, TpaListener};
 pub use api::options::{MOST_BUFFER, Options};
 pub use api::path::PathSource;
@@ -40,6 +41,7 @@ pub use api::{path, secrets};
 pub use runtime::handle::Handle as Runtime;
 pub(crate) use runtime::random;
 pub use runtime::{keylog, keys, socket};
+pub use session::admission::Admission;
 pub use session::counters::PortCounters;
 pub use session::failure::{TpaError, errno_of};
 pub(crate) use session::places;

@@ -23,6 +23,7 @@ mod tpa_ciphers;
 mod tpa_findings;
 mod tpa_hostile;
 mod tpa_icmp;
+mod tpa_keys;
 mod tpa_opening;
 mod tpa_routes;
 mod tpa_streams;

@@ -424,14 +424,15 @@ fn connect(of: Security, to: &TpaListener) -> std::io::Result<TpaStream> {
 
 #[test]
 fn only_who_has_the_keys_gets_in_and_others_are_told() {
-    let [(a, of_a), (b, of_b), (c, _)] = [(); 3].map(|()| Security::new_key().unwrap());
+    let [(a, of_a), (b, of_b), (c, of_c)] = [(); 3].map(|()| Security::new_key().unwrap());
     let known = |own, peer| Security::Keys { own, peers: vec![peer] };
     let with = |security| listener(Options { security, ..quick() });
     let secret = with(Security::Shared([7; 32]));
     let keys = with(known(b, of_a));
     let cases = [
         (connect(Security::Shared([8; 32]), &secret), "the keys do not fit"),
-        (connect(known(c, of_b), &keys), "the keys do not fit"),
+        (connect(known(c, of_b), &keys), "it does not admit this end's key"),
+        (connect(known(a, of_c), &keys), "the keys do not fit"),
         (connect(Security::Opportunistic, &keys), "it wants encryption with known keys, this end encryption without"),
         (connect(Security::Plain, &secret), "it wants encryption with a shared secret, this end no encryption"),
     ];

@@ -104,6 +104,7 @@ class TpaOptions:
         secret: bytes | None = None,
         key: bytes | None = None,
         peers: list[bytes] | None = None,
+        admits: Callable[[bytes], object] | None = None,
         send_buffer: int | None = None,
         receive_buffer: int | None = None,
         connect_timeout: float | None = None,
@@ -129,6 +130,8 @@ class TpaPort:
 @final
 class TpaListener:
     def accept(self, timeout: float | None) -> TpaStream: ...
+    @property
+    def refused_keys(self) -> int: ...
     def close(self) -> None: ...
 
 @final
@@ -138,6 +141,8 @@ class TpaStream:
     def check_process(self) -> None: ...
     @property
     def peer(self) -> tuple[str, int]: ...
+    @property
+    def peer_key(self) -> bytes | None: ...
     @property
     def hops(self) -> int | None: ...
     @property

@@ -19,7 +19,7 @@ from __future__ import annotations
 import errno
 import io
 from types import TracebackType
-from typing import Any, Sequence, TypedDict, Union, cast
+from typing import Any, Callable, Sequence, TypedDict, Union, cast
 
 try:
     from typing import Unpack
@@ -64,6 +64,9 @@ class Options(TypedDict, total=False):
     #: Encrypted, with the holders of known keys: our private key, and the peers' public ones. See `new_key`.
     key: bytes
     peers: Sequence[bytes]
+    #: With `key`, of a socket that listens: whether the holder of a public key may connect, in the place of `peers`. It is called by the thread of
+    #: all connections, must return at once, and may call nothing of this module. An exception is reported and admits nobody.
+    admits: Callable[[bytes], object]
     #: Bytes that wait to be acknowledged, and to be read. Default 262144 each, 1073741824 at most.
     send_buffer: int
     receive_buffer: int
@@ -239,6 +242,19 @@ class socket:
     def getpeername(self) -> Address:
         """The peer's."""
         return self._connected().peer
+
+    @property
+    def peer_key(self) -> bytes | None:
+        """The public key of a connection's peer, which has proved that it holds the private one; None without known keys."""
+        return self._connected().peer_key
+
+    @property
+    def refused_keys(self) -> int:
+        """Connections that a listening socket has refused because of the peer's key."""
+        self._check()
+        if self._listener is None:
+            raise OSError(errno.EINVAL, "the socket does not listen")
+        return self._listener.refused_keys
 
     @property
     def hops(self) -> int | None:

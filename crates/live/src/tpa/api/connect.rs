@@ -124,10 +124,11 @@ impl TpaPort {
         let (port, runtime) = (self.id(), self.runtime());
         let settings = Settings { connect_timeout: timeout, ..Settings::clone(self.settings()) };
         let settings = Arc::new(settings).with(inner);
-        let account = settings.account(peer.ip(), settings.security.only_peer());
+        let peer_key = settings.security.only_peer();
+        let account = settings.account(peer.ip(), peer_key);
         let exchange = Exchange::new(&settings, Terms::of(&config).block(), account);
         let local = self.local_addr()?;
-        let shared = Arc::new(Shared::new(runtime.next_id(), (local, peer), exchange, runtime.mailbox()));
+        let shared = Arc::new(Shared::new(runtime.next_id(), (local, peer), peer_key, exchange, runtime.mailbox()));
         let stream = TpaStream::new(Arc::clone(&shared), self.clone());
         let config = Box::new(config);
         runtime.send(Command::Connect { port, shared, settings, config })?;

@@ -5,6 +5,7 @@ pub mod asynchronous;
 pub mod attempts;
 mod closing;
 mod connect;
+pub mod key_list;
 pub mod listener;
 #[cfg(test)]
 mod margin;

@@ -3,6 +3,7 @@
 use crate::tpa::runtime::keylog::KeyLog;
 use crate::tpa::runtime::random;
 use crate::tpa::runtime::service::Service;
+use crate::tpa::session::admission::Admission;
 use crate::tpa::session::cipher::processor_has_aes;
 use crate::tpa::session::framing::overhead;
 use crate::tpa::session::handshake::Protection;
@@ -57,6 +58,9 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// Protection of datagrams; both ends need the same. Default [`Security::Opportunistic`].
     pub security: Security,
+    /// With [`Security::Keys`]: decides which peers a listener takes connections from, in the place of the list there, which may then be empty; none
+    /// for that list. A peer that is not admitted is told so within a round trip, with a proof that it is this end that says so. Default none.
+    pub admission: Option<Admission>,
     /// True if AES-256-GCM is offered and agreed to; without it, or if the peer has not, ChaCha20-Poly1305 is used. Default: true where this
     /// processor has instructions for it.
     pub aes: bool,
@@ -88,6 +92,7 @@ impl Default for Options {
             receive_buffer: 256 << 10,
             connect_timeout: Duration::from_secs(30),
             security: Security::Opportunistic,
+            admission: None,
             aes: processor_has_aes(),
             keylog: None,
             keep_alive: Some(Duration::from_secs(30)),
@@ -133,6 +138,9 @@ impl Options {
     /// [`io::ErrorKind::InvalidInput`], with the name of the value and its range.
     pub fn check(&self) -> io::Result<()> {
         self.security.check().map_err(|error| refused(format!("security: {error}")))?;
+        if self.admission.is_some() && !matches!(self.security, Security::Keys { .. }) {
+            return Err(refused("admission: it decides about known keys, and `security` has none".to_owned()));
+        }
         self.transport.check().map_err(|error| refused(format!("transport.{error}")))?;
         if let Some(trains) = &self.trains {
             trains.check().map_err(|error| refused(format!("trains.{error}")))?;
@@ -173,6 +181,7 @@ impl Options {
             receive_buffer: self.receive_buffer,
             connect_timeout: self.connect_timeout,
             security: self.security.clone(),
+            admission: self.admission.clone(),
             aes: self.aes,
             key_life: KEY_LIFE,
             keep_alive: self.keep_alive,

@@ -439,6 +439,17 @@ impl TpaStream {
         Ok(self.shared.peer)
     }
 
+    /// The public key of the peer, which has proved that it holds the private one; none without known keys, and until the connection is
+    /// open.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaStream::check_process`].
+    pub fn peer_key(&self) -> io::Result<Option<[u8; 32]>> {
+        let is_opening = self.shared.enter()?.exchange.is_opening();
+        Ok(self.shared.peer_key.filter(|_| !is_opening))
+    }
+
     /// Why the connection failed, if it did.
     ///
     /// # Errors

@@ -64,20 +64,23 @@ pub struct Shared {
     pub local: SocketAddr,
     /// The address of the peer.
     pub peer: SocketAddr,
+    /// The peer's public key, where keys of peers are known.
+    pub peer_key: Option<[u8; 32]>,
     runner: Arc<dyn Runner>,
 }
 
 impl Shared {
-    /// Of connection `id` between two addresses.
+    /// Of connection `id` between two addresses, with the peer's public key where keys are known.
     pub fn new(
         id: u64,
         (local, peer): (SocketAddr, SocketAddr),
+        peer_key: Option<[u8; 32]>,
         exchange: Exchange,
         runner: Arc<dyn Runner>,
     ) -> Shared {
         let state = State { exchange, called: false, readers: 0, writers: 0, read_waker: None, write_waker: None };
         let (readable, writable) = (Condvar::new(), Condvar::new());
-        Shared { state: Mutex::new(state), readable, writable, id, local, peer, runner }
+        Shared { state: Mutex::new(state), readable, writable, id, local, peer, peer_key, runner }
     }
 
     /// Locks the shared state, for the thread that runs the connection. In a child after `fork` the lock may never be free: applications

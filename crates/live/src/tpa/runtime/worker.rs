@@ -428,7 +428,8 @@ impl Worker {
         let Some(port) = self.ports.get_mut(&id) else { return };
         let (handshake, addresses) = (accepted.number, accepted.addresses);
         let settings = Arc::clone(&port.service.settings).with(accepted.request.inner());
-        let account = settings.account(addresses.peer.ip(), accepted.peer_key);
+        let peer_key = accepted.peer_key;
+        let account = settings.account(addresses.peer.ip(), peer_key);
         let mut exchange = Exchange::new(&settings, accepted.request.terms.block(), account);
         let session =
             session::connection::Connection::accept(settings, accepted, ttl, now, &mut exchange, &mut port.out);
@@ -440,7 +441,7 @@ impl Worker {
             local.set_ip(own);
         }
         let mailbox = Arc::clone(&self.mailbox);
-        let shared = Arc::new(Shared::new(number, (local, addresses.peer), exchange, mailbox));
+        let shared = Arc::new(Shared::new(number, (local, addresses.peer), peer_key, exchange, mailbox));
         let mut connection = Connection::new(id, session, shared);
         let backlog = port.backlog.clone().or_else(|| self.mailbox.listens(id));
         connection.offer(now, backlog, &mut port.out);

@@ -11,6 +11,7 @@ pub struct Counters {
     pub(crate) crowded: AtomicU64,
     pub(crate) forged: AtomicU64,
     pub(crate) moves: AtomicU64,
+    pub(crate) refused: AtomicU64,
 }
 
 /// Counts of a port since it was opened: datagrams and requests that it has not used, requests answered with a cookie, peers that have moved.
@@ -28,6 +29,8 @@ pub struct PortCounters {
     pub forged: u64,
     /// Peers of open connections whose address has changed.
     pub moves: u64,
+    /// Connection requests of peers whose keys are not admitted.
+    pub refused: u64,
 }
 
 impl Counters {
@@ -40,6 +43,7 @@ impl Counters {
             crowded: get(&self.crowded),
             forged: get(&self.forged),
             moves: get(&self.moves),
+            refused: get(&self.refused),
         }
     }
 }

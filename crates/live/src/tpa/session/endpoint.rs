@@ -13,7 +13,7 @@ use super::handshake::{
     Cookie, InnerTransport, Kind, Opening, Protection, STRAY_BYTES, Tag, stray, tag_of, understand_stray,
 };
 use super::host::{Host, Randomness, random};
-use super::noise;
+use super::noise::{self, Keys};
 use super::outbox::Outbox;
 use super::settings::Settings;
 use super::sources::{Granted, Sources};
@@ -123,6 +123,34 @@ pub struct Endpoint {
 /// The answer to a request that comes to nothing.
 fn refusal(request: &Opening) -> Opening {
     Opening { kind: Kind::Refusal, suite: Suite::default(), acceptor: 0, cookie: Cookie::default(), ..*request }
+}
+
+/// Answer to a request with a good cookie.
+enum Answer {
+    /// The connection may begin: its keys, the peer's public key where it is known, and the datagram that says so.
+    Accepted { keys: Option<Keys>, peer_key: Option<[u8; 32]>, bytes: Vec<u8> },
+    /// The holder of this key is not admitted. The datagram proves that the listener says so, and nobody else.
+    NotAdmitted { bytes: Vec<u8> },
+    /// Noise's message was made with other keys, or is not the peer's.
+    Forged,
+}
+
+/// The answer to `request` with Noise's `message`, which is `acceptance` if the peer is admitted.
+fn answer(settings: &Settings, request: &Opening, message: &[u8], acceptance: &Opening, host: &mut dyn Host) -> Answer {
+    if request.protection == Protection::Plain {
+        return Answer::Accepted { keys: None, peer_key: None, bytes: acceptance.encode(&[], 0) };
+    }
+    let Ok(heard) = noise::hear(&settings.security, request, message, host) else { return Answer::Forged };
+    let peer_key = heard.peer();
+    let is_admitted = peer_key.is_none_or(|key| settings.admits(&key));
+    let said = if is_admitted { *acceptance } else { refusal(request) };
+    match heard.answer(&said.repeated()) {
+        Ok((keys, message)) if is_admitted => {
+            Answer::Accepted { keys: Some(keys), peer_key, bytes: said.encode(&message, 0) }
+        }
+        Ok((_, message)) => Answer::NotAdmitted { bytes: said.encode(&message, 0) },
+        Err(_) => Answer::Forged,
+    }
 }
 
 /// A tag and a first block that nobody can guess.
@@ -375,22 +403,13 @@ impl Endpoint {
         let segment = Segment { block: first_block, ack_block, window, flags, congested, ..Segment::default() };
         let acceptance =
             Opening { kind: Kind::Acceptance, acceptor: tag, cookie: Cookie::default(), segment, ..*request };
-        let ((keys, peer_key), bytes) = if request.protection == Protection::Plain {
-            ((None, None), acceptance.encode(&[], 0))
-        } else {
-            match noise::answer(&settings.security, request, message, &acceptance.repeated(), host) {
-                Ok((keys, peer_key, message)) => ((Some(keys), peer_key), acceptance.encode(&message, 0)),
-                Err(_) => {
-                    self.sources.finish(number, source, false);
-                    // Whoever reads the request can show its cookie with a message of his own.
-                    self.cookies.give_back(&request.cookie);
-                    count(&self.counters.forged);
-                    // Without known keys there are none that do not fit: it is not what the peer said.
-                    if settings.security.knows_peer() && self.answers.take(now) {
-                        out.push_bytes(addresses, &refusal(request).encode(&[], 0));
-                    }
-                    return;
-                }
+        let (keys, peer_key, bytes) = match answer(settings, request, message, &acceptance, host) {
+            Answer::Accepted { keys, peer_key, bytes } => (keys, peer_key, bytes),
+            refused => {
+                self.sources.finish(number, source, false);
+                // Whoever reads the request can show its cookie with a message of his own; and the answer may be lost.
+                self.cookies.give_back(&request.cookie);
+                return self.refuse(now, addresses, request, refused, out);
             }
         };
         // It is the peer's, as far as that can be known: a handshake with larger segments is none any more.
@@ -402,6 +421,28 @@ impl Endpoint {
         let keys = (keys, peer_key, self.settings.key_life);
         self.half_open.insert(number, HalfOpen::new(addresses, *request, (tag, first_block), keys, bytes, now));
         self.repeat_acceptance(number, now, out);
+    }
+
+    /// Tells the sender of a request with a good cookie that nothing comes of it.
+    fn refuse(&mut self, now: Time, addresses: Addresses, request: &Opening, refused: Answer, out: &mut Outbox) {
+        let bytes = match refused {
+            Answer::Accepted { .. } => return,
+            Answer::NotAdmitted { bytes } => {
+                count(&self.counters.refused);
+                bytes
+            }
+            Answer::Forged => {
+                count(&self.counters.forged);
+                // Without known keys there are none that do not fit: it is not what the peer said.
+                if !self.settings.security.knows_peer() {
+                    return;
+                }
+                refusal(request).encode(&[], 0)
+            }
+        };
+        if self.answers.take(now) {
+            out.push_bytes(addresses, &bytes);
+        }
     }
 
     /// Sends an acceptance, for the first time or again.

@@ -7,6 +7,7 @@
 //! virtual time.
 
 pub mod addresses;
+pub mod admission;
 pub mod buffers;
 pub mod cipher;
 pub mod connection;

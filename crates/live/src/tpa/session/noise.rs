@@ -137,19 +137,20 @@ pub(crate) fn ask(security: &Security, opening: &Opening, secret: Secret) -> io:
     Ok((Asking(state, cipher), message))
 }
 
-/// Answers `message` of the request `opening` with `repeated`, inside Noise's second message: the keys, the public key of the peer if it has
-/// shown that it holds the private one, and the message.
+/// The responder between the first message and its answer.
+pub(crate) struct Heard(HandshakeState, Cipher);
+
+/// Reads `message`, the first one, of the request `opening`.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::PermissionDenied`] if the message was made with other keys, or by a peer that is not known.
-pub(crate) fn answer(
+/// [`io::ErrorKind::PermissionDenied`] if the message was made with other keys.
+pub(crate) fn hear(
     security: &Security,
     opening: &Opening,
     message: &[u8],
-    repeated: &[u8],
     randomness: &mut (impl Randomness + ?Sized),
-) -> io::Result<(Keys, Option<[u8; KEY]>, Vec<u8>)> {
+) -> io::Result<Heard> {
     let prologue = opening.prologue();
     let cipher = opening.suite.cipher;
     let mut state = builder(security, cipher, &prologue, random(randomness)?)?.build_responder().map_err(broken)?;
@@ -157,18 +158,27 @@ pub(crate) fn answer(
         // Nobody says more in it, and without keys nobody could tell who did.
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let mut peer = None;
-    if let Security::Keys { peers, .. } = security {
-        peer = state.get_remote_static().and_then(|key| peers.iter().find(|peer| peer[..] == *key)).copied();
-        if peer.is_none() {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
+    Ok(Heard(state, cipher))
+}
+
+impl Heard {
+    /// The public key of the peer, where peers have keys: it has shown that it holds the private one.
+    pub(crate) fn peer(&self) -> Option<[u8; KEY]> {
+        self.0.get_remote_static().and_then(|key| key.try_into().ok())
     }
-    let mut message = vec![0; MOST];
-    let length = state.write_message(repeated, &mut message).map_err(broken)?;
-    message.truncate(length);
-    let (receive, send) = state.dangerously_get_raw_split();
-    Ok((Keys { cipher, send, receive }, peer, message))
+
+    /// Answers with `said` inside Noise's second message: the keys, and the message.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::PermissionDenied`] if there are no such keys.
+    pub(crate) fn answer(mut self, said: &[u8]) -> io::Result<(Keys, Vec<u8>)> {
+        let mut message = vec![0; MOST];
+        let length = self.0.write_message(said, &mut message).map_err(broken)?;
+        message.truncate(length);
+        let (receive, send) = self.0.dangerously_get_raw_split();
+        Ok((Keys { cipher: self.1, send, receive }, message))
+    }
 }
 
 impl Asking {
@@ -234,8 +244,11 @@ mod tests {
         let (mut asking, first) = ask(ours, &opening, secret)?;
         assert_eq!(key_of(&first), Security::public_key(&secret));
         let longer = [&first[..], &[0]].concat();
-        assert!(answer(theirs, &opening, &longer, b"agreed", &mut randomness).is_err());
-        let (accepted, _, second) = answer(theirs, &opening, &first, b"agreed", &mut randomness)?;
+        assert!(hear(theirs, &opening, &longer, &mut randomness).is_err());
+        let heard = hear(theirs, &opening, &first, &mut randomness)?;
+        let own = if let Security::Keys { own, .. } = ours { Some(Security::public_key(own)) } else { None };
+        assert_eq!(heard.peer(), own);
+        let (accepted, second) = heard.answer(b"agreed")?;
         let mut forged = second.clone();
         forged[40] ^= 1;
         assert!(asking.finish(&forged).is_err());
@@ -251,13 +264,12 @@ mod tests {
     fn both_ends_have_the_same_keys() {
         shake(&Security::Opportunistic, &Security::Opportunistic).unwrap();
         shake(&Security::Shared([7; 32]), &Security::Shared([7; 32])).unwrap();
-        let [(a, of_a), (b, of_b), (c, of_c)] =
+        let [(a, of_a), (b, of_b), (_, of_c)] =
             [[1; 32], [2; 32], [3; 32]].map(|key| (key, Security::public_key(&key)));
         let known = |own: [u8; 32], peers: &[[u8; 32]]| Security::Keys { own, peers: peers.to_vec() };
         shake(&known(a, &[of_b]), &known(b, &[of_c, of_a])).unwrap();
         let refused = |ours, theirs| assert!(shake(&ours, &theirs).is_err());
         refused(Security::Shared([7; 32]), Security::Shared([8; 32]));
-        refused(known(c, &[of_b]), known(b, &[of_a]));
         refused(known(a, &[of_c]), known(b, &[of_a]));
         refused(known(a, &[of_b, of_c]), known(b, &[of_a]));
     }
@@ -274,10 +286,10 @@ mod tests {
             Opening { suite: Suite::asking(false), ..asked },
             Opening { suite: asked.suite.agreed(false), ..asked },
         ] {
-            let (_, _, second) = answer(&security, &seen, &first, b"agreed", &mut randomness).unwrap();
+            let (_, second) = hear(&security, &seen, &first, &mut randomness).unwrap().answer(b"agreed").unwrap();
             assert!(asking.finish(&second).is_err(), "{seen:?}");
         }
-        let (_, _, second) = answer(&security, &asked, &first, b"changed", &mut randomness).unwrap();
+        let (_, second) = hear(&security, &asked, &first, &mut randomness).unwrap().answer(b"changed").unwrap();
         assert_eq!(asking.finish(&second).unwrap().1, b"changed", "what is inside is the peer's own");
     }
 }

@@ -39,16 +39,20 @@ impl Security {
     /// Which of them is none.
     pub fn check(&self) -> Result<(), &'static str> {
         let is_zero = |key: &[u8; 32]| *key == [0; 32];
-        // A clamped scalar is a multiple of the cofactor: what is of small order becomes zero by any of them.
-        let is_weak = |key: &[u8; 32]| is_zero(&MontgomeryPoint(*key).mul_clamped([9; 32]).0);
         match self {
             Security::Shared(secret) if is_zero(secret) => Err("the shared secret is zero, which everybody knows"),
             Security::Keys { own, .. } if is_zero(own) => Err("the own private key is zero, which everybody knows"),
-            Security::Keys { peers, .. } if peers.iter().any(is_weak) => {
+            Security::Keys { peers, .. } if peers.iter().any(Security::is_weak) => {
                 Err("a peer's public key is of small order: whoever asks would be taken for that peer")
             }
             _ => Ok(()),
         }
+    }
+
+    /// True if everybody gets the same secret with this public key, whoever has the private one: it is nobody's.
+    pub fn is_weak(key: &[u8; 32]) -> bool {
+        // A clamped scalar is a multiple of the cofactor: what is of small order becomes zero by any of them.
+        MontgomeryPoint(*key).mul_clamped([9; 32]).0 == [0; 32]
     }
 
     /// As it stands in a request.

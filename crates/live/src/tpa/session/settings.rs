@@ -1,5 +1,6 @@
 //! Settings of a session for the connections that it opens and accepts.
 
+use super::admission::Admission;
 use super::handshake::InnerTransport;
 use super::path::PathSource;
 use super::security::Security;
@@ -32,6 +33,8 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Protection of datagrams.
     pub security: Security,
+    /// Decision about the keys of those who connect, in the place of the list in `security`; none for that list.
+    pub admission: Option<Admission>,
     /// True if AES-256-GCM is offered and agreed to.
     pub aes: bool,
     /// A key serves two to the power of this many datagrams. Both ends need the same.
@@ -72,6 +75,15 @@ impl Settings {
             InnerTransport::Tpa | InnerTransport::Trains => {}
         }
         settings
+    }
+
+    /// True if a listener takes connections from the holder of this public key.
+    pub(crate) fn admits(&self, key: &[u8; 32]) -> bool {
+        match (&self.admission, &self.security) {
+            (Some(admission), _) => !Security::is_weak(key) && admission.admits(key),
+            (None, Security::Keys { peers, .. }) => peers.contains(key),
+            (None, _) => false,
+        }
     }
 
     /// True if a listener takes connections of this kind.
@@ -143,7 +155,8 @@ pub mod tests {
 
     /// TPA without encryption, with the values of `Options`.
     pub fn plain() -> Settings {
-        let mut transport = tpa::Config { ack_block_end: true, close_with_peer: false, ..tpa::Config::default() };
+        let mut transport =
+            tpa::Config { ack_block_end: true, waits_to_fill: false, close_with_peer: false, ..tpa::Config::default() };
         transport.rto.margin = Duration::from_millis(150);
         transport.rto.initial = Duration::from_secs(1);
         Settings {
@@ -156,6 +169,7 @@ pub mod tests {
             receive_buffer: 256 << 10,
             connect_timeout: Duration::from_secs(30),
             security: Security::Plain,
+            admission: None,
             aes: true,
             key_life: 20,
             keep_alive: Some(Duration::from_secs(30)),

@@ -247,7 +247,12 @@ impl Connection {
                 request.probing = Probing::default();
                 self.on_acceptance(now, answer, message, host, exchange, out);
             }
-            Kind::Refusal => self.on_refusal(now, answer, exchange),
+            Kind::Refusal if message.is_empty() => self.on_refusal(now, answer, exchange),
+            Kind::Refusal => {
+                if !self.on_acceptance(now, answer, message, host, exchange, out) {
+                    self.on_refusal(now, answer, exchange);
+                }
+            }
             Kind::Request | Kind::Stray => {}
         }
         true
@@ -293,7 +298,8 @@ impl Connection {
         }
     }
 
-    /// The listener agrees, or somebody says so for it.
+    /// The listener agrees, or refuses with a proof that it is the listener who does, or somebody says so for it; true if the listener has said it.
+    /// Whether it agrees stands inside Noise's message: what is around may have been changed.
     fn on_acceptance(
         &mut self,
         now: Time,
@@ -302,8 +308,8 @@ impl Connection {
         host: &mut dyn Host,
         exchange: &mut Exchange,
         out: &mut Outbox,
-    ) {
-        let Stage::Opening(request) = &mut self.stage else { return };
+    ) -> bool {
+        let Stage::Opening(request) = &mut self.stage else { return false };
         let asked = request.opening;
         let said = |opening: &Opening| (opening.terms, opening.protection, opening.suite, opening.trains);
         let accepts = |answer: &Opening| {
@@ -312,19 +318,25 @@ impl Connection {
                 && answer.segment.ack_block == asked.segment.block
                 && (asked.segment.congested || !answer.segment.congested)
         };
-        if !accepts(answer) {
-            return;
+        if answer.kind == Kind::Acceptance && !accepts(answer) {
+            return false;
         }
         let (answer, keys) = match &mut request.asking {
             Some(asking) => {
                 // Somebody else's answer; the peer's may still come.
-                let Ok((keys, repeated)) = asking.finish(message) else { return };
+                let Ok((keys, repeated)) = asking.finish(message) else { return false };
                 // What stands inside is the peer's, whatever has become of what stands around it.
-                let Some(answer) = Opening::decode_repeated(&repeated).filter(accepts) else { return };
-                (answer, Some(keys))
+                match Opening::decode_repeated(&repeated) {
+                    Some(refusal) if refusal.kind == Kind::Refusal => {
+                        self.on_proven_refusal(now, exchange);
+                        return true;
+                    }
+                    Some(answer) if accepts(&answer) => (answer, Some(keys)),
+                    _ => return true,
+                }
             }
-            None if answer.protection == Protection::Plain => (*answer, None),
-            None => return,
+            None if accepts(answer) && answer.protection == Protection::Plain => (*answer, None),
+            None => return false,
         };
         if let Some(keys) = &keys {
             host.note_keys(keys.cipher, [(self.own.tag, &keys.receive), (answer.acceptor, &keys.send)]);
@@ -339,6 +351,13 @@ impl Connection {
             self.life.unheard = Some(Unheard::new(now, &self.settings));
         }
         self.on_segment(now, &AnySegment::opening(answer.inner(), &answer.segment), &[], exchange, out);
+        true
+    }
+
+    /// The peer has proved that it does not admit our key.
+    fn on_proven_refusal(&mut self, now: Time, exchange: &mut Exchange) {
+        let message = format!("{} refuses the connection: it does not admit this end's key", self.addresses.peer);
+        self.give_up(now, Failure::new(libc::ECONNREFUSED, message), exchange);
     }
 
     /// The peer refuses, or somebody says so for it.
