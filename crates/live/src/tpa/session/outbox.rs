@@ -30,6 +30,14 @@ impl Outbox {
         self.push(to, bytes.len(), |out| out.extend_from_slice(bytes));
     }
 
+    /// Puts the datagram `bytes` behind the others in a message of its own. A router that is handed a message whole drops all
+    /// of it where its longest datagram does not pass, so a probe of the path's size would take others with it.
+    pub(crate) fn push_alone(&mut self, to: Addresses, bytes: &[u8]) {
+        self.seal();
+        self.push_bytes(to, bytes);
+        self.seal();
+    }
+
     /// Puts `datagrams`, of `length` bytes each, behind the others as one message, and leaves other memory in their place; false, and nothing
     /// done, if they are too many for one.
     pub(crate) fn push_all(&mut self, to: Addresses, length: usize, datagrams: &mut Vec<u8>) -> bool {
@@ -55,5 +63,25 @@ impl Outbox {
         if self.spare.len() < 64 {
             self.spare.push(message);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leaves_alone_shares_a_message_with_nothing() {
+        let to = Addresses { peer: ([10, 0, 0, 1], 7).into(), own: None };
+        let mut out = Outbox::default();
+        for length in [100, 100] {
+            out.push_bytes(to, &vec![0; length]);
+        }
+        out.push_alone(to, &[1; 100]);
+        out.push_bytes(to, &[2; 60]);
+        out.seal();
+        let lengths: Vec<usize> =
+            out.full.iter().map(|message| message.content().map_or(0, |(_, bytes, _)| bytes.len())).collect();
+        assert_eq!(lengths, [200, 100, 60]);
     }
 }

@@ -145,7 +145,12 @@ impl Connection {
         let length = overhead(request.opening.protection) + request.config.segment;
         let padded = if pads { length as usize } else { 0 };
         let noise = if shown { &request.noise } else { &request.key };
-        out.push_bytes(self.addresses, &request.opening.encode(noise, padded));
+        let bytes = request.opening.encode(noise, padded);
+        if pads {
+            out.push_alone(self.addresses, &bytes)
+        } else {
+            out.push_bytes(self.addresses, &bytes)
+        }
         let probing = &mut request.probing;
         if pads && std::mem::replace(&mut probing.waits, true) {
             probing.escorted = true;
