@@ -41,6 +41,7 @@ fn every_experiment_has_a_page_that_is_whole() {
             records: Arc::new(observations::parse(&lines).unwrap()),
             made: made(),
             directory: PathBuf::from("out/x"),
+            notes: Vec::new(),
         });
     }
     let page =
