@@ -1,12 +1,22 @@
 //! Memory that the buffers of a port's connections may hold, altogether and for each peer that makes them hold it.
 //!
 //! Buffers take what they need when bytes arrive or are written, and give it back. A peer that sends what nobody reads, or takes nothing
-//! of what was written for it, can fill its own share and no more. While a quarter of the port's memory or less is left, a source may hold
-//! as much as is left for the others, so that one that comes later still finds some.
+//! of what was written for it, can fill its own share and no more.
+//!
+//! When the memory of the port is used up, a connection that needs more gets it at the expense of the connection that holds most: the
+//! heaviest network of addresses is found, in that the heaviest within, and the largest connection there is ended. The connection that asks
+//! gets nothing where its own network would then hold more than half as much as the heaviest one. So many addresses of one network hold
+//! no more against others than one address does, and a connection with a light network is not refused.
+//!
+//! A connection that is ended gives its memory back when its thread next looks at it. Until then others may take that memory already; the
+//! buffers hold at most a quarter more than the port may for this time.
 
-use std::collections::BTreeMap;
+use crate::networks::{ALL, Census, Network};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 /// Bytes that buffers may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,14 +29,8 @@ pub struct Bounds {
     pub key: usize,
 }
 
-/// Whose connections count together.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Payer {
-    /// A source: an IPv4 address or an IPv6 network of 64 bits, with the length of its network.
-    Source([u8; 9]),
-    /// The holder of a public key.
-    Key([u8; 32]),
-}
+/// Public key of a peer.
+type Key = [u8; 32];
 
 /// Reason why there is no memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +41,8 @@ pub enum Refusal {
     Source(usize),
     /// Those with the holder of one key do.
     Key(usize),
+    /// The connection has been ended because it held most when others needed memory.
+    Ended(usize),
     /// The system has none.
     System(usize),
 }
@@ -47,6 +53,12 @@ impl fmt::Display for Refusal {
             Refusal::Port(bytes) => ("the connections of this port", bytes),
             Refusal::Source(bytes) => ("the connections with the peer's address", bytes),
             Refusal::Key(bytes) => ("the connections with the peer's key", bytes),
+            Refusal::Ended(bytes) => {
+                return write!(
+                    f,
+                    "the buffers of this port need the {bytes} bytes that this connection held, more than others"
+                );
+            }
             Refusal::System(bytes) => return write!(f, "the system has no memory for a buffer of {bytes} bytes"),
         };
         write!(f, "the buffers of {whose} hold as much as they may, {bytes} bytes")
@@ -54,60 +66,114 @@ impl fmt::Display for Refusal {
 }
 
 /// What a connection's buffers hold, and who pays for it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Holding {
-    source: Payer,
-    key: Option<Payer>,
+    source: Network,
+    key: Option<Key>,
     bytes: usize,
+    /// Set when the connection is ended because it held most.
+    is_ended: Arc<AtomicBool>,
+    /// Called when the connection is ended.
+    waker: Option<Waker>,
+}
+
+impl Holding {
+    fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Relaxed)
+    }
 }
 
 #[derive(Debug)]
 struct Ledger {
     bounds: Bounds,
     used: usize,
-    by_payer: BTreeMap<Payer, usize>,
+    /// Bytes of connections that have been ended and have not given their memory back.
+    leaving: usize,
+    /// Bytes of each network, those of ended connections not counted.
+    by_network: Census,
+    by_key: BTreeMap<Key, usize>,
     holdings: BTreeMap<u64, Holding>,
+    /// Connections that have not been ended, by source and bytes.
+    by_size: BTreeSet<(Network, usize, u64)>,
     next: u64,
 }
 
 impl Ledger {
-    fn of(&self, payer: Payer) -> usize {
-        self.by_payer.get(&payer).copied().unwrap_or(0)
+    fn of_key(&self, key: Key) -> usize {
+        self.by_key.get(&key).copied().unwrap_or(0)
     }
 
     /// Checks that a connection may hold `bytes` more.
     fn check(&self, holding: &Holding, bytes: usize) -> Result<(), Refusal> {
         let Bounds { port, source, key } = self.bounds;
-        let left = port.saturating_sub(self.used);
-        if bytes > left {
+        if holding.is_ended() {
+            return Err(Refusal::Ended(holding.bytes));
+        }
+        if self.by_network.amount(holding.source).saturating_add(bytes) > source {
+            return Err(Refusal::Source(source));
+        }
+        if holding.key.is_some_and(|holder| self.of_key(holder).saturating_add(bytes) > key) {
+            return Err(Refusal::Key(key));
+        }
+        let needed = self.used.saturating_add(bytes);
+        if needed - self.leaving > port || needed > port.saturating_add(port / 4) {
             return Err(Refusal::Port(port));
         }
-        let of_source = self.of(holding.source).saturating_add(bytes);
-        // Where one source may have all, it is alone or among friends.
-        let is_shared_out = source < port && left - bytes < port / 4;
-        if of_source > source || (is_shared_out && of_source > left - bytes) {
-            return Err(Refusal::Source(source.min(of_source)));
-        }
-        match holding.key {
-            Some(payer) if self.of(payer).saturating_add(bytes) > key => Err(Refusal::Key(key)),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
-    fn change(&mut self, payer: Payer, by: impl FnOnce(usize) -> usize) {
-        match by(self.of(payer)) {
-            0 => drop(self.by_payer.remove(&payer)),
-            bytes => drop(self.by_payer.insert(payer, bytes)),
+    /// The connection that is to give way to one of `source` that needs `bytes` more: the largest one of the heaviest source that has
+    /// more than twice what the asking networks then have.
+    fn heaviest_instead_of(&self, source: Network, bytes: usize) -> Option<u64> {
+        // What is leaving is enough already.
+        if self.used.saturating_add(bytes) - self.leaving <= self.bounds.port {
+            return None;
         }
+        let mut around = ALL;
+        for own in source.around() {
+            let (most, heaviest) = self.by_network.heaviest_in(around)?;
+            if own != heaviest && self.by_network.amount(own).saturating_add(bytes) <= most / 2 {
+                let victim = self.by_network.heaviest_source(heaviest);
+                let mut sizes = self.by_size.range((victim, 0, 0)..=(victim, usize::MAX, u64::MAX));
+                return sizes.next_back().map(|(.., id)| *id);
+            }
+            around = own;
+        }
+        None
+    }
+
+    /// Ends a connection. Returns its waker.
+    fn end(&mut self, id: u64) -> Option<Waker> {
+        let holding = self.holdings.get_mut(&id).filter(|holding| !holding.is_ended())?;
+        holding.is_ended.store(true, Ordering::Relaxed);
+        let (source, bytes) = (holding.source, holding.bytes);
+        self.by_size.remove(&(source, bytes, id));
+        self.by_network.remove(source, bytes);
+        self.leaving += bytes;
+        holding.waker.clone()
     }
 
     /// A connection holds `bytes` more, or less.
     fn book(&mut self, id: u64, bytes: usize, by: fn(usize, usize) -> usize) {
         let Some(holding) = self.holdings.get_mut(&id) else { return };
-        holding.bytes = by(holding.bytes, bytes);
-        let payers = [Some(holding.source), holding.key];
+        let before = holding.bytes;
+        holding.bytes = by(before, bytes);
+        let (source, key, after) = (holding.source, holding.key, holding.bytes);
         self.used = by(self.used, bytes);
-        payers.into_iter().flatten().for_each(|payer| self.change(payer, |before| by(before, bytes)));
+        if holding.is_ended() {
+            self.leaving = by(self.leaving, bytes);
+        } else {
+            self.by_size.remove(&(source, before, id));
+            self.by_size.insert((source, after, id));
+            self.by_network.remove(source, before);
+            self.by_network.add(source, after);
+        }
+        if let Some(key) = key {
+            match by(self.of_key(key), bytes) {
+                0 => drop(self.by_key.remove(&key)),
+                bytes => drop(self.by_key.insert(key, bytes)),
+            }
+        }
     }
 }
 
@@ -118,7 +184,16 @@ pub struct Budget(Arc<Mutex<Ledger>>);
 impl Budget {
     /// Nothing is held yet.
     pub fn new(bounds: Bounds) -> Budget {
-        let ledger = Ledger { bounds, used: 0, by_payer: BTreeMap::new(), holdings: BTreeMap::new(), next: 0 };
+        let ledger = Ledger {
+            bounds,
+            used: 0,
+            leaving: 0,
+            by_network: Census::default(),
+            by_key: BTreeMap::new(),
+            holdings: BTreeMap::new(),
+            by_size: BTreeSet::new(),
+            next: 0,
+        };
         Budget(Arc::new(Mutex::new(ledger)))
     }
 
@@ -131,13 +206,20 @@ impl Budget {
         self.lock().used
     }
 
+    /// True if connections that were ended have not given their memory back.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.lock().leaving > 0
+    }
+
     /// The account of a connection with a peer of this source, and with this key if that is known.
-    pub fn account(&self, source: Payer, key: Option<Payer>) -> Account {
+    pub(crate) fn account(&self, source: Network, key: Option<Key>) -> Account {
         let mut ledger = self.lock();
         let id = ledger.next;
         ledger.next += 1;
-        ledger.holdings.insert(id, Holding { source, key, bytes: 0 });
-        Account(Some(Arc::new(Open { budget: self.clone(), id })))
+        ledger.by_size.insert((source, 0, id));
+        let is_ended = Arc::new(AtomicBool::new(false));
+        ledger.holdings.insert(id, Holding { source, key, bytes: 0, is_ended: Arc::clone(&is_ended), waker: None });
+        Account(Some(Arc::new(Open { budget: self.clone(), id, is_ended })))
     }
 }
 
@@ -145,6 +227,7 @@ impl Budget {
 struct Open {
     budget: Budget,
     id: u64,
+    is_ended: Arc<AtomicBool>,
 }
 
 impl Drop for Open {
@@ -152,7 +235,27 @@ impl Drop for Open {
         let mut ledger = self.budget.lock();
         let bytes = ledger.holdings.get(&self.id).map_or(0, |holding| holding.bytes);
         ledger.book(self.id, bytes, usize::saturating_sub);
-        ledger.holdings.remove(&self.id);
+        if let Some(holding) = ledger.holdings.remove(&self.id) {
+            ledger.by_size.remove(&(holding.source, holding.bytes, self.id));
+        }
+    }
+}
+
+/// Whose connections count together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Payer {
+    /// The holder of a key that is known here.
+    Key(Key),
+    /// A source, where keys are not known.
+    Source(Network),
+}
+
+impl fmt::Display for Payer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Payer::Key(_) => "this key",
+            Payer::Source(_) => "this address",
+        })
     }
 }
 
@@ -168,12 +271,28 @@ impl Account {
     /// Whose bound is reached.
     pub fn take(&self, bytes: usize) -> Result<(), Refusal> {
         let Some(open) = &self.0 else { return Ok(()) };
-        let mut ledger = open.budget.lock();
-        if let Some(holding) = ledger.holdings.get(&open.id) {
-            ledger.check(holding, bytes)?;
-        }
-        ledger.book(open.id, bytes, usize::saturating_add);
-        Ok(())
+        let mut ended = Vec::new();
+        let taken = {
+            let mut ledger = open.budget.lock();
+            loop {
+                let Some(holding) = ledger.holdings.get(&open.id) else { break Ok(()) };
+                let checked = ledger.check(holding, bytes);
+                let instead = match checked {
+                    Err(Refusal::Port(_)) => ledger.heaviest_instead_of(holding.source, bytes),
+                    _ => None,
+                };
+                let Some(other) = instead else {
+                    if checked.is_ok() {
+                        ledger.book(open.id, bytes, usize::saturating_add);
+                    }
+                    break checked;
+                };
+                ended.extend(ledger.end(other));
+            }
+        };
+        // Without the lock: the thread that is called may ask for memory at once.
+        ended.into_iter().for_each(Waker::wake);
+        taken
     }
 
     /// A buffer holds `bytes` less.
@@ -183,6 +302,29 @@ impl Account {
         }
     }
 
+    /// Has `waker` called when the connection is ended because others need its memory.
+    pub(crate) fn wake_when_ended(&self, waker: Waker) {
+        let Some(open) = &self.0 else { return };
+        if let Some(holding) = open.budget.lock().holdings.get_mut(&open.id) {
+            holding.waker = Some(waker);
+        }
+    }
+
+    /// The reason, if the connection was ended because others need its memory.
+    pub(crate) fn ended(&self) -> Option<Refusal> {
+        let open = self.0.as_ref().filter(|open| open.is_ended.load(Ordering::Relaxed))?;
+        let held = open.budget.lock().holdings.get(&open.id).map_or(0, |holding| holding.bytes);
+        Some(Refusal::Ended(held))
+    }
+
+    /// Whose connections count together with this one, as the peer's address is now; `None` for an account that nothing bounds.
+    pub(crate) fn payer(&self) -> Option<Payer> {
+        let open = self.0.as_ref()?;
+        let ledger = open.budget.lock();
+        let holding = ledger.holdings.get(&open.id)?;
+        Some(holding.key.map_or(Payer::Source(holding.source), Payer::Key))
+    }
+
     /// True if less than a quarter is left of what the port, the source or the key may hold: windows do not grow then.
     pub fn is_scarce(&self) -> bool {
         let Some(open) = &self.0 else { return false };
@@ -190,31 +332,56 @@ impl Account {
         let Some(holding) = ledger.holdings.get(&open.id) else { return false };
         let is_near = |used: usize, bound: usize| used >= bound - bound / 4;
         is_near(ledger.used, ledger.bounds.port)
-            || is_near(ledger.of(holding.source), ledger.bounds.source)
-            || holding.key.is_some_and(|key| is_near(ledger.of(key), ledger.bounds.key))
+            || is_near(ledger.by_network.amount(holding.source), ledger.bounds.source)
+            || holding.key.is_some_and(|key| is_near(ledger.of_key(key), ledger.bounds.key))
+    }
+
+    /// True if `source` may hold what this connection holds, beside what it holds already.
+    pub(crate) fn has_room_at(&self, source: Network) -> bool {
+        let Some(open) = &self.0 else { return true };
+        let ledger = open.budget.lock();
+        let Some(holding) = ledger.holdings.get(&open.id) else { return true };
+        let held = ledger.by_network.amount(source);
+        holding.source == source || held.saturating_add(holding.bytes) <= ledger.bounds.source
     }
 
     /// The peer has another source from now on, which pays for all that is held, also if that is more than it may.
-    pub fn set_source(&self, source: Payer) {
+    pub(crate) fn set_source(&self, source: Network) {
         let Some(open) = &self.0 else { return };
         let mut ledger = open.budget.lock();
         let Some(holding) = ledger.holdings.get_mut(&open.id) else { return };
         let (before, bytes) = (std::mem::replace(&mut holding.source, source), holding.bytes);
-        ledger.change(before, |held| held.saturating_sub(bytes));
-        ledger.change(source, |held| held.saturating_add(bytes));
+        if !holding.is_ended() {
+            ledger.by_size.remove(&(before, bytes, open.id));
+            ledger.by_size.insert((source, bytes, open.id));
+            ledger.by_network.remove(before, bytes);
+            ledger.by_network.add(source, bytes);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::networks::source_of;
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
 
-    fn source(number: u8) -> Payer {
-        Payer::Source([number; 9])
+    fn source(host: u8) -> Network {
+        at([10, host, host, host])
+    }
+
+    fn at(address: [u8; 4]) -> Network {
+        source_of(address.into())
     }
 
     fn budget() -> Budget {
         Budget::new(Bounds { port: 1000, source: 500, key: 300 })
+    }
+
+    /// Takes a byte at a time until that is refused; returns how many were taken.
+    fn fill(account: &Account) -> usize {
+        (0..2000).take_while(|_| account.take(1).is_ok()).count()
     }
 
     #[test]
@@ -225,7 +392,7 @@ mod tests {
         assert!(!a.is_scarce());
         assert_eq!(b.take(200), Ok(()));
         assert!(a.is_scarce() && b.is_scarce());
-        let [c, d] = [2, 3].map(|number| budget.account(source(number), Some(Payer::Key([7; 32]))));
+        let [c, d] = [2, 3].map(|number| budget.account(source(number), Some([7; 32])));
         assert_eq!((c.take(200), d.take(101)), (Ok(()), Err(Refusal::Key(300))));
         assert_eq!((d.take(100), budget.used()), (Ok(()), 800));
         b.give_back(150);
@@ -233,28 +400,77 @@ mod tests {
         assert_eq!((budget.used(), d.take(200)), (150, Ok(())));
         drop((b, d));
         let ledger = budget.lock();
-        assert_eq!((ledger.used, ledger.by_payer.len(), ledger.holdings.len()), (0, 0, 0));
+        assert_eq!((ledger.used, ledger.by_key.len(), ledger.holdings.len()), (0, 0, 0));
+        assert!(ledger.by_network.is_empty() && ledger.by_size.is_empty());
+    }
+
+    struct Calls(AtomicUsize);
+
+    impl Wake for Calls {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     #[test]
-    fn a_source_that_comes_late_finds_some() {
+    fn who_comes_late_gets_memory_from_the_connection_that_holds_most() {
         let budget = budget();
-        let greedy: Vec<Account> = (1..=5).map(|number| budget.account(source(number), None)).collect();
-        let taken: Vec<usize> =
-            greedy.iter().map(|account| (0..1000).filter(|_| account.take(1).is_ok()).count()).collect();
-        assert_eq!(taken[0], 500);
-        assert!(taken.is_sorted_by(|a, b| a >= b) && taken[4] > 10, "{taken:?}");
-        assert_eq!(budget.account(source(9), None).take(10), Ok(()));
+        let greedy: Vec<Account> = (1..=2).map(|number| budget.account(source(number), None)).collect();
+        let calls = Arc::new(Calls(AtomicUsize::new(0)));
+        greedy.iter().for_each(|account| account.wake_when_ended(Arc::clone(&calls).into()));
+        assert_eq!(greedy.iter().map(fill).collect::<Vec<_>>(), [500, 500]);
+        let late = budget.account(source(9), None);
+        assert_eq!((late.take(10), calls.0.load(Ordering::Relaxed)), (Ok(()), 1));
+        let ended: Vec<bool> = greedy.iter().map(|account| account.ended().is_some()).collect();
+        assert_eq!(ended.iter().filter(|ended| **ended).count(), 1, "{ended:?}");
+        // A connection that was ended gets nothing more, and others use what it leaves, before and after it has left.
+        let gone = usize::from(ended[1]);
+        assert!(matches!(greedy[gone].take(1), Err(Refusal::Ended(500))));
+        assert_eq!(budget.used(), 1010);
+        assert!(budget.has_ended());
+        assert_eq!(fill(&late), 240, "a quarter more than the port may hold");
+        let mut left = greedy;
+        drop(left.remove(gone));
+        assert!(!budget.has_ended());
+        assert_eq!((budget.used(), fill(&late)), (750, 250));
     }
 
     #[test]
-    fn who_has_moved_takes_along_what_it_holds() {
+    fn many_addresses_of_a_network_are_weighed_together() {
+        let budget = Budget::new(Bounds { port: 10_000, source: 5_000, key: 5_000 });
+        // 250 addresses, each of which holds less than the newcomers from elsewhere.
+        let light: Vec<Account> = (1..=250).map(|host| budget.account(at([10, 1, 1, host]), None)).collect();
+        light.iter().for_each(|account| assert_eq!(account.take(40), Ok(())));
+        for address in [[10, 1, 2, 1], [10, 2, 1, 1], [11, 1, 1, 1], [192, 0, 2, 1]] {
+            let newcomer = budget.account(at(address), None);
+            assert_eq!(newcomer.take(100), Ok(()), "{address:?}");
+            assert!(newcomer.ended().is_none());
+        }
+        // In the network itself all are alike, and nobody gives way.
+        assert_eq!(budget.account(at([10, 1, 1, 251]), None).take(200), Err(Refusal::Port(10_000)));
+    }
+
+    #[test]
+    fn nobody_takes_from_who_holds_less_than_twice_as_much() {
+        let budget = budget();
+        let [a, b] = [1, 2].map(|number| budget.account(source(number), None));
+        assert_eq!((a.take(500), b.take(250)), (Ok(()), Ok(())));
+        let c = budget.account(source(3), None);
+        assert_eq!((c.take(250), c.take(1)), (Ok(()), Err(Refusal::Port(1000))));
+        assert!(a.ended().is_none() && b.ended().is_none());
+    }
+
+    #[test]
+    fn who_moves_takes_along_what_it_holds() {
         let budget = budget();
         let [mover, other] = [1, 2].map(|number| budget.account(source(number), None));
-        assert_eq!((mover.take(400), other.take(200)), (Ok(()), Ok(())));
+        assert_eq!((mover.take(300), other.take(200)), (Ok(()), Ok(())));
+        assert!(mover.has_room_at(source(2)));
         mover.set_source(source(2));
-        assert_eq!((other.take(1), budget.lock().of(source(1))), (Err(Refusal::Source(500)), 0));
-        assert_eq!(budget.account(source(1), None).take(100), Ok(()));
+        assert_eq!((other.take(1), budget.lock().by_network.amount(source(1))), (Err(Refusal::Source(500)), 0));
+        let another = budget.account(source(1), None);
+        assert_eq!(another.take(100), Ok(()));
+        assert!(!another.has_room_at(source(2)) && another.has_room_at(source(1)));
     }
 
     #[test]

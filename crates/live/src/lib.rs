@@ -18,6 +18,7 @@ pub mod generator;
 pub mod hosts;
 mod memory;
 mod netlink;
+mod networks;
 pub mod poll;
 pub mod process;
 pub mod ring;

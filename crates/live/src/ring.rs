@@ -385,7 +385,8 @@ fn copy_in(ring: &mut [u8], offset: u64, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::{Bounds, Budget, Payer};
+    use crate::budget::{Bounds, Budget};
+    use crate::networks::source_of;
     use meshpace_core::Rng;
     use meshpace_core::rng::Purpose;
 
@@ -443,7 +444,7 @@ mod tests {
     /// An account that may hold so much, and where that is seen.
     fn account(bytes: usize) -> (Budget, Account) {
         let budget = Budget::new(Bounds { port: bytes, source: bytes, key: bytes });
-        let account = budget.account(Payer::Source([0; 9]), None);
+        let account = budget.account(source_of([127, 0, 0, 1].into()), None);
         (budget, account)
     }
 
@@ -503,7 +504,7 @@ mod tests {
         assert_eq!(joined(send.range(9_999, 2).unwrap()), [1, 2]);
         let mut receive = ReceiveRing::new(1 << 20, account.clone());
         assert_eq!(receive.place(0, &[3; 2 * PAGE]), Ok(()));
-        let refused = Refusal::Port(20_000);
+        let refused = Refusal::Source(20_000);
         // What lies behind a gap is forgotten once nothing more will come, what is in order is not.
         receive.deliver(10);
         receive.forget_beyond();

@@ -15,9 +15,10 @@ mod output;
 
 use super::interface::Interface;
 use super::packet::Unreachable;
-use crate::budget::{Bounds, Budget, Payer};
+use crate::budget::{Bounds, Budget};
 use crate::clock::sharpen_timers;
 use crate::drive::Deadlines;
+use crate::networks::source_of;
 use crate::poll::{Poller, Ready};
 use crate::ring::{ReceiveRing, SendRing};
 pub use conversation::{Conversation, Protocol};
@@ -500,9 +501,7 @@ impl<I: Interface> Stack<I> {
 
 /// The buffers of a connection with a peer, whose memory `budget` bounds.
 fn buffers(budget: &Budget, peer: Ipv4Addr, send: usize, window: usize) -> (SendRing, ReceiveRing) {
-    let mut source = [32; 9];
-    source[1..5].copy_from_slice(&peer.octets());
-    let account = budget.account(Payer::Source(source), None);
+    let account = budget.account(source_of(peer.into()), None);
     (SendRing::new(send, account.clone()), ReceiveRing::new(window, account))
 }
 

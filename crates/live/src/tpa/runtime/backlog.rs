@@ -2,8 +2,8 @@
 
 use super::shared::Shared;
 use super::wait::wait_until;
+use crate::networks::source_of;
 use crate::tpa::session::failure::Failure;
-use crate::tpa::session::places::source_of;
 use meshpace_core::Time;
 use std::collections::VecDeque;
 use std::io;

@@ -8,7 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Waker};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 /// Link from a connection's application to the thread that runs the connection.
@@ -50,6 +50,19 @@ pub struct State {
     write_waker: Option<Waker>,
 }
 
+/// Has the thread look at connection `id`.
+struct Call {
+    runner: Arc<dyn Runner>,
+    id: u64,
+}
+
+impl Wake for Call {
+    fn wake(self: Arc<Self>) {
+        // A thread that has ended needs no memory.
+        let _ = self.runner.touch(self.id);
+    }
+}
+
 /// One connection, shared.
 #[derive(Debug)]
 pub struct Shared {
@@ -78,6 +91,7 @@ impl Shared {
         exchange: Exchange,
         runner: Arc<dyn Runner>,
     ) -> Shared {
+        exchange.account.wake_when_ended(Arc::new(Call { runner: Arc::clone(&runner), id }).into());
         let state = State { exchange, called: false, readers: 0, writers: 0, read_waker: None, write_waker: None };
         let (readable, writable) = (Condvar::new(), Condvar::new());
         Shared { state: Mutex::new(state), readable, writable, id, local, peer, peer_key, runner }

@@ -1,8 +1,8 @@
 //! Memory of the buffers of a port's connections: its bounds, and who pays for what a connection holds.
 
-use super::places::source_of;
 use super::settings::{Limits, Settings};
-use crate::budget::{Account, Bounds, Budget, Payer};
+use crate::budget::{Account, Bounds, Budget};
+use crate::networks::source_of;
 use std::net::IpAddr;
 
 /// Bytes that the buffers of a port may hold where the memory of the process is not known; and least and most where it is.
@@ -12,11 +12,6 @@ const MOST: usize = 1 << 30;
 
 /// The part of the memory of the process, as a divisor, that the buffers of a port may hold.
 const PART: usize = 4;
-
-/// Who pays for connections with this address.
-pub fn source(address: IpAddr) -> Payer {
-    Payer::Source(source_of(address).bytes())
-}
 
 impl Limits {
     /// The memory of a port's buffers where the process may use `memory` bytes, as far as that is known.
@@ -31,6 +26,6 @@ impl Limits {
 impl Settings {
     /// The account of a connection with a peer at this address, and with this key if it is known.
     pub fn account(&self, peer: IpAddr, key: Option<[u8; 32]>) -> Account {
-        self.budget.account(source(peer), key.map(Payer::Key))
+        self.budget.account(source_of(peer), key)
     }
 }

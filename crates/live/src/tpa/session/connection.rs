@@ -9,7 +9,6 @@ mod silence;
 pub use complaints::Witness;
 
 use super::addresses::Addresses;
-use super::buffers::source;
 use super::endpoint::Accepted;
 use super::engine::{self, AnySegment, Engine};
 use super::exchange::{Delivery, Exchange, Phase};
@@ -20,6 +19,7 @@ use super::outbox::Outbox;
 use super::path::hops_travelled;
 use super::settings::Settings;
 use super::unpredictable::Unpredictable;
+use crate::networks::source_of;
 use crate::ring::Unplaced;
 use complaints::Complaints;
 use meshpace_core::{Duration, Time};
@@ -447,6 +447,10 @@ impl Connection {
 
     /// Takes over what the application has wished since the last call.
     fn hear_application(&mut self, now: Time, exchange: &mut Exchange) {
+        if let Some(refusal) = exchange.account.ended() {
+            exchange.fail(Failure::new(libc::ENOBUFS, refusal.to_string()));
+            exchange.wishes.abort = true;
+        }
         if exchange.wishes.abort && !self.engine.is_done() {
             self.engine.abort(now);
             exchange.fail(Failure::new(libc::ECONNABORTED, "aborted by this end"));
@@ -525,7 +529,7 @@ impl Connection {
     fn note(&mut self, now: Time, exchange: &mut Exchange) {
         if self.place.payer != self.addresses.peer.ip() {
             self.place.payer = self.addresses.peer.ip();
-            exchange.account.set_source(source(self.place.payer));
+            exchange.account.set_source(source_of(self.place.payer));
         }
         let has_moved = self.engine.stats().acked_bytes != exchange.stats.acked_bytes;
         if has_moved {
@@ -570,7 +574,7 @@ impl Connection {
         if orphaned || (has_ended && !self.is_over()) {
             self.stage.leave(now, has_ended);
         }
-        if has_ended && dropped {
+        if has_ended && (dropped || exchange.account.ended().is_some()) {
             // Only the engine is needed to answer a peer that is late.
             exchange.free();
         } else if has_ended {

@@ -1,129 +1,14 @@
 //! Places that strangers compete for, shared out by network: whoever has many addresses of a network does not get more for it than one who
 //! has a single address elsewhere.
 //!
-//! An address belongs to networks of several lengths: an IPv4 address to those of 8, 16, 24 and 32 bits, an IPv6 address to those of 32,
-//! 48, 56 and 64 bits (a host's own network has 64, a customer's 56 or 48, a provider's 32; RFC 6177). When all places are taken, a newcomer
-//! gets one from the heaviest network, and in that from the heaviest within, if it is lighter than that also with one more; never one from a
-//! network that has less than its own.
+//! An address belongs to networks of several lengths ([`crate::networks`]). When all places are taken, a newcomer gets one from the heaviest
+//! network, and in that from the heaviest within, if it is lighter than that also with one more; never one from a network that has less
+//! than its own.
 
+use crate::networks::{ALL, Census, Network, networks, source_of};
 use meshpace_core::{Duration, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-
-/// Lengths of networks.
-const V4: [u8; LEVELS] = [8, 16, 24, 32];
-const V6: [u8; LEVELS] = [32, 48, 56, 64];
-const LEVELS: usize = 4;
-
-/// Added to the lengths of IPv4's networks.
-const IS_V4: u8 = 128;
-
-/// A network: the bits that its addresses have in common, and how many these are.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Network {
-    length: u8,
-    /// The first ones; as bytes, since a listener remembers thousands.
-    bits: [u8; 8],
-}
-
-/// All addresses.
-const ALL: Network = Network { length: 0, bits: [0; 8] };
-/// After all others.
-const LAST: Network = Network { length: u8::MAX, bits: [u8::MAX; 8] };
-
-impl Network {
-    fn of(bits: u64, length: u8) -> Network {
-        let unused = u64::MAX.checked_shr(u32::from(length & !IS_V4)).unwrap_or(0);
-        Network { length, bits: (bits & !unused).to_be_bytes() }
-    }
-
-    /// Its length and its bits.
-    pub(crate) fn bytes(self) -> [u8; 9] {
-        let mut bytes = [self.length; 9];
-        bytes[1..].copy_from_slice(&self.bits);
-        bytes
-    }
-
-    /// It and those around it, the widest first; of a source.
-    fn around(self) -> [Network; LEVELS] {
-        let lengths = if self.length & IS_V4 == 0 { V6 } else { V4.map(|length| IS_V4 | length) };
-        lengths.map(|length| Network::of(u64::from_be_bytes(self.bits), length))
-    }
-}
-
-/// The networks of an address, the widest first.
-pub(crate) fn networks(address: IpAddr) -> [Network; LEVELS] {
-    source_of(address).around()
-}
-
-/// The source that an address belongs to: an IPv4 address, or an IPv6 network of 64 bits.
-pub(crate) fn source_of(address: IpAddr) -> Network {
-    match address.to_canonical() {
-        IpAddr::V4(address) => Network::of(u64::from(u32::from(address)) << 32, IS_V4 | 32),
-        IpAddr::V6(address) => Network::of((u128::from(address) >> 64) as u64, 64),
-    }
-}
-
-/// Number of places, or of connections, that each network has.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Census {
-    counts: BTreeMap<Network, usize>,
-    /// The same by the network around each, the heaviest last.
-    weights: BTreeSet<(Network, usize, Network)>,
-}
-
-impl Census {
-    /// Of a network.
-    pub(crate) fn count(&self, network: Network) -> usize {
-        self.counts.get(&network).copied().unwrap_or(0)
-    }
-
-    /// One more at `address`.
-    pub(crate) fn add(&mut self, address: IpAddr) {
-        self.change(source_of(address), |count| count + 1);
-    }
-
-    /// One less.
-    pub(crate) fn remove(&mut self, address: IpAddr) {
-        self.remove_of(source_of(address));
-    }
-
-    /// One less of a source.
-    fn remove_of(&mut self, source: Network) {
-        self.change(source, |count| count.saturating_sub(1));
-    }
-
-    fn change(&mut self, source: Network, by: fn(usize) -> usize) {
-        let mut around = ALL;
-        for network in source.around() {
-            let before = self.count(network);
-            let after = by(before);
-            self.weights.remove(&(around, before, network));
-            if after == 0 {
-                self.counts.remove(&network);
-            } else {
-                self.counts.insert(network, after);
-                self.weights.insert((around, after, network));
-            }
-            around = network;
-        }
-    }
-
-    /// The heaviest network in `around`, and what it has.
-    fn heaviest_in(&self, around: Network) -> Option<(usize, Network)> {
-        let mut within = self.weights.range((around, 0, ALL)..=(around, usize::MAX, LAST));
-        within.next_back().map(|(_, count, network)| (*count, *network))
-    }
-
-    /// The heaviest source in the heaviest network of `around`, and so on.
-    fn heaviest_source(&self, around: Network) -> Network {
-        let mut network = around;
-        while let Some((_, heaviest)) = self.heaviest_in(network) {
-            network = heaviest;
-        }
-        network
-    }
-}
 
 /// Answer to a request for a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,21 +47,21 @@ impl Places {
 
     /// Number of places that a source has.
     pub(crate) fn count(&self, source: Network) -> usize {
-        self.census.count(source)
+        self.census.amount(source)
     }
 
     /// Takes place `number`.
     pub(crate) fn take(&mut self, now: Time, number: u64, address: IpAddr) {
         self.taken.insert(number, (source_of(address), now));
         self.by_source.insert((source_of(address), number));
-        self.census.add(address);
+        self.census.add(source_of(address), 1);
     }
 
     /// Gives it back.
     pub(crate) fn give_back(&mut self, number: u64) {
         if let Some((source, _)) = self.taken.remove(&number) {
             self.by_source.remove(&(source, number));
-            self.census.remove_of(source);
+            self.census.remove(source, 1);
         }
     }
 
@@ -198,7 +83,7 @@ impl Places {
         let mut around = ALL;
         for own in networks(address) {
             let Some((most, heaviest)) = self.census.heaviest_in(around) else { break };
-            let count = self.census.count(own);
+            let count = self.census.amount(own);
             if own != heaviest && count + 1 < most {
                 return self
                     .oldest_in(self.census.heaviest_source(heaviest))
@@ -316,14 +201,6 @@ mod tests {
         places.give_back_older(Time(5));
         assert_eq!(places.len(), 1);
         places.give_back(6);
-        assert!(places.census.counts.is_empty() && places.census.weights.is_empty() && places.by_source.is_empty());
-    }
-
-    #[test]
-    fn an_ipv4_address_is_the_same_where_it_is_written_as_one_of_ipv6() {
-        assert_eq!(source_of(address("::ffff:10.0.0.1")), source_of(address("10.0.0.1")));
-        assert_ne!(source_of(address("::ffff:10.0.0.2")), source_of(address("10.0.0.1")));
-        assert_eq!(source_of(address("2001:db8::1")), source_of(address("2001:db8::2")));
-        assert_ne!(source_of(address("2001:db8:0:1::1")), source_of(address("2001:db8::1")));
+        assert!(places.census.is_empty() && places.by_source.is_empty());
     }
 }

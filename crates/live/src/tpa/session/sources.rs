@@ -4,8 +4,9 @@
 //! and those begun in the last second, are shared out by networks of several lengths (`places`). So is the last quarter of the connections:
 //! from then on a source may have as many more as are left, and a wider network 31 times as many.
 
-use super::places::{Census, Network, Places, Verdict, networks, source_of};
+use super::places::{Places, Verdict};
 use super::settings::Limits;
+use crate::networks::{Census, Network, networks, source_of};
 use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -102,7 +103,7 @@ impl Sources {
         self.half_open.give_back(number);
         if connected {
             self.connections += 1;
-            self.connected.add(address);
+            self.connected.add(source_of(address), 1);
         }
     }
 
@@ -111,14 +112,14 @@ impl Sources {
         let Limits { connections, connections_per_source, .. } = self.limits;
         let left = connections.saturating_sub(self.connections);
         let [wider @ .., source] = networks(address);
-        let own = self.connected.count(source);
+        let own = self.connected.amount(source);
         if left == 0 || own >= connections_per_source {
             return false;
         }
         // Where one source may have all, it is alone or among friends.
         let is_shared_out = connections_per_source < connections && left < connections / 4;
         let most = NETWORK_OVER_LEFT.saturating_mul(left);
-        !is_shared_out || (own <= left && wider.iter().all(|network| self.connected.count(*network) <= most))
+        !is_shared_out || (own <= left && wider.iter().all(|network| self.connected.amount(*network) <= most))
     }
 
     /// Moves the place of a connection from one address to another, where it counts like a new connection. `from` is `None` for one
@@ -136,7 +137,7 @@ impl Sources {
         }
         if let Some(address) = if is_granted { Some(to) } else { from } {
             self.connections += 1;
-            self.connected.add(address);
+            self.connected.add(source_of(address), 1);
         }
         is_granted
     }
@@ -154,7 +155,7 @@ impl Sources {
     /// A connection is forgotten.
     pub(crate) fn close(&mut self, address: IpAddr) {
         self.connections = self.connections.saturating_sub(1);
-        self.connected.remove(address);
+        self.connected.remove(source_of(address), 1);
     }
 
     /// Unfinished handshakes and connections.
@@ -164,7 +165,7 @@ impl Sources {
 
     /// Connections of the source of this address.
     pub(crate) fn connections_of(&self, address: IpAddr) -> usize {
-        self.connected.count(source_of(address))
+        self.connected.amount(source_of(address))
     }
 
     fn sweep(&mut self, now: Time) {
@@ -234,10 +235,10 @@ mod tests {
         assert!(!scene.0.may_connect(home));
         assert!(scene.0.relocate(Time(0), Some(home), away));
         assert!(scene.0.may_connect(home));
-        assert_eq!([home, away].map(|at| scene.0.connected.count(source_of(at))), [2, 1]);
+        assert_eq!([home, away].map(|at| scene.0.connected.amount(source_of(at))), [2, 1]);
         // Once all are closed nothing is left of them.
         [home, away, home].into_iter().for_each(|at| scene.0.close(at));
-        assert_eq!([home, away].map(|at| scene.0.connected.count(source_of(at))), [0, 0]);
+        assert_eq!([home, away].map(|at| scene.0.connected.amount(source_of(at))), [0, 0]);
         assert_eq!(scene.0.in_use(), (0, 0));
     }
 
@@ -265,9 +266,9 @@ mod tests {
             "connections that this end has opened count once they have moved"
         );
         assert!(!sources.relocate(Time(0), Some(home), away));
-        assert_eq!([home, away].map(|at| sources.connected.count(source_of(at))), [3, 5], "it stays where it was");
+        assert_eq!([home, away].map(|at| sources.connected.amount(source_of(at))), [3, 5], "it stays where it was");
         assert!(sources.relocate(Time(1_000_000_000), Some(home), away));
-        assert_eq!([home, away].map(|at| sources.connected.count(source_of(at))), [2, 6]);
+        assert_eq!([home, away].map(|at| sources.connected.amount(source_of(at))), [2, 6]);
     }
 
     #[test]

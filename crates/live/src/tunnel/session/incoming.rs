@@ -223,7 +223,8 @@ fn reserve(bytes: &mut VecDeque<u8>, more: usize) -> Result<(), Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::{Bounds, Budget, Payer};
+    use crate::budget::{Bounds, Budget};
+    use crate::networks::source_of;
 
     #[test]
     fn bytes_that_come_in_any_order_are_moved_seldom() {
@@ -324,7 +325,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_booked_and_without_memory_the_session_ends() {
         let budget = Budget::new(Bounds { port: 100, source: 100, key: 100 });
-        let mut incoming = Incoming::new(false, budget.account(Payer::Source([0; 9]), None));
+        let mut incoming = Incoming::new(false, budget.account(source_of([127, 0, 0, 1].into()), None));
         incoming.place(50, &[1; 30]).unwrap();
         incoming.place(0, &[1; 40]).unwrap();
         assert!(incoming.place(40, &[1; 5]).is_ok() && incoming.place(100, &[1; 26]).is_err());

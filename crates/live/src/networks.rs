@@ -1,0 +1,134 @@
+//! Networks that addresses belong to, and what each network has.
+//!
+//! An address belongs to networks of several lengths: an IPv4 address to those of 8, 16, 24 and 32 bits, an IPv6 address to those of 32,
+//! 48, 56 and 64 bits (a host's own network has 64, a customer's 56 or 48, a provider's 32; RFC 6177). Whoever has many addresses of a
+//! network is weighed by what that network has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// Lengths of networks, bits.
+const V4: [u8; LEVELS] = [8, 16, 24, 32];
+const V6: [u8; LEVELS] = [32, 48, 56, 64];
+const LEVELS: usize = 4;
+
+/// Added to the lengths of IPv4's networks.
+const IS_V4: u8 = 128;
+
+/// A network: the bits that its addresses have in common, and how many these are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Network {
+    length: u8,
+    /// The first ones; as bytes, since a listener remembers thousands.
+    bits: [u8; 8],
+}
+
+/// All addresses.
+pub(crate) const ALL: Network = Network { length: 0, bits: [0; 8] };
+/// After all others.
+const LAST: Network = Network { length: u8::MAX, bits: [u8::MAX; 8] };
+
+impl Network {
+    fn of(bits: u64, length: u8) -> Network {
+        let unused = u64::MAX.checked_shr(u32::from(length & !IS_V4)).unwrap_or(0);
+        Network { length, bits: (bits & !unused).to_be_bytes() }
+    }
+
+    /// It and those around it, the widest first; of a source.
+    pub(crate) fn around(self) -> [Network; LEVELS] {
+        let lengths = if self.length & IS_V4 == 0 { V6 } else { V4.map(|length| IS_V4 | length) };
+        lengths.map(|length| Network::of(u64::from_be_bytes(self.bits), length))
+    }
+}
+
+/// The networks of an address, the widest first.
+pub(crate) fn networks(address: IpAddr) -> [Network; LEVELS] {
+    source_of(address).around()
+}
+
+/// The source that an address belongs to: an IPv4 address, or an IPv6 network of 64 bits.
+pub(crate) fn source_of(address: IpAddr) -> Network {
+    match address.to_canonical() {
+        IpAddr::V4(address) => Network::of(u64::from(u32::from(address)) << 32, IS_V4 | 32),
+        IpAddr::V6(address) => Network::of((u128::from(address) >> 64) as u64, 64),
+    }
+}
+
+/// What each network has, of places, connections or bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Census {
+    amounts: BTreeMap<Network, usize>,
+    /// The same by the next wider network, the heaviest last.
+    weights: BTreeSet<(Network, usize, Network)>,
+}
+
+impl Census {
+    /// What a network has.
+    pub(crate) fn amount(&self, network: Network) -> usize {
+        self.amounts.get(&network).copied().unwrap_or(0)
+    }
+
+    /// True if no network has anything.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.amounts.is_empty() && self.weights.is_empty()
+    }
+
+    /// A source has `amount` more.
+    pub(crate) fn add(&mut self, source: Network, amount: usize) {
+        self.change(source, |before| before.saturating_add(amount));
+    }
+
+    /// A source has `amount` less.
+    pub(crate) fn remove(&mut self, source: Network, amount: usize) {
+        self.change(source, |before| before.saturating_sub(amount));
+    }
+
+    fn change(&mut self, source: Network, by: impl Fn(usize) -> usize) {
+        let mut around = ALL;
+        for network in source.around() {
+            let before = self.amount(network);
+            let after = by(before);
+            self.weights.remove(&(around, before, network));
+            if after == 0 {
+                self.amounts.remove(&network);
+            } else {
+                self.amounts.insert(network, after);
+                self.weights.insert((around, after, network));
+            }
+            around = network;
+        }
+    }
+
+    /// The heaviest network in `around`, and what it has.
+    pub(crate) fn heaviest_in(&self, around: Network) -> Option<(usize, Network)> {
+        let mut within = self.weights.range((around, 0, ALL)..=(around, usize::MAX, LAST));
+        within.next_back().map(|(_, amount, network)| (*amount, *network))
+    }
+
+    /// The heaviest source in the heaviest network of `around`, and so on.
+    pub(crate) fn heaviest_source(&self, around: Network) -> Network {
+        let mut network = around;
+        while let Some((_, heaviest)) = self.heaviest_in(network) {
+            network = heaviest;
+        }
+        network
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_ipv4_address_is_the_same_where_it_is_written_as_one_of_ipv6() {
+        assert_eq!(source_of(address("::ffff:10.0.0.1")), source_of(address("10.0.0.1")));
+        assert_ne!(source_of(address("::ffff:10.0.0.2")), source_of(address("10.0.0.1")));
+        assert_eq!(source_of(address("2001:db8::1")), source_of(address("2001:db8::2")));
+        assert_ne!(source_of(address("2001:db8:0:1::1")), source_of(address("2001:db8::1")));
+    }
+}
