@@ -10,6 +10,10 @@ mod ioctl {
         /// linux/if_tun.h. The kernel takes the address of an `ifreq`, whatever the macro's name says.
         tunsetiff, b'T', 202
     );
+    nix::ioctl_read_bad!(
+        /// asm-generic/ioctls.h: bytes that a socket has been given and that have not left.
+        tiocoutq, nix::libc::TIOCOUTQ, nix::libc::c_int
+    );
 }
 
 /// Layer of the network that a device of `/dev/net/tun` carries.
@@ -44,6 +48,17 @@ pub fn attach_tun(tun: &OwnedFd, name: &str, layer: Layer) -> io::Result<()> {
     // `request` is, for the length of the call.
     unsafe { ioctl::tunsetiff(tun.as_raw_fd(), &raw mut request as nix::sys::ioctl::ioctl_param_type) }?;
     Ok(())
+}
+
+/// Bytes of the kernel's memory that datagrams hold which a socket was given and which have not left.
+///
+/// # Errors
+/// The kernel's.
+pub fn bytes_not_left(socket: &impl AsRawFd) -> io::Result<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the descriptor is open as long as `socket` is borrowed, and TIOCOUTQ writes one `int`, which `bytes` is.
+    unsafe { ioctl::tiocoutq(socket.as_raw_fd(), &raw mut bytes) }?;
+    Ok(usize::try_from(bytes).unwrap_or(0))
 }
 
 /// Information that the kernel gives about one of its TCP connections.

@@ -205,7 +205,7 @@ pub fn listener(data: &[u8]) {
             endpoint.finish(number, None);
         }
         out.seal();
-        for message in &out.full {
+        for message in out.full.iter().chain(&out.answers) {
             let (to, answer, _) = message.content().expect("sealed ones have something");
             assert_eq!(to.peer, addresses.peer, "an answer goes to who asked, or to whom it was promised");
             match Opening::decode(answer) {

@@ -19,7 +19,7 @@ const KNOWN: [(&str, usize, &str); 7] = [
         6,
         "pthread_atfork, and the place of a lock that each process has for itself; a program in C forks with it",
     ),
-    ("live/src/sys.rs", 4, "system calls without a safe wrapper, on structures that live for the call"),
+    ("live/src/sys.rs", 5, "system calls without a safe wrapper, on structures that live for the call"),
 ];
 
 /// The Rust files below a folder.

@@ -12,7 +12,7 @@ pub use crate::tpa::session::message::Message;
 use crate::process::ClosedInChildren;
 use nix::libc;
 use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, getsockopt, recvmsg, sendmsg, setsockopt, sockopt,
 };
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -176,6 +176,12 @@ impl Socket {
         let control =
             nix::cmsg_space!(libc::c_int, libc::c_int, libc::in6_pktinfo, libc::sock_extended_err, libc::sockaddr_in6);
         Ok(Socket { _closed_in_children: closed_in_children, udp, local, families, control, segments: true })
+    }
+
+    /// The share of the socket's send buffer that datagrams hold which have not left the host; 0 if the kernel does not say.
+    pub fn load(&self) -> f64 {
+        let held = crate::sys::bytes_not_left(&self.udp).unwrap_or(0);
+        getsockopt(&self.udp, sockopt::SndBuf).map_or(0.0, |buffer| held as f64 / buffer.max(1) as f64)
     }
 
     /// Its own address.

@@ -3,6 +3,7 @@
 
 mod busy_poll;
 mod complaints;
+mod strangers;
 
 use super::backlog::Backlog;
 use super::connection::Connection;
@@ -35,6 +36,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use strangers::Strangers;
 
 /// Messages taken from one socket before the timers are looked at again.
 const TURN: usize = 32;
@@ -57,6 +59,7 @@ struct Port {
     connections: usize,
     lingering: usize,
     out: Outbox,
+    strangers: Strangers,
     /// Waits for room in the kernel's buffer.
     blocked: bool,
     /// Whom to tell once all of it has left.
@@ -214,6 +217,7 @@ impl Worker {
                         connections: 0,
                         lingering: 0,
                         out: Outbox::default(),
+                        strangers: Strangers::default(),
                         blocked: false,
                         departures: Vec::new(),
                         released: false,

@@ -240,7 +240,7 @@ impl Endpoint {
             None => {
                 count(&self.counters.strays);
                 if datagram.len() >= STRAY_BYTES && self.answers.take(now) {
-                    out.push_bytes(addresses, &stray(tag));
+                    out.answer_bytes(addresses, &stray(tag));
                 }
                 Route::Done
             }
@@ -298,7 +298,7 @@ impl Endpoint {
         if !host.listens() {
             count(&self.counters.strays);
             if self.answers.take(now) {
-                out.push_bytes(addresses, &Opening { acceptor: 1, ..refusal }.encode(&[], 0));
+                out.answer_bytes(addresses, &Opening { acceptor: 1, ..refusal }.encode(&[], 0));
             }
             return;
         }
@@ -319,7 +319,7 @@ impl Endpoint {
         if request.protection != protection || !takes {
             if self.answers.take(now) {
                 let trains = if takes { request.trains } else { self.settings.trains.is_some() };
-                out.push_bytes(addresses, &Opening { protection, trains, ..refusal }.encode(&[], 0));
+                out.answer_bytes(addresses, &Opening { protection, trains, ..refusal }.encode(&[], 0));
             }
             return count(&self.counters.malformed);
         }
@@ -334,7 +334,7 @@ impl Endpoint {
             let flags = Flags::SYN.with(Flags::ACK);
             let segment = Segment { ack_block: request.segment.block, flags, ..Segment::default() };
             let challenge = Opening { kind: Kind::Challenge, cookie, segment, ..asked };
-            return out.push_bytes(addresses, &challenge.head(0));
+            return out.answer_bytes(addresses, &challenge.head(0));
         }
         self.begin(now, addresses, request, message, host, out);
     }

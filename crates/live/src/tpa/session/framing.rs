@@ -157,12 +157,13 @@ impl Framing {
         self.seal.as_ref().is_some_and(|seal| seal.is_authentic(datagram))
     }
 
-    /// Sends a question about an address, or the answer to one. Without encryption there are none.
-    pub(crate) fn push_path(&mut self, to: Addresses, frame: PathFrame, out: &mut Outbox) {
-        if let Some(seal) = &mut self.seal {
-            let length = HEAD + path_frame::LENGTH + AUTHENTICATION;
-            out.push(to, length, |out| seal.seal(self.to, out, |out| out.extend_from_slice(&frame.bytes())));
-        }
+    /// Sends a path challenge or a path response to `to`. Without encryption there are none. An address other than `peer`, where the
+    /// connection is, has proved nothing.
+    pub(crate) fn push_path(&mut self, to: Addresses, peer: SocketAddr, frame: PathFrame, out: &mut Outbox) {
+        let Some(seal) = &mut self.seal else { return };
+        let length = HEAD + path_frame::LENGTH + AUTHENTICATION;
+        let write = |out: &mut Vec<u8>| seal.seal(self.to, out, |out| out.extend_from_slice(&frame.bytes()));
+        if to.peer == peer { out.push(to, length, write) } else { out.answer(to, length, write) }
     }
 }
 

@@ -8,11 +8,16 @@ use std::collections::VecDeque;
 /// trains) at most, so only many of them reach this; messages beyond it are dropped, as a full interface queue drops packets.
 const WAITING: usize = 4096;
 
+/// Answers that may wait until the other datagrams have left. More come together only from a flood.
+const ANSWERS: usize = 256;
+
 /// Datagrams on their way out of a port.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     open: Message,
     pub(crate) full: VecDeque<Message>,
+    /// Answers to addresses that have proved nothing. They leave behind all other datagrams, or not at all.
+    pub(crate) answers: VecDeque<Message>,
     spare: Vec<Message>,
 }
 
@@ -36,6 +41,20 @@ impl Outbox {
         self.seal();
         self.push_bytes(to, bytes);
         self.seal();
+    }
+
+    /// Answers an address that has not proved that its owner receives what is sent there.
+    pub(crate) fn answer(&mut self, to: Addresses, length: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.answers.len() < ANSWERS {
+            let mut message = self.spare.pop().unwrap_or_default();
+            message.push(to, length, write);
+            self.answers.push_back(message);
+        }
+    }
+
+    /// The same with the datagram `bytes`.
+    pub(crate) fn answer_bytes(&mut self, to: Addresses, bytes: &[u8]) {
+        self.answer(to, bytes.len(), |out| out.extend_from_slice(bytes));
     }
 
     /// Puts `datagrams`, of `length` bytes each, behind the others as one message, and leaves other memory in their place; false, and nothing

@@ -225,6 +225,13 @@ impl<A> Port<A> {
         }
         session.move_if_due(now, id, &mut self.endpoint, exchange, &mut self.out);
         session.expire(now, exchange, &mut self.out);
+        if self.settings.budget.has_ended() {
+            for Party { session, exchange, .. } in self.parties.values_mut() {
+                if exchange.account.ended().is_some() {
+                    session.work(now, exchange, &mut self.out);
+                }
+            }
+        }
     }
 
     /// A connection whose time has come is forgotten.
@@ -249,6 +256,8 @@ impl<A> Port<A> {
     pub(crate) fn leaving(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         self.out.seal();
         let mut all = Vec::new();
+        let Outbox { full, answers, .. } = &mut self.out;
+        full.append(answers);
         while let Some(message) = self.out.full.pop_front() {
             if let Some((to, bytes, size)) = message.content() {
                 all.extend(bytes.chunks(size.max(1)).map(|datagram| (to.peer, datagram.to_vec())));

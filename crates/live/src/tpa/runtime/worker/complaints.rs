@@ -12,8 +12,13 @@ use std::net::SocketAddr;
 const TRIES: u32 = 4;
 
 impl Worker {
-    /// Sends what a port has gathered.
+    /// Sends what a port has gathered, and then its answers to strangers.
     pub(super) fn flush(&mut self, id: u64) {
+        self.send_gathered(id);
+        self.answer_strangers(id);
+    }
+
+    fn send_gathered(&mut self, id: u64) {
         let mut tries = 0;
         while let Some(port) = self.ports.get_mut(&id) {
             port.out.seal();

@@ -25,7 +25,7 @@ impl Connection {
                 let length = framing.length(&segment, payload.len());
                 out.push(self.addresses, length, |out| framing.write(out, &segment, payload, &[]));
             }
-            Forgery::Path(frame) => framing.push_path(self.addresses, frame, out),
+            Forgery::Path(frame) => framing.push_path(self.addresses, self.addresses.peer, frame, out),
         }
         number
     }

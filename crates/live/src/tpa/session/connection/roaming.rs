@@ -21,6 +21,7 @@
 //! went to the old address.
 
 use super::{Connection, Stage};
+use crate::networks::source_of;
 use crate::tpa::session::addresses::Addresses;
 use crate::tpa::session::endpoint::Endpoint;
 use crate::tpa::session::exchange::Exchange;
@@ -145,10 +146,11 @@ impl Connection {
         let (Stage::Open(framing) | Stage::Orphaned { framing, .. }) = &mut self.stage else { return };
         let draw = || self.own.unpredictable.draw();
         let Some((challenge, is_first)) = self.roaming.consider(now, at, number, draw) else { return };
-        framing.push_path(at, PathFrame::Challenge(challenge), out);
+        framing.push_path(at, self.addresses.peer, PathFrame::Challenge(challenge), out);
         if is_first {
             // Another number: a copy of the answer to this one is none to the other. Whoever answers is heard at the old address.
-            framing.push_path(self.addresses, PathFrame::Challenge(self.own.unpredictable.draw()), out);
+            let other = PathFrame::Challenge(self.own.unpredictable.draw());
+            framing.push_path(self.addresses, self.addresses.peer, other, out);
         }
     }
 
@@ -157,7 +159,7 @@ impl Connection {
         match frame {
             PathFrame::Challenge(number) => {
                 if let Some(framing) = self.stage.framing_mut() {
-                    framing.push_path(at, PathFrame::Response(number), out);
+                    framing.push_path(at, self.addresses.peer, PathFrame::Response(number), out);
                 }
             }
             PathFrame::Response(number) => self.roaming.on_response(now, at.peer, number),
@@ -179,7 +181,9 @@ impl Connection {
         }
         let Some(candidate) = self.roaming.candidate else { return };
         let (from, to) = (self.addresses.peer, candidate.addresses.peer);
-        if !endpoint.relocate(now, (from, to), self.peer_tag(), id, self.place.is_counted) {
+        if !exchange.account.has_room_at(source_of(to.ip()))
+            || !endpoint.relocate(now, (from, to), self.peer_tag(), id, self.place.is_counted)
+        {
             return self.roaming.stays(now);
         }
         self.roaming.candidate = None;
