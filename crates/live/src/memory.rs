@@ -1,4 +1,4 @@
-//! Memory that this process may use.
+//! What this process may use of the machine: memory, and threads.
 
 use std::fs;
 use std::path::Path;
@@ -6,27 +6,39 @@ use std::path::Path;
 /// Bytes that this process may use: the least of the machine's memory and of the limits of its control groups; `None` if nobody says.
 pub(crate) fn limit() -> Option<usize> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
+    of_groups("memory", ["memory.max", "memory.limit_in_bytes"]).into_iter().chain(machine).min()
+}
+
+/// Threads that this process and others in its control groups may have together; `None` if nobody says.
+pub(crate) fn threads() -> Option<usize> {
+    of_groups("pids", ["pids.max"; 2])
+}
+
+/// The least limit of the control groups of this process that a controller sets, in a file that has one name in version 2 and one in
+/// version 1.
+fn of_groups(controller: &str, files: [&str; 2]) -> Option<usize> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let of_groups = groups.lines().filter_map(files_of).flat_map(|(root, group, file)| {
+    let limits = groups.lines().filter_map(|line| place_of(line, controller)).flat_map(|(root, group, version)| {
         // A group is bound by the limits of those around it, too.
         let around = Path::new(group).ancestors();
         around.filter_map(move |group| {
-            let path = Path::new(root).join(group.strip_prefix("/").unwrap_or(group)).join(file);
+            let path = Path::new(&root).join(group.strip_prefix("/").unwrap_or(group)).join(files[version]);
             // `max` stands for no limit.
             fs::read_to_string(path).ok()?.trim().parse().ok()
         })
     });
-    of_groups.chain(machine).min()
+    limits.min()
 }
 
-/// Where the limits of the group stand that a line of `/proc/self/cgroup` names: root, group and file.
-fn files_of(line: &str) -> Option<(&'static str, &str, &'static str)> {
+/// Where the limits of the group stand that a line of `/proc/self/cgroup` names: root, group, and 0 for version 2 of control groups or 1
+/// for version 1.
+fn place_of<'a>(line: &'a str, controller: &str) -> Option<(String, &'a str, usize)> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);
     match controllers {
-        "" => Some(("/sys/fs/cgroup", group, "memory.max")),
-        _ if controllers.split(',').any(|name| name == "memory") => {
-            Some(("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"))
+        "" => Some(("/sys/fs/cgroup".to_owned(), group, 0)),
+        _ if controllers.split(',').any(|name| name == controller) => {
+            Some((format!("/sys/fs/cgroup/{controller}"), group, 1))
         }
         _ => None,
     }
@@ -45,9 +57,9 @@ mod tests {
 
     #[test]
     fn limits_are_found_by_what_the_kernel_says() {
-        assert_eq!(files_of("0::/a/b"), Some(("/sys/fs/cgroup", "/a/b", "memory.max")));
-        assert_eq!(files_of("7:memory:/a"), Some(("/sys/fs/cgroup/memory", "/a", "memory.limit_in_bytes")));
-        assert_eq!((files_of("3:cpu,cpuacct:/a"), files_of("")), (None, None));
+        assert_eq!(place_of("0::/a/b", "memory"), Some(("/sys/fs/cgroup".to_owned(), "/a/b", 0)));
+        assert_eq!(place_of("7:memory:/a", "memory"), Some(("/sys/fs/cgroup/memory".to_owned(), "/a", 1)));
+        assert_eq!((place_of("3:cpu,cpuacct:/a", "memory"), place_of("", "pids")), (None, None));
         assert_eq!(total("MemFree: 7 kB\nMemTotal:       24 kB\n"), Some(24 * 1024));
         assert!(limit().is_some_and(|bytes| bytes > 1 << 20));
     }

@@ -7,19 +7,16 @@ use super::hall::{Hall, Ready};
 use super::joining::Joining;
 use super::outlet::Outlet;
 use super::pipe::{STACK, carry};
+use super::reach;
 use super::room::Room;
 use super::session::{Flow, Link, Side, Sink};
+use crate::accept;
 use crate::tpa::{PortCounters, Selector, TpaListener, TpaStream};
-use crate::{Clock, accept, hosts};
-use meshpace_core::Duration;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::thread;
-
-/// How long a target may take to answer, and a descriptor to become free.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where streams and datagrams may go.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -200,7 +197,7 @@ impl Serving {
     /// A session begins.
     fn session(&self, carriers: [TpaStream; 2], peer: SocketAddr) -> io::Result<()> {
         let link = Link::new(Side::Accepts, carriers)?;
-        self.joining.begin(&link, peer.ip())?;
+        self.joining.begin(&link)?;
         let number = self.counters.begin(&link);
         let (serving, flows, over) = (self.clone(), self.clone(), self.clone());
         let run = link.run(
@@ -208,7 +205,7 @@ impl Serving {
             move |flow, _, target| flows.flow(flow, target, peer),
             move |error| {
                 over.counters.end(number);
-                over.joining.end(peer.ip());
+                over.joining.clear();
                 (over.complain)(&error.to_string());
             },
         );
@@ -256,7 +253,7 @@ impl Serving {
     /// One stream, from its beginning to its end.
     fn stream(&self, far: Arc<Far>, target: &str) -> io::Result<()> {
         let connected = match self.permits(target) {
-            true => connect(target),
+            true => reach::connect(target, || far.is_open().is_ok()),
             false => Err((Refusal::Forbidden, io::Error::other("nobody may go there"))),
         };
         let number = self.counters.open(&far);
@@ -276,29 +273,4 @@ impl Serving {
             }
         }
     }
-}
-
-/// A connection to the target. Where the process has no descriptor for it, it waits for one.
-fn connect(target: &str) -> Result<TcpStream, (Refusal, io::Error)> {
-    let until = Clock.now() + PATIENCE;
-    loop {
-        match connect_now(target) {
-            Err((_, error)) if accept::lacks_room(&error) && Clock.now() < until => accept::pause(),
-            Err((_, error)) if accept::lacks_room(&error) => return Err((Refusal::Crowded, error)),
-            connected => return connected,
-        }
-    }
-}
-
-fn connect_now(target: &str) -> Result<TcpStream, (Refusal, io::Error)> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "no address");
-    let addresses = hosts::place(target).map_err(|error| (Refusal::Unreachable, error))?;
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, std::time::Duration::from_nanos(PATIENCE.0)) {
-            Ok(tcp) => return Ok(tcp),
-            Err(error) => last = error,
-        }
-    }
-    let refused = last.kind() == io::ErrorKind::ConnectionRefused;
-    Err((if refused { Refusal::Refused } else { Refusal::Unreachable }, last))
 }

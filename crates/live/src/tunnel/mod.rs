@@ -30,6 +30,7 @@ mod joining;
 pub mod medium;
 mod outlet;
 mod pipe;
+mod reach;
 mod room;
 pub(crate) mod session;
 mod socks;

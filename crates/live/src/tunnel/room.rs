@@ -4,13 +4,17 @@
 //! of 64 bits, may have half as many streams as are left for all, a wider network 31 times as many as are left. So whoever takes what he can
 //! get leaves twice as much to others, and so do several, one after the other.
 
-use crate::tpa::places::{Census, networks};
+use crate::memory;
+use crate::networks::{Census, networks, source_of};
 use nix::sys::resource::{Resource, getrlimit};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Descriptors that streams leave alone: the ports, files, names that are looked up, what the rest of the program opens.
+/// Descriptors, and threads, that streams leave alone: the ports, files, names that are looked up, what the rest of the program opens.
 const RESERVED: u64 = 64;
+
+/// Threads of a stream.
+const THREADS: u64 = 2;
 
 /// Streams at most, however many descriptors there may be: twice as many threads.
 const MOST: usize = 8192;
@@ -38,10 +42,13 @@ pub(super) struct Place {
     source: IpAddr,
 }
 
-/// Streams that the process has descriptors for.
+/// Streams that the process has descriptors and threads for.
 fn most() -> usize {
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(now, _)| now);
-    usize::try_from(descriptors.saturating_sub(RESERVED)).unwrap_or(MOST).min(MOST)
+    let threads = getrlimit(Resource::RLIMIT_NPROC).map_or(u64::MAX, |(now, _)| now);
+    static OF_GROUPS: LazyLock<u64> = LazyLock::new(|| memory::threads().map_or(u64::MAX, |threads| threads as u64));
+    let of_threads = threads.min(*OF_GROUPS).saturating_sub(RESERVED) / THREADS;
+    usize::try_from(descriptors.saturating_sub(RESERVED).min(of_threads)).unwrap_or(MOST).min(MOST)
 }
 
 impl Room {
@@ -59,11 +66,11 @@ impl Room {
         let left = most.saturating_sub(taken.all);
         let [wider @ .., own] = networks(source);
         let may = left > 0
-            && taken.census.count(own) * LEFT_OVER_SOURCE < left
-            && wider.iter().all(|network| taken.census.count(*network) < left * NETWORK_OVER_LEFT);
+            && taken.census.amount(own) * LEFT_OVER_SOURCE < left
+            && wider.iter().all(|network| taken.census.amount(*network) < left * NETWORK_OVER_LEFT);
         may.then(|| {
             taken.all += 1;
-            taken.census.add(source);
+            taken.census.add(own, 1);
             Place { room: self.clone(), source }
         })
     }
@@ -73,7 +80,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = self.room.lock();
         taken.all -= 1;
-        taken.census.remove(self.source);
+        taken.census.remove(source_of(self.source), 1);
     }
 }
 

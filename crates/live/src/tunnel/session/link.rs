@@ -5,6 +5,7 @@ use super::handing::{Handing, Sending};
 use super::machine::{Datagrams, STREAMS, Session, Side};
 use super::sink::Sink;
 use crate::Clock;
+use crate::budget::Payer;
 use crate::tpa::{Selector, TpaStream};
 use crate::tunnel::carried_by::CarriedBy;
 use meshpace_core::Time;
@@ -136,6 +137,11 @@ impl Link {
     /// Whether streams can be opened.
     pub(in crate::tunnel) fn is_alive(&self) -> bool {
         self.lock().failure.is_none()
+    }
+
+    /// Whose sessions count together with this one, as the far end's address is now.
+    pub(in crate::tunnel) fn payer(&self) -> Option<Payer> {
+        self.0.carriers[Carrier::Express as usize].account().payer()
     }
 
     /// Whether neither a stream nor a flow is open.
