@@ -119,7 +119,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Creates a TPA socket (TPA, table 15). Returns it, or -1: EMFILE if there are too many.
+ * Creates a TPA socket (TPA, table 15). Returns it, or -1: EMFILE if there are too many. From then on exit(3) and the end of main close what is open
+ * and wait, for each connection at most as SO_LINGER says, until what was sent has arrived; if it has not, a line on standard error says so.
  */
 int tpa_socket(void);
 
@@ -137,7 +138,8 @@ int tpa_bind(int socket,
  * Connects a socket to an IPv4 or IPv6 address and UDP port and waits until the connection is open. Returns 0, or -1: ECONNREFUSED if
  * nobody listens there or keys do not fit, ETIMEDOUT if nobody answers within TPA_CONNECT_TIMEOUT, ENETUNREACH or EHOSTUNREACH without a
  * route, EISCONN if the socket is connected, EOPNOTSUPP if it listens. With TPA_NONBLOCK it does not wait: EINPROGRESS, then
- * EALREADY; the descriptor of `tpa_pollfd(socket, POLLOUT)` tells when that is over, and SO_ERROR how.
+ * EALREADY; the descriptor of `tpa_pollfd(socket, POLLOUT)` tells when that is over, and SO_ERROR how. EINTR after a signal, unless its handler has SA_RESTART: the
+ * socket then goes on connecting in the same way.
  *
  * `address` points at `length` readable bytes.
  */
@@ -155,7 +157,7 @@ int tpa_listen(int socket,
 /**
  * Waits for a connection request, for at most SO_RCVTIMEO, and returns a socket for it, and the peer's address if `address` is not
  * null. The socket has default settings, but for TPA_NODELAY. -1: EAGAIN when there is none in time or, with TPA_NONBLOCK, now, EINVAL if the socket does not
- * listen, or EBADF once another thread closes it.
+ * listen, EBADF once another thread closes it, or EINTR after a signal, unless its handler has SA_RESTART and no SO_RCVTIMEO is set.
  *
  * `address` is null, or `length` points at a length and `address` at that many writable bytes.
  */
@@ -176,6 +178,33 @@ int tpa_flush(int socket);
  */
 int tpa_shutdown(int socket,
                  int how);
+
+/**
+ * Writes the local address of a socket as getsockname(2) does. Returns 0, or -1: EINVAL if it has none yet.
+ *
+ * `length` points at a length and `address` at that many writable bytes.
+ */
+int tpa_getsockname(int socket,
+                    struct sockaddr *address,
+                    socklen_t *length);
+
+/**
+ * Writes the address of the peer as getpeername(2) does. Returns 0, or -1: ENOTCONN.
+ *
+ * `length` points at a length and `address` at that many writable bytes.
+ */
+int tpa_getpeername(int socket, struct sockaddr *address, socklen_t *length);
+
+/**
+ * A sentence about the last call of this thread that failed, such as which peer refuses and why; empty if none has. It belongs to the library and
+ * is good until the next call of this thread that fails.
+ */
+const char *tpa_error(void);
+
+/**
+ * The version of the library, such as "0.1.0". It belongs to the library.
+ */
+const char *tpa_version(void);
 
 /**
  * A file descriptor that poll, select or epoll report as readable (POLLIN, for either) as long as a call would not wait: with POLLIN for
@@ -222,8 +251,9 @@ int tpa_getsockopt(int socket,
 int tpa_close(int socket);
 
 /**
- * Sends up to `length` bytes; waits, for at most SO_SNDTIMEO, until at least one has been taken. Returns how many were taken, or -1: EAGAIN
- * if none can be in time or, with MSG_DONTWAIT or TPA_NONBLOCK, now, ENOTCONN, EPIPE, ECONNRESET, ECONNREFUSED, ETIMEDOUT if the peer falls silent, EMSGSIZE if
+ * Sends `length` bytes; waits, for at most SO_SNDTIMEO, until all have been taken. Returns how many were taken: fewer if the time is up or a
+ * signal has come (unless its handler has SA_RESTART and no SO_SNDTIMEO is set), or, with MSG_DONTWAIT or TPA_NONBLOCK, as many as can be now. If none
+ * were, -1: EAGAIN, EINTR, ENOTCONN, EPIPE, ECONNRESET, ECONNREFUSED, ETIMEDOUT if the peer falls silent, EMSGSIZE if
  * the path cannot carry segments, EOPNOTSUPP for flags but MSG_DONTWAIT and MSG_NOSIGNAL. Never raises SIGPIPE.
  *
  * `bytes` points at `length` readable bytes.
@@ -235,7 +265,8 @@ ssize_t tpa_send(int socket,
 
 /**
  * Receives up to `length` bytes; waits, for at most SO_RCVTIMEO, until there is at least one. Returns how many, 0 at the end of the peer's
- * stream, or -1: EAGAIN if there is nothing in time or, with MSG_DONTWAIT or TPA_NONBLOCK, now, ENOTCONN, ECONNRESET, ECONNREFUSED, ETIMEDOUT, EOPNOTSUPP for flags but
+ * stream, or -1: EAGAIN if there is nothing in time or, with MSG_DONTWAIT or TPA_NONBLOCK, now, EINTR after a signal (unless its handler has SA_RESTART
+ * and no SO_RCVTIMEO is set), EBADF once another thread closes it, ENOTCONN, ECONNRESET, ECONNREFUSED, ETIMEDOUT, EOPNOTSUPP for flags but
  * MSG_DONTWAIT.
  *
  * `bytes` points at `length` writable bytes.

@@ -1,6 +1,6 @@
 //! Addresses as C has them.
 
-use crate::Errno;
+use crate::fault::Errno;
 use libc::{c_int, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -11,10 +11,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 /// `address` is null or points at `length` readable bytes.
 pub(crate) unsafe fn address_in(address: *const sockaddr, length: socklen_t) -> Result<SocketAddr, Errno> {
     if address.is_null() {
-        return Err(Errno(libc::EFAULT));
+        return Err(Errno::from(libc::EFAULT));
     }
     if (length as usize) < size_of::<sockaddr_in>() {
-        return Err(Errno(libc::EINVAL));
+        return Err(Errno::from(libc::EINVAL));
     }
     let whole = address;
     // SAFETY: there are enough bytes by the test above and the caller's promise; any bytes are a `sockaddr_in`, and reading
@@ -25,14 +25,14 @@ pub(crate) unsafe fn address_in(address: *const sockaddr, length: socklen_t) -> 
             let host = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
             Ok(SocketAddrV4::new(host, u16::from_be(address.sin_port)).into())
         }
-        libc::AF_INET6 if (length as usize) < size_of::<sockaddr_in6>() => Err(Errno(libc::EINVAL)),
+        libc::AF_INET6 if (length as usize) < size_of::<sockaddr_in6>() => Err(Errno::from(libc::EINVAL)),
         libc::AF_INET6 => {
             // SAFETY: as above, for the longer address, by the test of the length.
             let address = unsafe { whole.cast::<sockaddr_in6>().read_unaligned() };
             let (host, port) = (Ipv6Addr::from(address.sin6_addr.s6_addr), u16::from_be(address.sin6_port));
             Ok(SocketAddrV6::new(host, port, address.sin6_flowinfo, address.sin6_scope_id).into())
         }
-        _ => Err(Errno(libc::EAFNOSUPPORT)),
+        _ => Err(Errno::from(libc::EAFNOSUPPORT)),
     }
 }
 

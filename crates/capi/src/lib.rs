@@ -7,6 +7,8 @@
 #![expect(unsafe_code, reason = "the callers are in C")]
 
 mod address;
+mod at_exit;
+mod fault;
 mod memory;
 mod options;
 mod ready;
@@ -14,32 +16,23 @@ mod state;
 mod table;
 
 use address::{address_in, address_out};
-use libc::{c_int, c_short, c_void, sockaddr, socklen_t, ssize_t};
+use fault::Errno;
+use libc::{c_char, c_int, c_short, c_void, sockaddr, socklen_t, ssize_t};
 use memory::{bytes_in, bytes_out};
-use meshpace_live::tpa::{BACKLOG, TpaPort, errno_of};
+use meshpace_live::tpa::{BACKLOG, TpaPort};
 use options::Settings;
 use state::State;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use table::{Socket, become_, find, insert, remove, set};
 
-/// An errno.
-struct Errno(c_int);
-
-impl From<io::Error> for Errno {
-    fn from(error: io::Error) -> Errno {
-        Errno(errno_of(&error))
-    }
-}
-
 /// Runs `work`; a failure becomes -1 and `errno`, and so does a panic, which must not unwind into C.
 fn answer<T: From<i8>>(work: impl FnOnce() -> Result<T, Errno>) -> T {
-    let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Errno(libc::EIO)));
-    done.unwrap_or_else(|Errno(errno)| {
-        // SAFETY: the pointer is that of the calling thread's errno and good for as long as the thread lives.
-        unsafe { *libc::__errno_location() = errno };
+    let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Errno::from(libc::EIO)));
+    done.unwrap_or_else(|errno| {
+        errno.tell();
         T::from(-1)
     })
 }
@@ -48,13 +41,15 @@ fn answer<T: From<i8>>(work: impl FnOnce() -> Result<T, Errno>) -> T {
 fn nonblocking(flags: c_int) -> Result<bool, Errno> {
     match flags & !(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) {
         0 => Ok(flags & libc::MSG_DONTWAIT != 0),
-        _ => Err(Errno(libc::EOPNOTSUPP)),
+        _ => Err(Errno::from(libc::EOPNOTSUPP)),
     }
 }
 
-/// Creates a TPA socket (TPA, table 15). Returns it, or -1: EMFILE if there are too many.
+/// Creates a TPA socket (TPA, table 15). Returns it, or -1: EMFILE if there are too many. From then on exit(3) and the end of main close what is open
+/// and wait, for each connection at most as SO_LINGER says, until what was sent has arrived; if it has not, a line on standard error says so.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_socket() -> c_int {
+    at_exit::register();
     answer(|| insert(Socket::new(State::Fresh, Settings::default())))
 }
 
@@ -68,7 +63,7 @@ pub extern "C" fn tpa_socket() -> c_int {
 pub unsafe extern "C" fn tpa_bind(socket: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
     answer(|| {
         let Socket { state, settings, .. } = find(socket)?;
-        let State::Fresh = state else { return Err(Errno(libc::EINVAL)) };
+        let State::Fresh = state else { return Err(Errno::from(libc::EINVAL)) };
         // SAFETY: the caller's promise.
         let address = unsafe { address_in(address, length) }?;
         become_(socket, &state, State::Bound(TpaPort::with_options(address, settings.options()?)?))?;
@@ -79,7 +74,8 @@ pub unsafe extern "C" fn tpa_bind(socket: c_int, address: *const sockaddr, lengt
 /// Connects a socket to an IPv4 or IPv6 address and UDP port and waits until the connection is open. Returns 0, or -1: ECONNREFUSED if
 /// nobody listens there or keys do not fit, ETIMEDOUT if nobody answers within TPA_CONNECT_TIMEOUT, ENETUNREACH or EHOSTUNREACH without a
 /// route, EISCONN if the socket is connected, EOPNOTSUPP if it listens. With TPA_NONBLOCK it does not wait: EINPROGRESS, then
-/// EALREADY; the descriptor of `tpa_pollfd(socket, POLLOUT)` tells when that is over, and SO_ERROR how.
+/// EALREADY; the descriptor of `tpa_pollfd(socket, POLLOUT)` tells when that is over, and SO_ERROR how. EINTR after a signal, unless its handler has SA_RESTART: the
+/// socket then goes on connecting in the same way.
 ///
 /// # Safety
 ///
@@ -95,19 +91,27 @@ pub unsafe extern "C" fn tpa_connect(socket: c_int, address: *const sockaddr, le
             State::Fresh if address.is_ipv4() => any(Ipv4Addr::UNSPECIFIED.into())?,
             State::Fresh => any(Ipv6Addr::UNSPECIFIED.into())?,
             State::Bound(port) => port.clone(),
-            State::Connected(stream) if matches!(stream.is_open(), Ok(false)) => return Err(Errno(libc::EALREADY)),
-            State::Connected(_) => return Err(Errno(libc::EISCONN)),
-            State::Listening(_) => return Err(Errno(libc::EOPNOTSUPP)),
+            State::Connected(stream) if matches!(stream.is_open(), Ok(false)) => {
+                return Err(Errno::from(libc::EALREADY));
+            }
+            State::Connected(_) => return Err(Errno::from(libc::EISCONN)),
+            State::Listening(_) => return Err(Errno::from(libc::EOPNOTSUPP)),
         };
-        let stream = match settings.nonblocking {
-            true => port.connect_nonblocking(address)?,
-            false => port.connect(address)?,
-        };
+        let stream = Arc::new(port.connect_nonblocking(address)?);
         // Whether a call waits is asked with every call.
         stream.set_nonblocking(false)?;
         settings.apply(&stream)?;
-        become_(socket, &state, State::Connected(Arc::new(stream)))?;
-        if settings.nonblocking { Err(Errno(libc::EINPROGRESS)) } else { Ok(0) }
+        let connected = State::Connected(Arc::clone(&stream));
+        become_(socket, &state, connected.clone())?;
+        if settings.nonblocking {
+            return Err(Errno::from(libc::EINPROGRESS));
+        }
+        let Err(error) = stream.wait_until_open() else { return Ok(0) };
+        if error.kind() != io::ErrorKind::Interrupted {
+            // It can try again.
+            become_(socket, &connected, state)?;
+        }
+        Err(error.into())
     })
 }
 
@@ -117,16 +121,18 @@ pub unsafe extern "C" fn tpa_connect(socket: c_int, address: *const sockaddr, le
 pub extern "C" fn tpa_listen(socket: c_int, backlog: c_int) -> c_int {
     answer(|| {
         let Socket { state, .. } = find(socket)?;
-        let State::Bound(port) = &state else { return Err(Errno(libc::EINVAL)) };
+        let State::Bound(port) = &state else { return Err(Errno::from(libc::EINVAL)) };
         let backlog = usize::try_from(backlog).ok().filter(|backlog| *backlog > 0).unwrap_or(BACKLOG);
-        become_(socket, &state, State::Listening(Arc::new(port.listen(backlog)?)))?;
+        let listener = port.listen(backlog)?;
+        listener.set_interruptible(true)?;
+        become_(socket, &state, State::Listening(Arc::new(listener)))?;
         Ok(0)
     })
 }
 
 /// Waits for a connection request, for at most SO_RCVTIMEO, and returns a socket for it, and the peer's address if `address` is not
 /// null. The socket has default settings, but for TPA_NODELAY. -1: EAGAIN when there is none in time or, with TPA_NONBLOCK, now, EINVAL if the socket does not
-/// listen, or EBADF once another thread closes it.
+/// listen, EBADF once another thread closes it, or EINTR after a signal, unless its handler has SA_RESTART and no SO_RCVTIMEO is set.
 ///
 /// # Safety
 ///
@@ -135,11 +141,11 @@ pub extern "C" fn tpa_listen(socket: c_int, backlog: c_int) -> c_int {
 pub unsafe extern "C" fn tpa_accept(socket: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
     answer(|| {
         let Socket { state, settings, ready } = find(socket)?;
-        let State::Listening(listener) = &state else { return Err(Errno(libc::EINVAL)) };
+        let State::Listening(listener) = &state else { return Err(Errno::from(libc::EINVAL)) };
         let accepted = if settings.nonblocking { listener.try_accept() } else { listener.accept() };
         ready.refresh(&state);
         let (stream, peer) = accepted.map_err(|error| match error.kind() {
-            io::ErrorKind::NotConnected => Errno(libc::EBADF),
+            io::ErrorKind::NotConnected => Errno::from(libc::EBADF),
             _ => error.into(),
         })?;
         // SAFETY: the caller's promise.
@@ -155,7 +161,7 @@ pub unsafe extern "C" fn tpa_accept(socket: c_int, address: *mut sockaddr, lengt
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_flush(socket: c_int) -> c_int {
     answer(|| {
-        let State::Connected(stream) = find(socket)?.state else { return Err(Errno(libc::ENOTCONN)) };
+        let State::Connected(stream) = find(socket)?.state else { return Err(Errno::from(libc::ENOTCONN)) };
         stream.flush()?;
         Ok(0)
     })
@@ -172,13 +178,65 @@ pub extern "C" fn tpa_shutdown(socket: c_int, how: c_int) -> c_int {
             libc::SHUT_RD => Shutdown::Read,
             libc::SHUT_WR => Shutdown::Write,
             libc::SHUT_RDWR => Shutdown::Both,
-            _ => return Err(Errno(libc::EINVAL)),
+            _ => return Err(Errno::from(libc::EINVAL)),
         };
-        let State::Connected(stream) = &state else { return Err(Errno(libc::ENOTCONN)) };
+        let State::Connected(stream) = &state else { return Err(Errno::from(libc::ENOTCONN)) };
         stream.shutdown(how)?;
         ready.refresh(&state);
         Ok(0)
     })
+}
+
+/// Writes the local address of a socket as getsockname(2) does. Returns 0, or -1: EINVAL if it has none yet.
+///
+/// # Safety
+///
+/// `length` points at a length and `address` at that many writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_getsockname(socket: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    answer(|| {
+        let own = match find(socket)?.state {
+            State::Fresh => return Err(Errno::from(libc::EINVAL)),
+            State::Bound(port) => port.local_addr()?,
+            State::Listening(listener) => listener.local_addr()?,
+            State::Connected(stream) => stream.local_addr()?,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { address_out(own, address, length) };
+        Ok(0)
+    })
+}
+
+/// Writes the address of the peer as getpeername(2) does. Returns 0, or -1: ENOTCONN.
+///
+/// # Safety
+///
+/// `length` points at a length and `address` at that many writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_getpeername(socket: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    answer(|| {
+        let State::Connected(stream) = find(socket)?.state else { return Err(Errno::from(libc::ENOTCONN)) };
+        if !stream.is_open()? {
+            return Err(Errno::from(libc::ENOTCONN));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { address_out(stream.peer_addr()?, address, length) };
+        Ok(0)
+    })
+}
+
+/// A sentence about the last call of this thread that failed, such as which peer refuses and why; empty if none has. It belongs to the library and
+/// is good until the next call of this thread that fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_error() -> *const c_char {
+    fault::last()
+}
+
+/// The version of the library, such as "0.1.0". It belongs to the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
 }
 
 /// A file descriptor that poll, select or epoll report as readable (POLLIN, for either) as long as a call would not wait: with POLLIN for
@@ -267,8 +325,9 @@ pub extern "C" fn tpa_close(socket: c_int) -> c_int {
     })
 }
 
-/// Sends up to `length` bytes; waits, for at most SO_SNDTIMEO, until at least one has been taken. Returns how many were taken, or -1: EAGAIN
-/// if none can be in time or, with MSG_DONTWAIT or TPA_NONBLOCK, now, ENOTCONN, EPIPE, ECONNRESET, ECONNREFUSED, ETIMEDOUT if the peer falls silent, EMSGSIZE if
+/// Sends `length` bytes; waits, for at most SO_SNDTIMEO, until all have been taken. Returns how many were taken: fewer if the time is up or a
+/// signal has come (unless its handler has SA_RESTART and no SO_SNDTIMEO is set), or, with MSG_DONTWAIT or TPA_NONBLOCK, as many as can be now. If none
+/// were, -1: EAGAIN, EINTR, ENOTCONN, EPIPE, ECONNRESET, ECONNREFUSED, ETIMEDOUT if the peer falls silent, EMSGSIZE if
 /// the path cannot carry segments, EOPNOTSUPP for flags but MSG_DONTWAIT and MSG_NOSIGNAL. Never raises SIGPIPE.
 ///
 /// # Safety
@@ -279,23 +338,24 @@ pub unsafe extern "C" fn tpa_send(socket: c_int, bytes: *const c_void, length: u
     answer(|| {
         let Socket { state, settings, ready } = find(socket)?;
         let nonblocking = nonblocking(flags)? || settings.nonblocking;
-        let State::Connected(stream) = &state else { return Err(Errno(libc::ENOTCONN)) };
+        let State::Connected(stream) = &state else { return Err(Errno::from(libc::ENOTCONN)) };
         if length == 0 {
             return Ok(0);
         }
         if bytes.is_null() {
-            return Err(Errno(libc::EFAULT));
+            return Err(Errno::from(libc::EFAULT));
         }
         // SAFETY: the caller's promise; not null. No object is larger than `isize::MAX`.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length.min(isize::MAX as usize)) };
-        let taken = if nonblocking { stream.try_write(bytes) } else { (&**stream).write(bytes) };
+        let taken = if nonblocking { stream.try_write(bytes) } else { stream.send(bytes) };
         ready.refresh(&state);
         Ok(taken? as ssize_t)
     })
 }
 
 /// Receives up to `length` bytes; waits, for at most SO_RCVTIMEO, until there is at least one. Returns how many, 0 at the end of the peer's
-/// stream, or -1: EAGAIN if there is nothing in time or, with MSG_DONTWAIT or TPA_NONBLOCK, now, ENOTCONN, ECONNRESET, ECONNREFUSED, ETIMEDOUT, EOPNOTSUPP for flags but
+/// stream, or -1: EAGAIN if there is nothing in time or, with MSG_DONTWAIT or TPA_NONBLOCK, now, EINTR after a signal (unless its handler has SA_RESTART
+/// and no SO_RCVTIMEO is set), EBADF once another thread closes it, ENOTCONN, ECONNRESET, ECONNREFUSED, ETIMEDOUT, EOPNOTSUPP for flags but
 /// MSG_DONTWAIT.
 ///
 /// # Safety
@@ -306,12 +366,12 @@ pub unsafe extern "C" fn tpa_recv(socket: c_int, bytes: *mut c_void, length: usi
     answer(|| {
         let Socket { state, settings, ready } = find(socket)?;
         let nonblocking = nonblocking(flags)? || settings.nonblocking;
-        let State::Connected(stream) = &state else { return Err(Errno(libc::ENOTCONN)) };
+        let State::Connected(stream) = &state else { return Err(Errno::from(libc::ENOTCONN)) };
         if length == 0 {
             return Ok(0);
         }
         if bytes.is_null() {
-            return Err(Errno(libc::EFAULT));
+            return Err(Errno::from(libc::EFAULT));
         }
         let length = length.min(isize::MAX as usize);
         // SAFETY: the caller's promise; not null. Reading only writes to it, so that what it held before does not matter for

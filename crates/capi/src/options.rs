@@ -1,6 +1,6 @@
 //! Options that `tpa_setsockopt` and `tpa_getsockopt` know.
 
-use crate::Errno;
+use crate::fault::Errno;
 use crate::state::State;
 use libc::c_int;
 use meshpace_core::{Duration, Rate};
@@ -105,7 +105,7 @@ impl Settings {
                 options.admission = Some(self.admitted.admission());
             }
             // One is of no use without the other.
-            _ => return Err(Errno(libc::EINVAL)),
+            _ => return Err(Errno::from(libc::EINVAL)),
         }
         let rate = self.rate;
         options.path = Some(match self.hops {
@@ -126,6 +126,7 @@ impl Settings {
     pub(crate) fn apply(&self, stream: &TpaStream) -> Result<(), Errno> {
         stream.set_read_timeout(self.receive)?;
         stream.set_write_timeout(self.send)?;
+        stream.set_interruptible(true)?;
         let nodelay = !self.options.transport.waits_to_fill;
         if stream.nodelay()? != nodelay {
             stream.set_nodelay(nodelay)?;
@@ -138,7 +139,7 @@ impl Settings {
 
     /// Sets an option of a socket that is `state`.
     pub(crate) fn set(&mut self, state: &State, (level, name): (c_int, c_int), value: &[u8]) -> Result<(), Errno> {
-        let invalid = Errno(libc::EINVAL);
+        let invalid = Errno::from(libc::EINVAL);
         match (level, name) {
             (SOL_TPA, TPA_NONBLOCK) => {
                 self.nonblocking = int(value)? != 0;
@@ -159,7 +160,7 @@ impl Settings {
             (libc::SOL_SOCKET, libc::SO_SNDBUF) => self.options.send_buffer = positive(value)? as usize,
             (SOL_TPA, TPA_TRANSPORT) => {
                 let name = value.split(|byte| *byte == 0).next().unwrap_or_default();
-                let name = std::str::from_utf8(name).map_err(|_| Errno(libc::EINVAL))?;
+                let name = std::str::from_utf8(name).map_err(|_| Errno::from(libc::EINVAL))?;
                 let waits_to_fill = self.options.transport.waits_to_fill;
                 self.options.transport = tpa::Config { waits_to_fill, ..Options::named(name)?.transport };
                 self.transport = name.to_owned();
@@ -177,7 +178,7 @@ impl Settings {
             (SOL_TPA, TPA_CONNECT_TIMEOUT) => self.options.connect_timeout = span(value)?.ok_or(invalid)?,
             (SOL_TPA, TPA_HOPS) => self.hops = Some(u8::try_from(positive(value)?).map_err(|_| invalid)?),
             (SOL_TPA, TPA_CHANNEL_RATE) => self.rate = Rate::from_bps(u64::from(positive(value)?)),
-            _ => return Err(Errno(libc::ENOPROTOOPT)),
+            _ => return Err(Errno::from(libc::ENOPROTOOPT)),
         }
         self.options.check()?;
         match state {
@@ -209,27 +210,27 @@ pub(crate) fn get(state: &State, settings: &Settings, level: c_int, name: c_int)
         (libc::SOL_SOCKET, libc::SO_SNDBUF) => number(options.send_buffer),
         (libc::SOL_SOCKET, libc::SO_ERROR) => {
             let error = stream.map_or(Ok(None), |stream| stream.take_error())?;
-            number(error.map_or(0, |error| Errno::from(error).0 as usize))
+            number(error.map_or(0, |error| Errno::from(error).number as usize))
         }
         (SOL_TPA, TPA_TRANSPORT) => Ok([settings.transport.as_bytes(), &[0]].concat()),
         (SOL_TPA, TPA_SEGMENT) => number(options.transport.segment as usize),
         (SOL_TPA, TPA_PLAIN) => number(usize::from(options.security == Security::Plain)),
         (SOL_TPA, TPA_PEERS) => Ok(settings.peers.concat()),
         (SOL_TPA, TPA_PUBLIC_KEY) => {
-            let own = settings.key.as_ref().ok_or(Errno(libc::EINVAL))?;
+            let own = settings.key.as_ref().ok_or(Errno::from(libc::EINVAL))?;
             Ok(Security::public_key(own).to_vec())
         }
         (SOL_TPA, TPA_PEER_KEY) => {
-            let stream = stream.ok_or(Errno(libc::ENOTCONN))?;
+            let stream = stream.ok_or(Errno::from(libc::ENOTCONN))?;
             match stream.peer_key()? {
                 Some(key) => Ok(key.to_vec()),
-                None if stream.is_open()? => Err(Errno(libc::ENODATA)),
-                None => Err(Errno(libc::ENOTCONN)),
+                None if stream.is_open()? => Err(Errno::from(libc::ENODATA)),
+                None => Err(Errno::from(libc::ENOTCONN)),
             }
         }
         (SOL_TPA, TPA_REFUSED_KEYS) => match state {
             State::Listening(listener) => number(listener.counters().refused as usize),
-            _ => Err(Errno(libc::EINVAL)),
+            _ => Err(Errno::from(libc::EINVAL)),
         },
         (SOL_TPA, TPA_KEEP_ALIVE) => span(options.keep_alive),
         (SOL_TPA, TPA_IDLE) => span(options.idle_timeout),
@@ -242,42 +243,42 @@ pub(crate) fn get(state: &State, settings: &Settings, level: c_int, name: c_int)
         (SOL_TPA, TPA_CHANNEL_RATE) => number(settings.rate.as_bps_f64() as usize),
         (SOL_TPA, TPA_NODELAY) => number(usize::from(!options.transport.waits_to_fill)),
         (SOL_TPA, TPA_UNACKNOWLEDGED) => number(stream.map_or(0, |stream| stream.unacknowledged())),
-        _ => Err(Errno(libc::ENOPROTOOPT)),
+        _ => Err(Errno::from(libc::ENOPROTOOPT)),
     }
 }
 
 fn int(value: &[u8]) -> Result<c_int, Errno> {
-    value.try_into().map(c_int::from_ne_bytes).map_err(|_| Errno(libc::EINVAL))
+    value.try_into().map(c_int::from_ne_bytes).map_err(|_| Errno::from(libc::EINVAL))
 }
 
 fn positive(value: &[u8]) -> Result<u32, Errno> {
-    u32::try_from(int(value)?).ok().filter(|number| *number > 0).ok_or(Errno(libc::EINVAL))
+    u32::try_from(int(value)?).ok().filter(|number| *number > 0).ok_or(Errno::from(libc::EINVAL))
 }
 
 /// Milliseconds; none for 0.
 fn span(value: &[u8]) -> Result<Option<Duration>, Errno> {
-    let span = u64::try_from(int(value)?).map_err(|_| Errno(libc::EINVAL))?;
+    let span = u64::try_from(int(value)?).map_err(|_| Errno::from(libc::EINVAL))?;
     Ok((span > 0).then(|| Duration::from_millis(span)))
 }
 
 fn key(value: &[u8]) -> Result<[u8; 32], Errno> {
     // As a key of 32 bytes, or as it stands in a file.
     let text = || std::str::from_utf8(value).ok().and_then(|text| parse(text.trim_end_matches('\0')));
-    value.try_into().ok().or_else(text).ok_or(Errno(libc::EINVAL))
+    value.try_into().ok().or_else(text).ok_or(Errno::from(libc::EINVAL))
 }
 
 /// Public keys, one after the other, that peers can have.
 fn keys(value: &[u8]) -> Result<Vec<[u8; 32]>, Errno> {
     let keys = value.chunks(32).map(key).collect::<Result<Vec<_>, _>>()?;
-    if keys.iter().any(Security::is_weak) { Err(Errno(libc::EINVAL)) } else { Ok(keys) }
+    if keys.iter().any(Security::is_weak) { Err(Errno::from(libc::EINVAL)) } else { Ok(keys) }
 }
 
 /// A `struct timeval`; none for zero.
 fn timeout(value: &[u8]) -> Result<Option<std::time::Duration>, Errno> {
-    let (seconds, micros) = value.split_at_checked(size_of::<libc::time_t>()).ok_or(Errno(libc::EINVAL))?;
-    let seconds = seconds.try_into().map(libc::time_t::from_ne_bytes).map_err(|_| Errno(libc::EINVAL))?;
-    let micros = micros.try_into().map(libc::suseconds_t::from_ne_bytes).map_err(|_| Errno(libc::EINVAL))?;
-    let (Ok(seconds), 0..1_000_000) = (u64::try_from(seconds), micros) else { return Err(Errno(libc::EDOM)) };
+    let (seconds, micros) = value.split_at_checked(size_of::<libc::time_t>()).ok_or(Errno::from(libc::EINVAL))?;
+    let seconds = seconds.try_into().map(libc::time_t::from_ne_bytes).map_err(|_| Errno::from(libc::EINVAL))?;
+    let micros = micros.try_into().map(libc::suseconds_t::from_ne_bytes).map_err(|_| Errno::from(libc::EINVAL))?;
+    let (Ok(seconds), 0..1_000_000) = (u64::try_from(seconds), micros) else { return Err(Errno::from(libc::EDOM)) };
     let span = std::time::Duration::new(seconds, micros as u32 * 1000);
     Ok((!span.is_zero()).then_some(span))
 }
@@ -290,7 +291,7 @@ fn timeval(span: Option<std::time::Duration>) -> Vec<u8> {
 
 /// A `struct linger`; none for one that is off.
 fn linger(value: &[u8]) -> Result<Option<std::time::Duration>, Errno> {
-    let (on, seconds) = value.split_at_checked(size_of::<c_int>()).ok_or(Errno(libc::EINVAL))?;
-    let seconds = u64::try_from(int(seconds)?).map_err(|_| Errno(libc::EINVAL))?;
+    let (on, seconds) = value.split_at_checked(size_of::<c_int>()).ok_or(Errno::from(libc::EINVAL))?;
+    let seconds = u64::try_from(int(seconds)?).map_err(|_| Errno::from(libc::EINVAL))?;
     Ok((int(on)? != 0).then(|| std::time::Duration::from_secs(seconds)))
 }

@@ -3,7 +3,7 @@
 //! Each is an eventfd(2). After every call that may have changed something it is emptied and filled again if there is something
 //! to do; while there is nothing, the connection's waker fills it when there is.
 
-use crate::Errno;
+use crate::fault::Errno;
 use crate::state::State;
 use libc::{c_int, c_short};
 use meshpace_live::process::ClosedInChildren;
@@ -67,14 +67,14 @@ impl Readiness {
         let place = match events {
             libc::POLLIN => &self.receiving,
             libc::POLLOUT => &self.sending,
-            _ => return Err(Errno(libc::EINVAL)),
+            _ => return Err(Errno::from(libc::EINVAL)),
         };
         if place.get().is_none() {
             // If another thread was faster, its one counts.
             let _ = place.set(Arc::new(Event::new()?));
             self.refresh(state);
         }
-        place.get().map(|event| event.descriptor.as_raw_fd()).ok_or(Errno(libc::EIO))
+        place.get().map(|event| event.descriptor.as_raw_fd()).ok_or(Errno::from(libc::EIO))
     }
 
     /// Something may have changed.

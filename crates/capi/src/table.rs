@@ -1,6 +1,6 @@
 //! The sockets of a process, by number.
 
-use crate::Errno;
+use crate::fault::Errno;
 use crate::options::Settings;
 use crate::ready::Readiness;
 use crate::state::State;
@@ -44,7 +44,7 @@ fn lock() -> Result<MutexGuard<'static, BTreeMap<c_int, Socket>>, Errno> {
 
 /// The socket with this number.
 pub(crate) fn find(socket: c_int) -> Result<Socket, Errno> {
-    lock()?.get(&socket).cloned().ok_or(Errno(libc::EBADF))
+    lock()?.get(&socket).cloned().ok_or(Errno::from(libc::EBADF))
 }
 
 /// Puts what a socket has become in its place, unless somebody has closed or changed it meanwhile, and tells its
@@ -55,7 +55,7 @@ pub(crate) fn become_(socket: c_int, from: &State, to: State) -> Result<(), Errn
             place.state = to;
             place.clone()
         }
-        _ => return Err(Errno(libc::EBADF)),
+        _ => return Err(Errno::from(libc::EBADF)),
     };
     changed.ready.refresh(&changed.state);
     Ok(())
@@ -64,7 +64,7 @@ pub(crate) fn become_(socket: c_int, from: &State, to: State) -> Result<(), Errn
 /// Changes the settings of a socket.
 pub(crate) fn set(socket: c_int, change: impl FnOnce(&State, &mut Settings) -> Result<(), Errno>) -> Result<(), Errno> {
     let mut sockets = lock()?;
-    let found = sockets.get_mut(&socket).ok_or(Errno(libc::EBADF))?;
+    let found = sockets.get_mut(&socket).ok_or(Errno::from(libc::EBADF))?;
     let mut settings = (*found.settings).clone();
     change(&found.state, &mut settings)?;
     found.settings = Arc::new(settings);
@@ -76,12 +76,12 @@ pub(crate) fn insert(socket: Socket) -> Result<c_int, Errno> {
     let mut sockets = lock()?;
     let next = || FIRST + (MADE.fetch_add(1, Ordering::Relaxed) % NUMBERS) as c_int;
     let number =
-        (0..NUMBERS).map(|_| next()).find(|number| !sockets.contains_key(number)).ok_or(Errno(libc::EMFILE))?;
+        (0..NUMBERS).map(|_| next()).find(|number| !sockets.contains_key(number)).ok_or(Errno::from(libc::EMFILE))?;
     sockets.insert(number, socket);
     Ok(number)
 }
 
 /// Takes a socket out.
 pub(crate) fn remove(socket: c_int) -> Result<Socket, Errno> {
-    lock()?.remove(&socket).ok_or(Errno(libc::EBADF))
+    lock()?.remove(&socket).ok_or(Errno::from(libc::EBADF))
 }

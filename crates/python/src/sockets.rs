@@ -22,9 +22,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Time for which a call waits before it looks for signals.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// The same for closing, which gives the peer as long to close too.
-const CLOSING_SLICE: Duration = Duration::from_millis(500);
-
 /// The exception of Python's that an error stands for, by its errno.
 fn os_error(error: &io::Error) -> PyErr {
     PyOSError::new_err((tpa::errno_of(error), error.to_string()))
@@ -69,8 +66,19 @@ fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
     if host.is_empty() {
         return Ok(vec![(Ipv4Addr::UNSPECIFIED, port).into()]);
     }
-    let found = py.detach(|| hosts::host(host, port));
-    found.map_err(|error| PyOSError::new_err((tpa::errno_of(&error), format!("{host}: {error}"))))
+    // Python's own function raises what Python's programs expect, `socket.gaierror`.
+    let socket = py.import("socket")?;
+    let kind = socket.getattr("SOCK_DGRAM")?;
+    let found = socket.getattr("getaddrinfo")?.call1((host, port, 0, kind))?;
+    let mut addresses = Vec::new();
+    for one in found.try_iter()? {
+        let address = one?.get_item(4)?;
+        let (host, port): (String, u16) = (address.get_item(0)?.extract()?, address.get_item(1)?.extract()?);
+        let found = hosts::host(&host, port);
+        addresses
+            .extend(found.map_err(|error| PyOSError::new_err((tpa::errno_of(&error), format!("{host}: {error}"))))?);
+    }
+    Ok(addresses)
 }
 
 /// Asks a callable of Python's about keys. What it raises is reported as Python reports it for a destructor, and admits nobody.
@@ -112,7 +120,7 @@ pub struct TpaOptions(Options);
 impl TpaOptions {
     #[new]
     #[pyo3(signature = (*, transport = "tpa-2", segment = None, nodelay = true, plain = false, secret = None, key = None, peers = None, admits = None, send_buffer = None,
-        receive_buffer = None, connect_timeout = None, keep_alive = None, idle_timeout = None, silence_timeout = None, hops = None,
+        receive_buffer = None, connect_timeout = None, linger = None, keep_alive = None, idle_timeout = None, silence_timeout = None, hops = None,
         channel_rate = 2e6, keylog = None))]
     #[expect(clippy::too_many_arguments, reason = "they are named where they are given")]
     fn new(
@@ -127,6 +135,7 @@ impl TpaOptions {
         send_buffer: Option<usize>,
         receive_buffer: Option<usize>,
         connect_timeout: Option<f64>,
+        linger: Option<f64>,
         keep_alive: Option<f64>,
         idle_timeout: Option<f64>,
         silence_timeout: Option<f64>,
@@ -151,13 +160,14 @@ impl TpaOptions {
             }
         };
         options.admission = admits.map(admission);
-        let spans = [connect_timeout, keep_alive, idle_timeout, silence_timeout];
+        let spans = [connect_timeout, keep_alive, idle_timeout, silence_timeout, linger];
         if spans.iter().flatten().any(|seconds| seconds.is_nan() || *seconds < 0.0) {
             return Err(value_error("expected seconds, 0 or more"));
         }
-        let [connect_timeout, keep_alive, idle_timeout, silence_timeout] =
+        let [connect_timeout, keep_alive, idle_timeout, silence_timeout, linger] =
             spans.map(|seconds| seconds.map(Duration::from_secs_f64));
         let switched_off = |span: Duration| (span > Duration::ZERO).then_some(span);
+        options.linger = linger.unwrap_or(options.linger);
         options.connect_timeout = connect_timeout.unwrap_or(options.connect_timeout);
         options.keep_alive = keep_alive.map_or(options.keep_alive, switched_off);
         options.idle_timeout = idle_timeout.map_or(options.idle_timeout, switched_off);
@@ -186,6 +196,12 @@ impl TpaOptions {
 pub fn tpa_new_key(py: Python<'_>) -> PyResult<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)> {
     let (own, public) = Security::new_key().map_err(|error| os_error(&error))?;
     Ok((PyBytes::new(py, &own), PyBytes::new(py, &public)))
+}
+
+/// Closes every connection and waits as long as each lingers until what was sent has arrived; a sentence if it has not.
+#[pyfunction]
+pub fn tpa_finish_process(py: Python<'_>) -> Option<String> {
+    py.detach(tpa::finish_process)
 }
 
 /// A UDP port.
@@ -382,7 +398,7 @@ impl TpaStream {
         let deadline = deadline(Some(linger));
         let owes = self.0.unacknowledged() > 0 && !self.1.load(Ordering::Relaxed);
         loop {
-            let left = deadline.since(Clock.now()).min(CLOSING_SLICE);
+            let left = deadline.since(Clock.now()).min(SLICE);
             let closed = self.0.set_linger(std(left)).and_then(|()| py.detach(|| self.0.finish()));
             match closed {
                 Ok(()) => return Ok(()),

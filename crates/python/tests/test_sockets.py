@@ -174,6 +174,91 @@ def test_the_hub_gives_each_peer_its_rights(tmp_path: Path) -> None:
             program.kill()
 
 
+def test_an_exception_in_a_block_aborts_and_goes_on(server: tpa.socket) -> None:
+    client, peer = pair(server)
+    with pytest.raises(ValueError, match="the user's own"), client:
+        # More than arrives while nobody reads: closing would wait for it.
+        client.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            client.sendall(bytes(3_000_000))
+        raise ValueError("the user's own")
+    with pytest.raises(OSError) as closed:
+        client.recv(1)
+    assert closed.value.errno == errno.EBADF
+    with pytest.raises(ConnectionResetError):
+        while peer.recv(1 << 20):
+            pass
+    # A peer that is gone is no reason to replace it either.
+    client, peer = pair(server)
+    peer.abort()
+    with pytest.raises(ValueError, match="the user's own"), client:
+        raise ValueError("the user's own")
+
+
+def test_closing_wakes_who_receives_with_an_error(server: tpa.socket) -> None:
+    client, peer = pair(server)
+    client.settimeout(None)
+    raised: list[OSError] = []
+
+    def receive() -> None:
+        try:
+            client.recv(1)
+        except OSError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=receive)
+    thread.start()
+    time.sleep(0.2)
+    client.close()
+    thread.join()
+    assert [error.errno for error in raised] == [errno.EBADF]
+    peer.close()
+
+
+def test_unknown_hosts_are_what_python_calls_them() -> None:
+    with pytest.raises(kernel.gaierror):
+        tpa.create_connection(("no-such-host.invalid", 9), timeout=5)
+    with pytest.raises(kernel.gaierror):
+        tpa.create_server(("no-such-host.invalid", 0))
+
+
+def test_a_segment_that_no_listener_agrees_to_is_refused() -> None:
+    for good in (64, 65463):
+        tpa.socket(segment=good)
+    for bad in (0, 63, 65464):
+        with pytest.raises(ValueError, match="64 to 65463"):
+            tpa.socket(segment=bad)
+
+
+def leaving(server: tpa.socket, size: int, linger: float) -> subprocess.Popen[str]:
+    program = f"""
+        from meshpace import tpa
+        client = tpa.create_connection({server.getsockname()!r}, timeout=30, linger={linger})
+        client.settimeout(0.2)
+        try:
+            client.sendall(bytes({size}))
+        except TimeoutError:
+            pass
+    """
+    arguments = [sys.executable, "-W", "always", "-c", textwrap.dedent(program)]
+    return subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+
+
+def test_what_a_program_that_ends_has_sent_arrives(server: tpa.socket) -> None:
+    with leaving(server, 200_000, 30) as program, server.accept()[0] as peer:
+        assert len(received(peer, 300_000)) == 200_000
+        assert program.communicate()[1] == "" and program.returncode == 0
+
+
+def test_what_has_not_arrived_at_the_end_is_told(server: tpa.socket) -> None:
+    with leaving(server, 3_000_000, 0.5) as program:
+        peer, _ = server.accept()
+        said = program.communicate()[1]
+        assert program.returncode == 0
+        assert said.startswith("meshpace: the process ends, and of ") and "ResourceWarning: the process ends" in said
+        peer.abort()
+
+
 def answering(peer: tpa.socket, sizes: list[int]) -> threading.Thread:
     """Answers each question of `sizes` bytes with 8 bytes, until the end."""
 

@@ -7,7 +7,7 @@
 use meshpace_core::Duration;
 use meshpace_live::Clock;
 use meshpace_live::testbed::{Impairment, Loss, Relay};
-use meshpace_live::tpa::{Options, Security, TpaPort, TpaStream, keys};
+use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort, TpaStream, keys};
 use meshpace_testing::ports::spare_port;
 use meshpace_testing::{Class, skipped};
 use meshpace_transport::Stats;
@@ -40,6 +40,8 @@ struct Programs {
     bind: PathBuf,
     fork: PathBuf,
     keys: PathBuf,
+    manners: PathBuf,
+    leave: PathBuf,
     hub: PathBuf,
 }
 
@@ -79,10 +81,11 @@ fn programs() -> Option<&'static Programs> {
             assert!(compiled.success(), "{} does not compile", source.display());
             program
         };
-        let [peer, poll, bind, fork, keys] =
-            ["peer", "poll", "bind", "fork", "keys"].map(|name| compile(&format!("tests/it/{name}.c")));
+        let [peer, poll, bind, fork, keys, manners, leave] =
+            ["peer", "poll", "bind", "fork", "keys", "manners", "leave"]
+                .map(|name| compile(&format!("tests/it/{name}.c")));
         let [echo_client, hub] = ["echo_client", "hub"].map(|name| compile(&format!("../../examples/{name}.c")));
-        Some(Programs { peer, poll, echo_client, bind, fork, keys, hub, _directory: directory })
+        Some(Programs { peer, poll, echo_client, bind, fork, keys, manners, leave, hub, _directory: directory })
     });
     if made.is_none() {
         skipped(Class::Tools, "cc is not installed (apt-get install gcc)");
@@ -201,6 +204,58 @@ fn options_halves_and_descriptors_to_poll() {
     let output = Command::new(&programs.poll).arg(free.to_string()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && output.stdout == b"done\n", "{said}");
+}
+
+#[test]
+fn signals_sends_names_and_sentences_are_as_with_kernel_sockets() {
+    let Some(programs) = programs() else { return };
+    let arguments = [&spare_port().to_string(), env!("CARGO_PKG_VERSION")];
+    let output = Command::new(&programs.manners).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output.stdout == b"done\n", "{said}");
+}
+
+/// A program that connects, sends and ends at once, and its connection here.
+fn leaving(listener: &TpaListener, bytes: usize, linger: u32) -> Option<(Child, TpaStream)> {
+    let port = listener.local_addr().unwrap().port();
+    let arguments = [port.to_string(), bytes.to_string(), linger.to_string()];
+    let mut command = Command::new(&programs()?.leave);
+    let child = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    Some((child, listener.accept().unwrap().0))
+}
+
+#[test]
+fn what_a_program_that_ends_has_sent_arrives() {
+    let listener = TpaPort::bind("127.0.0.1:0").unwrap().listen(4).unwrap();
+    let mut took = Vec::new();
+    for _ in 0..3 {
+        let Some((child, mut stream)) = leaving(&listener, 200_000, 30) else { return };
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (got.len(), output.stdout.as_slice(), output.stderr.as_slice()),
+            (200_000, &b"200000\n"[..], &b""[..])
+        );
+        // The program has ended: closing here is no error, and waits for no answer that cannot come.
+        let began = Clock.now();
+        stream.close().unwrap();
+        took.push(Clock.now().since(began).as_secs_f64());
+    }
+    // Without a word of the kernel about the port it would be two seconds. A busy machine adds to some.
+    assert!(took.iter().any(|seconds| *seconds < 1.0), "{took:?}");
+}
+
+#[test]
+fn what_nobody_reads_holds_a_program_for_its_linger_time_and_is_told() {
+    let listener = TpaPort::bind("127.0.0.1:0").unwrap().listen(4).unwrap();
+    let Some((child, stream)) = leaving(&listener, 3_000_000, 1) else { return };
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && output.stdout != b"-1\n");
+    assert!(said.starts_with("meshpace: the process ends, and of ") && said.ends_with("within 1 s\n"), "{said:?}");
+    assert_eq!(said.lines().count(), 1);
+    stream.abort();
 }
 
 #[test]

@@ -58,6 +58,10 @@ fn generated_header() {
         "getsockopt",
         "pollfd",
         "flush",
+        "getsockname",
+        "getpeername",
+        "error",
+        "version",
     ];
     for name in expected {
         assert!(names.iter().any(|line| line.contains(&format!("tpa_{name}("))), "{name} in {names:?}");

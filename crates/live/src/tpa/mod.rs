@@ -28,6 +28,7 @@ pub(crate) mod session;
 
 #[cfg(feature = "tokio")]
 pub use api::asynchronous;
+pub use api::at_exit::finish_process;
 pub use api::attempts::Attempts;
 pub use api::key_list::KeyList;
 pub use api::listener::{BACKLOG, TpaListener};

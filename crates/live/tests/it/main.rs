@@ -20,6 +20,7 @@ mod tcp_stack;
 mod tpa_abort;
 mod tpa_acceptance;
 mod tpa_ciphers;
+mod tpa_closing;
 mod tpa_findings;
 mod tpa_hostile;
 mod tpa_icmp;

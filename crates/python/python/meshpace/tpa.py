@@ -8,7 +8,8 @@
 b'hello'
 
 Every call that waits leaves the other threads of Python running and hears Ctrl-C. What goes wrong is an `OSError`: `TimeoutError`,
-`ConnectionRefusedError` (nobody listens, or the keys do not fit), `ConnectionResetError`, `BrokenPipeError`, ... Linux only.
+`ConnectionRefusedError` (nobody listens, or the keys do not fit), `ConnectionResetError`, `BrokenPipeError`, `socket.gaierror` (no such
+host), ... Linux only. When an exception leaves a `with` block, the connection is aborted; otherwise the end of the block closes it.
 
 A socket with an address belongs to the process that made it. In a child, by `os.fork` or by `multiprocessing` with the start method "fork",
 its methods raise `OSError` with `errno.EBADF`, but for `close`, which does nothing there; the child opens sockets of its own.
@@ -16,8 +17,11 @@ its methods raise `OSError` with `errno.EBADF`, but for `close`, which does noth
 
 from __future__ import annotations
 
+import atexit
 import errno
 import io
+import sys
+import warnings
 from types import TracebackType
 from typing import Any, Callable, Sequence, TypedDict, Union, cast
 
@@ -33,7 +37,7 @@ except ImportError:  # before Python 3.11
             return item
 
 
-from ._native import TpaListener, TpaOptions, TpaPort, TpaStream, tpa_new_key
+from ._native import TpaListener, TpaOptions, TpaPort, TpaStream, tpa_finish_process, tpa_new_key
 
 __all__ = ["SHUT_RD", "SHUT_RDWR", "SHUT_WR", "Options", "create_connection", "create_server", "new_key", "socket"]
 
@@ -44,7 +48,7 @@ Address = tuple[str, int]
 
 _Buffer = Union[bytes, bytearray, memoryview]
 
-#: How long closing waits for what was sent to arrive, seconds.
+#: How long closing waits for what was sent to arrive, seconds, unless `linger` is set.
 LINGER = 30.0
 
 
@@ -72,6 +76,8 @@ class Options(TypedDict, total=False):
     receive_buffer: int
     #: How long to try to connect, seconds. Default 30.
     connect_timeout: float
+    #: How long `close`, and the end of the program, wait for what was sent to arrive, seconds. Default 30.
+    linger: float
     #: Silence after which the peer is asked for a sign of life, seconds; 0 for never. Default 30.
     keep_alive: float
     #: How long a connection may carry no data, seconds; 0 for ever. Default 0.
@@ -89,6 +95,14 @@ class Options(TypedDict, total=False):
 def new_key() -> tuple[bytes, bytes]:
     """A fresh pair of keys: the private one, and the public one for the peers."""
     return tpa_new_key()
+
+
+@atexit.register
+def _finish() -> None:
+    """At the end of the program what was sent still arrives, as far as the linger times allow."""
+    if lost := tpa_finish_process():
+        print(f"meshpace: {lost}", file=sys.stderr)
+        warnings.warn(lost, ResourceWarning)
 
 
 def _bytes(data: _Buffer) -> bytes:
@@ -112,12 +126,13 @@ class socket:
         self._listener: TpaListener | None = None
         self._stream: TpaStream | None = None
         self._wait: float | None = None
+        self._linger = options.get("linger", LINGER)
         self._closed = False
 
     @classmethod
-    def _of(cls, stream: TpaStream) -> socket:
+    def _of(cls, stream: TpaStream, linger: float) -> socket:
         made = cls()
-        made._stream = stream
+        made._stream, made._linger = stream, linger
         return made
 
     def _check(self) -> None:
@@ -152,7 +167,7 @@ class socket:
         if self._listener is None:
             raise OSError(errno.EINVAL, "the socket does not listen")
         stream = self._listener.accept(self._wait)
-        return socket._of(stream), stream.peer
+        return socket._of(stream, self._linger), stream.peer
 
     def connect(self, address: Address) -> None:
         """Opens a connection and waits until it is open."""
@@ -276,8 +291,8 @@ class socket:
         """Data segments sent again."""
         return self._connected().retransmissions
 
-    def close(self, linger: float = LINGER) -> None:
-        """Closes it. Of a connection it waits, at most `linger` seconds, until what was sent has arrived, and raises an exception if it
+    def close(self, linger: float | None = None) -> None:
+        """Closes it. Of a connection it waits, at most `linger` seconds (None: as its options say), until what was sent has arrived, and raises an exception if it
         has not: the protocol runs in this process and ends with it. In a child of the process that opened it, the connection stays open."""
         if self._closed:
             return
@@ -287,7 +302,7 @@ class socket:
         if listener:
             listener.close()
         if stream:
-            stream.close(_timeout(linger) or 0.0)
+            stream.close(_timeout(self._linger if linger is None else linger) or 0.0)
 
     def abort(self) -> None:
         """Ends a connection at once; what has not arrived is lost, and the peer is told."""
@@ -297,7 +312,12 @@ class socket:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        if kind is None or self._stream is None:
+            self.close()
+        else:
+            # Nobody waits for what belongs to an operation that has failed, and its exception goes on.
+            stream, self._stream, self._port, self._closed = self._stream, None, None, True
+            stream.abort()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "listening" if self._listener else "connected" if self._stream else "not connected"

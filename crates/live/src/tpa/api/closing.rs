@@ -16,29 +16,23 @@ pub(super) fn let_go(shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Time for which closing waits, when the peer has everything, for the peer to close too: a process that ends at once would leave
-/// the peer's closing without an answer.
-const PEER_CLOSES: Duration = Duration::from_millis(500);
+/// Time for which closing waits for the answer to it when the peer has closed and everything has arrived: the peer may have ended without
+/// it. Where the network says so, it does not wait for that long.
+pub(super) const LAST_WORD: Duration = Duration::from_secs(2);
 
-/// Time for which it waits for the answer to our closing when the peer has closed and everything has arrived: the peer may have
-/// ended without it.
-const LAST_WORD: Duration = Duration::from_secs(2);
-
-/// Waits until our direction is over; the second value is whether it is.
+/// Waits until our direction is over; the second value is whether it is. The peer may close later: the runtime answers it as long as the
+/// process lives, and afterwards the peer does not need the answer.
 pub(super) fn wait_for_end(shared: &Shared, deadline: Time) -> io::Result<(MutexGuard<'_, State>, bool)> {
-    let (mut peer_closes, mut last_word) = (Time::NEVER, Time::NEVER);
+    let mut last_word = Time::NEVER;
     let mut state = shared.enter()?;
     loop {
-        if state.exchange.is_over() {
+        if state.exchange.is_over() || state.exchange.has_delivered() {
             return Ok((state, true));
         }
-        let now = Clock.now();
-        match state.exchange.delivery {
-            Delivery::UnderWay => {}
-            Delivery::AwaitsFinalAck => last_word = last_word.min(now + LAST_WORD),
-            Delivery::Finished => peer_closes = peer_closes.min(now + PEER_CLOSES),
+        if state.exchange.delivery == Delivery::AwaitsFinalAck {
+            last_word = last_word.min(Clock.now() + LAST_WORD);
         }
-        match shared.wait_writable(state, deadline.min(peer_closes).min(last_word)) {
+        match shared.wait_writable(state, deadline.min(last_word).into()) {
             Ok(guard) => state = guard,
             Err(_) => {
                 let state = shared.lock();

@@ -6,6 +6,7 @@ use crate::Clock;
 use crate::tpa::runtime::backlog::Backlog;
 use crate::tpa::runtime::mailbox::Command;
 use crate::tpa::runtime::shared::Shared;
+use crate::tpa::runtime::wait::Patience;
 use crate::tpa::session::counters::PortCounters;
 use meshpace_core::{Duration, Time};
 use std::io;
@@ -21,6 +22,7 @@ pub struct TpaListener {
     port: TpaPort,
     backlog: Arc<Backlog>,
     nonblocking: AtomicBool,
+    interruptible: AtomicBool,
     timeout: Mutex<Option<Duration>>,
 }
 
@@ -46,10 +48,11 @@ impl TpaListener {
     pub fn accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
         self.check_process()?;
         let timeout = *self.timeout.lock().unwrap_or_else(PoisonError::into_inner);
-        self.accept_until(match self.nonblocking.load(Ordering::Relaxed) {
+        let deadline = match self.nonblocking.load(Ordering::Relaxed) {
             true => Time::ZERO,
             false => timeout.map_or(Time::NEVER, |timeout| Clock.now().saturating_add(timeout)),
-        })
+        };
+        self.accept_until(Patience { deadline, ends_with_signal: self.interruptible.load(Ordering::Relaxed) })
     }
 
     /// Takes a connection that waits, whatever else is set.
@@ -58,12 +61,12 @@ impl TpaListener {
     ///
     /// As [`TpaListener::accept`]; [`io::ErrorKind::WouldBlock`] if none waits.
     pub fn try_accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
-        self.accept_until(Time::ZERO)
+        self.accept_until(Time::ZERO.into())
     }
 
-    fn accept_until(&self, deadline: Time) -> io::Result<(TpaStream, SocketAddr)> {
+    fn accept_until(&self, patience: Patience) -> io::Result<(TpaStream, SocketAddr)> {
         self.check_process()?;
-        self.backlog.next(deadline).map(|shared| self.stream(shared))
+        self.backlog.next(patience).map(|shared| self.stream(shared))
     }
 
     fn stream(&self, shared: Arc<Shared>) -> (TpaStream, SocketAddr) {
@@ -104,6 +107,17 @@ impl TpaListener {
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.check_process()?;
         self.nonblocking.store(nonblocking, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sets whether a signal ends [`TpaListener::accept`]: see [`TpaStream::set_interruptible`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::check_process`].
+    pub fn set_interruptible(&self, interruptible: bool) -> io::Result<()> {
+        self.check_process()?;
+        self.interruptible.store(interruptible, Ordering::Relaxed);
         Ok(())
     }
 
@@ -166,7 +180,7 @@ impl TpaPort {
     pub fn listen(&self, backlog: usize) -> io::Result<TpaListener> {
         let backlog = Arc::new(Backlog::new(backlog));
         self.runtime().send(Command::Listen { port: self.id(), backlog: Arc::clone(&backlog) })?;
-        let (nonblocking, timeout) = (AtomicBool::new(false), Mutex::new(None));
-        Ok(TpaListener { port: self.clone(), backlog, nonblocking, timeout })
+        let (nonblocking, interruptible) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(TpaListener { port: self.clone(), backlog, nonblocking, interruptible, timeout: Mutex::new(None) })
     }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "tokio")]
 pub mod asynchronous;
+pub mod at_exit;
 pub mod attempts;
 mod closing;
 mod connect;

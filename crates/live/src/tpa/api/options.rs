@@ -6,7 +6,7 @@ use crate::tpa::runtime::service::Service;
 use crate::tpa::session::admission::Admission;
 use crate::tpa::session::cipher::processor_has_aes;
 use crate::tpa::session::framing::overhead;
-use crate::tpa::session::handshake::Protection;
+use crate::tpa::session::handshake::{LEAST_SEGMENT, Protection};
 use crate::tpa::session::path::PathSource;
 use crate::tpa::session::seal::KEY_LIFE;
 use crate::tpa::session::security::Security;
@@ -141,6 +141,11 @@ impl Options {
         if self.admission.is_some() && !matches!(self.security, Security::Keys { .. }) {
             return Err(refused("admission: it decides about known keys, and `security` has none".to_owned()));
         }
+        let (segment, least) = (self.transport.segment, u32::from(LEAST_SEGMENT));
+        if !(least..=MOST_PAYLOAD).contains(&segment) {
+            let message = format!("transport.segment = {segment}: expected {least} to {MOST_PAYLOAD} bytes over UDP");
+            return Err(refused(message));
+        }
         self.transport.check().map_err(|error| refused(format!("transport.{error}")))?;
         if let Some(trains) = &self.trains {
             trains.check().map_err(|error| refused(format!("trains.{error}")))?;
@@ -155,11 +160,6 @@ impl Options {
                 let message = format!("keep_alive: {} s, at least 1 s with quiet trains", often.as_secs_f64());
                 return Err(refused(message));
             }
-        }
-        if self.transport.segment > MOST_PAYLOAD {
-            let message =
-                format!("transport.segment: {}, at most {MOST_PAYLOAD} bytes over UDP", self.transport.segment);
-            return Err(refused(message));
         }
         for (name, bytes) in [("send_buffer", self.send_buffer), ("receive_buffer", self.receive_buffer)] {
             if bytes > MOST_BUFFER {
@@ -234,6 +234,20 @@ mod tests {
         let limits = options.limits;
         assert_eq!((limits.connections, limits.connections_per_source), (16_384, 4096));
         assert_eq!((limits.half_open, limits.half_open_per_source, limits.handshakes_per_second), (1024, 256, 256));
+    }
+
+    #[test]
+    fn a_segment_that_no_listener_agrees_to_is_refused_where_it_is_set() {
+        let of = |segment: u32| Options::of(tpa::Config { segment, ..tpa::Config::default() }).check();
+        // docs/wire-opening.md: "payload of a full segment, bytes, 64 at least"; the largest UDP datagram over IPv4 has 65507.
+        for good in [64, 1460, 65_463] {
+            assert!(of(good).is_ok(), "{good}");
+        }
+        for bad in [0, 1, 63, 65_464, 65_495] {
+            let error = of(bad).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+            assert_eq!(error.to_string(), format!("transport.segment = {bad}: expected 64 to 65463 bytes over UDP"));
+        }
     }
 
     #[test]

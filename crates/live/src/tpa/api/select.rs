@@ -4,10 +4,10 @@
 //! their token; [`Selector::wait`] returns the tokens noted since. A child after `fork` makes its own: nobody notes tokens in a copy of its
 //! parent's.
 
-use crate::tpa::runtime::wait::wait_until;
+use crate::tpa::runtime::wait::Condition;
 use meshpace_core::Time;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
 /// A set of tokens that fills from other threads.
@@ -17,7 +17,7 @@ pub struct Selector(Arc<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     noted: Mutex<BTreeSet<u64>>,
-    grown: Condvar,
+    grown: Condition,
 }
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Selector {
     pub fn wait(&self, deadline: Time) -> BTreeSet<u64> {
         let mut noted = self.0.lock();
         while noted.is_empty() {
-            let (guard, in_time) = wait_until(&self.0.grown, noted, deadline);
+            let (guard, in_time) = self.0.grown.wait(&self.0.noted, noted, deadline.into());
             noted = guard;
             if in_time.is_err() {
                 break;

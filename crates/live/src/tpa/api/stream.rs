@@ -5,7 +5,8 @@ use super::port::TpaPort;
 use crate::Clock;
 use crate::budget::Account;
 use crate::tpa::runtime::shared::{Shared, State};
-use crate::tpa::session::exchange::{Delivery, Phase};
+use crate::tpa::runtime::wait::Patience;
+use crate::tpa::session::exchange::Phase;
 use crate::tpa::session::failure::Failure;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
@@ -34,23 +35,28 @@ pub struct TpaStream {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     nonblocking: bool,
+    interruptible: bool,
     read: Option<Duration>,
     write: Option<Duration>,
-    linger: Duration,
 }
 
 impl TpaStream {
     pub(super) fn new(shared: Arc<Shared>, port: TpaPort) -> TpaStream {
-        let linger = port.options().linger;
-        let waiting = Mutex::new(Waiting { nonblocking: false, read: None, write: None, linger });
+        shared.lock().linger = port.options().linger;
+        let waiting = Mutex::new(Waiting { nonblocking: false, interruptible: false, read: None, write: None });
         TpaStream { shared, _port: port, waiting }
     }
 
     /// Waits until it is open, or never will be.
-    pub(super) fn wait_until_open(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaPort::connect`]; [`io::ErrorKind::Interrupted`] if a signal has ended the wait: it goes on being opened.
+    pub fn wait_until_open(&self) -> io::Result<()> {
+        let patience = Patience { deadline: Time::NEVER, ends_with_signal: self.waiting()?.interruptible };
         let mut state = self.shared.enter()?;
         while state.exchange.is_opening() {
-            state = self.shared.wait_writable(state, Time::NEVER)?;
+            state = self.shared.wait_writable(state, patience)?;
         }
         match state.exchange.failure() {
             Some(failure) => Err(failure.error()),
@@ -94,13 +100,14 @@ impl TpaStream {
         Ok(self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Deadline of a call that begins now, with the timeout that `choose` finds in the settings.
-    fn deadline(&self, choose: impl FnOnce(&Waiting) -> Option<Duration>) -> io::Result<Time> {
+    /// How long a call waits that begins now, with the timeout that `choose` finds in the settings.
+    fn patience(&self, choose: impl FnOnce(&Waiting) -> Option<Duration>) -> io::Result<Patience> {
         let waiting = self.waiting()?;
-        Ok(match waiting.nonblocking {
+        let deadline = match waiting.nonblocking {
             true => Time::ZERO,
             false => choose(&waiting).map_or(Time::NEVER, |timeout| Clock.now().saturating_add(timeout)),
-        })
+        };
+        Ok(Patience { deadline, ends_with_signal: waiting.interruptible })
     }
 
     /// Reads what is there, whatever else is set.
@@ -109,7 +116,7 @@ impl TpaStream {
     ///
     /// [`io::ErrorKind::WouldBlock`] if nothing is; the reason if the connection has failed.
     pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
-        self.read_into(into, Time::ZERO)
+        self.read_into(into, Time::ZERO.into())
     }
 
     /// Writes what there is room for, whatever else is set.
@@ -119,7 +126,7 @@ impl TpaStream {
     /// [`io::ErrorKind::WouldBlock`] if there is none, [`io::ErrorKind::BrokenPipe`] once it is closed for writing; the reason if
     /// the connection has failed.
     pub fn try_write(&self, from: &[u8]) -> io::Result<usize> {
-        self.write_from(from, Time::ZERO)
+        self.write_from(from, Time::ZERO.into())
     }
 
     /// Reads what is there, or has the context's waker called when there is something.
@@ -192,7 +199,7 @@ impl TpaStream {
         let mut state = self.shared.enter()?;
         match &state.exchange.phase {
             Phase::Done => Poll::Ready(Ok(())),
-            _ if state.exchange.delivery == Delivery::Finished => Poll::Ready(Ok(())),
+            _ if state.exchange.has_delivered() => Poll::Ready(Ok(())),
             Phase::Failed(failure) => Poll::Ready(Err(failure.error())),
             Phase::Opening { .. } | Phase::Open => {
                 state.note_writer(context);
@@ -226,24 +233,43 @@ impl TpaStream {
         put
     }
 
-    fn read_into(&self, into: &mut [u8], deadline: Time) -> io::Result<usize> {
+    fn read_into(&self, into: &mut [u8], patience: Patience) -> io::Result<usize> {
         let mut state = self.shared.enter()?;
         loop {
             if let Some(got) = self.take(&mut state, into) {
                 return got;
             }
-            state = self.shared.wait_readable(state, deadline)?;
+            state = self.shared.wait_readable(state, patience)?;
         }
     }
 
-    fn write_from(&self, from: &[u8], deadline: Time) -> io::Result<usize> {
+    fn write_from(&self, from: &[u8], patience: Patience) -> io::Result<usize> {
         let mut state = self.shared.enter()?;
         loop {
             if let Some(put) = self.put(&mut state, from) {
                 return put;
             }
-            state = self.shared.wait_writable(state, deadline)?;
+            state = self.shared.wait_writable(state, patience)?;
         }
+    }
+
+    /// Writes all, as send(2) does on a blocking socket: it waits until there has been room for everything. Returns how much was taken, which is less
+    /// if the write timeout, a signal or a failure has ended it.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing, if nothing was taken.
+    pub fn send(&self, from: &[u8]) -> io::Result<usize> {
+        let patience = self.patience(|waiting| waiting.write)?;
+        let mut sent = 0;
+        while sent < from.len() {
+            match self.write_from(&from[sent..], patience) {
+                Ok(more) => sent += more,
+                Err(error) if sent == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(sent)
     }
 
     /// Closes one direction or both. What was written is still sent; what comes after closing for reading resets the
@@ -265,7 +291,7 @@ impl TpaStream {
     }
 
     /// Closes both directions and waits, at most for the linger time, until the peer has everything that was written, or it
-    /// is clear that it never will.
+    /// is clear that it never will: a round trip after the last byte has arrived. The peer may close later.
     ///
     /// # Errors
     ///
@@ -274,19 +300,19 @@ impl TpaStream {
         self.finish()
     }
 
-    /// The same for a stream that others hold too: their calls end.
+    /// The same for a stream that others hold too: their calls end with an error.
     ///
     /// # Errors
     ///
     /// Those of [`TpaStream::close`].
     pub fn finish(&self) -> io::Result<()> {
-        let linger = Clock.now().saturating_add(self.waiting()?.linger);
+        let linger = Clock.now().saturating_add(self.shared.enter()?.linger);
         let_go(&self.shared)?;
         let (state, over) = wait_for_end(&self.shared, linger)?;
         // Dropping need not wait once more.
         let _ = self.set_nonblocking(true);
         match state.exchange.failure() {
-            Some(failure) if state.exchange.delivery != Delivery::Finished => Err(failure.error()),
+            Some(failure) if !state.exchange.has_delivered() => Err(failure.error()),
             _ if !over => Err(io::Error::new(io::ErrorKind::TimedOut, "what was written had not all arrived in time")),
             _ => Ok(()),
         }
@@ -389,6 +415,17 @@ impl TpaStream {
         Ok(())
     }
 
+    /// Sets whether a signal ends calls that wait, with [`io::ErrorKind::Interrupted`], by the kernel's rule for sockets: unless its handler has
+    /// SA_RESTART and the call no timeout. Default false: calls go on waiting.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaStream::check_process`].
+    pub fn set_interruptible(&self, interruptible: bool) -> io::Result<()> {
+        self.waiting()?.interruptible = interruptible;
+        Ok(())
+    }
+
     /// Sets the time for which reading waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
     ///
     /// # Errors
@@ -415,7 +452,7 @@ impl TpaStream {
     ///
     /// Those of [`TpaStream::check_process`].
     pub fn set_linger(&self, linger: std::time::Duration) -> io::Result<()> {
-        self.waiting()?.linger = nanoseconds(linger);
+        self.shared.enter()?.linger = nanoseconds(linger);
         Ok(())
     }
 
@@ -487,26 +524,29 @@ impl Drop for TpaStream {
             let _ = let_go(&self.shared);
         }
         if !waiting.nonblocking && !self.shared.lock().exchange.is_opening() {
-            let _ = wait_for_end(&self.shared, Clock.now().saturating_add(waiting.linger));
+            let _ = wait_for_end(&self.shared, {
+                let linger = self.shared.lock().linger;
+                Clock.now().saturating_add(linger)
+            });
         }
     }
 }
 
 impl Read for TpaStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.read_into(into, self.deadline(|waiting| waiting.read)?)
+        self.read_into(into, self.patience(|waiting| waiting.read)?)
     }
 }
 
 impl Read for &TpaStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.read_into(into, self.deadline(|waiting| waiting.read)?)
+        self.read_into(into, self.patience(|waiting| waiting.read)?)
     }
 }
 
 impl Write for TpaStream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.write_from(from, self.deadline(|waiting| waiting.write)?)
+        self.write_from(from, self.patience(|waiting| waiting.write)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -516,7 +556,7 @@ impl Write for TpaStream {
 
 impl Write for &TpaStream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.write_from(from, self.deadline(|waiting| waiting.write)?)
+        self.write_from(from, self.patience(|waiting| waiting.write)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

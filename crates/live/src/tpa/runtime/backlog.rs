@@ -1,14 +1,13 @@
 //! Connections that wait to be accepted.
 
 use super::shared::Shared;
-use super::wait::wait_until;
+use super::wait::{Condition, Patience};
 use crate::networks::source_of;
 use crate::tpa::session::failure::Failure;
-use meshpace_core::Time;
 use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// Connections that wait to be accepted, shared by the listener and the runtime.
@@ -16,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 pub struct Backlog {
     limit: usize,
     queue: Mutex<Queue>,
-    arrived: Condvar,
+    arrived: Condition,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +51,7 @@ impl Queue {
 impl Backlog {
     /// For at most `limit` connections that wait.
     pub fn new(limit: usize) -> Backlog {
-        Backlog { limit: limit.max(1), queue: Mutex::default(), arrived: Condvar::new() }
+        Backlog { limit: limit.max(1), queue: Mutex::default(), arrived: Condition::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -99,18 +98,19 @@ impl Backlog {
         waiting.iter().for_each(|shared| shared.abort());
     }
 
-    /// The next connection, waiting until `deadline`.
+    /// The next connection, waiting as long as `patience` says.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] at the deadline, [`io::ErrorKind::NotConnected`] once it is closed, or why nothing will come any more.
-    pub fn next(&self, deadline: Time) -> io::Result<Arc<Shared>> {
+    /// [`io::ErrorKind::WouldBlock`] at the deadline, [`io::ErrorKind::Interrupted`] if a signal has ended the wait,
+    /// [`io::ErrorKind::NotConnected`] once it is closed, or why nothing will come any more.
+    pub fn next(&self, patience: Patience) -> io::Result<Arc<Shared>> {
         let mut queue = self.lock();
         loop {
             if let Some(taken) = queue.take() {
                 return taken;
             }
-            let (guard, in_time) = wait_until(&self.arrived, queue, deadline);
+            let (guard, in_time) = self.arrived.wait(&self.queue, queue, patience);
             in_time?;
             queue = guard;
         }

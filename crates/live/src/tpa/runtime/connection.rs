@@ -57,6 +57,11 @@ impl Connection {
         self.session.is_over()
     }
 
+    /// It, as its application holds it, unless it has ended.
+    pub fn unfinished(&self) -> Option<Arc<Shared>> {
+        (!self.shared.lock().exchange.is_over()).then(|| Arc::clone(&self.shared))
+    }
+
     /// When to come back.
     pub fn next_wakeup(&self) -> Time {
         self.session.next_wakeup()

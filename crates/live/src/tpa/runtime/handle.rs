@@ -1,7 +1,7 @@
 //! The thread that runs connections, as its applications hold it.
 
 use super::mailbox::{Command, Mailbox};
-use super::shared::Runner;
+use super::shared::{Runner, Shared};
 use super::socket::Socket;
 use super::worker::Worker;
 use crate::poll::Poller;
@@ -10,7 +10,15 @@ use crate::tpa::session::failure::Failure;
 use nix::libc;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The runtime of this process.
+static GLOBAL: PerProcess<Mutex<Option<Handle>>> = PerProcess::new();
+
+/// Time that the thread has to tell its connections: it may be gone.
+const SURVEY: Duration = Duration::from_secs(2);
 
 /// A runtime: one thread for any number of ports and connections. It ends with its last handle, port and stream.
 #[derive(Clone, Debug)]
@@ -47,12 +55,24 @@ impl Handle {
     ///
     /// Those of [`Handle::start`].
     pub fn global() -> io::Result<Handle> {
-        static GLOBAL: PerProcess<Mutex<Option<Handle>>> = PerProcess::new();
         let mut global = GLOBAL.get()?.lock().unwrap_or_else(PoisonError::into_inner);
         match &*global {
             Some(handle) if handle.0.0.is_alive() => Ok(handle.clone()),
             _ => Ok(global.insert(Handle::start()?).clone()),
         }
+    }
+
+    /// The one of this process, if it has been asked for and runs.
+    pub(crate) fn running() -> Option<Handle> {
+        let global = GLOBAL.get().ok()?.lock().unwrap_or_else(PoisonError::into_inner);
+        global.clone().filter(|handle| handle.0.0.is_alive())
+    }
+
+    /// Its connections that have not ended.
+    pub(crate) fn unfinished(&self) -> Vec<Arc<Shared>> {
+        let (to, told) = sync_channel(1);
+        let asked = self.send(Command::Survey { to });
+        asked.ok().and_then(|()| told.recv_timeout(SURVEY).ok()).unwrap_or_default()
     }
 
     pub(crate) fn next_id(&self) -> u64 {

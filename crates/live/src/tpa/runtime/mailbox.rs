@@ -34,6 +34,8 @@ pub enum Command {
     Touch(u64),
     /// The same, and say so once what it then sends has left this host.
     Dispatch { id: u64, left: SyncSender<()> },
+    /// Tell the connections that have not ended.
+    Survey { to: SyncSender<Vec<Arc<Shared>>> },
     /// Nobody needs the runtime any more.
     Stop,
 }

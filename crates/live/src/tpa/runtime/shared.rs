@@ -1,13 +1,12 @@
 //! State of one connection that the application's threads and the runtime's thread share.
 
-use super::wait::wait_until;
+use super::wait::{Condition, Patience};
 use crate::tpa::session::exchange::{Delivery, Exchange};
 use crate::tpa::session::failure::Failure;
-use meshpace_core::Time;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
@@ -40,6 +39,8 @@ pub trait Runner: std::fmt::Debug + Send + Sync {
 pub struct State {
     /// Bytes, wishes and news.
     pub exchange: Exchange,
+    /// Time for which closing waits for what was written to arrive.
+    pub linger: meshpace_core::Duration,
     /// The runtime has been called and has not looked yet.
     pub called: bool,
     /// Threads waiting to read, and to write or for the end: waking nobody still costs a system call.
@@ -63,14 +64,17 @@ impl Wake for Call {
     }
 }
 
+/// Time for which closing waits where nothing else is set.
+pub const LINGER: meshpace_core::Duration = meshpace_core::Duration::from_secs(30);
+
 /// One connection, shared.
 #[derive(Debug)]
 pub struct Shared {
     state: Mutex<State>,
     /// There is something to read, or never will be.
-    readable: Condvar,
+    readable: Condition,
     /// There is room to write, or an end, or the connection is open.
-    writable: Condvar,
+    writable: Condition,
     /// The number of the connection.
     pub id: u64,
     /// The address of this end.
@@ -92,8 +96,16 @@ impl Shared {
         runner: Arc<dyn Runner>,
     ) -> Shared {
         exchange.account.wake_when_ended(Arc::new(Call { runner: Arc::clone(&runner), id }).into());
-        let state = State { exchange, called: false, readers: 0, writers: 0, read_waker: None, write_waker: None };
-        let (readable, writable) = (Condvar::new(), Condvar::new());
+        let state = State {
+            exchange,
+            linger: LINGER,
+            called: false,
+            readers: 0,
+            writers: 0,
+            read_waker: None,
+            write_waker: None,
+        };
+        let (readable, writable) = (Condition::default(), Condition::default());
         Shared { state: Mutex::new(state), readable, writable, id, local, peer, peer_key, runner }
     }
 
@@ -127,14 +139,14 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] at the deadline.
+    /// [`io::ErrorKind::WouldBlock`] at the deadline, [`io::ErrorKind::Interrupted`] if a signal has ended it.
     pub fn wait_readable<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        deadline: Time,
+        patience: Patience,
     ) -> io::Result<MutexGuard<'a, State>> {
         state.readers += 1;
-        let (mut state, in_time) = wait_until(&self.readable, state, deadline);
+        let (mut state, in_time) = self.readable.wait(&self.state, state, patience);
         state.readers -= 1;
         in_time.map(|()| state)
     }
@@ -147,10 +159,10 @@ impl Shared {
     pub fn wait_writable<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        deadline: Time,
+        patience: Patience,
     ) -> io::Result<MutexGuard<'a, State>> {
         state.writers += 1;
-        let (mut state, in_time) = wait_until(&self.writable, state, deadline);
+        let (mut state, in_time) = self.writable.wait(&self.state, state, patience);
         state.writers -= 1;
         in_time.map(|()| state)
     }

@@ -260,6 +260,9 @@ impl Worker {
                         let _ = left.try_send(());
                     }
                 }
+                Command::Survey { to } => {
+                    let _ = to.try_send(self.connections.values().filter_map(Connection::unfinished).collect());
+                }
                 Command::Stop => self.stopped = true,
             }
         }

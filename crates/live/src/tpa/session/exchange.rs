@@ -137,6 +137,13 @@ impl Exchange {
         matches!(self.phase, Phase::Done | Phase::Failed(_))
     }
 
+    /// True if everything written has arrived and nobody need wait for more: the end of it has arrived, too, or the peer has closed and
+    /// somebody says that it is gone. The word is not proved, but it is all that is missing.
+    pub fn has_delivered(&self) -> bool {
+        let is_gone = self.delivery == Delivery::AwaitsFinalAck && self.doubted.is_some();
+        self.delivery == Delivery::Finished || is_gone
+    }
+
     /// Why it has failed, if it has.
     pub fn failure(&self) -> Option<&Failure> {
         if let Phase::Failed(failure) = &self.phase { Some(failure) } else { None }
@@ -200,7 +207,10 @@ impl Exchange {
         if self.receive.available() > 0 || into.is_empty() {
             return Some(Ok(self.receive.read(into)));
         }
-        if self.end_of_stream || self.wishes.read_closed {
+        if self.wishes.dropped && self.failure().is_none() {
+            return Some(Err(Failure::new(libc::EBADF, "closed by this end").error()));
+        }
+        if self.end_of_stream || (self.wishes.read_closed && !self.wishes.dropped) {
             return Some(Ok(0));
         }
         self.failure().map(|failure| Err(failure.error()))

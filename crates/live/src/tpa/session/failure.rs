@@ -56,6 +56,7 @@ pub fn errno_of(error: &io::Error) -> i32 {
     inner.or(error.raw_os_error()).unwrap_or(match error.kind() {
         io::ErrorKind::WouldBlock => libc::EAGAIN,
         io::ErrorKind::TimedOut => libc::ETIMEDOUT,
+        io::ErrorKind::Interrupted => libc::EINTR,
         io::ErrorKind::BrokenPipe => libc::EPIPE,
         io::ErrorKind::InvalidInput => libc::EINVAL,
         io::ErrorKind::NotConnected => libc::ENOTCONN,
