@@ -3,7 +3,7 @@
 use super::attack::Attack;
 use super::machine::Machine;
 use super::plan::{PeerPlan, own, target};
-use super::segments;
+use super::segments::{self, Known};
 use super::spy::Spy;
 use crate::tpa::session::connection::forging::Forgery;
 use crate::tpa::session::engine::AnySegment;
@@ -141,25 +141,27 @@ impl Peer {
         if let Some((tag, heard, segment)) = seen
             && self.lies.is_due
             && !self.lies.has_missed
-            && let Some(lie) = segments::lie(&heard, &segment)
+            && self.tell_lie(tag, &heard, &segment)
         {
             // The honest code does not hear of the segment: its acknowledgement could make the lie one about former times.
-            return self.tell_lie(tag, lie);
+            return true;
         }
         self.machine.receive(now, target(), bytes);
         self.drain();
         true
     }
 
-    /// Tells a lie in the connection with this tag at this end; true.
-    fn tell_lie(&mut self, tag: Tag, lie: AnySegment) -> bool {
+    /// Tells a lie in the connection with this tag at this end, if `segment` allows one after what was `heard`; whether it did.
+    fn tell_lie(&mut self, tag: Tag, heard: &Known, segment: &AnySegment) -> bool {
         let parties = &self.machine.port.parties;
         let party = parties.iter().find(|(_, party)| party.session.tag() == tag && !party.session.is_over());
-        if let Some((id, opener)) = party.map(|(id, party)| (*id, party.application.opener)) {
-            self.lies.is_due = false;
-            self.say(id, lie);
-            self.lies.told.push(opener);
-        }
+        let Some((id, party)) = party else { return false };
+        let (id, opener, peer_tag) = (*id, party.application.opener, party.session.peer_tag());
+        let said = peer_tag.map_or_else(Known::default, |peer_tag| *self.spy.known(peer_tag));
+        let Some(lie) = segments::lie(&said, heard, segment) else { return false };
+        self.lies.is_due = false;
+        self.say(id, lie);
+        self.lies.told.push(opener);
         true
     }
 
@@ -326,16 +328,16 @@ impl Peer {
             }
             Attack::AcknowledgeBlindly => {
                 self.deaf_since.get_or_insert(now);
-                (0..BLIND).for_each(|_| self.acknowledge(attack, id, tag));
+                (0..BLIND).for_each(|_| self.acknowledge(attack, id, (tag, peer_tag)));
             }
             Attack::AcknowledgeSkipped => {
                 self.lies.is_due = true;
                 // At once, or only at the next chance: the connection may be over after the first.
                 if self.rng.below(2) == 0 {
-                    self.acknowledge(attack, id, tag);
+                    self.acknowledge(attack, id, (tag, peer_tag));
                 }
             }
-            Attack::AcknowledgeUnsent => self.acknowledge(attack, id, tag),
+            Attack::AcknowledgeUnsent => self.acknowledge(attack, id, (tag, peer_tag)),
             Attack::ZeroWindow | Attack::LargestWindow | Attack::ShrinkingWindow => {
                 self.ahead += 1;
                 let window = match attack {
@@ -343,8 +345,8 @@ impl Peer {
                     Attack::LargestWindow => u16::MAX,
                     _ => 200_u64.saturating_sub(7 * self.ahead) as u16,
                 };
-                let said = segments::announcement(inner, self.spy.known(tag), window);
-                self.say(id, said);
+                let (said, heard) = (*self.spy.known(peer_tag), *self.spy.known(tag));
+                self.say(id, segments::announcement(inner, (&said, &heard), window));
             }
             Attack::Scatter => self.scatter(id, (tag, peer_tag)),
             Attack::TinyPieces => (0..TINY).for_each(|_| self.send_piece(attack, id, (tag, peer_tag))),
@@ -359,7 +361,7 @@ impl Peer {
     }
 
     /// Acknowledges what it has not received.
-    fn acknowledge(&mut self, attack: Attack, id: u64, tag: Tag) {
+    fn acknowledge(&mut self, attack: Attack, id: u64, (tag, peer_tag): (Tag, Tag)) {
         let ahead = match attack {
             Attack::AcknowledgeSkipped => 0,
             Attack::AcknowledgeUnsent => 1 << self.rng.below(40),
@@ -368,9 +370,9 @@ impl Peer {
                 self.ahead
             }
         };
-        let heard = *self.spy.known(tag);
-        let said = segments::acknowledgement(self.plan.inner, &heard, ahead, &mut self.rng);
-        self.say(id, said);
+        let (said, heard) = (*self.spy.known(peer_tag), *self.spy.known(tag));
+        let segment = segments::acknowledgement(self.plan.inner, (&said, &heard), ahead, &mut self.rng);
+        self.say(id, segment);
     }
 
     /// Sends bytes of its stream all over the window.

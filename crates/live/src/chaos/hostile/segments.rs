@@ -58,8 +58,8 @@ pub(super) fn room(inner: InnerTransport, said: &Known, heard: &Known) -> u64 {
 }
 
 /// Acknowledges something that was never sent, if `segment` shows that: the first that arrives after what was `heard`, where
-/// everything that left has arrived.
-pub(super) fn lie(heard: &Known, segment: &AnySegment) -> Option<AnySegment> {
+/// everything that left has arrived. The peer's own stream is `said`.
+pub(super) fn lie(said: &Known, heard: &Known, segment: &AnySegment) -> Option<AnySegment> {
     let flags = Flags::ACK;
     match segment {
         // The block begins with a higher number of transmissions than 1, so that those below were skipped.
@@ -79,8 +79,9 @@ pub(super) fn lie(heard: &Known, segment: &AnySegment) -> Option<AnySegment> {
             let (before, ack) = (heard.data_stamp?, heard.offset);
             let between = segment.ts_val.wrapping_sub(before);
             let ts_ecr = before.wrapping_add(1);
-            let said = train::Segment { ack, ts_ecr, wait: 1, window: 255, flags, ..Default::default() };
-            (between > 1 && between < 1 << 31).then_some(AnySegment::Train(said))
+            let seq = said.offset;
+            let lie = train::Segment { seq, ack, ts_ecr, wait: 1, window: 255, flags, ..Default::default() };
+            (between > 1 && between < 1 << 31).then_some(AnySegment::Train(lie))
         }
         // A number is missing.
         AnySegment::Bbr(segment) if segment.carries() && segment.number > heard.number + 1 => {
@@ -107,8 +108,14 @@ pub(super) fn empty(inner: InnerTransport, flags: Flags) -> AnySegment {
     }
 }
 
-/// Acknowledges everything up to `ahead` segments beyond what was `heard`, or all numbers below for zero.
-pub(super) fn acknowledgement(inner: InnerTransport, heard: &Known, ahead: u64, rng: &mut Rng) -> AnySegment {
+/// Acknowledges everything up to `ahead` segments beyond what was `heard`, or all numbers below for zero. The peer's own stream is
+/// `said`: trains hear no segment that is not near its end.
+pub(super) fn acknowledgement(
+    inner: InnerTransport,
+    (said, heard): (&Known, &Known),
+    ahead: u64,
+    rng: &mut Rng,
+) -> AnySegment {
     match inner {
         InnerTransport::Tpa => {
             let ack_block = tpa::segment::block_after(heard.block, (ahead / 12) as u16);
@@ -127,6 +134,7 @@ pub(super) fn acknowledgement(inner: InnerTransport, heard: &Known, ahead: u64, 
             let feedback = Feedback { segments: 1 + rng.below(24) as u8, ..Feedback::default() };
             let flags = Flags::ACK;
             AnySegment::Train(train::Segment {
+                seq: said.offset,
                 ack,
                 ts_ecr,
                 wait: 1,
@@ -150,7 +158,7 @@ pub(super) fn acknowledgement(inner: InnerTransport, heard: &Known, ahead: u64, 
 }
 
 /// An acknowledgement of what was `heard` that announces a window of `window` segments.
-pub(super) fn announcement(inner: InnerTransport, heard: &Known, window: u16) -> AnySegment {
+pub(super) fn announcement(inner: InnerTransport, (said, heard): (&Known, &Known), window: u16) -> AnySegment {
     let flags = Flags::ACK;
     match inner {
         InnerTransport::Tpa => {
@@ -158,8 +166,8 @@ pub(super) fn announcement(inner: InnerTransport, heard: &Known, window: u16) ->
             AnySegment::Tpa(tpa::Segment { ack_block, window, ack_tx: heard.tx, flags, ..Default::default() })
         }
         InnerTransport::Trains => {
-            let (ack, ts_ecr) = (heard.offset, heard.stamp);
-            AnySegment::Train(train::Segment { ack, ts_ecr, window, flags, ..Default::default() })
+            let (seq, ack, ts_ecr) = (said.offset, heard.offset, heard.stamp);
+            AnySegment::Train(train::Segment { seq, ack, ts_ecr, window, flags, ..Default::default() })
         }
         InnerTransport::Bbr => {
             let limit = match window {
