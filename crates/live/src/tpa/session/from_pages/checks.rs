@@ -15,8 +15,10 @@ fn is_fair(plan: &Plan, at: usize) -> bool {
         // "can end the connection with forged ICMP or strays only while the peer is silent"
         Kind::Blackout { .. } => observer.complaints > 0,
         Kind::Move { source, .. } => {
-            // "Such an observer can also keep a peer that does move from being followed"
-            let is_followed = plan.protection != Protection::Plain && observer.overtaken + observer.replayed == 0;
+            // "Such an observer can also keep a peer that does move from being followed"; and a peer that has moved and has nothing to
+            // say is silent
+            let (copies, is_plain) = (observer.overtaken + observer.replayed, plan.protection == Protection::Plain);
+            let is_followed = !is_plain && copies + observer.complaints == 0;
             source == talk.source && !is_followed
         }
         // Processes that end are noted when it happens.

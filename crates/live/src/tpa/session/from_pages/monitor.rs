@@ -37,6 +37,8 @@ impl Rate {
 pub(super) struct Monitor {
     carried: InnerTransport,
     is_encrypted: bool,
+    /// True if somebody can have changed which transport the ends have agreed on: "reads all, forges anything".
+    is_transport_forged: bool,
     key_life: u32,
     keys: BTreeMap<u64, Keys>,
     /// Numbers that have served, by the tag of their direction.
@@ -65,6 +67,7 @@ impl Monitor {
         Monitor {
             carried: plan.carried,
             is_encrypted: plan.protection != Protection::Plain,
+            is_transport_forged: plan.protection == Protection::Plain && plan.observer.altered_openings > 0,
             key_life: plan.key_life,
             keys: BTreeMap::new(),
             numbers: BTreeMap::new(),
@@ -254,6 +257,9 @@ impl Monitor {
     }
 
     fn segment(&mut self, tag: u64, content: &[u8]) {
+        if self.is_transport_forged {
+            return;
+        }
         let broken = match self.carried {
             InnerTransport::Tpa => tpa(content, self.is_encrypted),
             InnerTransport::Trains => train(content),
