@@ -164,8 +164,12 @@ impl World {
         }
     }
 
-    /// A connection ends whose peer acknowledges what was never sent.
+    /// A connection ends whose peer acknowledges what was never sent, and no peer can foresee what is sent.
     fn check_lies(&mut self) {
+        if let Some(index) = self.peers.iter().position(|peer| peer.foresees) {
+            let inner = self.plan.peers[index].inner;
+            self.breaks("nobody foresees all numbers of a connection", format!(": peer {index}, {inner:?}"));
+        }
         while let Some((at, opener)) = self.lies.front().copied()
             && at <= self.now
         {

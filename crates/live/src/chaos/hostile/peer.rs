@@ -67,6 +67,8 @@ pub(super) struct Peer {
     /// Steps that blind acknowledgements have gone ahead.
     ahead: u64,
     lies: Lies,
+    /// It could acknowledge what it has not received, since it foresees all numbers of a connection.
+    pub(super) foresees: bool,
     spy: Spy,
     sent: VecDeque<Vec<u8>>,
     leaving: Vec<(SocketAddr, Vec<u8>)>,
@@ -102,6 +104,7 @@ impl Peer {
             unfinished_until: Time::ZERO,
             ahead: 0,
             lies: Lies::default(),
+            foresees: false,
             spy: Spy::default(),
             sent: VecDeque::new(),
             leaving: Vec::new(),
@@ -138,6 +141,7 @@ impl Peer {
             return false;
         }
         let seen = self.spy.see(bytes, self.plan.inner, self.machine.port.keys());
+        self.foresees |= seen.as_ref().is_some_and(|(_, heard, _)| heard.is_predictable(self.plan.inner));
         if let Some((tag, heard, segment)) = seen
             && self.lies.is_due
             && !self.lies.has_missed

@@ -22,12 +22,23 @@ pub(super) struct Known {
     data_stamp: Option<u32>,
     /// Limit of BBR that was seen last.
     limit: u64,
+    /// Numbers that have come one after the other as an observer foresees them: segments of BBR without a gap, or blocks of TPA
+    /// whose transmissions begin at 1.
+    foreseen: u32,
+    /// Something came that nobody could foresee.
+    was_surprised: bool,
 }
+
+/// Numbers of segments of BBR, and blocks of TPA, after which something unforeseen has come: BBR skips one among its first 16, and a
+/// block of TPA begins at any of 16 numbers.
+const FORESEEN_BBR: u32 = 64;
+const FORESEEN_TPA: u32 = 10;
 
 impl Known {
     /// A segment of this direction was seen.
     pub(super) fn see(&mut self, segment: &AnySegment) {
         let (offset, length) = segment.range();
+        self.foresee(segment);
         match segment {
             AnySegment::Tpa(segment) if segment.place != 0 => (self.block, self.tx) = (segment.block, segment.tx),
             AnySegment::Train(segment) => {
@@ -43,6 +54,30 @@ impl Known {
         if length > 0 {
             self.offset = self.offset.max(offset.saturating_add(length as u64));
         }
+    }
+}
+
+impl Known {
+    /// Notes whether the number of `segment` could be foreseen.
+    fn foresee(&mut self, segment: &AnySegment) {
+        let is_foreseen = match segment {
+            AnySegment::Tpa(segment) if segment.place != 0 && segment.block != self.block => segment.tx == 1,
+            AnySegment::Bbr(segment) if segment.carries() => segment.number <= self.number + 1,
+            _ => return,
+        };
+        self.foreseen += u32::from(is_foreseen);
+        self.was_surprised |= !is_foreseen;
+    }
+
+    /// True if all numbers could be foreseen, although so many have come that some should have been skipped.
+    pub(super) fn is_predictable(&self, inner: InnerTransport) -> bool {
+        let most = match inner {
+            InnerTransport::Tpa => FORESEEN_TPA,
+            InnerTransport::Bbr => FORESEEN_BBR,
+            // Nobody skips anything: stamps are judged.
+            InnerTransport::Trains => return false,
+        };
+        !self.was_surprised && self.foreseen > most
     }
 }
 
