@@ -43,9 +43,10 @@ impl SendRing {
     /// There is no memory, and nothing is kept whose acknowledgement would make room.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
         let mut taken = bytes.len().min(self.room());
-        if let Err(refusal) = self.grow(self.len() + taken) {
-            if self.is_empty() && self.bytes.is_empty() {
-                return Err(refusal);
+        if self.grow(self.len() + taken).is_err() {
+            if self.bytes.is_empty() {
+                // There may be memory for a part.
+                self.grow(1)?;
             }
             self.is_bound = true;
             taken = taken.min(self.room());
@@ -136,13 +137,16 @@ impl SendRing {
         })
     }
 
-    /// Everything before `offset` is acknowledged and may be forgotten. Where memory is scarce, that of an empty ring is given back.
+    /// Everything before `offset` is acknowledged and may be forgotten. Where memory is scarce, that of an empty ring is given back, but for
+    /// the least that a ring has: with that the connection can go on although others have taken all the rest.
     pub fn release(&mut self, offset: u64) {
         let start = offset.clamp(self.start, self.end);
         if start > self.start {
             (self.start, self.is_bound) = (start, false);
             if self.is_empty() && self.bytes.len() > LEAST && self.account.is_scarce() {
-                self.rest();
+                self.account.give_back(self.bytes.len() - LEAST);
+                self.bytes.truncate(LEAST);
+                self.bytes.shrink_to_fit();
             }
         }
     }
@@ -512,9 +516,11 @@ mod tests {
         receive.rest();
         assert_eq!(receive.place(10, &[3; 2 * PAGE]), Ok(()));
         assert_eq!(receive.place(10 + 2 * PAGE as u64, b"x"), Err(Unplaced::Memory(refused)));
-        assert_eq!(SendRing::new(1 << 20, account).write(b"x"), Err(refused));
+        assert_eq!(SendRing::new(1 << 20, account.clone()).write(b"x"), Err(refused));
         drop((send, receive));
         assert_eq!(budget.used(), 0);
+        // Where there is no memory for all, a part is taken.
+        assert_eq!(SendRing::new(1 << 20, account).write(&[1; 100_000]), Ok(LEAST));
     }
 
     #[test]

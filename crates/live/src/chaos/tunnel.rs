@@ -5,12 +5,14 @@ use super::flow::{self, FlowEnd, Over};
 use super::plan::{FlowPlan, Plan, StreamPlan};
 use super::seat::Seat;
 use super::stream::{Application, Ending, Got};
+use crate::tpa::session::exchange::Exchange;
 use crate::tpa::session::port::{Party, Port};
 use crate::tunnel::session::{
-    self, Carrier, Frame, Handing, MOST, NAME, QUEUE, Reader, Sending, Session, Side, preamble,
+    self, Carrier, Frame, Handing, MOST, NAME, QUEUE, Reader, Sending, Session, Side, Takes, preamble,
 };
 use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;
+use std::io;
 
 /// How long the express carrier's ACKs wait, as `tunnel::session::Link` has it.
 const HOLD: Duration = Duration::from_millis(10);
@@ -214,19 +216,11 @@ impl Tunnel {
         drop(self.session.take_touched());
         for carrier in Carrier::ALL {
             let Some(Party { exchange, .. }) = port.parties.get_mut(&self.carriers[carrier as usize]) else { continue };
-            let (stats, under_way, unsent) = (exchange.stats, exchange.send.len(), exchange.unsent());
-            let sending = Sending { stats, under_way, unsent };
-            let bytes = self.handing.next(now, &mut self.session, carrier, &sending);
-            if bytes.is_empty() {
-                continue;
-            }
-            acted = true;
-            watch(now, bytes, &mut self.leaving[carrier as usize], &mut self.flows);
-            if let Some(Ok(taken)) = exchange.write(bytes)
-                && taken < bytes.len()
-            {
-                return Err("a carrier takes what it is handed".to_owned());
-            }
+            let (leaving, flows) = (&mut self.leaving[carrier as usize], &mut self.flows);
+            let mut watched = Watched { now, exchange, leaving, flows };
+            let handed = self.handing.hand_over(now, &mut self.session, carrier, &mut watched);
+            // A carrier that has failed is found out when it is read.
+            acted |= handed.is_ok_and(|bytes| bytes > 0);
         }
         if self.handing.take_small()
             && let Some(Party { exchange, .. }) = port.parties.get_mut(&self.carriers[Carrier::Bulk as usize])
@@ -360,6 +354,26 @@ impl Tunnel {
             acted = true;
         }
         acted
+    }
+}
+
+/// A carrier, and what is to be known of the datagrams that it takes.
+struct Watched<'a> {
+    now: Time,
+    exchange: &'a mut Exchange,
+    leaving: &'a mut (Reader, Time),
+    flows: &'a mut BTreeMap<u32, FlowEnd>,
+}
+
+impl Takes for Watched<'_> {
+    fn sending(&self) -> Sending {
+        self.exchange.sending()
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = self.exchange.take(bytes)?;
+        watch(self.now, &bytes[..taken], self.leaving, self.flows);
+        Ok(taken)
     }
 }
 

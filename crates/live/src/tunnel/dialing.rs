@@ -135,7 +135,10 @@ impl Dialing {
         wait_until_open(&bulk).inspect_err(|_| far.doubt())?;
         far.answered(peer);
         for (carrier, stream) in [(Carrier::Express, &express), (Carrier::Bulk, &bulk)] {
-            stream.try_write(&preamble(carrier, &name))?;
+            let preamble = preamble(carrier, &name);
+            if stream.try_write(&preamble)? < preamble.len() {
+                return Err(io::Error::new(io::ErrorKind::OutOfMemory, "no memory for the beginning of a session"));
+            }
         }
         let link = Link::new(Side::Connects, [express, bulk])?;
         let (number, counted) = (counters.begin(&link), counters.clone());

@@ -1,7 +1,7 @@
 //! A session in real time: two connections, a thread that reads them, and the threads of the streams.
 
 use super::carrier::Carrier;
-use super::handing::{Handing, Sending};
+use super::handing::{Handing, Sending, Takes};
 use super::machine::{Datagrams, STREAMS, Session, Side};
 use super::sink::Sink;
 use crate::Clock;
@@ -203,13 +203,11 @@ impl Link {
     pub(super) fn hand_over(&self, state: &mut State) {
         let now = Clock.now();
         for carrier in Carrier::ALL {
-            let connection = &self.0.carriers[carrier as usize];
             let State { session, handing, .. } = &mut *state;
-            let (stats, under_way) = (connection.stats(), connection.unacknowledged());
-            let bytes = handing.next(now, session, carrier, &Sending { stats, under_way, unsent: connection.unsent() });
-            // Its buffer holds more than may be under way; should it fail, the thread that reads it is told, too.
-            if !bytes.is_empty() && connection.try_write(bytes).is_ok_and(|written| written < bytes.len()) {
-                connection.abort();
+            let mut connection = &self.0.carriers[carrier as usize];
+            if handing.hand_over(now, session, carrier, &mut connection).is_err() {
+                // The thread that reads the carriers is told, and why the connection has failed.
+                self.abort();
             }
         }
         if state.handing.take_small() {
@@ -288,6 +286,19 @@ impl Link {
         state.failure = Some((error.kind(), error.to_string()));
         state.sinks.clear();
         state.waiting.values().for_each(|waiting| waiting.notify_all());
+    }
+}
+
+impl Takes for &TpaStream {
+    fn sending(&self) -> Sending {
+        Sending { stats: self.stats(), under_way: self.unacknowledged(), unsent: self.unsent() }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.try_write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            taken => taken,
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub use flow::Class;
 pub(crate) use flow::{MOST, QUEUE};
 pub(super) use flows::Flow;
 pub(crate) use frame::{Frame, Reader};
-pub(crate) use handing::{Handing, Sending};
+pub(crate) use handing::{Handing, Sending, Takes};
 pub(super) use link::Link;
 pub use machine::Datagrams;
 pub(crate) use machine::{Got, Phase, Session, Side};

@@ -1,6 +1,7 @@
 //! Two ends of a session in virtual time, with carriers that delay and cut as a seed says, and a peer that says anything.
 
 mod datagrams;
+mod scarcity;
 
 use super::carrier::Carrier;
 use super::flow::Class;
