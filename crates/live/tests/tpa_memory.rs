@@ -4,21 +4,21 @@
 
 #[path = "it/common/mod.rs"]
 mod common;
+#[path = "it/confined/mod.rs"]
+mod confined;
 #[path = "it/puppet/mod.rs"]
 mod puppet;
 
 use common::{ms, noise};
+use confined::{ATTACKED, Confined};
 use meshpace_core::Duration;
 use meshpace_live::tpa::handshake::Kind;
 use meshpace_live::tpa::{Options, TpaPort, TpaStream};
 use meshpace_testing::{Class, skipped};
 use meshpace_transport::train;
 use puppet::{Puppet, plain};
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -29,8 +29,6 @@ const SOURCES: u8 = 4;
 const CONNECTIONS: usize = 250;
 /// Honest peers have this one.
 const HONEST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Says that this process is the listener.
-const LISTENS: &str = "MESHPACE_TEST_LISTENS";
 
 fn options() -> Options {
     Options {
@@ -43,58 +41,10 @@ fn options() -> Options {
     }
 }
 
-/// A control group with a bound for memory.
-struct Group {
-    path: PathBuf,
-    limit: &'static str,
-    usage: &'static str,
-    peak: &'static str,
-}
-
-impl Group {
-    /// A new one, of either version of control groups.
-    fn new() -> std::io::Result<Group> {
-        let name = format!("meshpace-test-{}", std::process::id());
-        let [old, new] = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(PathBuf::from);
-        let group = if old.is_dir() {
-            let (limit, usage) = ("memory.limit_in_bytes", "memory.usage_in_bytes");
-            Group { path: old.join(name), limit, usage, peak: "memory.max_usage_in_bytes" }
-        } else {
-            Group { path: new.join(name), limit: "memory.max", usage: "memory.current", peak: "memory.peak" }
-        };
-        fs::create_dir(&group.path)?;
-        // Also where the controller is not passed on to groups in the root there is no file.
-        group.bytes(group.usage).map(|_| group)
-    }
-
-    fn bytes(&self, file: &str) -> std::io::Result<u64> {
-        fs::read_to_string(self.path.join(file))?.trim().parse().map_err(std::io::Error::other)
-    }
-
-    /// Has a process in it that may take `SPARE` bytes more than it takes.
-    fn confine(&self, process: u32) -> std::io::Result<()> {
-        fs::write(self.path.join("cgroup.procs"), process.to_string())?;
-        let limit = self.bytes(self.usage)? + SPARE;
-        fs::write(self.path.join(self.limit), limit.to_string())?;
-        // What is swapped out would not count.
-        for (file, text) in [("memory.memsw.limit_in_bytes", limit.to_string()), ("memory.swap.max", "0".to_owned())] {
-            let _ = fs::write(self.path.join(file), text);
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // A process that has just ended may still be in it.
-        let _ = (0..100).find(|_| fs::remove_dir(&self.path).is_ok() || (thread::sleep(ms(20)), false).1);
-    }
-}
-
 /// The listener's process: it answers honest peers with what they say, and reads nothing of others.
 #[test]
 fn the_listener_of_the_other_test() {
-    if std::env::var_os(LISTENS).is_none() {
+    if std::env::var_os(ATTACKED).is_none() {
         return;
     }
     let mut line = String::new();
@@ -127,24 +77,6 @@ fn answer(mut stream: TpaStream) {
             return;
         }
     }
-}
-
-/// The listener's process, and what it says.
-fn listener() -> (Child, BufReader<std::process::ChildStdout>) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_listener_of_the_other_test", "--nocapture"])
-        .env(LISTENS, "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = BufReader::new(child.stdout.take().unwrap());
-    (child, output)
-}
-
-/// What follows `words` in the first line that begins with them.
-fn told(output: &mut impl BufRead, words: &str) -> Option<String> {
-    output.lines().map_while(Result::ok).find_map(|line| line.strip_prefix(words).map(str::to_owned))
 }
 
 /// A hostile peer that opens a connection of BBR.
@@ -217,19 +149,11 @@ fn exchange(server: SocketAddr, seed: u64) {
 
 #[test]
 fn a_thousand_hostile_connections_take_no_more_than_64_megabytes_and_honest_ones_are_served() {
-    let group = match Group::new() {
-        Ok(group) => group,
-        Err(error) => return skipped(Class::Rights, format!("no control group for memory: {error}")),
+    let mut listener = match Confined::new("the_listener_of_the_other_test", SPARE) {
+        Ok(listener) => listener,
+        Err(why) => return skipped(Class::Rights, why),
     };
-    let (mut child, mut output) = listener();
-    if let Err(error) = group.confine(child.id()) {
-        drop(child.stdin.take());
-        let _ = (child.kill(), child.wait());
-        return skipped(Class::Rights, format!("no limit for a control group: {error}"));
-    }
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(b"go\n").unwrap();
-    let server: SocketAddr = told(&mut output, "listens at ").unwrap().parse().unwrap();
+    let server: SocketAddr = listener.told("listens at ").unwrap().parse().unwrap();
     let attacking = AtomicUsize::new(usize::from(SOURCES));
     let (mut opened, mut served) = (0, 0);
     thread::scope(|scope| {
@@ -251,11 +175,11 @@ fn a_thousand_hostile_connections_take_no_more_than_64_megabytes_and_honest_ones
         opened = attacks.into_iter().map(|attack| attack.join().unwrap()).sum();
     });
     (0..3).for_each(|number| exchange(server, 1000 + number));
-    let peak = group.bytes(group.peak).unwrap_or(0);
-    assert!(child.try_wait().unwrap().is_none(), "the listener has ended, {served} honest peers were served");
-    drop(input);
-    let accepted = told(&mut output, "accepted ").unwrap();
-    assert!(child.wait().unwrap().success());
+    let peak = listener.peak();
+    assert!(listener.is_alive(), "the listener has ended, {served} honest peers were served");
+    listener.input.take();
+    let accepted = listener.told("accepted ").unwrap();
+    assert!(listener.child.wait().unwrap().success());
     eprintln!("{opened} opened, accepted {accepted}; {served} honest ones meanwhile; {peak} bytes at most");
     assert!(opened == usize::from(SOURCES) * CONNECTIONS && served >= 1, "{opened} opened, {served} served");
     let number: usize = accepted.split(' ').next().unwrap().parse().unwrap();

@@ -177,6 +177,7 @@ impl Counters {
         let ended = inner.sessions.remove(&number);
         if let Some(session) = &ended {
             inner.past.stats += session.stats();
+            inner.past.refused += session.refused();
             inner.past.datagrams += Datagrams { flows: 0, ..session.datagrams() };
         }
         drop(inner);
@@ -218,6 +219,7 @@ impl Counters {
         for session in inner.sessions.values() {
             totals.stats += session.stats();
             totals.hops = session.hops().or(totals.hops);
+            totals.refused += session.refused();
             totals.datagrams += session.datagrams();
         }
         totals.sent += totals.datagrams.sent_bytes;

@@ -228,7 +228,7 @@ impl Serving {
             Some(_) => return refuse(flow, Refusal::Forbidden),
             None => return refuse(flow, Refusal::Crowded),
         };
-        let outlet = Arc::new(Outlet::new(self.counters.clone()));
+        let outlet = Arc::new(Outlet::new(self.counters.clone(), flow.store()));
         let (own, serving) = (Arc::clone(&outlet), self.clone());
         // Looking up a name takes its time, and the session has none for that.
         let carry = move || {

@@ -3,6 +3,7 @@
 use super::Refusal;
 use super::carried_by::CarriedBy;
 use super::session::Stream;
+use crate::budget::Account;
 use crate::tpa::TpaStream;
 use meshpace_transport::Stats;
 use std::io::{self, Read, Write};
@@ -22,6 +23,14 @@ impl Far {
         match self {
             Far::Tpa(_) => CarriedBy::Tpa,
             Far::Session(stream) => stream.carried_by(),
+        }
+    }
+
+    /// Memory of the connection that carries it.
+    pub(super) fn account(&self) -> Account {
+        match self {
+            Far::Tpa(stream) => stream.account(),
+            Far::Session(stream) => stream.link().account(),
         }
     }
 

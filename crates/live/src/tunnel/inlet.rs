@@ -23,7 +23,7 @@ pub(super) const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 /// How long datagrams are passed over after there was no session or no way to the target.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest datagram of UDP, and a byte.
-pub(super) const LONGEST: usize = 65_536;
+const LONGEST: usize = 65_536;
 
 /// A client of the port.
 #[derive(Debug)]

@@ -14,6 +14,7 @@
 //!
 //! A stream is answered by one byte, 0 once the target is connected, or why not ([`Refusal`]); then the bytes of both.
 
+mod block;
 mod carried_by;
 mod connector;
 mod counters;

@@ -1,12 +1,12 @@
 //! Where a flow of datagrams comes out: a UDP socket of its own, connected to the target, so that what the target answers belongs to the flow.
 
 use super::counters::Counters;
-use super::inlet::{IDLE, LONGEST, LOOK};
-use super::session::{Flow, MOST, QUEUE, Sink};
+use super::inlet::{IDLE, LOOK};
+use super::session::{Flow, Kept, MOST, QUEUE, Sink, Store};
 use crate::tpa::any_port;
 use crate::{Clock, accept, hosts};
 use meshpace_core::Time;
-use nix::sys::socket::{MsgFlags, send};
+use nix::sys::socket::{MsgFlags, recv, send};
 use std::collections::VecDeque;
 use std::io;
 use std::net::UdpSocket;
@@ -26,12 +26,14 @@ enum Way {
 /// Datagrams that wait until the target's name has been looked up.
 #[derive(Debug, Default)]
 struct Waiting {
-    datagrams: VecDeque<Vec<u8>>,
+    datagrams: VecDeque<Kept>,
     bytes: usize,
+    /// Memory for them.
+    store: Store,
 }
 
 impl Waiting {
-    /// One more. Where too much waits, the oldest are given up; how many.
+    /// One more. Where too much waits, the oldest are given up, and the new one where there is no memory for it; how many.
     fn put(&mut self, datagram: &[u8]) -> u64 {
         let mut given_up = 0;
         while self.datagrams.len() >= MOST || self.bytes + datagram.len() > QUEUE {
@@ -39,9 +41,14 @@ impl Waiting {
             self.bytes -= oldest.len();
             given_up += 1;
         }
-        self.bytes += datagram.len();
-        self.datagrams.push_back(datagram.to_vec());
-        given_up
+        match self.store.keep(datagram) {
+            Some(datagram) => {
+                self.bytes += datagram.len();
+                self.datagrams.push_back(datagram);
+                given_up
+            }
+            None => given_up + 1,
+        }
     }
 }
 
@@ -66,9 +73,9 @@ impl Sink for Outlet {
 }
 
 impl Outlet {
-    /// Of a flow that has just begun.
-    pub(super) fn new(counters: Counters) -> Outlet {
-        let way = Mutex::new(Way::Sought(Waiting::default()));
+    /// Of a flow that has just begun. What waits until its target is found is kept in `store`.
+    pub(super) fn new(counters: Counters, store: Store) -> Outlet {
+        let way = Mutex::new(Way::Sought(Waiting { store, ..Waiting::default() }));
         Outlet { way, counters, used: AtomicU64::new(Clock.now().0) }
     }
 
@@ -97,12 +104,11 @@ impl Outlet {
 
     /// Carries back what the target says, until the flow is over.
     pub(super) fn carry_back(&self, flow: &Flow, socket: &UdpSocket) {
-        let mut buffer = vec![0; LONGEST];
         loop {
-            match socket.recv(&mut buffer) {
-                Ok(length) => {
+            match next(socket) {
+                Ok(datagram) => {
                     self.touch();
-                    if flow.send(&buffer[..length]).is_err() {
+                    if flow.send(&datagram).is_err() {
                         return;
                     }
                 }
@@ -118,6 +124,15 @@ impl Outlet {
             }
         }
     }
+}
+
+/// Waits for the next datagram. It takes as much memory as that needs: most of many flows have nothing to say.
+fn next(socket: &UdpSocket) -> io::Result<Vec<u8>> {
+    let length = recv(socket.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_TRUNC)?;
+    let mut datagram = vec![0; length];
+    let length = socket.recv(&mut datagram)?;
+    datagram.truncate(length);
+    Ok(datagram)
 }
 
 fn connect(target: &str) -> io::Result<UdpSocket> {
@@ -139,7 +154,7 @@ mod tests {
     fn what_comes_before_the_target_is_found_goes_there_in_order() {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let counters = Counters::default();
-        let outlet = Outlet::new(counters.clone());
+        let outlet = Outlet::new(counters.clone(), Store::default());
         // As many as come at once while a name is looked up, and fit the kernel's buffer then.
         (0..100_u8).for_each(|number| outlet.deliver(&[number]));
         outlet.open(&server.local_addr().unwrap().to_string()).unwrap();
@@ -155,7 +170,7 @@ mod tests {
     #[test]
     fn no_more_waits_than_at_the_end_that_sends_and_the_oldest_go() {
         let counters = Counters::default();
-        let outlet = Outlet::new(counters.clone());
+        let outlet = Outlet::new(counters.clone(), Store::default());
         let dropped = || counters.totals().datagrams.dropped;
         (0..MOST + 3).for_each(|_| outlet.deliver(b"x"));
         assert_eq!(dropped(), 3);
@@ -163,6 +178,7 @@ mod tests {
         assert_eq!(dropped(), 3 + MOST as u64);
         outlet.deliver(b"y");
         let Way::Sought(waiting) = &*outlet.lock() else { panic!("a way to nowhere") };
-        assert_eq!((&waiting.datagrams, waiting.bytes), (&VecDeque::from([b"y".to_vec()]), 1));
+        let datagrams: Vec<&[u8]> = waiting.datagrams.iter().map(|datagram| &**datagram).collect();
+        assert_eq!((datagrams, waiting.bytes), (vec![&b"y"[..]], 1));
     }
 }

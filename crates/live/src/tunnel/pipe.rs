@@ -1,5 +1,6 @@
 //! Carries the bytes of one stream: a TCP connection here, a stream to the far end.
 
+use super::block::Block;
 use super::counters::{Counters, End};
 use super::far::Far;
 use nix::libc;
@@ -8,9 +9,6 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::thread;
-
-/// Bytes carried at a time.
-const BLOCK: usize = 32 << 10;
 
 /// Stack of a thread that only carries.
 pub(super) const STACK: usize = 256 << 10;
@@ -47,9 +45,11 @@ pub(super) fn carry(tcp: &TcpStream, far: &Arc<Far>, counters: &Counters) -> End
     let _ = tcp.set_nodelay(true);
     far.be_patient();
     let _ = tcp.set_write_timeout(Some(LOOK));
+    let blocks = [0; 2].map(|_| Block::new(far.account()));
+    let [Ok(mut there_block), Ok(mut back_block)] = blocks else { return break_off(tcp, far) };
     // Both threads use one descriptor.
     let [there, back] = thread::scope(|scope| {
-        let carry_there = || match copy(tcp, &**far, |bytes| counters.carried(bytes, 0)) {
+        let carry_there = || match copy(tcp, &**far, &mut there_block, |bytes| counters.carried(bytes, 0)) {
             Ok(()) => far.shutdown().is_ok(),
             Err(_) => {
                 break_off(tcp, far);
@@ -61,7 +61,7 @@ pub(super) fn carry(tcp: &TcpStream, far: &Arc<Far>, counters: &Counters) -> End
             break_off(tcp, far);
             return [false; 2];
         };
-        let back = copy(&**far, Reader { tcp, far }, |bytes| counters.carried(0, bytes));
+        let back = copy(&**far, Reader { tcp, far }, &mut back_block, |bytes| counters.carried(0, bytes));
         let back = back.and_then(|()| tcp.shutdown(Shutdown::Write)).is_ok();
         if !back {
             break_off(tcp, far);
@@ -86,13 +86,13 @@ pub(super) fn reset(tcp: &TcpStream) {
     let _ = tcp.shutdown(Shutdown::Read);
 }
 
-fn copy(mut from: impl Read, mut to: impl Write, mut carried: impl FnMut(usize)) -> io::Result<()> {
-    let mut block = vec![0; BLOCK];
+fn copy(mut from: impl Read, mut to: impl Write, block: &mut Block, mut carried: impl FnMut(usize)) -> io::Result<()> {
     loop {
-        match from.read(&mut block) {
+        match from.read(block.bytes()) {
             Ok(0) => return Ok(()),
             Ok(length) => {
-                to.write_all(&block[..length])?;
+                to.write_all(&block.bytes()[..length])?;
+                block.fit(length);
                 carried(length);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -4,8 +4,9 @@
 //! waits. Datagrams of a flow never overtake each other, although the carriers do: a flow changes from one to the other only when nothing of
 //! it is under way any more. It goes to bulk when more waits than it may send by express, and back once its whole budget has come back.
 
+use super::bucket::{BURST, Bucket};
 use super::carrier::Carrier;
-use super::express::{BURST, ExpressBudget};
+use super::store::{Kept, Store};
 use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -16,7 +17,7 @@ pub(crate) const MOST: usize = 1024;
 /// What becomes of datagrams that wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// They wait as long as it takes; what finds 256 KiB waiting is not taken.
+    /// They wait as long as it takes; what finds 256 KiB waiting, or no memory, is not taken.
     Reliable,
     /// They wait for so long at most, in whole milliseconds; where too much waits, the oldest is given up.
     Expiring(Duration),
@@ -27,7 +28,7 @@ pub enum Class {
 /// A datagram that waits, and until when.
 #[derive(Debug)]
 struct Waiting {
-    bytes: Vec<u8>,
+    bytes: Kept,
     until: Time,
 }
 
@@ -38,7 +39,9 @@ pub(super) struct Flow {
     queue: VecDeque<Waiting>,
     /// Bytes in the queue.
     kept: usize,
-    budget: ExpressBudget,
+    budget: Bucket,
+    /// Memory for what waits, which all flows of the session share.
+    store: Store,
     /// By which it sends, or sent last.
     carrier: Carrier,
     /// The peer has been told of the flow, so that datagrams may follow.
@@ -52,12 +55,13 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn new(now: Time, class: Class, is_known: bool, turn: usize) -> Flow {
+    pub(super) fn new(now: Time, class: Class, is_known: bool, turn: usize, store: Store) -> Flow {
         Flow {
             class,
             queue: VecDeque::new(),
             kept: 0,
-            budget: ExpressBudget::new(now),
+            budget: Bucket::for_express(now),
+            store,
             carrier: Carrier::Express,
             is_known,
             listed: None,
@@ -84,9 +88,14 @@ impl Flow {
                 }
             }
         }
-        self.kept += bytes.len();
-        self.queue.push_back(Waiting { bytes: bytes.to_vec(), until });
-        given_up
+        match self.store.keep(bytes) {
+            Some(bytes) => {
+                self.kept += bytes.len();
+                self.queue.push_back(Waiting { bytes, until });
+                given_up
+            }
+            None => given_up + 1,
+        }
     }
 
     /// Gives up what has waited too long; how many.
@@ -110,16 +119,20 @@ impl Flow {
         self.queue.front().map(|first| first.bytes.len())
     }
 
-    fn take(&mut self) -> Option<Vec<u8>> {
+    fn take(&mut self) -> Option<Kept> {
         let first = self.queue.pop_front()?;
         self.kept -= first.bytes.len();
+        if self.queue.is_empty() {
+            // A flow that is silent keeps no memory.
+            self.queue = VecDeque::new();
+        }
         Some(first.bytes)
     }
 
     /// The next datagram, which leaves.
-    pub(super) fn leave(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn leave(&mut self) -> Option<Kept> {
         let first = self.take()?;
-        self.budget.spend(first.len());
+        self.budget.spend(first.len() as u64);
         Some(first)
     }
 
@@ -160,12 +173,12 @@ mod tests {
     }
 
     fn all(flow: &mut Flow) -> Vec<Vec<u8>> {
-        std::iter::from_fn(|| flow.leave()).collect()
+        std::iter::from_fn(|| flow.leave()).map(|kept| kept.to_vec()).collect()
     }
 
     #[test]
     fn what_has_waited_too_long_is_given_up_and_nothing_else() {
-        let mut flow = Flow::new(at(0), Class::Expiring(Duration::from_millis(100)), true, 0);
+        let mut flow = Flow::new(at(0), Class::Expiring(Duration::from_millis(100)), true, 0, Store::default());
         assert_eq!([flow.put(at(0), b"a"), flow.put(at(60), b"b"), flow.put(at(99), b"")], [0; 3]);
         assert_eq!(flow.expire(at(99)), 0);
         assert_eq!(flow.expire(at(100)), 1);
@@ -181,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_latest_replaces_what_waits() {
-        let mut flow = Flow::new(at(0), Class::Latest, true, 0);
+        let mut flow = Flow::new(at(0), Class::Latest, true, 0, Store::default());
         assert_eq!([flow.put(at(0), b"a"), flow.put(at(1), b"b"), flow.put(at(1_000_000), b"c")], [0, 1, 1]);
         assert_eq!(all(&mut flow), [b"c"]);
         assert_eq!((flow.next(), flow.expire(at(2_000_000))), (None, 0));
@@ -189,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_is_reliable_waits_and_what_finds_no_room_is_not_taken() {
-        let mut flow = Flow::new(at(0), Class::Reliable, true, 0);
+        let mut flow = Flow::new(at(0), Class::Reliable, true, 0, Store::default());
         let half = vec![7; QUEUE / 2];
         assert_eq!([flow.put(at(0), &half), flow.put(at(0), &half), flow.put(at(1_000_000), b"x")], [0, 0, 1]);
         assert_eq!(all(&mut flow), [half.clone(), half]);
@@ -197,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_flow_changes_its_carrier_when_nothing_of_it_is_under_way() {
-        let mut flow = Flow::new(at(0), Class::Reliable, true, 0);
+        let mut flow = Flow::new(at(0), Class::Reliable, true, 0, Store::default());
         flow.put(at(0), &[1; 8000]);
         assert_eq!(flow.choose(at(0), &[0; 2]), Some(Carrier::Express));
         flow.leave();

@@ -3,6 +3,7 @@
 use super::flow::Class;
 use super::link::Link;
 use super::sink::Sink;
+use super::store::Store;
 use crate::Clock;
 use crate::tunnel::Refusal;
 use std::io;
@@ -71,6 +72,11 @@ impl Flow {
         state.session.send_datagram(Clock.now(), self.number, datagram).map_err(over)?;
         self.link.hand_over(&mut state);
         Ok(())
+    }
+
+    /// Memory for datagrams that wait.
+    pub(in crate::tunnel) fn store(&self) -> Store {
+        self.link.look().session.store()
     }
 
     /// Whether datagrams may still go.

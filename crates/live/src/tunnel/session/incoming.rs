@@ -1,11 +1,13 @@
 //! The direction of a stream that comes from the far end: bytes by offset, put together, and the credit for more.
 //!
 //! The two carriers of a session know nothing of each other, so that bytes may come before those in front of them. No byte comes twice: who
-//! sends cuts a stream once. What contradicts that is no peer of ours.
+//! sends cuts a stream once. What contradicts that is no peer of ours. The bytes are in pages, which are booked as they are: a stream takes
+//! memory where bytes wait to be read, and gives it back page by page.
 
 use super::Violation;
-use crate::budget::Account;
-use std::collections::{BTreeMap, VecDeque};
+use crate::budget::{Account, Refusal};
+use crate::ring::{ReceiveRing, Unplaced};
+use std::collections::BTreeMap;
 
 /// Bytes that a stream may send before anybody has read from it.
 pub(super) const FIRST: u64 = 16 << 10;
@@ -19,28 +21,45 @@ const WINDOW_WIDE: u64 = 4 << 20;
 /// Pieces behind a gap that are kept: who sends changes from one carrier to the other and back eight times at most while bulk is under way.
 const PIECES: usize = 32;
 
+/// Reason why bytes were not kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unkept {
+    /// The peer breaks a rule of sessions.
+    Rules(Violation),
+    /// There is no memory for them.
+    Memory(Refusal),
+}
+
+impl From<Violation> for Unkept {
+    fn from(violation: Violation) -> Unkept {
+        Unkept::Rules(violation)
+    }
+}
+
+impl From<Unplaced> for Unkept {
+    fn from(unplaced: Unplaced) -> Unkept {
+        match unplaced {
+            Unplaced::Beyond => Unkept::Rules(Violation("more than there is credit for")),
+            Unplaced::Memory(refusal) => Unkept::Memory(refusal),
+        }
+    }
+}
+
 /// One direction.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    /// In order, not read yet.
-    arrived: VecDeque<u8>,
-    /// Offset after it.
+    /// The bytes that have come and were not read.
+    bytes: ReceiveRing,
+    /// Offset behind the bytes that are in order.
     next: u64,
-    /// What has come behind a gap; none touches another.
-    pieces: BTreeMap<u64, VecDeque<u8>>,
-    /// Bytes that were moved from one piece to another.
-    #[cfg(test)]
-    moved: u64,
-    /// Bytes read.
-    taken: u64,
+    /// What has come behind a gap, from offset to offset; none touches another.
+    pieces: BTreeMap<u64, u64>,
     /// Offset up to which the peer may send.
     granted: u64,
     /// Bytes that were promised beyond what was read when credit was given last.
     window: u64,
     /// Bulk goes by BBR.
     wide: bool,
-    /// Memory of the session.
-    account: Account,
     /// Where the stream ends, once the peer has said so.
     end: Option<u64>,
 }
@@ -50,13 +69,9 @@ impl Incoming {
     pub(super) fn new(wide: bool, account: Account) -> Incoming {
         Incoming {
             wide,
-            account,
-            arrived: VecDeque::new(),
+            bytes: ReceiveRing::new(WINDOW_WIDE as usize, account),
             next: 0,
             pieces: BTreeMap::new(),
-            #[cfg(test)]
-            moved: 0,
-            taken: 0,
             granted: FIRST,
             window: FIRST,
             end: None,
@@ -64,74 +79,46 @@ impl Incoming {
     }
 
     /// Bytes came; whether there is more to read than before.
-    pub(super) fn place(&mut self, offset: u64, bytes: &[u8]) -> Result<bool, Violation> {
+    ///
+    /// # Errors
+    ///
+    /// The stream cannot go on: the bytes contradict others, or there is no memory for them.
+    pub(super) fn place(&mut self, offset: u64, bytes: &[u8]) -> Result<bool, Unkept> {
         let end = offset + bytes.len() as u64;
         if end > self.granted {
-            return Err(Violation("more than there is credit for"));
+            return Err(Violation("more than there is credit for").into());
         }
         if self.end.is_some_and(|last| end > last) {
-            return Err(Violation("bytes behind the end of a stream"));
+            return Err(Violation("bytes behind the end of a stream").into());
         }
-        if offset < self.next {
-            return Err(Violation("bytes that have come before"));
+        let before = self.pieces.range(..=offset).next_back().map(|(at, end)| (*at, *end));
+        let after = self.pieces.range(offset..).next().map(|(at, end)| (*at, *end));
+        if offset < self.next || before.is_some_and(|(_, end)| end > offset) || after.is_some_and(|(at, _)| at < end) {
+            return Err(Violation("bytes that have come before").into());
         }
+        let begin = before.filter(|(_, end)| *end == offset).map(|(at, _)| at);
+        let joined = after.filter(|(at, _)| *at == end);
+        let is_new = offset > self.next && begin.is_none() && joined.is_none();
+        if is_new && self.pieces.len() >= PIECES {
+            return Err(Violation("a stream in too many pieces").into());
+        }
+        self.bytes.place(offset, bytes)?;
+        if let Some((at, _)) = joined {
+            self.pieces.remove(&at);
+        }
+        let end = joined.map_or(end, |(_, end)| end);
         if offset > self.next {
-            return self.keep(offset, end, bytes).map(|()| false);
+            self.pieces.insert(begin.unwrap_or(offset), end);
+            return Ok(false);
         }
-        if self.pieces.first_key_value().is_some_and(|(at, _)| *at < end) {
-            return Err(Violation("bytes that have come before"));
-        }
-        self.book(bytes.len())?;
-        let piece = self.pieces.remove(&end).unwrap_or_default();
-        reserve(&mut self.arrived, bytes.len() + piece.len())?;
-        self.next = end + piece.len() as u64;
-        self.arrived.extend(bytes);
-        self.arrived.extend(piece);
+        self.next = end;
+        self.bytes.deliver(end);
         Ok(true)
-    }
-
-    /// What lies behind a gap.
-    fn keep(&mut self, offset: u64, end: u64, bytes: &[u8]) -> Result<(), Violation> {
-        let before = self.pieces.range(..=offset).next_back().map(|(at, piece)| (*at, at + piece.len() as u64));
-        let after = self.pieces.range(offset..).next().map(|(at, _)| *at);
-        if before.is_some_and(|(_, its_end)| its_end > offset) || after.is_some_and(|at| at < end) {
-            return Err(Violation("bytes that have come before"));
-        }
-        self.book(bytes.len())?;
-        let mut rest = if after == Some(end) { self.pieces.remove(&end).unwrap_or_default() } else { VecDeque::new() };
-        let at = match before {
-            Some((at, its_end)) if its_end == offset => at,
-            _ if self.pieces.len() >= PIECES => return Err(Violation("a stream in too many pieces")),
-            _ => offset,
-        };
-        let mut piece = self.pieces.remove(&at).unwrap_or_default();
-        #[cfg(test)]
-        {
-            self.moved += piece.len().min(rest.len()) as u64;
-        }
-        // The shorter one moves, so that a byte moves as often as the logarithm of the window at most, in whatever order the pieces come.
-        if piece.len() >= rest.len() {
-            reserve(&mut piece, bytes.len() + rest.len())?;
-            piece.extend(bytes);
-            piece.extend(rest);
-            rest = piece;
-        } else {
-            reserve(&mut rest, bytes.len() + piece.len())?;
-            bytes.iter().rev().for_each(|byte| rest.push_front(*byte));
-            piece.iter().rev().for_each(|byte| rest.push_front(*byte));
-        }
-        self.pieces.insert(at, rest);
-        Ok(())
-    }
-
-    /// So many bytes are to be kept.
-    fn book(&self, bytes: usize) -> Result<(), Violation> {
-        self.account.take(bytes).map_err(|_| Violation("more than the buffers of its connections may hold"))
     }
 
     /// The peer says where the stream ends.
     pub(super) fn finish(&mut self, end: u64) -> Result<(), Violation> {
-        let highest = self.pieces.last_key_value().map_or(self.next, |(at, piece)| at + piece.len() as u64);
+        let highest = self.pieces.last_key_value().map_or(self.next, |(_, end)| *end);
         if self.end.is_some() || end < highest || end > self.granted {
             return Err(Violation("an end that is none"));
         }
@@ -141,45 +128,40 @@ impl Incoming {
 
     /// Reads what is there.
     pub(super) fn read(&mut self, into: &mut [u8]) -> usize {
-        let length = into.len().min(self.arrived.len());
-        let (a, b) = self.arrived.as_slices();
-        let first = length.min(a.len());
-        into[..first].copy_from_slice(&a[..first]);
-        into[first..length].copy_from_slice(&b[..length - first]);
-        self.arrived.drain(..length);
-        if self.arrived.is_empty() {
-            // A stream that is silent keeps no memory.
-            self.arrived = VecDeque::new();
-        }
-        self.taken += length as u64;
-        self.account.give_back(length);
+        let length = self.bytes.read(into);
+        // A stream that is silent keeps no memory.
+        self.bytes.rest();
         length
+    }
+
+    /// Bytes read.
+    fn taken(&self) -> u64 {
+        self.bytes.taken()
     }
 
     /// Nothing more will come: what lies behind a gap is forgotten, what is in order may still be read.
     pub(super) fn forget(&mut self) {
-        let given_up = self.kept() - self.arrived.len();
-        self.account.give_back(given_up);
+        self.bytes.forget_beyond();
         self.pieces = BTreeMap::new();
     }
 
     /// Whether everything was read, the end included.
     pub(super) fn is_over(&self) -> bool {
-        self.end == Some(self.taken)
+        self.end == Some(self.taken())
     }
 
     /// Bytes that the peer may still send, or that wait to be read.
     pub(super) fn promised(&self) -> u64 {
-        self.granted - self.taken
+        self.granted - self.taken()
     }
 
     /// How much beyond what was read the peer may be promised, where all streams may be promised `left` bytes more.
     pub(super) fn window(&self, left: u64) -> u64 {
         let window = if self.wide {
             // As a sender does that looks for the rate of the path, which this is not to hold back.
-            (4 * self.taken).clamp(EARLY_WIDE, WINDOW_WIDE)
+            (4 * self.taken()).clamp(EARLY_WIDE, WINDOW_WIDE)
         } else {
-            self.taken.clamp(EARLY, WINDOW)
+            self.taken().clamp(EARLY, WINDOW)
         };
         window.min(left / 8).max(FIRST)
     }
@@ -188,36 +170,26 @@ impl Incoming {
     /// may be under way; where bulk goes by BBR already when three quarters are.
     pub(super) fn is_due(&self, window: u64) -> bool {
         if self.wide {
-            return self.end.is_none() && self.taken + window > self.granted && self.promised() <= window / 4 * 3;
+            return self.end.is_none() && self.taken() + window > self.granted && self.promised() <= window / 4 * 3;
         }
         let spare = (self.window / 4).max(EARLY / 2).min(self.window / 2);
-        self.end.is_none() && self.taken + window > self.granted && self.promised() <= spare
+        self.end.is_none() && self.taken() + window > self.granted && self.promised() <= spare
     }
 
     /// Promises `window` bytes beyond what was read: the offset up to which the peer may send, and by how much that is more than before.
     pub(super) fn grant(&mut self, window: u64) -> (u64, u64) {
         let before = self.granted;
-        if self.taken + window > before {
-            (self.granted, self.window) = (self.taken + window, window);
+        if self.taken() + window > before {
+            (self.granted, self.window) = (self.taken() + window, window);
         }
         (self.granted, self.granted - before)
     }
 
     /// Bytes kept.
     pub(super) fn kept(&self) -> usize {
-        self.arrived.len() + self.pieces.values().map(VecDeque::len).sum::<usize>()
+        let pieces: u64 = self.pieces.iter().map(|(at, end)| end - at).sum();
+        (self.next - self.taken() + pieces) as usize
     }
-}
-
-impl Drop for Incoming {
-    fn drop(&mut self) {
-        self.account.give_back(self.kept());
-    }
-}
-
-/// Takes memory for so many more bytes.
-fn reserve(bytes: &mut VecDeque<u8>, more: usize) -> Result<(), Violation> {
-    bytes.try_reserve(more).map_err(|_| Violation("more than this host has memory for"))
 }
 
 #[cfg(test)]
@@ -225,34 +197,7 @@ mod tests {
     use super::*;
     use crate::budget::{Bounds, Budget};
     use crate::networks::source_of;
-
-    #[test]
-    fn bytes_that_come_in_any_order_are_moved_seldom() {
-        // A window of 4 MiB, of which the first byte does not come.
-        let begun = || {
-            let mut incoming = Incoming::new(true, Account::default());
-            incoming.place(0, &vec![7; FIRST as usize]).unwrap();
-            incoming.taken = 1 << 20;
-            (incoming.next, incoming.granted) = (1 << 20, (1 << 20) + WINDOW_WIDE);
-            incoming
-        };
-        let (first, bytes) = ((1 << 20) + 1, 1_000_000);
-        let descending = (0..bytes).rev().collect::<Vec<u64>>();
-        // Two ends that meet: first from the left, then from the right, in turn.
-        let meeting = (0..bytes).map(|place| if place % 2 == 0 { place / 2 } else { bytes - 1 - place / 2 }).collect();
-        // Runs of eight pieces, filled from the right, that are joined by what comes last.
-        let joined = (0..bytes).map(|place| (place % 8) * bytes / 8 + (bytes / 8 - 1 - place / 8)).collect();
-        for order in [(0..bytes).collect(), descending, meeting, joined] {
-            let mut incoming = begun();
-            for offset in &order {
-                incoming.place(first + offset, &[*offset as u8]).unwrap();
-            }
-            assert!(incoming.moved <= 4 * bytes, "{} bytes moved", incoming.moved);
-            incoming.arrived.clear();
-            incoming.place(1 << 20, &[255]).unwrap();
-            assert!(incoming.arrived.iter().skip(1).copied().eq((0..bytes).map(|offset| offset as u8)));
-        }
-    }
+    use crate::ring::PAGE;
 
     #[test]
     fn credit_keeps_ahead_of_a_path_of_long_round_trips() {
@@ -323,18 +268,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_booked_and_without_memory_the_session_ends() {
-        let budget = Budget::new(Bounds { port: 100, source: 100, key: 100 });
+    fn what_is_kept_is_booked_by_pages_and_given_back_as_it_is_read() {
+        let most = 5 * PAGE;
+        let budget = Budget::new(Bounds { port: most, source: most, key: most });
         let mut incoming = Incoming::new(false, budget.account(source_of([127, 0, 0, 1].into()), None));
-        incoming.place(50, &[1; 30]).unwrap();
+        // Two pages, the second with a gap before it, and then all up to it.
+        incoming.place(PAGE as u64 + 50, &[1; 30]).unwrap();
         incoming.place(0, &[1; 40]).unwrap();
-        assert!(incoming.place(40, &[1; 5]).is_ok() && incoming.place(100, &[1; 26]).is_err());
-        assert_eq!(budget.used(), 75);
-        incoming.read(&mut [0; 20]);
+        assert_eq!((incoming.kept(), budget.used()), (70, 2 * PAGE));
+        incoming.place(40, &[1; PAGE + 10]).unwrap();
+        incoming.read(&mut vec![0; PAGE + 79]);
+        assert!((1..=2).contains(&(budget.used() / PAGE)), "{} bytes for the byte that is left", budget.used());
+        incoming.read(&mut [0; 10]);
+        assert_eq!((incoming.kept(), budget.used()), (0, 0), "a stream that is silent keeps no memory");
+        // What lies behind a gap is forgotten with the stream, what is in order is not.
+        let at = PAGE as u64 + 80;
+        incoming.place(at, &[1; 10]).unwrap();
+        incoming.place(at + 9000, &[1; 10]).unwrap();
+        assert!(budget.used() > PAGE);
         incoming.forget();
-        assert_eq!(budget.used(), 25);
+        assert_eq!((incoming.kept(), budget.used()), (10, PAGE));
         drop(incoming);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn without_memory_nothing_is_kept_and_no_rule_is_broken() {
+        let budget = Budget::new(Bounds { port: PAGE, source: PAGE, key: PAGE });
+        let mut incoming = Incoming::new(false, budget.account(Payer::Source([0; 9]), None));
+        assert_eq!(incoming.place(0, &[1; PAGE]), Ok(true));
+        assert_eq!(incoming.place(PAGE as u64, b"x"), Err(Unkept::Memory(Refusal::Port(PAGE))));
+        assert_eq!(budget.used(), PAGE);
     }
 
     #[test]

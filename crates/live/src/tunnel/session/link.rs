@@ -5,7 +5,7 @@ use super::handing::{Handing, Sending, Takes};
 use super::machine::{Datagrams, STREAMS, Session, Side};
 use super::sink::Sink;
 use crate::Clock;
-use crate::budget::Payer;
+use crate::budget::{Account, Payer};
 use crate::tpa::{Selector, TpaStream};
 use crate::tunnel::carried_by::CarriedBy;
 use meshpace_core::Time;
@@ -192,6 +192,16 @@ impl Link {
     /// What its flows have carried.
     pub(in crate::tunnel) fn datagrams(&self) -> Datagrams {
         self.lock().session.datagrams()
+    }
+
+    /// Streams that this end has refused by the bounds of a session.
+    pub(in crate::tunnel) fn refused(&self) -> u64 {
+        self.lock().session.refused()
+    }
+
+    /// Memory of its buffers.
+    pub(in crate::tunnel) fn account(&self) -> Account {
+        self.0.carriers[Carrier::Express as usize].account()
     }
 
     /// Hops that the peer's last packet seems to have come.

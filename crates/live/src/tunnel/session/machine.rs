@@ -10,10 +10,11 @@ pub use datagrams::Datagrams;
 pub(super) use datagrams::FLOWS;
 
 use super::Violation;
+use super::bucket::Bucket;
 use super::carrier::Carrier;
 use super::flow::Class;
 use super::frame::{DATA_HEAD, Frame, LONGEST, OFFSET, Reader, write_data_head};
-use super::incoming::{FIRST, Incoming};
+use super::incoming::{FIRST, Incoming, Unkept};
 use super::outgoing::Outgoing;
 use crate::budget::Account;
 use crate::tunnel::Refusal;
@@ -23,6 +24,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Streams of a session at a time.
 pub(in crate::tunnel) const STREAMS: usize = 4096;
+/// Streams and flows that the peer may open per second, besides [`STREAMS`] at once: for each this end has a thread, and looks up a name or asks a
+/// target. One host can keep up 471 connections per second to one target: it has 28,232 ports for them, each of which rests for 60 s.
+const OPENINGS: u64 = 500;
 /// Bytes that all streams together may be promised beyond the first of each.
 const BUDGET: u64 = 64 << 20;
 /// Bytes that a stream sends before it is another one's turn.
@@ -106,7 +110,7 @@ pub(crate) struct Session {
     side: Side,
     /// Bulk goes by BBR.
     wide: bool,
-    /// Memory for what comes.
+    /// Memory for what comes, and for what waits to leave.
     account: Account,
     streams: BTreeMap<u32, Stream>,
     /// The stream opened last.
@@ -116,6 +120,9 @@ pub(crate) struct Session {
     /// Who has something to send, by carrier.
     lines: [VecDeque<Member>; 2],
     flows: Flows,
+    /// Streams and flows that the peer may still open now, and how many streams were refused for that or for [`STREAMS`].
+    openings: Bucket,
+    refused: u64,
     /// Bytes handed to each carrier, and how many of them have arrived.
     handed: [u64; 2],
     acknowledged: [u64; 2],
@@ -140,7 +147,9 @@ impl Session {
             readers: Default::default(),
             controls: VecDeque::new(),
             lines: Default::default(),
-            flows: Flows::default(),
+            flows: Flows::new(Account::default()),
+            openings: Bucket::new(Time::ZERO, STREAMS as u64, OPENINGS),
+            refused: 0,
             handed: [0; 2],
             acknowledged: [0; 2],
             promised: 0,
@@ -155,9 +164,9 @@ impl Session {
         Session { wide: true, ..self }
     }
 
-    /// What comes is booked in `account`.
+    /// What comes, and what waits to leave, is booked in `account`.
     pub(crate) fn booked_in(self, account: Account) -> Session {
-        Session { account, ..self }
+        Session { flows: Flows::new(account.clone()), account, ..self }
     }
 
     /// Bytes that may be promised besides those that are; none while memory is scarce.
@@ -175,7 +184,8 @@ impl Session {
     }
 
     fn begin(&mut self, now: Time, number: u32) {
-        let (outgoing, incoming) = (Outgoing::new(now, FIRST, TURN), Incoming::new(self.wide, self.account.clone()));
+        let outgoing = Outgoing::new(now, FIRST, TURN, self.account.clone());
+        let incoming = Incoming::new(self.wide, self.account.clone());
         self.promised += incoming.promised();
         let stream = Stream { phase: Phase::Opening, outgoing, incoming, credits: false, ends: false };
         self.streams.insert(number, stream);
@@ -193,6 +203,11 @@ impl Session {
     /// Where a stream stands; reset if there is none.
     pub(crate) fn phase(&self, number: u32) -> Phase {
         self.streams.get(&number).map_or(Phase::Reset, |stream| stream.phase)
+    }
+
+    /// Streams that this end has refused, since the peer had too many or opened them too quickly.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// Whether there is neither a stream nor a flow.
@@ -216,13 +231,16 @@ impl Session {
         self.streams.get_mut(&number).filter(|stream| stream.phase == Phase::Open).ok_or(Gone)
     }
 
-    /// A stream writes; how much there is room for, 0 if it has to wait.
+    /// A stream writes; how much there is room for, 0 if it has to wait. Where there is no memory for any of it, the stream is broken off.
     pub(crate) fn write(&mut self, now: Time, number: u32, bytes: &[u8]) -> Result<usize, Gone> {
         let stream = self.usable(number)?;
         if stream.outgoing.closing {
             return Err(Gone);
         }
-        let written = stream.outgoing.write(bytes);
+        let Ok(written) = stream.outgoing.write(bytes) else {
+            self.reset(number);
+            return Err(Gone);
+        };
         self.line_up(now, number);
         Ok(written)
     }
@@ -369,7 +387,6 @@ impl Session {
         if length == 0 || (length < sendable && length < LEAST) {
             return Sent::Full;
         }
-        let was_full = !outgoing.has_room();
         let begin = out.len();
         write_data_head(out, number, outgoing.sent(), length);
         outgoing.cut(length, carrier, out);
@@ -381,7 +398,7 @@ impl Session {
             outgoing.ended = true;
         }
         outgoing.handed[carrier as usize] = self.handed[carrier as usize] + after as u64;
-        if was_full && outgoing.has_room() {
+        if outgoing.take_room() {
             self.touched.insert(number);
         }
         outgoing.turn = outgoing.turn.saturating_sub(length);
@@ -466,8 +483,12 @@ impl Session {
             Frame::Answer { stream, code } => self.on_answer(stream, code),
             Frame::Data { stream: number, offset, bytes } => {
                 let Some(stream) = self.known(number)? else { return Ok(()) };
-                if stream.incoming.place(offset, bytes)? {
-                    self.touched.insert(number);
+                match stream.incoming.place(offset, bytes) {
+                    Ok(false) => {}
+                    Ok(true) => drop(self.touched.insert(number)),
+                    // Other streams may go on: they give memory back as they are read.
+                    Err(Unkept::Memory(_)) => self.reset(number),
+                    Err(Unkept::Rules(violation)) => return Err(violation),
                 }
                 Ok(())
             }
@@ -490,7 +511,7 @@ impl Session {
                 Ok(())
             }
             Frame::Flow { flow, class, target } => self.on_flow(now, flow, class, target),
-            Frame::Datagram { flow, bytes } => self.on_datagram(flow, bytes),
+            Frame::Datagram { flow, bytes } => self.on_datagram(now, flow, bytes),
             Frame::Leave { flow, code } => self.on_leave(flow, code),
         }
     }
@@ -512,7 +533,8 @@ impl Session {
             return Err(Violation("streams without end, and nobody hears the answers"));
         }
         self.latest = number;
-        if self.streams.len() >= STREAMS {
+        if self.streams.len() >= STREAMS || !self.openings.take(now) {
+            self.refused += 1;
             self.controls.push_back(Control::Answer(number, Refusal::Crowded as u8));
             return Ok(());
         }

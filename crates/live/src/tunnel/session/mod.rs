@@ -15,8 +15,8 @@
 //! `frame` is what stands in the carriers' streams, `machine` decides and `handing` hands over, and neither knows a socket, a clock or a thread; `link` gives them those, `stream` is
 //! the end of one stream that the tunnel reads and writes.
 
+mod bucket;
 mod carrier;
-mod express;
 mod flow;
 mod flows;
 mod frame;
@@ -29,6 +29,7 @@ mod machine;
 mod meter;
 mod outgoing;
 mod sink;
+mod store;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub(super) use link::Link;
 pub use machine::Datagrams;
 pub(crate) use machine::{Got, Phase, Session, Side};
 pub(super) use sink::Sink;
+pub(super) use store::{Kept, Store};
 pub(super) use stream::Stream;
 
 /// What the peer did that no peer of this version does: it ends the session.

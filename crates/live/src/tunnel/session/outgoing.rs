@@ -1,9 +1,10 @@
 //! The direction of a stream that goes to the far end: what waits, what may go, and by which carrier.
 
+use super::bucket::Bucket;
 use super::carrier::Carrier;
-use super::express::ExpressBudget;
+use crate::budget::{Account, Refusal};
+use crate::ring::SendRing;
 use meshpace_core::Time;
-use std::collections::VecDeque;
 
 /// Bytes of a stream that wait for a carrier.
 pub(super) const QUEUE: usize = 128 << 10;
@@ -13,9 +14,10 @@ const CHANGES: u8 = 8;
 /// One direction.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    queue: VecDeque<u8>,
-    /// Bytes handed to a carrier: the offset of the first in the queue.
-    sent: u64,
+    /// Bytes that were written and not handed to a carrier.
+    queue: SendRing,
+    /// A writer has found no room and waits.
+    waits: bool,
     /// Offset up to which the peer takes.
     limit: u64,
     /// Nothing more will be written.
@@ -28,39 +30,46 @@ pub(super) struct Outgoing {
     pub(super) turn: usize,
     /// Positions in the carriers after the last frame of this stream.
     pub(super) handed: [u64; 2],
-    budget: ExpressBudget,
+    budget: Bucket,
     /// The carrier of its last bytes, and how often it has changed to express since nothing of it was under way in bulk.
     last: Carrier,
     changes: u8,
 }
 
 impl Outgoing {
-    pub(super) fn new(now: Time, limit: u64, turn: usize) -> Outgoing {
+    /// Nothing was written, and the peer takes `limit` bytes. What waits is booked in `account`.
+    pub(super) fn new(now: Time, limit: u64, turn: usize, account: Account) -> Outgoing {
         Outgoing {
-            queue: VecDeque::new(),
-            sent: 0,
+            queue: SendRing::new(QUEUE, account),
+            waits: false,
             limit,
             closing: false,
             ended: false,
             listed: None,
             turn,
             handed: [0; 2],
-            budget: ExpressBudget::new(now),
+            budget: Bucket::for_express(now),
             last: Carrier::Express,
             changes: 0,
         }
     }
 
-    /// Takes what there is room for.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
-        let length = bytes.len().min(QUEUE.saturating_sub(self.queue.len()));
-        self.queue.extend(&bytes[..length]);
-        length
+    /// Takes what there is room for; how many bytes.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory, and nothing waits whose leaving would make room.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
+        let written = self.queue.write(bytes)?;
+        self.waits |= written == 0 && !bytes.is_empty();
+        Ok(written)
     }
 
-    /// Whether a writer that had to wait has room again.
-    pub(super) fn has_room(&self) -> bool {
-        self.queue.len() <= QUEUE / 2
+    /// Whether a writer waits that has room again. It is to be woken: that is told once.
+    pub(super) fn take_room(&mut self) -> bool {
+        let has_room = self.waits && self.queue.len() <= QUEUE / 2;
+        self.waits &= !has_room;
+        has_room
     }
 
     /// Bytes that wait.
@@ -70,12 +79,12 @@ impl Outgoing {
 
     /// The offset after everything written.
     pub(super) fn end(&self) -> u64 {
-        self.sent + self.queue.len() as u64
+        self.queue.end()
     }
 
     /// The offset of the next byte that leaves.
     pub(super) fn sent(&self) -> u64 {
-        self.sent
+        self.queue.end() - self.queue.len() as u64
     }
 
     /// The peer takes what is before `limit`.
@@ -85,7 +94,7 @@ impl Outgoing {
 
     /// Bytes that may leave now.
     pub(super) fn sendable(&self) -> usize {
-        let credit = usize::try_from(self.limit.saturating_sub(self.sent)).unwrap_or(usize::MAX);
+        let credit = usize::try_from(self.limit.saturating_sub(self.sent())).unwrap_or(usize::MAX);
         self.queue.len().min(credit)
     }
 
@@ -107,16 +116,15 @@ impl Outgoing {
 
     /// Appends the next `length` bytes, which go by `carrier`.
     pub(super) fn cut(&mut self, length: usize, carrier: Carrier, out: &mut Vec<u8>) {
-        let (a, b) = self.queue.as_slices();
-        let first = length.min(a.len());
-        out.extend_from_slice(&a[..first]);
-        out.extend_from_slice(&b[..length - first]);
-        self.queue.drain(..length);
-        if self.queue.is_empty() {
-            self.queue = VecDeque::new();
+        let from = self.sent();
+        if let Some((a, b)) = self.queue.range(from, length) {
+            out.extend_from_slice(a);
+            out.extend_from_slice(b);
         }
-        self.sent += length as u64;
-        self.budget.spend(length);
+        self.queue.release(from + length as u64);
+        // A stream that is silent keeps no memory.
+        self.queue.rest();
+        self.budget.spend(length as u64);
         if carrier == Carrier::Express && self.last == Carrier::Bulk {
             self.changes = self.changes.saturating_add(1);
         }
@@ -125,7 +133,8 @@ impl Outgoing {
 
     /// Forgets what will not be sent.
     pub(super) fn forget(&mut self) {
-        self.queue = VecDeque::new();
+        self.queue.release(self.queue.end());
+        self.queue.rest();
     }
 
     /// Whether the end of it has arrived, `acknowledged` being the positions in the carriers that have.
@@ -145,28 +154,28 @@ mod tests {
 
     #[test]
     fn what_has_had_little_lately_goes_by_express() {
-        let mut outgoing = Outgoing::new(Time::ZERO, u64::MAX, 0);
+        let mut outgoing = Outgoing::new(Time::ZERO, u64::MAX, 0, Account::default());
         let mut out = Vec::new();
-        outgoing.write(&[1; 100]);
+        outgoing.write(&[1; 100]).unwrap();
         assert_eq!(choice(&mut outgoing, 0.0), Carrier::Express);
-        outgoing.write(&[1; 8092]);
+        outgoing.write(&[1; 8092]).unwrap();
         assert_eq!(choice(&mut outgoing, 0.0), Carrier::Express);
         outgoing.cut(8192, Carrier::Express, &mut out);
         // Nothing is left of its budget, and 16 bytes of it come back each ms.
-        outgoing.write(&[1; 160]);
+        outgoing.write(&[1; 160]).unwrap();
         assert_eq!(choice(&mut outgoing, 0.009), Carrier::Bulk);
         assert_eq!(choice(&mut outgoing, 0.011), Carrier::Express);
         // More than a burst is bulk, however long it was silent.
-        outgoing.write(&[1; 10_000]);
+        outgoing.write(&[1; 10_000]).unwrap();
         assert_eq!(choice(&mut outgoing, 100.0), Carrier::Bulk);
     }
 
     #[test]
     fn tokens_come_back_however_often_one_asks() {
-        let mut outgoing = Outgoing::new(Time::ZERO, u64::MAX, 0);
-        outgoing.write(&[1; 8192]);
+        let mut outgoing = Outgoing::new(Time::ZERO, u64::MAX, 0, Account::default());
+        outgoing.write(&[1; 8192]).unwrap();
         outgoing.cut(8192, Carrier::Express, &mut Vec::new());
-        outgoing.write(&[1; 1000]);
+        outgoing.write(&[1; 1000]).unwrap();
         // Every 10 us: less than a byte each time, 1147 in all.
         let mut chosen = (0..7_000_u32).map(|step| choice(&mut outgoing, f64::from(step) * 1e-5));
         assert!(chosen.any(|carrier| carrier == Carrier::Express));
@@ -174,22 +183,22 @@ mod tests {
 
     #[test]
     fn gaps_at_the_far_end_are_few() {
-        let mut outgoing = Outgoing::new(Time::ZERO, u64::MAX, 0);
+        let mut outgoing = Outgoing::new(Time::ZERO, u64::MAX, 0, Account::default());
         let bulk = Carrier::Bulk as usize;
         let mut express = 0;
         for round in 0..100 {
-            outgoing.write(&[1; 10]);
+            outgoing.write(&[1; 10]).unwrap();
             let carrier = choice(&mut outgoing, f64::from(round));
             outgoing.cut(10, carrier, &mut Vec::new());
             express += u32::from(carrier == Carrier::Express);
             // Bulk of it is under way all the time.
-            outgoing.write(&[1; 10]);
+            outgoing.write(&[1; 10]).unwrap();
             outgoing.cut(10, Carrier::Bulk, &mut Vec::new());
             outgoing.handed[bulk] += 10;
         }
         assert_eq!(express, u32::from(CHANGES) + 1);
         let acknowledged = outgoing.handed;
-        outgoing.write(&[1; 10]);
+        outgoing.write(&[1; 10]).unwrap();
         assert_eq!(outgoing.choose(Time::ZERO + Duration::from_secs(200), &acknowledged), Carrier::Express);
     }
 }

@@ -1,5 +1,6 @@
 //! Two ends of a session in virtual time, with carriers that delay and cut as a seed says, and a peer that says anything.
 
+mod bounds;
 mod datagrams;
 mod scarcity;
 

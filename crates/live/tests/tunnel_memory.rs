@@ -1,0 +1,221 @@
+//! A tunnel's exit with little memory, and a far end that wants all of it: the exit's process may take 40 MB more than at its start, and is
+//! ended by the kernel if it takes more.
+#![expect(clippy::disallowed_methods, reason = "a far end attacks for a while of real time")]
+
+#[path = "it/common/mod.rs"]
+mod common;
+#[path = "it/confined/mod.rs"]
+mod confined;
+
+use common::{ms, noise, quick};
+use confined::{ATTACKED, Confined};
+use meshpace_live::tpa::{Options, TpaPort, TpaStream};
+use meshpace_live::tunnel::{self, Allowed, Connector, Exit, Forward};
+use meshpace_testing::{Class, skipped};
+use meshpace_transport::train;
+use nix::sys::socket::{setsockopt, sockopt};
+use std::any::Any;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Mutex;
+use std::thread;
+
+/// Bytes that the exit may take besides those at its start.
+const SPARE: u64 = 40 << 20;
+/// Streams or flows that the far end opens: an exit with 1024 descriptors grants a source 320.
+const OPENED: u32 = 320;
+
+/// Both ends by BBR.
+fn options() -> Options {
+    Options { trains: Some(train::Config::default()), bbr: true, takes_tpa: true, ..tunnel::options(quick().transport) }
+}
+
+/// How many streams or flows the far end has, and what holds them.
+type Attack = (usize, Box<dyn Any>);
+
+/// The exit's process.
+#[test]
+fn the_exit_of_the_other_tests() {
+    if std::env::var_os(ATTACKED).is_none() {
+        return;
+    }
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    let listener = TpaPort::with_options("127.0.0.1:0", options()).unwrap().listen(128).unwrap();
+    println!("\nlistens at {}", listener.local_addr().unwrap());
+    let exit = Exit::new(Allowed::Anywhere);
+    let service = exit.serve(listener, |_| {}).unwrap();
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    println!("\ncarried {} streams", exit.counters().totals().opened);
+    service.end();
+}
+
+/// A far end that writes frames by hand and reads nothing: its connections, express first.
+fn session(server: SocketAddr) -> [TpaStream; 2] {
+    let port = TpaPort::with_options("127.0.0.5:0", options()).unwrap();
+    [0, 1].map(|carrier| {
+        let mut stream = port.connect(server).unwrap();
+        stream.set_linger(ms(0)).unwrap();
+        stream.write_all(&[&[2, carrier][..], &[7; 16]].concat()).unwrap();
+        stream
+    })
+}
+
+/// OPEN, or a FLOW of class 0 and its first datagram.
+fn open(number: u32, target: SocketAddr, is_flow: bool) -> Vec<u8> {
+    let (number, target) = (number.to_be_bytes(), target.to_string());
+    let target = [&[target.len() as u8], target.as_bytes()].concat();
+    match is_flow {
+        false => [&[1][..], &number, &target].concat(),
+        true => [&[7][..], &number, &[0; 5], &target, &[8], &number, &[0, 1, 7]].concat(),
+    }
+}
+
+/// Streams whose targets say more than there is credit for.
+fn queues(server: SocketAddr) -> Attack {
+    let target = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = target.local_addr().unwrap();
+    let [mut express, bulk] = session(server);
+    let mut connected = Vec::new();
+    for number in 1..=OPENED {
+        express.write_all(&open(number, address, false)).unwrap();
+    }
+    target.set_nonblocking(true).unwrap();
+    let mut idle = 0;
+    while connected.len() < OPENED as usize && idle < 300 {
+        match target.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(true).unwrap();
+                connected.push(stream);
+                idle = 0;
+            }
+            Err(_) => {
+                thread::sleep(ms(10));
+                idle += 1;
+            }
+        }
+    }
+    // 300 kB for each, as far as they are taken.
+    for _ in 0..60 {
+        connected.iter_mut().for_each(|stream| drop(stream.write(&[7; 10_000])));
+        thread::sleep(ms(50));
+    }
+    (connected.len(), Box::new((connected, express, bulk)))
+}
+
+/// Flows whose targets answer more than is taken.
+fn flows(server: SocketAddr) -> Attack {
+    let target = UdpSocket::bind("127.0.0.1:0").unwrap();
+    target.set_read_timeout(Some(ms(3000))).unwrap();
+    let address = target.local_addr().unwrap();
+    let [mut express, bulk] = session(server);
+    let mut known = Vec::new();
+    for number in 1..=OPENED {
+        express.write_all(&open(number, address, true)).unwrap();
+        // One after the other: the buffer of the target's socket is bounded.
+        if let Ok((_, peer)) = target.recv_from(&mut [0; 10]) {
+            known.push(peer);
+        }
+    }
+    for _ in 0..10 {
+        known.iter().for_each(|peer| drop(target.send_to(&[7; 30_000], peer)));
+        thread::sleep(ms(300));
+    }
+    (known.len(), Box::new((target, express, bulk)))
+}
+
+/// Streams that once held a whole window, and now a rest of it.
+fn windows(server: SocketAddr) -> Attack {
+    const OPENS_WINDOW: usize = 1100 << 10;
+    const REST: usize = 200 << 10;
+    let target = TcpListener::bind("127.0.0.1:0").unwrap();
+    // What the kernel keeps in front of the target is little.
+    setsockopt(&target, sockopt::RcvBuf, &4096).unwrap();
+    let connector = Connector::in_session(TpaPort::with_options("127.0.0.5:0", options()).unwrap(), server);
+    let forward = Forward { local: "127.0.0.1:0".into(), target: target.local_addr().unwrap().to_string() };
+    let at = connector.serve(&forward, |_| {}).unwrap();
+    let kept: Vec<_> = (0..14)
+        .map_while(|_| {
+            let mut stream = TcpStream::connect(at).unwrap();
+            let (mut reader, _) = target.accept().unwrap();
+            reader.set_read_timeout(Some(ms(60_000))).unwrap();
+            let mut writer = stream.try_clone().unwrap();
+            let first = thread::spawn(move || writer.write_all(&vec![7; OPENS_WINDOW]));
+            reader.read_exact(&mut vec![0; OPENS_WINDOW]).ok()?;
+            first.join().unwrap().ok()?;
+            // As much as goes while nobody reads.
+            stream.set_write_timeout(Some(ms(1500))).unwrap();
+            let mut filled = 0;
+            while let Ok(length @ 1..) = stream.write(&[7; 1 << 16]) {
+                filled += length;
+            }
+            let _ = stream.shutdown(Shutdown::Write);
+            reader.read_exact(&mut vec![0; filled.saturating_sub(REST)]).ok()?;
+            Some((stream, reader))
+        })
+        .collect();
+    (kept.len(), Box::new((kept, connector)))
+}
+
+/// Another far end is served: what it says comes back.
+fn is_served(server: SocketAddr, seed: u64) -> bool {
+    let target = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = target.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = target.accept().unwrap();
+        let mut block = [0; 4096];
+        while let Ok(length @ 1..) = stream.read(&mut block) {
+            stream.write_all(&block[..length]).unwrap();
+        }
+    });
+    let connector = Connector::in_session(TpaPort::with_options("127.0.0.1:0", options()).unwrap(), server);
+    let forward = Forward { local: "127.0.0.1:0".into(), target: address.to_string() };
+    let mut stream = TcpStream::connect(connector.serve(&forward, |_| {}).unwrap()).unwrap();
+    stream.set_read_timeout(Some(ms(60_000))).unwrap();
+    let said = noise(seed, 50_000);
+    let (mut writer, own) = (stream.try_clone().unwrap(), said.clone());
+    let writing = thread::spawn(move || writer.write_all(&own));
+    let mut heard = vec![0; said.len()];
+    let is_heard = stream.read_exact(&mut heard).is_ok() && heard == said;
+    writing.join().unwrap().is_ok() && is_heard
+}
+
+/// Attacks an exit; how many streams or flows the far end had.
+fn attacked(attack: fn(SocketAddr) -> Attack) -> Option<usize> {
+    // One after the other: each attack takes a processor.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock();
+    let mut exit = match Confined::new("the_exit_of_the_other_tests", SPARE) {
+        Ok(exit) => exit,
+        Err(why) => {
+            skipped(Class::Rights, why);
+            return None;
+        }
+    };
+    let server: SocketAddr = exit.told("listens at ").unwrap().parse().unwrap();
+    let (opened, held) = attack(server);
+    let is_served = is_served(server, 1);
+    let peak = exit.peak();
+    assert!(exit.is_alive(), "the exit has ended; the far end had opened {opened}");
+    eprintln!("{opened} opened, {peak} bytes at most");
+    assert!(is_served, "another far end is served");
+    drop(held);
+    exit.input.take();
+    assert!(exit.child.wait().unwrap().success());
+    Some(opened)
+}
+
+#[test]
+fn streams_that_are_given_no_credit_leave_an_exit_its_memory() {
+    assert!(attacked(queues).is_none_or(|opened| opened >= 100));
+}
+
+#[test]
+fn flows_that_nobody_reads_leave_an_exit_its_memory() {
+    assert!(attacked(flows).is_none_or(|opened| opened >= 100));
+}
+
+#[test]
+fn streams_that_once_held_a_window_leave_an_exit_its_memory() {
+    assert!(attacked(windows).is_none_or(|kept| kept >= 1));
+}
