@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 /// Functions of `meshpace_testing` that report a skip.
 const REPORTING: [&str; 3] = ["skipped", "has", "is_slow_run"];
 /// Tests whose early return is no skip, with the reason.
-const KNOWN: [(&str, &str); 3] = [
+const KNOWN: [(&str, &str); 4] = [
     ("the_listener_of_the_other_test", "the process that another test starts; alone it has nothing to do"),
+    ("the_exit_of_the_other_tests", "the process that other tests start; alone it has nothing to do"),
     ("generated_table_of_fingerprints", "it has written the table"),
     ("no_earlier_table_was_rewritten", "the test that writes the table looks at the same"),
 ];
