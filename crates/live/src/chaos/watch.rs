@@ -6,7 +6,7 @@ use crate::tpa::session::content::shows_payload;
 use crate::tpa::session::engine::AnySegment;
 use crate::tpa::session::handshake::{Cookie, InnerTransport, Kind, Opening, Tag, tag_of, understand_stray};
 use crate::tpa::session::path_frame::PathFrame;
-use crate::tpa::session::seal::{Reader, number_of};
+use crate::tpa::session::seal::{Reader, is_piece, number_of};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::flags::Flags;
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,6 +93,9 @@ impl Watch {
             }
         }
         let (Some(inner), Some(content)) = (sender.inner, content) else { return Ok(Moment::Late) };
+        if self.sealed && is_piece(datagram) {
+            return Ok(moment);
+        }
         if self.sealed && PathFrame::read(content).is_some() {
             return Ok(Moment::Path);
         }

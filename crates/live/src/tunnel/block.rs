@@ -54,13 +54,14 @@ impl Drop for Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::{Bounds, Budget, Payer};
+    use crate::budget::{Bounds, Budget};
+    use crate::networks::source_of;
 
     #[test]
     fn a_block_is_as_large_as_reads_need_and_there_is_memory_for() {
         let bytes = 20 << 10;
         let budget = Budget::new(Bounds { port: bytes, source: bytes, key: bytes });
-        let account = budget.account(Payer::Source([0; 9]), None);
+        let account = budget.account(source_of([127, 0, 0, 1].into()), None);
         let mut block = Block::new(account.clone()).unwrap();
         for size in [4, 8, 16, 16] {
             assert_eq!((block.bytes().len(), budget.used()), (size << 10, size << 10));

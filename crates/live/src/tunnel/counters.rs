@@ -25,6 +25,9 @@ pub struct Totals {
     pub received: u64,
     /// Hops to the far end, as the last packet of an open stream came; none if nobody knows.
     pub hops: Option<u8>,
+    /// Longest IP packet that the path to a far end was found to carry, bytes, of the streams and sessions that are open;
+    /// `None` while nothing says that a path drops any.
+    pub narrowed: Option<u32>,
     /// What the transport has counted.
     pub stats: Stats,
     /// Sessions open now.
@@ -212,11 +215,14 @@ impl Counters {
         let inner = self.lock();
         let (open, sessions) = (inner.streams.len() as u64, inner.sessions.len() as u64);
         let mut totals = Totals { open, sessions, ..inner.past };
+        let least = |known: Option<u32>, one: Option<u32>| known.into_iter().chain(one).min();
         for stream in inner.streams.values() {
+            totals.narrowed = least(totals.narrowed, stream.narrowed());
             totals.stats += stream.own_stats();
             totals.hops = stream.hops().or(totals.hops);
         }
         for session in inner.sessions.values() {
+            totals.narrowed = least(totals.narrowed, session.narrowed());
             totals.stats += session.stats();
             totals.hops = session.hops().or(totals.hops);
             totals.refused += session.refused();

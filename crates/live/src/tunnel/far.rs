@@ -149,6 +149,14 @@ impl Far {
         }
     }
 
+    /// Longest IP packet that the path was found to carry, bytes; `None` while nothing says that it drops any.
+    pub(super) fn narrowed(&self) -> Option<u32> {
+        match self {
+            Far::Tpa(stream) => stream.narrowed(),
+            Far::Session(stream) => stream.link().narrowed(),
+        }
+    }
+
     /// Hops that the peer's last packet seems to have come.
     pub(super) fn hops(&self) -> Option<u8> {
         match self {

@@ -2,11 +2,13 @@
 
 use crate::common::{exchange, noise, quick};
 use meshpace_live::testbed::{Namespace, veth};
-use meshpace_live::tpa::{TpaListener, TpaPort, TpaStream};
+use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort, TpaStream};
 use meshpace_live::tun::ip;
 use meshpace_testing::{Class, skipped};
-use std::io::ErrorKind;
+use meshpace_transport::{Config, names};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Command, Stdio};
 
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 82, 0, 2);
@@ -74,4 +76,72 @@ fn no_way_to_the_peer() {
         });
         exchange(stream, accepted, &noise(3, 200_000), &noise(4, 200_000));
     });
+}
+
+/// A router that says nothing when a packet is too long for its link; false, and the test skipped, without `nft`.
+fn silence(router: &Namespace) -> bool {
+    let rules = "add table ip quiet\n\
+                 add chain ip quiet out { type filter hook output priority 0; }\n\
+                 add rule ip quiet out icmp type destination-unreachable drop\n";
+    let done = router.run(|| {
+        let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn()?;
+        nft.stdin.take().map_or(Ok(()), |mut input| input.write_all(rules.as_bytes()))?;
+        nft.wait()
+    });
+    let is_done = done.as_ref().is_ok_and(std::process::ExitStatus::success);
+    if !is_done {
+        skipped(Class::Tools, format!("no packet filter here ({done:?}); needs nft"));
+    }
+    is_done
+}
+
+/// TPA, quiet trains, and BBR in their place, with keys.
+fn carriers() -> [Options; 3] {
+    let Some(Config::Train(config)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
+    let options = Options { security: Security::Shared([7; 32]), ..quick() };
+    let trains = Options { trains: Some(config), ..options.clone() };
+    [options, trains.clone(), Options { bbr: true, ..trains }]
+}
+
+/// Both ends of a connection through the router.
+fn through(client: &Namespace, server: &Namespace, options: &Options) -> [TpaStream; 2] {
+    let listener = server.run(|| TpaPort::with_options(TO, options.clone()).unwrap().listen(4).unwrap());
+    listener.set_timeout(Some(crate::common::ms(60_000))).unwrap();
+    let own = client.run(|| TpaPort::with_options("0.0.0.0:0", options.clone()).unwrap().connect(TO).unwrap());
+    [own, listener.accept().unwrap().0]
+}
+
+#[test]
+fn a_router_that_drops_long_packets_in_silence_is_found_out_while_a_connection_opens() {
+    let Some([client, router, server]) = network(1280) else { return };
+    if !silence(&router) {
+        return;
+    }
+    for options in carriers() {
+        let [own, other] = through(&client, &server, &options);
+        assert_eq!(own.narrowed(), Some(1280));
+        exchange(own, other, &noise(1, 300_000), &noise(2, 100_000));
+    }
+}
+
+#[test]
+fn a_router_that_drops_long_packets_in_silence_later_is_found_out_under_way() {
+    let Some([client, router, server]) = network(1500) else { return };
+    if !silence(&router) {
+        return;
+    }
+    for options in carriers() {
+        let set = |mtu: &str| router.run(|| ip(&["link", "set", "far", "mtu", mtu]).unwrap());
+        set("1500");
+        let [own, other] = through(&client, &server, &options);
+        let (mut a, mut b) = (&own, &other);
+        a.write_all(&noise(5, 10_000)).unwrap();
+        b.read_exact(&mut [0; 10_000]).unwrap();
+        assert_eq!(own.narrowed(), None);
+        set("1300");
+        a.write_all(&noise(6, 200_000)).unwrap();
+        b.read_exact(&mut vec![0; 200_000]).unwrap();
+        assert_eq!(own.narrowed(), Some(1280));
+        exchange(own, other, &noise(3, 100_000), &noise(4, 1000));
+    }
 }

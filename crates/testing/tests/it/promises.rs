@@ -7,10 +7,11 @@ use crate::pointers::{Pointers, missing_test, pointers, read, root};
 const PAGE: &str = "docs/promises.md";
 
 /// The pages that it is about.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "SECURITY.md",
     "docs/wire.md",
     "docs/wire-opening.md",
+    "docs/wire-path-size.md",
     "docs/wire-bbr.md",
     "docs/wire-api.md",
     "docs/tunnel-session.md",

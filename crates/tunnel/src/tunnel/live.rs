@@ -24,10 +24,10 @@ pub(super) fn seen(totals: &Totals) -> Option<&'static str> {
 
 /// The object of an end of this name, whose streams `transport` carries, if this end decides.
 pub(super) fn line(name: &str, totals: &Totals, transport: Option<&str>) -> String {
-    let Totals { open, opened, refused, aborted, sent, received, hops, stats, datagrams, .. } = totals;
+    let Totals { open, opened, refused, aborted, sent, received, hops, narrowed, stats, datagrams, .. } = totals;
     let object = json!({
         "streams": open, "opened": opened, "refused": refused, "aborted": aborted, "sent_bytes": sent,
-        "received_bytes": received, "hops": hops, "segments_sent": stats.segments_sent,
+        "received_bytes": received, "hops": hops, "path_mtu": narrowed, "segments_sent": stats.segments_sent,
         "retransmissions": stats.retransmissions, "timeouts": stats.timeouts, "interval_s": interval(totals),
         "transport": transport.or(seen(totals)), "name": Some(name).filter(|name| !name.is_empty()),
         "flows": datagrams.flows, "datagrams_sent": datagrams.sent, "datagrams_received": datagrams.received,

@@ -92,7 +92,7 @@ struct Row {
 type Metric = (&'static str, &'static str, &'static str, fn(&Totals) -> Option<f64>);
 
 /// The metrics of an end that is there.
-static METRICS: [Metric; 16] = [
+static METRICS: [Metric; 17] = [
     ("streams", "gauge", "Streams open now.", |totals| Some(totals.open as f64)),
     ("streams_opened_total", "counter", "Streams opened.", |totals| Some(totals.opened as f64)),
     ("streams_refused_total", "counter", "Streams that were not connected at the far end.", |totals| {
@@ -118,6 +118,12 @@ static METRICS: [Metric; 16] = [
     ("hops", "gauge", "Hops to the far end, by the time to live of what came last.", |totals| {
         totals.hops.map(f64::from)
     }),
+    (
+        "path_mtu_bytes",
+        "gauge",
+        "MTU that the path was found to have, where it drops longer packets without a word.",
+        |totals| totals.narrowed.map(f64::from),
+    ),
     ("segments_sent_total", "counter", "Segments sent, of TPA and quiet trains.", |totals| {
         Some(totals.stats.segments_sent as f64)
     }),

@@ -188,6 +188,10 @@ impl<'a> Process<'a> {
         let (mut now, mut before) = (Totals::default(), Totals::default());
         for one in &mut self.running {
             let totals = one.end.as_ref().map(|end| end.counters().totals()).unwrap_or_default();
+            if let Some(bytes) = totals.narrowed.filter(|_| totals.narrowed != one.before.narrowed) {
+                let message = format!("the path drops long packets without a word: its MTU is taken for {bytes} bytes");
+                log::say(Level::Warn, &one.entry.name, &message);
+            }
             if json {
                 let transport = one.end.as_ref().and_then(End::transport);
                 results(&live::line(&one.entry.name, &totals, transport))?;

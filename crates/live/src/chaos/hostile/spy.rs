@@ -5,7 +5,7 @@ use crate::tpa::cipher::Cipher;
 use crate::tpa::session::engine::AnySegment;
 use crate::tpa::session::handshake::{InnerTransport, Tag, tag_of};
 use crate::tpa::session::path_frame::PathFrame;
-use crate::tpa::session::seal::Reader;
+use crate::tpa::session::seal::{Reader, is_piece};
 use std::collections::BTreeMap;
 
 /// Challenges that are remembered.
@@ -33,7 +33,7 @@ impl Spy {
         let (cipher, key) = keys.get(&tag)?;
         let reader = self.readers.entry(tag).or_insert_with(|| Reader::new(*cipher, *key));
         let mut clear = datagram.to_vec();
-        let content = reader.open(&mut clear)?;
+        let content = reader.open(&mut clear).filter(|_| !is_piece(datagram))?;
         match PathFrame::read(content) {
             Some(PathFrame::Challenge(number)) => {
                 self.challenges.truncate(KEPT - 1);

@@ -4,7 +4,7 @@ use crate::tpa::runtime::keylog::word;
 use crate::tpa::runtime::keys;
 use crate::tpa::session::cipher::Cipher;
 use crate::tpa::session::handshake::{Tag, tag_of};
-use crate::tpa::session::seal::Reader;
+use crate::tpa::session::seal::{Reader, is_piece};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -69,6 +69,10 @@ impl Secrets {
     /// The datagram as it would be without encryption; none if there is no key for it or it is not whole.
     pub fn open(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
         let tag = tag_of(datagram)?;
+        if is_piece(datagram) {
+            // The rest of its segment is elsewhere.
+            return None;
+        }
         let mut copy = datagram.to_vec();
         let content = self.0.get_mut(&tag)?.open(&mut copy)?;
         Some([&tag.to_be_bytes()[..], content].concat())

@@ -501,6 +501,12 @@ impl TpaStream {
         self.shared.enter().ok()?.exchange.travelled
     }
 
+    /// Longest IP packet that the path was found to carry, bytes: longer ones are dropped there without a word. `None` while
+    /// nothing says that any are.
+    pub fn narrowed(&self) -> Option<u32> {
+        self.shared.enter().ok()?.exchange.narrowed
+    }
+
     /// The counters of the transport.
     pub fn stats(&self) -> Stats {
         self.shared.enter().map(|state| state.exchange.stats).unwrap_or_default()

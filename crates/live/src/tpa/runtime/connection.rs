@@ -83,6 +83,12 @@ impl Connection {
         let (segment, payload) = match self.session.open_datagram(now, at, datagram, out) {
             Some(Opened::Segment(segment, payload)) => (segment, payload),
             Some(Opened::Path) => return true,
+            Some(Opened::Piece(piece)) => {
+                let mut state = self.shared.lock();
+                state.called = false;
+                self.session.on_piece(now, piece, ttl, &mut state.exchange, out);
+                return true;
+            }
             None => return false,
         };
         let mut state = self.shared.lock();

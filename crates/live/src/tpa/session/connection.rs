@@ -3,6 +3,7 @@
 mod complaints;
 pub(crate) mod forging;
 mod opening;
+mod path_size;
 mod roaming;
 mod silence;
 
@@ -28,6 +29,7 @@ use meshpace_transport::tpa::{self, Flags};
 use meshpace_transport::{Arrival, Machine, PathInfo, Role, grown_window, pump};
 use nix::libc;
 use opening::Request;
+use path_size::PathSize;
 use roaming::Roaming;
 use silence::Life;
 use std::net::{IpAddr, SocketAddr};
@@ -132,6 +134,8 @@ pub(crate) enum Opened<'a> {
     Segment(AnySegment, &'a [u8]),
     /// Something about its address, which was seen to.
     Path,
+    /// A piece of a segment, which [`Connection::on_piece`] is to have.
+    Piece(&'a [u8]),
 }
 
 /// What this end has of its own.
@@ -171,6 +175,7 @@ pub struct Connection {
     roaming: Roaming,
     place: Place,
     way: Way,
+    size: PathSize,
     /// Segments on their way out; empty in between.
     leaving: Vec<AnySegment>,
 }
@@ -250,6 +255,7 @@ impl Connection {
             roaming: Roaming::default(),
             place: Place { is_counted: role == Role::Receiver, payer: addresses.peer.ip() },
             way: Way { travelled: None, path: None, asks_at: now },
+            size: PathSize::default(),
             leaving: Vec::new(),
             settings,
         }
@@ -327,7 +333,7 @@ impl Connection {
             let content = if is_elsewhere || framing.is_sealed() { None } else { framing.open(datagram) };
             return match content? {
                 Content::Segment(segment, payload) => Some(Opened::Segment(segment, payload)),
-                Content::Path(_) => None,
+                Content::Path(_) | Content::Piece(_) => None,
             };
         };
         if !is_new {
@@ -350,6 +356,7 @@ impl Connection {
                 self.on_path_frame(now, at, frame, out);
                 Opened::Path
             }
+            Content::Piece(piece) => Opened::Piece(piece),
         })
     }
 
@@ -422,17 +429,8 @@ impl Connection {
         let mut broken = false;
         if opening {
             leaving.last().into_iter().for_each(|segment| self.request(segment, out));
-        } else if let Some(framing) = self.stage.framing_mut()
-            && !framing.send_ahead(self.addresses, &leaving, out)
-        {
-            for segment in &leaving {
-                let (offset, length) = segment.range();
-                let Some((a, b)) = exchange.send.range(offset, length) else {
-                    broken = true;
-                    continue;
-                };
-                out.push(self.addresses, framing.length(segment, length), |out| framing.write(out, segment, a, b));
-            }
+        } else if !self.send_ahead(&leaving, out) {
+            broken = !self.send(now, &leaving, exchange, out);
         }
         leaving.clear();
         self.leaving = leaving;
@@ -443,6 +441,33 @@ impl Connection {
             self.engine_at = pump(&mut self.engine, now, |_, _| {});
         }
         self.note(now, exchange);
+    }
+
+    /// Hands over the whole block that was sealed beforehand, if it is what leaves; whether it did.
+    fn send_ahead(&mut self, leaving: &[AnySegment], out: &mut Outbox) -> bool {
+        let framing = self.stage.framing_mut().filter(|_| self.size.limit().is_none());
+        framing.is_some_and(|framing| framing.send_ahead(self.addresses, leaving, out))
+    }
+
+    /// Sends these segments, in pieces where the path is too narrow for them; false if bytes of one are gone.
+    fn send(&mut self, now: Time, leaving: &[AnySegment], exchange: &Exchange, out: &mut Outbox) -> bool {
+        let Some(framing) = self.stage.framing_mut() else { return true };
+        let (limit, to) = (self.size.limit().unwrap_or(usize::MAX), self.addresses);
+        let (mut longest, mut is_whole) = (0, true);
+        for segment in leaving {
+            let (offset, payload) = segment.range();
+            let Some((a, b)) = exchange.send.range(offset, payload) else {
+                is_whole = false;
+                continue;
+            };
+            let length = framing.length(segment, payload);
+            longest = longest.max(length.min(limit));
+            if length <= limit || !framing.push_pieces(to, segment, (a, b), limit, out) {
+                out.push(to, length, |out| framing.write(out, segment, a, b));
+            }
+        }
+        self.watch_size(now, longest, out);
+        is_whole
     }
 
     /// Takes over what the application has wished since the last call.
@@ -583,11 +608,15 @@ impl Connection {
         exchange.sending = self.engine.sending();
         exchange.doubted = self.complaints.doubted();
         (exchange.stats, exchange.travelled) = (*self.engine.stats(), self.way.travelled);
+        exchange.narrowed = self.size.packet;
     }
 
     /// Copies what the next block will say, if that is to be sealed while the peer's answer is awaited. [`Connection::seal_ahead`] is to
     /// follow, and needs the bytes no more.
     pub fn gather(&mut self, exchange: &Exchange) -> bool {
+        if self.size.limit().is_some() {
+            return false;
+        }
         let following = self.engine.following();
         self.stage.framing_mut().is_some_and(|framing| framing.gather(following, &exchange.send))
     }

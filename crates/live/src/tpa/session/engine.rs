@@ -340,6 +340,11 @@ impl Engine {
         }
     }
 
+    /// The segment of this transport, and its payload, in the content of a datagram.
+    pub(crate) fn read<'a>(&self, content: &'a [u8]) -> Option<(AnySegment, &'a [u8])> {
+        AnySegment::read(self.inner(), content)
+    }
+
     /// The kind of transport.
     pub(crate) fn inner(&self) -> InnerTransport {
         match self {

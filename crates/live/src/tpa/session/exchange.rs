@@ -99,6 +99,8 @@ pub struct Exchange {
     pub stats: Stats,
     /// Hops the peer's last packet seems to have come.
     pub travelled: Option<u8>,
+    /// Longest IP packet that the path was found to carry, bytes; `None` while nothing says that it drops any.
+    pub narrowed: Option<u32>,
 }
 
 impl Exchange {
@@ -119,6 +121,7 @@ impl Exchange {
             doubted: None,
             stats: Stats::default(),
             travelled: None,
+            narrowed: None,
         }
     }
 

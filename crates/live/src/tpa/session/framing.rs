@@ -6,8 +6,9 @@ use super::handshake::{InnerTransport, Protection, Tag, tag_of};
 use super::noise::Keys;
 use super::outbox::Outbox;
 use super::path_frame::{self, PathFrame};
+use super::pieces;
 use super::presealed::PresealedBlock;
-use super::seal::{AUTHENTICATION, HEAD, Seal, number_of};
+use super::seal::{AUTHENTICATION, HEAD, Seal, is_piece, number_of};
 use crate::ring::SendRing;
 use meshpace_transport::tpa::{Segment, wire};
 use std::net::SocketAddr;
@@ -22,6 +23,8 @@ pub(crate) enum Content<'a> {
     Segment(AnySegment, &'a [u8]),
     /// Something about the peer's address.
     Path(PathFrame),
+    /// A piece of a segment.
+    Piece(&'a [u8]),
 }
 
 /// Framing of a connection's datagrams.
@@ -32,6 +35,8 @@ pub(crate) struct Framing {
     seal: Option<Box<Seal>>,
     inner: InnerTransport,
     presealed: PresealedBlock,
+    /// Number of the next segment that leaves in pieces.
+    cut: u16,
 }
 
 /// Bytes of a datagram besides the payload, behind UDP's header.
@@ -58,6 +63,7 @@ impl Framing {
             seal: keys.map(|keys| Box::new(Seal::new(keys, key_life))),
             inner,
             presealed: PresealedBlock::default(),
+            cut: 0,
         }
     }
 
@@ -134,10 +140,14 @@ impl Framing {
 
     /// Opens a datagram with our tag; none if the peer did not send it.
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<Content<'a>> {
+        let is_piece = self.seal.is_some() && is_piece(datagram);
         let content: &[u8] = match &mut self.seal {
             Some(seal) => seal.open(datagram)?,
             None => datagram.get(TAG..)?,
         };
+        if is_piece {
+            return Some(pieces::challenge(content).map_or(Content::Piece(content), Content::Path));
+        }
         if self.seal.is_some()
             && let Some(frame) = PathFrame::read(content)
         {
@@ -155,6 +165,45 @@ impl Framing {
     /// True if the peer sent a datagram, which is not to be opened any more: it may have been here before.
     pub(crate) fn is_authentic(&self, datagram: &mut [u8]) -> bool {
         self.seal.as_ref().is_some_and(|seal| seal.is_authentic(datagram))
+    }
+
+    /// Sends `segment`, whose payload comes in two parts, in datagrams of at most `limit` bytes; false, and nothing done, where
+    /// it cannot be cut so.
+    pub(crate) fn push_pieces(
+        &mut self,
+        to: Addresses,
+        segment: &AnySegment,
+        (a, b): (&[u8], &[u8]),
+        limit: usize,
+        out: &mut Outbox,
+    ) -> bool {
+        let Some(seal) = &mut self.seal else { return false };
+        let mut content = Vec::with_capacity(segment.header() + a.len() + b.len());
+        segment.write(&mut content);
+        content.extend_from_slice(a);
+        content.extend_from_slice(b);
+        let room = limit.saturating_sub(HEAD + AUTHENTICATION);
+        let Some(pieces) = pieces::cut(self.cut, &content, room) else { return false };
+        for (header, part) in pieces {
+            let length = HEAD + header.len() + part.len() + AUTHENTICATION;
+            out.push(to, length, |out| {
+                seal.seal_piece(self.to, out, |out| {
+                    out.extend_from_slice(&header);
+                    out.extend_from_slice(part);
+                });
+            });
+        }
+        self.cut = self.cut.wrapping_add(1);
+        true
+    }
+
+    /// Sends a probe, a datagram of `length` bytes by itself, with a path challenge of this number.
+    pub(crate) fn push_probe(&mut self, to: Addresses, length: usize, challenge: u64, out: &mut Outbox) {
+        let Some(seal) = &mut self.seal else { return };
+        let content = pieces::probe(challenge, length.saturating_sub(HEAD + AUTHENTICATION));
+        let mut datagram = Vec::with_capacity(length);
+        seal.seal_piece(self.to, &mut datagram, |out| out.extend_from_slice(&content));
+        out.push_alone(to, &datagram);
     }
 
     /// Sends a path challenge or a path response to `to`. Without encryption there are none. An address other than `peer`, where the

@@ -29,6 +29,7 @@ pub mod noise;
 pub mod outbox;
 pub mod path;
 pub mod path_frame;
+pub(crate) mod pieces;
 pub(crate) mod places;
 pub(crate) mod port;
 pub mod presealed;

@@ -155,6 +155,7 @@ impl<A> Port<A> {
                         session.on_opened(now, (&segment, payload), TTL, exchange, out);
                     }
                     Some(Opened::Path) => {}
+                    Some(Opened::Piece(piece)) => session.on_piece(now, piece, TTL, exchange, out),
                     None => {
                         count(&endpoint.counters().forged);
                         return Arrived::Refused;

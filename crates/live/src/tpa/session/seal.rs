@@ -73,9 +73,22 @@ impl Key {
     }
 }
 
+/// Highest bit of the number in a datagram: it has a piece of a segment. No direction has so many datagrams.
+const PIECE: u64 = 1 << 63;
+
+/// The number as it stands in a sealed datagram.
+fn written_number(datagram: &[u8]) -> Option<u64> {
+    datagram.get(HEAD - 8..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
 /// The number of a sealed datagram.
 pub(crate) fn number_of(datagram: &[u8]) -> Option<u64> {
-    datagram.get(HEAD - 8..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+    written_number(datagram).map(|number| number & !PIECE)
+}
+
+/// True if a sealed datagram says that it has a piece of a segment.
+pub(crate) fn is_piece(datagram: &[u8]) -> bool {
+    written_number(datagram).is_some_and(|number| number & PIECE != 0)
 }
 
 /// Keys of both directions of a connection, with which it is sealed and opened.
@@ -126,15 +139,28 @@ impl Seal {
         self.close(to, &mut out[start..]);
     }
 
+    /// Appends a datagram with a piece of a segment to `out`; `write` appends what is to be encrypted.
+    pub(crate) fn seal_piece(&mut self, to: Tag, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEAD]);
+        write(out);
+        out.extend_from_slice(&[0; AUTHENTICATION]);
+        self.close_marked(to, &mut out[start..], PIECE);
+    }
+
     /// Seals a datagram in its place: what is to be encrypted is there, the head and the authentication are not.
     pub(crate) fn close(&mut self, to: Tag, datagram: &mut [u8]) {
+        self.close_marked(to, datagram, 0);
+    }
+
+    fn close_marked(&mut self, to: Tag, datagram: &mut [u8], mark: u64) {
         if self.number > 0 && self.number.is_multiple_of(1 << self.key_life) {
             self.sending = self.sending.next();
         }
         let (head, rest) = datagram.split_at_mut(HEAD);
         let (text, authentication) = rest.split_at_mut(rest.len() - AUTHENTICATION);
         head[..8].copy_from_slice(&to.to_be_bytes());
-        head[8..].copy_from_slice(&self.number.to_be_bytes());
+        head[8..].copy_from_slice(&(self.number | mark).to_be_bytes());
         authentication.copy_from_slice(&self.sending.seal(self.number, head, text));
         self.number += 1;
     }
@@ -165,9 +191,9 @@ impl Seal {
         if datagram.len() < HEAD + AUTHENTICATION {
             return None;
         }
+        let number = number_of(datagram)?;
         let (head, text) = datagram.split_at_mut(HEAD);
-        let number = u64::from_be_bytes(*head.last_chunk()?);
-        if !self.replay.is_new(number) || number == u64::MAX {
+        if !self.replay.is_new(number) {
             return None;
         }
         let (key, index) = self.key_of(number)?;
@@ -214,8 +240,8 @@ impl Reader {
         if datagram.len() < HEAD + AUTHENTICATION {
             return None;
         }
+        let number = number_of(datagram)?;
         let (head, text) = datagram.split_at_mut(HEAD);
-        let number = u64::from_be_bytes(*head.last_chunk()?);
         let epoch = Some(number >> self.key_life).filter(|epoch| *epoch < MOST_KEYS)? as usize;
         while self.keys.len() <= epoch {
             let next = self.keys.last()?.next();

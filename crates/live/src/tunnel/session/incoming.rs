@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn without_memory_nothing_is_kept_and_no_rule_is_broken() {
         let budget = Budget::new(Bounds { port: PAGE, source: PAGE, key: PAGE });
-        let mut incoming = Incoming::new(false, budget.account(Payer::Source([0; 9]), None));
+        let mut incoming = Incoming::new(false, budget.account(source_of([127, 0, 0, 1].into()), None));
         assert_eq!(incoming.place(0, &[1; PAGE]), Ok(true));
         assert_eq!(incoming.place(PAGE as u64, b"x"), Err(Unkept::Memory(Refusal::Port(PAGE))));
         assert_eq!(budget.used(), PAGE);

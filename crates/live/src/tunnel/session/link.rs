@@ -209,6 +209,11 @@ impl Link {
         self.0.carriers.iter().find_map(TpaStream::hops)
     }
 
+    /// Longest IP packet that the path was found to carry, bytes; `None` while nothing says that it drops any.
+    pub(in crate::tunnel) fn narrowed(&self) -> Option<u32> {
+        self.0.carriers.iter().filter_map(TpaStream::narrowed).min()
+    }
+
     /// Hands to the carriers what they can send soon, and wakes whom that concerns.
     pub(super) fn hand_over(&self, state: &mut State) {
         let now = Clock.now();

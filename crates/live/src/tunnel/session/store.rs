@@ -77,14 +77,15 @@ impl Drop for Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::{Bounds, Budget, Payer};
+    use crate::budget::{Bounds, Budget};
+    use crate::networks::source_of;
 
     #[test]
     fn datagrams_are_kept_as_far_as_the_session_and_its_source_may() {
         let size = 1000 + PLACE;
         let bytes = 3 * size;
         let budget = Budget::new(Bounds { port: bytes, source: bytes, key: bytes });
-        let store = Store::new(budget.account(Payer::Source([0; 9]), None));
+        let store = Store::new(budget.account(source_of([127, 0, 0, 1].into()), None));
         let mut kept: Vec<Kept> = std::iter::from_fn(|| store.keep(&[7; 1000])).collect();
         assert_eq!((kept.len(), store.held(), budget.used()), (3, bytes, bytes));
         kept.pop();

@@ -8,10 +8,10 @@
 //! can be expected of a path (RFC 9000, 14.2.1): its segments would stay that small for as long as it lives.
 
 use super::Connection;
-use super::opening::least_path;
+use super::path_size::least_path;
 use crate::tpa::session::exchange::Exchange;
 use crate::tpa::session::failure::Failure;
-use crate::tpa::session::framing::{Framing, headers_to};
+use crate::tpa::session::framing::Framing;
 use crate::tpa::session::outbox::Outbox;
 use meshpace_core::{Duration, Time};
 use nix::libc;
@@ -152,7 +152,7 @@ impl Connection {
         exchange: &mut Exchange,
         out: &mut Outbox,
     ) {
-        let needed = self.flow.segment as u32 + headers_to(self.addresses.peer, self.settings.security.protection());
+        let needed = self.longest_packet();
         let opening = exchange.is_opening();
         let least = least_path(self.addresses.peer);
         let is_doubted = opening && witness == Witness::Network && (1..least).contains(&mtu);
@@ -177,6 +177,11 @@ impl Connection {
                 let is_busy = self.has_data_under_way();
                 if witness == Witness::Network && !opening && !self.complaints.add_narrow(now, acked, left, is_busy) {
                     return;
+                }
+                // Of the network nobody believes that it carries less than paths do.
+                let believed = if witness == Witness::Network { mtu.max(least) } else { mtu };
+                if self.narrow(now, believed) {
+                    return self.work(now, exchange, out);
                 }
                 let mtu = if mtu > 0 { mtu.to_string() } else { "less".to_owned() };
                 let message = format!(

@@ -14,13 +14,14 @@
 //! who can forge it could also accept in the peer's place. But one that says that the keys do not fit is not the peer's where no keys are known: it is
 //! what a peer says of a request for another protection, so of a copy of ours that somebody has altered.
 
+use super::path_size::{LOST, SMALLER_PATHS};
 use super::silence::Unheard;
 use super::{Connection, Flow, Stage, engine};
 use crate::tpa::session::cipher::Suite;
 use crate::tpa::session::engine::{AnySegment, Engine};
 use crate::tpa::session::exchange::{Exchange, Phase};
 use crate::tpa::session::failure::Failure;
-use crate::tpa::session::framing::{Framing, headers_to, overhead};
+use crate::tpa::session::framing::{Framing, overhead};
 use crate::tpa::session::handshake::{Cookie, InnerTransport, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
 use crate::tpa::session::host::{Host, random};
 use crate::tpa::session::noise::{self, Asking, Secret};
@@ -44,18 +45,6 @@ const REPETITION: Duration = Duration::from_secs(1);
 /// Time after which a request is repeated that nobody listens for, and number of such repetitions at most.
 const HURRY: Duration = Duration::from_millis(100);
 const HURRIES: u8 = 10;
-
-/// Requests of full length that were lost although their escorts were not, after which segments are made smaller (RFC 8899, section
-/// 5.1.2: MAX_PROBES).
-const LOST: u8 = 3;
-
-/// MTUs that paths have where larger packets are lost: IPv6's least (RFC 8200, 5), and IPv4's least to be expected (RFC 791, 3.1).
-const SMALLER_PATHS: [u32; 2] = [1280, 576];
-
-/// The least MTU to be expected of a path to `peer`, bytes.
-pub(super) fn least_path(peer: SocketAddr) -> u32 {
-    SMALLER_PATHS[usize::from(peer.is_ipv4())]
-}
 
 /// Content of our requests, and state of their repetition.
 pub(super) struct Request {
@@ -191,19 +180,15 @@ impl Connection {
             return;
         }
         request.probing.lost = request.probing.lost.saturating_add(1);
-        let most = |mtu: &u32| mtu.saturating_sub(headers);
+        let is_smaller = |mtu: &&u32| mtu.saturating_sub(headers) < request.config.segment;
         if request.probing.lost < LOST {
             self.repeat_request(out);
-        } else if let Some(smaller) = SMALLER_PATHS.iter().map(most).find(|most| *most < request.config.segment) {
-            request.lower(smaller);
+        } else if let Some(mtu) = SMALLER_PATHS.iter().find(is_smaller) {
+            request.lower(mtu.saturating_sub(headers));
+            self.size.packet = Some(*mtu);
             self.begin_again(now);
             self.work(now, exchange, out);
         }
-    }
-
-    /// Bytes of a datagram besides the payload, with IP's header and UDP's.
-    fn headers(&self) -> u32 {
-        headers_to(self.addresses.peer, self.settings.security.protection())
     }
 
     /// The engine begins anew with the terms that the request now has.
@@ -409,6 +394,12 @@ impl Connection {
         self.work(now, exchange, out);
     }
 
+    /// Longest IP packet of a request that does not arrive although short ones are answered; `None` if that is not known.
+    pub(super) fn unheard_length(&self) -> Option<u32> {
+        let Stage::Opening(request) = &self.stage else { return None };
+        (request.probing.lost >= LOST).then(|| request.config.segment + self.headers())
+    }
+
     /// The path carries IP packets of `mtu` bytes, less than a full segment's: whether smaller segments are tried instead.
     pub(super) fn lower(&mut self, now: Time, mtu: u32, exchange: &mut Exchange, out: &mut Outbox) -> bool {
         let most = mtu.saturating_sub(self.headers());
@@ -418,6 +409,7 @@ impl Connection {
             return false;
         }
         request.lower(most);
+        self.size.packet = Some(mtu);
         self.begin_again(now);
         self.work(now, exchange, out);
         true

@@ -162,7 +162,12 @@ impl Connection {
                     framing.push_path(at, self.addresses.peer, PathFrame::Response(number), out);
                 }
             }
-            PathFrame::Response(number) => self.roaming.on_response(now, at.peer, number),
+            PathFrame::Response(number) => {
+                self.roaming.on_response(now, at.peer, number);
+                if at.peer == self.addresses.peer {
+                    self.on_size_response(now, number);
+                }
+            }
         }
     }
 
@@ -196,6 +201,7 @@ impl Connection {
             self.tell_path();
         }
         self.engine.on_peer_moved(now);
+        self.size.on_moved(now);
         // What is said to whoever had the old address is said of nobody now.
         self.complaints.forget();
         self.work(now, exchange, out);

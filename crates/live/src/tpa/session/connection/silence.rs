@@ -179,6 +179,10 @@ impl Connection {
                 format!("{refusal} (without proof that it is the peer who says so; no other answer for {span:.0} s)");
             return Failure::new(libc::ECONNREFUSED, message);
         }
+        if let Some(bytes) = self.unheard_length().filter(|_| opening) {
+            let message = format!("{peer} answers short packets, and those of {bytes} bytes do not arrive there");
+            return Failure::new(libc::EMSGSIZE, message);
+        }
         let errno = self.complaints.last.unwrap_or(libc::ETIMEDOUT);
         let reason = self.complaints.last.map(|errno| format!(" ({})", std::io::Error::from_raw_os_error(errno)));
         let message = format!("no answer from {peer} for {:.0} s{}", span.as_secs_f64(), reason.unwrap_or_default());

@@ -22,6 +22,22 @@ pub(super) const TRAIN_HEADER: usize = 38;
 pub(super) const BBR_DATA: usize = 13;
 pub(super) const BBR_REPORT: usize = 22;
 
+/// "the highest bit of its number": a datagram with a piece of a segment, or a probe.
+const PIECE: u64 = 1 << 63;
+/// Bytes before those of the segment in a piece.
+pub(super) const PIECE_HEADER: usize = 4;
+
+/// True if a sealed datagram has a piece, or is a probe.
+pub(super) fn is_piece(datagram: &[u8]) -> bool {
+    datagram.get(8..HEAD).is_some_and(|bytes| number(bytes) & PIECE != 0)
+}
+
+/// The path challenge in the content of a probe; `None` for that of a piece.
+pub(super) fn challenge(content: &[u8]) -> Option<&[u8]> {
+    let challenge = content.get(PIECE_HEADER..PIECE_HEADER + PATH)?;
+    (content[3] == 0).then_some(challenge)
+}
+
 /// A number of `bytes` in network order.
 pub(super) fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
@@ -223,7 +239,7 @@ impl Keys {
         if datagram.len() < HEAD + AUTHENTICATION {
             return None;
         }
-        let number = number(&datagram[8..HEAD]);
+        let number = number(&datagram[8..HEAD]) & !PIECE;
         let mut content = datagram[HEAD..].to_vec();
         let (key, nonce) = (self.of(number)?, Keys::nonce(self.cipher, number));
         let length = key.open_in_place(nonce, Aad::from(&datagram[..HEAD]), &mut content).ok()?.len();

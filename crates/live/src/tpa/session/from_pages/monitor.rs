@@ -1,7 +1,8 @@
 //! Checks of every datagram that leaves a port. Each begins with the sentence of the pages that it comes from.
 
 use super::codec::{
-    BBR_DATA, BBR_REPORT, Keys, Kind, OPENING, Opening, PATH, STRAY, TPA_HEADER, TRAIN_HEADER, TpaSegment, number, tag,
+    BBR_DATA, BBR_REPORT, Keys, Kind, OPENING, Opening, PATH, PIECE_HEADER, STRAY, TPA_HEADER, TRAIN_HEADER,
+    TpaSegment, challenge, is_piece, number, tag,
 };
 use super::plan::{Plan, Protection};
 use crate::tpa::session::cipher::Cipher;
@@ -118,8 +119,13 @@ impl Monitor {
             }
             return;
         }
-        let (Some(to), Some(key), 41) = (tag(bytes), key, bytes.len()) else { return };
-        let Some((_, content)) = self.keys(to, key).open(bytes) else { return };
+        let is_piece = is_piece(bytes);
+        let (Some(to), Some(key), true) = (tag(bytes), key, is_piece || bytes.len() == 41) else { return };
+        let Some((_, mut content)) = self.keys(to, key).open(bytes) else { return };
+        if is_piece {
+            let Some(challenge) = challenge(&content).map(<[u8]>::to_vec) else { return };
+            content = challenge;
+        }
         match (content.len(), content[0]) {
             (PATH, 1) => {
                 self.heard.insert((port, from, number(&content[1..])));
@@ -233,10 +239,28 @@ impl Monitor {
         if !self.numbers.entry(tag).or_default().insert(number) {
             self.breaks("number of the datagram in its direction, from 0", format_args!("{number} serves twice"));
         }
-        if content.len() == PATH {
+        if is_piece(bytes) {
+            self.piece(now, (port, to), tag, &content);
+        } else if content.len() == PATH {
             self.path(now, (port, to), tag, &content);
         } else {
             self.segment(tag, &content);
+        }
+    }
+
+    fn piece(&mut self, now: Time, at: (usize, SocketAddr), tag: u64, content: &[u8]) {
+        if let Some(challenge) = challenge(content) {
+            if content[PIECE_HEADER + PATH..].iter().any(|byte| *byte != 0) {
+                self.breaks("of a probe a path challenge and zeros", content.len());
+            }
+            return self.path(now, at, tag, &challenge.to_vec());
+        }
+        let is_right = content.len() > PIECE_HEADER && content[2] < content[3] && (2..=64).contains(&content[3]);
+        if !is_right {
+            self.breaks(
+                "place of this piece, number of its pieces, 64 at most",
+                format_args!("{:?}", content.get(..4)),
+            );
         }
     }
 

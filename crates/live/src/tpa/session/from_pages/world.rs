@@ -1,7 +1,7 @@
 //! One run of a plan in virtual time: a listener, the ports that open connections to it, their applications, and the network.
 
 use super::application::{Application, End};
-use super::codec::{number, tag};
+use super::codec::{is_piece, number, tag};
 use super::hostile::{self, happens};
 use super::memory;
 use super::monitor::Monitor;
@@ -451,7 +451,7 @@ impl<'a> World<'a> {
                 continue;
             };
             let (hostile, is_open) = self.stance(port, name);
-            let Some(hostile) = hostile else {
+            let Some(hostile) = hostile.filter(|_| key.is_none() || !is_piece(&bytes)) else {
                 self.wire.send(self.now, Datagram { from, to, bytes }, is_open);
                 continue;
             };
@@ -477,7 +477,7 @@ impl<'a> World<'a> {
         let Some(party) = parties.find(|party| party.session.tag() == own) else { return false };
         let (Some(name), to) = (party.session.peer_tag(), party.session.peer()) else { return false };
         let Some(hostile) = self.stance(port, name).0 else { return false };
-        if !happens(&mut self.rng, hostile.claims) {
+        if !happens(&mut self.rng, hostile.claims) || (key.is_some() && is_piece(bytes)) {
             return false;
         }
         let content = match key {

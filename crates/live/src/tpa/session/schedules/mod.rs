@@ -7,6 +7,7 @@
 //! `MESHPACE_SCHEDULES` is how many schedules are run (100,000 with `MESHPACE_SLOW=1`); `MESHPACE_SEED` runs one again.
 
 mod answers;
+mod black_hole;
 mod crowd;
 pub(crate) mod end;
 mod hostile;

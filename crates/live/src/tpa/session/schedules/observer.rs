@@ -42,7 +42,11 @@ struct Scene {
 impl Scene {
     /// The first end opens a connection; both write as many bytes.
     fn new(bytes: u64, inner: InnerTransport) -> Scene {
-        let settings = Settings { security: Security::Opportunistic, ..settings::tests::carrying(inner) };
+        Scene::with(bytes, inner, Security::Opportunistic)
+    }
+
+    fn with(bytes: u64, inner: InnerTransport, security: Security) -> Scene {
+        let settings = Settings { security, ..settings::tests::carrying(inner) };
         let ends = [0, 1].map(|end| Scene::end(&settings, end, bytes, 0));
         let mut scene = Scene {
             now: Time::ZERO,
@@ -232,9 +236,25 @@ fn an_observer_ends_no_connection_whose_segments_were_lost_for_five_seconds() {
 }
 
 #[test]
-fn a_path_that_becomes_too_narrow_and_says_so_ends_the_connection_soon() {
+fn a_path_that_becomes_narrower_and_says_so_is_used_in_pieces() {
     for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
         let mut scene = Scene::new(100_000_000, inner);
+        scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
+        (scene.longest, scene.tells) = ([600; 2], true);
+        scene.run(scene.now + Duration::from_secs(30), |_| false);
+        let before = scene.endings().map(|ends| ends[0].0);
+        scene.run(scene.now + Duration::from_secs(10), |_| false);
+        for (ends, before) in scene.endings().iter().zip(before) {
+            let [(read, ending)] = &ends[..] else { panic!("one connection") };
+            assert!(*ending == Ending::None && *read > before, "{inner:?}: {read} {before} {ending:?}");
+        }
+    }
+}
+
+#[test]
+fn without_encryption_a_path_that_becomes_too_narrow_and_says_so_ends_the_connection_soon() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::with(100_000_000, inner, Security::Plain);
         scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
         (scene.longest, scene.tells) = ([600; 2], true);
         let narrow = scene.now;
@@ -246,9 +266,9 @@ fn a_path_that_becomes_too_narrow_and_says_so_ends_the_connection_soon() {
 }
 
 #[test]
-fn a_path_that_silently_becomes_too_narrow_ends_the_connection_at_both_ends() {
+fn without_encryption_a_path_that_silently_becomes_too_narrow_ends_the_connection_at_both_ends() {
     for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
-        let mut scene = Scene::new(100_000_000, inner);
+        let mut scene = Scene::with(100_000_000, inner, Security::Plain);
         scene.run(Time::ZERO + Duration::from_secs(10), |_| false);
         scene.longest = [600; 2];
         let narrow = scene.now;

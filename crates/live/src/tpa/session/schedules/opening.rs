@@ -43,7 +43,7 @@ impl Scene {
     }
 
     /// Each application writes so many bytes.
-    fn writing(inner: InnerTransport, security: Security, bytes: u64) -> Scene {
+    pub(super) fn writing(inner: InnerTransport, security: Security, bytes: u64) -> Scene {
         let connect_timeout = Duration::from_secs(150);
         let settings = Settings { security, connect_timeout, ..settings::tests::carrying(inner) };
         let end = |index: u64| {

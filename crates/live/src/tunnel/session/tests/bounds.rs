@@ -4,7 +4,8 @@
 use super::super::frame::{Frame, Reader};
 use super::super::store::STORE;
 use super::{Carrier, Class, Got, Phase, STREAMS, Session, Side};
-use crate::budget::{Account, Bounds, Budget, Payer};
+use crate::budget::{Account, Bounds, Budget};
+use crate::networks::source_of;
 use crate::ring::PAGE;
 use meshpace_core::{Duration, Time};
 
@@ -15,7 +16,7 @@ fn at(seconds: u64) -> Time {
 /// Memory of so many bytes, and the accounts of a session and of others.
 fn memory(bytes: usize) -> (Budget, Account, Account) {
     let budget = Budget::new(Bounds { port: bytes, source: bytes, key: bytes });
-    let [own, others] = [1, 2].map(|source| budget.account(Payer::Source([source; 9]), None));
+    let [own, others] = [1, 2].map(|source| budget.account(source_of([10, source, 0, 1].into()), None));
     (budget, own, others)
 }
 

@@ -2,7 +2,8 @@
 //! that a carrier refuses have to arrive later, and nothing counts as arrived before it has.
 
 use super::{Carrier, Class, Got, Phase, Session, Side, byte};
-use crate::budget::{Account, Bounds, Budget, Payer};
+use crate::budget::{Account, Bounds, Budget};
+use crate::networks::source_of;
 use crate::tpa::session::exchange::{self, Exchange};
 use crate::tpa::session::settings::tests::plain;
 use crate::tunnel::session::Handing;
@@ -69,7 +70,7 @@ struct World {
 impl World {
     fn new(seed: u64, by_bbr: bool) -> World {
         let budget = Budget::new(Bounds { port: MEMORY, source: MEMORY, key: MEMORY });
-        let [own, others] = [1, 2].map(|source| budget.account(Payer::Source([source; 9]), None));
+        let [own, others] = [1, 2].map(|source| budget.account(source_of([10, source, 0, 1].into()), None));
         let ends = [Session::new(Side::Connects), Session::new(Side::Accepts)];
         World {
             now: Time::ZERO,
