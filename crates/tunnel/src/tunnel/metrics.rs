@@ -118,12 +118,9 @@ static METRICS: [Metric; 17] = [
     ("hops", "gauge", "Hops to the far end, by the time to live of what came last.", |totals| {
         totals.hops.map(f64::from)
     }),
-    (
-        "path_mtu_bytes",
-        "gauge",
-        "MTU that the path was found to have, where it drops longer packets without a word.",
-        |totals| totals.narrowed.map(f64::from),
-    ),
+    ("path_mtu_bytes", "gauge", "MTU that the path was found to have, where longer packets do not pass.", |totals| {
+        totals.narrowed.map(f64::from)
+    }),
     ("segments_sent_total", "counter", "Segments sent, of TPA and quiet trains.", |totals| {
         Some(totals.stats.segments_sent as f64)
     }),

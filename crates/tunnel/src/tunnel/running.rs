@@ -189,7 +189,7 @@ impl<'a> Process<'a> {
         for one in &mut self.running {
             let totals = one.end.as_ref().map(|end| end.counters().totals()).unwrap_or_default();
             if let Some(bytes) = totals.narrowed.filter(|_| totals.narrowed != one.before.narrowed) {
-                let message = format!("the path drops long packets without a word: its MTU is taken for {bytes} bytes");
+                let message = format!("long packets do not pass the path: its MTU is taken for {bytes} bytes");
                 log::say(Level::Warn, &one.entry.name, &message);
             }
             if json {

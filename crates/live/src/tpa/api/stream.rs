@@ -501,8 +501,7 @@ impl TpaStream {
         self.shared.enter().ok()?.exchange.travelled
     }
 
-    /// Longest IP packet that the path was found to carry, bytes: longer ones are dropped there without a word. `None` while
-    /// nothing says that any are.
+    /// Longest IP packet that the path was found to carry, bytes. `None` while nothing shows that it drops any.
     pub fn narrowed(&self) -> Option<u32> {
         self.shared.enter().ok()?.exchange.narrowed
     }

@@ -132,7 +132,8 @@ impl Connection {
         }
         if is_long && timeouts > size.timeouts && size.escort.is_none_or(|escort| escort.is_done(now)) {
             size.timeouts = timeouts;
-            size.lost += u8::from(size.escort.is_some_and(|escort| escort.answered.is_some()));
+            let is_lost = size.escort.is_some_and(|escort| escort.answered.is_some());
+            size.lost = size.lost.saturating_add(u8::from(is_lost));
             if size.lost >= LOST {
                 return self.narrow_by_a_step(now);
             }

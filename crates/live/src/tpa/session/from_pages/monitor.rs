@@ -253,7 +253,7 @@ impl Monitor {
             if content[PIECE_HEADER + PATH..].iter().any(|byte| *byte != 0) {
                 self.breaks("of a probe a path challenge and zeros", content.len());
             }
-            return self.path(now, at, tag, &challenge.to_vec());
+            return self.path(now, at, tag, challenge);
         }
         let is_right = content.len() > PIECE_HEADER && content[2] < content[3] && (2..=64).contains(&content[3]);
         if !is_right {
