@@ -40,6 +40,26 @@ def pair(server: tpa.socket, **options: object) -> tuple[tpa.socket, tpa.socket]
     return client, peer
 
 
+@pytest.mark.parametrize("listening", ["::", "127.0.0.1", "::1"])
+def test_a_server_is_found_at_the_address_where_it_listens(listening: str) -> None:
+    try:
+        server = tpa.create_server((listening, 0))
+    except OSError as error:
+        pytest.skip(f"no such address here: {error}")
+    port = server.getsockname()[1]
+    hosts = {"::": ["127.0.0.1", "::1", "::ffff:127.0.0.1"], "127.0.0.1": ["127.0.0.1", "localhost"], "::1": ["::1"]}
+    with server:
+        server.settimeout(30)
+        for host in hosts[listening]:
+            with tpa.create_connection((host, port), timeout=30) as client:
+                peer, address = server.accept()
+                with peer:
+                    # A peer of IPv4 has an address of IPv4, whatever the family of the server's socket.
+                    assert address[0] == ("::1" if host == "::1" else "127.0.0.1")
+                    client.sendall(b"hello")
+                    assert peer.recv(10) == b"hello"
+
+
 def test_echo_and_the_end_of_a_stream(server: tpa.socket) -> None:
     client, peer = pair(server)
     with client, peer:
