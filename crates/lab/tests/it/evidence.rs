@@ -99,6 +99,11 @@ fn every_table_of_simulated_results_names_its_command() {
         let note = measured.note();
         assert!(page.has(&note), "{}: below the table {} there should stand:\n{note}", measured.page, measured.header);
     }
+    for named in &tables.named {
+        let page = pages.get(&named.page).unwrap_or_else(|| panic!("{}: no such page", named.page));
+        let (page_name, header, command) = (&named.page, &named.header, &named.command);
+        assert!(page.section_has(header, command), "{page_name}: the section of {header} does not name {command}");
+    }
     let plain = |(page, header): (&'_ str, &'_ str)| (page.to_owned(), header.split(" #").next().unwrap().to_owned());
     let listed: BTreeSet<(String, String)> = tables.listed().map(plain).collect();
     for other in &tables.others {

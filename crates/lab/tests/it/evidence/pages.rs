@@ -68,6 +68,15 @@ impl Page {
         self.lines.iter().any(|line| matches!(line, Line::Text(text) if text.contains(words)))
     }
 
+    /// Whether the section with the table of this header says so outside of its tables.
+    pub fn section_has(&self, header: &str, words: &str) -> bool {
+        let is_heading = |line: &Line| matches!(line, Line::Text(text) if text.starts_with('#'));
+        let is_table = |line: &Line| matches!(line, Line::Table(table) if table.header == header);
+        let says = |line: &Line| matches!(line, Line::Text(text) if text.contains(words));
+        let mut sections = self.lines.split(is_heading).filter(|section| section.iter().any(is_table));
+        sections.any(|section| section.iter().any(says))
+    }
+
     fn tables(&self) -> impl Iterator<Item = &Table> {
         self.lines.iter().filter_map(|line| match line {
             Line::Table(table) => Some(table),
@@ -134,5 +143,7 @@ fn a_page_is_what_it_was_and_its_tables_are_found() {
     assert_eq!(page.table("| hops | a | b | #2").unwrap().rows[0][0], "z");
     page.table("| hops | a | b |").unwrap().rows[2][1] = "5".to_owned();
     assert_eq!(page.text(), text.replace("| y | 3", "| y | 5"));
+    let parts = Page::read("## A\nx\n\n| a |\n|---|\n| 1 |\n\ny\n## B\nz\n");
+    assert_eq!(["x", "y", "z"].map(|words| parts.section_has("| a |", words)), [true, true, false]);
     assert!(page.table("| hops | c |").is_err() && page.has("# A") && !page.has("words"));
 }

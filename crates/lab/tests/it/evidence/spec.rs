@@ -11,6 +11,8 @@ pub struct Tables {
     pub simulated: Vec<Simulated>,
     /// Tables that were measured in real time.
     pub measured: Vec<Measured>,
+    /// Tables whose command is named and not run.
+    pub named: Vec<Named>,
     /// All others, page by page.
     pub others: Vec<Other>,
 }
@@ -78,6 +80,18 @@ impl Measured {
     }
 }
 
+/// A table whose numbers a command makes that tests do not run.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// The page, from the root of the repository.
+    pub page: String,
+    /// The header of the table, as it stands there.
+    pub header: String,
+    /// The command, as it stands in the section of the table.
+    pub command: String,
+}
+
 /// The other tables of a page, whose numbers no command of the lists above makes.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
@@ -98,6 +112,7 @@ impl Tables {
     pub fn listed(&self) -> impl Iterator<Item = (&str, &str)> {
         let simulated = self.simulated.iter().map(|table| (table.page.as_str(), table.header.as_str()));
         let measured = self.measured.iter().map(|table| (table.page.as_str(), table.header.as_str()));
-        simulated.chain(measured)
+        let named = self.named.iter().map(|table| (table.page.as_str(), table.header.as_str()));
+        simulated.chain(measured).chain(named)
     }
 }
