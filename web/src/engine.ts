@@ -31,7 +31,7 @@ export type Measured = {
   queue_drops: number | null;
   fingerprint: string;
   duration_s: number;
-  flows: { delivered_bytes: number; longest_gap_s: number | null; goodput_bps: number | null; retransmissions: number; timeouts: number | null; cov_rtt: number | null; transport: string }[];
+  flows: { delivered_bytes: number; longest_gap_s: number | null; longest_gap_with_path_s?: number | null; goodput_bps: number | null; retransmissions: number; timeouts: number | null; cov_rtt: number | null; transport: string }[];
 };
 
 export const EVENT_FIELDS = 12;

@@ -1,7 +1,7 @@
 // The table of numbers: the record so far, under the names that records have, of every run beside the other.
 import type { Measured } from "./engine";
 import type { Shown } from "./run";
-import { starved } from "./starved";
+import { silent } from "./starved";
 
 type Row = { field: string; name: string; value: (measured: Measured) => number | null; text: (value: number) => string };
 const whole = (value: number): string => value.toLocaleString("en");
@@ -19,7 +19,12 @@ const ROWS: Row[] = [
 const MOST_NAMES = 4;
 let cells: HTMLTableCellElement[][] = [];
 let place: HTMLElement;
-let alarms: HTMLParagraphElement[] = [];
+/** What is said of silent flows above the table: those that others starve, and those without a path. */
+const ALARMS = [
+  { name: "starved", word: "STARVED", noPath: false },
+  { name: "no-path", word: "NO PATH", noPath: true },
+];
+let alarms: HTMLParagraphElement[][] = [];
 
 /** The transports of a run, each once, and not more than can be read. */
 export function transports(run: Shown): string {
@@ -50,12 +55,14 @@ export function shape(into: HTMLElement, runs: Shown[]): void {
       return cell;
     });
   });
-  alarms = runs.map((_, number) => {
-    const alarm = Object.assign(document.createElement("p"), { className: "starved", hidden: true });
-    alarm.dataset.run = "AB"[number];
-    return alarm;
-  });
-  into.replaceChildren(...alarms, table);
+  alarms = runs.map((_, number) =>
+    ALARMS.map(({ name }) => {
+      const alarm = Object.assign(document.createElement("p"), { className: name, hidden: true });
+      alarm.dataset.run = "AB"[number];
+      return alarm;
+    }),
+  );
+  into.replaceChildren(...alarms.flat(), table);
 }
 
 /** Fills it. */
@@ -63,9 +70,11 @@ export function numbers(runs: Shown[], computing: boolean): void {
   place.setAttribute("aria-busy", String(computing));
   place.dataset.fingerprints = runs.map((run) => run.measured.fingerprint).join(" ");
   runs.forEach((run, number) => {
-    const said = starved(run);
-    alarms[number].hidden = said.length === 0;
-    alarms[number].textContent = `STARVED${runs.length > 1 ? ` in ${"AB"[number]}` : ""}: ${said.join("; ")}`;
+    ALARMS.forEach(({ word, noPath }, place) => {
+      const [alarm, said] = [alarms[number][place], silent(run, noPath)];
+      alarm.hidden = said.length === 0;
+      alarm.textContent = `${word}${runs.length > 1 ? ` in ${"AB"[number]}` : ""}: ${said.join("; ")}`;
+    });
   });
   ROWS.forEach((row, line) =>
     runs.forEach((run, number) => {

@@ -89,6 +89,18 @@ test("a flow that starved is named above the numbers", async ({ page }) => {
   await expect(alarm).toHaveText("STARVED: flow 0 (node 0 to node 6) delivered nothing");
 });
 
+test("a flow without a path is told apart from one that starved", async ({ page }) => {
+  await open(page);
+  await page.locator("#editor summary").click();
+  const positions = '[["0 m", "0 m"], ["200 m", "0 m"], ["5000 m", "0 m"]]';
+  await page.locator("#text").fill(`duration = "20 s"\n[topology]\nkind = "nodes"\nallow_partition = true\npositions = ${positions}\n[[flow]]\nfrom = 0\nto = 1\ntransport = "newreno"\n[[flow]]\nfrom = 1\nto = 2\ntransport = "newreno"\n`);
+  await page.locator("#apply").click();
+  await shows(page, "newreno, seed 1");
+  await seek(page, 20);
+  await expect(page.locator("#numbers .no-path")).toHaveText("NO PATH: flow 1 (node 1 to node 2) delivered nothing");
+  await expect(page.locator("#numbers .starved")).toBeHidden();
+});
+
 test("flows are called by the names that the scenario gives them", async ({ page }) => {
   await open(page);
   await page.locator("#editor summary").click();

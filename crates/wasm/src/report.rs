@@ -105,6 +105,7 @@ pub fn record(playback: &Playback) -> Value {
             "goodput_bps": measured.goodput_bps,
             "delivered_bytes": measured.delivered_bytes,
             "longest_gap_s": measured.longest_gap_s,
+            "longest_gap_with_path_s": measured.longest_gap_with_path_s,
             "segments_sent": measured.segments_sent,
             "retransmissions": measured.retransmissions,
             "timeouts": measured.timeouts,
