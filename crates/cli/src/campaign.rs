@@ -13,6 +13,7 @@ use meshpace_command::interrupt::stop_on_interrupt;
 use meshpace_command::quantities::seconds;
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::record::directory::host;
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{make_directory, write_whole};
@@ -31,6 +32,8 @@ const EXPORTED: &str = "campaign.json";
 const SCRIPT: &str = "campaign.slurm";
 /// Where the pieces are.
 const PIECES: &str = "pieces";
+/// Where, beside the pieces, nodes are noted that give other results: a file for each, with the reason.
+const STRANGE: &str = "strange";
 
 /// The arguments of `meshpace campaign`.
 #[derive(Args, Debug)]
@@ -125,7 +128,7 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     }
     let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
     let pieces = pieces(&campaign, campaign.all().collect(), arguments.piece);
-    let job = Job::of(&campaign.scenario).map_err(refused)?;
+    let job = Job::handed_out(&campaign.scenario).map_err(refused)?;
     let number = pieces.len();
     let growth = arguments.until.clone();
     let growth = growth.map(|until| Growth { until, most: arguments.most, piece_s: arguments.piece });
@@ -197,8 +200,47 @@ fn read(directory: &Path) -> Result<(Exported, Campaign), Failure> {
     Ok((exported, campaign))
 }
 
+/// Name of this node, as Slurm calls it if it is one of its.
+fn node() -> String {
+    std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| host())
+}
+
+/// The campaign for a piece. A node that gives other results is noted beside the pieces, and its pieces are to go elsewhere; one that does no
+/// more is noted no more.
+fn read_here(directory: &Path) -> Result<(Exported, Campaign), Failure> {
+    let (node, strange) = (node(), directory.join(PIECES).join(STRANGE));
+    let read = read(directory);
+    match &read {
+        Ok(_) => drop(std::fs::remove_file(strange.join(&node))),
+        Err((_, why)) if directory.join(EXPORTED).exists() => {
+            // Where even that cannot be written, the task says it.
+            drop(make_directory(&strange).and_then(|()| write_whole(&strange, &node, why)));
+        }
+        Err(_) => {}
+    }
+    read.map_err(|(status, why)| (status, format!("node {node}: {why}")))
+}
+
+/// The nodes that give other results, as an option of `sbatch`, and the reasons.
+fn strange(pieces: &Path) -> (String, String) {
+    let entries = std::fs::read_dir(pieces.join(STRANGE)).into_iter().flatten().flatten();
+    let mut nodes: Vec<(String, String)> = entries
+        .map(|entry| {
+            let why = std::fs::read_to_string(entry.path()).unwrap_or_default();
+            (entry.file_name().to_string_lossy().into_owned(), why)
+        })
+        .collect();
+    nodes.sort();
+    if nodes.is_empty() {
+        return Default::default();
+    }
+    let names: Vec<&str> = nodes.iter().map(|(node, _)| node.as_str()).collect();
+    let reasons = nodes.iter().map(|(node, why)| format!("; node {node} takes no part: {why}"));
+    (format!(" --exclude={}", names.join(",")), reasons.collect())
+}
+
 fn piece(arguments: &Piece) -> Result<String, Failure> {
-    let (exported, campaign) = read(&arguments.directory)?;
+    let (exported, campaign) = read_here(&arguments.directory)?;
     let number = arguments.number;
     let Some(piece) = exported.pieces.get(number) else {
         return Err((REFUSED, format!("there is no piece {number}: they are 0 to {}", exported.pieces.len() - 1)));
@@ -256,10 +298,11 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
     let missing = session.store().map(|store| missing(&exported, store)).unwrap_or_default();
     if !missing.is_empty() {
         let told: Vec<String> = missing.iter().map(usize::to_string).collect();
+        let (exclude, reasons) = strange(&pieces);
         return Err((
             FAILED,
             format!(
-                "{count} of {} runs are there; of these pieces some are missing: sbatch --array={}",
+                "{count} of {} runs are there; of these pieces some are missing: sbatch{exclude} --array={}{reasons}",
                 exported.pieces.iter().map(Vec::len).sum::<usize>(),
                 told.join(",")
             ),

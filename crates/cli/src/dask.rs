@@ -2,7 +2,7 @@
 //! as lines of JSON on its standard input and writes what was made of them.
 
 use crate::REFUSED;
-use crate::output::Failure;
+use crate::output::{Failure, note};
 use meshpace_lab::record::line::Key;
 use meshpace_lab::workers::{Carrier, Job, Made};
 use serde_json::{Value, json};
@@ -48,7 +48,13 @@ impl Bridge {
         });
         let mut bridge = Bridge { child, input: Some(input), lines, workers: 1 };
         // It answers, or it ends and with it the channel.
-        match bridge.lines.recv() {
+        let answer = loop {
+            match bridge.lines.recv() {
+                Ok(answer) if answer["note"].is_string() => tell(&answer),
+                other => break other,
+            }
+        };
+        match answer {
             Ok(answer) => match (answer["workers"].as_u64(), answer["refused"].as_str()) {
                 (Some(workers), _) => bridge.workers = workers as usize,
                 (None, Some(why)) => return Err((REFUSED, why.to_owned())),
@@ -58,6 +64,11 @@ impl Bridge {
         }
         Ok(bridge)
     }
+}
+
+/// Says what the program has to say, such as that a worker gives other results.
+fn tell(answer: &Value) {
+    answer["note"].as_str().into_iter().for_each(note);
 }
 
 impl Carrier for Bridge {
@@ -74,6 +85,10 @@ impl Carrier for Bridge {
 
     fn receive(&mut self) -> io::Result<Option<Vec<Made>>> {
         match self.lines.recv_timeout(Duration::from_millis(100)) {
+            Ok(answer) if answer["note"].is_string() => {
+                tell(&answer);
+                Ok(None)
+            }
             Ok(answer) => match (answer["made"].as_str(), answer["lost"].as_str()) {
                 (Some(made), _) => Ok(Some(serde_json::from_str(made)?)),
                 (None, Some(why)) => Err(io::Error::other(why)),

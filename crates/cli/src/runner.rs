@@ -27,7 +27,7 @@ pub fn backend<'a>(
     simulate: Arc<Simulate>,
 ) -> Result<Box<dyn Backend + 'a>, Failure> {
     Ok(match dask {
-        Some(address) => Box::new(Workers { carrier: Bridge::start(address)?, stop, chunk_s: None }),
+        Some(address) => Box::new(Workers::new(Bridge::start(address)?, stop, None)),
         None => Box::new(Threads { jobs, stop, simulate }),
     })
 }

@@ -9,6 +9,7 @@ pub mod field;
 pub mod fuzzing;
 mod pool;
 pub mod record;
+pub mod reference;
 pub mod register;
 pub mod rivals;
 pub mod robust;

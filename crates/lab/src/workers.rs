@@ -8,6 +8,7 @@ use crate::backend::{Backend, End, Watch};
 use crate::campaign::{self, Campaign, Run};
 use crate::record::Record;
 use crate::record::line::{FORMAT, Key};
+use crate::reference::Reference;
 use meshpace_scenario::{Scenario, Source};
 use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ pub struct Job {
     pub set: Vec<String>,
     /// The files it names, by name.
     pub files: BTreeMap<String, String>,
+    /// What the reference runs give; `None` if nothing is run.
+    #[serde(default)]
+    pub reference: Option<Reference>,
 }
 
 /// A whole campaign in pieces, for a batch system.
@@ -96,7 +100,16 @@ impl Job {
             text: scenario.source.text.clone(),
             set: scenario.source.sets.clone(),
             files: scenario.files.iter().map(file).collect::<Result<_, String>>()?,
+            reference: None,
         })
+    }
+
+    /// The job of a campaign that is handed out, which tells builds apart by reference runs.
+    ///
+    /// # Errors
+    /// If a file that it names is no text.
+    pub fn handed_out(scenario: &Scenario) -> Result<Job, String> {
+        Ok(Job { reference: Some(Reference::of(scenario)), ..Job::of(scenario)? })
     }
 
     /// Checks that this program gives the same results as the one that handed the job out.
@@ -127,7 +140,7 @@ impl Worker {
     /// A worker for `job`.
     ///
     /// # Errors
-    /// If this program is another, or the scenario cannot be read here.
+    /// If this program is another, gives other results, or cannot read the scenario.
     pub fn new(job: &Job) -> Result<Worker, String> {
         job.check()?;
         let source = Source { name: job.file.clone(), text: job.text.clone(), sets: job.set.clone() };
@@ -136,6 +149,7 @@ impl Worker {
             Ok(text.clone().into_bytes())
         };
         let scenario = Scenario::read_with(source, &load, &job.name).map_err(|refusal| refusal.render(false))?;
+        job.reference.as_ref().map_or(Ok(()), |reference| reference.check(&scenario))?;
         let campaign = Campaign { scenario, first_seed: 1, seeds: 1 };
         let points = campaign.keys().into_iter().enumerate().map(|(number, key)| (key, number)).collect();
         Ok(Worker { campaign, points })
@@ -200,7 +214,7 @@ pub trait Carrier {
     /// Results of another chunk; none if about 0.1 s pass without.
     ///
     /// # Errors
-    /// If there will be nothing more: a worker refused, a chunk was lost twice, or the scheduler went away.
+    /// If there will be nothing more: no worker is left that gives the same results, a chunk was lost twice, or the scheduler went away.
     fn receive(&mut self) -> io::Result<Option<Vec<Made>>>;
 }
 
@@ -213,6 +227,26 @@ pub struct Workers<'a, C> {
     pub stop: &'a Arc<AtomicBool>,
     /// Cost of a chunk, seconds of CPU time, if it is not to follow from the number of workers.
     pub chunk_s: Option<f64>,
+    /// The last job, with the digest of its scenario: reference runs are made once for a campaign.
+    last: Option<(String, Job)>,
+}
+
+impl<'a, C> Workers<'a, C> {
+    /// Those behind `carrier`.
+    pub fn new(carrier: C, stop: &'a Arc<AtomicBool>, chunk_s: Option<f64>) -> Workers<'a, C> {
+        Workers { carrier, stop, chunk_s, last: None }
+    }
+
+    fn job(&mut self, scenario: &Scenario) -> io::Result<Job> {
+        match &self.last {
+            Some((digest, job)) if *digest == scenario.digest => Ok(job.clone()),
+            _ => {
+                let job = Job::handed_out(scenario).map_err(io::Error::other)?;
+                self.last = Some((scenario.digest.clone(), job.clone()));
+                Ok(job)
+            }
+        }
+    }
 }
 
 impl<C: Carrier> Backend for Workers<'_, C> {
@@ -222,7 +256,7 @@ impl<C: Carrier> Backend for Workers<'_, C> {
         let chunks = chunks(campaign, todo, self.carrier.workers(), self.chunk_s);
         let keyed: Vec<Vec<Key>> =
             chunks.into_iter().map(|chunk| chunk.into_iter().map(|run| run.key(&keys)).collect()).collect();
-        let job = Job::of(&campaign.scenario).map_err(io::Error::other)?;
+        let job = self.job(&campaign.scenario)?;
         self.carrier.send(&job, &keyed)?;
         while !waiting.is_empty() {
             if self.stop.load(Ordering::Relaxed) {
@@ -258,7 +292,7 @@ mod tests {
         Arc::new(Campaign { scenario, first_seed: 1, seeds })
     }
 
-    const SHORT: &str = "duration = '2 s'\n[[flow]]\n[sweep]\n\"topology.hops\" = [1, 3, 2]\n";
+    const SHORT: &str = "duration = '2 s'\n[[flow]]\nstart = '0 s'\n[sweep]\n\"topology.hops\" = [1, 3, 2]\n";
 
     /// A worker in this process, by way of the JSON that carries jobs; the last chunk comes twice.
     #[derive(Default)]
@@ -303,10 +337,7 @@ mod tests {
         let stop = Arc::default();
         let (mut here, mut there) = (Lines::default(), Lines::default());
         let end = Threads::new(1, &stop).make(&campaign, todo.clone(), &mut here).unwrap();
-        assert_eq!(
-            end,
-            Workers { carrier: Here::default(), stop: &stop, chunk_s: None }.make(&campaign, todo, &mut there).unwrap()
-        );
+        assert_eq!(end, Workers::new(Here::default(), &stop, None).make(&campaign, todo, &mut there).unwrap());
         assert_eq!((end, here.0.len()), (End::Complete, 6));
         assert_eq!(here.0, there.0);
     }
@@ -320,6 +351,17 @@ mod tests {
             let (version, model) = (format!("meshpace {}", other.version), format!("revision {}", other.model));
             assert!(why.contains(&version) && why.contains(&model), "{why}");
         }
+    }
+
+    #[test]
+    fn a_worker_that_is_built_otherwise_is_refused() {
+        let job = Job::handed_out(&campaign(SHORT, 1).scenario).unwrap();
+        assert!(Worker::new(&job).is_ok());
+        // The reference of a campaign whose results are others: what such a worker finds.
+        let strange =
+            Job::handed_out(&campaign(&SHORT.replace("[[flow]]", "[[flow]]\nsegment = 999"), 1).scenario).unwrap();
+        let why = Worker::new(&Job { reference: strange.reference, ..job }).unwrap_err();
+        assert!(why.contains("built otherwise"), "{why}");
     }
 
     #[test]

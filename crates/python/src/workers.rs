@@ -35,10 +35,10 @@ pub fn work(py: Python<'_>, job: String, chunk: &str) -> PyResult<String> {
     made.map_err(|why| errors::worker(py, why))
 }
 
-/// Version, revision of the model, and format of records.
+/// Version, revision of the model, format of records, and fingerprint of the common reference run.
 #[pyfunction]
-pub fn identity() -> (&'static str, u32, u32) {
-    (env!("CARGO_PKG_VERSION"), meshpace_sim::MODEL_REVISION, FORMAT)
+pub fn identity(py: Python<'_>) -> (&'static str, u32, u32, &'static str) {
+    (env!("CARGO_PKG_VERSION"), meshpace_sim::MODEL_REVISION, FORMAT, py.detach(meshpace_lab::reference::common))
 }
 
 /// The workers behind `carrier`, with chunks of `chunk_s` seconds, or else threads of this process.
@@ -49,7 +49,7 @@ pub fn backend(
     stop: &Arc<AtomicBool>,
 ) -> Box<dyn Backend + '_> {
     match carrier {
-        Some(carrier) => Box::new(Workers { carrier: Remote(carrier), stop, chunk_s }),
+        Some(carrier) => Box::new(Workers::new(Remote(carrier), stop, chunk_s)),
         None => Box::new(Threads::new(jobs, stop)),
     }
 }

@@ -93,6 +93,7 @@ class Cluster:
         self.directory = directory
         self.workers: list[Program] = []
         self.scheduler: Program | None = None
+        self.address = ""
         self.file = directory / "scheduler.json"
 
     def start(self, workers: int) -> str:
@@ -114,15 +115,21 @@ class Cluster:
             return True
 
         wait_for(answers, "the scheduler's address")
-        for _ in range(workers):
-            worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
-            self.workers.append(Program(*worker, "--local-directory", str(self.directory)))
+        self.address = address
+        self.join(workers)
         from distributed import Client
 
         client: Any = Client
         with client(address, timeout=120, set_as_default=False) as waiting:
             waiting.wait_for_workers(workers, timeout=120)
         return address
+
+    def join(self, workers: int, preload: Path | None = None) -> None:
+        """Starts more workers, which run a file first if told."""
+        more = [] if preload is None else ["--preload", str(preload)]
+        for _ in range(workers):
+            worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+            self.workers.append(Program(*worker, "--local-directory", str(self.directory), *more))
 
     def stop(self) -> None:
         for program in [*self.workers, *([self.scheduler] if self.scheduler else [])]:

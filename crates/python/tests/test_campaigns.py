@@ -131,6 +131,9 @@ def test_an_unfinished_campaign_can_be_read(sweep: Path, tmp_path: Path) -> None
     out = tmp_path / "out"
     campaign = meshpace.Campaign(meshpace.Scenario.load(sweep), out=out)
 
+    class Enough(Exception):
+        pass
+
     def stop(done: int, total: int, share: float) -> None:
         if done >= 3:
             raise Enough

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import meshpace
 import pytest
-from conftest import Cluster
+from conftest import Cluster, wait_for
 
 pytest.importorskip("distributed")
 
@@ -84,7 +84,74 @@ def test_a_worker_of_another_revision_is_refused_before_anything_is_run(
     workers = dask.connect(address)
     (worker,) = workers.client.scheduler_info()["workers"]
     ours = meshpace.MODEL_REVISION
-    monkeypatch.setattr(dask, "_identity", lambda: (meshpace.__version__, ours + 1, 2))
+    monkeypatch.setattr(dask, "_identity", lambda: (meshpace.__version__, ours + 1, 2, ""))
     with pytest.raises(meshpace.WorkerError) as refused:
         dask.connect(workers.client)
     assert worker in str(refused.value) and f"revision {ours} " in str(refused.value)
+
+
+#: What a worker preloads that is of another revision, and one in which a constant is another: the reference runs give something else. Dask may load
+#: the file twice.
+STRANGE = {
+    "revision": "answer = _native.identity()\n_native.identity = lambda: (answer[0], 999, *answer[2:])\n",
+    "constant": """
+import json
+if not hasattr(_native, "right"):
+    _native.right = _native.work
+def work(job, chunk):
+    read = json.loads(job)
+    # The runs of the campaign give a fingerprint that this worker cannot make.
+    read["reference"]["own"] = "0" * 16
+    return _native.right(json.dumps(read), chunk)
+_native.work = work
+""",
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_strange_worker_that_joins_late_is_named_once_and_the_bytes_are_those_of_a_local_run(
+    cluster: Cluster, slow: Path, tmp_path: Path, kind: str
+) -> None:
+    from meshpace import dask
+
+    scenario, out = meshpace.Scenario.load(slow), tmp_path / "out"
+    preload = tmp_path / "strange.py"
+    preload.write_text("from meshpace import _native\n" + STRANGE[kind])
+    workers = dask.connect(cluster.start(workers=1))
+    joined: list[int] = []
+
+    def join(done: int, total: int, share: float) -> None:
+        if done > 0 and not joined:
+            joined.append(done)
+            cluster.join(2, preload=preload)
+            wait_for(lambda: len(workers.client.nthreads()) == 3, "two more workers")
+
+    with pytest.warns(RuntimeWarning, match="another|revision|otherwise") as told:
+        results = scenario.sweep(out=out, executor=workers, chunk_seconds=0.001, progress=join)
+    assert results.complete and joined
+    addresses = [str(warning.message).split()[1] for warning in told]
+    assert len(addresses) == len(set(addresses)) == 2, addresses
+    scenario.sweep(out=tmp_path / "local")
+    assert (out / "records.jsonl").read_bytes() == (tmp_path / "local" / "records.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_without_a_right_worker_the_campaign_ends_with_its_records_and_the_reason(
+    cluster: Cluster, slow: Path, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("MESHPACE_PYTHON", sys.executable)
+    preload, out = tmp_path / "strange.py", tmp_path / "out"
+    preload.write_text("from meshpace import _native\n" + STRANGE[kind])
+    address = cluster.start(workers=1)
+    running = subprocess.Popen([command, "run", str(slow), "--out", str(out), "--dask", address], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    unfinished = out / "unfinished.jsonl"
+    wait_for(lambda: unfinished.exists() and unfinished.read_text().count("\n") > 1, "a record")
+    cluster.join(1, preload=preload)
+    # The only right worker goes.
+    cluster.workers[0].kill()
+    _, stderr = running.communicate(timeout=240)
+    assert running.returncode == 1 and "no worker is left that gives the same results" in stderr, stderr
+    assert ("revision" if kind == "revision" else "otherwise") in stderr
+    assert unfinished.read_text().count("\n") > 1
+    done = subprocess.run([command, "run", str(slow), "--out", str(out)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -120,6 +120,40 @@ fn what_is_wrong_with_an_exported_campaign_is_told() {
 }
 
 #[test]
+fn a_node_that_is_built_otherwise_makes_no_piece_and_the_others_go_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    fs::write(here.join("s.toml"), SCENARIO).unwrap();
+    let export = ["campaign", "export", "s.toml", "--slurm", "--out", "campaign", "--piece", "0.000001"];
+    assert_eq!(meshpace(here, &export).status.code(), Some(0));
+    let file = here.join("campaign/campaign.json");
+    let right = fs::read_to_string(&file).unwrap();
+    let on = |node: &str, number: &str| {
+        let mut command = Command::new(cargo_bin("meshpace"));
+        command.args(["campaign", "piece", "campaign", number]).current_dir(here).env("SLURMD_NODENAME", node);
+        said(&command.output().unwrap())
+    };
+    // What a node finds whose program gives other results: the fingerprint of the campaign is none that it can make.
+    let (before, rest) = right.split_once("\"own\":\"").unwrap();
+    fs::write(&file, format!("{before}\"own\":\"{}{}", "0".repeat(16), &rest[16..])).unwrap();
+    let (status, _, stderr) = on("n7", "3");
+    assert!(status == Some(2) && stderr.contains("node n7") && stderr.contains("built otherwise"), "{stderr}");
+    fs::write(&file, &right).unwrap();
+    for number in (0..12).filter(|number| *number != 3) {
+        assert_eq!(on("n1", &number.to_string()).0, Some(0));
+    }
+    let merge = ["campaign", "merge", "campaign", "--out", "merged"];
+    let (status, _, stderr) = said(&meshpace(here, &merge));
+    assert!(status == Some(1) && stderr.contains("sbatch --exclude=n7 --array=3; node n7 takes no part: "), "{stderr}");
+    // Once it is put right it takes part.
+    assert_eq!(on("n7", "3").0, Some(0));
+    assert_eq!(meshpace(here, &merge).status.code(), Some(0));
+    assert_eq!(meshpace(here, &["run", "s.toml", "--out", "whole"]).status.code(), Some(0));
+    let records = |name: &str| fs::read(here.join(name).join("records.jsonl")).unwrap();
+    assert_eq!(records("merged"), records("whole"));
+}
+
+#[test]
 fn without_the_python_package_dask_is_refused_with_what_to_do() {
     let scratch = tempfile::tempdir().unwrap();
     fs::write(scratch.path().join("s.toml"), SCENARIO).unwrap();

@@ -171,7 +171,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// Name of this machine, or of its system.
-pub(crate) fn host() -> String {
+pub fn host() -> String {
     let name =
         std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
     let name = name.unwrap_or_default().trim().to_owned();

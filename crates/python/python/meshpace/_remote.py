@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import socket
+import time
+import warnings
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 
 from . import _native
@@ -12,6 +15,10 @@ from ._errors import CarrierError, WorkerError
 
 #: Seconds after which the campaign looks at what else there is to do.
 _PAUSE = 0.1
+#: How often in succession chunks may be refused before nobody is taken to be there who makes them.
+_TRIES = 20
+#: Name of the reason in the answer of a worker that refuses a chunk.
+_REFUSED = "refused"
 
 
 def where() -> str:
@@ -20,17 +27,30 @@ def where() -> str:
 
 
 def work(job: str, chunk: str) -> str:
-    """Makes a chunk of runs: what workers do."""
+    """Makes a chunk of runs, or says why this worker does not: what workers do.
+
+    A refusal is an answer and no exception: not every cluster brings back exceptions of tasks whole.
+    """
     try:
         return _native.work(job, chunk)
     except WorkerError as error:
-        raise WorkerError(f"worker {where()}: {error}") from None
+        return json.dumps({_REFUSED: f"worker {where()}: {error}"})
+
+
+def fits(job: str) -> str | None:
+    """Why this worker does not give the results of a job; ``None`` if it does."""
+    try:
+        _native.work(job, "[]")
+    except Exception as error:
+        return str(error)
+    return None
 
 
 class Carrier:
     """Takes chunks to the workers of an executor and brings back what they made.
 
-    A chunk whose worker died is handed out once more; the second time the campaign ends, with what is made kept.
+    A chunk whose worker died is handed out once more; the second time the campaign ends, with what is made kept. A worker that gives
+    other results refuses its chunk: it is named once, and the chunk waits until another worker has made one.
     """
 
     def __init__(self, executor: Executor, workers: int | None = None) -> None:
@@ -39,6 +59,11 @@ class Carrier:
         self._finished: queue.SimpleQueue[tuple[Future[str], str, bool]] = queue.SimpleQueue()
         self._waiting: set[Future[str]] = set()
         self._job = ""
+        #: Chunks that were refused and wait for another worker, and how often that happened since one was made.
+        self._refused: list[str] = []
+        self._tries = 0
+        #: Why workers were refused, one by one.
+        self._strange: list[str] = []
 
     def workers(self) -> int:
         """How many workers there are, about."""
@@ -52,11 +77,14 @@ class Carrier:
 
     def _submit(self, chunk: str, again: bool) -> None:
         try:
-            future = self.executor.submit(work, self._job, chunk)
+            future = self._hand_out(chunk)
         except (BrokenExecutor, RuntimeError, OSError) as error:
             raise self.gone(error) from error
         self._waiting.add(future)
         future.add_done_callback(lambda done: self._finished.put((done, chunk, again)))
+
+    def _hand_out(self, chunk: str) -> Future[str]:
+        return self.executor.submit(work, self._job, chunk)
 
     def receive(self) -> str | None:
         """What came of another chunk; none if nothing did for a moment."""
@@ -65,18 +93,60 @@ class Carrier:
             future, chunk, again = self._finished.get(timeout=_PAUSE)
         except queue.Empty:
             return None
+        if future not in self._waiting:
+            return None
         self._waiting.discard(future)
         try:
-            return str(future.result())
+            made = str(future.result())
+            # What was made is a list.
+            if made.startswith("{"):
+                raise WorkerError(str(json.loads(made)[_REFUSED]))
+        except WorkerError as error:
+            self._refuse(chunk, error)
+            return None
         except Exception as error:
             if not self.is_lost(error):
                 raise
             lost = error
+        else:
+            # A worker that gives the same results is free.
+            self._tries = 0
+            if self._refused:
+                self._submit(self._refused.pop(), False)
+            return made
         self.look()
         if again:
             raise CarrierError(f"a chunk of runs lost its worker twice, the second time with: {lost!r}") from lost
         self._submit(chunk, True)
         return None
+
+    def _refuse(self, chunk: str, error: WorkerError) -> None:
+        """A worker gives other results: it gets nothing more as far as that is in our hands."""
+        self.name(str(error))
+        self._refused.append(chunk)
+        if self._waiting:
+            return
+        # Every chunk that was out has been refused. Which worker takes one is not in our hands: another may.
+        self._tries += 1
+        if self._tries > _TRIES:
+            raise self.nobody()
+        time.sleep(_PAUSE)
+        self._submit(self._refused.pop(), False)
+
+    def name(self, reason: str) -> None:
+        """Names a worker that cannot take part, once."""
+        if reason not in self._strange:
+            self._strange.append(reason)
+            self.tell(f"{reason}; it gets no more runs")
+
+    def tell(self, sentence: str) -> None:
+        """Says something to people."""
+        warnings.warn(sentence, RuntimeWarning, stacklevel=2)
+
+    def nobody(self) -> WorkerError:
+        """What is said when no worker gives the same results."""
+        reasons = "; ".join(self._strange[:3])
+        return WorkerError(f"no worker is left that gives the same results; what was made is kept, and the same campaign goes on with it ({reasons})")
 
     def is_lost(self, error: Exception) -> bool:
         """Whether a worker died, so that another may do better. Raises :class:`CarrierError` if none will."""
@@ -94,8 +164,7 @@ class Carrier:
         for future in list(self._waiting):
             future.cancel()
         self._waiting.clear()
-
-
+        self._refused.clear()
 
 
 def carry(executor: object) -> Carrier:
