@@ -68,17 +68,7 @@ impl Outline {
 
     /// True if the string occurs as a value: then a file of that name may be one that the scenario reads.
     pub fn names(&self, text: &str) -> bool {
-        self.root.entries.iter().any(|entry| has_string(&entry.value, text)) || self.sweep.has_string(text)
-    }
-}
-
-/// True if a string is in a value.
-pub fn has_string(value: &Value, text: &str) -> bool {
-    match &value.kind {
-        Kind::String(own) => own == text,
-        Kind::Array(items) => items.iter().any(|item| has_string(item, text)),
-        Kind::Table(table) => table.entries.iter().any(|entry| has_string(&entry.value, text)),
-        _ => false,
+        self.root.entries.iter().any(|entry| entry.value.has_string(text)) || self.sweep.has_string(text)
     }
 }
 

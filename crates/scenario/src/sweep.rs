@@ -2,7 +2,6 @@
 //! `[[sweep]]` are several products of the same keys, one after the other.
 
 use super::chain;
-use super::effective::has_string;
 use super::path::Path;
 use super::{MAX_POINTS, MAX_SEEDS};
 use meshpace_settings::diagnostic::Problems;
@@ -75,7 +74,7 @@ impl Sweep {
     /// True if the string is one of the values, or inside one.
     pub fn has_string(&self, text: &str) -> bool {
         let values = self.products.iter().flat_map(|product| &product.axes).flat_map(|axis| &axis.values);
-        values.into_iter().any(|value| has_string(value, text))
+        values.into_iter().any(|value| value.has_string(text))
     }
 
     /// Number of points.

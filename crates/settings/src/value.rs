@@ -182,6 +182,16 @@ impl Value {
         }
     }
 
+    /// True if it is this string, or has it inside.
+    pub fn has_string(&self, text: &str) -> bool {
+        match &self.kind {
+            Kind::String(own) => own == text,
+            Kind::Array(items) => items.iter().any(|item| item.has_string(text)),
+            Kind::Table(table) => table.entries.iter().any(|entry| entry.value.has_string(text)),
+            _ => false,
+        }
+    }
+
     /// True if both have the same content, wherever they were written.
     pub fn same(&self, other: &Value) -> bool {
         self.to_json() == other.to_json() && std::mem::discriminant(&self.kind) == std::mem::discriminant(&other.kind)

@@ -1,9 +1,8 @@
 //! Reading of a directory of records, whatever state it is in: finished, unfinished, or of another revision of the model.
 
 use super::Record;
-use super::directory::{MADE_BY, MANIFEST, Manifest, RECORDS};
+use super::directory::{MADE_BY, MANIFEST, Manifest, RECORDS, UNFINISHED};
 use super::line::{self, FORMAT, Key, key_of, point_key};
-use super::store::{self, UNFINISHED};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -15,7 +14,7 @@ pub struct Archive {
     pub manifest: Manifest,
     /// The records: those of the finished file in its order, or, if some are of an unfinished campaign, in the order of its points.
     pub records: Vec<Record>,
-    /// What a reader should know, a sentence each, which names the directory.
+    /// Notes for a reader, one sentence each: the campaign is unfinished, or of another revision. Each names the directory.
     pub notes: Vec<String>,
     /// True if all records are in the finished file.
     pub is_finished: bool,
@@ -149,7 +148,7 @@ impl Unfinished {
 /// The records of both files, each run once, in the order of the campaign's points; points that it does not name are last.
 fn joined(records: Vec<Record>, more: Vec<(Key, Record)>, head: &Manifest) -> Vec<Record> {
     let key = |record: &Record| (point_key(&record.point.clone().into()), record.seed);
-    let given = store::sources(head, None);
+    let given = head.given(None);
     let points = given.last().into_iter().flat_map(|given| given.points()).map(|(key, _)| key);
     let mut order: BTreeMap<String, usize> = points.enumerate().map(|(number, key)| (key, number)).collect();
     let mut all: BTreeMap<(usize, u64), Record> = BTreeMap::new();

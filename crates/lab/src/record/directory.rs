@@ -5,11 +5,15 @@ use super::line::FORMAT;
 use super::rules::Rule;
 use meshpace_sim::MODEL_REVISION;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The records, one line of JSON each.
 pub const RECORDS: &str = "records.jsonl";
+/// The records of a campaign that is under way, after its manifest.
+pub const UNFINISHED: &str = "unfinished.jsonl";
 /// Their manifest.
 pub const MANIFEST: &str = "manifest.json";
 /// What to do where a directory of records is expected.
@@ -122,6 +126,27 @@ impl Manifest {
         } else {
             Ok(())
         }
+    }
+
+    /// The scenarios that it lists; of a manifest that lists none, the one that it describes. `now` is the one that is given today, with its
+    /// digest ([`Given::proved`]).
+    pub fn given(&self, now: Option<(&Given, &str)>) -> Vec<Given> {
+        if !self.sources.is_empty() {
+            return self.sources.clone();
+        }
+        let given = Given {
+            scenario: self.scenario.clone(),
+            text: self.scenario_text.clone(),
+            set: self.set.clone(),
+            first_seed: self.first_seed,
+            seeds: self.seeds,
+            files: BTreeMap::new(),
+            rules: self.rules.clone(),
+            version: self.version.clone(),
+            unlisted: None,
+            contents: Arc::default(),
+        };
+        vec![given.proved(&self.scenario_sha256, now)]
     }
 
     /// Revision of the model and format, in words.

@@ -1,6 +1,5 @@
 //! The scenarios of which a directory holds runs, as its manifest lists them, and what each says of its points.
 
-use super::directory::Manifest;
 use super::line::{Key, point_key};
 use super::rules::{self, Rule};
 use meshpace_scenario::effective::{Change, OBSERVED, Outline, Settings};
@@ -37,7 +36,7 @@ pub struct Given {
     pub unlisted: Option<String>,
     /// The files themselves, if the scenario was read by this program.
     #[serde(skip)]
-    contents: Arc<Files>,
+    pub(super) contents: Arc<Files>,
 }
 
 impl Given {
@@ -75,35 +74,23 @@ impl Given {
         }
     }
 
-    /// The scenario of a manifest from before manifests listed them. `now` is the one that is given today, with its
-    /// digest: where both digests, or those with the files of `now`, are equal, the files are shown to be unchanged.
-    pub fn of_older(manifest: &Manifest, now: Option<(&Given, &str)>) -> Given {
-        let (first_seed, seeds, version) = (manifest.first_seed, manifest.seeds, manifest.version.clone());
-        if let Some((now, _)) = now.filter(|(_, digest)| manifest.scenario_sha256 == *digest) {
-            return Given { first_seed, seeds, version, ..now.clone() };
+    /// The scenario of a manifest from before manifests listed them, with the digest `sha256` of its text, arguments and files. `now` is the one
+    /// that is given today, with its digest: where both digests, or those with the files of `now`, are equal, the files are shown to be unchanged.
+    #[must_use]
+    pub fn proved(mut self, sha256: &str, now: Option<(&Given, &str)>) -> Given {
+        if let Some((now, _)) = now.filter(|(_, digest)| sha256 == *digest) {
+            return Given { first_seed: self.first_seed, seeds: self.seeds, version: self.version, ..now.clone() };
         }
-        let mut given = Given {
-            scenario: manifest.scenario.clone(),
-            text: manifest.scenario_text.clone(),
-            set: manifest.set.clone(),
-            first_seed,
-            seeds,
-            files: BTreeMap::new(),
-            rules: manifest.rules.clone(),
-            version,
-            unlisted: None,
-            contents: Arc::default(),
-        };
-        let outline = given.outline();
+        let outline = self.outline();
         let is_named = |name: &str| outline.as_ref().is_some_and(|outline| outline.names(name));
         let mut files: Files = now.map(|(now, _)| now.contents.to_vec()).unwrap_or_default();
         files.retain(|(name, _)| is_named(&name.display().to_string()));
-        if digest(&given.source(), &files) == manifest.scenario_sha256 {
-            given.files = files.iter().map(|(name, bytes)| (name.display().to_string(), sha256(bytes))).collect();
+        if digest(&self.source(), &files) == sha256 {
+            self.files = files.iter().map(|(name, bytes)| (name.display().to_string(), self::sha256(bytes))).collect();
         } else {
-            given.unlisted = Some(manifest.scenario_sha256.clone());
+            self.unlisted = Some(sha256.to_owned());
         }
-        given
+        self
     }
 
     /// True if both are the same text with the same arguments, files and rules.
@@ -174,21 +161,21 @@ impl Given {
     }
 }
 
-/// What is no key of a scenario and decides runs.
+/// Name of a setting that is no key of a scenario: the pacing rules.
 pub const RULES: &str = "the pacing rules of Python";
-/// Likewise.
+/// Name of a setting that is no key of a scenario: the files, where the manifest does not list them.
 pub const FILES: &str = "the content of the files that it names";
 
 fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a point's runs depend on besides their seeds and the revision of the model.
+/// Everything that the runs of a point depend on, except the seed and the revision of the model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meaning {
     /// Digest of the settings that decide the run.
     pub run: [u8; 32],
-    /// What is observed, see [`OBSERVED`].
+    /// Values of the keys of [`OBSERVED`].
     pub observed: [Option<String>; OBSERVED.len()],
 }
 
@@ -256,7 +243,7 @@ pub fn conflict(key: &str, old: &[Given], new: &[Given]) -> String {
     )
 }
 
-/// How both values can stand in one directory, if they can.
+/// The sentence that says how records of both values can stand in one directory; empty if they cannot.
 fn remedy(changes: &[Change]) -> String {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "DEFAULT".to_owned());
     let sweep = |change: &Change| {

@@ -51,6 +51,40 @@ pub fn renamed(line: &str, scenario: &str, point: &str) -> Result<String, &'stat
     Ok(seal(&record.to_string()).trim_end().to_owned())
 }
 
+/// What a record has besides the results of its run.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Observed {
+    /// What each node lost and sent.
+    pub nodes: bool,
+    /// A time series.
+    pub series: bool,
+    /// Watched links in it.
+    pub links: bool,
+}
+
+impl Observed {
+    /// Of a record.
+    pub fn of(record: &Value) -> Observed {
+        let has = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
+        let series = record.get("series");
+        Observed {
+            nodes: has(record.get("nodes")),
+            series: has(series),
+            links: has(series.and_then(|series| series.get("links"))),
+        }
+    }
+
+    /// True if everything that `wanted` has is there.
+    pub fn covers(self, wanted: Observed) -> bool {
+        self.nodes >= wanted.nodes && self.series >= wanted.series && self.links >= wanted.links
+    }
+}
+
+/// Name of the scenario of a record.
+pub fn scenario_of(record: &Value) -> &str {
+    record.get("scenario").and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The key of a record.
 pub fn key_of(record: &Value) -> Option<Key> {
     Some((point_key(record.get("point")?), record.get("seed")?.as_u64()?))

@@ -1,10 +1,10 @@
 //! Campaigns put together: parts of one campaign that were run in several places, or with several ranges of seeds.
 
-use super::directory::{self, MADE_BY, MANIFEST, Manifest, RECORDS};
+use super::directory::{self, MADE_BY, MANIFEST, Manifest, RECORDS, UNFINISHED};
 use super::given::{Given, Points, conflict};
 use super::line::{self, Key, key_of};
 use super::rules;
-use super::store::{self, Store, UNFINISHED};
+use super::store::Store;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -95,7 +95,7 @@ fn merge_one(mut parts: Vec<Part>, out: &Path, force: bool) -> Result<usize, Str
     let Some((place, last)) = parts.last().map(|part| (part.directory.clone(), part.manifest.clone())) else {
         return Ok(0);
     };
-    let given = store::sources(&last, None);
+    let given = last.given(None);
     let now = given.last().map(|given| (given, last.scenario_sha256.as_str()));
     for part in &mut parts {
         if part.manifest.same_model(&last).is_err() {
@@ -105,10 +105,10 @@ fn merge_one(mut parts: Vec<Part>, out: &Path, force: bool) -> Result<usize, Str
             let one = told(&part.directory, &part.manifest);
             return Err(format!("{one}, and {}: they are not merged", told(&place, &last)));
         }
-        part.manifest.sources = store::sources(&part.manifest, now);
+        part.manifest.sources = part.manifest.given(now);
     }
     let there = (!force && out.join(MANIFEST).exists()).then(|| read(out)).transpose()?.map(|mut there| {
-        there.manifest.sources = store::sources(&there.manifest, now);
+        there.manifest.sources = there.manifest.given(now);
         there
     });
     agree(there.iter().chain(&parts))?;

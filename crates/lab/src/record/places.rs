@@ -1,7 +1,7 @@
 //! Where the lines of records are on the disk. Memory holds only the place of each line, not the line, so that campaigns may be larger than
 //! memory.
 
-use super::line::{self, Key, key_of};
+use super::line::{self, Key, Observed, key_of, scenario_of};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,35 +14,6 @@ pub enum In {
     Records,
     /// The one that grows.
     Unfinished,
-}
-
-/// What a record has besides the results of its run.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Observed {
-    /// What each node lost and sent.
-    pub nodes: bool,
-    /// A time series.
-    pub series: bool,
-    /// Watched links in it.
-    pub links: bool,
-}
-
-impl Observed {
-    /// Of a record.
-    fn of(record: &Value) -> Observed {
-        let has = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
-        let series = record.get("series");
-        Observed {
-            nodes: has(record.get("nodes")),
-            series: has(series),
-            links: has(series.and_then(|series| series.get("links"))),
-        }
-    }
-
-    /// True if everything that `wanted` has is there.
-    pub fn covers(self, wanted: Observed) -> bool {
-        self.nodes >= wanted.nodes && self.series >= wanted.series && self.links >= wanted.links
-    }
 }
 
 /// The place of a line.
@@ -171,6 +142,5 @@ pub fn scan(
 
 fn found(record: &Value, file: In, offset: u64, length: usize) -> Option<Found<'_>> {
     let place = Place { file, offset, length: length as u32, observed: Observed::of(record), is_renamed: false };
-    let scenario = record.get("scenario").and_then(Value::as_str).unwrap_or_default();
-    Some(Found { key: key_of(record)?, scenario, place })
+    Some(Found { key: key_of(record)?, scenario: scenario_of(record), place })
 }

@@ -13,12 +13,10 @@
 mod admission;
 mod there;
 
-pub use there::sources;
-
-use super::directory::{MANIFEST, Manifest, RECORDS};
+use super::directory::{MANIFEST, Manifest, RECORDS, UNFINISHED};
 use super::given::Given;
-use super::line::{self, Key};
-use super::places::{self, Found, In, Observed, Place, Places};
+use super::line::{self, Key, Observed};
+use super::places::{self, Found, In, Place, Places};
 use super::write::{make_directory, write_whole_by};
 use super::write_whole;
 pub use admission::Admission;
@@ -27,9 +25,6 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use there::{There, conflicting};
-
-/// The records so far, after the manifest of their campaign.
-pub const UNFINISHED: &str = "unfinished.jsonl";
 
 /// A campaign's directory, held open by this program alone.
 #[derive(Debug)]

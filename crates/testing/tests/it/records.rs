@@ -11,7 +11,7 @@ const READERS: [&str; 4] = ["lab", "report", "cli", "python"];
 /// Files that name a field in quotes, and why. The objects of all but the first ones are no records.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("lab/src/record/metrics.rs", "the table of metrics: a name is what programs call the metric"),
-    ("lab/src/record/line.rs", "the key of a line is read without the rest of the line"),
+    ("lab/src/record/line.rs", "what places a line among others is read without the rest of the line"),
     ("lab/src/register/data/metric.rs", "names of fields as experiments write them; they are looked up in the table"),
     ("lab/src/register/select.rs", "the name of a transport in a point of a sweep"),
     ("lab/src/words.rs", "the name of a transport in a point of a sweep"),

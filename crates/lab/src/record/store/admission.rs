@@ -1,7 +1,7 @@
 //! Decides where a record that is there belongs among the points of today's scenario.
 
 use super::super::given::{Given, Meaning, Points, conflict};
-use super::super::places::Observed;
+use super::super::line::Observed;
 use std::collections::BTreeMap;
 
 /// The points of today's scenario, and those of the scenarios before.

@@ -1,9 +1,9 @@
 //! What a directory holds before a campaign works in it.
 
-use super::super::directory::{Manifest, RECORDS};
+use super::super::directory::{Manifest, RECORDS, UNFINISHED};
 use super::super::given::Given;
 use super::super::rules;
-use super::{UNFINISHED, named};
+use super::named;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -66,7 +66,7 @@ impl There {
         let refuse = |what: String| occupied(directory, &format!("{unfinished_told}{what}"));
         last.same_model(manifest).map_err(refuse)?;
         let now = manifest.sources.last().map(|given| (given, manifest.scenario_sha256.as_str()));
-        let sources = sources(last, now);
+        let sources = last.given(now);
         let rules = manifest.sources.last().map_or(&[][..], |given| &given.rules);
         if let Some(changed) = sources.iter().find_map(|given| rules::difference(&given.rules, rules)) {
             return Err(refuse(format!("records of {changed}")));
@@ -79,13 +79,5 @@ impl There {
         };
         let records = records.zip(beside).filter(|_| !replaces);
         Ok(There { records, unfinished, sources, replaces })
-    }
-}
-
-/// The scenarios of a manifest, whatever version has written it. `now` is the one that is given today, with its digest.
-pub fn sources(manifest: &Manifest, now: Option<(&Given, &str)>) -> Vec<Given> {
-    match manifest.sources.is_empty() {
-        true => vec![Given::of_older(manifest, now)],
-        false => manifest.sources.clone(),
     }
 }
