@@ -29,7 +29,7 @@ mod _native {
     #[pymodule_export]
     use super::pacing::Sample;
     #[pymodule_export]
-    use super::records::{Records, compare, compare_robustly, open, records, report};
+    use super::records::{Records, compare, compare_robustly, drawings, open, records, report};
     #[pymodule_export]
     use super::reproduce::{experiments, reproduce};
     #[pymodule_export]

@@ -11,6 +11,7 @@ use meshpace_lab::robust::{Robust, Trial};
 use meshpace_lab::selection::Selection;
 use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::borrow::Borrow;
@@ -183,6 +184,28 @@ fn told(trial: &Trial, names: &[String; 2], robust: impl Fn(&str) -> Option<Valu
         value
     });
     Value::Array(told.collect()).to_string()
+}
+
+/// What the page of `meshpace report` draws of a quantity, as JSON: a drawing for each panel. `text` and `sets` are the scenario whose `[plot]` counts;
+/// `x` and `lines` are instead of those in it.
+#[pyfunction]
+pub fn drawings(
+    py: Python<'_>,
+    records: &Records,
+    quantity: &str,
+    text: String,
+    sets: Vec<String>,
+    x: Option<String>,
+    lines: Option<Vec<String>>,
+) -> PyResult<String> {
+    let made = py.detach(|| -> Result<String, String> {
+        let records = records.lines.records().map_err(|error| error.to_string())?;
+        let settings = Plot::from_source(&Source { name: String::new(), text, sets });
+        let settings = Plot { x: x.or(settings.x), lines: lines.or(settings.lines), ..settings };
+        let drawings = picture::drawings(&records, quantity, &settings)?;
+        serde_json::to_string(&drawings).map_err(|error| error.to_string())
+    });
+    made.map_err(PyValueError::new_err)
 }
 
 /// Writes the page of plots that `meshpace report` writes, as the scenario of that text and those `sets` wants them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +167,76 @@ def test_transports_and_keys_are_tables() -> None:
 def test_the_page_of_plots_is_the_command_s(sweep: Path, tmp_path: Path) -> None:
     meshpace.Scenario.load(sweep).sweep().report(tmp_path / "page.html")
     assert "<svg" in (tmp_path / "page.html").read_text()
+
+
+def test_a_figure_for_a_paper_has_the_width_of_a_column_and_fonts_that_publishers_take(sweep: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    results = meshpace.Scenario.load(sweep).sweep()
+    for width, points in (("column", 252.0), ("page", 515.52), (5.0, 360.0)):
+        results.figure("goodput", tmp_path / "figure.pdf", width=width, labels={"topology.hops": "hops"})
+        text = (tmp_path / "figure.pdf").read_bytes()
+        assert f"/MediaBox [ 0 0 {points:g} ".encode() in text
+        # Subsets of TrueType fonts: a prefix of six letters, and the font itself in the file.
+        assert b"/Type3" not in text and b"/FontFile2" in text
+        assert re.search(rb"/BaseFont /[A-Z]{6}\+", text)
+    drawn = results.figure("goodput", tmp_path / "figure.svg", labels={"topology.hops": "hops", "newreno": "NewReno"})
+    (axes,) = drawn.axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("hops", "goodput of all flows, kbit/s")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["NewReno", "tcp-ap"]
+    assert all(text.get_fontsize() >= 7 for text in [*axes.get_xticklabels(), *axes.get_yticklabels(), *axes.get_legend().get_texts(), axes.xaxis.label, axes.yaxis.label])
+    # No point is beside its place unless that is asked, and lines differ in more than their colour.
+    lines = [container.lines[0] for container in axes.containers]
+    assert all(list(line.get_xdata()) == [1, 2, 3, 4] for line in lines)
+    assert len({(line.get_marker(), line.get_linestyle()) for line in lines}) == 2
+    shifted = results.figure("goodput", tmp_path / "figure.svg", shifted=True).axes[0]
+    assert list(shifted.containers[0].lines[0].get_xdata()) != [1, 2, 3, 4]
+    for wrong in ({"quantity": "speed"}, {"width": "wide"}):
+        with pytest.raises(ValueError, match="speed|wide"):
+            results.figure(**{"quantity": "goodput", "file": tmp_path / "x.pdf", **wrong})
+
+
+def test_figures_and_tables_have_the_numbers_of_the_page(sweep: Path, tmp_path: Path) -> None:
+    results = meshpace.Scenario.load(sweep).sweep()
+    results.report(tmp_path / "page.html")
+    for quantity in ("goodput", "delay"):
+        text = results.table(quantity, tmp_path / "table.csv")
+        rows = [line.split(",") for line in text.splitlines()]
+        page = [line.split(",") for line in (tmp_path / f"page-{quantity}.csv").read_text().splitlines()]
+        assert rows[0] == page[0] and len(rows) == len(page) == 9
+        for row, same in zip(rows[1:], page[1:]):
+            assert row[0] == same[0]
+            assert [float(cell) for cell in row[1:] if cell] == pytest.approx([float(cell) for cell in same[1:] if cell])
+    latex = results.table("goodput", tmp_path / "table.tex", labels={"tcp-ap": "TCP_AP"})
+    assert (tmp_path / "table.tex").read_text() == latex
+    for part in (r"\toprule", r"\bottomrule", r"TCP\_AP", r"\sisetup{separate-uncertainty=true}", "topology.hops"):
+        assert part in latex, part
+    assert len(re.findall(r"\\num{[0-9.]+ \+- [0-9.]+}", latex)) == 8
+    with pytest.raises(ValueError, match="neither in .tex"):
+        results.table("goodput", tmp_path / "table.txt")
+
+
+def test_what_a_starved_flow_has_not_is_drawn_as_none(tmp_path: Path) -> None:
+    """Its far end is out of range: it delivers nothing, so it has no delay, and no number stands for that."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    places = [["0 m", "0 m"], ["200 m", "0 m"], ["9000 m", "0 m"]]
+    tree = {
+        "duration": "6 s",
+        "warmup": "1.1 s",
+        "topology": {"kind": "nodes", "allow_partition": True, "positions": places},
+        "flow": [{"from": 0, "to": 1}],
+        "sweep": {"flow.0.to": [1, 2], "flow.transport": ["newreno", "tcp-ap"]},
+    }
+    results = meshpace.Scenario.build(tree).sweep(seeds=3)
+    (axes,) = results.figure("delay", tmp_path / "delay.pdf").axes
+    assert [text.get_text() for text in axes.texts] == ["none", "none"]
+    assert r"none" in results.table("delay", tmp_path / "delay.tex")
+    # The plot of a field says the same, and no interval goes below zero.
+    axes = results.plot("delay_p95_s", x="flow.0.to", by="flow.transport")
+    assert [text.get_text() for text in axes.texts] == ["none", "none"]
+    for container in axes.containers:
+        for segments in container.lines[2]:
+            assert all(low >= 0.0 for segment in segments.get_segments() for _, low in segment)
+    # Names are no numbers: nothing connects them.
+    axes = results.where({"flow.0.to": 1}).plot("aggregate_goodput_bps", x="flow.transport")
+    assert all(container.lines[0].get_linestyle() == "None" for container in axes.containers)

@@ -76,6 +76,8 @@ pub struct Chart {
     pub legend: bool,
     /// The vertical range, instead of the one that the values need.
     pub range: Option<(f64, f64)>,
+    /// True if the points of several lines at one x stand side by side, so that no interval hides another.
+    pub is_shifted: bool,
 }
 
 pub(crate) const WIDTH: f64 = 400.0;
@@ -329,9 +331,11 @@ impl Chart {
         let mut svg = head(self.height(), &self.description);
         let y = self.vertical(&mut svg);
         let x = self.horizontal(&mut svg, 14.0);
-        // Side by side at each x, so that no interval hides another.
         let count = self.lines.len();
-        let step = self.least_gap(&x).map_or(4.0, |gap| (0.6 * gap / count.max(1) as f64).min(4.0));
+        let step = match self.is_shifted {
+            true => self.least_gap(&x).map_or(4.0, |gap| (0.6 * gap / count.max(1) as f64).min(4.0)),
+            false => 0.0,
+        };
         for (number, line) in self.lines.iter().enumerate() {
             let aside = step * (number as f64 - (count as f64 - 1.0) / 2.0);
             // A line ends where there is no number.
@@ -569,11 +573,26 @@ pub(crate) fn marker(svg: &mut String, x: f64, y: f64, style: &Style) {
 mod tests {
     use super::*;
     use crate::palette::other;
+    use std::collections::BTreeSet;
 
     fn chart(points: &[(f64, f64, f64)]) -> Chart {
         let points = points.iter().map(|(x, value, half)| Point::new(*x, *value, *half)).collect();
         let line = Line { label: "a <b>".to_owned(), style: other(0).into(), points, published: Vec::new() };
         Chart { y_title: "Jain's index".to_owned(), lines: vec![line], legend: true, ..Chart::default() }
+    }
+
+    #[test]
+    fn points_stand_at_their_place_unless_they_are_to_stand_side_by_side() {
+        let one = chart(&[(1.0, 10.0, 1.0), (2.0, 20.0, 1.0)]);
+        let lines = [one.lines[0].clone(), one.lines[0].clone()].to_vec();
+        // The horizontal parts of the paths of both lines.
+        let begins = |is_shifted: bool| -> BTreeSet<String> {
+            let svg = Chart { lines: lines.clone(), is_shifted, legend: false, ..one.clone() }.curves();
+            let paths = svg.split("<path ").filter(|path| path.contains("fill=\"none\""));
+            paths.filter_map(|path| Some(path.split("d=\"M").nth(1)?.split(' ').next()?.to_owned())).collect()
+        };
+        assert_eq!(begins(false).len(), 1, "{:?}", begins(false));
+        assert_eq!(begins(true).len(), 2, "{:?}", begins(true));
     }
 
     #[test]

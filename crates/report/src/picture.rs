@@ -20,6 +20,7 @@ use meshpace_lab::record::{starvation, tally::Tally};
 use meshpace_lab::statistics::Estimate;
 use meshpace_lab::summary::{self, Candidate, Mean};
 use meshpace_scenario::Plot as Settings;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -256,53 +257,113 @@ fn half(estimate: &Estimate) -> String {
     if estimate.half_width.is_finite() { estimate.half_width.to_string() } else { String::new() }
 }
 
-fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &Settings) -> Option<Plot> {
-    let mut drawn: Vec<(String, Vec<Point>)> = Vec::new();
-    let mut csv = csv_row(&["line", axis.unwrap_or("point"), "mean", "half_width", "seeds"].map(str::to_owned));
-    let mut has_none = false;
+/// A quantity against the axis of a panel, or point by point without an axis: what a plot shows, in numbers.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Drawing {
+    /// Its title.
+    pub title: String,
+    /// The values that its panel has in common, in words; empty if there is one panel only.
+    pub panel: String,
+    /// Title of the horizontal axis; `None` if the points have names and no numbers.
+    pub x_title: Option<String>,
+    /// Title of the vertical axis, with the unit.
+    pub y_title: String,
+    /// The largest value that there can be.
+    pub most: Option<f64>,
+    /// True if the vertical axis is logarithmic.
+    pub logarithmic: bool,
+    /// Every point of every line, in the order of the records.
+    pub rows: Vec<Row>,
+}
+
+/// A point of a line.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// Label of the line; without an axis that of the point.
+    pub line: String,
+    /// The place on the axis; without one the number of the point.
+    pub x: f64,
+    /// The mean; `None` if a run has no value that a number could stand for.
+    pub mean: Option<f64>,
+    /// Half width of the 95 % interval; `None` if there is none.
+    pub half_width: Option<f64>,
+    /// Runs with a value.
+    pub seeds: usize,
+}
+
+/// The quantity of this name in `plot.metrics`, as the page of `records` draws it: a drawing for each panel.
+///
+/// # Errors
+/// If there is no such quantity, with those that there are.
+pub fn drawings(records: &[Record], quantity: &str, settings: &Settings) -> Result<Vec<Drawing>, String> {
+    let called = |metric: &&Metric| metric.plot == Some(quantity) || metric.name == quantity;
+    let metric = METRICS.iter().filter(|metric| metric.plot.is_some()).find(called).ok_or_else(|| {
+        let names: Vec<&str> = METRICS.iter().filter_map(|metric| metric.plot).collect();
+        format!("there is no quantity \"{quantity}\": expected one of {}", names.join(", "))
+    })?;
+    let groups = groups(records);
+    let axis = data::axis(&groups, settings);
+    let panels = panels(&groups, axis.as_deref(), settings);
+    Ok(panels.iter().filter_map(|panel| drawing(panel, axis.as_deref(), metric, settings)).collect())
+}
+
+fn drawing(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &Settings) -> Option<Drawing> {
+    let mut rows = Vec::new();
     for (number, group) in panel.groups.iter().enumerate() {
         let Some(mean) = group.mean(|record| metric.shown(record)) else { continue };
-        let (label, x) = match axis {
+        let (line, x) = match axis {
             Some(axis) => (group.label_without(axis), group.x(axis)?),
             None => (group.told(), number as f64),
         };
-        let (value, half_width) = match mean.none {
-            0 => (mean.numbers.mean, half(&mean.numbers)),
-            _ => (f64::INFINITY, String::new()),
-        };
-        has_none |= mean.none > 0;
-        let count = (mean.numbers.count + mean.none).to_string();
-        // A delay that a starved flow does not have is an empty cell, as it is `null` in JSON.
-        let number = if value.is_finite() { value.to_string() } else { String::new() };
-        csv.push_str(&csv_row(&[label.clone(), x.to_string(), number, half_width, count]));
-        let point = Point::new(x, value, if mean.none > 0 { f64::NAN } else { mean.numbers.half_width });
-        match drawn.iter_mut().find(|line| line.0 == label) {
-            Some(line) => line.1.push(point),
-            None => drawn.push((label, vec![point])),
-        }
+        let number = |value: f64| Some(value).filter(|value| mean.none == 0 && value.is_finite());
+        let (half_width, seeds) = (number(mean.numbers.half_width), mean.numbers.count + mean.none);
+        rows.push(Row { line, x, mean: number(mean.numbers.mean), half_width, seeds });
     }
-    if drawn.is_empty() {
-        return None;
+    let none = if rows.iter().any(|row| row.mean.is_none()) { "; none where a flow was starved" } else { "" };
+    let title = axis.map_or_else(|| metric.heading(), |axis| format!("{} against {axis}", metric.heading()));
+    (!rows.is_empty()).then(|| Drawing {
+        title: title + none,
+        panel: panel.told.clone(),
+        x_title: axis.map(|axis| data::with_unit(axis, &panel.groups)),
+        y_title: metric.heading(),
+        most: metric.most,
+        logarithmic: settings.logarithmic && axis.is_some(),
+        rows,
+    })
+}
+
+fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &Settings) -> Option<Plot> {
+    let drawing = drawing(panel, axis, metric, settings)?;
+    let mut csv = csv_row(&["line", axis.unwrap_or("point"), "mean", "half_width", "seeds"].map(str::to_owned));
+    let mut drawn: Vec<(String, Vec<Point>)> = Vec::new();
+    for row in drawing.rows {
+        // A delay that a starved flow does not have is an empty cell, as it is `null` in JSON.
+        let [mean, half_width] =
+            [row.mean, row.half_width].map(|value| value.map(|value| value.to_string()).unwrap_or_default());
+        csv.push_str(&csv_row(&[row.line.clone(), row.x.to_string(), mean, half_width, row.seeds.to_string()]));
+        let point = Point::new(row.x, row.mean.unwrap_or(f64::INFINITY), row.half_width.unwrap_or(f64::NAN));
+        match drawn.iter_mut().find(|line| line.0 == row.line) {
+            Some(line) => line.1.push(point),
+            None => drawn.push((row.line, vec![point])),
+        }
     }
     drawn.iter_mut().for_each(|line| line.1.sort_by(|a, b| a.x.total_cmp(&b.x)));
     let labels: Vec<String> = drawn.iter().map(|line| line.0.clone()).collect();
     let styles = look::styles(&labels);
     let line = |((label, points), style)| Line { label, style, points, published: Vec::new() };
-    let none = if has_none { "; none where a flow was starved" } else { "" };
-    let title = axis.map_or_else(|| metric.heading(), |axis| format!("{} against {axis}", metric.heading()));
-    let title = title + none;
     let chart = Chart {
-        description: title.clone(),
-        x_title: axis.map_or_else(String::new, |axis| data::with_unit(axis, &panel.groups)),
-        y_title: metric.heading(),
+        description: drawing.title.clone(),
+        x_title: drawing.x_title.unwrap_or_default(),
+        y_title: drawing.y_title,
         lines: drawn.into_iter().zip(styles).map(line).collect(),
-        most: metric.most,
-        log: settings.logarithmic && axis.is_some(),
+        most: drawing.most,
+        log: drawing.logarithmic,
         legend: true,
         range: None,
+        is_shifted: settings.shifted,
     };
     let svg = if axis.is_some() { chart.curves() } else { chart.bars() };
-    Some(Plot { name: metric.plot.unwrap_or(metric.name).to_owned(), title, svg, csv, tall: false })
+    Some(Plot { name: metric.plot.unwrap_or(metric.name).to_owned(), title: drawing.title, svg, csv, tall: false })
 }
 
 #[cfg(test)]

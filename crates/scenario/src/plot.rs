@@ -31,6 +31,9 @@ pub const METRICS: [&str; 16] = [
 static LOGARITHMIC: Parameter =
     parameter!(logarithmic: bool = false => FLAG, Basic, "whether the vertical axes are logarithmic");
 
+static SHIFTED: Parameter = parameter!(shifted: bool = false => FLAG, Basic,
+    "whether the points of several lines at one value of the horizontal axis stand side by side");
+
 /// Settings of a scenario's plots.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plot {
@@ -43,6 +46,8 @@ pub struct Plot {
     pub metrics: Option<Vec<&'static str>>,
     /// True if the vertical axes are logarithmic.
     pub logarithmic: bool,
+    /// True if the points of several lines at one x stand side by side.
+    pub shifted: bool,
 }
 
 impl Plot {
@@ -104,9 +109,9 @@ impl Plot {
             };
             chosen.iter().filter_map(metric).collect()
         });
-        let logarithmic = plot.standalone(&LOGARITHMIC);
+        let (logarithmic, shifted) = (plot.standalone(&LOGARITHMIC), plot.standalone(&SHIFTED));
         plot.finish("a plot");
-        Plot { x, lines, metrics, logarithmic }
+        Plot { x, lines, metrics, logarithmic, shifted }
     }
 }
 

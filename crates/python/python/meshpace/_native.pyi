@@ -83,6 +83,10 @@ class Records:
     def runs(self) -> Table: ...
     def flows(self) -> Table: ...
 
+def drawings(
+    records: Records, quantity: str, text: str, sets: list[str], x: str | None, lines: list[str] | None
+) -> str: ...
+
 @final
 class Table:
     @property

@@ -13,6 +13,7 @@ from ._toml import values as _values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Lines that are read at a time.
 _AT_ONCE = 1024
@@ -114,6 +115,46 @@ class Results:
         from .plot import plot
 
         return plot(self, y=y, x=x, by=by, where=where, flow=flow, ax=ax)
+
+    def figure(
+        self,
+        quantity: str,
+        file: str | os.PathLike[str],
+        *,
+        x: str | None = None,
+        lines: Sequence[str] | None = None,
+        panel: str | None = None,
+        width: str | float = "column",
+        height: float | None = None,
+        labels: dict[str, str] | None = None,
+        shifted: bool = False,
+    ) -> Figure:
+        """Writes what the page of :meth:`report` draws of a quantity (``goodput``, ``jain``, ``delay``, ...) as a figure for a paper; needs matplotlib.
+
+        ``width`` is ``"column"`` (3.5 inches), ``"page"`` (7.16 inches) or a number of inches. A PDF has embedded subsets of TrueType fonts, no letter is below 7 pt, and
+        the lines differ in marker and dashes, not in colour alone. ``labels`` are words for titles and names of lines. ``x`` and ``lines`` are instead of those of ``[plot]``;
+        ``panel`` chooses among several. With ``shifted`` the points of several lines at one x stand side by side.
+        """
+        from ._paper import figure
+
+        return figure(self, quantity, file, x=x, lines=lines, panel=panel, width=width, height=height, labels=labels, shifted=shifted)
+
+    def table(
+        self,
+        quantity: str,
+        file: str | os.PathLike[str],
+        *,
+        x: str | None = None,
+        lines: Sequence[str] | None = None,
+        panel: str | None = None,
+        labels: dict[str, str] | None = None,
+    ) -> str:
+        """Writes the numbers of :meth:`figure` as a table: a row for each value of the axis and a column for each line in ``.tex`` (booktabs, siunitx), or a row for each point
+        in ``.csv``; and returns it.
+        """
+        from ._paper import table
+
+        return table(self, quantity, file, x=x, lines=lines, panel=panel, labels=labels)
 
     def __reduce__(self) -> tuple[Any, ...]:
         about = {"text": self._text, "sets": self._sets, "command": self._command}

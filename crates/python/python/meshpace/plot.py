@@ -45,7 +45,7 @@ def _is_chosen(number: int, flow: dict[str, Any], chosen: int | str | Sequence[i
 
 
 def _values(record: dict[str, Any], y: str, chosen: int | str | Sequence[int | str] | None) -> list[tuple[str, Any]]:
-    """The values of a record, with what its curve is called: those of flows if ``y`` is a field of flows only, or flows are chosen."""
+    """The values of a record, with what its curve is called: those of flows if ``y`` is a field of flows only, or flows are chosen. Infinite where a starved flow has none."""
     there, value = _field(record, y)
     if there and chosen is None:
         return [("", value)]
@@ -56,8 +56,27 @@ def _values(record: dict[str, Any], y: str, chosen: int | str | Sequence[int | s
             continue
         there, value = _field(flow, y)
         if there:
+            # What a dead flow has not is worse than any number, as on the page.
+            if value is None and flow.get("starved") and "." not in y:
+                value = math.inf
             found.append((flow.get("name") or f"flow {number}" if len(flows) > 1 or "name" in flow else "", value))
     return found
+
+
+def _draw(ax: Axes, label: str, curve: dict[Any, list[float]], height: float) -> None:
+    """A curve along numbers, or points beside each other for names; "none" at ``height`` where a run has no number."""
+    is_along_numbers = all(_is_number(at) for at in curve)
+    places = sorted(curve) if is_along_numbers else list(curve)
+    is_none = [any(math.isinf(value) for value in curve[at]) for at in places]
+    means = [math.nan if none else statistics.fmean(curve[at]) for at, none in zip(places, is_none)]
+    halves = [0.0 if none else _half_width(curve[at]) for at, none in zip(places, is_none)]
+    # Where no value is below zero, no interval is.
+    lowest = min((value for values in curve.values() for value in values), default=0.0)
+    below = [half if lowest < 0 or math.isnan(mean) else min(half, mean) for mean, half in zip(means, halves)]
+    ax.errorbar(places, means, yerr=[below, halves], label=label or None, marker="o", capsize=3, linestyle="-" if is_along_numbers else "")
+    for at, none in zip(places, is_none):
+        if none:
+            ax.text(at, height, "none", ha="center", va="top", fontsize="small", transform=ax.get_xaxis_transform())
 
 
 def plot(
@@ -88,7 +107,7 @@ def plot(
         others = [f"{key} = {other}" for key, other in point.items() if key != x and (by is None or key == by)]
         for name, value in _values(record, y, flow):
             found = True
-            if _is_number(value) and math.isfinite(value):
+            if _is_number(value) and not math.isnan(value):
                 curve = curves.setdefault(", ".join([*others, name] if name else others), {})
                 curve.setdefault(at, []).append(float(value))
     if not found and len(results) > 0:
@@ -96,9 +115,8 @@ def plot(
         raise ValueError(f"y: neither a run nor a flow{flows} has a field {y!r}: results.runs.columns and results.flows.columns list them")
     if ax is None:
         _, ax = pyplot.subplots()
-    for label, curve in curves.items():
-        means = [statistics.fmean(values) for values in curve.values()]
-        ax.errorbar(list(curve), means, yerr=[_half_width(values) for values in curve.values()], label=label or None, marker="o", capsize=3)
+    for number, (label, curve) in enumerate(curves.items()):
+        _draw(ax, label, curve, 0.97 - 0.06 * number)
     ax.set_xlabel(x or "")
     ax.set_ylabel(y)
     starved = results.starved[:1]

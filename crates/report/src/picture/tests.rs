@@ -133,6 +133,7 @@ fn a_scenario_chooses_axis_lines_and_metrics() {
         lines: Some(Vec::new()),
         metrics: Some(vec!["jain"]),
         logarithmic: true,
+        shifted: false,
     };
     let axis = data::axis(&groups, &settings);
     let panels = panels(&groups, axis.as_deref(), &settings);
