@@ -7,12 +7,14 @@ use crate::record::{Record, starvation};
 mod points;
 mod ranking;
 mod silent;
+mod table;
 mod words;
 
-pub use points::{AtPoint, LEGEND, MOST_ROWS, Table, at_points, disagreeing, over, place, table};
+pub use points::{AtPoint, at_points, disagreeing, over, place};
 pub use ranking::{Rank, ranking, ranking_of};
 pub use silent::FlowLine;
 use silent::silent_flows;
+pub use table::{LEGEND, MOST_ROWS, Table, table};
 pub use words::{amount, cell, mean, words};
 
 use crate::statistics::{all_or_none_p, difference, estimate, holm, paired_p, welch_p};
