@@ -34,8 +34,8 @@ impl Probe<CarriedFrame> for Watch {
     }
 
     fn on(&mut self, now: Time, event: Event<'_, CarriedFrame>) {
-        if let Event::Loss { lost, why, .. } = event {
-            self.losses.count(lost, why);
+        if let Event::Loss { lost, reason, .. } = event {
+            self.losses.count(lost, reason);
         }
         self.observer.on(now, event);
     }
@@ -168,7 +168,7 @@ impl Medium {
 
     /// Cuts the link between two nodes, as by a wall, or restores it.
     pub fn set_link(&mut self, one: NodeId, other: NodeId, up: bool) {
-        let takes_effect = self.engine.cut(one, other, !up);
+        let takes_effect = self.engine.set_blocked(one, other, !up);
         debug_assert!(takes_effect, "the mesh is made of moving nodes");
     }
 

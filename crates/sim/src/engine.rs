@@ -232,12 +232,12 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.neighbours.channel()
     }
 
-    /// Blocks the connection between two nodes in both directions if `yes`, or unblocks it, from
-    /// the next transmission on. Returns false, without any effect on transmissions, if the nodes
-    /// do not move ([`Engine::set_motion`]), because their neighbour tables are made only once.
-    /// Static routes do not change.
-    pub fn cut(&mut self, one: NodeId, other: NodeId, yes: bool) -> bool {
-        self.neighbours.channel_mut().cut(one, other, yes);
+    /// Blocks the connection between two nodes in both directions if `is_blocked`, or unblocks it,
+    /// from the next transmission on. Returns false, without any effect on transmissions, if the
+    /// nodes do not move ([`Engine::set_motion`]), because their neighbour tables are made only
+    /// once. Static routes do not change.
+    pub fn set_blocked(&mut self, one: NodeId, other: NodeId, is_blocked: bool) -> bool {
+        self.neighbours.channel_mut().set_blocked(one, other, is_blocked);
         self.motion.is_some()
     }
 
@@ -400,7 +400,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     InLink::Down(queued) => self.enqueue(node, queued),
                     InLink::Up { from, body } => {
                         if let Some(packet) = self.receive(node, from, body) {
-                            self.mix(node, 4, packet.size());
+                            self.mix_fingerprint(node, 4, packet.size());
                             self.probe.on(time, Event::Deliver { node, packet: &packet });
                             return Some(Indication::Delivered { node, previous_hop: from, packet });
                         }
@@ -484,7 +484,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     }
 
     #[inline]
-    fn mix(&mut self, node: NodeId, kind: u64, bytes: u32) {
+    fn mix_fingerprint(&mut self, node: NodeId, kind: u64, bytes: u32) {
         // The hash is FNV-1a over two words per event.
         const PRIME: u64 = 0x0000_0100_0000_01b3;
         let what = u64::from(node.0) << 40 | kind << 32 | u64::from(bytes);

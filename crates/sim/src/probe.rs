@@ -143,7 +143,7 @@ pub enum Event<'a, P> {
         /// Lost packet, with its next hop.
         lost: &'a Queued<P>,
         /// Reason of the loss.
-        why: Loss,
+        reason: Loss,
     },
 }
 

@@ -232,9 +232,9 @@ impl Probe<SimPacket> for Watch {
             probe::Event::Collision { node, frame } => {
                 Event::Collided { number: self.last_of[frame.from.index()], node }
             }
-            probe::Event::Loss { node, lost, why } => {
+            probe::Event::Loss { node, lost, reason: loss } => {
                 let flow = if let Body::Data(packet) = &lost.body { Some(packet.flow.0) } else { None };
-                Event::Lost { node, flow, why: reason(why) }
+                Event::Lost { node, flow, why: reason(loss) }
             }
             probe::Event::Decoded { .. } | probe::Event::Sent { .. } => return,
         };
@@ -242,9 +242,9 @@ impl Probe<SimPacket> for Watch {
     }
 }
 
-fn reason(why: Loss) -> u8 {
+fn reason(loss: Loss) -> u8 {
     use meshpace_mesh::link::discipline::QueueLoss;
-    match why {
+    match loss {
         Loss::Queue(QueueLoss::Full) => 0,
         Loss::Queue(QueueLoss::Lred | QueueLoss::CoDel) => 1,
         Loss::ArpDisplaced => 2,

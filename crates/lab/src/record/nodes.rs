@@ -37,7 +37,7 @@ impl Probe<SimPacket> for Counter {
                 *on_air = *on_air + frame.air_time;
             }
             Event::LinkFailure { node, .. } => self.0[node.index()].mac_drops += 1,
-            Event::Loss { node, why: Loss::Queue(_), .. } => self.0[node.index()].queue_drops += 1,
+            Event::Loss { node, reason: Loss::Queue(_), .. } => self.0[node.index()].queue_drops += 1,
             _ => {}
         }
     }

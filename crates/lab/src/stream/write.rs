@@ -242,7 +242,7 @@ impl<P: Packet, W: Write> Probe<P> for Writer<W> {
                 let (id, flow, hops) = (packet.id(), packet.flow().0, packet.hops());
                 self.line(format_args!("[\"arrived\",{},{},{id},{flow},{hops}]", now.0, node.0));
             }
-            Event::Loss { node, lost, why } => self.lost(now, node, lost, why),
+            Event::Loss { node, lost, reason } => self.lost(now, node, lost, reason),
             Event::Sent { .. } | Event::LinkFailure { .. } | Event::Route { .. } => {}
         }
     }

@@ -66,13 +66,13 @@ impl<P> DropTail<P> {
         self.take_if(|q| q.next_hop == next_hop, |_| true)
     }
 
-    /// Removes and returns the first packet that `is_it` accepts, if it `fits`.
+    /// Removes and returns the first packet that `selects` accepts, if it `fits`.
     pub fn take_if(
         &mut self,
-        is_it: impl Fn(&Queued<P>) -> bool,
+        selects: impl Fn(&Queued<P>) -> bool,
         fits: impl Fn(&Queued<P>) -> bool,
     ) -> Option<Queued<P>> {
-        let at = self.waiting.iter().position(is_it)?;
+        let at = self.waiting.iter().position(selects)?;
         if fits(&self.waiting[at]) { self.waiting.remove(at) } else { None }
     }
 }

@@ -58,7 +58,7 @@ pub struct Channel {
     /// Lowest received power that has any effect, in W.
     min_effect_w: f64,
     /// Pairs of nodes whose connection is blocked, each with the lower number first; sorted.
-    cut: Vec<(NodeId, NodeId)>,
+    blocked: Vec<(NodeId, NodeId)>,
 }
 
 impl Channel {
@@ -102,7 +102,7 @@ impl Channel {
             receiver,
             link_w,
             min_effect_w,
-            cut: Vec::new(),
+            blocked: Vec::new(),
         }
     }
 
@@ -130,28 +130,28 @@ impl Channel {
         }
     }
 
-    /// Blocks the connection between two nodes in both directions if `yes`, or unblocks it.
+    /// Blocks the connection between two nodes in both directions if `is_blocked`, or unblocks it.
     /// Neighbour tables that were made before do not change.
-    pub fn cut(&mut self, one: NodeId, other: NodeId, yes: bool) {
+    pub fn set_blocked(&mut self, one: NodeId, other: NodeId, is_blocked: bool) {
         let pair = (one.min(other), one.max(other));
-        match self.cut.binary_search(&pair) {
-            Ok(at) if !yes => drop(self.cut.remove(at)),
-            Err(at) if yes => self.cut.insert(at, pair),
+        match self.blocked.binary_search(&pair) {
+            Ok(at) if !is_blocked => drop(self.blocked.remove(at)),
+            Err(at) if is_blocked => self.blocked.insert(at, pair),
             _ => {}
         }
     }
 
     /// True if the connection between two nodes is blocked.
     #[inline]
-    pub fn is_cut(&self, one: NodeId, other: NodeId) -> bool {
-        !self.cut.is_empty() && self.cut.binary_search(&(one.min(other), one.max(other))).is_ok()
+    pub fn is_blocked(&self, one: NodeId, other: NodeId) -> bool {
+        !self.blocked.is_empty() && self.blocked.binary_search(&(one.min(other), one.max(other))).is_ok()
     }
 
     /// Entry of `to` in the neighbour table of `from` over `distance` metres; `None` if frames of
     /// `from` have no effect at `to`.
     pub fn neighbour(&self, from: NodeId, to: NodeId, distance: f64) -> Option<Neighbour> {
         let power = self.received_power(from, to, distance);
-        (power >= self.min_effect_w && !self.is_cut(from, to)).then(|| Neighbour {
+        (power >= self.min_effect_w && !self.is_blocked(from, to)).then(|| Neighbour {
             node: to,
             decodable: power >= self.link_w,
             delay: Duration::from_secs_f64(distance / two_ray::SPEED_OF_LIGHT),
@@ -159,10 +159,10 @@ impl Channel {
         })
     }
 
-    /// True if `to` can decode frames of `from`. The reverse direction is equal unless the links are
-    /// listed.
+    /// True if `to` can decode frames of `from`. The reverse direction is equal unless the links
+    /// are listed.
     pub fn is_link(&self, from: NodeId, to: NodeId, distance: f64) -> bool {
-        self.received_power(from, to, distance) >= self.link_w && !self.is_cut(from, to)
+        self.received_power(from, to, distance) >= self.link_w && !self.is_blocked(from, to)
     }
 
     /// Distance in metres beyond which no frame has any effect.

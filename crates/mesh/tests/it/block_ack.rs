@@ -68,12 +68,12 @@ fn what_is_not_listed_goes_again_with_what_is_new() {
 fn a_missed_block_ack_is_asked_for_and_counts_once() {
     let mut originator = originator(HtConfig::default(), 3);
     sent(&mut originator);
-    originator.on_silence(true);
+    originator.on_missing_answer(true);
     assert_eq!(originator.prepare(u32::MAX), Attempt::Request);
     originator.on_block_ack(0, 0b101);
     assert_eq!(sent(&mut originator), [1], "only what is missing");
     assert_eq!(originator.take_given_up(2).map(|(_, failures)| failures), None, "it has failed once");
-    originator.on_silence(true);
+    originator.on_missing_answer(true);
     assert_eq!(originator.take_given_up(2), Some((queued(1), 2)));
     assert!(originator.is_empty());
     // The neighbour still waits for number 1: it is told where the window begins, before anything else.
@@ -94,14 +94,14 @@ fn a_request_after_which_nothing_was_sent_costs_nothing_its_packets() {
     originator.on_block_ack(1, 0b110);
     assert_eq!(originator.take_given_up(2), None, "number 1 was not sent again");
     assert_eq!(sent(&mut originator), [1]);
-    originator.on_silence(true);
+    originator.on_missing_answer(true);
     assert_eq!(originator.take_given_up(2), Some((queued(1), 2)));
     // The window of a neighbour that is gone: requests for it cost the first packet, and not those behind it.
     (10..14).for_each(|id| originator.push(queued(id), MPDU));
     for _ in 0..7 {
         assert_eq!(originator.take_given_up(7), None);
         assert_eq!(originator.prepare(u32::MAX), Attempt::Request);
-        originator.on_silence(true);
+        originator.on_missing_answer(true);
     }
     assert_eq!(originator.take_given_up(7), Some((queued(10), 7)));
     assert_eq!(originator.take_given_up(1), None, "none of the others was on the air");
@@ -128,7 +128,7 @@ fn without_requests_everything_goes_again_until_it_is_given_up() {
     for _ in 0..7 {
         assert_eq!(originator.take_given_up(7), None);
         assert_eq!(sent(&mut originator), [0, 1, 2]);
-        originator.on_silence(true);
+        originator.on_missing_answer(true);
     }
     let given_up: Vec<_> = std::iter::from_fn(|| originator.take_given_up(7)).collect();
     assert_eq!(given_up, [(queued(0), 7), (queued(1), 7), (queued(2), 7)]);
@@ -138,7 +138,7 @@ fn without_requests_everything_goes_again_until_it_is_given_up() {
 fn an_unanswered_rts_counts_for_all_that_it_stood_for() {
     let mut originator = originator(HtConfig::default(), 2);
     originator.prepare(u32::MAX);
-    originator.on_silence(false);
+    originator.on_missing_answer(false);
     assert_eq!(
         originator.prepare(u32::MAX),
         Attempt::Aggregate(2 * 1544 - 2),
@@ -242,7 +242,7 @@ fn the_answer_to_a_request_is_to_what_was_on_the_air() {
         let mut originator = originator(HtConfig::default(), 10);
         originator.prepare(6 * 1544);
         assert_eq!(originator.send().count(), 6);
-        originator.on_silence(true);
+        originator.on_missing_answer(true);
         assert_eq!(originator.prepare(most), Attempt::Request);
         assert_eq!(originator.on_block_ack(0, 0b01_1111), 5);
         assert_eq!(originator.take_given_up(1), Some((queued(5), 1)));

@@ -50,8 +50,8 @@ pub(super) fn count_loss<P: Packet, O: Probe<P>>(
     probe: &mut O,
     drops: &mut u64,
 ) -> impl FnMut(Queued<P>, QueueLoss) {
-    move |lost, why| {
+    move |lost, reason| {
         *drops += 1;
-        probe.on(now, Event::Loss { node, lost: &lost, why: Loss::Queue(why) });
+        probe.on(now, Event::Loss { node, lost: &lost, reason: Loss::Queue(reason) });
     }
 }

@@ -47,15 +47,15 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     }
                 }
             }
-            let heard = EndingFrame {
+            let ending = EndingFrame {
                 id: air.number,
                 power: receiver.power,
                 frame: &air.frame,
                 mpdus: self.mpdus.get(id as usize).map_or(&[], |mpdus| mpdus),
             };
-            let mpdus = heard.mpdus;
+            let mpdus = ending.mpdus;
             let collisions = if receptions { mac.collisions() } else { 0 };
-            let action = mac.on_frame_end(ends, heard, &self.timing);
+            let action = mac.on_frame_end(ends, ending, &self.timing);
             if receptions && !mpdus.is_empty() {
                 let received = mac.received_mpdus(ends);
                 if received != 0 {
@@ -114,8 +114,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                 Action::Deliver { from, .. } if self.firewall_drops(node, from) => {}
                 Action::Deliver { from, body } => match body {
                     Body::Arp { request, sender, target } => {
-                        let heard = self.nodes[node.index()].arp.on_packet(request, sender, target);
-                        for queued in heard.release.into_iter().chain(heard.reply) {
+                        let effects = self.nodes[node.index()].arp.on_packet(request, sender, target);
+                        for queued in effects.release.into_iter().chain(effects.reply) {
                             self.delay(Delayed { node, queued, next: Stage::Queue }, ARP_DELAY);
                         }
                     }
@@ -362,7 +362,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
     fn announce<const EDCA: bool>(&mut self, frame: Frame<P>) {
         let sender = frame.from;
         self.frames += 1;
-        self.mix(sender, frame.kind as u64, frame.bytes);
+        self.mix_fingerprint(sender, frame.kind as u64, frame.bytes);
         self.probe.on(self.now, Event::OnAir { frame: &frame });
         if self.features.aggregates {
             let mpdus = self.nodes[sender.index()].mac.leaving_mpdus();

@@ -96,8 +96,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     }
                     Action::Drop { packet, reason } => {
                         let lost = Queued { next_hop: packet.destination(), body: Body::Data(packet) };
-                        let why = Loss::Routing(reason);
-                        self.probe.on(self.now, Event::Loss { node, lost: &lost, why });
+                        let reason = Loss::Routing(reason);
+                        self.probe.on(self.now, Event::Loss { node, lost: &lost, reason });
                     }
                     Action::Notice { destination, found } => {
                         self.probe.on(self.now, Event::Route { node, destination, found });
@@ -105,7 +105,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
                     }
                     Action::Flush { next_hop } => {
                         while let Some(lost) = self.nodes[node.index()].queue.take_for(next_hop) {
-                            self.probe.on(self.now, Event::Loss { node, lost: &lost, why: Loss::Flushed });
+                            self.probe.on(self.now, Event::Loss { node, lost: &lost, reason: Loss::Flushed });
                         }
                     }
                 }
@@ -145,7 +145,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
             Resolve::Ask { request, displaced } => {
                 if let Some(body) = displaced {
                     let lost = Queued { next_hop, body };
-                    self.probe.on(self.now, Event::Loss { node, lost: &lost, why: Loss::ArpDisplaced });
+                    self.probe.on(self.now, Event::Loss { node, lost: &lost, reason: Loss::ArpDisplaced });
                 }
                 self.repeat(node, &request);
                 self.delay(Delayed { node, queued: request, next: Stage::Queue }, ARP_DELAY);

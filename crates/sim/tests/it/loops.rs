@@ -223,7 +223,7 @@ fn the_local_repair_of_ns2_loops_about_as_often_as_in_ns2() {
     struct Died(u32);
     impl Probe<SimPacket> for Died {
         fn on(&mut self, _: Time, event: Event<'_, SimPacket>) {
-            self.0 += u32::from(matches!(event, Event::Loss { why: Loss::Routing(DropReason::TtlExpired), .. }));
+            self.0 += u32::from(matches!(event, Event::Loss { reason: Loss::Routing(DropReason::TtlExpired), .. }));
         }
     }
     let places = (0..=7).map(|i| Position { x: 200.0 * f64::from(i), y: 0.0 }).collect();

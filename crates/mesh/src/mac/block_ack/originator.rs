@@ -209,7 +209,7 @@ impl<P: Clone> Originator<P> {
         let counts = self.missed_block_ack || self.attempt != Attempt::Request;
         self.missed_block_ack = false;
         self.peers[self.peer].start_changed = false;
-        let (mut place, mut gone) = (0, 0);
+        let (mut place, mut acknowledged_bytes) = (0, 0);
         self.window.retain_mut(|mpdu| {
             let was_carried = place < carried && mpdu.was_sent;
             place += 1;
@@ -220,19 +220,19 @@ impl<P: Clone> Originator<P> {
                 Some(bit) => mpdu.was_sent && bit < 64 && bitmap >> bit & 1 == 1,
             };
             if listed {
-                gone += mpdu.subframe();
+                acknowledged_bytes += mpdu.subframe();
             } else if was_carried && counts {
                 mpdu.failed += 1;
             }
             !listed
         });
-        self.bytes -= gone;
+        self.bytes -= acknowledged_bytes;
         (before - self.window.len()) as u32
     }
 
     /// Handles an attempt without an answer. `on_air` is false if the CTS was missing, and true if
     /// the data was sent.
-    pub fn on_silence(&mut self, on_air: bool) {
+    pub fn on_missing_answer(&mut self, on_air: bool) {
         let is_aggregate = matches!(self.attempt, Attempt::Aggregate(_));
         if on_air && is_aggregate && self.config.requests_block_ack {
             self.missed_block_ack = true;
@@ -240,10 +240,10 @@ impl<P: Clone> Originator<P> {
         }
         // A request that only announces the start of the window carries no MPDU. Its failure counts
         // against the first packet, so that a neighbour that is gone is noticed.
-        let tells = self.attempt == Attempt::Request && !self.missed_block_ack;
-        let asks = self.attempt == Attempt::Request && self.missed_block_ack;
-        let carried = if tells { 1 } else { self.carried };
-        for mpdu in self.window.iter_mut().take(carried).filter(|mpdu| mpdu.was_sent || !asks) {
+        let announces_start = self.attempt == Attempt::Request && !self.missed_block_ack;
+        let requests_missed_block_ack = self.attempt == Attempt::Request && self.missed_block_ack;
+        let carried = if announces_start { 1 } else { self.carried };
+        for mpdu in self.window.iter_mut().take(carried).filter(|mpdu| mpdu.was_sent || !requests_missed_block_ack) {
             mpdu.failed += 1;
         }
     }

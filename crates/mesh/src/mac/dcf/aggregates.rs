@@ -168,12 +168,12 @@ impl<P: Packet> Dcf<P> {
     }
 
     /// Handles an attempt without an answer.
-    pub(super) fn on_aggregate_silence(&mut self, now: Time, t: &Timing) {
+    pub(super) fn on_missing_aggregate_answer(&mut self, now: Time, t: &Timing) {
         let on_air = self.exchange == Exchange::Data;
         let after_cts = on_air && self.outgoing.as_ref().is_some_and(|outgoing| outgoing.uses_rts);
         self.note_result(self.data_carried(), 0);
         if let Some(block_ack) = &mut self.block_ack {
-            block_ack.originator.on_silence(on_air);
+            block_ack.originator.on_missing_answer(on_air);
             block_ack.note_given_up(t.short_retry_limit);
         }
         self.note_aggregate(false, 0, t);

@@ -277,7 +277,7 @@ impl<P: Packet> Dcf<P> {
         let is_broadcast = self.outgoing.as_ref().is_some_and(|outgoing| outgoing.packet.next_hop.is_broadcast());
         self.prepare_attempt(now, t);
         if self.is_aggregating() {
-            self.on_aggregate_silence(now, t);
+            self.on_missing_aggregate_answer(now, t);
         } else if is_broadcast || !self.count_short_failure(t) {
             self.retry(now, t);
         } else {

@@ -77,7 +77,7 @@ impl<P: Packet> Dcf<P> {
                 Action::None
             }
             Exchange::Rts | Exchange::Data if self.is_aggregating() => {
-                self.on_aggregate_silence(now, t);
+                self.on_missing_aggregate_answer(now, t);
                 Action::None
             }
             Exchange::Rts => {

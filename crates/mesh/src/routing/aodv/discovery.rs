@@ -80,8 +80,9 @@ impl<P: Packet> Aodv<P> {
         if self.seen.sweep(now) {
             self.recent = Recent::NONE;
             // Tables grow only by requests, so they are swept here.
-            let (buffer, sought) = (&self.buffer, &self.sought);
-            self.routes.sweep(now, |destination| buffer.waits_for(destination) || sought.contains(&destination));
+            let (buffer, wanted_destinations) = (&self.buffer, &self.wanted_destinations);
+            self.routes
+                .sweep(now, |destination| buffer.waits_for(destination) || wanted_destinations.contains(&destination));
         }
         let (origin, id) = (request.origin, request.id);
         self.recent.holds(origin, id) || !self.seen.first_time(now, origin, id)
@@ -223,7 +224,7 @@ impl<P: Packet> Aodv<P> {
             route.used_here = true;
             out.route_found(destination);
         }
-        self.sought.retain(|&sought| sought != destination);
+        self.wanted_destinations.retain(|&wanted| wanted != destination);
         while let Some(packet) = self.buffer.pop(now, destination, out) {
             let mut route = self.routes.entry(now, destination);
             route.used_here |= packet.source() == self.me;

@@ -86,7 +86,7 @@ pub struct Aodv<P> {
     /// Packets that wait for a route.
     buffer: Buffer<P>,
     /// Destinations for which [`Self::seek`] has requested a route.
-    sought: Vec<NodeId>,
+    wanted_destinations: Vec<NodeId>,
     /// Own sequence number; even.
     sequence: u32,
     /// Number of the next request of this node.
@@ -123,7 +123,7 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
             next_wakeup: neighbours.next_wakeup(),
             routes: Table::with_delete_period(delete_period),
             buffer: Buffer::new(),
-            sought: Vec::new(),
+            wanted_destinations: Vec::new(),
             sequence: 2,
             next_request: 1,
             next_tick: Time::NEVER,
@@ -211,8 +211,8 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
             self.repairs.pop();
             self.on_repair_timeout(now, destination, out);
         }
-        while let Some(silent) = self.neighbours.take_lost(now) {
-            self.on_lost_neighbour(now, silent, out);
+        while let Some(lost) = self.neighbours.take_lost(now) {
+            self.on_lost_neighbour(now, lost, out);
         }
         if self.neighbours.next_hello() <= now {
             self.send_hello(now, out);
@@ -227,8 +227,8 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
     /// transport that has received [`Actions::route_lost`] and stays silent until
     /// [`Actions::route_found`]. Does nothing if there is a route.
     fn seek(&mut self, now: Time, destination: NodeId, out: &mut impl Actions<P, Message>) {
-        if self.routes.entry(now, destination).state != State::Up && !self.sought.contains(&destination) {
-            self.sought.push(destination);
+        if self.routes.entry(now, destination).state != State::Up && !self.wanted_destinations.contains(&destination) {
+            self.wanted_destinations.push(destination);
             self.request(now, destination, out);
             self.update_timers(now);
         }
@@ -264,7 +264,7 @@ impl<P: Packet> Aodv<P> {
     fn update_timers(&mut self, now: Time) {
         let mut next = Time::NEVER;
         let mut last = None;
-        for destination in self.buffer.destinations().chain(self.sought.iter().copied()) {
+        for destination in self.buffer.destinations().chain(self.wanted_destinations.iter().copied()) {
             // Most packets that wait at a node have the same destination, so repeated lookups are
             // skipped.
             if last.replace(destination) != Some(destination)
@@ -287,7 +287,7 @@ impl<P: Packet> Aodv<P> {
         // A request changes neither the number nor the order of the entries.
         for place in 0..self.routes.len() {
             let destination = self.routes.newest(place);
-            if self.buffer.waits_for(destination) || self.sought.contains(&destination) {
+            if self.buffer.waits_for(destination) || self.wanted_destinations.contains(&destination) {
                 self.request(now, destination, out);
             }
         }

@@ -106,14 +106,14 @@ impl Route {
     pub fn can_be_deleted(&mut self, now: Time, is_wanted: bool, old: &mut [Usage], kept: &mut Vec<Usage>) -> bool {
         self.apply_purge_ticks(now);
         let is_idle = self.state == State::Down && !self.loss_notified && !is_wanted && waits_until(self, old) <= now;
-        let goes = is_idle && self.was_idle_at_sweep;
+        let is_deleted = is_idle && self.was_idle_at_sweep;
         self.was_idle_at_sweep = is_idle;
-        if !goes && let Some(usage) = old.get_mut(usize::from(self.usage)) {
+        if !is_deleted && let Some(usage) = old.get_mut(usize::from(self.usage)) {
             // There is at most one usage per route, so the index fits.
             self.usage = kept.len() as u16;
             kept.push(core::mem::replace(usage, Usage::NEW));
         }
-        goes
+        is_deleted
     }
 
     /// Applies the purge ticks since the last access.
@@ -130,10 +130,10 @@ impl Route {
     /// Returns true if the transport must be notified that the route, which has just been lost, is
     /// lost.
     pub fn note_loss(&mut self) -> bool {
-        let tell = self.used_here && !self.loss_notified;
-        self.loss_notified |= tell;
+        let must_notify = self.used_here && !self.loss_notified;
+        self.loss_notified |= must_notify;
         self.used_here = false;
-        tell
+        must_notify
     }
 
     /// True if a purge tick has found this route expired.

@@ -30,7 +30,7 @@ pub(super) struct Quality {
     /// One bit per HELLO, the newest in the lowest bit; set if the HELLO was received.
     history: u16,
     /// Time at which the last HELLO arrived.
-    heard: Time,
+    last_hello: Time,
     /// Time at which the next HELLO counts as missed.
     next_miss_at: Time,
 }
@@ -38,17 +38,17 @@ pub(super) struct Quality {
 impl Quality {
     /// Creates the state before the first HELLO.
     pub fn new() -> Self {
-        Quality { history: 0, heard: Time::ZERO, next_miss_at: Time::NEVER }
+        Quality { history: 0, last_hello: Time::ZERO, next_miss_at: Time::NEVER }
     }
 
     /// Notes a received HELLO. The parts of a long HELLO arrive together and count once.
     pub fn received(&mut self, now: Time) {
         // Two HELLOs are at least an interval less the jitter apart.
-        let same =
-            self.next_miss_at != Time::NEVER && now.since(self.heard) < HELLO_INTERVAL.saturating_sub(MAXJITTER * 2);
+        let same = self.next_miss_at != Time::NEVER
+            && now.since(self.last_hello) < HELLO_INTERVAL.saturating_sub(MAXJITTER * 2);
         if !same {
             self.push(true);
-            self.heard = now;
+            self.last_hello = now;
         }
         self.next_miss_at = now + MISS_TIMEOUT;
     }

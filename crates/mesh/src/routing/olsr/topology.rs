@@ -121,7 +121,7 @@ mod tests {
         Tc::parts(ansn, &list).next().unwrap()
     }
 
-    fn told(topology: &mut Topology, seconds: u64, ansn: u16, nodes: &[u16]) -> bool {
+    fn update_changes_routes(topology: &mut Topology, seconds: u64, ansn: u16, nodes: &[u16]) -> bool {
         topology.update(Time(seconds * S), NodeId(7), &tc(ansn, nodes), |_| Some(1))
     }
 
@@ -132,16 +132,16 @@ mod tests {
     #[test]
     fn a_newer_list_replaces_and_a_part_of_the_same_adds() {
         let mut topology = Topology::default();
-        assert!(told(&mut topology, 0, 4, &[3, 1]));
-        assert!(!told(&mut topology, 1, 4, &[1, 3]), "nothing new");
-        assert!(told(&mut topology, 1, 4, &[2]));
+        assert!(update_changes_routes(&mut topology, 0, 4, &[3, 1]));
+        assert!(!update_changes_routes(&mut topology, 1, 4, &[1, 3]), "nothing new");
+        assert!(update_changes_routes(&mut topology, 1, 4, &[2]));
         assert_eq!(known(&topology), [1, 2, 3]);
-        assert!(!told(&mut topology, 2, 5, &[1, 2, 3]), "a new number alone changes no route");
-        assert!(told(&mut topology, 2, 6, &[2]));
+        assert!(!update_changes_routes(&mut topology, 2, 5, &[1, 2, 3]), "a new number alone changes no route");
+        assert!(update_changes_routes(&mut topology, 2, 6, &[2]));
         assert_eq!(known(&topology), [2]);
-        assert!(!told(&mut topology, 3, 5, &[1]), "older");
-        assert!(told(&mut topology, 3, 7, &[]));
-        assert!(!told(&mut topology, 4, 6, &[2]), "an older one cannot undo a withdrawal");
+        assert!(!update_changes_routes(&mut topology, 3, 5, &[1]), "older");
+        assert!(update_changes_routes(&mut topology, 3, 7, &[]));
+        assert!(!update_changes_routes(&mut topology, 4, 6, &[2]), "an older one cannot undo a withdrawal");
         assert_eq!(known(&topology), []);
     }
 
@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn what_is_not_repeated_is_valid_for_fifteen_seconds() {
         let mut topology = Topology::default();
-        told(&mut topology, 0, 1, &[1, 2]);
-        told(&mut topology, 5, 1, &[2]);
+        update_changes_routes(&mut topology, 0, 1, &[1, 2]);
+        update_changes_routes(&mut topology, 5, 1, &[2]);
         assert_eq!(topology.next_expiry(), Time(15 * S));
         assert!(!topology.expire(Time(15 * S - 1)));
         assert!(topology.expire(Time(15 * S)));
