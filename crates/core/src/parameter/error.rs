@@ -37,7 +37,8 @@ impl core::error::Error for ParameterError {}
 
 /// Returns an error about the parameter `name` unless `ok` is true.
 ///
-/// # Errors The error names the parameter, its value and the expected values.
+/// # Errors
+/// The error names the parameter, its value and the expected values.
 pub fn require(
     ok: bool,
     name: &'static str,

@@ -49,7 +49,8 @@ pub struct Parameter {
 impl Parameter {
     /// Checks the value of `setting` against the range. A setting without a value passes.
     ///
-    /// # Errors The error names the parameter, its value and its range.
+    /// # Errors
+    /// The error names the parameter, its value and its range.
     pub fn check(&self, setting: &dyn Setting) -> Result<(), ParameterError> {
         let Some(value) = setting.get().filter(|value| !self.form.accepts(value)) else { return Ok(()) };
         let (value, expected) = (self.form.show(&value), self.form.to_string());
@@ -86,7 +87,8 @@ pub trait Parameters {
 
 /// Checks every parameter of `piece` against its range.
 ///
-/// # Errors The error names the first parameter that is outside its range, its value and the range.
+/// # Errors
+/// The error names the first parameter that is outside its range, its value and the range.
 pub fn check(piece: &mut dyn Parameters) -> Result<(), ParameterError> {
     let check = |slot: &Slot<'_>| slot.parameter.check(&*slot.setting).map_err(|error| error.inside(slot.table));
     piece.slots().iter().try_for_each(check)

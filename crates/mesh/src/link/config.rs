@@ -58,7 +58,8 @@ impl QueueConfig {
 
     /// Checks every parameter against its range.
     ///
-    /// # Errors The error names the first parameter that is outside its range.
+    /// # Errors
+    /// The error names the first parameter that is outside its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             QueueConfig::DropTail => Ok(()),
@@ -93,7 +94,8 @@ impl MarkerConfig {
 
     /// Checks every parameter against its range.
     ///
-    /// # Errors The error names the first parameter that is outside its range.
+    /// # Errors
+    /// The error names the first parameter that is outside its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             MarkerConfig::None => Ok(()),
@@ -166,7 +168,8 @@ impl Default for LinkConfig {
 impl LinkConfig {
     /// Checks every parameter against its range.
     ///
-    /// # Errors The error names the first parameter that is outside its range.
+    /// # Errors
+    /// The error names the first parameter that is outside its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.queue.check().map_err(|error| error.inside("queue"))?;
         self.marker.check().map_err(|error| error.inside("marker"))?;

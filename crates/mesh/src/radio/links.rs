@@ -66,7 +66,8 @@ impl Links {
 
     /// Checks every received power against its range.
     ///
-    /// # Errors The error names the first power that is outside the range.
+    /// # Errors
+    /// The error names the first power that is outside the range.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.received.iter().try_for_each(|&(_, _, dbm)| {
             require((-300.0..=100.0).contains(&dbm), "radio.links", dbm, "a received power of -300 dBm to 100 dBm")
