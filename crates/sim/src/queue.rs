@@ -209,6 +209,7 @@ impl EventQueue {
         }
     }
 
+    /// Determines the earliest event again.
     #[inline]
     fn find_first(&mut self) {
         self.stale = false;

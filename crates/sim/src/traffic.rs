@@ -115,6 +115,7 @@ impl Application {
         next.min(self.stop)
     }
 
+    /// Writes one segment. Returns the time of the next write at `rate`, with `jitter`.
     fn write_at(&mut self, rate: Rate, jitter: Duration, now: Time, endpoint: &mut Endpoint) -> Time {
         endpoint.write(now, u64::from(self.segment));
         self.written += u64::from(self.segment);
@@ -125,6 +126,7 @@ impl Application {
         planned + Duration(self.rng.below(jitter.0))
     }
 
+    /// Executes the writes of a trace that are due. Returns the time of the next one.
     fn replay(&mut self, now: Time, endpoint: &mut Endpoint, trace: &[TraceWrite]) -> Time {
         while let Some(write) = trace.get(self.ticks as usize) {
             let at = self.begin.saturating_add(write.after);

@@ -163,6 +163,8 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         self.advance(until);
     }
 
+    /// Outcome of the measured interval, which ends at `end`. `baseline` holds the counters at its
+    /// start.
     fn outcome(&self, baseline: &[FlowCounters], end: Time, jain_2s: f64, idle_windows: u32) -> Outcome {
         let begin = Time(self.config.warmup.0);
         let measured_s = end.since(begin).as_secs_f64();
@@ -320,6 +322,7 @@ impl<'a, O: Probe<SimPacket>> World<'a, O> {
         }
     }
 
+    /// Hands a packet that reached `node` to the endpoint of its connection.
     fn deliver(&mut self, node: NodeId, previous_hop: NodeId, packet: SimPacket) {
         let number = packet.flow.index();
         let flow = &mut self.flows[number];

@@ -16,7 +16,7 @@ pub enum Unit {
     Number,
     /// Whole number of the named things, such as segments.
     Whole(&'static str),
-    /// List of whole numbers: the length of the list, and the name of what is counted.
+    /// List of whole numbers: the length of the list, and the name of the counted things.
     Wholes(usize, &'static str),
     /// One of the listed keywords.
     Choice(&'static [&'static str]),
@@ -214,7 +214,7 @@ impl Form {
         self
     }
 
-    /// Range as it is shown to people. A bound that is merely the limit of the unit, beyond any
+    /// Range for display to people. A bound that is merely the limit of the unit, beyond any
     /// sensible value, is left out.
     pub fn stated(&self) -> Range {
         let usual = match self.unit {
@@ -258,7 +258,7 @@ impl Form {
         }
     }
 
-    /// Formats a value as it is written in a scenario, with quantities and keywords in quotes.
+    /// Formats a value in the syntax of a scenario, with quantities and keywords in quotes.
     pub fn write(&self, value: &Value) -> String {
         if self.unit.is_quoted() { format!("\"{}\"", self.show(value)) } else { self.show(value) }
     }

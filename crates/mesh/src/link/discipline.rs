@@ -195,6 +195,7 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
+    /// Implements `pop` for all queues and markers.
     fn pop_judged(&mut self, now: Time, mut lost: impl FnMut(Queued<P>, QueueLoss)) -> Option<Queued<P>> {
         loop {
             let mut packet = match &mut self.queue {

@@ -280,6 +280,7 @@ impl<P: Packet> FqCodel<P> {
         Some(packet)
     }
 
+    /// Removes the first flow of one of the two lists.
     fn unlist(&mut self, from_new: bool) {
         if from_new {
             self.new.pop_front()

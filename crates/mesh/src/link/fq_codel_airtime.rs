@@ -209,6 +209,8 @@ impl<P: Packet> FqCodelAirtime<P> {
         self.pop_class(now, self.class_of(category), lost)
     }
 
+    /// Removes and returns the next packet of a class for the MAC, which holds no packet of that
+    /// class.
     fn pop_class(&mut self, now: Time, class: usize, mut lost: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
         self.classes[class].held = Duration::ZERO;
         loop {

@@ -214,6 +214,7 @@ impl Channel {
         }
     }
 
+    /// Distance in metres beyond which no node receives `power_w`.
     fn reach_of(&self, power_w: f64) -> f64 {
         match &self.propagation {
             Propagation::TwoRay => two_ray::range(power_w),

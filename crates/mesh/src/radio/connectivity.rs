@@ -54,6 +54,7 @@ fn for_each_link(
     }
 }
 
+/// Root of the set of `node` in the union-find structure, with path halving.
 fn root(parent: &mut [usize], mut node: usize) -> usize {
     while parent[node] != node {
         parent[node] = parent[parent[node]];

@@ -122,6 +122,7 @@ impl LogDistance {
         self.range(power_w, self.attenuator_db, 0.0)
     }
 
+    /// Distance in metres at which `power_w` is received, with the same attenuator at both ends.
     fn range(&self, power_w: f64, attenuator_db: f64, shadowing_db: f64) -> f64 {
         let ends = 2.0 * (self.antenna_gain_dbi - self.cable_db - attenuator_db);
         let loss = self.transmit_power_dbm + ends - super::power::dbm(power_w);

@@ -312,6 +312,7 @@ impl Sinr {
 }
 
 impl Held {
+    /// True if no bit was wrong until `counted`, according to the draw.
     fn is_decoded(&self) -> bool {
         self.draw < libm::exp(self.log_success)
     }

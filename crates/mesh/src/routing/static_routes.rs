@@ -86,6 +86,7 @@ impl StaticRoutes {
         }
     }
 
+    /// Tree towards `to`; `None` if it was not among the given destinations.
     #[inline]
     fn tree(&self, to: NodeId) -> Option<&Tree> {
         self.trees.get(usize::from(*self.tree_of.get(to.index())?))

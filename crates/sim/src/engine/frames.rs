@@ -283,6 +283,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.schedule_categories(node);
     }
 
+    /// Sets the timer of a station with categories.
     pub(super) fn schedule_categories(&mut self, node: NodeId) {
         let at = self.nodes[node.index()].mac.next_wakeup_of_all(&self.timing);
         if at != self.queue.timer(Owner::Mac, node) {
@@ -304,6 +305,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.queue.set_timer(Owner::Link, node, at);
     }
 
+    /// Sets the timer of a station without categories.
     #[inline]
     pub(super) fn schedule_mac(&mut self, node: NodeId) {
         let at = self.nodes[node.index()].mac.next_wakeup(&self.timing);
@@ -344,6 +346,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.mpdus[place] = mpdus;
     }
 
+    /// Starts the transmission of a frame.
     pub(super) fn transmit(&mut self, frame: Frame<P>) {
         if self.timing.edca {
             return self.transmit_with_categories(frame);

@@ -32,6 +32,7 @@ pub(super) enum Stage {
 }
 
 impl<P: Packet, O: Probe<P>> Engine<P, O> {
+    /// Sets the timer of the routing protocol of `node`.
     #[inline]
     pub(super) fn schedule_routing(&mut self, node: NodeId) {
         let at = self.router.next_wakeup(node);
@@ -76,6 +77,8 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         None
     }
 
+    /// Hands a packet to the routing of `node` and executes its actions. `previous_hop` is `None`
+    /// for a packet of the node's own transport.
     pub(super) fn route(&mut self, node: NodeId, packet: P, previous_hop: Option<NodeId>) {
         self.router.on_packet(self.now, node, packet, previous_hop, &mut self.actions);
         self.carry_out(node);
@@ -118,6 +121,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.schedule_routing(node);
     }
 
+    /// Hands a body from routing to the link layer after `delay`.
     #[inline]
     fn send(&mut self, node: NodeId, next_hop: NodeId, body: Body<P>, delay: Duration) {
         let queued = Queued { next_hop, body };
@@ -166,6 +170,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         }
     }
 
+    /// Schedules a delayed packet.
     pub(super) fn delay(&mut self, what: Delayed<P>, delay: Duration) {
         let node = what.node;
         let rank = DELAYED_RANK + self.delays % DELAYED_RANKS;
@@ -192,6 +197,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.delay(Delayed { node, queued, next: Stage::Routing }, delay);
     }
 
+    /// Adds a packet to the interface queue of `node`.
     pub(super) fn enqueue(&mut self, node: NodeId, queued: Queued<P>) {
         let hops = match &queued.body {
             Body::Data(packet) if packet.source() == node && self.nodes[node.index()].queue.wants_hops() => {
@@ -204,6 +210,7 @@ impl<P: Packet, O: Probe<P>> Engine<P, O> {
         self.on_enqueued(node);
     }
 
+    /// Notifies routing of a frame that could not be delivered to its next hop.
     pub(super) fn link_failed(&mut self, node: NodeId, queued: Queued<P>) {
         let packet = queued.body.into_packet();
         self.router.on_link_failure(self.now, node, queued.next_hop, packet, &mut self.actions);

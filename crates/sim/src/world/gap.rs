@@ -60,6 +60,7 @@ impl Gaps {
         self.longest_with_path.max(under_way - self.pathless.min(under_way))
     }
 
+    /// Length of the current gap until `now`, within the measurement.
     #[inline]
     fn under_way(&self, now: Time) -> Duration {
         self.since.map_or(Duration::ZERO, |since| now.min(self.stop).since(since.max(self.begin)))

@@ -17,6 +17,7 @@ use meshpace_mesh::link::LinkState;
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl FlowWindow {
+    /// Measurements between two states of the counters.
     fn between(before: &FlowCounters, after: &FlowCounters, seconds: f64, hops: Option<u8>) -> FlowWindow {
         let mean = |sum: f64, sum_before: f64, n: u64, n_before: u64| (sum - sum_before) / (n - n_before) as f64;
         let (a, b) = (&after.sender, &before.sender);

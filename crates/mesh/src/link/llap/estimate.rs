@@ -74,6 +74,7 @@ impl Estimate {
         }
     }
 
+    /// Adds the difference of the two averages to PD, within its bounds.
     fn integrate(&mut self, config: &LlapConfig) {
         let (Some(ht), Some(nht)) = (self.ht, self.nht) else { return };
         let ceiling = config.max_delay.as_secs_f64();

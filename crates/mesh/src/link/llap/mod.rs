@@ -274,6 +274,7 @@ impl<P: Packet> Llap<P> {
         }
     }
 
+    /// Index of the input queue for a destination and origin, created if it is new.
     fn input(&mut self, destination: NodeId, local: bool) -> usize {
         let known = self.inputs.iter().position(|input| input.destination == destination && input.local == local);
         known.unwrap_or_else(|| {

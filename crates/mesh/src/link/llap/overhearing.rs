@@ -50,6 +50,7 @@ impl Overhearing {
         Some((entry.destination, now.since(entry.sent)))
     }
 
+    /// Removes entries that are older than the time-out.
     fn forget(&mut self, now: Time) {
         while self.expected.front().is_some_and(|oldest| now.since(oldest.sent) > self.timeout) {
             self.expected.pop_front();

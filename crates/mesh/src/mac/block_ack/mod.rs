@@ -113,6 +113,7 @@ impl<P: Packet> BlockAck<P> {
         Some(Originator::new(config, most))
     }
 
+    /// Receive side for a neighbour and category, created if it is new, and the list of results.
     fn recipient(&mut self, from: Sender) -> (&mut Recipient<P>, &mut VecDeque<Outcome<P>>) {
         let place = self.recipients.iter().position(|recipient| recipient.from() == from);
         let place = place.unwrap_or_else(|| {

@@ -145,6 +145,7 @@ impl<P: Packet> Recipient<P> {
         };
     }
 
+    /// Delivers the next MPDU if it is buffered. Returns whether it was.
     fn advance_if_buffered(&mut self, deliver: &mut impl FnMut(Body<P>)) -> bool {
         let is_there = self.buffered[(self.next % HtConfig::WINDOW) as usize].is_some();
         if is_there {

@@ -81,6 +81,7 @@ impl<P: Packet> Categories<P> {
         self.given_up.pop()
     }
 
+    /// State of `category`; `None` if it is the active one.
     fn find(&self, category: Category) -> Option<&Parked<P>> {
         self.parked.iter().find(|parked| parked.category == category)
     }
@@ -92,6 +93,7 @@ impl<P: Packet> Dcf<P> {
         self.categories.as_ref().map_or(0, |categories| categories.collisions)
     }
 
+    /// State of `category`; `None` if it is the active one, or without EDCA.
     fn parked(&self, category: Category) -> Option<&Parked<P>> {
         self.categories.as_ref()?.find(category)
     }

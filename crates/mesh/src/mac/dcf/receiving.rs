@@ -84,6 +84,8 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
+    /// Processes the starts of announced frames, and the ends of frames for other stations, before
+    /// `now`.
     pub(super) fn process_arrivals(&mut self, now: OrderedTime, t: &Timing) {
         if t.edca { self.process_with_categories(now, t) } else { self.process::<false>(now, t) }
     }

@@ -12,6 +12,7 @@ use crate::radio::FrameRate;
 use meshpace_core::{Duration, Time};
 
 impl<P: Packet> Dcf<P> {
+    /// Handles a frame that was received without error.
     #[inline(always)]
     pub(super) fn on_decoded(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
         if frame.to != self.me {
@@ -106,6 +107,8 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
+    /// Handles a data frame of a station without aggregates: acknowledges it, and delivers it
+    /// unless it is a duplicate.
     pub(super) fn on_data(&mut self, now: Time, frame: &Frame<P>, t: &Timing) -> Action<P> {
         if frame.to == self.me {
             let (kind, to, category) = (FrameKind::Ack, frame.from, frame.category);

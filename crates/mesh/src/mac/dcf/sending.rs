@@ -24,6 +24,7 @@ impl<P: Packet> Dcf<P> {
         action
     }
 
+    /// Handles the first timer that is due: the time-out, the SIFS timer or the backoff.
     #[inline(always)]
     fn on_due(&mut self, now: Time, t: &Timing) -> Action<P> {
         if self.timeout <= now {
@@ -52,6 +53,7 @@ impl<P: Packet> Dcf<P> {
         Action::None
     }
 
+    /// Handles the end of the wait for an answer, or the end of a transmission without an answer.
     pub(super) fn on_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
         if !t.rules.awaits_start_of_answer {
             self.idle_since = now;
@@ -96,6 +98,7 @@ impl<P: Packet> Dcf<P> {
         action
     }
 
+    /// Handles the end of a broadcast, or a unicast data frame without an ACK.
     pub(super) fn on_data_timeout(&mut self, now: Time, t: &Timing) -> Action<P> {
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
         if outgoing.packet.next_hop.is_broadcast() {
@@ -171,6 +174,7 @@ impl<P: Packet> Dcf<P> {
         is_last(&mut self.contention.long_retries, t.long_retry_limit)
     }
 
+    /// Gives up the current packet and resets the contention window.
     pub(super) fn give_up(&mut self, t: &Timing) -> Action<P> {
         self.contention.cw = self.access(t).cw_min;
         match self.outgoing.take() {
@@ -179,8 +183,8 @@ impl<P: Packet> Dcf<P> {
         }
     }
 
-    /// Gives up a packet. A backoff follows before the next packet, as after an acknowledged
-    /// attempt (IEEE Std 802.11-2016, 10.3.4.3).
+    /// Gives up a packet. Where the rules say so, a backoff follows before the next packet, as after
+    /// an acknowledged attempt (IEEE Std 802.11-2016, 10.3.4.3).
     fn give_up_and_back_off(&mut self, now: Time, t: &Timing) -> Action<P> {
         let action = self.give_up(t);
         if t.rules.backoff_after_giving_up {
@@ -191,11 +195,13 @@ impl<P: Packet> Dcf<P> {
         action
     }
 
+    /// Starts the backoff before another attempt, with a doubled contention window.
     pub(super) fn retry(&mut self, now: Time, t: &Timing) {
         self.widen(t);
         self.start_backoff(now, t);
     }
 
+    /// Doubles the contention window, up to its maximum.
     pub(super) fn widen(&mut self, t: &Timing) {
         self.contention.cw = (2 * self.contention.cw + 1).min(self.access(t).cw_max);
     }
@@ -221,6 +227,8 @@ impl<P: Packet> Dcf<P> {
         self.sense(now, t);
     }
 
+    /// Transmits the response that is due. A CTS is dropped if the medium is reserved or, where the
+    /// rules say so, busy.
     pub(super) fn transmit_answer(&mut self, now: Time, t: &Timing) -> Action<P> {
         let Some(answer) = self.answer else { return Action::None };
         let (exchange, timeout) = match answer.kind {
@@ -258,6 +266,7 @@ impl<P: Packet> Dcf<P> {
         self.transmit(now, frame, exchange, timeout, t)
     }
 
+    /// Transmits the next frame of the current packet: its RTS or its data.
     pub(super) fn transmit_outgoing(&mut self, now: Time, t: &Timing) -> Action<P> {
         self.prepare_attempt(now, t);
         let Some(outgoing) = &mut self.outgoing else { return Action::None };
@@ -315,6 +324,7 @@ impl<P: Packet> Dcf<P> {
         self.transmit(now, frame, Exchange::Data, timeout, t)
     }
 
+    /// Starts the transmission of `frame` and the time-out of its exchange.
     pub(super) fn transmit(
         &mut self,
         now: Time,

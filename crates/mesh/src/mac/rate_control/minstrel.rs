@@ -75,6 +75,8 @@ impl Minstrel {
         if probability < MIN_PROBABILITY { 0.0 } else { set.speed(mcs) * probability.min(MAX_PROBABILITY) }
     }
 
+    /// Updates the averages with the results of the last interval, and chooses the rates of the
+    /// retry chain.
     fn update(&mut self, set: &RateSet) {
         for rate in &mut self.rates {
             if rate.sent > 0 {

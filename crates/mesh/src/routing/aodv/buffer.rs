@@ -57,6 +57,7 @@ impl<P: Packet> Buffer<P> {
         self.packets.iter().map(|(_, packet)| packet.destination())
     }
 
+    /// Drops the packets whose deadline has passed.
     fn purge(&mut self, now: Time, out: &mut impl Actions<P, Message>) {
         while let Some((deadline, _)) = self.packets.front()
             && *deadline < now

@@ -68,6 +68,7 @@ impl Neighbours {
         Neighbours { next_hello: Time::ZERO + first, ..Self::off() }
     }
 
+    /// True if this node sends and evaluates HELLOs.
     fn is_on(&self) -> bool {
         self.next_hello != Time::NEVER
     }

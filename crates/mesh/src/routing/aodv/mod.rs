@@ -253,6 +253,7 @@ impl<P: Packet> Protocol<P> for Aodv<P> {
 }
 
 impl<P: Packet> Aodv<P> {
+    /// Route to `destination` if it is valid at `now`.
     fn valid_route(&self, now: Time, destination: NodeId) -> Option<&Route> {
         self.routes.peek(destination).filter(|route| route.state == State::Up && !route.is_expired(now))
     }

@@ -96,6 +96,7 @@ impl Search {
         self.note_request(now, ttl, 1);
     }
 
+    /// Notes a request with time to live `ttl`, and starts its wait, multiplied by `factor`.
     fn note_request(&mut self, now: Time, ttl: u8, factor: u8) {
         self.last_ttl = ttl;
         let wait = 2.0 * f64::from(ttl) * self.latency_per_hop() * f64::from(factor);
@@ -120,6 +121,7 @@ impl Search {
         self.wait_until
     }
 
+    /// Mean of the measured latencies per hop in seconds, or the default without measurements.
     fn latency_per_hop(&self) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for latency in self.latencies {

@@ -100,6 +100,7 @@ impl Table {
         place
     }
 
+    /// Updated entry at a position.
     #[inline]
     fn at(&mut self, now: Time, place: usize) -> Entry<'_> {
         let route = &mut self.routes[place];

@@ -37,10 +37,12 @@ struct Link {
 }
 
 impl Link {
+    /// True if the times of the link make it symmetric at `now`.
     fn is_symmetric(&self, now: Time) -> bool {
         now < self.symmetric_until && now >= self.lost_until
     }
 
+    /// Link code with which a HELLO lists the link.
     fn code(&self, now: Time, is_relay: bool) -> LinkCode {
         if now < self.lost_until {
             LinkCode::Lost

@@ -271,6 +271,7 @@ impl Olsr {
         routes.get(destination)
     }
 
+    /// Computes the routes from the current map.
     fn compute(&mut self) {
         self.routes.compute(self.me, self.links.edges().chain(self.topology.edges()));
         self.stale = false;
@@ -348,6 +349,7 @@ impl Olsr {
         Duration::from_secs_f64(self.rng.uniform() * MAXJITTER.as_secs_f64())
     }
 
+    /// Time of the next message of a kind: an interval less a jitter from `now`.
     fn after(&mut self, now: Time, interval: Duration) -> Time {
         now + interval.saturating_sub(self.jitter())
     }

@@ -74,6 +74,7 @@ impl Quality {
         ((self.history.count_ones() * 255 + WINDOW / 2) / WINDOW) as u8
     }
 
+    /// Appends a HELLO to the history.
     fn push(&mut self, received: bool) {
         self.history = (self.history << 1 | u16::from(received)) & ((1 << WINDOW) - 1);
     }
