@@ -1,11 +1,11 @@
-//! What exit(3) does for connections: the protocol runs in the process and ends with it.
+//! Handler of exit(3): the protocol runs in the process and ends with it, so that the end of the process waits for what was sent.
 
 use meshpace_live::tpa::finish_process;
 use std::io::Write;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Has exit(3), and the return from main, wait until what was sent has arrived.
+/// Registers the handler, once for each process. It also runs when main returns.
 pub(crate) fn register() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {

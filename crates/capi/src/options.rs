@@ -64,7 +64,7 @@ pub(crate) struct Settings {
     transport: String,
     key: Option<[u8; 32]>,
     peers: Vec<[u8; 32]>,
-    /// The same for those who connect to a socket that listens.
+    /// The list of those keys that a listening socket asks: it can be changed.
     admitted: KeyList,
     hops: Option<u8>,
     rate: Rate,

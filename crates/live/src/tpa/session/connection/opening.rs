@@ -8,7 +8,8 @@
 //! section 5.1.2: MAX_PROBES such losses). An MTU that the network tells is believed only if the complaint quotes the request,
 //! and only if it is lower.
 //!
-//! Nobody proves that a refusal is the peer's: whoever reads the request can forge one. Where the peer is known, by a secret or by keys, a
+//! A listener that does not admit the key of this end proves it: the refusal stands inside Noise's second message, and ends the opening. Nobody proves that
+//! another refusal is the peer's: whoever reads the request can forge one. Where the peer is known, by a secret or by keys, a
 //! refusal therefore ends nothing and only names the reason should the time pass without an acceptance. One that says that nobody listens has
 //! the request repeated soon, some times: a far end that begins anew has its port a moment before it listens. Elsewhere it is believed at once:
 //! who can forge it could also accept in the peer's place. But one that says that the keys do not fit is not the peer's where no keys are known: it is
