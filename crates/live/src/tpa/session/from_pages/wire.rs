@@ -59,6 +59,11 @@ impl Wire {
         self.under_way.keys().next().map_or(Time::NEVER, |(at, _)| *at)
     }
 
+    /// Number of datagrams under way.
+    pub(super) fn len(&self) -> usize {
+        self.under_way.len()
+    }
+
     /// A datagram that has arrived by `now`.
     pub(super) fn arrival(&mut self, now: Time) -> Option<Datagram> {
         let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;

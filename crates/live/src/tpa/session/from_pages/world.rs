@@ -36,6 +36,9 @@ const FLOOD_ENDS: Time = Time(8_000_000_000);
 /// Steps without the time moving after which a run does not end.
 const MOST_AT_ONCE: u32 = 20_000;
 
+/// Datagrams under way at a time after which a run does not end: more than all windows of all ends hold.
+const MOST_UNDER_WAY: usize = 100_000;
+
 /// Something of the plan that is due at a time.
 #[derive(Clone, Copy, Debug)]
 enum Action {
@@ -221,6 +224,11 @@ impl<'a> World<'a> {
             at_once = if next > self.now { 0 } else { at_once + 1 };
             if at_once > MOST_AT_ONCE {
                 self.broken.push(format!("\"everything ends\": at {} the same is done again and again", self.now));
+                return;
+            }
+            if self.wire.len() > MOST_UNDER_WAY {
+                let (count, now) = (self.wire.len(), self.now);
+                self.broken.push(format!("\"everything ends\": at {now} {count} datagrams are under way"));
                 return;
             }
             self.now = self.now.max(next);
