@@ -124,6 +124,9 @@ fn flows(server: SocketAddr) -> Attack {
     (known.len(), Box::new((target, express, bulk)))
 }
 
+/// Streams that hold a window at some time.
+const WINDOWS: usize = 14;
+
 /// Streams that once held a whole window, and now a rest of it.
 fn windows(server: SocketAddr) -> Attack {
     const OPENS_WINDOW: usize = 1100 << 10;
@@ -134,7 +137,7 @@ fn windows(server: SocketAddr) -> Attack {
     let connector = Connector::in_session(TpaPort::with_options("127.0.0.5:0", options()).unwrap(), server);
     let forward = Forward { local: "127.0.0.1:0".into(), target: target.local_addr().unwrap().to_string() };
     let at = connector.serve(&forward, |_| {}).unwrap();
-    let kept: Vec<_> = (0..14)
+    let kept: Vec<_> = (0..WINDOWS)
         .map_while(|_| {
             let mut stream = TcpStream::connect(at).unwrap();
             let (mut reader, _) = target.accept().unwrap();
@@ -180,8 +183,8 @@ fn is_served(server: SocketAddr, seed: u64) -> bool {
     writing.join().unwrap().is_ok() && is_heard
 }
 
-/// Attacks an exit; how many streams or flows the far end had.
-fn attacked(attack: fn(SocketAddr) -> Attack) -> Option<usize> {
+/// Attacks an exit: how many streams or flows the far end had, and the most bytes that the exit took.
+fn attacked(attack: fn(SocketAddr) -> Attack) -> Option<(usize, u64)> {
     // One after the other: each attack takes a processor.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
@@ -202,20 +205,23 @@ fn attacked(attack: fn(SocketAddr) -> Attack) -> Option<usize> {
     drop(held);
     exit.input.take();
     assert!(exit.child.wait().unwrap().success());
-    Some(opened)
+    Some((opened, peak))
 }
 
 #[test]
 fn streams_that_are_given_no_credit_leave_an_exit_its_memory() {
-    assert!(attacked(queues).is_none_or(|opened| opened >= 100));
+    assert!(attacked(queues).is_none_or(|(opened, _)| opened >= 100));
 }
 
 #[test]
 fn flows_that_nobody_reads_leave_an_exit_its_memory() {
-    assert!(attacked(flows).is_none_or(|opened| opened >= 100));
+    assert!(attacked(flows).is_none_or(|(opened, _)| opened >= 100));
 }
 
 #[test]
 fn streams_that_once_held_a_window_leave_an_exit_its_memory() {
-    assert!(attacked(windows).is_none_or(|kept| kept >= 1));
+    let result = attacked(windows);
+    // The source's buffers may hold an eighth of the memory, some 5.5 MB, and the process takes about as much without them. Where each stream
+    // keeps as much as it ever held, it is 24 MB.
+    assert!(result.is_none_or(|(kept, peak)| kept >= WINDOWS / 2 && peak < 16 << 20), "streams and bytes: {result:?}");
 }
