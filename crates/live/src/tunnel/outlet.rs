@@ -104,9 +104,11 @@ impl Outlet {
 
     /// Carries back what the target says, until the flow is over.
     pub(super) fn carry_back(&self, flow: &Flow, socket: &UdpSocket) {
+        let store = flow.store();
         loop {
-            match next(socket) {
-                Ok(datagram) => {
+            match next(socket, &store) {
+                Ok(None) => self.counters.datagrams_lost(1),
+                Ok(Some((datagram, _room))) => {
                     self.touch();
                     if flow.send(&datagram).is_err() {
                         return;
@@ -126,13 +128,18 @@ impl Outlet {
     }
 }
 
-/// Waits for the next datagram. It takes as much memory as that needs: most of many flows have nothing to say.
-fn next(socket: &UdpSocket) -> io::Result<Vec<u8>> {
+/// Waits for the next datagram, and takes as much memory as that needs: most of many flows have nothing to say. The datagram comes with the
+/// room that it has in `store` until it waits in its flow; none if there is no room, and it is lost.
+fn next(socket: &UdpSocket, store: &Store) -> io::Result<Option<(Vec<u8>, Kept)>> {
     let length = recv(socket.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_TRUNC)?;
+    let Some(room) = store.room(length) else {
+        socket.recv(&mut [])?;
+        return Ok(None);
+    };
     let mut datagram = vec![0; length];
     let length = socket.recv(&mut datagram)?;
     datagram.truncate(length);
-    Ok(datagram)
+    Ok(Some((datagram, room)))
 }
 
 fn connect(target: &str) -> io::Result<UdpSocket> {

@@ -28,15 +28,21 @@ impl Store {
         Store(Arc::new(Inner { account, held: AtomicUsize::new(0) }))
     }
 
-    /// A copy of a datagram; none if there is no memory for it.
-    pub(in crate::tunnel) fn keep(&self, datagram: &[u8]) -> Option<Kept> {
-        let size = datagram.len() + PLACE;
+    /// Room for a datagram of `length` bytes, until it is dropped; none if there is no memory for it.
+    pub(in crate::tunnel) fn room(&self, length: usize) -> Option<Kept> {
+        let size = length + PLACE;
         let fits = |held: usize| Some(held + size).filter(|sum| *sum <= STORE);
         self.0.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
         // From here on dropping it gives the memory back.
         let mut kept = Kept { bytes: Vec::new(), booked: 0, size, store: self.clone() };
         self.0.account.take(size).ok()?;
         kept.booked = size;
+        Some(kept)
+    }
+
+    /// A copy of a datagram; none if there is no memory for it.
+    pub(in crate::tunnel) fn keep(&self, datagram: &[u8]) -> Option<Kept> {
+        let mut kept = self.room(datagram.len())?;
         kept.bytes.try_reserve_exact(datagram.len()).ok()?;
         kept.bytes.extend_from_slice(datagram);
         Some(kept)
