@@ -220,6 +220,7 @@ fn is_of_records(text: &str) -> bool {
         .any(|text| serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object()))
 }
 
+/// Makes the runs and puts them out. `campaign` has the seeds that every point has; with `until` a point may get more.
 fn execute(
     arguments: &Arguments,
     campaign: Campaign,
@@ -228,7 +229,6 @@ fn execute(
     watchers: Watchers,
 ) -> Result<ExitCode, Failure> {
     let (manifest, work, out) = (campaign.manifest(jobs), campaign.work(), arguments.out.as_deref());
-    // A point may get the most seeds; the work is that of those which every point has.
     let seeds = until.map_or(campaign.seeds, |until| until.most());
     let campaign = Arc::new(Campaign { seeds, ..campaign });
     let mut growing = until.map(|until| Growing::new(until, &campaign));
@@ -240,13 +240,9 @@ fn execute(
     let progress = Progress::new(work);
     runner::silence_panics();
     // What an earlier start has left is not made again, but for its captures.
-    let (known, todo) = match watchers.want_runs() {
-        true => (Vec::new(), campaign.all().collect()),
-        false => match &growing {
-            Some(growing) => session.partition(growing.runs(&campaign)),
-            None => session.partition(campaign.all()),
-        },
-    };
+    let all: Vec<Run> =
+        growing.as_ref().map_or_else(|| campaign.all().collect(), |growing| growing.runs(&campaign).collect());
+    let (known, todo) = if watchers.want_runs() { (Vec::new(), all) } else { session.partition(all) };
     let lacking = session.lacking(&todo);
     if lacking > 0 {
         note(&format!("{lacking} records that are there lack what this command observes; their runs are made again"));
@@ -286,14 +282,18 @@ fn execute(
         return Ok(failed(&error));
     }
     if let (Some(page), Some(shown)) = (&arguments.report, &sink.shown) {
-        let amount = match &arguments.until {
-            Some(rule) => format!("--until '{rule}' --most {}", arguments.most),
-            None => format!("--seeds {}", campaign.seeds),
-        };
-        picture::write(page, &campaign, &amount, shown, &watch).map_err(|why| (FAILED, why))?;
+        picture::write(page, &campaign, &amount(arguments, &campaign), shown, &watch).map_err(|why| (FAILED, why))?;
         note(&format!("the plots are in {}", page.display()));
     }
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// The options that say how many seeds there are, for the command that makes a page again.
+fn amount(arguments: &Arguments, campaign: &Campaign) -> String {
+    match &arguments.until {
+        Some(rule) => format!("--until '{rule}' --most {}", arguments.most),
+        None => format!("--seeds {}", campaign.seeds),
+    }
 }
 
 /// Puts all runs of a campaign out that has grown, and says which points have not got their interval.

@@ -76,21 +76,7 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
             format!("no clear difference in {noun}: {both} (a difference of {by}{})", chance(line))
         }
         (Some(side), None, Some(by)) => {
-            let why = match line.counts[side as usize].starved_runs {
-                _ if line.counts.iter().any(|counts| counts.missing > 0) => {
-                    "it was not measured in all runs".to_owned()
-                }
-                _ if lacks_more_paths(line.counts, side) => {
-                    let Counts { without_path, runs, .. } = line.counts[side as usize];
-                    format!("a flow of {} has no path in {without_path} of {runs} runs", names[side as usize])
-                }
-                starved => {
-                    format!(
-                        "{} starves a flow in {starved} of {} runs",
-                        names[side as usize], line.counts[side as usize].runs
-                    )
-                }
-            };
+            let why = unfair(line, side, names);
             format!("neither is called {praise}, because {why} ({noun}: {both}, a difference of {by})")
         }
         (Some(_), Some(side), Some(by)) => {
@@ -110,6 +96,19 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
         None => text,
     };
     text + &over(line).map(|over| format!("; mean over {over}")).unwrap_or_default() + &both_starve(line, names)
+}
+
+/// The reason why a side that is ahead is not called better.
+fn unfair(line: &Line, side: Side, names: [&str; 2]) -> String {
+    let Counts { runs, starved_runs, without_path, .. } = line.counts[side as usize];
+    let name = names[side as usize];
+    if line.counts.iter().any(|counts| counts.missing > 0) {
+        return "it was not measured in all runs".to_owned();
+    }
+    match lacks_more_paths(line.counts, side) {
+        true => format!("a flow of {name} has no path in {without_path} of {runs} runs"),
+        false => format!("{name} starves a flow in {starved_runs} of {runs} runs"),
+    }
 }
 
 /// The p-values of a side that is ahead by this metric alone and not after the correction for all metrics; nothing otherwise.
