@@ -95,11 +95,12 @@ fn sessions_know_no_sockets_no_clocks_and_no_threads() {
             assert!(b <= a, "{} uses {}", from.join("::"), to.join("::"));
             seen += 1;
         }
-        // Of the rest of the crate a session knows the rings of bytes, the budgets of their memory, and who is woken next.
+        // Of the rest of the crate a session knows the rings of bytes, the budgets of their memory, the networks of addresses, and who is
+        // woken next.
         let is_test = from.get(2).is_some_and(|name| TESTS.contains(&name.as_str()));
         if layer(&from) == Some(0) && layer(&to).is_none() && !is_test {
             assert!(
-                to.is_empty() || ["budget", "ring", "drive", "tpa"].contains(&&*to[0]),
+                to.is_empty() || ["budget", "networks", "ring", "drive", "tpa"].contains(&&*to[0]),
                 "{} uses {}",
                 from.join("::"),
                 to.join("::")
