@@ -31,7 +31,7 @@ pub const METRICS: [&str; 16] = [
 static LOGARITHMIC: Parameter =
     parameter!(logarithmic: bool = false => FLAG, Basic, "whether the vertical axes are logarithmic");
 
-static SHIFTED: Parameter = parameter!(shifted: bool = false => FLAG, Basic,
+static SHIFTED: Parameter = parameter!(shifted: bool = false => FLAG, Expert,
     "whether the points of several lines at one value of the horizontal axis stand side by side");
 
 /// Settings of a scenario's plots.

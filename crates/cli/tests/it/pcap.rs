@@ -3,7 +3,8 @@
 use assert_cmd::Command;
 use std::path::Path;
 
-const SCENARIO: &str = "duration = \"3 s\"\n[topology]\nhops = 2\n[[flow]]\ntransport = \"newreno\"\n";
+const SCENARIO: &str =
+    "duration = \"3 s\"\nwarmup = \"1.1 s\"\n[topology]\nhops = 2\n[[flow]]\ntransport = \"newreno\"\n";
 
 /// Runs `SCENARIO` from standard input; returns exit status, standard output and standard error.
 fn run(pcap: &Path, more: &[&str]) -> (i32, String, String) {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const SCENARIO: &str = "title = 'Kept'\nduration = '60 s'\n[topology]\nhops = 4\n[[flow]]\nfrom = 0\nto = 4\n[sweep]\n\
+const SCENARIO: &str = "title = 'Kept'\nduration = '60 s'\nwarmup = '1.1 s'\n[topology]\nhops = 4\n[[flow]]\nfrom = 0\nto = 4\n[sweep]\n\
     'flow.transport' = ['newreno', 'tcp-ap']\nseeds = 12\n";
 
 fn arguments(scratch: &Path, out: &Path) -> Vec<String> {

@@ -103,11 +103,12 @@ fn carriers() -> [Options; 3] {
     [options, trains.clone(), Options { bbr: true, ..trains }]
 }
 
-/// Both ends of a connection through the router.
-fn through(client: &Namespace, server: &Namespace, options: &Options) -> [TpaStream; 2] {
-    let listener = server.run(|| TpaPort::with_options(TO, options.clone()).unwrap().listen(4).unwrap());
+/// Both ends of a connection through the router, to a port that only this connection uses: one that was closed is free a while later.
+fn through(client: &Namespace, server: &Namespace, options: &Options, port: u16) -> [TpaStream; 2] {
+    let to = SocketAddr::from((SERVER, port));
+    let listener = server.run(|| TpaPort::with_options(to, options.clone()).unwrap().listen(4).unwrap());
     listener.set_timeout(Some(crate::common::ms(60_000))).unwrap();
-    let own = client.run(|| TpaPort::with_options("0.0.0.0:0", options.clone()).unwrap().connect(TO).unwrap());
+    let own = client.run(|| TpaPort::with_options("0.0.0.0:0", options.clone()).unwrap().connect(to).unwrap());
     [own, listener.accept().unwrap().0]
 }
 
@@ -117,8 +118,8 @@ fn a_router_that_drops_long_packets_in_silence_is_found_out_while_a_connection_o
     if !silence(&router) {
         return;
     }
-    for options in carriers() {
-        let [own, other] = through(&client, &server, &options);
+    for (options, port) in carriers().into_iter().zip(5000..) {
+        let [own, other] = through(&client, &server, &options, port);
         assert_eq!(own.narrowed(), Some(1280));
         exchange(own, other, &noise(1, 300_000), &noise(2, 100_000));
     }
@@ -130,10 +131,10 @@ fn a_router_that_drops_long_packets_in_silence_later_is_found_out_under_way() {
     if !silence(&router) {
         return;
     }
-    for options in carriers() {
+    for (options, port) in carriers().into_iter().zip(5000..) {
         let set = |mtu: &str| router.run(|| ip(&["link", "set", "far", "mtu", mtu]).unwrap());
         set("1500");
-        let [own, other] = through(&client, &server, &options);
+        let [own, other] = through(&client, &server, &options, port);
         let (mut a, mut b) = (&own, &other);
         a.write_all(&noise(5, 10_000)).unwrap();
         b.read_exact(&mut [0; 10_000]).unwrap();

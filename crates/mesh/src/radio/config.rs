@@ -72,7 +72,7 @@ parameters! {
         detect_ratio_db as preamble_sinr: f64 = 4.0 => GAIN.from(-50.0).to(50.0), Basic, "ns-3.44";
         /// T_cs, received power from which the medium is busy
         carrier_sense_dbm as carrier_sense_threshold: f64 = -70.0
-            => POWER.from(-200.0).to(100.0).or("-70 dBm; -62 dBm with OFDM; -78.07 dBm, the power at 550 m, under two-ray"), Basic, "IEEE 802.11b-1999, 18.4.8.4";
+            => POWER.from(-200.0).to(100.0).or("-70 dBm; -62 dBm with OFDM; under two-ray that of 550 m, -78.07 dBm"), Basic, "IEEE 802.11b-1999, 18.4.8.4";
         /// received power below which a frame has no effect: it is neither sensed, nor decoded, nor
         /// added to the interference
         sensitivity_dbm as sensitivity: Option<f64> = None => POWER.from(-200.0).to(100.0).or_none(), Expert, "ns-3.44, RxSensitivity";

@@ -297,7 +297,7 @@ mod tests {
         let budget = Budget::new(Bounds { port: PAGE, source: PAGE, key: PAGE });
         let mut incoming = Incoming::new(false, budget.account(source_of([127, 0, 0, 1].into()), None));
         assert_eq!(incoming.place(0, &[1; PAGE]), Ok(true));
-        assert_eq!(incoming.place(PAGE as u64, b"x"), Err(Unkept::Memory(Refusal::Port(PAGE))));
+        assert_eq!(incoming.place(PAGE as u64, b"x"), Err(Unkept::Memory(Refusal::Source(PAGE))));
         assert_eq!(budget.used(), PAGE);
     }
 

@@ -17,7 +17,7 @@ const LIGHT: f64 = 0.5;
 /// Time for which an answer may stay in the kernel: three requests for a neighbour, 1 s apart.
 const HELD: Duration = Duration::from_secs(3);
 /// The most answers that are remembered.
-const MOST: usize = 4096;
+const MOST: usize = 128;
 /// Number of times that an answer is tried again which was refused for what the network had said about an earlier datagram.
 const TRIES: usize = 4;
 
