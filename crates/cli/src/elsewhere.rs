@@ -3,6 +3,7 @@
 use crate::REFUSED;
 use crate::output::complain;
 use clap::{Args, Subcommand};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 /// Arguments that nobody reads.
@@ -53,6 +54,11 @@ fn needs(command: &Command) -> (&'static str, &'static str) {
         Command::Doctor(_) => ("doctor", "the kernel whose abilities it looks at"),
         Command::Decrypt(_) => ("decrypt", "the library of connections, which is not built here"),
     }
+}
+
+/// Reads an address with a port. Names of network devices as zones are read on Linux alone.
+pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8000 or [::1]:8000".to_owned())
 }
 
 /// Says what a command needs, and where it runs.

@@ -12,7 +12,6 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use meshpace_command::serve::{Content, short};
 use meshpace_lab::record::make_directory;
-use meshpace_live::hosts;
 use meshpace_scenario::{Scenario, Source};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -35,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1 << 53))]
     seed: u64,
     /// Where the page is served: an address and a port, 0 for any that is free.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = hosts::socket_address)]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = crate::linux::socket_address)]
     bind: SocketAddr,
     /// Write the page into this directory instead, for any web server.
     #[arg(long, value_name = "DIR", conflicts_with = "bind")]

@@ -17,6 +17,7 @@ mod top;
 mod traffic_record;
 
 use clap::Subcommand;
+pub use meshpace_live::hosts::socket_address;
 use meshpace_tunnel::tunnel;
 use std::process::ExitCode;
 

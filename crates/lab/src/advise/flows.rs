@@ -141,7 +141,7 @@ pub fn runs_for(goodputs: &[f64]) -> usize {
 }
 
 /// Number of further seeds that make the intervals of flows that do not starve narrow enough;
-/// zero if they are, or after [`MOST`] times the first `seeds`. At most as many are added as there
+/// zero if they are, or after `MOST` times the first `seeds`. At most as many are added as there
 /// are, since the deviation of few runs says little.
 pub fn more_seeds(records: &[Record], seeds: usize) -> usize {
     let count = records.first().map_or(0, |record| record.flows.len());

@@ -83,7 +83,7 @@ pub struct LinkReport {
     /// Share of the data frames that arrive when they are sent once, above 0, at most 1.
     pub delivery: Option<f64>,
     /// Quality of a link by B.A.T.M.A.N. IV, TQ / 255: a share of 0 to 1, less where the other
-    /// direction loses much ([`super::quality`]).
+    /// direction loses much (`dumps::quality`).
     pub tq: Option<f64>,
     /// Cost that the mesh's routing adds up, above 0, in its own unit.
     pub cost: Option<f64>,
