@@ -6,7 +6,9 @@
 //! When the memory of the port is used up, a connection that needs more gets it at the expense of the connection that holds most: the
 //! heaviest network of addresses is found, in that the heaviest within, and the largest connection there is ended. The connection that asks
 //! gets nothing where its own network would then hold more than half as much as the heaviest one. So many addresses of one network hold
-//! no more against others than one address does, and a connection with a light network is not refused.
+//! no more against others than one address does, and a connection with a light network is refused only while what is leaving has not
+//! been given back. The price: whoever has addresses in many networks can fill the memory from all of them, and then the connection that
+//! ends may be an honest one that holds much.
 //!
 //! A connection that is ended gives its memory back when its thread next looks at it. Until then others may take that memory already; the
 //! buffers hold at most a quarter more than the port may for this time.

@@ -117,8 +117,9 @@ pub struct Limits {
     /// multiplications on the curve. All sources together begin four times as many.
     pub handshakes_per_second: u32,
     /// Bytes that the buffers of all connections hold, also of those that are opened from here: what was written and is not acknowledged, and what
-    /// has arrived and was not read. Receive windows do not grow while less than a quarter is left, and a connection that needs more
-    /// ends with `ENOBUFS`. Default: a quarter of the memory that this process may use, 8 MiB at least and 1 GiB at most.
+    /// has arrived and was not read. Receive windows do not grow while less than a quarter is left. When all
+    /// is used up, the connection that holds most ends with `ENOBUFS`, or the one that needs more if its network is not the lighter one
+    /// ([`crate::budget`]). Default: a quarter of the memory that this process may use, 8 MiB at least and 1 GiB at most.
     pub buffers: Option<usize>,
     /// The same of all connections with one source. Default: half of `buffers`.
     pub buffers_per_source: Option<usize>,
