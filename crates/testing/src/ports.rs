@@ -1,18 +1,22 @@
 //! Ports of 127.0.0.1 that a test binds a second time, or that it leaves empty.
 //!
-//! The kernel picks the port of a socket that asks for any port out of `ip_local_port_range`. A test that closes such a socket and
-//! binds its port again races with every other test that asks for any port meanwhile: about once in 1,600 runs the port is gone.
-//! Ports below that range go only to programs that name them.
+//! Two things can take a port from a test that closes a socket and then binds its port again:
+//!
+//! - The kernel picks the port of a socket that asks for any port out of `ip_local_port_range`, and may give the free port to another test.
+//!   Ports below that range go only to programs that name them: [`spare_port`].
+//! - A test on another thread starts a program. Between `fork` and `exec` the child holds a copy of every socket of the process, and the port
+//!   stays in use for that time (about 2 of 1,000 closings while four threads start programs without a pause): [`wait_until_free`].
 
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-/// How many ports are tried, from [`FIRST`] on.
+/// Number of ports that are tried, from [`FIRST`] on.
 const PORTS: u32 = 12_000;
 const FIRST: u32 = 20_000;
 
 /// A port of 127.0.0.1 that no socket has now, neither of UDP nor of TCP, and that the kernel gives to nobody who asks for any.
-/// Each call gives another one; processes that run side by side begin at different places.
+/// Each call returns another one; processes that run side by side begin at different places.
 pub fn spare_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     // 7,919 is a prime that does not divide PORTS: neighbouring process identifiers begin far apart.
@@ -20,25 +24,111 @@ pub fn spare_port() -> u16 {
     for _ in 0..PORTS {
         let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
         let port = u16::try_from(FIRST + number % PORTS).expect("below 32,768");
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() && TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        if is_free(Protocol::Udp, port) && is_free(Protocol::Tcp, port) {
             return port;
         }
     }
     panic!("ports {FIRST} to {} of 127.0.0.1 are all in use", FIRST + PORTS - 1);
 }
 
+/// Waits until the UDP port of a socket that was closed is free: no child process holds a copy of the socket any more.
+///
+/// # Panics
+///
+/// The port is still in use after 60 s.
+pub fn wait_until_free(port: u16) {
+    let begun = Instant::now();
+    while !is_free(Protocol::Udp, port) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "UDP port {port} is still in use");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Udp,
+    Tcp,
+}
+
+/// True if no socket of this network namespace has the port. Linux's tables are read: a socket bound for a trial could itself be copied by a
+/// `fork`.
+fn is_free(protocol: Protocol, port: u16) -> bool {
+    let tables = match protocol {
+        Protocol::Udp => ["udp", "udp6"],
+        Protocol::Tcp => ["tcp", "tcp6"],
+    };
+    let mut read = tables
+        .iter()
+        .filter_map(|table| std::fs::read_to_string(format!("/proc/thread-self/net/{table}")).ok())
+        .peekable();
+    if read.peek().is_some() {
+        return !read.any(|table| has_port(&table, port));
+    }
+    match protocol {
+        Protocol::Udp => UdpSocket::bind(("127.0.0.1", port)).is_ok(),
+        Protocol::Tcp => TcpListener::bind(("127.0.0.1", port)).is_ok(),
+    }
+}
+
+/// Whether a table such as `/proc/net/udp` lists a socket with this local port: the second column is `ADDRESS:PORT` in hexadecimal digits.
+fn has_port(table: &str, port: u16) -> bool {
+    let end = format!(":{port:04X}");
+    table.lines().skip(1).any(|line| line.split_whitespace().nth(1).is_some_and(|local| local.ends_with(&end)))
+}
+
 #[test]
 fn ports_differ_are_free_and_are_not_the_kernels_to_give() {
-    let ports: Vec<u16> = (0..100).map(|_| spare_port()).collect();
+    let ports: Vec<u16> = (0..20).map(|_| spare_port()).collect();
     let sockets: Vec<_> = ports
         .iter()
         .map(|&port| (UdpSocket::bind(("127.0.0.1", port)).unwrap(), TcpListener::bind(("127.0.0.1", port)).unwrap()))
         .collect();
-    assert_eq!(sockets.len(), 100);
+    assert_eq!(sockets.len(), 20);
     if let Ok(range) = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range") {
         let first: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
         if first >= 32_000 {
             assert!(ports.iter().all(|&port| port < first), "{ports:?}");
         }
     }
+}
+
+#[test]
+fn a_port_in_use_is_not_free_and_one_given_back_is() {
+    let sockets: [Box<dyn Fn(u16) -> (Box<dyn std::any::Any>, Protocol)>; 4] = [
+        Box::new(|port| (Box::new(UdpSocket::bind(("127.0.0.1", port)).unwrap()), Protocol::Udp)),
+        Box::new(|port| (Box::new(UdpSocket::bind(("0.0.0.0", port)).unwrap()), Protocol::Udp)),
+        Box::new(|port| (Box::new(TcpListener::bind(("127.0.0.1", port)).unwrap()), Protocol::Tcp)),
+        Box::new(|port| (Box::new(TcpListener::bind(("0.0.0.0", port)).unwrap()), Protocol::Tcp)),
+    ];
+    for bind in sockets {
+        let port = spare_port();
+        let (socket, protocol) = bind(port);
+        assert!(!is_free(protocol, port), "port {port}");
+        drop(socket);
+        wait_until_free(port);
+    }
+}
+
+#[test]
+fn a_port_can_be_bound_again_while_others_start_programs() {
+    use std::sync::atomic::AtomicBool;
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::process::Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let port = spare_port();
+        for _ in 0..1_000 {
+            let bound = UdpSocket::bind(("127.0.0.1", port));
+            // The threads end before the scope does.
+            is_over.store(bound.is_err(), Ordering::Relaxed);
+            drop(bound.unwrap());
+            wait_until_free(port);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }

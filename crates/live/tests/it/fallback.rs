@@ -7,6 +7,7 @@ use meshpace_live::fallback::{Dialer, Fallback, Race, Stream};
 use meshpace_live::testbed::{Impairment, Relay};
 use meshpace_live::tpa::handshake::{BYTES, Cookie, Kind, Opening, Protection};
 use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort};
+use meshpace_testing::ports::wait_until_free;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
@@ -118,6 +119,7 @@ impl Drop for Forger {
     fn drop(&mut self) {
         UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&[], self.at).unwrap();
         self.over.take().unwrap().join().unwrap();
+        wait_until_free(self.at.port());
     }
 }
 
@@ -217,11 +219,7 @@ fn refused_at_once_or_changed_meanwhile() {
     assert!(matches!(opened, Stream::Tpa(_)));
     drop((tpa.accept().unwrap(), opened));
     drop((tpa, port));
-    let start = std::time::Instant::now();
-    while UdpSocket::bind(echo).is_err() {
-        assert!(start.elapsed() < ms(20_000), "the port is not given back");
-        std::thread::sleep(ms(10));
-    }
+    wait_until_free(echo.port());
     assert!(!exchange(other.connect(echo).unwrap()));
 }
 
@@ -259,6 +257,7 @@ fn with_keys_no_tcp_is_tried_whatever_becomes_of_tpa() {
     let silent = UdpSocket::bind(echo.0).unwrap();
     fails(&echo, secret(), "no answer from");
     drop(silent);
+    wait_until_free(echo.0.port());
     fails(&echo, secret(), "nobody listens on UDP port");
     let forger = Forger::new(echo.0);
     let begun = Instant::now();
@@ -306,6 +305,7 @@ fn with_keys_plaintext_is_what_somebody_asked_for_in_so_many_words() {
         assert!(requests(&silent) > 0, "TPA was not tried");
     }
     drop(silent);
+    wait_until_free(echo.port());
     assert_eq!(tcp.load(Ordering::Relaxed), 5);
     tpa_echo(TpaPort::with_options(echo, keyed(security.clone(), 20_000)).unwrap().listen(4).unwrap());
     let race = Race { patience: Duration::from_secs(60), ..race };
