@@ -190,6 +190,8 @@ test("playing moves on, events can be gone to, a link brings the view back", asy
 });
 
 test("hops, routing and load are changed in place", async ({ page }) => {
+  // On a slow machine the scene would be over before the click, which then would begin it again.
+  await holdTime(page);
   await open(page, "#collapse");
   await page.locator("#play").click();
   const text = await page.locator("#text").inputValue();
@@ -569,6 +571,7 @@ for (const width of [1280, 390]) {
     test(`at ${width} px, ${colorScheme}: no serious fault of accessibility, nothing beyond the edge`, async ({ browser }) => {
       const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
       const page = await context.newPage();
+      await holdTime(page);
       await open(page, "#pacing");
       await page.locator("#play").click();
       await seek(page, 24.003);
