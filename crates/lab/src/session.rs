@@ -190,6 +190,21 @@ impl Session {
         &self.failed
     }
 
+    /// Lets other programs work in its directory until [`Session::resume`]. Records can be read meanwhile.
+    pub fn release(&mut self) {
+        if let Records::Directory(store) = &mut self.records {
+            store.release();
+        }
+    }
+
+    /// Locks its directory again after [`Session::release`], before runs are made.
+    ///
+    /// # Errors
+    /// `WouldBlock` if another process works in the directory; and if its records have changed since it was released.
+    pub fn resume(&mut self) -> io::Result<()> {
+        if let Records::Directory(store) = &mut self.records { store.resume() } else { Ok(()) }
+    }
+
     /// Has `backend` make `todo` and keeps the records. A record that is there already stays as it is. Returns how many runs failed.
     ///
     /// # Errors

@@ -78,7 +78,7 @@ impl Campaign {
         let runs = Arc::new(Runs { seeds: most, ..runs });
         let rules: Result<_, _> = rules.iter().map(|rule| serde_json::from_str(rule)).collect();
         let rules = rules.map_err(|error| errors::records(py, error.to_string()))?;
-        let session = match &directory {
+        let mut session = match &directory {
             None => Session::in_memory(Arc::clone(&runs)),
             Some(directory) => {
                 let manifest = manifest.with_rules(rules, digest);
@@ -86,6 +86,8 @@ impl Campaign {
                 session.map_err(|error| errors::of_io(py, error))?
             }
         };
+        // The directory is locked while runs are made, and not for as long as Python keeps this object.
+        session.release();
         let damaged = session.store().map(|store| store.damaged().to_vec()).unwrap_or_default();
         let growing = until.map(|until| Growing::new(until, &runs));
         let state = Mutex::new(State { session, damaged, growing, wide: Vec::new() });
@@ -138,7 +140,10 @@ impl Campaign {
         let mut state = self.state(py)?;
         let State { session, growing, wide, .. } = &mut *state;
         let made = py.detach(move || {
-            self.make(session, growing.as_mut(), jobs, progress, carrier, chunk_s).map(|told| *wide = told)
+            session.resume()?;
+            let made = self.make(session, growing.as_mut(), jobs, progress, carrier, chunk_s);
+            session.release();
+            made.map(|told| *wide = told)
         });
         drop(state);
         made.map_err(|error| errors::of_io(py, error))

@@ -40,6 +40,16 @@ seeds = 12
 """
 
 
+def slow_case(value: str, test: str, reason: str) -> Any:
+    """A parameter of a test that runs with MESHPACE_SLOW only, as `./check slow` sets it. `./check` lists what was skipped."""
+    is_skipped = not os.environ.get("MESHPACE_SLOW")
+    skips = os.environ.get("MESHPACE_SKIPS")
+    if is_skipped and skips:
+        with open(skips, "a") as listed:
+            listed.write(f"SKIPPED slow: crates/python/tests: {test}: {reason}\n")
+    return pytest.param(value, marks=pytest.mark.skipif(is_skipped, reason=reason))
+
+
 @pytest.fixture
 def slow(tmp_path: Path) -> Path:
     """A file with a sweep of 24 runs that take their time."""

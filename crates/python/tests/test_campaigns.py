@@ -67,6 +67,27 @@ def test_an_exception_of_progress_ends_it_and_the_rest_comes_later(sweep: Path, 
     assert list(results.lines()) == list(scenario.sweep().lines())
 
 
+def test_a_directory_is_free_between_runs_and_a_campaign_goes_on_only_with_what_it_left(sweep: Path, tmp_path: Path) -> None:
+    scenario, out = meshpace.Scenario.load(sweep), tmp_path / "out"
+
+    def stop(done: int, total: int, share: float) -> None:
+        # While runs are made the directory is locked.
+        with pytest.raises(meshpace.RecordsError, match="at work in"):
+            meshpace.Campaign(scenario, out=out)
+        raise KeyboardInterrupt
+
+    # A notebook keeps what raised, and with it the campaign.
+    interrupted = meshpace.Campaign(scenario, out=out)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.run(jobs=1, progress=stop)
+    kept = list(interrupted.results().lines())
+    assert meshpace.Campaign(scenario, out=out).done == len(kept) > 0
+    assert scenario.sweep(out=out).complete
+    with pytest.raises(meshpace.RecordsError, match="open the campaign again"):
+        interrupted.run()
+    assert list(interrupted.results().lines()) == kept
+
+
 def test_control_c_keeps_what_is_done(sweep: Path, tmp_path: Path) -> None:
     file, out, done = tmp_path / "long.toml", tmp_path / "out", tmp_path / "done"
     file.write_text(LONG.replace("20000 s", "20 s").replace("seeds = 50", "seeds = 10000"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import meshpace
 import pytest
-from conftest import Cluster, wait_for
+from conftest import Cluster, slow_case, wait_for
 
 pytest.importorskip("distributed")
 
@@ -37,7 +37,6 @@ def test_workers_are_killed_and_the_scheduler_restarted_and_the_bytes_are_those_
     assert len(killed) == 2 and 4 <= campaign.done < 24
     cluster.stop()
     # The same campaign from the start, as another program would go on with it.
-    del campaign
     campaign = meshpace.Campaign(scenario, out=out)
     assert campaign.done >= 4
     results = campaign.run(executor=dask.connect(cluster.start(workers=3)))
@@ -108,7 +107,11 @@ _native.work = work
 }
 
 
-@pytest.mark.parametrize("kind", STRANGE)
+LATE = "test_a_strange_worker_that_joins_late"
+ALONE = "test_without_a_right_worker"
+
+
+@pytest.mark.parametrize("kind", [slow_case("revision", LATE, "a worker of another revision; one with another constant otherwise"), "constant"])
 def test_a_strange_worker_that_joins_late_is_named_once_and_the_bytes_are_those_of_a_local_run(
     cluster: Cluster, slow: Path, tmp_path: Path, kind: str
 ) -> None:
@@ -135,7 +138,7 @@ def test_a_strange_worker_that_joins_late_is_named_once_and_the_bytes_are_those_
     assert (out / "records.jsonl").read_bytes() == (tmp_path / "local" / "records.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("kind", ["revision", slow_case("constant", ALONE, "a worker with another constant; one of another revision otherwise")])
 def test_without_a_right_worker_the_campaign_ends_with_its_records_and_the_reason(
     cluster: Cluster, slow: Path, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

@@ -19,7 +19,7 @@ pub fn amount(line: &Line) -> Option<String> {
     let metric = metric(line.metric)?;
     let [low, high] = line.interval?;
     let (unit, scale) = metric.unit;
-    let digits = digits(scale * line.difference.abs().clamp(1e-9, 1e9));
+    let digits = digits_of(line, scale);
     let (size, half) = (scale * line.difference.abs(), scale * (high - low) / 2.0);
     Some(format!("{size:.digits$} ± {half:.digits$} {unit}").trim_end().to_owned())
 }
@@ -46,8 +46,7 @@ pub fn cell(line: &Line, none: [&str; 3]) -> String {
 pub fn words(line: &Line, names: [&str; 2]) -> String {
     let Some(metric) = metric(line.metric) else { return String::new() };
     let (unit, scale) = metric.unit;
-    let size = if line.difference.is_finite() { line.difference } else { line.a.min(line.b) };
-    let digits = digits(scale * size.abs().clamp(1e-9, 1e9));
+    let digits = digits_of(line, scale);
     let number = |value: f64| {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         format!("{:.digits$}{unit}", scale * value)
@@ -132,6 +131,13 @@ fn both_starve(line: &Line, names: [&str; 2]) -> String {
         format!("{} in {} of {} runs", names[side], counts.starved_runs, counts.runs)
     };
     format!("; both starve a flow: {}, {}", in_runs(0), in_runs(1))
+}
+
+/// Digits behind the point for the numbers of a line: three significant ones of its difference, or of the half width of its interval if that is larger.
+fn digits_of(line: &Line, scale: f64) -> usize {
+    let size = if line.difference.is_finite() { line.difference.abs() } else { line.a.min(line.b) };
+    let half = line.interval.map_or(0.0, |[low, high]| (high - low) / 2.0);
+    digits(scale * size.max(half).clamp(1e-9, 1e9))
 }
 
 /// Digits behind the point with which a number has three that mean something.

@@ -11,6 +11,7 @@
 //! whenever it is read from here. Records of points that today's scenario does not name stay, behind the others.
 
 mod admission;
+mod lock;
 mod there;
 
 use super::directory::{MANIFEST, Manifest, RECORDS, UNFINISHED};
@@ -20,19 +21,19 @@ use super::places::{self, Found, In, Place, Places};
 use super::write::{make_directory, write_whole_by};
 use super::write_whole;
 pub use admission::Admission;
+use lock::Lock;
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use there::{There, conflicting};
 
-/// A campaign's directory, held open by this program alone.
+/// A campaign's directory. No other program works in it unless it was released ([`Store::release`]).
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
     manifest: Manifest,
-    /// Holds the lock.
-    _lock: File,
+    lock: Lock,
     /// The finished file, if lines of it belong to the campaign.
     records: Option<File>,
     /// The unfinished file, once there is something to write.
@@ -72,16 +73,7 @@ impl Store {
             return Err(named(io::Error::other("the manifest lists no scenario")));
         };
         make_directory(directory)?;
-        // The directory itself is locked: there is no file whose removal could let two in.
-        let lock = File::open(directory).map_err(named)?;
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                let message = format!("another process is at work in {}", directory.display());
-                return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
-            }
-            Err(TryLockError::Error(error)) => return Err(named(error)),
-            Ok(()) => {}
-        }
+        let lock = Lock::take(directory)?;
         let There { records, unfinished, sources, replaces } =
             if force { There { replaces: true, ..There::default() } } else { There::find(directory, manifest)? };
         let admission = Admission::new(given, &sources);
@@ -92,7 +84,7 @@ impl Store {
         let mut store = Store {
             directory: directory.to_owned(),
             manifest: Manifest { complete: false, records: 0, sources: all, replaces, ..manifest.clone() },
-            _lock: lock,
+            lock,
             records: None,
             unfinished: None,
             places: Places::default(),
@@ -192,6 +184,19 @@ impl Store {
         let text = serde_json::to_string_pretty(manifest)?;
         write_whole(&self.directory, name, format!("{text}\n"))
             .map_err(|error| named(&self.directory.join(name), &error))
+    }
+
+    /// Lets other programs work in the directory until [`Store::resume`]. Records can be read meanwhile.
+    pub fn release(&mut self) {
+        self.lock.release(&self.directory);
+    }
+
+    /// Locks the directory again after [`Store::release`], before anything is added.
+    ///
+    /// # Errors
+    /// `WouldBlock` if another process works in the directory; and if its records have changed since it was released.
+    pub fn resume(&mut self) -> io::Result<()> {
+        self.lock.resume(&self.directory)
     }
 
     /// The manifest of the campaign, before its end.

@@ -99,7 +99,10 @@ class Campaign:
         that share of its mean. Every point has 20 seeds, or ``seeds`` if that is more. How many each point gets depends on the records alone. A point whose
         interval stays wider is told by a :class:`RuntimeWarning`.
 
-        Raises :class:`meshpace.RecordsError` if ``out`` holds another campaign or another process is at work in it, and
+        Other programs may work in ``out`` while this campaign makes no runs. If they change the records, :meth:`run` refuses to go on with
+        what this object has read.
+
+        Raises :class:`meshpace.RecordsError` if ``out`` holds another campaign or another process makes runs in it, and
         :class:`ValueError` if a pacing rule has a part that cannot be compared, and no ``id`` (:meth:`meshpace.Scenario.paced`).
         """
         seed, seeds, most = index(seed), index(scenario.seeds if seeds is None else seeds), index(most)

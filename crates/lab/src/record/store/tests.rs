@@ -280,6 +280,26 @@ fn reading_is_allowed_whatever_state_the_directory_is_in() {
 }
 
 #[test]
+fn a_directory_is_locked_until_it_is_released_and_goes_on_only_as_it_was_left() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut store = open(scratch.path()).unwrap();
+    store.add(key(3), &line(3)).unwrap();
+    assert_eq!(open(scratch.path()).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    store.release();
+    let other = open(scratch.path()).unwrap();
+    assert_eq!(store.resume().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "somebody else has it");
+    drop(other);
+    // The other one has written the head of the unfinished file again.
+    assert!(store.resume().unwrap_err().to_string().contains("open the campaign again"));
+    let mut store = open(scratch.path()).unwrap();
+    store.release();
+    assert_eq!(store.line(&key(3)).unwrap().as_deref(), Some(line(3).trim_end()), "records can be read meanwhile");
+    store.resume().unwrap();
+    store.add(key(1), &line(1)).unwrap();
+    assert_eq!((store.len(), open(scratch.path()).is_err()), (2, true));
+}
+
+#[test]
 fn records_of_another_revision_are_read_with_a_note() {
     let model = meshpace_sim::MODEL_REVISION;
     for (older, format, told) in
