@@ -2,8 +2,12 @@
 //! quantities in base units and files by their content.
 //!
 //! Title, `[plot]`, comments and white space decide nothing and are left out. The settings are calculated from the text, and no
-//! point is built, so that a sweep of many points is compared quickly with what a directory of records holds. A key that is not
-//! written differs from one that is written with its default.
+//! point is built, so that a sweep of many points is compared quickly with what a directory of records holds. Where two points
+//! differ in their settings, [`Outline::built`] still tells whether they are the same run: a key that is written with its default
+//! changes nothing. Only the point itself tells that, because many defaults depend on other keys.
+
+mod built;
+mod defaults;
 
 use super::sweep::Sweep;
 use super::{MAX_POINTS, overrides, transport};
@@ -109,14 +113,19 @@ impl Settings {
 
     /// SHA-256 of the settings that decide the run.
     pub fn digest(&self) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        for (key, setting) in self.0.iter().filter(|(key, _)| !is_observed(key)) {
-            for part in [key, &setting.meaning] {
-                hash.update((part.len() as u64).to_le_bytes());
-                hash.update(part);
-            }
-        }
-        hash.finalize().into()
+        digest_of(self.deciding())
+    }
+
+    /// SHA-256 of the settings that decide the run, without those that may be defaults. Two points with the same digest may be the
+    /// same run, and [`Outline::built`] decides that.
+    pub fn digest_without_defaults(&self) -> [u8; 32] {
+        let kept = self.deciding().filter(|(key, meaning)| !defaults::may_be(key, meaning));
+        digest_of(kept.map(|(key, meaning)| (defaults::name(key), meaning)))
+    }
+
+    fn deciding(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.0.iter().filter(|(key, _)| !is_observed(key));
+        pairs.map(|(key, setting)| (key.as_str(), setting.meaning.as_str()))
     }
 
     /// Meanings of the keys of [`OBSERVED`]; `None` for one that is not written.
@@ -173,6 +182,15 @@ impl Settings {
             _ => self.add(&key, &meaning(value, files), &written(value)),
         }
     }
+}
+
+fn digest_of<'a>(settings: impl Iterator<Item = (&'a str, &'a str)>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in settings.flat_map(|(key, meaning)| [key, meaning]) {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
 }
 
 fn is_observed(key: &str) -> bool {
@@ -274,7 +292,7 @@ mod tests {
         outline(text, sets, &[]).point(0).1
     }
 
-    fn outline(text: &str, sets: &[&str], files: &[(&str, &str)]) -> Outline {
+    pub(super) fn outline(text: &str, sets: &[&str], files: &[(&str, &str)]) -> Outline {
         let sets = sets.iter().map(|set| (*set).to_owned()).collect();
         let source = Source { name: "test".to_owned(), text: text.to_owned(), sets };
         let files = files.iter().map(|(name, content)| ((*name).to_owned(), (*content).to_owned())).collect();

@@ -2,11 +2,12 @@
 
 use super::line::{Key, point_key};
 use super::rules::{self, Rule};
-use meshpace_scenario::effective::{Change, OBSERVED, Outline, Settings};
+use meshpace_scenario::effective::{Change, Outline, Settings};
 use meshpace_scenario::{Files, Scenario, Source, digest};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A scenario that was run into a directory, with its seeds and the program.
@@ -123,8 +124,36 @@ impl Given {
         Source { name: self.scenario.clone(), text: self.text.clone(), sets: self.set.clone() }
     }
 
-    fn outline(&self) -> Option<Outline> {
+    /// Its outline; `None` if this program cannot read the text.
+    pub(super) fn outline(&self) -> Option<Outline> {
         Outline::read(&self.source(), self.files.clone())
+    }
+
+    /// The content of a file that it names, if that is known.
+    ///
+    /// # Errors
+    /// That it is not.
+    pub(super) fn load(&self, name: &str) -> Result<Vec<u8>, String> {
+        let found = self.contents.iter().find(|(known, _)| known.as_os_str() == name);
+        found.map(|(_, bytes)| bytes.clone()).ok_or_else(|| format!("{name}: its content is not known"))
+    }
+
+    /// Takes the contents of its files from another scenario, as far as they are the same.
+    pub(super) fn take_contents(&mut self, other: &Given) {
+        let content = |name: &String, digest: &String| {
+            let is_same = |(_, known): &(&String, &String)| *known == digest;
+            let (known, _) = other.files.iter().find(is_same)?;
+            Some((PathBuf::from(name), other.load(known).ok()?))
+        };
+        let more: Files = self
+            .files
+            .iter()
+            .filter(|(name, _)| self.load(name).is_err())
+            .filter_map(|(name, digest)| content(name, digest))
+            .collect();
+        if !more.is_empty() {
+            self.contents = Arc::new(self.contents.iter().cloned().chain(more).collect());
+        }
     }
 
     /// The keys of its runs.
@@ -168,54 +197,6 @@ pub const FILES: &str = "the content of the files that it names";
 
 fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Everything that the runs of a point depend on, except the seed and the revision of the model.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Meaning {
-    /// Digest of the settings that decide the run.
-    pub run: [u8; 32],
-    /// Values of the keys of [`OBSERVED`].
-    pub observed: [Option<String>; OBSERVED.len()],
-}
-
-impl Meaning {
-    fn of(settings: &Settings) -> Meaning {
-        Meaning { run: settings.digest(), observed: settings.observed() }
-    }
-
-    /// True if the records of this point stay where `new` is asked for, though some may have to be made again because more is observed.
-    pub fn fits(&self, new: &Meaning) -> bool {
-        let fits = |(old, new): (&Option<String>, &Option<String>)| old.is_none() || old == new;
-        self.run == new.run && self.observed.iter().zip(&new.observed).all(fits)
-    }
-}
-
-/// The points of scenarios by their keys, each as the last scenario that names it has it.
-#[derive(Debug, Default)]
-pub struct Points {
-    by_key: BTreeMap<String, Meaning>,
-}
-
-impl Points {
-    /// Those of a list of scenarios.
-    pub fn of<'a>(list: impl IntoIterator<Item = &'a Given>) -> Points {
-        let mut points = Points::default();
-        for given in list {
-            points.by_key.extend(given.points().map(|(key, settings)| (key, Meaning::of(&settings))));
-        }
-        points
-    }
-
-    /// The meaning of a point.
-    pub fn get(&self, key: &str) -> Option<&Meaning> {
-        self.by_key.get(key)
-    }
-
-    /// The key of a point for each run.
-    pub fn by_run(&self) -> BTreeMap<[u8; 32], &str> {
-        self.by_key.iter().rev().map(|(key, meaning)| (meaning.run, key.as_str())).collect()
-    }
 }
 
 /// Changed keys that a message names at most.

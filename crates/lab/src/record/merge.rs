@@ -1,8 +1,9 @@
 //! Campaigns put together: parts of one campaign that were run in several places, or with several ranges of seeds.
 
 use super::directory::{self, MADE_BY, MANIFEST, Manifest, RECORDS, UNFINISHED};
-use super::given::{Given, Points, conflict};
+use super::given::{Given, conflict};
 use super::line::{self, Key, key_of};
+use super::points::Points;
 use super::rules;
 use super::store::Store;
 use std::collections::BTreeMap;
@@ -177,9 +178,7 @@ fn agree<'a>(parts: impl Iterator<Item = &'a Part>) -> Result<(), String> {
             if Rc::ptr_eq(before, &points) {
                 continue;
             }
-            let fits =
-                before.get(point).zip(points.get(point)).is_some_and(|(old, new)| old.fits(new) || new.fits(old));
-            if !fits {
+            if !before.fits(point, &points, point) && !points.fits(point, before, point) {
                 return Err(apart(earlier, conflict(point, &earlier.manifest.sources, sources)));
             }
         }

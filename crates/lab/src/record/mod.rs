@@ -15,6 +15,7 @@ pub mod nodes;
 pub mod parquet;
 mod pieces;
 mod places;
+mod points;
 pub mod rules;
 pub mod silence;
 pub mod starvation;

@@ -42,10 +42,24 @@ struct Draft {
     seeds: u64,
     /// The constant of a pacing rule of another language.
     rule: u64,
+    /// Which of [`DEFAULTS`] are written, a bit for each.
+    defaults: u64,
+    /// True if the default of a key is the one value of a sweep.
+    is_default_swept: bool,
 }
 
+/// Keys with their defaults, and the table that has them.
+const DEFAULTS: [(&str, &str); 6] = [
+    ("", "warmup = '0 s'\n"),
+    ("[topology]\n", "allow_partition = false\n"),
+    ("[[flow]]\n", "traffic = 'ftp'\ncount = 1\n"),
+    ("[radio]\n", "rate = '2e3 kbit/s'\nrts_cts = true\n"),
+    ("[mac]\n", "profile = 'ns2'\nshort_retry_limit = 7\n"),
+    ("[link]\n", "queue = { kind = 'drop-tail' }\nrepeat_gap = '0.025 s'\n"),
+];
+
 /// Kinds of edits.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 15] = [
     "comment",
     "title",
     "plot",
@@ -59,9 +73,11 @@ const KINDS: [&str; 13] = [
     "points",
     "sweep",
     "series",
+    "default",
+    "swept default",
 ];
 /// Kinds that change no run: they are never refused, and make none.
-const FREE: [&str; 5] = ["comment", "title", "plot", "units", "name of the file"];
+const FREE: [&str; 6] = ["comment", "title", "plot", "units", "name of the file", "default"];
 
 impl Draft {
     fn new() -> Draft {
@@ -80,6 +96,8 @@ impl Draft {
             first_seed: 1,
             seeds: 2,
             rule: 1,
+            defaults: 0,
+            is_default_swept: false,
         }
     }
 
@@ -107,6 +125,8 @@ impl Draft {
             "sweep" if self.durations.is_empty() => self.durations = vec![self.duration.0, 300 + random.below(4) * 50],
             "sweep" => self.durations.clear(),
             "series" => self.series = if self.series.is_some() { None } else { Some(100) },
+            "default" => self.defaults ^= 1 << random.below(DEFAULTS.len() as u64),
+            "swept default" => self.is_default_swept = !self.is_default_swept,
             _ => unreachable!("{kind}"),
         }
         let mut seen = BTreeSet::new();
@@ -123,10 +143,18 @@ impl Draft {
         self.title.iter().for_each(|title| text += &format!("title = 'Draft \"{title}\"'\n"));
         text += &format!("duration = {}\n", time(self.duration.0));
         self.series.iter().for_each(|series| text += &format!("series = '{series} ms'\n"));
-        text += &format!(
-            "[topology]\nkind = 'nodes'\nfile = 'map-{}.csv'\n[[flow]]\nto = 1\nfrom = 0\nstart = '0 s'\n",
-            self.map
-        );
+        let default = |table: &str| {
+            let written = |number: &usize| self.defaults & 1 << number != 0;
+            let number = DEFAULTS.iter().position(|(of, _)| *of == table).filter(written);
+            number.map_or("", |number| DEFAULTS[number].1)
+        };
+        text += default("");
+        for table in ["[radio]\n", "[mac]\n", "[link]\n"] {
+            text += &format!("{table}{}", default(table));
+        }
+        text += &format!("[topology]\nkind = 'nodes'\nfile = 'map-{}.csv'\n", self.map);
+        text += &format!("{}[[flow]]\n{}", default("[topology]\n"), default("[[flow]]\n"));
+        text += "to = 1\nfrom = 0\nstart = '0 s'\n";
         text += &format!("transport = '{}'\n", self.transport);
         self.segment.iter().for_each(|segment| text += &format!("segment = {segment}\n"));
         text += "[sweep]\n";
@@ -135,6 +163,9 @@ impl Draft {
             text += &format!("duration = [{}]\n", durations.join(", "));
         }
         text += &format!("'flow.to' = {:?}\n", self.ends);
+        if self.is_default_swept {
+            text += "'flow.start_jitter' = ['100 ms']\n";
+        }
         if self.plot {
             text += "[plot]\nlogarithmic = true\n";
         }
@@ -244,7 +275,8 @@ fn a_directory_follows_its_scenario_or_refuses_it() {
         match made {
             Ok(made) => {
                 check(&before, &lines(&out), &lines(&fresh), made);
-                assert!(made == 0 || !FREE.contains(&kind), "{made} runs");
+                // The name of a point may belong to other runs, but to sweep a default makes none.
+                assert!(made == 0 || !FREE.contains(&kind) && kind != "swept default", "{made} runs");
                 let listed = Manifest::read(&out).unwrap().unwrap().sources;
                 assert_eq!(listed.last().map(|given| given.text.clone()), Some(edited.text()));
                 draft = edited;

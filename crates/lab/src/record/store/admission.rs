@@ -1,7 +1,9 @@
 //! Decides where a record that is there belongs among the points of today's scenario.
 
-use super::super::given::{Given, Meaning, Points, conflict};
+use super::super::given::{Given, conflict};
 use super::super::line::Observed;
+use super::super::points::Points;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// The points of today's scenario, and those of the scenarios before.
@@ -16,6 +18,8 @@ pub struct Admission {
     known: Option<Points>,
     /// The keys of today's points by what decides their runs, where that is needed.
     by_run: BTreeMap<[u8; 32], String>,
+    /// The keys of today's points by what decides their runs, but for defaults that are written, once that is needed.
+    without_defaults: OnceCell<BTreeMap<[u8; 32], Vec<String>>>,
 }
 
 impl Admission {
@@ -29,12 +33,13 @@ impl Admission {
                 (Some(Points::of(sources)), by_run)
             }
         };
-        Admission { given: given.clone(), named, sources: sources.to_vec(), known, by_run }
+        let without_defaults = OnceCell::new();
+        Admission { given: given.clone(), named, sources: sources.to_vec(), known, by_run, without_defaults }
     }
 
     /// True if today's scenario has this point.
     pub fn names(&self, key: &str) -> bool {
-        self.named.get(key).is_some()
+        self.named.has(key)
     }
 
     /// Today's scenario.
@@ -49,7 +54,7 @@ impl Admission {
 
     /// What today's scenario observes at a point.
     pub fn observed(&self, key: &str) -> Observed {
-        let [series, watch] = self.named.get(key).map(|meaning| meaning.observed.clone()).unwrap_or_default();
+        let [series, watch] = self.named.observed(key);
         Observed { nodes: false, series: series.is_some(), links: watch.is_some() }
     }
 
@@ -58,17 +63,21 @@ impl Admission {
     /// # Errors
     /// Why the record does not fit today's scenario.
     pub fn admit(&self, own: &str) -> Result<String, String> {
-        let known = self.known.as_ref().unwrap_or(&self.named).get(own);
-        match (self.named.get(own), known) {
-            (Some(new), Some(old)) if old.fits(new) => Ok(own.to_owned()),
-            (Some(_), _) => Err(conflict(own, &self.sources, std::slice::from_ref(&self.given))),
-            (None, Some(old)) => Ok(self.same_run(old).unwrap_or(own).to_owned()),
-            (None, None) => Ok(own.to_owned()),
+        let known = self.known.as_ref().unwrap_or(&self.named);
+        match self.named.has(own) {
+            true if known.fits(own, &self.named, own) => Ok(own.to_owned()),
+            true => Err(conflict(own, &self.sources, std::slice::from_ref(&self.given))),
+            false => Ok(self.same_run(known, own).unwrap_or(own).to_owned()),
         }
     }
 
-    fn same_run(&self, old: &Meaning) -> Option<&str> {
-        let key = self.by_run.get(&old.run)?;
-        self.named.get(key).is_some_and(|new| old.fits(new)).then_some(key)
+    /// The key of today's point that is the same run as the point `own` of `known`.
+    fn same_run(&self, known: &Points, own: &str) -> Option<&str> {
+        let fits = |key: &&str| known.fits(own, &self.named, key);
+        if let Some(key) = self.by_run.get(&known.run(own)?) {
+            return Some(key.as_str()).filter(fits);
+        }
+        let groups = self.without_defaults.get_or_init(|| self.named.without_defaults());
+        groups.get(&known.without_default(own)?)?.iter().map(String::as_str).find(fits)
     }
 }

@@ -224,6 +224,32 @@ fn a_record_is_called_as_the_last_scenario_calls_it() {
 }
 
 #[test]
+fn a_default_that_is_written_is_the_same_point() {
+    let scenario = |rest: &str| format!("[[flow]]\n{rest}[sweep]\n'topology.hops' = [1, 2]\n");
+    let named = |point: &str| {
+        let line = line::renamed(line(1).trim_end(), "s", point).unwrap();
+        ((point.to_owned(), 1), format!("{line}\n"))
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let plain = of_text(&scenario(""));
+    let mut store = Store::open(scratch.path(), &plain, false).unwrap();
+    let keys = ["{\"topology.hops\":1}", "{\"topology.hops\":2}"].map(str::to_owned);
+    keys.iter().map(|key| named(key)).for_each(|(key, line)| store.add(key, &line).unwrap());
+    store.finish(&keys, &plain).unwrap();
+    for same in ["start = '1000 ms'\n", "[routing]\nprotocol = 'static'\n[mac]\n", "transport = 'tcp-ap'\n"] {
+        let store = Store::open(scratch.path(), &of_text(&scenario(same)), false).unwrap();
+        assert!(keys.iter().all(|key| store.has(&(key.clone(), 1))), "{same}");
+    }
+    let refused = Store::open(scratch.path(), &of_text(&scenario("start = '2 s'\n")), false).unwrap_err().to_string();
+    assert!(refused.contains("flow.0.start: not written → 2 s"), "{refused}");
+    // The default becomes one of several values, so that it is part of the name of the point.
+    let swept = of_text(&(scenario("") + "'flow.start' = ['2 s', '1 s']\n"));
+    let store = Store::open(scratch.path(), &swept, false).unwrap();
+    assert!(store.has(&("{\"topology.hops\":2,\"flow.start\":\"1 s\"}".to_owned(), 1)));
+    assert_eq!((store.len(), store.has(&("{\"topology.hops\":2,\"flow.start\":\"2 s\"}".to_owned(), 1))), (2, false));
+}
+
+#[test]
 fn a_record_that_lacks_what_is_observed_is_made_again() {
     let scratch = tempfile::tempdir().unwrap();
     with(scratch.path(), &[1]).finish(&points(), &manifest()).unwrap();

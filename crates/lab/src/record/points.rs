@@ -1,0 +1,132 @@
+//! The points of scenarios by their keys, and when a record of one point belongs to another.
+
+use super::given::Given;
+use super::rules;
+use meshpace_scenario::effective::{OBSERVED, Outline, Settings};
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+
+/// Everything that the runs of a point depend on as it is written, except the seed and the revision of the model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Meaning {
+    /// Digest of the settings that decide the run.
+    run: [u8; 32],
+    /// Values of the keys of [`OBSERVED`].
+    observed: [Option<String>; OBSERVED.len()],
+}
+
+impl Meaning {
+    fn of(settings: &Settings) -> Meaning {
+        Meaning { run: settings.digest(), observed: settings.observed() }
+    }
+
+    /// True if records of this point stay where `new` is asked for, though some may have to be made again because more is observed.
+    fn observes_no_more_than(&self, new: &Meaning) -> bool {
+        self.observed.iter().zip(&new.observed).all(|(old, new)| old.is_none() || old == new)
+    }
+}
+
+/// A point and where it stands.
+#[derive(Debug)]
+struct Point {
+    meaning: Meaning,
+    /// Number of its scenario in the list.
+    source: usize,
+    /// Its number in that scenario.
+    number: usize,
+}
+
+/// What a point is built as, with its pacing rules in Python.
+type Built = ([u8; 32], String);
+
+/// The points of scenarios by their keys, each as the last scenario that names it has it.
+#[derive(Debug, Default)]
+pub struct Points {
+    by_key: BTreeMap<String, Point>,
+    sources: Vec<Given>,
+    /// Outlines of the scenarios, once a point is built.
+    outlines: OnceCell<Vec<Option<Outline>>>,
+    /// What the points that were built are; `None` if that cannot be known.
+    built: RefCell<BTreeMap<String, Option<Built>>>,
+}
+
+impl Points {
+    /// Those of a list of scenarios.
+    pub fn of<'a>(list: impl IntoIterator<Item = &'a Given>) -> Points {
+        let mut points = Points { sources: list.into_iter().cloned().collect(), ..Points::default() };
+        for (source, given) in points.sources.iter().enumerate() {
+            let point = |(number, (key, settings)): (usize, (String, Settings))| {
+                (key, Point { meaning: Meaning::of(&settings), source, number })
+            };
+            points.by_key.extend(given.points().enumerate().map(point));
+        }
+        points
+    }
+
+    /// True if one of the scenarios has this point.
+    pub fn has(&self, key: &str) -> bool {
+        self.by_key.contains_key(key)
+    }
+
+    /// Digest of what decides the runs of a point as it is written.
+    pub fn run(&self, key: &str) -> Option<[u8; 32]> {
+        self.by_key.get(key).map(|point| point.meaning.run)
+    }
+
+    /// What is observed at a point beside its run: the values of the keys of [`OBSERVED`].
+    pub fn observed(&self, key: &str) -> [Option<String>; OBSERVED.len()] {
+        self.by_key.get(key).map(|point| point.meaning.observed.clone()).unwrap_or_default()
+    }
+
+    /// True if records of the point `key` here stay where the point `other` of `new` is asked for: both are the same run, and `new`
+    /// observes no less.
+    pub fn fits(&self, key: &str, new: &Points, other: &str) -> bool {
+        let (Some(old), Some(asked)) = (self.by_key.get(key), new.by_key.get(other)) else { return false };
+        old.meaning.observes_no_more_than(&asked.meaning)
+            && (old.meaning.run == asked.meaning.run
+                || self.built(key).is_some_and(|built| Some(built) == new.built(other)))
+    }
+
+    /// The key of a point for each run, by what is written.
+    pub fn by_run(&self) -> BTreeMap<[u8; 32], &str> {
+        self.by_key.iter().rev().map(|(key, point)| (point.meaning.run, key.as_str())).collect()
+    }
+
+    /// The keys of points by what is written but for possible defaults: two points that are the same run have the same digest, or differ
+    /// in a default that depends on other keys.
+    pub fn without_defaults(&self) -> BTreeMap<[u8; 32], Vec<String>> {
+        let mut groups: BTreeMap<[u8; 32], Vec<String>> = BTreeMap::new();
+        for key in self.by_key.keys() {
+            self.without_default(key)
+                .into_iter()
+                .for_each(|digest| groups.entry(digest).or_default().push(key.clone()));
+        }
+        groups
+    }
+
+    /// The digest of one point in [`Points::without_defaults`].
+    pub fn without_default(&self, key: &str) -> Option<[u8; 32]> {
+        let point = self.by_key.get(key)?;
+        Some(self.outline(point.source)?.point(point.number).1.digest_without_defaults())
+    }
+
+    fn outline(&self, source: usize) -> Option<&Outline> {
+        self.outlines.get_or_init(|| self.sources.iter().map(Given::outline).collect()).get(source)?.as_ref()
+    }
+
+    /// What a point is built as; `None` if a file is not known, or this program refuses the point.
+    fn built(&self, key: &str) -> Option<Built> {
+        if let Some(known) = self.built.borrow().get(key) {
+            return known.clone();
+        }
+        let build = || {
+            let point = self.by_key.get(key)?;
+            let given = self.sources.get(point.source).filter(|given| given.unlisted.is_none())?;
+            let built = self.outline(point.source)?.built(point.number, &|name| given.load(name))?;
+            Some((built, rules::meaning(&given.rules)))
+        };
+        let built = build();
+        self.built.borrow_mut().insert(key.to_owned(), built.clone());
+        built
+    }
+}

@@ -1,0 +1,127 @@
+//! The point that the reader makes of an outline: everything that its runs depend on, whatever the text says about it.
+
+use super::Outline;
+use crate::files::Load;
+use crate::read_point;
+use meshpace_settings::diagnostic::Problems;
+use sha2::{Digest, Sha256};
+use std::fmt::{self, Write};
+
+/// Hashes what is formatted into it, so that the text of a large point is never in memory.
+struct Hashing(Sha256);
+
+impl Write for Hashing {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
+    }
+}
+
+impl Outline {
+    /// SHA-256 of point `number` as it is built, with files from `load`, without its values of the sweep and without what only adds
+    /// something to records. Points with the same digest have the same runs, and the same names of transports and flows in their
+    /// records. `None` if this program refuses the point.
+    pub fn built(&self, number: usize, load: Load<'_>) -> Option<[u8; 32]> {
+        let problems = Problems::default();
+        let (tree, _) = self.sweep.point(number, &self.root, &problems);
+        let (mut point, ..) = read_point(&tree, Vec::new(), load, 1, &problems);
+        if problems.count() > 0 {
+            return None;
+        }
+        (point.config.series, point.config.watch) = (None, Vec::new());
+        let mut hash = Hashing(Sha256::new());
+        // Numbers are written with all digits that tell them apart.
+        write!(hash, "{point:?}").ok()?;
+        Some(hash.0.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::outline;
+    use crate::keys;
+
+    fn load(name: &str) -> Result<Vec<u8>, String> {
+        (keys::examples().1)(name)
+    }
+
+    fn built(text: &str, sets: &[&str]) -> [u8; 32] {
+        outline(text, sets, &[]).built(0, &load).unwrap_or_else(|| panic!("refused: {text}{sets:?}"))
+    }
+
+    const TEXT: &str = "[[flow]]\n[[flow]]\nfrom = 7\nto = 0\n";
+
+    #[test]
+    fn a_key_with_its_default_is_the_key_not_written() {
+        for set in [
+            "duration=200 s",
+            "duration=0.2e6 ms",
+            "warmup=0 s",
+            "starved_after=0.1",
+            "radio.rate=2 Mbit/s",
+            "radio.rts_cts=true",
+            "radio.queue=50",
+            "radio={}",
+            "mac.profile=ns2",
+            "mac={ profile = 'ns2', short_retry_limit = 7 }",
+            "routing.protocol=static",
+            "link.queue=drop-tail",
+            "link.queue={ kind = 'drop-tail' }",
+            "link={ marker = 'none', repeats = 0 }",
+            "topology.kind=chain",
+            "topology={ kind = 'chain', hops = 7, spacing = '0.2 km' }",
+            "flow.0.start=1 s",
+            "flow.1.start=1000 ms",
+            "flow.traffic=ftp",
+            "flow.count=1",
+            "flow.0.to=7",
+            "flow.0.transport=tcp-ap",
+            "flow.0.transport={ name = 'tcp-ap' }",
+        ] {
+            assert_eq!(built(TEXT, &[set]), built(TEXT, &[]), "{set}");
+            let of = |sets: &[&str]| outline(TEXT, sets, &[]).point(0).1;
+            assert_ne!(of(&[set]).digest(), of(&[]).digest(), "{set}");
+            // The end of a flow has no default that stands in a list of keys, and a transport is compared as it is written.
+            let is_listed = !set.starts_with("flow.0.to") && !set.contains("name");
+            let digest = |sets: &[&str]| of(sets).digest_without_defaults();
+            assert_eq!(digest(&[set]) == digest(&[]), is_listed, "{set}");
+        }
+    }
+
+    #[test]
+    fn a_key_with_another_value_is_another_run() {
+        for set in [
+            "duration=201 s",
+            "warmup=1 ms",
+            "starved_after=0.2",
+            "radio.rate=1 Mbit/s",
+            "radio.rts_cts=false",
+            "link.queue=llap",
+            "topology.hops=8",
+            "topology.spacing=201 m",
+            "flow.0.start=2 s",
+            "flow.0.to=6",
+            "flow.0.transport=newreno",
+            "flow.0.name=first",
+            "batches={}",
+        ] {
+            assert_ne!(built(TEXT, &[set]), built(TEXT, &[]), "{set}");
+        }
+        // The run is the same, and the records call the transport by its table.
+        let changed = "flow.0.transport={ name = 'newreno', pacing = 'none' }";
+        assert_ne!(built(TEXT, &[changed]), built(TEXT, &["flow.0.transport=newreno"]));
+        for same in ["series=1 s", "title=Other", "plot={}"] {
+            assert_eq!(built(TEXT, &[same]), built(TEXT, &[]), "{same}");
+        }
+    }
+
+    #[test]
+    fn a_default_depends_on_the_other_keys() {
+        let ht = "[radio]\nrate = 'MCS 7'\n[mac]\nprofile = 'ht'\n[topology]\nspacing = '10 m'\n[[flow]]\n";
+        assert_eq!(built(ht, &["radio.basic_rate=6 Mbit/s"]), built(ht, &[]));
+        let dsss = "[[flow]]\n";
+        assert_eq!(built(dsss, &["radio.basic_rate=1 Mbit/s"]), built(dsss, &[]));
+        assert_ne!(built(ht, &["radio.basic_rate=12 Mbit/s"]), built(ht, &[]));
+        assert_eq!(outline("[[flow]]\ntransport = 'nothing'\n", &[], &[]).built(0, &load), None);
+    }
+}
