@@ -10,6 +10,8 @@ import { MESHPACE } from "./folder";
 
 const SHOTS = process.env.MESHPACE_SHOTS;
 const SCENARIO = resolve("../scenarios/examples/long-and-short.toml");
+/** It sweeps another key than the one that is compared, so that the page has a wide table of points. */
+const SWEPT = resolve("../scenarios/qt/X1.toml");
 
 let place: string;
 const address = (page: string): string => `file://${join(place, page)}`;
@@ -20,12 +22,13 @@ test.beforeAll(() => {
   const short = ["--seeds", "3", "--set", "duration=40 s"];
   command("run", SCENARIO, ...short, "--report", join(place, "run.html"));
   command("compare", SCENARIO, ...short, "--set", "flow.transport=newreno,quiet-train", "--robust", "--report", join(place, "compare.html"));
+  command("compare", SWEPT, ...short, "--by", "flow.1.transport", "--report", join(place, "points.html"));
   command("reproduce", "AP05-X1", "--out", join(place, "one"));
   command("reproduce", "AP05-X1", "AP05-X2", "--out", join(place, "several"));
 });
 test.afterAll(() => rmSync(place, { recursive: true }));
 
-const PAGES = { run: "run.html", compare: "compare.html", experiment: "one/index.html", index: "several/index.html" };
+const PAGES = { run: "run.html", compare: "compare.html", points: "points.html", experiment: "one/index.html", index: "several/index.html" };
 
 /** Opens every part of a page that is folded. */
 const unfold = (page: Page): Promise<void> => page.evaluate(() => document.querySelectorAll("details").forEach((each) => (each.open = true)));
