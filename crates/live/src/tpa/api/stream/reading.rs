@@ -1,0 +1,73 @@
+//! Reading from a stream: waiting, at once, and for executors of futures.
+
+use super::TpaStream;
+use crate::tpa::runtime::shared::State;
+use crate::tpa::runtime::wait::Patience;
+use meshpace_core::Time;
+use std::io::{self, Read};
+use std::task::{Context, Poll};
+
+impl TpaStream {
+    /// Reads what is there, whatever else is set.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] if nothing is; the reason if the connection has failed.
+    pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_into(into, Time::ZERO.into())
+    }
+
+    /// Reads what is there, or has the context's waker called when there is something.
+    ///
+    /// # Errors
+    /// As a read without waiting; that it would block is `Pending`.
+    pub fn poll_read(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.shared.enter()?;
+        let got = self.take(&mut state, into);
+        if got.is_none() {
+            state.note_reader(context);
+        }
+        got.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Ready if reading would not wait; otherwise the context's waker is called when that is so.
+    pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
+        let Ok(mut state) = self.shared.enter() else { return Poll::Ready(()) };
+        if state.exchange.is_readable() {
+            return Poll::Ready(());
+        }
+        state.note_reader(context);
+        Poll::Pending
+    }
+
+    fn read_into(&self, into: &mut [u8], patience: Patience) -> io::Result<usize> {
+        let mut state = self.shared.enter()?;
+        loop {
+            if let Some(got) = self.take(&mut state, into) {
+                return got;
+            }
+            state = self.shared.wait_readable(state, patience)?;
+        }
+    }
+
+    /// Reads what is there; none if that has to be waited for.
+    fn take(&self, state: &mut State, into: &mut [u8]) -> Option<io::Result<usize>> {
+        let got = state.exchange.read(into);
+        if state.exchange.window_closed && matches!(got, Some(Ok(length)) if length > 0) {
+            self.shared.call(state);
+        }
+        got
+    }
+}
+
+impl Read for TpaStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_into(into, self.patience(|waiting| waiting.read)?)
+    }
+}
+
+impl Read for &TpaStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_into(into, self.patience(|waiting| waiting.read)?)
+    }
+}
