@@ -110,8 +110,8 @@ pub struct Endpoint {
     by_tag: BTreeMap<Tag, Holder>,
     /// By the peer's address and tag, as far as it is known.
     by_peer: BTreeMap<(SocketAddr, Tag), Holder>,
-    /// Unfinished handshakes, the oldest first.
-    half_open: BTreeMap<u64, HalfOpen>,
+    /// Unfinished handshakes, the oldest first. Boxed, because numbers that ascend leave the nodes of the map half empty.
+    half_open: BTreeMap<u64, Box<HalfOpen>>,
     /// The number of the next one.
     next: u64,
     /// When their acceptances are repeated.
@@ -419,7 +419,8 @@ impl Endpoint {
         self.by_tag.insert(tag, Holder::HalfOpen(number));
         self.by_peer.insert((addresses.peer, request.opener), Holder::HalfOpen(number));
         let keys = (keys, peer_key, self.settings.key_life);
-        self.half_open.insert(number, HalfOpen::new(addresses, *request, (tag, first_block), keys, bytes, now));
+        let half_open = HalfOpen::new(addresses, *request, (tag, first_block), keys, bytes, now);
+        self.half_open.insert(number, Box::new(half_open));
         self.repeat_acceptance(number, now, out);
     }
 
@@ -477,7 +478,7 @@ impl Endpoint {
         if let Some(keys) = &half_open.keys {
             host.note_keys(keys.cipher, [(half_open.tag, &keys.receive), (half_open.request.opener, &keys.send)]);
         }
-        let HalfOpen { addresses, request, tag, first_block, peer_key, .. } = *half_open;
+        let HalfOpen { addresses, request, tag, first_block, peer_key, .. } = **half_open;
         let base = tpa::Config { close_with_peer: false, ..self.settings.transport.clone() };
         let config = request.terms.apply(&base).filter(|_| self.sources.may_connect(addresses.peer.ip()));
         let Some(config) = config else {
