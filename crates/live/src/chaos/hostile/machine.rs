@@ -123,8 +123,18 @@ impl Machine {
     fn after(&mut self, id: u64, now: Time) {
         self.touched.insert(id);
         self.use_connection(id, now);
-        self.port.settle(id, now);
+        let ended = self.port.settle(id, now);
         self.use_connection(id, now);
+        self.forget_if_due(id, now);
+        for other in ended.into_iter().filter(|other| *other != id) {
+            self.touched.insert(other);
+            self.use_connection(other, now);
+            self.forget_if_due(other, now);
+        }
+    }
+
+    /// Forgets a connection whose time has come, or sets its timer.
+    fn forget_if_due(&mut self, id: u64, now: Time) {
         if let Some(Party { mut exchange, application: User { opener, mut application }, .. }) =
             self.port.forget_if_due(id, now)
         {

@@ -218,21 +218,25 @@ impl<A> Port<A> {
         }
     }
 
-    /// After anything happened to a connection, and its application has seen it.
-    pub(crate) fn settle(&mut self, id: u64, now: Time) {
-        let Some(Party { session, exchange, .. }) = self.parties.get_mut(&id) else { return };
+    /// After anything happened to a connection, and its application has seen it. Returns the connections that were ended because others
+    /// need their memory, whose applications are to see that.
+    pub(crate) fn settle(&mut self, id: u64, now: Time) -> Vec<u64> {
+        let Some(Party { session, exchange, .. }) = self.parties.get_mut(&id) else { return Vec::new() };
         if session.gather(exchange) {
             session.seal_ahead();
         }
         session.move_if_due(now, id, &mut self.endpoint, exchange, &mut self.out);
         session.expire(now, exchange, &mut self.out);
+        let mut ended = Vec::new();
         if self.settings.budget.has_ended() {
-            for Party { session, exchange, .. } in self.parties.values_mut() {
+            for (id, Party { session, exchange, .. }) in &mut self.parties {
                 if exchange.account.ended().is_some() {
                     session.work(now, exchange, &mut self.out);
+                    ended.push(*id);
                 }
             }
         }
+        ended
     }
 
     /// A connection whose time has come is forgotten.
