@@ -314,11 +314,7 @@ pub extern "C" fn tpa_close(socket: c_int) -> c_int {
                 stream.abort();
                 stream.set_nonblocking(true)?;
             }
-            State::Connected(stream) if settings.nonblocking => {
-                // Another thread's call on it ends.
-                let _ = stream.shutdown(Shutdown::Both);
-                stream.set_nonblocking(true)?;
-            }
+            State::Connected(stream) if settings.nonblocking => stream.let_go()?,
             State::Connected(stream) => stream.finish()?,
         }
         Ok(0)

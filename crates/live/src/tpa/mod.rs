@@ -30,6 +30,7 @@ pub(crate) mod session;
 pub use api::asynchronous;
 pub use api::at_exit::finish_process;
 pub use api::attempts::Attempts;
+pub use api::descriptor::Descriptor;
 pub use api::key_list::KeyList;
 pub use api::listener::{BACKLOG, TpaListener};
 pub use api::options::{MOST_BUFFER, Options};

@@ -21,6 +21,7 @@ mod tpa_abort;
 mod tpa_acceptance;
 mod tpa_ciphers;
 mod tpa_closing;
+mod tpa_descriptor;
 mod tpa_findings;
 mod tpa_hostile;
 mod tpa_icmp;

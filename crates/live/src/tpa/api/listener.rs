@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub struct TpaListener {
     port: TpaPort,
-    backlog: Arc<Backlog>,
+    pub(super) backlog: Arc<Backlog>,
     nonblocking: AtomicBool,
     interruptible: AtomicBool,
     timeout: Mutex<Option<Duration>>,

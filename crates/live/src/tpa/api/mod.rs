@@ -6,6 +6,7 @@ pub mod at_exit;
 pub mod attempts;
 mod closing;
 mod connect;
+pub mod descriptor;
 pub mod key_list;
 pub mod listener;
 #[cfg(test)]

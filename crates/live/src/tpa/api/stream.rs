@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// It belongs to the process that made it: [`TpaPort`] says what a child after `fork` may do.
 #[derive(Debug)]
 pub struct TpaStream {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// Keeps the port open.
     _port: TpaPort,
     waiting: Mutex<Waiting>,

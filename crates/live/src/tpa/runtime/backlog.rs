@@ -40,11 +40,14 @@ impl Queue {
         }
         self.failure.as_ref().map(|failure| Err(failure.error()))
     }
+}
 
-    fn tell(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
+/// Calls the waker, which may look at the queue itself.
+fn unlock_and_wake(mut queue: MutexGuard<'_, Queue>) {
+    let waker = queue.waker.take();
+    drop(queue);
+    if let Some(waker) = waker {
+        waker.wake();
     }
 }
 
@@ -71,29 +74,28 @@ impl Backlog {
     pub fn fail(&self, failure: &Failure) {
         let mut queue = self.lock();
         queue.failure = Some(failure.clone());
-        queue.tell();
+        unlock_and_wake(queue);
         self.arrived.notify_all();
     }
 
     /// An open connection waits from now on; false if nobody listens any more.
     pub fn offer(&self, connection: Arc<Shared>) -> bool {
         let mut queue = self.lock();
-        if !queue.closed {
-            queue.waiting.push_back(connection);
-            queue.tell();
-            self.arrived.notify_one();
+        if queue.closed {
+            return false;
         }
-        !queue.closed
+        queue.waiting.push_back(connection);
+        unlock_and_wake(queue);
+        self.arrived.notify_one();
+        true
     }
 
     /// Nobody will ask any more; what waits is reset.
     pub fn close(&self) {
-        let waiting = {
-            let mut queue = self.lock();
-            queue.closed = true;
-            queue.tell();
-            std::mem::take(&mut queue.waiting)
-        };
+        let mut queue = self.lock();
+        queue.closed = true;
+        let waiting = std::mem::take(&mut queue.waiting);
+        unlock_and_wake(queue);
         self.arrived.notify_all();
         waiting.iter().for_each(|shared| shared.abort());
     }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 /// Link from a connection's application to the thread that runs the connection.
@@ -133,6 +133,26 @@ impl Shared {
     pub fn enter(&self) -> io::Result<MutexGuard<'_, State>> {
         self.check_process()?;
         Ok(self.lock())
+    }
+
+    /// Ready if reading would not wait; otherwise the context's waker is called when that is so.
+    pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
+        let Ok(mut state) = self.enter() else { return Poll::Ready(()) };
+        if state.exchange.is_readable() {
+            return Poll::Ready(());
+        }
+        state.note_reader(context);
+        Poll::Pending
+    }
+
+    /// Ready if writing would not wait; otherwise the context's waker is called when that is so.
+    pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
+        let Ok(mut state) = self.enter() else { return Poll::Ready(()) };
+        if state.exchange.is_writable() {
+            return Poll::Ready(());
+        }
+        state.note_writer(context);
+        Poll::Pending
     }
 
     /// Waits for something to read.

@@ -72,6 +72,18 @@ impl TpaStream {
         }
     }
 
+    /// Closes both directions and does not wait: what was written still arrives as long as the process lives. Calls of others that
+    /// hold it, too, end with an error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TpaStream::check_process`].
+    pub fn let_go(&self) -> io::Result<()> {
+        // Dropping does not wait either.
+        self.set_nonblocking(true)?;
+        let_go(&self.shared)
+    }
+
     /// Ends the connection at once; what has not arrived is lost, and the peer is told.
     pub fn abort(&self) {
         if self.check_process().is_ok() {

@@ -32,12 +32,7 @@ impl TpaStream {
 
     /// Ready if reading would not wait; otherwise the context's waker is called when that is so.
     pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
-        let Ok(mut state) = self.shared.enter() else { return Poll::Ready(()) };
-        if state.exchange.is_readable() {
-            return Poll::Ready(());
-        }
-        state.note_reader(context);
-        Poll::Pending
+        self.shared.poll_readable(context)
     }
 
     fn read_into(&self, into: &mut [u8], patience: Patience) -> io::Result<usize> {

@@ -33,12 +33,7 @@ impl TpaStream {
 
     /// Ready if writing would not wait; otherwise the context's waker is called when that is so.
     pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
-        let Ok(mut state) = self.shared.enter() else { return Poll::Ready(()) };
-        if state.exchange.is_writable() {
-            return Poll::Ready(());
-        }
-        state.note_writer(context);
-        Poll::Pending
+        self.shared.poll_writable(context)
     }
 
     /// Writes all, as send(2) does on a blocking socket: it waits until there has been room for everything. Returns how much was taken, which is less

@@ -1,0 +1,113 @@
+//! The descriptor of a stream or listener, as poll(2) sees it.
+
+use meshpace_core::Duration;
+use meshpace_live::Clock;
+use meshpace_live::tpa::{Descriptor, Options, TpaListener, TpaPort, TpaStream};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::ErrorKind;
+use std::net::Shutdown;
+
+/// Whether it is readable and writable now.
+fn shown(descriptor: &Descriptor) -> (bool, bool) {
+    let mut one = [PollFd::new(descriptor, PollFlags::IN | PollFlags::OUT)];
+    poll(&mut one, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap();
+    (one[0].revents().contains(PollFlags::IN), one[0].revents().contains(PollFlags::OUT))
+}
+
+/// Waits until it is ready for `events`.
+fn wait(descriptor: &Descriptor, events: PollFlags) {
+    let mut one = [PollFd::new(descriptor, events)];
+    let found = poll(&mut one, Some(&Timespec { tv_sec: 60, tv_nsec: 0 })).unwrap();
+    assert!(found == 1 && one[0].revents().contains(events), "{events:?} not within a minute");
+}
+
+fn pair(listener: &TpaListener) -> (TpaStream, TpaStream) {
+    let port = TpaPort::with_options("127.0.0.1:0", Options::default()).unwrap();
+    let client = port.connect(listener.local_addr().unwrap()).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+fn descriptor(of: &TpaStream) -> Descriptor {
+    let descriptor = Descriptor::new().unwrap();
+    of.attach(&descriptor);
+    descriptor
+}
+
+/// Writes until the descriptor shows `expected`: what is acknowledged makes room until the peer's window is full, too. Returns how much.
+fn fill_until_shown(stream: &TpaStream, descriptor: &Descriptor, expected: (bool, bool)) -> usize {
+    let (deadline, mut sent) = (Clock.now() + Duration::from_secs(60), 0);
+    while shown(descriptor) != expected {
+        match stream.try_write(&[7; 10_000]) {
+            Ok(more) => sent += more,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+        descriptor.refresh();
+        assert!(Clock.now() < deadline, "{:?} instead of {expected:?}", shown(descriptor));
+    }
+    sent
+}
+
+#[test]
+fn each_direction_is_shown_for_itself() {
+    let listener = TpaListener::bind("127.0.0.1:0").unwrap();
+    let (client, server) = pair(&listener);
+    let (here, there) = (descriptor(&client), descriptor(&server));
+    assert_eq!(shown(&here), (false, true));
+    // Neither: nothing to read, and no room.
+    let mut sent = fill_until_shown(&client, &here, (false, false));
+    // Readable alone.
+    server.try_write(b"back").unwrap();
+    wait(&here, PollFlags::IN);
+    sent += fill_until_shown(&client, &here, (true, false));
+    // Reading empties it, and the peer's reading makes room again.
+    assert_eq!(client.try_read(&mut [0; 100]).unwrap(), 4);
+    here.refresh();
+    assert!(!shown(&here).0);
+    let (mut got, mut buffer) = (0, [0; 100_000]);
+    while got < sent {
+        wait(&there, PollFlags::IN);
+        match server.try_read(&mut buffer) {
+            Ok(more) => got += more,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+        there.refresh();
+    }
+    wait(&here, PollFlags::OUT);
+    assert_eq!((shown(&here), shown(&there)), ((false, true), (false, true)));
+}
+
+#[test]
+fn ends_and_failures_are_shown() {
+    let listener = TpaListener::bind("127.0.0.1:0").unwrap();
+    let (client, server) = pair(&listener);
+    let (here, there) = (descriptor(&client), descriptor(&server));
+    client.shutdown(Shutdown::Write).unwrap();
+    wait(&there, PollFlags::IN);
+    assert_eq!(server.try_read(&mut [0; 1]).unwrap(), 0);
+    there.refresh();
+    assert_eq!(shown(&there), (true, true));
+    server.abort();
+    wait(&here, PollFlags::IN);
+    assert_eq!(shown(&here), (true, true));
+    assert_eq!(client.try_read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn a_listener_is_readable_while_a_connection_waits() {
+    let listener = TpaListener::bind("127.0.0.1:0").unwrap();
+    let arrives = Descriptor::new().unwrap();
+    assert_eq!(shown(&arrives), (false, false));
+    listener.attach(&arrives);
+    assert_eq!(shown(&arrives), (false, false));
+    let port = TpaPort::with_options("127.0.0.1:0", Options::default()).unwrap();
+    let opening = port.connect_nonblocking(listener.local_addr().unwrap()).unwrap();
+    let opens = descriptor(&opening);
+    wait(&opens, PollFlags::OUT);
+    assert!(opening.is_open().unwrap());
+    wait(&arrives, PollFlags::IN);
+    listener.try_accept().unwrap();
+    arrives.refresh();
+    assert_eq!(shown(&arrives), (false, false));
+    listener.close();
+    wait(&arrives, PollFlags::IN);
+}
