@@ -36,7 +36,7 @@ mod _native {
     use super::scenario::{Scenario, models, restored_scenario};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::sockets::{TpaListener, TpaOptions, TpaPort, TpaStream, tpa_finish_process, tpa_new_key};
+    use super::sockets::{TpaDescriptor, TpaListener, TpaOptions, TpaPort, TpaStream, tpa_finish_process, tpa_new_key};
     #[pymodule_export]
     use super::workers::{identity, work};
 

@@ -7,7 +7,7 @@ use meshpace_core::{Duration, Rate, Time};
 use meshpace_live::Clock;
 use meshpace_live::hosts;
 use meshpace_live::tpa::keylog::KeyLog;
-use meshpace_live::tpa::{self, Admission, Options, Security, TpaError, keys, path};
+use meshpace_live::tpa::{self, Admission, Descriptor, Options, Security, TpaError, keys, path};
 use meshpace_transport::PathInfo;
 use pyo3::exceptions::{PyOSError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
@@ -15,9 +15,10 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Time for which a call waits before it looks for signals.
 const SLICE: Duration = Duration::from_millis(100);
@@ -234,7 +235,10 @@ impl TpaPort {
     }
 
     fn listen(&self, backlog: usize) -> PyResult<TpaListener> {
-        self.0.listen(backlog).map(TpaListener).map_err(|error| os_error(&error))
+        self.0
+            .listen(backlog)
+            .map(|listener| TpaListener(listener, Attached::default()))
+            .map_err(|error| os_error(&error))
     }
 
     fn connect(&self, py: Python<'_>, host: &str, port: u16, timeout: Option<f64>) -> PyResult<TpaStream> {
@@ -246,13 +250,52 @@ impl TpaPort {
             Some(refusal) if error.is_instance_of::<PyTimeoutError>(py) => os_error(&refusal),
             _ => error,
         })?;
-        Ok(TpaStream(stream, AtomicBool::new(false)))
+        Ok(TpaStream::new(stream))
+    }
+
+    /// Begins to open a connection to a host's first address of this port's families.
+    fn begin(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<TpaStream> {
+        let addresses = resolve(py, host, port)?;
+        self.0.connect_nonblocking(&addresses[..]).map(TpaStream::new).map_err(|error| os_error(&error))
+    }
+}
+
+/// What `select` and its like wait for in the place of a stream or listener.
+#[pyclass(frozen, module = "meshpace._native")]
+pub struct TpaDescriptor(Arc<Descriptor>);
+
+#[pymethods]
+impl TpaDescriptor {
+    #[new]
+    fn new() -> PyResult<TpaDescriptor> {
+        Descriptor::new().map(|made| TpaDescriptor(Arc::new(made))).map_err(|error| os_error(&error))
+    }
+
+    fn fileno(&self) -> i32 {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+/// The descriptor that was attached to a stream or listener, if any.
+#[derive(Default)]
+struct Attached(Mutex<Option<Arc<Descriptor>>>);
+
+impl Attached {
+    fn set(&self, descriptor: &TpaDescriptor) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&descriptor.0));
+    }
+
+    fn refresh(&self) {
+        let descriptor = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(descriptor) = descriptor {
+            descriptor.refresh();
+        }
     }
 }
 
 /// Connections that are accepted.
 #[pyclass(frozen, module = "meshpace._native")]
-pub struct TpaListener(tpa::TpaListener);
+pub struct TpaListener(tpa::TpaListener, Attached);
 
 #[pymethods]
 impl TpaListener {
@@ -264,7 +307,13 @@ impl TpaListener {
             self.0.set_timeout(Some(std(left)))?;
             self.0.accept()
         });
-        Ok(TpaStream(accepted?.0, AtomicBool::new(false)))
+        self.1.refresh();
+        Ok(TpaStream::new(accepted?.0))
+    }
+
+    fn attach(&self, descriptor: &TpaDescriptor) {
+        self.0.attach(&descriptor.0);
+        self.1.set(descriptor);
     }
 
     /// Connections refused because of the peer's key.
@@ -280,7 +329,7 @@ impl TpaListener {
 
 /// A connection, and whether its application has given it up.
 #[pyclass(frozen, module = "meshpace._native")]
-pub struct TpaStream(tpa::TpaStream, AtomicBool);
+pub struct TpaStream(tpa::TpaStream, AtomicBool, Attached);
 
 impl Drop for TpaStream {
     fn drop(&mut self) {
@@ -290,6 +339,10 @@ impl Drop for TpaStream {
 }
 
 impl TpaStream {
+    fn new(stream: tpa::TpaStream) -> TpaStream {
+        TpaStream(stream, AtomicBool::new(false), Attached::default())
+    }
+
     fn write(&self, left: Duration, bytes: &[u8]) -> io::Result<usize> {
         if left == Duration::ZERO {
             return self.0.try_write(bytes);
@@ -363,22 +416,37 @@ impl TpaStream {
             }
             self.0.set_read_timeout(Some(std(left)))?;
             (&self.0).read(&mut bytes)
-        })?;
-        Ok(PyBytes::new(py, &bytes[..length]))
+        });
+        self.2.refresh();
+        Ok(PyBytes::new(py, &bytes[..length?]))
     }
 
     fn send(&self, py: Python<'_>, bytes: PyBackedBytes, timeout: Option<f64>) -> PyResult<usize> {
-        wait(py, timeout, |left| self.write(left, &bytes))
+        let sent = wait(py, timeout, |left| self.write(left, &bytes));
+        self.2.refresh();
+        sent
     }
 
     fn sendall(&self, py: Python<'_>, bytes: PyBackedBytes, timeout: Option<f64>) -> PyResult<()> {
         let mut sent = 0;
-        wait(py, timeout, |left| {
+        let done = wait(py, timeout, |left| {
             while sent < bytes.len() {
                 sent += self.write(left, &bytes[sent..])?;
             }
             Ok(())
-        })
+        });
+        self.2.refresh();
+        done
+    }
+
+    /// Whether the handshake is over; the reason, as an exception, if the connection has failed.
+    fn is_open(&self) -> PyResult<bool> {
+        self.0.is_open().map_err(|error| os_error(&error))
+    }
+
+    fn attach(&self, descriptor: &TpaDescriptor) {
+        self.0.attach(&descriptor.0);
+        self.2.set(descriptor);
     }
 
     /// As the constants of `socket`: 0 reading, 1 writing, 2 both.
@@ -412,6 +480,11 @@ impl TpaStream {
                 return Err(PyTimeoutError::new_err("what was sent had not all arrived in time"));
             }
         }
+    }
+
+    /// Closes both directions and does not wait; does nothing in a child of the process that opened it.
+    fn let_go(&self) {
+        let _ = self.0.let_go();
     }
 
     fn abort(&self) {

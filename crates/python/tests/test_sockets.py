@@ -511,7 +511,7 @@ def test_a_child_has_no_sockets_of_its_parent() -> None:
                 for call in (lambda: socket.recv(1), lambda: socket.recv_into(bytearray(1)), lambda: socket.send(b"x"),
                              lambda: socket.sendall(b"x"), lambda: socket.accept(), lambda: socket.connect(here)):
                     refused(call)
-            for call in (lambda: socket.bind(here), lambda: socket.listen(), lambda: socket.shutdown(tpa.SHUT_WR), socket.abort,
+            for call in (socket.fileno, lambda: socket.bind(here), lambda: socket.listen(), lambda: socket.shutdown(tpa.SHUT_WR), socket.abort,
                          socket.getsockname, socket.getpeername, lambda: socket.hops, lambda: socket.unacknowledged,
                          lambda: socket.segments_sent, lambda: socket.retransmissions):
                 refused(call)

@@ -20,24 +20,17 @@ from __future__ import annotations
 import atexit
 import errno
 import io
+import socket as kernel
 import sys
 import warnings
 from types import TracebackType
-from typing import Any, Callable, Sequence, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Sequence, TypedDict, Union, cast
 
-try:
-    from typing import Unpack
-except ImportError:  # before Python 3.11
-    from typing import Any as _Any
+from ._native import TpaDescriptor, TpaListener, TpaOptions, TpaPort, TpaStream, tpa_finish_process, tpa_new_key
 
-    class Unpack:  # type: ignore[no-redef]
-        """What stands in annotations is not looked at."""
-
-        def __class_getitem__(cls, item: _Any) -> _Any:
-            return item
-
-
-from ._native import TpaListener, TpaOptions, TpaPort, TpaStream, tpa_finish_process, tpa_new_key
+if TYPE_CHECKING:
+    # Type checkers bring this module themselves; Python has `Unpack` from 3.11 on.
+    from typing_extensions import Unpack
 
 __all__ = ["SHUT_RD", "SHUT_RDWR", "SHUT_WR", "Options", "create_connection", "create_server", "new_key", "socket"]
 
@@ -125,6 +118,7 @@ class socket:
         self._port: TpaPort | None = None
         self._listener: TpaListener | None = None
         self._stream: TpaStream | None = None
+        self._descriptor: TpaDescriptor | None = None
         self._wait: float | None = None
         self._linger = options.get("linger", LINGER)
         self._closed = False
@@ -160,6 +154,7 @@ class socket:
         if self._port is None or self._stream:
             raise OSError(errno.EINVAL, "only a bound socket can listen")
         self._listener = self._port.listen(max(backlog, 1))
+        self._attach()
 
     def accept(self) -> tuple[socket, Address]:
         """The next connection, which waits without end, and its peer's address."""
@@ -170,14 +165,50 @@ class socket:
         return socket._of(stream, self._linger), stream.peer
 
     def connect(self, address: Address) -> None:
-        """Opens a connection and waits until it is open."""
+        """Opens a connection and waits until it is open. Without waiting (`setblocking(False)`) it raises `BlockingIOError` with
+        `errno.EINPROGRESS`; the socket is writable once the connection is open or has failed, and `getsockopt` with `SO_ERROR`, or a
+        second call, says which of both."""
         self._check()
         if self._stream:
-            raise OSError(errno.EISCONN, "the socket is connected")
+            if self._stream.is_open():
+                raise OSError(errno.EISCONN, "the socket is connected")
+            raise OSError(errno.EALREADY, "the connection is being opened")
         if self._listener:
             raise OSError(errno.EOPNOTSUPP, "the socket listens")
         port = self._port or TpaPort.reaching(address[0], self._options)
-        self._stream = port.connect(address[0], address[1], self._wait)
+        waits = self._wait != 0.0
+        self._stream = port.connect(address[0], address[1], self._wait) if waits else port.begin(address[0], address[1])
+        self._attach()
+        if not waits:
+            raise BlockingIOError(errno.EINPROGRESS, "the connection is being opened")
+
+    def fileno(self) -> int:
+        """A file descriptor for `select`, `poll`, `selectors` and event loops; -1 once the socket is closed. It is readable while `recv` or
+        `accept` would not wait, and writable while `send` would not wait and once a connection is open or has failed. It carries none of the stream's bytes: it is only to be
+        waited for. It is the same for the life of the socket, and closes with it."""
+        if self._closed:
+            return -1
+        self._check()
+        if self._descriptor is None:
+            self._descriptor = TpaDescriptor()
+            self._attach()
+        return self._descriptor.fileno()
+
+    def _attach(self) -> None:
+        if self._descriptor and (held := self._stream or self._listener):
+            held.attach(self._descriptor)
+
+    def getsockopt(self, level: int, optname: int) -> int:
+        """Only `SO_ERROR` at `SOL_SOCKET`: the errno with which the connection has failed, 0 if it has not."""
+        self._check()
+        if (level, optname) != (kernel.SOL_SOCKET, kernel.SO_ERROR):
+            raise OSError(errno.ENOPROTOOPT, "only SO_ERROR can be read")
+        try:
+            if self._stream:
+                self._stream.is_open()
+        except OSError as failure:
+            return failure.errno or errno.EIO
+        return 0
 
     def recv(self, bufsize: int) -> bytes:
         """Up to so many bytes; none at the end of the stream."""
@@ -293,15 +324,18 @@ class socket:
 
     def close(self, linger: float | None = None) -> None:
         """Closes it. Of a connection it waits, at most `linger` seconds (None: as its options say), until what was sent has arrived, and raises an exception if it
-        has not: the protocol runs in this process and ends with it. In a child of the process that opened it, the connection stays open."""
+        has not: the protocol runs in this process and ends with it. Without waiting (`setblocking(False)`) and without `linger`, what was sent arrives as long as the process
+        lives. In a child of the process that opened it, the connection stays open."""
         if self._closed:
             return
         self._closed = True
         stream, listener = self._stream, self._listener
-        self._stream = self._listener = self._port = None
+        self._stream = self._listener = self._port = self._descriptor = None
         if listener:
             listener.close()
-        if stream:
+        if stream and linger is None and self._wait == 0.0:
+            stream.let_go()
+        elif stream:
             stream.close(_timeout(self._linger if linger is None else linger) or 0.0)
 
     def abort(self) -> None:
@@ -316,7 +350,7 @@ class socket:
             self.close()
         else:
             # Nobody waits for what belongs to an operation that has failed, and its exception goes on.
-            stream, self._stream, self._port, self._closed = self._stream, None, None, True
+            stream, self._stream, self._port, self._descriptor, self._closed = self._stream, None, None, None, True
             stream.abort()
 
     def __repr__(self) -> str:
