@@ -15,7 +15,7 @@ pub use ranking::{Rank, ranking, ranking_of};
 pub use silent::FlowLine;
 use silent::silent_flows;
 pub use table::{LEGEND, MOST_ROWS, Table, table};
-pub use words::{amount, cell, mean, words};
+pub use words::{Sentences, amount, cell, mean, words};
 
 use crate::statistics::{all_or_none_p, difference, estimate, holm, paired_p, welch_p};
 pub use crate::summary::LEAST;

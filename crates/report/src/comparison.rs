@@ -2,7 +2,7 @@
 
 use crate::parts;
 use maud::{Markup, html};
-use meshpace_lab::compare::{LEGEND, Line, MOST_ROWS, Metric, Rank, cell, metric, ranking_of, table, words};
+use meshpace_lab::compare::{LEGEND, Line, MOST_ROWS, Metric, Rank, Sentences, cell, metric, ranking_of, table};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::tally::Tally;
 use meshpace_lab::robust::{Answer, Asked, FRAMES, Reading, Robust, Row, Verdict, answer, count, starving, verdict};
@@ -73,12 +73,12 @@ fn render(subject: &Subject<'_>) -> String {
 /// One pair, in sentences.
 fn compared(pair: &Pair<'_>) -> Markup {
     let [a, b] = pair.names;
+    let Sentences { shared, lines } = Sentences::of(pair.lines, pair.names);
     html! {
         h2 { (b) " against " (a) }
         (by_point(pair))
-        ul { @for line in pair.lines.iter().filter(|line| line.is_shown) {
-            li class=[line.better_in_family.map(|_| "clear")] { (words(line, pair.names)) }
-        } }
+        @for sentence in &shared { p { (sentence) } }
+        ul { @for (line, is_clear) in &lines { li class=[is_clear.then_some("clear")] { (line) } } }
         (silent_flows(pair))
     }
 }
@@ -104,7 +104,7 @@ fn silent_flows(pair: &Pair<'_>) -> Markup {
     let [a, b] = pair.names;
     html! { @if !flows.is_empty() {
         div class="wide" { table class="silent" {
-            tr { th { "starved flow" } th { (a) } th { (b) } th { "difference of the shares" } }
+            tr { th { "starved flow" } th { (a) } th { (b) } th { "difference of the shares, percentage points" } }
             @for flow in flows { tr {
                 td { (flow.name) } td { (flow.a.told()) } td { (flow.b.told()) } td { (crate::parts::signs(&flow.difference_told())) }
             } }
@@ -123,7 +123,7 @@ fn ranked(subject: &Subject<'_>) -> Markup {
     };
     html! {
         h2 { "In the order of their means" }
-        p { "Means over the runs. “=”: no clear difference from the one before it, after the correction for all metrics. “✗”: starves a flow in some run, and is not called better than anything, wherever it stands." }
+        p { "Means over the runs. “=”: no clear difference from the one before it, after the correction for all metrics. “✗”: starves a flow in some run, and is never called better than a variant that starves none." }
         dl class="ranks" { @for (metric, ranks) in ranking_of(&groups) {
             dt { (metric.noun_and_unit()) }
             dd { ol { @for (number, rank) in ranks.iter().enumerate() {
@@ -314,7 +314,8 @@ mod tests {
     #[test]
     fn who_starves_comes_first_and_nothing_is_hidden() {
         let text = page(&Asked::No, true);
-        let (alarm, sentence) = (text.find("STARVED").unwrap(), text.find("neither is called faster").unwrap());
+        let (alarm, sentence) =
+            (text.find("STARVED").unwrap(), text.find("no side is called better in goodput").unwrap());
         assert!(alarm < sentence && text.contains("&lt;new&gt; 4 of 4") && !text.contains("Does it hold"), "{text}");
         assert!(!page(&Asked::No, false).contains("STARVED"));
     }

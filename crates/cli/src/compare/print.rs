@@ -3,7 +3,7 @@
 use super::{Compared, Format, Sides};
 use crate::output::alarm;
 use meshpace_lab::compare::{
-    self, AtPoint, LEGEND, Line, Metric, Rank, Side, cell, metric, ranking, ranking_of, words,
+    self, AtPoint, LEGEND, Line, Metric, Rank, Sentences, Side, cell, metric, ranking, ranking_of,
 };
 use meshpace_lab::record::Record;
 use meshpace_lab::record::tally;
@@ -131,8 +131,12 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
             text.push_str(&format!("## {}\n\n", listed(&pair.names)));
         }
         text.push_str(&by_point(pair));
-        for line in pair.lines.iter().filter(|line| line.is_shown) {
-            text.push_str(&format!("- {}\n", words(line, pair.names)));
+        let Sentences { shared, lines } = Sentences::of(&pair.lines, pair.names);
+        for sentence in &shared {
+            text.push_str(&format!("{sentence}\n\n"));
+        }
+        for (line, _) in &lines {
+            text.push_str(&format!("- {line}\n"));
         }
         text.push('\n');
         text.push_str(&silent_flows(pair));
@@ -172,7 +176,8 @@ fn silent_flows(pair: &Compared<'_>) -> String {
         return String::new();
     }
     let [a, b] = pair.names;
-    let mut text = format!("| starved flow | {a} | {b} | difference of the shares |\n|---|---|---|---|\n");
+    let mut text =
+        format!("| starved flow | {a} | {b} | difference of the shares, percentage points |\n|---|---|---|---|\n");
     for flow in flows {
         let cells =
             [&flow.name, &flow.a.told(), &flow.b.told(), &flow.difference_told()].map(|cell| format!(" {cell} |"));
@@ -196,7 +201,7 @@ fn ranked(sides: &Sides) -> String {
     }
     let mut text = format!("## {what} in the order of their means\n\n");
     text.push_str(
-        "`=`: no clear difference from the one before it, after the correction for all metrics. `✗`: starves a flow in some run, and is not called better than anything, wherever it stands.\n\n",
+        "`=`: no clear difference from the one before it, after the correction for all metrics. `✗`: starves a flow in some run, and is never called better than a variant that starves none.\n\n",
     );
     text.push_str("| metric | ranking (means) |\n|---|---|\n");
     for (metric, ranks) in rankings {

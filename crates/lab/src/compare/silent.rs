@@ -126,8 +126,8 @@ impl FlowLine {
     /// The difference in per cent with its interval: "-45 ± 23 %".
     pub fn difference_told(&self) -> String {
         match self.interval {
-            Some([low, high]) => format!("{:+.0} ± {:.0} %", 1e2 * self.difference, 1e2 * (high - low) / 2.0),
-            None => format!("{:+.0} %", 1e2 * self.difference),
+            Some([low, high]) => format!("{:+.0} ± {:.0}", 1e2 * self.difference, 1e2 * (high - low) / 2.0),
+            None => format!("{:+.0}", 1e2 * self.difference),
         }
     }
 }
@@ -162,6 +162,6 @@ mod tests {
         assert!((line.difference + 0.75).abs() < 1e-12);
         assert!((line.interval.unwrap()[1] - line.interval.unwrap()[0] - 2.0 * half).abs() < 1e-5, "{line:?}");
         assert_eq!(line.a.told(), "4 of 4 runs (silent for up to 30.0 s)");
-        assert_eq!(line.difference_told(), "-75 ± 80 %");
+        assert_eq!(line.difference_told(), "-75 ± 80");
     }
 }

@@ -18,7 +18,7 @@ pub struct Table {
 
 /// What the table of [`table`] means, for its head.
 pub const LEGEND: &str =
-    "`*`: the variant named behind it is clearly better, after the correction for all metrics at this point";
+    "The variant named after `*` is clearly better, after the correction for all metrics at this point";
 
 /// The comparison at each point; `None` if only one point was compared.
 pub fn table(lines: &[Line], names: [&str; 2]) -> Option<Table> {

@@ -35,7 +35,7 @@ fn runs_of_the_same_seed_are_compared_with_each_other() {
     assert!(lines.iter().all(|line| line.metric != "rtt_mean_s"), "not measured");
     let jain = lines.iter().find(|line| line.metric == "jain").unwrap();
     assert_eq!((jain.difference, jain.better), (0.0, None));
-    assert!(words(goodput, ["a", "b"]).starts_with("b is faster by 0.0100"), "{}", words(goodput, ["a", "b"]));
+    assert!(words(goodput, ["a", "b"]).starts_with("b has the higher goodput: "), "{}", words(goodput, ["a", "b"]));
     // The same the other way round.
     assert_eq!(compare(&b, &a).unwrap()[0].better, Some(Side::A));
 }
@@ -44,7 +44,7 @@ fn runs_of_the_same_seed_are_compared_with_each_other() {
 fn a_metric_that_is_added_is_compared() {
     const ADDED: Metric = Metric {
         name: "twice_bps",
-        praise: "twice as fast",
+        ahead: "is twice as fast",
         of: |run| Some(2.0 * run.aggregate_goodput_bps),
         more_is_better: true,
         ..PLAIN
@@ -132,7 +132,7 @@ fn a_side_that_starves_a_flow_is_not_better_in_anything() {
     let lines = compare(&a, &b).unwrap();
     assert_eq!((lines[0].better, lines[0].counts[1].starved_runs), (None, 1));
     let told = words(&lines[0], ["a", "b"]);
-    assert!(told.contains("because b starves a flow in 1 of 4 runs") && !told.contains("b is faster"), "{told}");
+    assert!(told.contains("because b starves a flow in 1 of 4 runs") && !told.contains("b has the higher"), "{told}");
     // One run without a delay: no number stands for it, and nobody is quicker.
     let delay = of(&lines, "delay_p95_s");
     assert_eq!((delay.better, delay.b, delay.counts[1].none), (None, f64::INFINITY, 1));
@@ -142,7 +142,11 @@ fn a_side_that_starves_a_flow_is_not_better_in_anything() {
     let (a, b) = starving(4);
     let delay = of(&compare(&a, &b).unwrap(), "delay_p95_s");
     assert_eq!(delay.better, Some(Side::A));
-    assert!(words(&delay, ["a", "b"]).starts_with("a is quicker to deliver ("), "{}", words(&delay, ["a", "b"]));
+    assert!(
+        words(&delay, ["a", "b"]).starts_with("a has the shorter delay (95th percentile): "),
+        "{}",
+        words(&delay, ["a", "b"])
+    );
     assert!(serde_json::to_value(&delay).unwrap()["b"].is_null());
 }
 
@@ -154,7 +158,7 @@ fn where_both_starve_a_flow_they_are_compared_with_that_fact_beside() {
     let lines = compare(&both, &b).unwrap();
     assert_eq!((lines[0].metric, lines[0].better), ("aggregate_goodput_bps", Some(Side::B)));
     let told = words(&lines[0], ["a", "b"]);
-    assert!(told.starts_with("b is faster by"), "{told}");
+    assert!(told.starts_with("b has the higher goodput: "), "{told}");
     assert!(told.ends_with("; both starve a flow: a in 4 of 4 runs, b in 1 of 4 runs"), "{told}");
     // Flow 1 of two starves in four runs and in one: half of the flows against an eighth.
     let starved = lines.iter().find(|line| line.metric == STARVED).unwrap();
@@ -225,7 +229,10 @@ fn what_was_not_measured_in_all_runs_is_not_better() {
     let line = lines.iter().find(|line| line.metric == "retransmission_index").unwrap();
     assert_eq!((line.better, line.counts[1].missing), (None, 1), "a NaN is not the least");
     let told = words(line, ["a", "b"]);
-    assert!(told.contains("measured in 3 of 4 runs") && told.starts_with("neither is called"), "{told}");
+    assert!(
+        told.contains("measured in 3 of 4 runs") && told.starts_with("no side is called better in retransmissions"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -275,7 +282,7 @@ fn swept_keys_are_compared_point_by_point_and_the_mean_says_over_what() {
         assert!(alone[0].points.is_empty());
     }
     let told = words(goodput, ["old", "new"]);
-    assert!(told.starts_with("new is faster by"), "{told}");
+    assert!(told.starts_with("new has the higher goodput: "), "{told}");
     assert!(told.ends_with("; mean over 3 points (topology.hops = 10, 2, 4)"), "{told}");
     let object = serde_json::to_value(goodput).unwrap();
     assert_eq!(
@@ -298,11 +305,22 @@ fn a_mean_over_points_that_disagree_calls_nobody_better() {
     let told = words(goodput, ["old", "new"]);
     assert!(
         told.starts_with(
-            "which of the two is faster depends on the point: old at topology.hops = 2, new at topology.hops = 4, 7;"
+            "which of the two has the higher goodput depends on the point: old at topology.hops = 2, new at topology.hops = 4, 7;"
         ),
         "{told}"
     );
-    assert!(!told.contains("is faster by"), "{told}");
+    assert!(!told.contains("new has the higher goodput"), "{told}");
+}
+
+#[test]
+fn what_is_true_of_all_lines_is_said_once() {
+    let (a, b) = swept(&[(2, 80.0), (4, 80.0), (7, 110.0)]);
+    let lines = compare(&a, &b).unwrap();
+    let told = Sentences::of(&lines, ["old", "new"]);
+    assert_eq!(told.shared, ["Values are means over 3 points (topology.hops = 2, 4, 7)."]);
+    assert!(told.lines.len() > 1 && told.lines[0].1, "{told:?}");
+    assert!(told.lines.iter().all(|(line, _)| !line.contains("mean over")), "{told:?}");
+    assert!(words(&lines[0], ["old", "new"]).ends_with("; mean over 3 points (topology.hops = 2, 4, 7)"));
 }
 
 #[test]

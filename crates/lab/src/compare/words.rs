@@ -21,7 +21,7 @@ pub fn amount(line: &Line) -> Option<String> {
     let (unit, scale) = metric.unit;
     let digits = digits_of(line, scale);
     let (size, half) = (scale * line.difference.abs(), scale * (high - low) / 2.0);
-    Some(format!("{size:.digits$} ± {half:.digits$} {unit}").trim_end().to_owned())
+    Some(format!("{size:.digits$} ± {half:.digits$} {}", of_difference(unit)).trim_end().to_owned())
 }
 
 /// The second less the first, for a column of a table whose head has the unit: "+12.3 ± 4.0". What is said where a side has none: `none`, for both, for
@@ -42,8 +42,54 @@ pub fn cell(line: &Line, none: [&str; 3]) -> String {
     }
 }
 
-/// A line in plain words: which of `names` is better, by how much, in how many seeds.
+/// A line in plain words: which of `names` is better, both values, their difference with its interval, and what has to be known beside.
 pub fn words(line: &Line, names: [&str; 2]) -> String {
+    let beside = [over(line).map(|over| format!("mean over {over}")), both_starve(line, names)];
+    beside.into_iter().flatten().fold(sentence(line, names), |text, more| format!("{text}; {more}"))
+}
+
+/// The sentences of a pair.
+#[derive(Debug)]
+pub struct Sentences {
+    /// What is true of several lines, said once.
+    pub shared: Vec<String>,
+    /// A sentence for each line that is shown; true with it if a side is better.
+    pub lines: Vec<(String, bool)>,
+}
+
+impl Sentences {
+    /// Of the lines of a pair that are shown.
+    pub fn of(lines: &[Line], names: [&str; 2]) -> Sentences {
+        let shown: Vec<&Line> = lines.iter().filter(|line| line.is_shown).collect();
+        let over_all = same_in_all(shown.iter().map(|line| over(line)));
+        let starve = same_in_all(shown.iter().map(|line| both_starve(line, names)).filter(Option::is_some));
+        let told = |line: &&Line| {
+            let mut text = sentence(line, names);
+            if let Some(over) = over(line).filter(|_| over_all.is_none()) {
+                text += &format!("; mean over {over}");
+            }
+            if let Some(both) = both_starve(line, names).filter(|_| starve.is_none()) {
+                text += &format!("; {both}");
+            }
+            (text, line.better_in_family.is_some())
+        };
+        let lines = shown.iter().map(told).collect();
+        let capital = |text: String| text[..1].to_uppercase() + &text[1..] + ".";
+        let over_all = over_all.map(|over| format!("Values are means over {over}."));
+        Sentences { shared: over_all.into_iter().chain(starve.map(capital)).collect(), lines }
+    }
+}
+
+/// The text that all have; none if they differ, or if there are fewer than two.
+fn same_in_all(mut texts: impl Iterator<Item = Option<String>>) -> Option<String> {
+    let first = texts.next()??;
+    let mut others = texts.peekable();
+    others.peek()?;
+    others.all(|text| text.as_ref() == Some(&first)).then_some(first)
+}
+
+/// The sentence of a line alone.
+fn sentence(line: &Line, names: [&str; 2]) -> String {
     let Some(metric) = metric(line.metric) else { return String::new() };
     let (unit, scale) = metric.unit;
     let digits = digits_of(line, scale);
@@ -59,42 +105,41 @@ pub fn words(line: &Line, names: [&str; 2]) -> String {
         _ => number(value),
     });
     let both = format!("{} for {}, {} for {}", sides[0], names[0], sides[1], names[1]);
-    let (noun, praise) = (metric.noun, metric.praise);
-    let ahead = line.ahead_in_family();
-    let half = line.interval.map(|[low, high]| (high - low) / 2.0);
-    let by = half.map(|half| format!("{:.digits$} ± {}", scale * line.difference.abs(), number(half)));
-    let text = match (ahead, line.better_in_family, by) {
+    let (noun, does) = (metric.noun, metric.ahead);
+    let against = |side: Side| {
+        let (winner, other) = (side as usize, 1 - side as usize);
+        format!("{} {does}: {} against {}", names[winner], sides[winner], sides[other])
+    };
+    let text = match (line.ahead_in_family(), line.better_in_family, amount(line)) {
         (_, _, None) if line.seeds < LEAST => {
             let runs = if line.seeds == 1 { "1 run".to_owned() } else { format!("{} runs", line.seeds) };
             format!("{noun}: {both}; with {runs} nothing can be said of the difference, use --seeds {LEAST} or more")
         }
-        (Some(_), Some(side), None) => format!("{} is {praise} ({noun}: {both})", names[side as usize]),
+        (Some(_), Some(side), None) => against(side),
         (_, _, None) => format!("{noun}: {both}{}", chance(line)),
-        (_, _, Some(by)) if metric.is_fact => format!("{noun}: {both} (a difference of {by})"),
+        (_, _, Some(by)) if metric.is_fact => format!("{noun}: {both} (difference {by})"),
         (None, _, Some(by)) => {
-            format!("no clear difference in {noun}: {both} (a difference of {by}{})", chance(line))
+            format!("no clear difference in {noun}: {both} (difference {by}{})", chance(line))
         }
         (Some(side), None, Some(by)) => {
             let why = unfair(line, side, names);
-            format!("neither is called {praise}, because {why} ({noun}: {both}, a difference of {by})")
+            format!("no side is called better in {noun}, because {why}: {both} (difference {by})")
         }
         (Some(_), Some(side), Some(by)) => {
-            let winner = names[side as usize];
             let wins = if side == Side::A { line.seeds - line.b_wins } else { line.b_wins };
-            let seeds = if line.paired { format!(" in {wins} of {} seeds", line.seeds) } else { String::new() };
-            format!("{winner} is {praise} by {by}{seeds} ({noun}: {both})")
+            let seeds = if line.paired { format!(", in {wins} of {} seeds", line.seeds) } else { String::new() };
+            format!("{} (difference {by}{seeds})", against(side))
         }
     };
-    let text = match disagreeing(line) {
+    match disagreeing(line) {
         Some([a, b]) => {
             format!(
-                "which of the two is {praise} depends on the point: {} at {a}, {} at {b}; {noun}: {both}",
+                "which of the two {does} depends on the point: {} at {a}, {} at {b}; {noun}: {both}",
                 names[0], names[1]
             )
         }
         None => text,
-    };
-    text + &over(line).map(|over| format!("; mean over {over}")).unwrap_or_default() + &both_starve(line, names)
+    }
 }
 
 /// The reason why a side that is ahead is not called better.
@@ -120,24 +165,32 @@ fn chance(line: &Line) -> String {
     }
 }
 
-/// The fact that both sides starve flows, beside a metric of something else; nothing if one of them does not, or if a delay says it.
-fn both_starve(line: &Line, names: [&str; 2]) -> String {
+/// The fact that both sides starve flows, beside a metric of something else; none if one of them does not, or if a delay says it.
+fn both_starve(line: &Line, names: [&str; 2]) -> Option<String> {
     let is_of_silence = metric(line.metric).is_some_and(|metric| metric.is_of_silence);
     if is_of_silence || line.counts.iter().any(|counts| counts.starved_runs == 0 || counts.none > 0) {
-        return String::new();
+        return None;
     }
     let in_runs = |side: usize| {
         let counts = line.counts[side];
         format!("{} in {} of {} runs", names[side], counts.starved_runs, counts.runs)
     };
-    format!("; both starve a flow: {}, {}", in_runs(0), in_runs(1))
+    Some(format!("both starve a flow: {}, {}", in_runs(0), in_runs(1)))
 }
 
-/// Digits behind the point for the numbers of a line: three significant ones of its difference, or of the half width of its interval if that is larger.
+/// Unit of a difference of two values in `unit`.
+fn of_difference(unit: &str) -> &str {
+    if unit == "%" { "percentage points" } else { unit }
+}
+
+/// Digits behind the point for the numbers of a line: three significant ones of its difference, or of the half width of its interval if that is larger;
+/// of the larger value five at most.
 fn digits_of(line: &Line, scale: f64) -> usize {
     let size = if line.difference.is_finite() { line.difference.abs() } else { line.a.min(line.b) };
     let half = line.interval.map_or(0.0, |[low, high]| (high - low) / 2.0);
-    digits(scale * size.max(half).clamp(1e-9, 1e9))
+    let values = [line.a, line.b].into_iter().filter(|value| value.is_finite()).map(f64::abs).fold(0.0, f64::max);
+    let [of_size, of_values] = [size.max(half), values].map(|value| digits(scale * value.clamp(1e-9, 1e9)));
+    of_size.min(of_values + 2)
 }
 
 /// Digits behind the point with which a number has three that mean something.

@@ -30,8 +30,8 @@ pub struct Metric {
     pub title: &'static str,
     /// Its noun in sentences.
     pub noun: &'static str,
-    /// Praise of the side that has more, or less, of it, whichever is better; empty if `compare` leaves it out.
-    pub praise: &'static str,
+    /// Verb phrase for the better side: "has the higher goodput". Empty if `compare` leaves the metric out.
+    pub ahead: &'static str,
     /// True if a page on other models tells people of it.
     pub is_told: bool,
     /// Unit for people, and the factor from the unit of the record.
@@ -58,7 +58,7 @@ pub const PLAIN: Metric = Metric {
     is_usual: false,
     title: "",
     noun: "",
-    praise: "",
+    ahead: "",
     is_told: false,
     unit: ("", 1.0),
     is_of_silence: false,
@@ -77,7 +77,7 @@ pub const METRICS: &[Metric] = &[
         is_usual: true,
         title: "goodput of all flows",
         noun: "goodput",
-        praise: "faster",
+        ahead: "has the higher goodput",
         is_told: true,
         unit: ("kbit/s", 1e-3),
         more_is_better: true,
@@ -90,7 +90,7 @@ pub const METRICS: &[Metric] = &[
         is_usual: true,
         title: "Jain's index",
         noun: "Jain's index",
-        praise: "fairer",
+        ahead: "is fairer (Jain's index)",
         most: Some(1.0),
         more_is_better: true,
         of: |run| shared(run, run.jain),
@@ -103,7 +103,7 @@ pub const METRICS: &[Metric] = &[
         is_usual: true,
         title: "Jain's index in windows of 2 s",
         noun: "Jain's index over 2 s",
-        praise: "fairer over 2 s",
+        ahead: "is fairer over 2 s (Jain's index)",
         is_told: true,
         most: Some(1.0),
         more_is_better: true,
@@ -115,7 +115,7 @@ pub const METRICS: &[Metric] = &[
         name: "jain_transfers",
         title: "Jain's index of the transfers",
         noun: "Jain's index of the transfers",
-        praise: "fairer among transfers",
+        ahead: "is fairer among transfers (Jain's index)",
         most: Some(1.0),
         more_is_better: true,
         of: |run| run.jain_transfers,
@@ -125,7 +125,7 @@ pub const METRICS: &[Metric] = &[
         name: "jain_files",
         title: "Jain's index of the flows of files",
         noun: "Jain's index of the flows of files",
-        praise: "fairer among flows of files",
+        ahead: "is fairer among flows of files (Jain's index)",
         most: Some(1.0),
         more_is_better: true,
         of: |run| run.jain_files,
@@ -135,7 +135,7 @@ pub const METRICS: &[Metric] = &[
         name: "jain_datagrams",
         title: "Jain's index of the flows of datagrams",
         noun: "Jain's index of the flows of datagrams",
-        praise: "fairer among flows of datagrams",
+        ahead: "is fairer among flows of datagrams (Jain's index)",
         most: Some(1.0),
         more_is_better: true,
         of: |run| run.jain_datagrams,
@@ -147,7 +147,7 @@ pub const METRICS: &[Metric] = &[
         is_usual: true,
         title: "retransmissions",
         noun: "retransmissions",
-        praise: "more sparing with retransmissions",
+        ahead: "retransmits less",
         unit: ("%", 100.0),
         of: |run| known(run.retransmission_index),
         // Datagrams are not sent again.
@@ -160,7 +160,7 @@ pub const METRICS: &[Metric] = &[
         is_usual: true,
         title: "lost datagrams of UDP",
         noun: "lost datagrams",
-        praise: "less lossy",
+        ahead: "loses fewer datagrams",
         is_told: true,
         unit: ("%", 100.0),
         of: |run| of_flows(run, |flow| flow.loss_ratio, summary::mean),
@@ -171,7 +171,7 @@ pub const METRICS: &[Metric] = &[
         plot: Some("timeouts"),
         title: "timeouts of all flows",
         noun: "timeouts",
-        praise: "less prone to timeouts",
+        ahead: "has fewer timeouts",
         of: |run| of_flows(run, |flow| flow.timeouts.map(|count| count as f64), |values| values.iter().sum()),
         ..PLAIN
     },
@@ -180,7 +180,7 @@ pub const METRICS: &[Metric] = &[
         plot: Some("rtt"),
         title: "mean round trip",
         noun: "mean RTT",
-        praise: "quicker in round trips",
+        ahead: "has the shorter mean RTT",
         unit: ("ms", 1e3),
         of: |run| starvation::delay(run, |flow| Some(flow.rtt_mean_s), summary::mean),
         ..PLAIN
@@ -191,7 +191,7 @@ pub const METRICS: &[Metric] = &[
         is_usual: true,
         title: "95th percentile of the delay",
         noun: "95th percentile of the delay",
-        praise: "quicker to deliver",
+        ahead: "has the shorter delay (95th percentile)",
         is_told: true,
         unit: ("ms", 1e3),
         of: |run| starvation::delay(run, |flow| flow.delay_p95_s, summary::largest),
@@ -210,7 +210,7 @@ pub const METRICS: &[Metric] = &[
         name: "completion_median_s",
         title: "median time of a file",
         noun: "median time of a file",
-        praise: "quicker with files",
+        ahead: "has the shorter median time of a file",
         is_told: true,
         unit: ("s", 1.0),
         of: file_time,
@@ -254,7 +254,7 @@ pub const METRICS: &[Metric] = &[
         is_usual: true,
         title: "flows that others starve",
         noun: "share of starved flows",
-        praise: "less likely to starve a flow",
+        ahead: "starves fewer flows",
         unit: ("%", 100.0),
         is_of_silence: true,
         most: Some(1.0),
@@ -267,7 +267,7 @@ pub const METRICS: &[Metric] = &[
         is_usual: true,
         title: "longest silence of a flow that had a path",
         noun: "longest silence of a flow",
-        praise: "silent for less time",
+        ahead: "has shorter silences",
         unit: ("s", 1.0),
         is_of_silence: true,
         of: |run| of_flows(run, |flow| flow.longest_gap_with_path_s.or(flow.longest_gap_s), summary::largest),
@@ -278,7 +278,7 @@ pub const METRICS: &[Metric] = &[
         plot: Some("without-path"),
         title: "flows that had no path for long",
         noun: "share of flows without a path",
-        praise: "less often without a path",
+        ahead: "has fewer flows without a path",
         unit: ("%", 100.0),
         is_of_silence: true,
         is_fact: true,
@@ -290,7 +290,7 @@ pub const METRICS: &[Metric] = &[
 
 /// The metrics that `compare` compares.
 pub fn compared() -> impl Iterator<Item = &'static Metric> {
-    METRICS.iter().filter(|metric| !metric.praise.is_empty())
+    METRICS.iter().filter(|metric| !metric.ahead.is_empty())
 }
 
 /// The metrics that are drawn and ranked for these runs where a scenario does not choose.

@@ -108,9 +108,14 @@ pub fn delay(record: &Record, field: fn(&FlowRecord) -> Option<f64>, of: impl Fn
 }
 
 impl Record {
+    /// The silence beyond which a flow is starved, seconds.
+    pub fn starved_after(&self) -> f64 {
+        self.starved_after_s.unwrap_or(LONG * self.measured_s())
+    }
+
     /// Silence of one of its flows.
     pub fn silence(&self, flow: &FlowRecord) -> Option<Silence> {
-        let long = self.starved_after_s.unwrap_or(LONG * self.measured_s());
+        let long = self.starved_after();
         let (gap, gap_with_path) = (flow.longest_gap_s, flow.longest_gap_with_path_s);
         Measured { delivered: flow.delivered_bytes, gap, gap_with_path, long }.silence()
     }

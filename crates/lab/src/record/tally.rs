@@ -14,6 +14,8 @@ pub fn coloured(line: &str, is_coloured: bool) -> String {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Tally {
     groups: Vec<Group>,
+    /// The silences beyond which a flow is starved, seconds: the shortest and the longest of the runs.
+    long: Option<(f64, f64)>,
 }
 
 /// The runs of one group.
@@ -83,6 +85,9 @@ impl Tally {
         let group = &mut self.groups[place];
         let is_first = group.runs == 0;
         group.runs += 1;
+        let long = record.starved_after();
+        let (shortest, longest) = self.long.unwrap_or((long, long));
+        self.long = Some((shortest.min(long), longest.max(long)));
         for (id, flow) in record.flows.iter().enumerate() {
             let ends = Some((flow.from, flow.to));
             let known = group.flows.entry(id).or_default();
@@ -130,7 +135,7 @@ impl Tally {
         let without_path = self.groups.iter().map(|group| group.runs_without_path).sum();
         let mut sentences = Vec::new();
         if let Some(which) = self.which("was starved", self.starved_runs()) {
-            sentences.push(format!("STARVED: {which}; nothing that starves a flow is called best."));
+            sentences.push(format!("STARVED: {which}. {}", self.definition()));
             sentences.extend(self.of_flows(|flow| &flow.starved, ""));
         }
         if let Some(which) = self.which("had no path for long", without_path) {
@@ -138,6 +143,15 @@ impl Tally {
             sentences.extend(self.of_flows(|flow| &flow.without_path, " because it had no path"));
         }
         sentences
+    }
+
+    /// What a starved flow is.
+    fn definition(&self) -> String {
+        let long = match self.long {
+            Some((shortest, longest)) if shortest == longest => format!("{} s", (10.0 * longest).round() / 10.0),
+            _ => "`starved_after`".to_owned(),
+        };
+        format!("A starved flow has a path and delivers nothing, or nothing for more than {long}.")
     }
 
     /// "a flow was starved in 5 of 6 runs"; `None` if it was in none.
@@ -201,7 +215,8 @@ impl Tally {
             parts.push(format!("delivered nothing{}", in_runs(nothing)));
         }
         if gaps > 0 {
-            parts.push(format!("was silent for up to {longest:.1} s{}", in_runs(gaps)));
+            let in_runs = if nothing > 0 { format!(" in {gaps} more") } else { in_runs(gaps) };
+            parts.push(format!("was silent for up to {longest:.1} s{in_runs}"));
         }
         let mut places: Vec<(&Group, usize)> = all
             .iter()
@@ -227,7 +242,8 @@ impl Tally {
         if several && found > told.len() {
             told.push(format!("and {} more", found - told.len()));
         }
-        let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+        let all = if parts.len() > 1 { "; together" } else { ":" };
+        let told = if told.is_empty() { String::new() } else { format!("{all} {}", told.join(", ")) };
         format!("{name}{ends} {}{why}{told}.", parts.join(" and "))
     }
 }
@@ -262,13 +278,16 @@ mod tests {
         assert_eq!(
             tally.sentences(),
             [
-                "STARVED: a flow was starved in 5 of 6 runs; nothing that starves a flow is called best.",
+                "STARVED: a flow was starved in 5 of 6 runs. A starved flow has a path and delivers nothing, or nothing for more than 8 s.",
                 "flow 0 (node 0 to node 6) delivered nothing in 5 of 6 runs: cubic 2 of 3, quiet-train 3 of 3.",
                 "flow 1 (node 0 to node 6) was silent for up to 20.0 s in 3 of 6 runs: quiet-train 3 of 3.",
             ]
         );
         let one = Tally::of(&all[5..]);
-        assert_eq!(one.sentences()[0], "STARVED: a flow was starved; nothing that starves a flow is called best.");
+        assert_eq!(
+            one.sentences()[0],
+            "STARVED: a flow was starved. A starved flow has a path and delivers nothing, or nothing for more than 8 s."
+        );
         assert_eq!(one.sentences()[1], "flow 0 (node 0 to node 6) delivered nothing.");
     }
 
@@ -298,7 +317,7 @@ mod tests {
         assert_eq!(
             Tally::of(&all).sentences(),
             [
-                "STARVED: a flow was starved in every one of 3 runs; nothing that starves a flow is called best.",
+                "STARVED: a flow was starved in every one of 3 runs. A starved flow has a path and delivers nothing, or nothing for more than 8 s.",
                 "flow 1 (node 0 to node 6) was silent for up to 20.0 s in 3 of 3 runs.",
                 "NO PATH: a flow had no path for long in every one of 3 runs; that is not starvation by others.",
                 "flow 0 (node 0 to node 6) was silent for up to 40.0 s in 3 of 3 runs because it had no path.",

@@ -34,7 +34,11 @@ fn what_holds_everywhere_holds() {
     assert_eq!(all.written(GOODPUT, Reading::InFamily), Answer::Better(Side::B));
     assert_eq!(verdicts(&all, GOODPUT), [Verdict::Holds; 2]);
     let told = answer(&all, GOODPUT, ["old", "new"]);
-    assert!(told.starts_with("new is faster by 0.10") && told.ends_with("this holds in 2 of 2 other models"), "{told}");
+    assert!(
+        told.starts_with("as written new has the higher goodput by 0.10")
+            && told.ends_with("this holds in 2 of 2 other models"),
+        "{told}"
+    );
     assert_eq!(starving(&all, ["old", "new"]), None);
 }
 
@@ -50,7 +54,7 @@ fn an_answer_flips_starves_or_cannot_be_told() {
     let told = answer(&all, GOODPUT, ["old", "new"]);
     for part in [
         "this holds in 1 of 5 other models",
-        "flips with other, other greedy, where old is faster",
+        "flips with other, other greedy, where old has the higher goodput",
         "new is ahead, but starves a flow, with greedy",
         "cannot be told with tie",
     ] {
@@ -74,7 +78,7 @@ fn a_tie_holds_in_models_that_tie_and_flips_in_others() {
     assert_eq!(verdicts(&all, GOODPUT), [Verdict::Holds, Verdict::Holds, Verdict::Flips]);
     let told = answer(&all, GOODPUT, ["old", "new"]);
     assert!(told.contains("no clear difference in goodput, nor is there in 2 of 3 other models"), "{told}");
-    assert!(told.contains("becomes clear with z, where old is faster"), "{told}");
+    assert!(told.contains("becomes clear with z, where old has the higher goodput"), "{told}");
 }
 
 #[test]
@@ -84,7 +88,8 @@ fn a_side_ahead_that_starves_a_flow_is_not_called_better_and_only_that_can_hold(
     assert_eq!(verdicts(&all, GOODPUT), [Verdict::Holds, Verdict::Flips]);
     let told = answer(&all, GOODPUT, ["old", "new"]);
     assert!(
-        told.contains("nobody is called faster as written: new is ahead") && told.contains("in 4 of 4 runs"),
+        told.contains("as written no side is called better in goodput: new is ahead")
+            && told.contains("in 4 of 4 runs"),
         "{told}"
     );
     assert_eq!(
@@ -125,7 +130,7 @@ fn if_both_sides_starve_the_flow_its_delay_is_no_tie() {
     let all = Robust { written: dead("as written"), others: vec![dead("x")], not_applicable: Vec::new() };
     let told = answer(&all, "delay_p95_s", ["old", "new"]);
     assert!(
-        told.starts_with("neither has a 95th percentile of the delay as written: a flow is starved in all runs"),
+        told.starts_with("as written neither has a 95th percentile of the delay: a flow is starved in all runs"),
         "{told}"
     );
     assert!(told.ends_with("the same in 1 of 1 other models"), "{told}");

@@ -13,7 +13,7 @@ fn by(row: &Row<'_>) -> String {
     row.line.and_then(amount).map(|amount| format!(" by {amount}")).unwrap_or_default()
 }
 
-/// Verdict on the answer of a metric, in one sentence: "tcp-ap is faster as written, by 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
+/// Verdict on the answer of a metric, in one sentence: "as written tcp-ap has the higher goodput by 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
 pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
     let Some(metric) = metric(name) else { return String::new() };
     let rows: Vec<Row<'_>> = robust.rows(name, Reading::InFamily).filter(|row| !row.is_same_run).collect();
@@ -25,27 +25,27 @@ pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
     let held = format!("in {holds} of {}", models(robust, all));
     parts.push(match written.answer {
         Answer::Better(side) => {
-            format!("{} is {}{} as written; this holds {held}", called(side), metric.praise, by(&written))
+            format!("as written {} {}{}; this holds {held}", called(side), metric.ahead, by(&written))
         }
         Answer::BetterButStarves(side) => format!(
-            "nobody is called {} as written: {} is ahead{}, but starves a flow{}; the same {held}",
-            metric.praise,
+            "as written no side is called better in {}: {} is ahead{}, but starves a flow{}; the same {held}",
+            metric.noun,
             called(side),
             by(&written),
             starved(&written, side)
         ),
         Answer::Open if written.line.is_some_and(|line| line.counts.iter().all(|of| of.none == of.runs)) => {
-            format!("neither has a {} as written: a flow is starved in all runs; the same {held}", metric.noun)
+            format!("as written neither has a {}: a flow is starved in all runs; the same {held}", metric.noun)
         }
         Answer::Open => format!("as written there is no clear difference in {}, nor is there {held}", metric.noun),
-        Answer::Unknown => format!("nothing can be said of the {} as written", metric.noun),
+        Answer::Unknown => format!("as written nothing can be said of the {}", metric.noun),
     });
     for side in [Side::A, Side::B] {
         let flips = of(Verdict::Flips).filter(|row| row.answer == Answer::Better(side));
         let told = listed(flips);
         if !told.is_empty() {
             let verb = if matches!(written.answer, Answer::Better(_)) { "flips with" } else { "becomes clear with" };
-            parts.push(format!("{verb} {told}, where {} is {}", called(side), metric.praise));
+            parts.push(format!("{verb} {told}, where {} {}", called(side), metric.ahead));
         }
         let told = listed(of(Verdict::Starves).filter(|row| row.answer == Answer::BetterButStarves(side)));
         if !told.is_empty() {

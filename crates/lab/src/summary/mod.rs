@@ -11,7 +11,7 @@ pub const LEVEL: f64 = 0.95;
 /// Meaning of the sign in numbers for people.
 pub const PLUS_MINUS: &str = "±: half the width of the 95 % confidence interval";
 /// How comparisons decide what is clear, for people.
-pub const CORRECTED: &str = "A difference is called clear after a correction for the number of metrics (Holm): chance calls any metric of a comparison clear in at most 1 of 20.";
+pub const CORRECTED: &str = "A difference is called clear only after Holm's correction for the number of metrics, so that an interval which excludes 0 may not be enough: where nothing differs, at most 1 of 20 comparisons calls any metric clear.";
 /// Runs below which an interval would say nothing: Student's t for two values is 12.7.
 pub const LEAST: usize = 3;
 
