@@ -1,7 +1,9 @@
-//! Adaptive pacing: one segment per smoothed 4-hop propagation delay, stretched by the variation of the RTT.
+//! Adaptive pacing: one segment leaves per interval. The interval is the smoothed propagation delay
+//! over four hops, stretched by the variation of the RTT.
 //!
-//! S. ElRakabawy, A. Klemm, C. Lindemann, "TCP with Adaptive Pacing for Multihop Wireless Networks", MobiHoc 2005 (AP05),
-//! section 4. Every point in which the agent its authors released differs from the paper is a field of its own.
+//! S. ElRakabawy, A. Klemm, C. Lindemann, "TCP with Adaptive Pacing for Multihop Wireless
+//! Networks", MobiHoc 2005 (AP05), section 4. The authors released an agent for ns-2. Each point in
+//! which that agent differs from the paper is a field of [`AdaptiveConfig`].
 
 use super::carrier_sense::CarrierSense;
 use super::out_of_interference::{OutOfInterference, Sensing};
@@ -10,7 +12,7 @@ use alloc::format;
 use alloc::string::String;
 use meshpace_core::{Duration, parameters, words};
 
-/// N, the samples the variation is computed from, unless told otherwise (AP05, section 4.5).
+/// Default of N, the number of samples from which the variation is computed (AP05, section 4.5).
 pub const DEFAULT_HISTORY: usize = 50;
 
 parameters! {
@@ -74,37 +76,39 @@ parameters! {
     };
 }
 
-/// The delay that paces, and what it is computed from.
+/// Delay from which the interval is computed, and the measurement behind it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Measure {
-    /// The propagation delay over `reuse_hops` hops, from the RTT (AP05, section 4.3).
+    /// Propagation delay over `reuse_hops` hops, computed from the RTT (AP05, section 4.3).
     RoundTrip,
-    /// The same from the one-way delay that the receiver echoes, both clocks being synchronized (AP05, section 5, figure
-    /// 15). The dispersion stays that of the RTT; a peer that echoes nothing is measured by the RTT.
+    /// Propagation delay over `reuse_hops` hops, computed from the one-way delay that the receiver
+    /// echoes. Both clocks have to be synchronized (AP05, section 5, figure 15). The dispersion is
+    /// still that of the RTT. If the peer echoes no one-way delay, the RTT is used.
     OneWay,
     /// The out-of-interference delay (AP10, section IV.E).
     OutOfInterference(OutOfInterference),
 }
 
-/// Term of the dispersion that K scales.
+/// Term of the dispersion that the factor K multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scaling {
-    /// The samples but not their mean, as TPA, section 5.3, equation 3 is printed: at least K - 1 even without jitter.
+    /// K multiplies the samples but not their mean, as TPA, section 5.3, equation 3 is printed. The
+    /// result is at least K - 1 even without jitter.
     Samples,
-    /// The deviations: K times the dispersion.
+    /// K multiplies the deviations, so the result is K times the dispersion.
     Deviations,
 }
 
-/// Where the number of hops comes from.
+/// Source of the number of hops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HopSource {
     /// The sender's routing table (AP05, section 4.3).
     RoutingTable,
-    /// The hops the ACK travelled (released agent).
+    /// The number of hops that the ACK travelled (released agent).
     AckTravelled,
 }
 
-/// The delay used on paths shorter than the reuse distance.
+/// Delay that is used on paths shorter than the reuse distance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ShortPath {
     /// The delay of the whole path, n = h (AP05, section 4.3).
@@ -113,37 +117,42 @@ pub enum ShortPath {
     OneHop,
 }
 
-/// The measure of variation that stretches the interval.
+/// Measure of variation that stretches the interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dispersion {
-    /// Coefficient of variation of the RTT samples, divisor N - 1 (AP05, equation of cov).
+    /// Coefficient of variation of the RTT samples, with divisor N - 1 (AP05, equation of cov).
     CovRtt,
-    /// Mean absolute deviation over mean of the RTT samples.
+    /// Mean absolute deviation of the RTT samples divided by their mean.
     MadRtt,
-    /// Mean absolute deviation over mean of the n-hop delay samples (released agent).
+    /// Mean absolute deviation of the n-hop delay samples divided by their mean (released agent).
     MadDelay,
 }
 
-/// Which ACKs give an RTT sample, and of which segment.
+/// The ACKs that give an RTT sample, and the segment whose sending time counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sampling {
-    /// An ACK of new data that covers no segment sent more than once; time since its newest segment was sent.
+    /// ACKs of new data that cover no retransmitted segment (Karn's rule). The sample is the time
+    /// since the newest covered segment was sent.
     NewDataKarn,
-    /// An ACK of new data whose newest segment was sent once.
+    /// ACKs of new data whose newest covered segment was sent only once.
     NewData,
-    /// An ACK of new data that covers no segment sent more than once; time since its oldest segment was sent, as the time stamp
-    /// tells that a receiver with delayed ACKs echoes (RFC 7323, section 4.3; ns-2's `DelAck`). A reading of TPA, section 5.3.
+    /// ACKs of new data that cover no retransmitted segment. The sample is the time since the
+    /// oldest covered segment was sent. A receiver with delayed ACKs echoes the time stamp of that
+    /// segment (RFC 7323, section 4.3; ns-2's `DelAck`). This is a reading of TPA, section 5.3.
     OldestNew,
-    /// The time echo of every ACK, duplicates and the SYN's included (released agent).
+    /// Every ACK, including duplicates and the ACK of the SYN. The sample is the age of the time
+    /// stamp that the ACK echoes (released agent).
     EveryEcho,
 }
 
-/// When a segment the window allows may leave.
+/// Gate that decides when a segment that the window allows may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RateLimit {
-    /// At once if an interval has passed since the last one, otherwise then.
+    /// A segment leaves at once if an interval has passed since the last one, otherwise when the
+    /// interval ends.
     EarliestSend,
-    /// Segments enter a FIFO as the window allows; each tick of a free-running timer sends one (released agent).
+    /// Segments enter a FIFO as the window allows. Each tick of a free-running timer sends one of
+    /// them (released agent).
     FreeRunning,
 }
 
@@ -152,9 +161,10 @@ pub enum RateLimit {
 pub enum Recovery {
     /// Retransmissions leave at once and restart the interval.
     Restart,
-    /// Retransmissions wait for their turn, before new data.
+    /// Retransmissions are paced too, and leave before new data.
     Paced,
-    /// A fast retransmit leaves at once and empties the FIFO; pacing is off until the next ACK (released agent).
+    /// A fast retransmit leaves at once and empties the FIFO. Pacing is then off until the next ACK
+    /// (released agent).
     OffUntilAck,
 }
 
@@ -166,28 +176,28 @@ words! { Sampling: "new-data-karn" = NewDataKarn, "new-data" = NewData, "oldest-
 words! { RateLimit: "earliest-send" = EarliestSend, "free-running" = FreeRunning }
 words! { Recovery: "restart" = Restart, "paced" = Paced, "off-until-ack" = OffUntilAck }
 
-/// TCP-AP.
+/// TCP-AP as the paper describes it.
 pub const TCP_AP: Named<AdaptiveConfig> = Named {
     name: "tcp-ap",
     description: "TCP with adaptive pacing as the paper prints it: the default of its readings",
     source: "AP05, section 4",
     config: AdaptiveConfig::paper,
 };
-/// TCP-AP with the other measure of spread.
+/// TCP-AP with the mean absolute deviation of the RTT as its dispersion.
 pub const TCP_AP_MAD: Named<AdaptiveConfig> = Named {
     name: "tcp-ap-mad",
     description: "TCP-AP with the mean absolute deviation of the RTT instead of its standard deviation",
     source: "AP05, with the measure that the released agent prefers",
     config: || AdaptiveConfig { dispersion: Dispersion::MadRtt, ..AdaptiveConfig::paper() },
 };
-/// TCP-AP with one-way delays.
+/// TCP-AP with one-way delays between synchronized clocks.
 pub const TCP_AP_SYNC: Named<AdaptiveConfig> = Named {
     name: "tcp-ap-sync",
     description: "TCP-AP with synchronized clocks: the receiver echoes the one-way delay",
     source: "AP05, section 5, figure 15",
     config: AdaptiveConfig::synchronized,
 };
-/// The refined TCP-AP.
+/// The refined TCP-AP of AP10, paced by the out-of-interference delay.
 pub const TCP_AP_OID: Named<AdaptiveConfig> = Named {
     name: "tcp-ap-oid",
     description: "TCP-AP paced by the out-of-interference delay, its range estimated from received power",
@@ -196,12 +206,12 @@ pub const TCP_AP_OID: Named<AdaptiveConfig> = Named {
 };
 
 impl AdaptiveConfig {
-    /// TCP-AP as the paper describes it.
+    /// Parameters of TCP-AP as the paper describes it.
     pub fn paper() -> AdaptiveConfig {
         AdaptiveConfig::default()
     }
 
-    /// TCP-AP as its authors' agent for ns-2 does it.
+    /// Parameters of TCP-AP as its authors' agent for ns-2 implements it.
     pub fn released() -> AdaptiveConfig {
         AdaptiveConfig {
             data_overhead: 112,
@@ -219,12 +229,13 @@ impl AdaptiveConfig {
         }
     }
 
-    /// TCP-AP with synchronized clocks (AP05, section 5, figure 15).
+    /// Parameters of TCP-AP with synchronized clocks (AP05, section 5, figure 15).
     pub fn synchronized() -> AdaptiveConfig {
         AdaptiveConfig { measure: Measure::OneWay, ..AdaptiveConfig::paper() }
     }
 
-    /// The refined TCP-AP (AP10), for the two-ray ground model. S_data is the payload alone, as AP10's numbers need it.
+    /// Parameters of the refined TCP-AP (AP10), for the two-ray ground model. S_data is the payload
+    /// alone, because AP10's numbers follow only in this way.
     pub fn out_of_interference() -> AdaptiveConfig {
         AdaptiveConfig {
             measure: Measure::OutOfInterference(OutOfInterference::default()),
@@ -233,7 +244,7 @@ impl AdaptiveConfig {
         }
     }
 
-    /// Input of the estimate of the sensing range, if there is one.
+    /// Parameters of the estimate of the sensing range; `None` if the range is not estimated.
     pub fn carrier_sense(&self) -> Option<&CarrierSense> {
         match &self.measure {
             Measure::OutOfInterference(OutOfInterference { sensing: Sensing::Estimated(config), .. }) => Some(config),
@@ -241,7 +252,7 @@ impl AdaptiveConfig {
         }
     }
 
-    /// Its measure and parameters, for people.
+    /// Describes the measure and its parameters for people.
     pub fn describe(&self) -> String {
         let measure = match &self.measure {
             Measure::RoundTrip => format!("the {}-hop delay", self.reuse_hops),

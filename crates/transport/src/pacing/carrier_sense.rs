@@ -1,7 +1,8 @@
-//! Number of hops over which a sender is sensed, from the power at which the next hop is received.
+//! Estimates over how many hops a sender is sensed, from the power at which the next hop is
+//! received.
 //!
-//! S. ElRakabawy, C. Lindemann, "A Practical Adaptive Pacing Scheme for TCP in Multihop Wireless Networks" (AP10), section
-//! IV.E, equations 2 to 7, in dBm and dB:
+//! S. ElRakabawy, C. Lindemann, "A Practical Adaptive Pacing Scheme for TCP in Multihop Wireless
+//! Networks" (AP10), section IV.E, equations 2 to 7, in dBm and dB:
 //!
 //! ```text
 //! P_out = P_tx + G_ant - A_cab - A_v                        (2)
@@ -10,7 +11,8 @@
 //! H_cs  = min { k in 1..h : P_out - L_k < T_cs }            (7)
 //! ```
 //!
-//! P_out cancels out: H_cs depends only on P_rx - 10 p log10(k) and T_cs. All inputs of the paper are accepted nevertheless.
+//! P_out cancels out: H_cs depends only on P_rx - 10 p log10(k) and on T_cs. Nevertheless all
+//! inputs of the paper are parameters.
 
 use super::dispersion::{History, mean};
 use meshpace_core::{parameters, words};
@@ -37,12 +39,13 @@ impl LinkBudget {
     }
 }
 
-/// Where P_rx comes from.
+/// Source of P_rx, the received power.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PowerSource {
-    /// Frames received from the next hop, those that carry the ACKs: the channel is the same both ways.
+    /// Frames received from the next hop, which carry the ACKs. The channel is assumed to be the
+    /// same in both directions.
     Arrivals,
-    /// Measurements from the routing table's [`PathInfo`](crate::PathInfo).
+    /// Measurements that come with the routing table's [`PathInfo`](crate::PathInfo).
     Path,
 }
 
@@ -68,47 +71,50 @@ parameters! {
 }
 
 impl CarrierSense {
-    /// For the two-ray ground model with decoding to 250 m and sensing to 550 m.
+    /// Parameters for the two-ray ground model, with decoding up to 250 m and sensing up to 550 m.
     pub fn two_ray() -> CarrierSense {
         CarrierSense::default()
     }
 
-    /// For an indoor testbed: exponent 3 (AP10, section IV.E). The threshold is that of the receiver's energy detection.
+    /// Parameters for an indoor testbed: path loss exponent 3 (AP10, section IV.E). `threshold_dbm`
+    /// is the threshold of the receiver's energy detection.
     pub fn testbed(threshold_dbm: f64) -> CarrierSense {
         CarrierSense { threshold_dbm, exponent: 3.0, ..CarrierSense::two_ray() }
     }
 }
 
-/// The power in dBm sensed `hops` hops away of a sender whose next hop receives `received_dbm` (equations 3 and 6).
+/// Power in dBm at which a sender is sensed `hops` hops away, if its next hop receives it at
+/// `received_dbm` (equations 3 and 6).
 pub fn sensed_power_dbm(output_dbm: f64, received_dbm: f64, exponent: f64, hops: u8) -> f64 {
     let first = output_dbm - received_dbm;
     output_dbm - (first + 10.0 * exponent * libm::log10(f64::from(hops)))
 }
 
-/// H_cs (equation 7): the first hop of `path_hops` at which the sender is no longer sensed; none if all sense it.
+/// H_cs (equation 7): the first hop, of `path_hops`, at which the sender is no longer sensed.
+/// `None` if the sender is sensed at all of them.
 pub fn carrier_sense_hops(config: &CarrierSense, received_dbm: f64, path_hops: u8) -> Option<u8> {
     let output = config.budget.output_power_dbm();
     (1..=path_hops).find(|&k| sensed_power_dbm(output, received_dbm, config.exponent, k) < config.threshold_dbm)
 }
 
-/// The average of the powers received last.
+/// Average of the most recently received powers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ReceivedPower(History);
 
 impl ReceivedPower {
-    /// No frame yet.
+    /// Creates an average over the last `frames` frames, with no frame received yet.
     pub fn new(frames: usize) -> ReceivedPower {
         ReceivedPower(History::new(frames))
     }
 
-    /// A frame was received; what is not a power is ignored.
+    /// Adds the power of a received frame. A value that is not finite is ignored.
     pub fn on_frame(&mut self, dbm: f32) {
         if dbm.is_finite() {
             self.0.push(f64::from(dbm));
         }
     }
 
-    /// The average in dBm; none before the first frame.
+    /// The average in dBm; `None` before the first frame.
     pub fn average_dbm(&self) -> Option<f64> {
         (!self.0.samples().is_empty()).then(|| mean(self.0.samples()))
     }

@@ -1,7 +1,9 @@
-//! The interface for a pacing rule of a program that uses this crate: a type of its own that implements [`Rule`], or a rule in
-//! another language, such as Python. The rules of this crate are in `rules`.
+//! Interface for pacing rules that are defined outside this crate. Such a rule is a type that
+//! implements [`Rule`], or a rule in another language, such as Python. The rules of this crate are
+//! in `rules`.
 //!
-//! A rule is called through a pointer, once per measurement and once per ACK, never per frame. No paper describes this.
+//! A rule is called through a pointer once per measurement and once per ACK, never per frame. No
+//! paper describes this interface.
 
 use super::Sample;
 use alloc::boxed::Box;
@@ -10,25 +12,28 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-/// A pacing rule at work for one sender.
+/// State of a pacing rule for one sender.
 pub trait Rule: fmt::Debug + Send + Sync {
-    /// An ACK gave a measurement (not of a segment that was sent twice).
+    /// Takes the measurement that an ACK gave. ACKs of retransmitted segments give none.
     fn on_sample(&mut self, sample: &Sample);
 
-    /// An ACK arrived at a TCP, with an echoed congestion mark or not; its window may be in slow start. TPA has no marks.
+    /// An ACK arrived at a TCP. `_marked` is true if the ACK echoes a congestion mark,
+    /// `_slow_start` if the window is in slow start. TPA has no marks and does not call this
+    /// method.
     fn on_ack(&mut self, _marked: bool, _slow_start: bool) {}
 
-    /// The time between two segments from now on, seconds; 0 or less: as the window allows.
+    /// Interval between two segments from now on, in seconds. If it is 0 or less, segments leave as
+    /// the window allows.
     fn interval(&self) -> f64;
 
-    /// The same rule in the same state: a connection can be copied.
+    /// Copies the rule together with its state, because a connection can be copied.
     fn copy(&self) -> Box<dyn Rule>;
 }
 
-/// Makes a rule for a sender whose segments have so many bytes of payload.
+/// Function that creates a rule for a sender. Its argument is the payload of a segment in bytes.
 type Make = dyn Fn(u32) -> Box<dyn Rule> + Send + Sync;
 
-/// A rule of which every sender gets one of its own.
+/// Factory of a pacing rule: every sender gets an instance of its own.
 #[derive(Clone)]
 pub struct Config {
     name: String,
@@ -36,12 +41,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// The rule that `make` makes for a sender whose segments have so many bytes of payload. `name` is for people.
+    /// Creates a configuration from `make`, which creates a rule for a sender. The argument of
+    /// `make` is the payload of a segment in bytes. `name` is for people.
     pub fn new(name: impl Into<String>, make: impl Fn(u32) -> Box<dyn Rule> + Send + Sync + 'static) -> Config {
         Config { name: name.into(), make: Arc::new(make) }
     }
 
-    /// Its name for people.
+    /// Name of the rule, for people.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -53,23 +59,25 @@ impl fmt::Debug for Config {
     }
 }
 
-/// Every rule is a new one: what a panic leaves half done is in none of those that are made later.
+/// Every rule is created anew, so a state that a panic left inconsistent is not part of rules that
+/// are created later.
 impl UnwindSafe for Config {}
 impl RefUnwindSafe for Config {}
 
-/// Equal are copies of one [`Config`]: functions cannot be compared.
+/// Two configurations are equal if they are copies of one [`Config`], because functions cannot be
+/// compared.
 impl PartialEq for Config {
     fn eq(&self, other: &Config) -> bool {
         self.name == other.name && Arc::ptr_eq(&self.make, &other.make)
     }
 }
 
-/// A rule of a [`Config`] at work.
+/// State of a rule that a [`Config`] created.
 #[derive(Debug)]
 pub struct State(Box<dyn Rule>);
 
 impl State {
-    /// Nothing known yet.
+    /// Creates the rule for a sender whose segments have `payload` bytes.
     pub fn new(config: &Config, payload: u32) -> State {
         State((config.make)(payload))
     }
@@ -79,12 +87,12 @@ impl State {
         self.0.on_sample(sample);
     }
 
-    /// An ACK arrived, with an echoed mark or not.
+    /// An ACK arrived; `marked` is true if it echoes a congestion mark.
     pub fn on_ack(&mut self, marked: bool, slow_start: bool) {
         self.0.on_ack(marked, slow_start);
     }
 
-    /// The time between two segments, seconds.
+    /// Interval between two segments, in seconds.
     pub fn interval(&self) -> f64 {
         self.0.interval()
     }

@@ -1,6 +1,7 @@
-//! Rate control by marks: the interval between two segments grows with each echoed mark and shrinks with every other ACK.
+//! Rate control by congestion marks: the interval between two segments grows with each ACK that
+//! echoes a mark and shrinks with every other ACK.
 //!
-//! DCC, section IV and algorithm 2, per ACK, intervals in seconds:
+//! DCC, section IV and algorithm 2, per ACK, with intervals in seconds:
 //!
 //! ```text
 //! ECN echo:   T_intv = beta T_intv                        beta = 1.05
@@ -9,14 +10,16 @@
 //! T_lb = TX_d + DIFS + SIFS + T_ACK + backoff + TX_a + DIFS + SIFS + T_ACK + backoff
 //! ```
 //!
-//! Readings: every ACK of the connection counts, duplicates too; the average RTT is that of RFC 6298's weight, 1/8 on the
-//! new sample; in slow start the lower bound, "slightly larger" there, is twice T_lb, and so is the first interval; losses
-//! leave the interval alone; if the bounds cross, the lower one holds. The paper's timer asks every T_intv whether the
-//! window is open; here a segment that finds it closed may leave as soon as it opens, which loses no time.
+//! Readings of the paper: every ACK of the connection counts, including duplicates. The average RTT
+//! uses the weight of RFC 6298, 1/8 on the new sample. In slow start the paper's lower bound is
+//! "slightly larger"; here it is twice T_lb, and so is the first interval. Losses do not change the
+//! interval. If the bounds cross, the lower one holds. The paper's timer checks every T_intv
+//! whether the window is open. Here a segment that finds the window closed may leave as soon as it
+//! opens, which loses no time.
 
 use meshpace_core::{Duration, Rate, parameters};
 
-/// Weight on the new sample of the average RTT (RFC 6298).
+/// Weight of the new sample in the average RTT (RFC 6298).
 const RTT_WEIGHT: f64 = 0.125;
 
 parameters! {
@@ -65,7 +68,7 @@ const MAC_ACK_BYTES: f64 = 14.0;
 const TCP_IP_BYTES: u32 = 40;
 
 impl DccConfig {
-    /// T_lb in seconds for segments of `payload` bytes at channel rate `rate`.
+    /// T_lb in seconds for segments with `payload` bytes at the channel rate `rate`.
     pub fn lower_bound(&self, payload: u32, rate: Rate) -> f64 {
         let mac = &self.mac;
         let preamble = mac.preamble.as_secs_f64();
@@ -79,7 +82,7 @@ impl DccConfig {
         frame(header.saturating_add(payload)) + frame(header) + 2.0 * acknowledged
     }
 
-    /// The interval after an ACK, before its bounds.
+    /// The interval after an ACK, before its bounds are applied.
     pub fn step(&self, interval: f64, marked: bool) -> f64 {
         if marked { self.beta * interval } else { interval / (1.0 + self.alpha * interval) }
     }
@@ -91,19 +94,19 @@ pub struct Dcc {
     config: DccConfig,
     /// Payload bytes of a segment.
     payload: u32,
-    /// T_intv, seconds; none before the rate of the channel is known.
+    /// T_intv in seconds; `None` before the channel rate is known.
     interval: Option<f64>,
-    /// Average RTT, seconds; none before the first sample.
+    /// Average RTT in seconds; `None` before the first sample.
     rtt: Option<f64>,
 }
 
 impl Dcc {
-    /// Nothing known yet.
+    /// Creates the state for segments with `payload` bytes. The channel rate is not known yet.
     pub fn new(config: &DccConfig, payload: u32) -> Dcc {
         Dcc { config: config.clone(), payload, interval: None, rtt: None }
     }
 
-    /// Starts with `interval` seconds instead of a multiple of T_lb.
+    /// Sets the first interval to `interval` seconds instead of a multiple of T_lb.
     pub fn start_with(&mut self, interval: f64) {
         self.interval = Some(interval);
     }
@@ -113,14 +116,14 @@ impl Dcc {
         self.rtt = Some(self.rtt.map_or(rtt, |old| old + RTT_WEIGHT * (rtt - old)));
     }
 
-    /// The first segment is about to leave.
+    /// Sets the first interval from the channel rate, if there is no interval yet.
     pub fn on_path(&mut self, rate: Rate) {
         if self.interval.is_none() {
             self.interval = Some(self.config.slow_start_factor * self.config.lower_bound(self.payload, rate));
         }
     }
 
-    /// An ACK arrived, with an echoed mark or not.
+    /// An ACK arrived; `marked` is true if it echoes a congestion mark.
     pub fn on_ack(&mut self, marked: bool, slow_start: bool, rate: Rate) {
         self.on_path(rate);
         let lower = self.config.lower_bound(self.payload, rate);
@@ -129,12 +132,12 @@ impl Dcc {
         self.interval = self.interval.map(|interval| self.config.step(interval, marked).min(upper).max(lower));
     }
 
-    /// T_intv in seconds; none before the first ACK.
+    /// T_intv in seconds; `None` before the channel rate is known.
     pub fn interval_s(&self) -> Option<f64> {
         self.interval
     }
 
-    /// T_intv.
+    /// T_intv; zero before the channel rate is known.
     pub fn interval(&self) -> Duration {
         Duration::from_secs_f64(self.interval.unwrap_or(0.0))
     }

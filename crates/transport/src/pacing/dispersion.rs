@@ -1,26 +1,28 @@
-//! Variation of the last N samples, relative to their mean.
+//! Variation of the last N samples relative to their mean.
 //!
-//! AP05, section 4.2: coefficient of variation with divisor N - 1. The released agent uses the mean absolute deviation. TPA,
-//! section 5.3, scales by K: the samples, as its equation 3 is printed, or their deviations, which is what its numbers are.
+//! AP05, section 4.2, uses the coefficient of variation with divisor N - 1. The released agent uses
+//! the mean absolute deviation. TPA, section 5.3, adds a factor K. It multiplies the samples where
+//! equation 3 is taken as printed; the numbers of that paper follow if it multiplies the
+//! deviations.
 
 use alloc::vec::Vec;
 
-/// The last N samples, oldest overwritten first.
+/// The last N samples. A new sample overwrites the oldest one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct History {
     samples: Vec<f64>,
-    /// Where the next sample goes once `samples` is full.
+    /// Index at which the next sample is written once `samples` is full.
     oldest: usize,
     capacity: usize,
 }
 
 impl History {
-    /// An empty history of at most `capacity` samples, 2 or more.
+    /// Creates an empty history of at most `capacity` samples; `capacity` is 2 or more.
     pub fn new(capacity: usize) -> History {
         History { samples: Vec::with_capacity(capacity), oldest: 0, capacity }
     }
 
-    /// Adds a sample, dropping the oldest one if full.
+    /// Adds a sample and drops the oldest one if the history is full.
     pub fn push(&mut self, sample: f64) {
         if self.samples.len() < self.capacity {
             self.samples.push(sample);
@@ -30,23 +32,25 @@ impl History {
         }
     }
 
-    /// The samples kept, in no particular order.
+    /// The stored samples, in no particular order.
     pub fn samples(&self) -> &[f64] {
         &self.samples
     }
 }
 
-/// Arithmetic mean; 0 without samples.
+/// Arithmetic mean; 0 if there are no samples.
 pub fn mean(samples: &[f64]) -> f64 {
     if samples.is_empty() { 0.0 } else { samples.iter().sum::<f64>() / samples.len() as f64 }
 }
 
-/// Coefficient of variation, sample standard deviation (divisor N - 1) over mean; 0 below two samples or at mean 0.
+/// Coefficient of variation: sample standard deviation (divisor N - 1) over mean. It is 0 for fewer
+/// than two samples and for a mean of 0.
 pub fn coefficient_of_variation(samples: &[f64]) -> f64 {
     scaled_coefficient_of_variation(samples, 1.0)
 }
 
-/// The same with every sample, but not the mean, multiplied by `k` (TPA, section 5.3, equation 3).
+/// Coefficient of variation with every sample, but not the mean, multiplied by `k` (TPA, section
+/// 5.3, equation 3).
 pub fn scaled_coefficient_of_variation(samples: &[f64], k: f64) -> f64 {
     let mean = mean(samples);
     if samples.len() < 2 || mean == 0.0 {
@@ -56,12 +60,12 @@ pub fn scaled_coefficient_of_variation(samples: &[f64], k: f64) -> f64 {
     libm::sqrt(squares / (samples.len() - 1) as f64) / mean
 }
 
-/// Mean absolute deviation (divisor N) over mean; 0 without samples or at mean 0.
+/// Mean absolute deviation (divisor N) over mean. It is 0 without samples and for a mean of 0.
 pub fn relative_absolute_deviation(samples: &[f64]) -> f64 {
     scaled_relative_absolute_deviation(samples, 1.0)
 }
 
-/// The same with every sample, but not the mean, multiplied by `k`.
+/// Relative mean absolute deviation with every sample, but not the mean, multiplied by `k`.
 pub fn scaled_relative_absolute_deviation(samples: &[f64], k: f64) -> f64 {
     let mean = mean(samples);
     if mean == 0.0 {

@@ -1,6 +1,6 @@
-//! From RTT samples to the interval between two segments.
+//! Computes the interval between two segments from RTT samples.
 //!
-//! AP05, sections 4.2 to 4.4: with h hops, channel rate b, data size s_d and ACK size s_a,
+//! AP05, sections 4.2 to 4.4, with h hops, channel rate b, data packet size s_d and ACK size s_a:
 //!
 //! ```text
 //! t_q  = 1/2 (RTT/h - (s_d + s_a)/b)                 queueing delay per hop
@@ -9,10 +9,11 @@
 //! IPD  = FHD^ (1 + 2 cov)
 //! ```
 //!
-//! Instead of FHD, the same EWMA and interval take the delay from synchronized clocks or AP10's out-of-interference delay.
+//! The delay of synchronized clocks or AP10's out-of-interference delay can take the place of FHD;
+//! the EWMA and the interval are the same then.
 //!
-//! A negative t_q is not clamped: the formula is linear in it. h is read anew for each sample; the history is kept when
-//! the route changes.
+//! A negative t_q is not clamped, since the formula is linear in t_q. Each sample uses the current
+//! h. The history is kept when the route changes.
 
 use super::adaptive::{AdaptiveConfig, Dispersion, Measure, Scaling, ShortPath};
 use super::carrier_sense::{PowerSource, ReceivedPower};
@@ -23,21 +24,23 @@ use super::dispersion::{
 use crate::stats::Stats;
 use meshpace_core::{Duration, Rate};
 
-/// Weight on the old value of the average queueing delay (released agent).
+/// Weight of the old value in the average queueing delay (released agent).
 const QUEUEING_WEIGHT: f64 = 0.5;
 
-/// t_q: the queueing delay per hop in seconds (AP05, section 4.3). `rtt` in seconds, sizes in bytes.
+/// t_q: the queueing delay per hop in seconds (AP05, section 4.3). `rtt` is in seconds, sizes are
+/// in bytes.
 pub fn queueing_delay(rtt: f64, hops: u8, rate: Rate, data: u32, ack: u32) -> f64 {
     0.5 * (rtt / f64::from(hops) - transmission(f64::from(data) + f64::from(ack), rate))
 }
 
-/// D_n: the propagation delay over `n` hops in seconds (AP05, section 4.3), from the queueing delay per hop.
+/// D_n: the propagation delay over `n` hops in seconds (AP05, section 4.3), computed from the
+/// queueing delay per hop.
 pub fn propagation_delay(n: u8, queueing: f64, rate: Rate, data: u32) -> f64 {
     f64::from(n) * (queueing + transmission(f64::from(data), rate))
 }
 
-/// The propagation delay over `n` hops from a one-way delay of `one_way` seconds over `hops` hops, for senders and
-/// receivers with synchronized clocks (AP05, section 5, figure 15).
+/// The propagation delay over `n` hops, computed from a one-way delay of `one_way` seconds over
+/// `hops` hops. Sender and receiver have synchronized clocks (AP05, section 5, figure 15).
 pub fn synchronized_delay(one_way: f64, hops: u8, n: u8) -> f64 {
     f64::from(n) * one_way / f64::from(hops)
 }
@@ -46,28 +49,28 @@ fn transmission(bytes: f64, rate: Rate) -> f64 {
     8.0 * bytes / rate.as_bps_f64()
 }
 
-/// One measurement.
+/// One measurement, which an ACK gives.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// RTT in seconds.
     pub rtt: f64,
-    /// One-way delay of the data segment in seconds, if the receiver echoes it.
+    /// One-way delay of the data segment in seconds; `None` if the receiver does not echo it.
     pub one_way: Option<f64>,
-    /// Hops there.
+    /// Hops from the sender to the receiver.
     pub hops: u8,
     /// Channel rate.
     pub rate: Rate,
-    /// Power at which the next hop is received in dBm, if the routing table tells.
+    /// Power in dBm at which the next hop is received; `None` if the routing table does not tell.
     pub path_power_dbm: Option<f32>,
 }
 
-/// The estimator's state.
+/// State of the estimator of one sender.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Estimator {
     config: AdaptiveConfig,
-    /// s_d in bytes.
+    /// s_d, the size of a data packet in bytes.
     data_size: u32,
-    /// FHD^ in seconds; none before the first sample.
+    /// FHD^ in seconds; `None` before the first sample.
     delay: Option<f64>,
     /// Average queueing delay per hop in seconds, for `queueing_limit`.
     queueing: f64,
@@ -77,14 +80,14 @@ pub struct Estimator {
     delays: History,
     /// Power of the frames from the next hop.
     power: ReceivedPower,
-    /// The dispersion of the configured kind.
+    /// Dispersion of the configured kind, with the factor K applied.
     dispersion: f64,
-    /// IPD.
+    /// IPD, the interval between two segments.
     interval: Duration,
 }
 
 impl Estimator {
-    /// An estimator for segments of `payload` bytes.
+    /// Creates an estimator for segments with `payload` bytes.
     pub fn new(config: &AdaptiveConfig, payload: u32) -> Estimator {
         Estimator {
             data_size: payload.saturating_add(config.data_overhead),
@@ -99,12 +102,12 @@ impl Estimator {
         }
     }
 
-    /// A frame arrived from the next hop with this power in dBm.
+    /// A frame with this power in dBm arrived from the next hop.
     pub fn on_frame(&mut self, power_dbm: f32) {
         self.power.on_frame(power_dbm);
     }
 
-    /// Takes an RTT sample in seconds, measured over `hops` hops at channel rate `rate`.
+    /// Takes an RTT sample in seconds, measured over `hops` hops at the channel rate `rate`.
     pub fn on_sample(&mut self, rtt: f64, hops: u8, rate: Rate, stats: &mut Stats) {
         self.on_measured(&Sample { rtt, one_way: None, hops, rate, path_power_dbm: None }, stats);
     }
@@ -128,7 +131,7 @@ impl Estimator {
         propagation_delay(n, queueing, sample.rate, self.data_size)
     }
 
-    /// The delay of the configured kind that a measurement gives, seconds.
+    /// The delay of the configured kind in seconds, computed from a measurement.
     fn delay_of(&mut self, sample: &Sample) -> f64 {
         let hops = sample.hops.max(1);
         let Measure::OutOfInterference(oid) = &self.config.measure else {
@@ -141,7 +144,7 @@ impl Estimator {
         oid.delay(sample.rtt, hops, sample.rate, self.data_size, self.config.ack_size, power)
     }
 
-    /// The dispersion with K in it, of samples whose plain one is `plain`.
+    /// Applies the factor K to the dispersion. `plain` is the dispersion of the samples without K.
     fn scaled(&self, plain: f64) -> f64 {
         let k = self.config.scale;
         if k == 1.0 {
@@ -155,7 +158,8 @@ impl Estimator {
         }
     }
 
-    /// An RTT in seconds as the clock of the samples shows it.
+    /// Rounds an RTT in seconds to ticks of the clock that measures the samples, to at least one
+    /// tick.
     fn on_clock(&self, rtt: f64) -> f64 {
         let tick = self.config.rtt_clock.as_secs_f64();
         if tick == 0.0 {
@@ -201,27 +205,28 @@ impl Estimator {
         stats.delay_samples += 1;
         if let Some(delay) = self.delay {
             stats.delay_sum_s += delay;
-            // A delay at or below zero cannot space anything; the rounding sends it to an interval of zero.
+            // A delay at or below zero cannot space segments. The conversion turns it into an
+            // interval of zero.
             self.interval = Duration::from_secs_f64(delay * (1.0 + self.config.dispersion_factor * self.dispersion));
         }
     }
 
-    /// FHD^, the smoothed n-hop propagation delay in seconds; none before the first sample.
+    /// FHD^, the smoothed n-hop propagation delay in seconds; `None` before the first sample.
     pub fn delay(&self) -> Option<f64> {
         self.delay
     }
 
-    /// The dispersion of the configured kind; 0 before the first sample.
+    /// Dispersion of the configured kind; 0 before the first sample.
     pub fn dispersion(&self) -> f64 {
         self.dispersion
     }
 
-    /// IPD in seconds before rounding; none before the first sample.
+    /// IPD in seconds before rounding; `None` before the first sample.
     pub fn interval_s(&self) -> Option<f64> {
         self.delay.map(|delay| delay * (1.0 + self.config.dispersion_factor * self.dispersion))
     }
 
-    /// [`Estimator::interval`], counted as one reading of it.
+    /// Returns [`Estimator::interval`] and counts it as one reading of the interval.
     pub fn read_interval(&self, stats: &mut Stats) -> Duration {
         let interval = self.interval();
         stats.interval_samples += 1;

@@ -1,6 +1,7 @@
-//! Free running: what the window allows enters a FIFO, and each tick of a timer sends one; an empty FIFO wastes the tick.
+//! Free running: a gate with a FIFO and a timer. Segments that the window allows enter the FIFO,
+//! and each tick of the timer sends one of them. A tick that finds the FIFO empty is lost.
 //!
-//! The agent that AP05's authors released for ns-2.
+//! This is the method of the agent for ns-2 that AP05's authors released.
 
 use super::adaptive::Recovery;
 use super::interval::Interval;
@@ -8,28 +9,29 @@ use crate::stats::Stats;
 use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Time};
 
-/// The shortest period of the timer: below the air time of any 802.11 frame with its preamble.
+/// The shortest period of the timer. It is below the air time of any 802.11 frame with its
+/// preamble.
 const SHORTEST_TICK: Duration = Duration::from_micros(100);
 
-/// State of the gate. Segments are known by a number of the caller's.
+/// State of the gate. Segments are identified by numbers that the caller chooses.
 #[derive(Clone, Debug)]
 pub struct FreeRunning {
     pub(super) interval: Interval,
     recovery: Recovery,
-    /// Time at which the timer ticks; never if it is stopped.
+    /// Time of the next tick; [`Time::NEVER`] if the timer is stopped.
     tick: Time,
     /// True if the timer has been started since pacing was last switched on.
     started: bool,
-    /// Pacing is off until the next ACK: segments leave as the window allows.
+    /// True if pacing is off until the next ACK. Segments leave as the window allows then.
     off: bool,
-    /// A tick has come and not been used.
+    /// True if a tick has passed that no segment has used yet.
     due: bool,
-    /// Segments that the window has released.
+    /// Numbers of the segments that the window has released.
     fifo: VecDeque<u64>,
 }
 
 impl FreeRunning {
-    /// A gate whose timer has not been started.
+    /// Creates a gate whose timer has not been started.
     pub fn new(interval: Interval, recovery: Recovery) -> FreeRunning {
         FreeRunning {
             interval,
@@ -42,19 +44,20 @@ impl FreeRunning {
         }
     }
 
-    /// True if segments go through the FIFO at the moment.
+    /// True if segments go through the FIFO at present.
     #[inline]
     pub fn is_on(&self) -> bool {
         !self.off
     }
 
-    /// Time at which the timer ticks; never if it is stopped.
+    /// Time of the next tick; [`Time::NEVER`] if the timer is stopped.
     #[inline]
     pub fn tick(&self) -> Time {
         self.tick
     }
 
-    /// A segment that the window released enters the FIFO. The first one starts the timer and may leave at once.
+    /// Adds a segment that the window released to the FIFO. The first segment starts the timer and
+    /// may leave at once.
     pub fn enqueue(&mut self, now: Time, number: u64, stats: &mut Stats) {
         self.fifo.push_back(number);
         if !self.started {
@@ -63,17 +66,17 @@ impl FreeRunning {
         }
     }
 
-    /// The segment that may leave now, taken from the FIFO.
+    /// Takes the segment that may leave now from the FIFO; `None` if no segment may leave.
     pub fn dequeue(&mut self) -> Option<u64> {
         if !self.due {
             return None;
         }
-        // Without an interval there is no next tick to wait for.
+        // Without an interval there is no further tick to wait for, so the permission remains.
         self.due = self.interval.get() == Duration::ZERO;
         self.fifo.pop_front()
     }
 
-    /// The first segment of the connection, its SYN, leaves: the timer starts with it.
+    /// The SYN, the first segment of the connection, leaves. Starts the timer.
     pub fn on_open(&mut self, now: Time, stats: &mut Stats) {
         if !self.started {
             self.started = true;
@@ -82,14 +85,14 @@ impl FreeRunning {
         }
     }
 
-    /// Lets the timer tick if its time has come.
+    /// Lets the timer tick if the time of the tick has come.
     pub fn on_timer(&mut self, now: Time, stats: &mut Stats) {
         if self.tick <= now {
             self.on_tick(now, stats);
         }
     }
 
-    /// An ACK arrived: pacing that was off is on again.
+    /// An ACK arrived. Switches pacing on again if it was off.
     pub fn on_ack(&mut self) {
         if self.off {
             self.off = false;
@@ -102,8 +105,9 @@ impl FreeRunning {
         if self.recovery == Recovery::OffUntilAck {
             self.tick = Time::NEVER;
             self.due = false;
-            // The released agent switches pacing off only if something waited. With an empty FIFO its timer stays
-            // stopped, and what follows waits for the retransmission timer.
+            // The released agent switches pacing off only if the FIFO held segments. If the FIFO is
+            // empty, the agent's timer stays stopped, and later segments have to wait for the
+            // retransmission timer.
             if !self.fifo.is_empty() {
                 self.fifo.clear();
                 self.off = true;
@@ -111,8 +115,8 @@ impl FreeRunning {
         }
     }
 
-    /// The retransmission timer expired: what waited will be sent again from the start. Whether pacing is off until the next
-    /// ACK.
+    /// The retransmission timer expired. Empties the FIFO, because its segments will be sent again
+    /// from the first unacknowledged one. Returns whether pacing is off until the next ACK.
     pub fn on_timeout(&mut self) -> bool {
         self.fifo.clear();
         self.due = false;
@@ -127,7 +131,8 @@ impl FreeRunning {
     fn on_tick(&mut self, now: Time, stats: &mut Stats) {
         let interval = self.interval.read(stats);
         if interval == Duration::ZERO {
-            // Nothing to space: what enters the FIFO leaves at once, and starts the timer if there is an interval then.
+            // There is no interval to keep. Segments that enter the FIFO leave at once, and the
+            // first of them restarts the timer if there is an interval at that time.
             self.due = true;
             self.started = false;
             self.tick = Time::NEVER;

@@ -1,5 +1,6 @@
-//! The time between two segments, whichever rule computes it: AP05 and AP10 (`estimator`), DCC (`dcc`), the window rule, a rule of one file
-//! (`rules`), a rule of the program that uses this crate (`custom`). All are told of the same events.
+//! Interval between two segments, whichever rule computes it: AP05 and AP10 (`estimator`), DCC
+//! (`dcc`), the window rule, a rule of one file (`rules`) or a rule of the program that uses this
+//! crate (`custom`). All rules receive the same events.
 
 use super::adaptive::DEFAULT_HISTORY;
 use super::dcc::Dcc;
@@ -8,10 +9,10 @@ use super::{Estimator, Sample, custom, rules};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Rate};
 
-/// Content of an ACK for a rule, besides a sample.
+/// Content of an ACK that a rule uses, apart from the sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Feedback {
-    /// True if it echoes a congestion mark.
+    /// True if the ACK echoes a congestion mark.
     pub marked: bool,
     /// True if the window is in slow start.
     pub slow_start: bool,
@@ -19,23 +20,23 @@ pub struct Feedback {
     pub rate: Rate,
 }
 
-/// A rule at work.
+/// Rule that computes the interval, with its state.
 #[derive(Clone, Debug)]
 pub enum Interval {
-    /// Adaptive pacing, by the propagation delay or the out-of-interference delay.
+    /// Adaptive pacing, by the propagation delay or by the out-of-interference delay.
     Adaptive(Estimator),
-    /// A rate steered by congestion marks; the RTT is recorded beside.
+    /// A rate that congestion marks control. The RTT is recorded for the statistics.
     Marks(Dcc, RttRecord),
-    /// Seconds that the window rule asks for; the RTT is recorded beside.
+    /// Interval in seconds that the window rule asks for. The RTT is recorded for the statistics.
     Window(f64, RttRecord),
-    /// A rule of one file; the RTT is recorded beside.
+    /// A rule of one file. The RTT is recorded for the statistics.
     Rule(rules::State, RttRecord),
-    /// A rule of the program that uses this crate; the RTT is recorded beside.
+    /// A rule of the program that uses this crate. The RTT is recorded for the statistics.
     Custom(custom::State, RttRecord),
 }
 
 impl Interval {
-    /// An ACK gave a measurement.
+    /// Takes the measurement that an ACK gave.
     pub fn on_sample(&mut self, sample: &Sample, stats: &mut Stats) {
         match self {
             Interval::Adaptive(estimator) => estimator.on_measured(sample, stats),
@@ -65,14 +66,14 @@ impl Interval {
         }
     }
 
-    /// A frame arrived from the next hop with this power in dBm.
+    /// A frame with this power in dBm arrived from the next hop.
     pub fn on_frame(&mut self, power_dbm: f32) {
         if let Interval::Adaptive(estimator) = self {
             estimator.on_frame(power_dbm);
         }
     }
 
-    /// The time between two segments; zero: as the window allows.
+    /// Interval between two segments. If it is zero, segments leave as the window allows.
     pub fn get(&self) -> Duration {
         match self {
             Interval::Adaptive(estimator) => estimator.interval(),
@@ -83,7 +84,7 @@ impl Interval {
         }
     }
 
-    /// The same, counted as one reading of it.
+    /// Returns [`Interval::get`] and counts it as one reading of the interval.
     pub fn read(&self, stats: &mut Stats) -> Duration {
         let interval = match self {
             Interval::Adaptive(estimator) => return estimator.read_interval(stats),
@@ -95,7 +96,8 @@ impl Interval {
     }
 }
 
-/// The last RTT samples of a sender whose rule does not keep them, for the statistics: 50 of them, as in AP05.
+/// Recent RTT samples for the statistics, of a sender whose rule does not keep them. As in AP05, 50
+/// samples are kept.
 #[derive(Clone, Debug)]
 pub struct RttRecord(History);
 

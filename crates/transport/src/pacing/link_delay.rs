@@ -1,40 +1,42 @@
-//! t_LLD and t_LLA: what the link layer adds to a data packet's and an ACK's hop.
+//! t_LLD and t_LLA: the delay that the link layer adds to each hop of a data packet and of an ACK.
 //!
-//! AP10, section IV.E, equations 9 to 12, with the MAC ACK, up to three retransmissions and their backoff windows; DIFS and
-//! SIFS are neglected there:
+//! AP10, section IV.E, equations 9 to 12. The delay contains the MAC ACK, up to three
+//! retransmissions and their backoff windows. The paper neglects DIFS and SIFS:
 //!
 //! ```text
 //! ACK_LL/b_base <= t <= ACK_LL/b_base + sum over the retransmissions of (S/b + CW t_slot)      CW = 31, 63, 127
 //! ```
 //!
-//! The published bounds (0.11, 7.72 and 4.60 ms at 11 Mbit/s) come out so with full windows and S_data = 1460, S_ACK = 40.
-//! The paper uses 3.9 and 2.4 ms, near the middle of the bounds; for any other rate the middle is taken. With RTS/CTS,
-//! section IV.E adds both frames' times without saying how often: once to each bound, or with every attempt.
+//! The published bounds (0.11, 7.72 and 4.60 ms at 11 Mbit/s) follow from these equations with full
+//! windows, S_data = 1460 and S_ACK = 40. The paper uses 3.9 and 2.4 ms, which is near the middle
+//! of the bounds. For other rates the middle is used here. With RTS/CTS, section IV.E adds the
+//! times of both frames but does not say how often. Here they are added once to each bound, or once
+//! to the lower bound and once per attempt to the upper one.
 
 use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Duration, Rate, words};
 
-/// Whether, and how often, RTS and CTS count.
+/// Whether the times of RTS and CTS are added, and how often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RtsCts {
-    /// They are not used.
+    /// RTS and CTS are not used.
     Off,
-    /// Once in each bound.
+    /// The times are added once to each bound.
     Once,
-    /// Once in the lower bound, with every attempt in the upper one.
+    /// The times are added once to the lower bound, and once per attempt to the upper bound.
     EveryAttempt,
 }
 
-/// Source of the delays of the link layer.
+/// Source of the link layer's delays.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LinkDelay {
-    /// The middle of the bounds at the channel's rate.
+    /// The middle of the bounds at the channel rate.
     Midpoint(RtsCts),
-    /// Given values.
+    /// Fixed values.
     Fixed {
-        /// t_LLD. AP10: 3.9 ms at 11 Mbit/s.
+        /// t_LLD. AP10 uses 3.9 ms at 11 Mbit/s.
         data: Duration,
-        /// t_LLA. AP10: 2.4 ms at 11 Mbit/s.
+        /// t_LLA. AP10 uses 2.4 ms at 11 Mbit/s.
         ack: Duration,
     },
 }
@@ -45,12 +47,12 @@ const BASE_RATE: f64 = 1e6;
 const ACK_BYTES: f64 = 14.0;
 /// Bytes of an RTS.
 const RTS_BYTES: f64 = 20.0;
-/// A slot in seconds.
+/// Duration of a slot in seconds.
 const SLOT: f64 = 20e-6;
-/// The backoff windows of the retransmissions, slots.
+/// Backoff windows of the retransmissions, in slots.
 const WINDOWS: [f64; 3] = [31.0, 63.0, 127.0];
 
-/// The bounds of the link layer's delay in seconds for a packet of `bytes` (equations 9 and 10).
+/// Bounds of the link layer's delay in seconds for a packet of `bytes` bytes (equations 9 and 10).
 pub fn bounds(bytes: u32, rate: Rate, rts: RtsCts) -> (f64, f64) {
     let acknowledgement = ACK_BYTES * 8.0 / BASE_RATE;
     let exchange = (RTS_BYTES + ACK_BYTES) * 8.0 / BASE_RATE;
@@ -71,7 +73,7 @@ impl LinkDelay {
     ///
     /// # Errors
     ///
-    /// Names the first parameter that is not, its value and its range.
+    /// Names the first parameter that is out of its range, with its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         if let LinkDelay::Fixed { data, ack } = self {
             let longest = Duration::from_secs(10);
@@ -81,7 +83,7 @@ impl LinkDelay {
         Ok(())
     }
 
-    /// t_LLD and t_LLA in seconds for data packets and ACKs of these sizes in bytes.
+    /// t_LLD and t_LLA in seconds for data packets of `data` bytes and ACKs of `ack` bytes.
     pub fn delays(&self, data: u32, ack: u32, rate: Rate) -> (f64, f64) {
         match self {
             LinkDelay::Midpoint(rts) => {

@@ -1,4 +1,5 @@
-//! Pacing: when the next of the segments that the window allows may leave. Independent of TCP.
+//! Pacing: decides when the next segment that the window allows may leave. It does not depend on
+//! TCP.
 
 pub mod adaptive;
 pub mod carrier_sense;
@@ -31,18 +32,18 @@ use alloc::vec;
 use alloc::vec::Vec;
 use meshpace_core::parameter::{ParameterError, Parameters, Slots};
 
-/// Which pacing a sender uses.
+/// Kind of pacing that a sender uses.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Config {
-    /// None: segments leave as the window allows.
+    /// No pacing: segments leave as the window allows.
     None,
     /// Adaptive pacing of TCP-AP (AP05).
     Adaptive(AdaptiveConfig),
-    /// A rate steered by echoed congestion marks (DCC).
+    /// A rate that echoed congestion marks control (DCC).
     Dcc(DccConfig),
-    /// Trains of pairs with silence between (docs/quiet-trains.md); a TCP's only.
+    /// Trains of pairs with silence between the trains (docs/quiet-trains.md). Only TCP has it.
     Trains(solo::Config),
-    /// At the rate that the window rule asks for, if it has one; a TCP's only.
+    /// The rate that the window rule asks for, if it asks for one. Only TCP has it.
     Window,
     /// A rule of one file.
     Rule(rules::Config),
@@ -63,7 +64,7 @@ impl Parameters for Config {
 }
 
 impl Config {
-    /// Every kind with its defaults, by the name that scenarios have for it.
+    /// Every kind with its default parameters, and the name that scenarios use for it.
     pub fn kinds() -> Vec<(&'static str, Config)> {
         let mut kinds = vec![
             ("none", Config::None),
@@ -76,7 +77,7 @@ impl Config {
         kinds
     }
 
-    /// True if `other` is of the same kind, its parameters apart.
+    /// True if `other` is of the same kind, whatever its parameters.
     pub fn is_same_kind(&self, other: &Config) -> bool {
         match (self, other) {
             (Config::Rule(one), Config::Rule(other)) => one.kind() == other.kind(),
@@ -84,7 +85,7 @@ impl Config {
         }
     }
 
-    /// Its name in a sentence.
+    /// Noun for this pacing, for use in a sentence.
     pub fn noun(&self) -> &'static str {
         match self {
             Config::None => "a sender without pacing",
@@ -101,7 +102,7 @@ impl Config {
         matches!(self, Config::Adaptive(AdaptiveConfig { measure: Measure::OneWay, .. }))
     }
 
-    /// Which ACKs give a sample.
+    /// The ACKs that give a sample.
     pub fn sampling(&self) -> Sampling {
         match self {
             Config::Adaptive(config) => config.sampling,
@@ -109,7 +110,7 @@ impl Config {
         }
     }
 
-    /// Where the number of hops comes from.
+    /// Source of the number of hops.
     pub fn hop_source(&self) -> HopSource {
         match self {
             Config::Adaptive(config) => config.hops,
@@ -121,7 +122,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Names the first parameter that is not, its value and its range.
+    /// Names the first parameter that is out of its range, with its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             Config::None | Config::Window | Config::Custom(_) => Ok(()),
@@ -132,7 +133,7 @@ impl Config {
         }
     }
 
-    /// The rule in a few words, for people.
+    /// Describes the rule in a few words, for people.
     pub fn describe(&self) -> String {
         match self {
             Config::None => String::from("no pacing"),

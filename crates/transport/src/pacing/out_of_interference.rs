@@ -1,23 +1,28 @@
-//! The out-of-interference delay: the time after which a packet is out of the sender's sensing range.
+//! The out-of-interference delay (OID): the time after which a packet has left the sender's sensing
+//! range.
 //!
-//! AP10, section IV.E, equations 8, 13 and 14. h is the number of hops, b the channel rate, H_cs the number of hops over which the sender
-//! is sensed (`carrier_sense`), t_q the queueing delay of a hop, t_LLD and t_LLA the link layer's delays of data and ACK (`link_delay`):
+//! AP10, section IV.E, equations 8, 13 and 14. h is the number of hops, b the channel rate and t_q
+//! the queueing delay of a hop. H_cs is the number of hops over which the sender is sensed
+//! (`carrier_sense`). t_LLD and t_LLA are the link layer's delays of data and ACK (`link_delay`).
 //!
 //! ```text
 //! t_q = 1/2 (RTT/h - (S_data + S_ACK)/b - t_LLD - t_LLA)       (13)
 //! OID = (H_cs + 1) (t_q + S_data/b)                            (14)
 //! ```
 //!
-//! Equation 14 leaves out t_LLD, although each hop has it in equation 8; the paper's own results agree with leaving it
-//! out. t_q becomes negative on long chains, and H_cs + 1 can exceed h, or no hop is out of range: the paper does not say what
-//! to do then. Each way to understand it is a parameter below. Without any received power H_cs is 3, the fixed value of AP10's simulations.
+//! Equation 14 leaves out t_LLD, although equation 8 has it for each hop. The paper's own results
+//! agree with leaving it out. t_q becomes negative on long chains, H_cs + 1 can exceed h, and it is
+//! possible that no hop is out of range. The paper does not say what to do in these cases, so each
+//! interpretation is a parameter below. Without any received power H_cs is 3, the fixed value of
+//! AP10's simulations.
 
 use super::carrier_sense::{CarrierSense, carrier_sense_hops};
 use super::link_delay::{LinkDelay, RtsCts};
 use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Rate, parameters};
 
-/// H_cs where no power is known: decoding to 250 m and sensing to 550 m with hops of 200 m.
+/// H_cs if no power is known. The value follows from decoding to 250 m, sensing to 550 m and hops
+/// of 200 m.
 const USUAL_SENSING_HOPS: u8 = 3;
 
 parameters! {
@@ -40,12 +45,12 @@ parameters! {
     also |config| config.check_others();
 }
 
-/// Source of H_cs: an estimate, or a number that is known.
+/// Source of H_cs: an estimate, or a known number.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Sensing {
-    /// Estimated from received power.
+    /// H_cs is estimated from the received power.
     Estimated(CarrierSense),
-    /// Known, 1 or more hops. AP10's simulations (figures 10 and 11) use 3.
+    /// H_cs is known: 1 or more hops. AP10's simulations (figures 10 and 11) use 3.
     Fixed(u8),
 }
 
@@ -58,12 +63,14 @@ impl OutOfInterference {
         self.link_delay.check()
     }
 
-    /// H_cs on a path of `hops` hops whose first is received at `power_dbm`; none if every node senses the sender.
+    /// H_cs on a path of `hops` hops, where the first hop is received at `power_dbm`. `None` if
+    /// every node senses the sender.
     pub fn sensing_hops(&self, power_dbm: Option<f64>, hops: u8) -> Option<u8> {
         match (&self.sensing, power_dbm) {
             (Sensing::Fixed(sensed), _) => Some(*sensed),
             (Sensing::Estimated(config), Some(power)) => {
-                // Beyond the path only if the delay may reach there.
+                // Nodes beyond the path count only if the delay may cover more hops than the path
+                // has.
                 let farthest = if self.at_most_path { hops } else { u8::MAX };
                 carrier_sense_hops(config, power, farthest)
             }
@@ -71,7 +78,7 @@ impl OutOfInterference {
         }
     }
 
-    /// t_q in seconds (equation 13). `rtt` in seconds, sizes in bytes.
+    /// t_q in seconds (equation 13). `rtt` is in seconds, sizes are in bytes.
     pub fn queueing_delay(&self, rtt: f64, hops: u8, rate: Rate, data: u32, ack: u32) -> f64 {
         let (link_data, link_ack) = self.link_delay.delays(data, ack, rate);
         let sent = 8.0 * (f64::from(data) + f64::from(ack)) / rate.as_bps_f64();

@@ -1,8 +1,9 @@
-//! The pacing of one sender: what it is told, and when it lets a segment leave.
+//! Pacing of one sender: takes the sender's events and decides when a segment may leave.
 //!
-//! A rule computes the interval (`interval`); a gate turns it into permissions: none, *earliest send* (AP05, section 4.4) or
-//! *free running* (the released agent). A sender tells every event to [`Pacer`] and asks only what may leave; it does not know
-//! which rule and which gate are used.
+//! A rule computes the interval (`interval`). A gate turns the interval into permissions: no gate,
+//! *earliest send* (AP05, section 4.4) or *free running* (the released agent). A sender reports
+//! every event to [`Pacer`] and asks only which segment may leave. The sender does not know which
+//! rule and which gate are used.
 
 use super::adaptive::RateLimit;
 use super::dcc::Dcc;
@@ -16,28 +17,28 @@ use crate::train::solo::{Progress, Solo};
 use alloc::boxed::Box;
 use meshpace_core::{Duration, Time};
 
-/// Where segments come from: what the window of a sender allows.
+/// Source of segments: the segments that the window of a sender allows.
 pub trait Supply {
-    /// The number of the next segment, which from now on is released. `spaced`: it leaves with a distance to the one before,
-    /// so that bursts need no other limit.
+    /// Releases the next segment and returns its number. `spaced` says that pacing keeps an
+    /// interval between this segment and the one before, so no other limit on bursts is needed.
     fn take(&mut self, spaced: bool) -> Option<u64>;
 }
 
 /// The pacing of one sender.
 #[derive(Clone, Debug)]
 pub enum Pacer {
-    /// No pacing; only the variation of the RTT is recorded.
+    /// No pacing. The variation of the RTT is recorded for the statistics.
     None(RttRecord),
-    /// An interval between any two segments.
+    /// Earliest send: an interval between any two segments.
     EarliestSend(EarliestSend),
-    /// A FIFO and a timer.
+    /// Free running: a FIFO and a timer.
     FreeRunning(FreeRunning),
-    /// Trains with silence between; the variation of the RTT is recorded.
+    /// Trains with silence between them. The variation of the RTT is recorded for the statistics.
     Trains(Box<Solo>),
 }
 
 impl Pacer {
-    /// Pacing for segments of `payload` bytes.
+    /// Creates the pacing for segments with `payload` bytes.
     pub fn new(config: &Config, payload: u32) -> Pacer {
         let interval = match config {
             Config::None => return Pacer::None(RttRecord::default()),
@@ -73,14 +74,15 @@ impl Pacer {
         }
     }
 
-    /// The first segment of the connection, its SYN, leaves.
+    /// The SYN, the first segment of the connection, leaves.
     pub fn on_open(&mut self, now: Time, stats: &mut Stats) {
         if let Pacer::FreeRunning(gate) = self {
             gate.on_open(now, stats);
         }
     }
 
-    /// A frame arrived from the next hop with this power in dBm, if the radio tells.
+    /// A frame arrived from the next hop with this power in dBm; `None` if the radio does not
+    /// report it.
     pub fn on_frame(&mut self, power_dbm: Option<f32>) {
         if let (Some(interval), Some(power_dbm)) = (self.interval_mut(), power_dbm) {
             interval.on_frame(power_dbm);
@@ -95,7 +97,7 @@ impl Pacer {
         }
     }
 
-    /// The handshake ended: pacing that was off is on again.
+    /// The handshake ended or an ACK arrived. Switches pacing on again if it was off.
     pub fn resume(&mut self) {
         match self {
             Pacer::None(_) => {}
@@ -105,18 +107,19 @@ impl Pacer {
         }
     }
 
-    /// An ACK gave a measurement.
+    /// Takes the measurement that an ACK gave.
     pub fn on_sample(&mut self, sample: &Sample, stats: &mut Stats) {
         match self {
             Pacer::None(record) => record.on_sample(sample.rtt, stats),
             Pacer::EarliestSend(gate) => gate.interval.on_sample(sample, stats),
             Pacer::FreeRunning(gate) => gate.interval.on_sample(sample, stats),
-            // They take theirs from all that an ACK says.
+            // Trains compute their own samples in `on_progress`.
             Pacer::Trains(_) => {}
         }
     }
 
-    /// The window rule asks for `interval` seconds between two segments; 0: as the window allows.
+    /// The window rule asks for `interval` seconds between two segments. If it is 0, segments leave
+    /// as the window allows.
     #[inline]
     pub fn on_window(&mut self, interval: f64) {
         if let Pacer::EarliestSend(EarliestSend { interval: Interval::Window(kept, _), .. }) = self {
@@ -124,7 +127,7 @@ impl Pacer {
         }
     }
 
-    /// The path is known or has changed.
+    /// The path to the peer has become known or has changed.
     pub fn on_path(&mut self, path: &PathInfo) {
         if let Pacer::Trains(trains) = self {
             trains.on_path(path);
@@ -148,8 +151,8 @@ impl Pacer {
         }
     }
 
-    /// A partial ACK asks for segment `number` again. Whether it has been put in the line of what leaves; otherwise it is
-    /// for [`Pacer::release_again`] to say when.
+    /// A partial ACK asks for the retransmission of segment `number`. Returns whether the segment
+    /// has been put into the FIFO. If not, [`Pacer::release_again`] says when it may leave.
     pub fn on_partial_ack(&mut self, now: Time, number: u64, stats: &mut Stats) -> bool {
         match self {
             Pacer::FreeRunning(gate) if gate.is_on() => {
@@ -160,8 +163,9 @@ impl Pacer {
         }
     }
 
-    /// The retransmission timer expired: everything will be released anew. Whether the count of duplicate ACKs survives:
-    /// the agent that switches its pacing off leaves it.
+    /// The retransmission timer expired, and all segments will be released again. Returns whether
+    /// the count of duplicate ACKs is kept: the agent that switches its pacing off does not reset
+    /// it.
     pub fn on_timeout(&mut self) -> bool {
         match self {
             Pacer::None(_) => false,
@@ -174,7 +178,7 @@ impl Pacer {
         }
     }
 
-    /// The time of [`Pacer::wakeup`] may have come.
+    /// Handles the timer of the gate if its time has come. [`Pacer::wakeup`] returns that time.
     pub fn on_timer(&mut self, now: Time, stats: &mut Stats) {
         if let Pacer::FreeRunning(gate) = self {
             gate.on_timer(now, stats);
@@ -190,7 +194,7 @@ impl Pacer {
         }
     }
 
-    /// Permission for a segment to leave, for a sender that keeps waiting segments itself.
+    /// Permission for a new segment to leave, for a sender that holds waiting segments itself.
     #[inline]
     pub fn release(&self, now: Time) -> Release {
         match self {
@@ -200,7 +204,7 @@ impl Pacer {
         }
     }
 
-    /// Permission for a segment that was sent before.
+    /// Permission for a retransmission to leave.
     #[inline]
     pub fn release_again(&self, now: Time) -> Release {
         match self {
@@ -210,7 +214,7 @@ impl Pacer {
         }
     }
 
-    /// The segment that leaves now, from what the window allows.
+    /// The segment that leaves now, of those that the window allows; `None` if no segment leaves.
     pub fn next(&mut self, now: Time, window: &mut impl Supply, stats: &mut Stats) -> Option<u64> {
         match self {
             Pacer::None(_) => window.take(false),
@@ -228,7 +232,8 @@ impl Pacer {
         }
     }
 
-    /// When to come back, if something `waits` for its turn or not; never if not because of pacing.
+    /// Time at which the pacer lets the next segment leave. `waits` says whether a segment waits
+    /// for it. [`Time::NEVER`] if pacing holds no segment back.
     #[inline]
     pub fn wakeup(&self, now: Time, waits: impl FnOnce() -> bool) -> Time {
         match self {
@@ -241,12 +246,12 @@ impl Pacer {
         }
     }
 
-    /// The time between two segments; none without pacing.
+    /// Interval between two segments; `None` without pacing.
     pub fn interval_now(&self) -> Option<Duration> {
         self.interval().map(Interval::get)
     }
 
-    /// The rate rule of marks, if there is one.
+    /// The rate rule that follows congestion marks; `None` if another rule is used.
     pub fn marked_rate(&self) -> Option<&Dcc> {
         match self.interval()? {
             Interval::Marks(rule, _) => Some(rule),
@@ -254,7 +259,7 @@ impl Pacer {
         }
     }
 
-    /// The estimator of adaptive pacing, if there is one.
+    /// The estimator of adaptive pacing; `None` if another rule is used.
     pub fn estimator(&self) -> Option<&Estimator> {
         match self.interval()? {
             Interval::Adaptive(estimator) => Some(estimator),

@@ -1,27 +1,32 @@
-//! Paces so that aggregates hold a given number of packets: enough of them that an access to the channel is not wasted, and no queue beyond.
+//! Pacing for a target size of link-layer aggregates: an aggregate shall hold enough packets to use
+//! an access to the channel well, without a longer queue.
 //!
-//! H. Hassani, F. Gringoli, D. Leith, "Quick and Plenty: Achieving Low Delay and High Rate in 802.11ac Edge Networks", Computer Networks
-//! 187, 2021: near the capacity of a link its aggregates grow steeply with the rate, so that their size tells how near it is, and an integral
-//! controller of the rate that holds a size has short queues and most of the capacity. Here, with x the rate in segments and N the ACKs of one
-//! aggregate,
+//! H. Hassani, F. Gringoli, D. Leith, "Quick and Plenty: Achieving Low Delay and High Rate in
+//! 802.11ac Edge Networks", Computer Networks 187, 2021. Near the capacity of a link its aggregates
+//! grow steeply with the rate, so their size shows how near the capacity is. An integral controller
+//! of the rate that keeps a given size has short queues and uses most of the capacity. Here x is
+//! the rate in segments and N the number of ACKs of one aggregate:
 //!
 //! ```text
 //! x <- x (1 + step (target - N) / target),  (target - N) / target in [-1, 1],  after every aggregate
 //! ```
 //!
-//! Departures: the paper's receiver reports the size of frames by the time stamps of its radio. Here only the sender is
-//! changed. The ACKs of an aggregate come back together, of segments that left one after the other: each has a shorter round trip than the one before, and the
-//! first of the next aggregate has a longer one again. So N is the length of a run of falling round trips, two in the mean
-//! where nothing aggregates. The change is a share of the rate, where the paper has a constant: rates here span three orders of magnitude.
+//! Departures: the paper's receiver reports the size of frames, which it takes from the time stamps
+//! of its radio. Here only the sender is changed. The ACKs of an aggregate come back together, and
+//! the segments they cover left one after the other. So each of these ACKs has a shorter round trip
+//! than the one before, and the first of the next aggregate has a longer one again. N is therefore
+//! the length of a run of falling round trips; it is two on average if nothing is aggregated. The
+//! change is a share of the rate, while the paper has a constant, because rates here span three
+//! orders of magnitude.
 
 use super::{About, Rule, parameter};
 use crate::pacing::Sample;
 
 /// Hops after which the channel can be used again (AP05, section 4.3).
 const REUSE_HOPS: u8 = 4;
-/// Bits of a full frame, for the first interval and the least.
+/// Bits of a full frame. The first and the shortest interval follow from it.
 const FRAME_BITS: f64 = 8.0 * 1540.0;
-/// The longest interval, seconds.
+/// The longest interval in seconds.
 const SLOWEST: f64 = 1.0;
 
 /// State of the rule.
@@ -29,11 +34,11 @@ const SLOWEST: f64 = 1.0;
 pub struct AggregationLevel {
     target: f64,
     step: f64,
-    /// The last round trip, seconds.
+    /// The last round trip in seconds.
     before: f64,
-    /// ACKs of the aggregate that is coming in.
+    /// Number of ACKs so far in the aggregate that is arriving.
     together: f64,
-    /// Seconds between two segments; 0 before the first sample.
+    /// Interval between two segments in seconds; 0 before the first sample.
     interval: f64,
 }
 
@@ -58,7 +63,8 @@ impl Rule for AggregationLevel {
     fn on_sample(&mut self, sample: &Sample) {
         let frame = FRAME_BITS / sample.rate.as_bps_f64();
         if self.interval == 0.0 {
-            // No aggregates yet: half of what links without any carry, which all hear each other.
+            // Nothing is aggregated yet. The first rate is half of what links without aggregation
+            // carry if all of them hear each other.
             self.interval = 2.0 * frame * f64::from(sample.hops.clamp(1, REUSE_HOPS));
         } else if sample.rtt >= self.before {
             let error = ((self.target - self.together) / self.target).clamp(-1.0, 1.0);

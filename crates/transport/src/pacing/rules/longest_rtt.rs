@@ -1,14 +1,17 @@
-//! Paces by the longest of the last round trips: a worked example, from no paper.
+//! Pacing by the longest of the recent round trips. This rule is a worked example and comes from no
+//! paper.
 //!
-//! AP05, section 4.4, waits for a smoothed four-hop delay and stretches it by the variation of the RTT. This rule asks whether
-//! both can be had at once: the longest of the last N round trips grows with the delay and with its variation. With n =
-//! min(4, h) of the h hops that a segment must be away before the next one leaves, and half of a round trip each way,
+//! AP05, section 4.4, waits for a smoothed four-hop delay and stretches it by the variation of the
+//! RTT. This rule tries to have both at once: the longest of the last N round trips grows with the
+//! delay and with its variation. A segment must be n = min(4, h) of the h hops away before the next
+//! one leaves, and each direction takes half of a round trip:
 //!
 //! ```text
 //! interval = n/(2h) max(RTT_1 .. RTT_N)
 //! ```
 //!
-//! Departure from AP05: data and ACK are taken to need the same time, so that no packet sizes are known here.
+//! Departure from AP05: data and ACK are assumed to need the same time, because packet sizes are
+//! not known here.
 
 use super::{About, Rule, parameter};
 use crate::pacing::Sample;
@@ -22,7 +25,7 @@ const REUSE_HOPS: u8 = 4;
 pub struct LongestRtt {
     /// The last N round trips, seconds.
     rtts: History,
-    /// Seconds between two segments; 0 before the first sample.
+    /// Interval between two segments in seconds; 0 before the first sample.
     interval: f64,
 }
 

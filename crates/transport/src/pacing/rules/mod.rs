@@ -1,9 +1,12 @@
-//! Pacing rules of one file each: from what a sender measures to the time between two segments.
+//! Pacing rules that consist of one file each. They compute the interval between two segments from
+//! what a sender measures.
 //!
-//! A rule is a state machine. It is told of samples and ACKs and asked for the interval; the gates (`earliest_send`, `free_running`)
-//! hold segments back for that time. A file in this folder and a line in the list below make a rule; the line
-//! also makes it a named transport (NewReno with this pacing) and a `pacing.kind` of scenarios, parameters included.
-//! `super::custom` is for rules of a program that uses this crate. `docs/new-pacing-rule.md` shows how to add one.
+//! A rule is a state machine. It takes samples and ACKs and returns the interval; the gates
+//! (`earliest_send`, `free_running`) hold segments back for that time. To add a rule, add a file to
+//! this folder and a line to the list below. The line also makes the rule a named transport
+//! (NewReno with this pacing) and a `pacing.kind` of scenarios, including its parameters.
+//! `super::custom` is for rules that a program which uses this crate defines.
+//! `docs/new-pacing-rule.md` shows how to add a rule.
 
 pub use crate::about::About;
 pub use meshpace_core::parameter;
@@ -11,7 +14,7 @@ pub use meshpace_core::parameter;
 use crate::about;
 use crate::pacing::Sample;
 
-/// Every rule: its file and the type in it.
+/// All rules: the file of each and the type in it.
 macro_rules! every_rule {
     ($then:ident) => {
         $then! {
@@ -22,21 +25,25 @@ macro_rules! every_rule {
 }
 pub(crate) use every_rule;
 
-/// A pacing rule.
+/// A pacing rule for one sender.
 pub trait Rule: Sized {
-    /// Its name and its parameters.
+    /// Name and parameters of the rule.
     const ABOUT: About;
 
-    /// Nothing known yet. `parameters` are in the order of [`About::parameters`] and in their ranges.
+    /// Creates the state before any measurement. `parameters` are in the order of
+    /// [`About::parameters`] and within their ranges.
     fn new(parameters: &[f64]) -> Self;
 
-    /// An ACK gave a measurement (not of a segment that was sent twice).
+    /// Takes the measurement that an ACK gave. ACKs of retransmitted segments give none.
     fn on_sample(&mut self, sample: &Sample);
 
-    /// An ACK arrived at a TCP, with an echoed congestion mark or not; its window may be in slow start. TPA has no marks.
+    /// An ACK arrived at a TCP. `_marked` is true if the ACK echoes a congestion mark,
+    /// `_slow_start` if the window is in slow start. TPA has no marks and does not call this
+    /// method.
     fn on_ack(&mut self, _marked: bool, _slow_start: bool) {}
 
-    /// The time between two segments from now on, seconds; 0 or less: as the window allows.
+    /// Interval between two segments from now on, in seconds. If it is 0 or less, segments leave as
+    /// the window allows.
     fn interval(&self) -> f64;
 }
 
@@ -46,14 +53,14 @@ macro_rules! define {
 
         about::kinds!(Rule: $($module::$Rule,)*);
 
-        /// A rule at work.
+        /// State of one of the rules.
         #[derive(Clone, Debug)]
         pub enum State {
             $(#[doc = concat!("[`", stringify!($module), "::", stringify!($Rule), "`].")] $Rule($module::$Rule),)*
         }
 
         impl State {
-            /// Nothing known yet.
+            /// Creates the state of the configured rule, before any measurement.
             pub fn new(config: &Config) -> State {
                 let parameters = config.parameters();
                 match config.kind() {
@@ -68,14 +75,14 @@ macro_rules! define {
                 }
             }
 
-            /// An ACK arrived, with an echoed mark or not.
+            /// An ACK arrived; `marked` is true if it echoes a congestion mark.
             pub fn on_ack(&mut self, marked: bool, slow_start: bool) {
                 match self {
                     $(State::$Rule(rule) => rule.on_ack(marked, slow_start),)*
                 }
             }
 
-            /// The time between two segments, seconds.
+            /// Interval between two segments, in seconds.
             pub fn interval(&self) -> f64 {
                 match self {
                     $(State::$Rule(rule) => rule.interval(),)*
@@ -87,5 +94,5 @@ macro_rules! define {
 
 every_rule!(define);
 
-/// A rule with the values of its parameters.
+/// A rule and the values of its parameters.
 pub type Config = about::Config<Kind>;
