@@ -1,15 +1,19 @@
-//! BBR as a window rule: the rate of the bottleneck and the least round trip, with the control of `crate::bbr`.
+//! BBR as a window rule: it models the rate of the bottleneck and the shortest round trip. The
+//! control is that of `crate::bbr`.
 //!
-//! N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00 for the control;
-//! draft-cheng-iccrg-delivery-rate-estimation-02 for the rate of an ACK that covers new data:
+//! N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00 for the control. The rate of an ACK that covers
+//! new data follows draft-cheng-iccrg-delivery-rate-estimation-02:
 //!
 //! ```text
 //! rate = (delivered now - delivered when the newest segment left) / (now - time of the last ACK before that one left)
 //! ```
 //!
-//! It needs `pacing = "by-window"`. Departures beside those of `crate::bbr`: what duplicate ACKs report counts when recovery ends, and not before; the
-//! time that segments took to leave is not looked at, so that ACKs that come in a bunch can raise the rate; a pause of the application counts as what the path carries; after a
-//! retransmission timeout the window is one segment until the next ACK.
+//! The rule needs `pacing = "by-window"`. Departures, besides those of `crate::bbr`: segments that
+//! duplicate ACKs report count only when recovery ends. The time that the segments took to leave is
+//! not looked at, so ACKs that arrive in a burst can raise the rate. While the application pauses,
+//! the measured rate still counts as that of the path. After a retransmission timeout the window is
+//! one segment until the next ACK.
 
 use super::{About, Ack, Base, Described, Rule};
 use crate::bbr::control::Control;
@@ -17,9 +21,9 @@ use crate::bbr::flight::News;
 use alloc::boxed::Box;
 use meshpace_core::{Duration, Time};
 
-/// Payload of a segment as the control counts; windows here are in segments.
+/// Payload bytes of a segment, for the control. Windows in this folder are counted in segments.
 const SEGMENT: u32 = 1460;
-/// ACKs that are remembered: more than a window of them.
+/// Number of recent ACKs that are remembered. It is larger than a window of segments.
 const ACKS: usize = 128;
 
 /// State of the rule.
@@ -29,15 +33,16 @@ pub struct Bbr(Box<Model>);
 #[derive(Clone, PartialEq, Debug)]
 struct Model {
     control: Control,
-    /// Bytes acknowledged.
+    /// Bytes that have been acknowledged.
     delivered: u64,
-    /// When the last ACKs came, and what was delivered then; the place of the next one.
+    /// Ring of the most recent ACKs: the time of each, and the bytes delivered up to that time.
     acks: [(Time, u64); ACKS],
+    /// Index in `acks` at which the next ACK is written.
     next: usize,
 }
 
 impl Model {
-    /// Time of the last ACK at `at` or before, and bytes that had been delivered by then.
+    /// Time of the last ACK at or before `at`, and the bytes delivered up to that time.
     fn at(&self, at: Time) -> (Time, u64) {
         self.acks.iter().filter(|ack| ack.0 <= at).copied().fold((Time::ZERO, 0), |one, other| if other.0 >= one.0 { other } else { one })
     }
@@ -59,7 +64,7 @@ impl Model {
         self.next = (self.next + 1) % ACKS;
     }
 
-    /// Segments that may be under way.
+    /// Number of segments that may be in flight.
     fn window(&self) -> f64 {
         self.control.window() as f64 / f64::from(SEGMENT)
     }

@@ -1,41 +1,46 @@
-//! A model for tests of window rules: flows through one link that serves segments in order and loses none, an ACK for each.
+//! Model for tests of window rules: flows share one link, which serves segments in order, loses
+//! none and returns an ACK for each.
 
 use super::{Base, State, Window};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, Time};
 
-/// The link.
+/// The bottleneck link.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// Time that a segment takes, seconds.
+    /// Service time of a segment in seconds.
     pub service_s: f64,
-    /// Round trip where nothing waits, that of the segment included, seconds.
+    /// Round trip in seconds when the queue is empty, including the service time of the segment.
     pub rtt_s: f64,
 }
 
-/// Results of the second half of a run.
+/// Results, measured in the second half of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ran {
-    /// Part of the time in which the link was busy.
+    /// Fraction of the time during which the link was busy.
     pub utilisation: f64,
-    /// Part of the segments of each flow.
+    /// Fraction of the segments that each flow delivered.
     pub shares: Vec<f64>,
-    /// Segments in the queue as one comes, in the mean and at most.
+    /// Average number of segments in the queue when a segment arrives.
     pub queue: f64,
+    /// Largest number of segments in the queue when a segment arrives.
     pub largest_queue: f64,
 }
 
-/// A flow: its window, and the ACKs under way to it, with when the segment left.
+/// A flow with its window.
 struct Flow {
     window: Window,
+    /// ACKs on their way to the sender: the arrival time of each, and the time at which its segment
+    /// was sent.
     acks: VecDeque<(f64, f64)>,
-    /// Time at which the next segment may leave by its rate.
+    /// Time at which the rule's rate allows the next segment to leave.
     earliest: f64,
     arrived: u64,
 }
 
-/// `flows` senders with the rule `of`, which begin a second after one another, for `seconds`.
+/// Simulates `flows` senders for `seconds`. `of` creates the rule of each sender; the senders start
+/// one second apart.
 pub fn run(of: impl Fn() -> State, link: Link, flows: usize, seconds: f64) -> Ran {
     let start = |number: usize| {
         let mut window = Window::new(Base::new(64, 20), of(), 64);
@@ -45,7 +50,7 @@ pub fn run(of: impl Fn() -> State, link: Link, flows: usize, seconds: f64) -> Ra
     let mut senders: Vec<Flow> = (0..flows).map(start).collect();
     let (mut free, mut served, mut queue, mut count, mut largest) = (0.0_f64, 0.0, 0.0, 0.0, 0.0_f64);
     loop {
-        // The next ACK or the next segment that window and rate allow, whichever comes first.
+        // The next event is an ACK, or a segment that window and rate allow, whichever comes first.
         let mut first = (f64::INFINITY, 0, false);
         for (place, flow) in senders.iter().enumerate() {
             if let Some((at, _)) = flow.acks.front()

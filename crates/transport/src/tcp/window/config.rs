@@ -1,4 +1,4 @@
-//! The table of window rules: parameters, names and what each is built from.
+//! Table of the window rules: their parameters, their names and the state that is built from them.
 
 use super::{Base, Constant, Cubic, CubicConfig, Few, HopRule, Kind, NewReno, OneFile, State, Window, few};
 use crate::about::Named;
@@ -9,29 +9,33 @@ use alloc::vec::Vec;
 use meshpace_core::parameter;
 use meshpace_core::parameter::{Parameter, ParameterError, Parameters, Slot, Slots};
 
-/// The segments of a clamp and of a constant window that does not say.
+/// Default number of segments of a clamped window and of a constant window.
 const USUAL_LIMIT: u32 = 3;
 
-/// Which rule the congestion window follows.
+/// Rule that the congestion window follows.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Config {
     /// NewReno (RFC 6582, RFC 5681).
     NewReno,
-    /// NewReno whose window never exceeds `segments` (TPA, section 5: TCP-2 and TCP-3; AP05, section 5).
+    /// NewReno whose window never exceeds `segments` (TPA, section 5: TCP-2 and TCP-3; AP05,
+    /// section 5).
     Clamp {
         /// The limit in segments, 1 or more.
         segments: u32,
     },
-    /// NewReno whose window never exceeds what the number of hops allows (Chen, Xue, Nahrstedt, ICC 2003).
+    /// NewReno with a limit of the window that depends on the number of hops (Chen, Xue, Nahrstedt,
+    /// ICC 2003).
     HopLimit(HopRule),
-    /// NewReno that grows by a fraction in congestion avoidance (TCP-FeW; DCC, section V).
+    /// NewReno that grows by a fraction of a segment in congestion avoidance (TCP-FeW; DCC, section
+    /// V).
     Few {
-        /// Segments by which the window grows per round trip, above 0 and at most 1. Default 0.01 (DCC, section V).
+        /// Segments by which the window grows per round trip, above 0 and at most 1. Default 0.01
+        /// (DCC, section V).
         increment: f64,
     },
-    /// A window that never changes, whatever is lost (DCC, section V).
+    /// A window that no loss and no ACK changes (DCC, section V).
     Constant {
-        /// Its size in segments, 1 or more.
+        /// Size of the window in segments, 1 or more.
         segments: u32,
     },
     /// CUBIC (RFC 9438).
@@ -40,28 +44,28 @@ pub enum Config {
     OneFile(OneFile),
 }
 
-/// CWL by the table of hops.
+/// Congestion window limit (CWL) from the table of hops.
 pub const CWL: Named<Config> = Named {
     name: "cwl",
     description: "NewReno with its window limited by the number of hops, by table: 3 segments for 7 to 10 hops",
     source: "Chen, Xue, Nahrstedt, ICC 2003; AP05, section 5",
     config: || Config::HopLimit(HopRule::Table),
 };
-/// CWL of a quarter of the hops.
+/// Congestion window limit (CWL) of a quarter of the hops.
 pub const CWL_H4: Named<Config> = Named {
     name: "cwl-h4",
     description: "NewReno with its window limited to a quarter of the hops",
     source: "AP05, sections 4.3 and 5: a path of h hops carries h/4 packets",
     config: || Config::HopLimit(HopRule::Quarter),
 };
-/// TCP-FeW.
+/// TCP-FeW, whose window grows by a fraction of a segment.
 pub const FEW: Named<Config> = Named {
     name: "few",
     description: "NewReno whose window grows by 0.01 segments per round trip",
     source: "Nahm, Helmy, Kuo, MobiHoc 2005; DCC, section 5",
     config: || Config::Few { increment: few::INCREMENT },
 };
-/// CUBIC.
+/// CUBIC with the parameters of its RFC.
 pub const CUBIC: Named<Config> = Named {
     name: "cubic",
     description: "CUBIC, what most of today's hosts run",
@@ -69,13 +73,13 @@ pub const CUBIC: Named<Config> = Named {
     config: || Config::Cubic(CubicConfig::default()),
 };
 
-/// The size of a window that does not grow by itself, and of one that may not grow further.
+/// Declaration of `segments`: the size of a constant window, or the limit of a clamped one.
 static SEGMENTS: Parameter =
     parameter!(segments: u32 = USUAL_LIMIT => whole("segments", 1, 65535), Basic, "the window");
-/// Rule by which the limit follows from the hops.
+/// Declaration of `rule`, by which the limit follows from the number of hops.
 static RULE: Parameter = parameter!(rule: HopRule = HopRule::Table => choice(HopRule::WORDS), Expert, "window from hops",
     "Chen et al., ICC 2003; AP05, section 5");
-/// Growth of FeW.
+/// Declaration of `increment`, the growth of FeW.
 static INCREMENT: Parameter = parameter!(increment: f64 = few::INCREMENT => number(0.0, 1.0).above(0.0), Expert,
     "growth per round trip",
     "Nahm et al., MobiHoc 2005; DCC, section V");
@@ -98,15 +102,16 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Names the first parameter that is not, its value and its range.
+    /// Names the first parameter that is out of its range, with its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         parameter::check(&mut self.clone())
     }
 
-    /// The window of a connection whose receiver takes `max_window` segments; slow start ends at `ssthresh` segments, if not
-    /// with a loss.
+    /// Builds the window of a connection whose receiver accepts `max_window` segments. Slow start
+    /// ends at `ssthresh` segments, or earlier with a loss.
     ///
-    /// A clamp lowers the limit, as ns-2 users do with `window_`, so that limited transmit and recovery keep to it too.
+    /// A clamp lowers the limit, as users of ns-2 do with `window_`, so limited transmit and
+    /// recovery keep to the limit too.
     pub fn build(&self, max_window: u32, ssthresh: u32) -> Window {
         let state = match self {
             Config::NewReno | Config::Clamp { .. } => State::NewReno(NewReno),
@@ -121,19 +126,19 @@ impl Config {
         Window::new(base, state, max_window)
     }
 
-    /// True if the window ever changes.
+    /// True if the window can change.
     pub fn grows(&self) -> bool {
         !matches!(self, Config::Constant { .. })
     }
 
-    /// The most segments such a window can hold if its receiver takes `max_window` segments.
+    /// The largest window in segments for a receiver that accepts `max_window` segments.
     pub fn limit(&self, max_window: u32) -> u32 {
         match self {
             Config::Clamp { segments } | Config::Constant { segments } => max_window.min(*segments),
             _ => max_window,
         }
     }
-    /// Every kind with its defaults, by the name that scenarios have for it.
+    /// Every kind with its default parameters, and the name that scenarios use for it.
     pub fn kinds() -> Vec<(&'static str, Config)> {
         let mut kinds = vec![
             ("newreno", Config::NewReno),
@@ -147,7 +152,7 @@ impl Config {
         kinds
     }
 
-    /// True if `other` is of the same kind, its parameters apart.
+    /// True if `other` is of the same kind, whatever its parameters.
     pub fn is_same_kind(&self, other: &Config) -> bool {
         match (self, other) {
             (Config::OneFile(one), Config::OneFile(other)) => one.kind() == other.kind(),
@@ -155,7 +160,7 @@ impl Config {
         }
     }
 
-    /// Its name in a sentence.
+    /// Noun for this window, for use in a sentence.
     pub fn noun(&self) -> &'static str {
         match self {
             Config::NewReno => "a window",
@@ -168,7 +173,7 @@ impl Config {
         }
     }
 
-    /// The rule with the parameters that tell it from others, for people.
+    /// Describes the rule for people, with the parameters that distinguish it from other rules.
     pub fn describe(&self) -> String {
         match self {
             Config::NewReno => String::from("NewReno"),

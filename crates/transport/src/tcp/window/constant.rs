@@ -1,18 +1,18 @@
-//! A congestion window that never changes, whatever is lost: the sender of DCC controls its pacing rate alone (DCC, section IV.F and
-//! figure 6; README.md lists the papers).
+//! A congestion window that no loss and no ACK changes. The sender of DCC controls only its pacing
+//! rate (DCC, section IV.F and figure 6; README.md lists the papers).
 
 use super::{Ack, Base, Rule};
 
-/// Has no state: the congestion window stays at the maximum that [`Base`] holds.
+/// The rule has no state: the congestion window stays at the maximum that [`Base`] holds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constant;
 
 impl Constant {
-    /// The state of a window that has `segments` before the first ACK.
+    /// Creates a window that has `segments` segments from the start.
     pub fn base(segments: u32) -> Base {
         let (initial, maximum) = (segments, segments);
         let mut base = Base::new(initial, maximum);
-        // No slow start.
+        // The window is at its threshold, so there is no slow start.
         base.restart(segments);
         base
     }

@@ -1,6 +1,9 @@
-//! Copa in its default mode: the window moves towards a rate that is inverse to the queueing delay.
+//! Copa in its default mode: the window moves towards a rate that is inversely proportional to the
+//! queueing delay.
 //!
-//! V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018, section 2.1. Per ACK,
+//! V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet",
+//! NSDI 2018, section 2.1. Per ACK, where RTT_standing is the shortest RTT of the last srtt/2 and
+//! RTT_min the shortest of the last 10 s:
 //!
 //! ```text
 //! d_q = RTT_standing - RTT_min       the least RTT of the last srtt/2, and of the last 10 s
@@ -8,46 +11,54 @@
 //! cwnd += v / (delta cwnd) per segment where rate <= target, else cwnd -= v / (delta cwnd)
 //! ```
 //!
-//! Once per window v doubles if the window has moved the same way for three round trips, and is 1 again where it turned. Slow start doubles the
-//! window each round trip until the rate exceeds its target. Segments leave RTT_standing / (2 cwnd) apart. In equilibrium a flow has
-//! 1.25 / delta segments queued in the mean, 2.5 / delta at most (section 3).
+//! Once per window the velocity v doubles if the window has moved in the same direction for three
+//! round trips. When the direction changes, v is 1 again. Slow start doubles the window each round
+//! trip until the rate exceeds its target. Segments leave RTT_standing / (2 cwnd) apart. In
+//! equilibrium a flow has 1.25 / delta segments in the queue on average and 2.5 / delta at most
+//! (section 3).
 //!
-//! Departures: no competitive mode (section 2.2), so that it is for paths that Copa shares with Copa; RTT_min is the least of the last 5 to 10 s; after a retransmission
-//! timeout, of which the paper says nothing, it is in slow start with two segments again. As in the paper's default mode a loss does not
-//! change the window.
+//! Departures: there is no competitive mode (section 2.2), so the rule is for paths that Copa
+//! shares only with Copa. RTT_min is the shortest RTT of the last 5 to 10 s. The paper does not
+//! describe the effect of a retransmission timeout; here it starts slow start again with two
+//! segments. As in the paper's default mode, a loss does not change the window.
 
 use super::{About, Ack, Base, Described, Rule, parameter};
 use alloc::boxed::Box;
 
-/// Half of the longest time that RTT_min holds, seconds.
+/// Half of the longest time for which an RTT counts for RTT_min, in seconds.
 const HORIZON: f64 = 5.0;
-/// Round trips in one direction before v doubles.
+/// Number of round trips in the same direction before v doubles.
 const STEADY: u32 = 3;
-/// Samples kept for RTT_standing.
+/// Number of samples kept for RTT_standing.
 const SAMPLES: usize = 64;
-/// The least window, segments.
+/// The smallest window in segments.
 const LEAST: f64 = 2.0;
 
 /// State of the rule.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Copa {
-    /// delta.
+    /// The parameter delta.
     delta: f64,
     slow_start: bool,
-    /// The last samples, seconds: when and how long; the place of the next one.
+    /// Ring of the last samples: time of arrival and RTT, in seconds.
     samples: Box<[(f64, f64); SAMPLES]>,
+    /// Index in `samples` at which the next sample is written.
     next: usize,
+    /// Smoothed RTT (srtt) in seconds; 0 before the first sample.
     smoothed: f64,
-    /// The least of this horizon and of the one before, and when they turned.
+    /// Shortest RTT of the current horizon and of the one before, in seconds.
     least: [f64; 2],
+    /// Time in seconds at which the current horizon began.
     turned_at: f64,
-    /// RTT_standing, seconds; 0 before the first sample.
+    /// RTT_standing in seconds; 0 before the first sample.
     standing: f64,
+    /// The velocity v.
     velocity: f64,
-    /// The way of the last window, and for how many windows.
+    /// True if the window grew in the last round trip.
     rises: bool,
+    /// Number of further round trips in which the window has moved in this direction.
     windows: u32,
-    /// The window at the beginning of this round trip, and when it began.
+    /// Start of the current round trip: the time in seconds, and the window at that time.
     began: (f64, f64),
 }
 
@@ -64,12 +75,12 @@ impl Copa {
         self.standing = recent.fold(f64::INFINITY, |least, (_, rtt)| least.min(*rtt));
     }
 
-    /// d_q, seconds.
+    /// d_q, the queueing delay in seconds.
     fn queueing(&self) -> f64 {
         (self.standing - self.least[0].min(self.least[1])).max(0.0)
     }
 
-    /// A round trip is over with a window of `cwnd`.
+    /// A round trip ended with a window of `cwnd` segments.
     fn on_round_trip(&mut self, now: f64, cwnd: f64) {
         let rises = cwnd > self.began.1;
         if rises == self.rises {
@@ -142,7 +153,7 @@ impl Rule for Copa {
             self.on_round_trip(now, cwnd);
         }
         if is_below != self.rises {
-            // What doubles the steps one way says nothing of the other.
+            // The steps in one direction must not speed up those in the other.
             self.velocity = 1.0;
         }
         let step = self.velocity * segments / (self.delta * cwnd);

@@ -1,6 +1,7 @@
 //! CUBIC: the window grows as a cubic function of the time since the last loss.
 //!
-//! RFC 9438, sections 4.1 to 4.8, in segments, with t in seconds since congestion avoidance began:
+//! RFC 9438, sections 4.1 to 4.8, in segments; t is the time in seconds since congestion avoidance
+//! began:
 //!
 //! ```text
 //! W_cubic(t) = C (t - K)^3 + W_max        K = cbrt((W_max - cwnd_epoch) / C)
@@ -9,9 +10,10 @@
 //! loss: ssthresh = cwnd = beta cwnd;  W_max = cwnd before, or (1 + beta)/2 of it if it had not come back to W_max
 //! ```
 //!
-//! Departures: what is reduced is min(cwnd + inflation, limit), as for NewReno here, not the data in flight; cwnd does not
-//! grow beyond the receiver's window (section 5.8 forbids growth that is not used). No HyStart++ (RFC 9406), which RFC 9438
-//! recommends and does not require: slow start is RFC 5681's.
+//! Departures: a loss reduces min(cwnd + inflation, limit), as for NewReno here, not the data in
+//! flight. cwnd does not grow beyond the receiver's window (section 5.8 forbids growth that is not
+//! used). There is no HyStart++ (RFC 9406), which RFC 9438 recommends but does not require, so slow
+//! start is that of RFC 5681.
 
 use super::{Ack, Base, Rule};
 use meshpace_core::{Time, parameters};
@@ -29,13 +31,13 @@ parameters! {
     }
 }
 
-/// A stretch of congestion avoidance.
+/// A period of congestion avoidance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Epoch {
     start: Time,
-    /// K, seconds.
+    /// K in seconds.
     k: f64,
-    /// W_est, segments.
+    /// W_est in segments.
     estimate: f64,
 }
 
@@ -43,20 +45,20 @@ struct Epoch {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cubic {
     config: CubicConfig,
-    /// W_max, segments; 0 if the curve has to start where the window is.
+    /// W_max in segments; 0 if the curve has to start at the current window.
     w_max: f64,
-    /// The window before the last reduction, segments.
+    /// The window before the last reduction, in segments.
     prior: f64,
     epoch: Option<Epoch>,
 }
 
 impl Cubic {
-    /// No loss yet.
+    /// Creates the state of a connection that has had no loss.
     pub fn new(config: &CubicConfig) -> Cubic {
         Cubic { config: config.clone(), w_max: 0.0, prior: 0.0, epoch: None }
     }
 
-    /// K in seconds for a window of `cwnd` segments: when the curve reaches W_max.
+    /// K in seconds for a window of `cwnd` segments: the time at which the curve reaches W_max.
     pub fn time_to_maximum(c: f64, w_max: f64, cwnd: f64) -> f64 {
         libm::cbrt((w_max - cwnd) / c)
     }
@@ -67,7 +69,8 @@ impl Cubic {
         c * d * d * d + w_max
     }
 
-    /// The window after an ACK of `segments` segments at `now` with a smoothed RTT of `rtt` seconds.
+    /// The window after an ACK of `segments` segments at `now` with a smoothed RTT of `rtt`
+    /// seconds.
     pub fn next_cwnd(&mut self, cwnd: f64, ssthresh: u32, segments: u64, now: Time, rtt: f64) -> f64 {
         if cwnd < f64::from(ssthresh) {
             return cwnd + 1.0;
@@ -76,7 +79,8 @@ impl Cubic {
         let mut epoch = match self.epoch {
             Some(epoch) => epoch,
             None => {
-                // After a timeout, or without a loss so far, the curve starts flat where the window is (section 4.8).
+                // After a timeout, or if there has been no loss, the curve starts flat at the
+                // current window (section 4.8).
                 self.w_max = self.w_max.max(cwnd);
                 Epoch { start: now, k: Cubic::time_to_maximum(c, self.w_max, cwnd), estimate: cwnd }
             }
@@ -92,7 +96,8 @@ impl Cubic {
         cwnd + (target - cwnd) / cwnd
     }
 
-    /// A loss with a window of `window` segments: the window after it, before its lower limit.
+    /// A loss occurred with a window of `window` segments. Returns the window after the loss,
+    /// before its lower limit.
     pub fn on_loss(&mut self, window: f64) -> f64 {
         let beta = self.config.beta;
         let retreats = self.config.fast_convergence && window < self.w_max;
@@ -102,12 +107,13 @@ impl Cubic {
         window * beta
     }
 
-    /// The loss was seen by the timer: the curve starts where slow start ends.
+    /// Lets the curve start where slow start ends, after a loss that the retransmission timer
+    /// detected.
     pub fn start_flat(&mut self) {
         self.w_max = 0.0;
     }
 
-    /// The connection was idle: time that passed does not count.
+    /// Ends the epoch after an idle period, so that the idle time does not count.
     pub fn end_epoch(&mut self) {
         self.epoch = None;
     }
@@ -124,7 +130,7 @@ impl Rule for Cubic {
         base.set_cwnd(grown.min(f64::from(base.limit())));
     }
 
-    /// Above its threshold CUBIC counts by itself.
+    /// Above its threshold CUBIC counts acknowledged segments by itself.
     fn on_counted_ack(&mut self, base: &mut Base, step: f64, ack: &Ack) {
         if base.in_slow_start() {
             base.set_cwnd((base.cwnd() + step).min(f64::from(base.limit())));

@@ -1,12 +1,13 @@
-//! TCP-FeW: in congestion avoidance the window grows by a fraction of what NewReno adds.
+//! TCP-FeW: in congestion avoidance the window grows by a fraction of the step that NewReno adds.
 //!
-//! K. Nahm, A. Helmy, C. Kuo, "TCP over Multihop 802.11 Networks: Issues and Performance Enhancement", MobiHoc 2005, with
-//! the value 0.01 that DCC, section V, states: per ACK, cwnd += 0.01 / cwnd. Slow start and the response to loss are those
-//! of NewReno, for neither DCC nor its table says otherwise.
+//! K. Nahm, A. Helmy, C. Kuo, "TCP over Multihop 802.11 Networks: Issues and Performance
+//! Enhancement", MobiHoc 2005. The value 0.01 is the one that DCC, section V, states: per ACK, cwnd
+//! += 0.01 / cwnd. Slow start and the response to loss are those of NewReno, because neither DCC
+//! nor its table says otherwise.
 
 use super::{Ack, Base, Rule};
 
-/// State of FeW: none but its parameter.
+/// State of FeW, which is only its parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Few {
     /// Segments by which the window grows per round trip in congestion avoidance.
@@ -24,10 +25,10 @@ impl Rule for Few {
     }
 }
 
-/// The increment of DCC, section V, in segments.
+/// The increment in segments that DCC, section V, gives.
 pub const INCREMENT: f64 = 0.01;
 
-/// The window after an ACK of new data.
+/// The window in segments after an ACK of new data.
 pub fn increase(cwnd: f64, ssthresh: u32, increment: f64) -> f64 {
     cwnd + if cwnd < f64::from(ssthresh) { 1.0 } else { increment / cwnd }
 }

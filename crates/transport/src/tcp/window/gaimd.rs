@@ -1,23 +1,25 @@
-//! GAIMD: less is given back after a loss, and less is taken per round trip.
+//! GAIMD: AIMD that gives up less of the window after a loss and grows by less per round trip.
 //!
-//! Y. R. Yang, S. S. Lam, "General AIMD Congestion Control", ICNP 2000. A loss leaves beta of the window, a round trip adds alpha
-//! segments. For a flow to get what TCP gets (beta 1/2, alpha 1) at the same loss rate,
+//! Y. R. Yang, S. S. Lam, "General AIMD Congestion Control", ICNP 2000. After a loss the fraction
+//! beta of the window remains, and each round trip adds alpha segments. A flow gets the same rate
+//! as TCP (beta 1/2, alpha 1) at the same loss rate if
 //!
 //! ```text
 //! alpha = 4 (1 - beta^2) / 3          congestion avoidance, per ACK: cwnd += alpha / cwnd
 //! ```
 //!
-//! The paper proposes beta = 7/8 and so alpha = 0.31. Departures: slow start and the response to a timeout are those of NewReno;
-//! what a loss leaves is beta of min(cwnd + inflation, limit), two segments at least, as for every rule here.
+//! The paper proposes beta = 7/8, so alpha = 0.31. Departures: slow start and the response to a
+//! timeout are those of NewReno. After a loss beta of min(cwnd + inflation, limit) remains, but at
+//! least two segments, as for every rule here.
 
 use super::{About, Ack, Base, Described, Rule, parameter};
 
-/// State of the rule: none but its parameters.
+/// State of the rule, which is only its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Gaimd {
-    /// Segments a round trip adds.
+    /// Segments that a round trip adds.
     alpha: f64,
-    /// Share of the window that a loss leaves.
+    /// Fraction of the window that remains after a loss.
     beta: f64,
 }
 

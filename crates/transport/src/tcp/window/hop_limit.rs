@@ -1,16 +1,18 @@
-//! Congestion window limit (CWL): how many segments a path of h hops carries at once.
+//! Congestion window limit (CWL): the number of segments that a path of h hops can carry at the
+//! same time.
 //!
-//! K. Chen, Y. Xue, K. Nahrstedt, "On Setting TCP's Congestion Window Limit in Mobile Ad Hoc Networks", ICC 2003: at most
-//! about one fifth of the hops of a round trip. AP05, section 5, gives two points, 1 segment for 4 hops and fewer than 4
-//! up to 10 hops. Two rules agree with both; the first is the adaptive one of the original as commonly quoted, with RTHC =
-//! 2h the hops there and back:
+//! K. Chen, Y. Xue, K. Nahrstedt, "On Setting TCP's Congestion Window Limit in Mobile Ad Hoc
+//! Networks", ICC 2003: the limit is at most about one fifth of the hops of a round trip. AP05,
+//! section 5, gives two points: 1 segment for 4 hops, and fewer than 4 segments up to 10 hops. Two
+//! rules agree with both points. The first is the adaptive rule of the original as it is commonly
+//! quoted, where RTHC = 2h is the number of hops there and back:
 //!
 //! ```text
 //! RTHC   <= 4  <= 8  <= 12  <= 20  <= 26  above
 //! limit     2     1      2      3      4      5
 //! ```
 //!
-//! The original stops at 30 (15 hops); above, 5 is kept.
+//! The original stops at an RTHC of 30 (15 hops). Beyond that the limit stays 5.
 
 use super::{Base, Rule};
 use meshpace_core::words;
@@ -18,7 +20,7 @@ use meshpace_core::words;
 /// Rule by which the limit follows from the number of hops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HopRule {
-    /// The table by hops of the round trip.
+    /// The table above, by the hops of the round trip.
     Table,
     /// A quarter of the hops: max(1, floor(h / 4)).
     Quarter,

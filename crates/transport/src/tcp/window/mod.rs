@@ -1,8 +1,9 @@
-//! Window rules: how the congestion window grows, what a loss leaves of it, and its limits.
+//! Window rules: the growth of the congestion window, its reduction after a loss, and its limits.
 //!
-//! A rule implements [`Rule`], whose defaults are RFC 5681's. The rules of the papers have parameters of several kinds, which
-//! `config` lists. A rule of one file has numbers only: its file in this folder and a line in the list below make it a
-//! `window.kind` of scenarios, parameters included. `docs/new-window-rule.md` builds one step by step.
+//! A rule implements [`Rule`], whose default methods are those of RFC 5681. The rules of the papers
+//! have parameters of several kinds, which `config` lists. A rule of one file has only numbers as
+//! parameters. Its file in this folder and a line in the list below make it a `window.kind` of
+//! scenarios, including its parameters. `docs/new-window-rule.md` builds such a rule step by step.
 
 mod base;
 #[cfg(test)]
@@ -32,7 +33,7 @@ pub use rule::{Ack, Described, Rule};
 
 use crate::about;
 
-/// Every rule: those of the papers, then those of one file, each with the type in it.
+/// All rules: those of the papers, then those of one file, each with the type in it.
 macro_rules! every_rule {
     ($then:ident) => {
         $then! {
@@ -50,7 +51,7 @@ macro_rules! define {
 
         about::kinds!(Described: $($module::$Rule,)*);
 
-        /// A rule at work.
+        /// State of one of the rules.
         #[derive(Clone, PartialEq, Debug)]
         enum State {
             $($Published($State),)*
@@ -58,7 +59,7 @@ macro_rules! define {
         }
 
         impl State {
-            /// A rule of one file, no loss yet.
+            /// Creates a rule of one file, before any loss.
             fn one_file(config: &OneFile) -> State {
                 match config.kind() {
                     $(Kind::$Rule => State::$Rule(Described::new(config.parameters())),)*
@@ -128,5 +129,5 @@ macro_rules! define {
 
 every_rule!(define);
 
-/// A rule of one file with the values of its parameters.
+/// A rule of one file and the values of its parameters.
 pub type OneFile = about::Config<Kind>;

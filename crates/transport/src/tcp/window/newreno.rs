@@ -1,8 +1,9 @@
-//! The congestion window of NewReno: RFC 5681, section 3.1, as [`Base`](super::Base) has it, and nothing else.
+//! The congestion window of NewReno: RFC 5681, section 3.1, exactly as [`Base`](super::Base)
+//! implements it.
 
 use super::Rule;
 
-/// NewReno has no state beyond the window itself. A clamp is NewReno with a lower limit.
+/// NewReno needs no state besides the window. A clamped window is NewReno with a lower limit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewReno;
 

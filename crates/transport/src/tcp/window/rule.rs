@@ -1,4 +1,5 @@
-//! The interface of all window rules: what they are told and what they may change.
+//! Interface of all window rules: the events that a rule receives, and the state that it may
+//! change.
 
 use super::Base;
 use crate::about::About;
@@ -7,64 +8,71 @@ use meshpace_core::Time;
 /// An ACK of new data outside recovery.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ack {
-    /// Segments that it covers and none before did.
+    /// Number of segments that this ACK covers and no earlier one covered.
     pub segments: u64,
-    /// Time at which it arrived.
+    /// Time at which the ACK arrived.
     pub now: Time,
-    /// The smoothed RTT then, seconds; 0 before the first sample.
+    /// Smoothed RTT in seconds when the ACK arrived; 0 before the first sample.
     pub rtt: f64,
-    /// The round trip of the newest segment that it covers, seconds; 0 if one of them was sent twice.
+    /// Round trip in seconds of the newest segment that the ACK covers; 0 if one of the covered
+    /// segments was sent twice.
     pub sample: f64,
-    /// Segments that are still unacknowledged.
+    /// Number of segments that are still unacknowledged.
     pub outstanding: u64,
 }
 
-/// Growth of a congestion window, and its reduction by a loss. A rule has RFC 5681's behaviour where it defines none.
+/// Growth of a congestion window, and its reduction after a loss. A rule behaves as RFC 5681 where
+/// it does not define a method.
 pub trait Rule {
-    /// The path has `hops` hops; the receiver takes `max_window` segments.
+    /// The path has `_hops` hops. The receiver accepts `_max_window` segments.
     fn on_hops(&mut self, _base: &mut Base, _hops: u8, _max_window: u32) {}
 
-    /// The handshake ends, or the connection was idle: start with `segments`.
+    /// The handshake ended, or the connection was idle. Starts again with `segments` segments.
     fn restart(&mut self, base: &mut Base, segments: u32) {
         base.restart(segments);
     }
 
-    /// An ACK of new data outside recovery; the window grows per ACK.
+    /// An ACK of new data arrived outside recovery, and the window grows per ACK.
     fn on_ack(&mut self, base: &mut Base, _ack: &Ack) {
         base.on_ack();
     }
 
-    /// The same where the window grows by what ACKs cover (RFC 3465): NewReno would add `step` segments.
+    /// An ACK of new data arrived outside recovery, and the window grows by the amount that ACKs
+    /// cover (RFC 3465). NewReno would add `step` segments.
     fn on_counted_ack(&mut self, base: &mut Base, step: f64, _ack: &Ack) {
         base.set_cwnd(base.cwnd() + step);
     }
 
-    /// Loss seen by duplicate ACKs, or a congestion mark; `inflation` segments more than cwnd were allowed.
+    /// Duplicate ACKs report a loss, or a congestion mark arrived. `inflation` is the number of
+    /// segments beyond cwnd that were allowed.
     fn on_fast_retransmit(&mut self, base: &mut Base, inflation: u32) {
         base.on_fast_retransmit(inflation);
     }
 
-    /// Loss seen by the timer.
+    /// The retransmission timer expired.
     fn on_timeout(&mut self, base: &mut Base, inflation: u32) {
         base.on_timeout(inflation);
     }
 
-    /// Seconds between two segments that the rule asks for, with pacing that follows it (`pacing = "by-window"`); 0: as the window allows.
+    /// Interval in seconds between two segments that the rule asks for. It has an effect if the
+    /// pacing follows the window rule (`pacing = "by-window"`). If it is 0, segments leave as the
+    /// window allows.
     fn interval(&self, _base: &Base) -> f64 {
         0.0
     }
 
-    /// A partial ACK takes `segments` back (RFC 6582, section 3.2, step 3 B).
+    /// Takes back `segments` segments after a partial ACK (RFC 6582, section 3.2, step 3 B).
     fn deflate(&mut self, base: &mut Base, segments: u32) {
         base.deflate(segments);
     }
 }
 
-/// A rule of one file: its name and its parameters stand in it too.
+/// A rule of one file. Its name and its parameters are in that file too.
 pub trait Described: Rule {
-    /// Its name and its parameters.
+    /// Name and parameters of the rule.
     const ABOUT: About;
 
-    /// No loss yet. `parameters` are in the order of [`About::parameters`] and in their ranges.
+    /// Creates the state before any loss. `parameters` are in the order of [`About::parameters`]
+    /// and within their ranges.
     fn new(parameters: &[f64]) -> Self;
 }
