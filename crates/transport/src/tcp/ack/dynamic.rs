@@ -1,14 +1,15 @@
-//! Dynamic delayed ACK: one ACK for d segments, d growing from 1 to 4 as the transfer goes on.
+//! Dynamic delayed ACK: one ACK for d segments, where d grows from 1 to 4 during the transfer.
 //!
-//! E. Altman and T. Jimenez, "Novel Delayed ACK Techniques for Improving TCP Performance in Multihop Wireless Networks",
-//! PWC 2003, as AP05, section 5, uses it. With N the number of the segment, from 1:
+//! E. Altman and T. Jimenez, "Novel Delayed ACK Techniques for Improving TCP Performance in
+//! Multihop Wireless Networks", PWC 2003, as AP05, section 5, uses it. N is the number of the
+//! segment in the stream, counted from 1:
 //!
 //! ```text
 //! d(N) = 1 if N < l1;  2 if l1 <= N < l2;  3 if l2 <= N < l3;  4 if N >= l3
 //! ```
 //!
-//! AP05 gives only the range of d; the thresholds 2, 5, 9 and the timer are those of the original as commonly quoted. d
-//! follows the place in the stream, so that a loss does not set it back.
+//! AP05 gives only the range of d. The thresholds 2, 5, 9 and the timer are those of the original
+//! as it is commonly quoted. d depends on the position in the stream, so a loss does not reduce it.
 
 use super::delayed::TIMER;
 use alloc::format;
@@ -29,7 +30,7 @@ parameters! {
 }
 
 impl Dynamic {
-    /// d(N).
+    /// d(N), the number of segments per ACK at segment `n`.
     pub(super) fn segments_per_ack(&self, n: u64) -> u32 {
         1 + self.thresholds.iter().filter(|&&threshold| n >= threshold).count() as u32
     }

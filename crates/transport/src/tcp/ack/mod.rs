@@ -1,8 +1,9 @@
-//! Acknowledgement rules: when the receiver sends an ACK.
+//! Acknowledgement rules: they decide when the receiver sends an ACK.
 //!
-//! RFC 5681, section 4.2: whatever the rule, an ACK leaves at once for a segment out of order, for one that fills all or
-//! part of a gap, for one that brings nothing new, and for a FIN. ns-2 fills gaps under the delay unless its
-//! `RFC2581_immediate_ack_` is set, which it is by default. A rule decides only about the rest: new data in order.
+//! RFC 5681, section 4.2: whatever the rule, an ACK leaves at once for a segment out of order, for
+//! a segment that fills all or part of a gap, for a segment that brings nothing new, and for a FIN.
+//! ns-2 delays the ACK of a segment that fills a gap unless its `RFC2581_immediate_ack_` is set,
+//! which is the default. A rule therefore decides only about new data in order.
 
 mod adaptive;
 mod delayed;
@@ -22,52 +23,55 @@ use alloc::string::String;
 use meshpace_core::parameter::{ParameterError, Parameters, Slots};
 use meshpace_core::{Duration, Time};
 
-/// When the receiver sends an ACK.
+/// Rule that decides when the receiver sends an ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Config {
     /// At once for every data segment (RFC 5681, section 4.2 allows it; ns-2 `TCPSink`).
     EverySegment,
-    /// After two segments or a while (RFC 1122, section 4.2.3.2; ns-2 `TCPSink/DelAck`).
+    /// After two segments or after a timer (RFC 1122, section 4.2.3.2; ns-2 `TCPSink/DelAck`).
     Delayed(Delayed),
-    /// After d segments or a while, d growing from 1 to 4 with the sequence number (Altman and Jimenez).
+    /// After d segments or after a timer, where d grows from 1 to 4 with the sequence number
+    /// (Altman and Jimenez).
     Dynamic(Dynamic),
-    /// After L segments, but at most beta times in the shortest round trip (TACK).
+    /// After L segments, but at most beta times per shortest round trip (TACK).
     Tack(Tack),
-    /// After up to four segments where they come in order, two after a disturbance (TCP-DAA).
+    /// After up to four segments while they arrive in order, and after two segments once a
+    /// disturbance occurred (TCP-DAA).
     Adaptive(Adaptive),
-    /// After two segments or a while, each at first, after a long gap and with PSH (Linux).
+    /// After two segments or after a timer; at the start, after a long gap and for segments with
+    /// PSH after each segment (Linux).
     Linux(Linux),
 }
 
-/// Delayed ACKs.
+/// Delayed ACKs of RFC 1122.
 pub const DELACK: Named<Config> = Named {
     name: "delack",
     description: "one ACK for two segments or after 100 ms",
     source: "RFC 1122, section 4.2.3.2",
     config: || Config::Delayed(Delayed::default()),
 };
-/// ACKs delayed more and more.
+/// Dynamic delayed ACKs, which cover more segments as the transfer goes on.
 pub const DYN_DELACK: Named<Config> = Named {
     name: "dyn-delack",
     description: "one ACK for 1 to 4 segments or after 100 ms",
     source: "Altman and Jimenez, PWC 2003",
     config: || Config::Dynamic(Dynamic::default()),
 };
-/// TACK's ACKs.
+/// Acknowledgements by the rule of TACK.
 pub const TACK: Named<Config> = Named {
     name: "tack",
     description: "one ACK for two segments, at most four in the shortest round trip",
     source: "Li et al., SIGCOMM 2020, section 4.1: its rule of acknowledging",
     config: || Config::Tack(Tack::default()),
 };
-/// ACKs delayed as the path allows.
+/// Adaptive delayed ACKs of TCP-DAA, which cover more segments while they arrive in order.
 pub const DAA: Named<Config> = Named {
     name: "daa",
     description: "one ACK for up to four segments in order, for two after a disturbance",
     source: "de Oliveira, Braun, INFOCOM 2005",
     config: || Config::Adaptive(Adaptive::default()),
 };
-/// ACKs as Linux delays them.
+/// Delayed ACKs as Linux implements them.
 pub const LINUX_DELACK: Named<Config> = Named {
     name: "linux-delack",
     description: "one ACK for two segments or after 44 ms, but for each of the first and of those after a long gap: a Linux receiver",
@@ -89,7 +93,7 @@ impl Parameters for Config {
 }
 
 impl Config {
-    /// Every rule with its defaults, by the name that scenarios have for it.
+    /// Every rule with its default parameters, and the name that scenarios use for it.
     pub fn kinds() -> [(&'static str, Config); 6] {
         [
             ("every-segment", Config::EverySegment),
@@ -101,7 +105,7 @@ impl Config {
         ]
     }
 
-    /// Its name in a sentence.
+    /// Noun for this rule, for use in a sentence.
     pub fn noun(&self) -> &'static str {
         match self {
             Config::EverySegment => "acknowledging every segment",
@@ -113,7 +117,7 @@ impl Config {
         }
     }
 
-    /// The rule in a few words, for people.
+    /// Describes the rule in a few words, for people.
     pub fn describe(&self) -> String {
         match self {
             Config::EverySegment => String::from("every segment"),
@@ -132,7 +136,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Names the first parameter that is not, its value and its range.
+    /// Names the first parameter that is out of its range, with its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             Config::EverySegment => Ok(()),
@@ -144,7 +148,8 @@ impl Config {
         }
     }
 
-    /// The longest wait of the first of them.
+    /// Longest wait of the first waiting segment. It is zero for the rules that do not use it:
+    /// every segment, and adaptive ACKs, which compute their own deadline.
     fn timer(&self) -> Duration {
         match self {
             Config::EverySegment => Duration::ZERO,
@@ -157,7 +162,7 @@ impl Config {
     }
 }
 
-/// State that a rule keeps about earlier arrivals.
+/// State that a rule keeps about earlier segments.
 #[derive(Clone, Debug)]
 enum Memory {
     Nothing,
@@ -166,21 +171,23 @@ enum Memory {
     Linux(linux::State),
 }
 
-/// A receiver's rule and what it has not acknowledged yet.
+/// The receiver's rule and the segments that it has not acknowledged yet.
 #[derive(Clone, Debug)]
 pub struct Policy {
     config: Config,
     memory: Memory,
-    /// The limit of the sender's window, segments.
+    /// Limit of the sender's window in segments.
     limit: u32,
-    /// Segments in order since the last ACK.
+    /// Number of segments in order since the last ACK.
     waiting: u32,
-    /// Time at which they are acknowledged at the latest.
+    /// Latest time at which the waiting segments are acknowledged; [`Time::NEVER`] if no segment
+    /// waits.
     deadline: Time,
 }
 
 impl Policy {
-    /// Nothing waits. `limit` is the largest window of the sender in segments.
+    /// Creates the rule with no segment waiting. `limit` is the largest window of the sender in
+    /// segments.
     pub fn new(config: &Config, limit: u32) -> Policy {
         let memory = match config {
             Config::Tack(config) => Memory::Tack(tack::State::new(config)),
@@ -191,8 +198,9 @@ impl Policy {
         Policy { config: config.clone(), memory, limit, waiting: 0, deadline: Time::NEVER }
     }
 
-    /// A segment with data arrives, whether it is in order or fills a gap (`progress`) or not; `round_trip` is the age of the time
-    /// stamp of this end that it echoes, if it echoes one.
+    /// A segment with data arrived. `progress` is true if it is in order or fills a gap.
+    /// `round_trip` is the age of this end's time stamp that the segment echoes, or `None` if it
+    /// echoes none.
     #[inline]
     pub fn on_arrival(&mut self, now: Time, progress: bool, round_trip: Option<Duration>) {
         match (&mut self.memory, &self.config, round_trip) {
@@ -203,7 +211,8 @@ impl Policy {
         }
     }
 
-    /// A segment has arrived that is not the next in order, or not all of those before it have arrived: an ACK leaves, whatever the rule.
+    /// A segment arrived that is not simply the next one in order: it is out of order, fills a gap,
+    /// brings nothing new or carries the FIN. An ACK leaves at once, whatever the rule.
     #[inline]
     pub fn on_disorder(&mut self) {
         if let Memory::Adaptive(state) = &mut self.memory {
@@ -211,7 +220,8 @@ impl Policy {
         }
     }
 
-    /// Segment number `n` of the stream, from 1, has arrived in order. Whether an ACK leaves now.
+    /// Segment number `n` of the stream, counted from 1, has arrived in order. Returns whether an
+    /// ACK leaves now.
     pub fn on_in_order(&mut self, now: Time, n: u64) -> bool {
         self.waiting += 1;
         let enough = match (&self.config, &self.memory) {
@@ -231,7 +241,7 @@ impl Policy {
                 return false;
             }
             Memory::Adaptive(state) if has_enough => state.on_enough(),
-            // The newest waits anew.
+            // Each new segment starts the wait of this rule again.
             Memory::Adaptive(state) => self.deadline = state.deadline(now, self.waiting),
             _ => {}
         }
@@ -247,13 +257,13 @@ impl Policy {
         false
     }
 
-    /// The wait of what waits is over: an ACK leaves.
+    /// The deadline of the waiting segments has passed and an ACK leaves.
     pub fn on_deadline(&mut self, now: Time) {
         self.on_disorder();
         self.on_ack_sent(now);
     }
 
-    /// An ACK leaves, for whichever reason: it covers all that waited.
+    /// An ACK leaves, for whatever reason. It covers all waiting segments.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Time) {
         self.waiting = 0;
@@ -265,7 +275,7 @@ impl Policy {
         }
     }
 
-    /// Time at which an ACK is due; [`Time::NEVER`] if nothing waits.
+    /// Time at which an ACK is due; [`Time::NEVER`] if no segment waits.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.deadline

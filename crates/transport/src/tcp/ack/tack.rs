@@ -1,23 +1,28 @@
-//! TACK's rule of acknowledging: an ACK for L segments, but no more than beta of them in the shortest round trip.
+//! Acknowledgement rule of TACK: an ACK leaves for every L segments, but at most beta ACKs leave
+//! per shortest round trip.
 //!
-//! T. Li, K. Zheng, K. Xu, R. Jadhav, T. Xiong, K. Winstein, K. Tan, "TACK: Improving Wireless Transport Performance by Taming
-//! Acknowledgments", SIGCOMM 2020, section 4.1. With bw the goodput,
+//! T. Li, K. Zheng, K. Xu, R. Jadhav, T. Xiong, K. Winstein, K. Tan, "TACK: Improving Wireless
+//! Transport Performance by Taming Acknowledgments", SIGCOMM 2020, section 4.1. The frequency f of
+//! ACKs, with the goodput bw, is
 //!
 //! ```text
 //! f = min(bw / (L MSS), beta / RTT_min)          L = 2, beta = 4
 //! ```
 //!
-//! Where little is under way that is the delayed ACK of RFC 1122; where much is, it is periodic, and its frequency does not grow with the rate.
+//! If little data is in flight, the rule is the delayed ACK of RFC 1122. If much data is in flight,
+//! ACKs are periodic and their frequency does not grow with the rate.
 //!
-//! Departures: only the rule is TACK's. Loss events are told by the immediate ACKs of RFC 5681 (in the paper one instant ACK for each loss, with
-//! ranges), the sender is whichever uses it (in the paper a BBR that takes its rate from the receiver), and the receiver measures RTT_min itself, by the
-//! time stamps that come back to it (in the paper the sender tells it): the least of the last 10 to 20 s. What arrives alone is acknowledged after `timer`,
-//! as in delayed ACKs.
+//! Departures: only the acknowledgement rule is TACK's. The immediate ACKs of RFC 5681 report
+//! losses (in the paper one instant ACK for each loss, with ranges). The sender is any TCP sender
+//! that uses the rule (in the paper a BBR that takes its rate from the receiver). The receiver
+//! measures RTT_min itself by the time stamps that are echoed to it: the shortest round trip of the
+//! last 10 to 20 s (in the paper the sender reports it). A single segment is acknowledged after
+//! `timer`, as with delayed ACKs.
 
 use super::delayed::TIMER;
 use meshpace_core::{Duration, Time, parameters};
 
-/// Half of the longest time for which a least round trip holds.
+/// Half of the longest time for which a shortest round trip is valid.
 const HORIZON: Duration = Duration::from_secs(10);
 
 parameters! {
@@ -39,18 +44,21 @@ pub struct State {
     beta: u64,
     /// Time at which the last ACK left.
     acked_at: Time,
-    /// The least round trips of this horizon and of the one before.
+    /// Shortest round trips of the current horizon and of the one before; `None` if none was
+    /// measured.
     least: [Option<Duration>; 2],
+    /// Time at which the current horizon began.
     turned_at: Time,
 }
 
 impl State {
-    /// No round trip is known: the rule is that of delayed ACKs.
+    /// Creates the state of a receiver. As long as no round trip is known, the rule is that of
+    /// delayed ACKs.
     pub fn new(config: &Tack) -> State {
         State { beta: u64::from(config.beta), acked_at: Time::ZERO, least: [None; 2], turned_at: Time::ZERO }
     }
 
-    /// A time stamp of this receiver came back after `round_trip`.
+    /// A time stamp of this receiver was echoed to it after `round_trip`.
     pub fn on_round_trip(&mut self, now: Time, round_trip: Duration) {
         if now.since(self.turned_at) > HORIZON {
             (self.turned_at, self.least) = (now, [None, self.least[0]]);
@@ -58,12 +66,12 @@ impl State {
         self.least[0] = Some(self.least[0].map_or(round_trip, |least| least.min(round_trip)));
     }
 
-    /// An ACK leaves.
+    /// An ACK leaves at `now`.
     pub fn on_ack_sent(&mut self, now: Time) {
         self.acked_at = now;
     }
 
-    /// Time before which the next ACK does not leave unless something is out of order.
+    /// Earliest time of the next ACK, unless a segment requires an immediate one.
     pub fn earliest(&self) -> Time {
         let least = self.least.iter().flatten().min().copied().unwrap_or(Duration::ZERO);
         self.acked_at.saturating_add(Duration(least.0 / self.beta))
