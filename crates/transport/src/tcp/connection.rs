@@ -1,12 +1,14 @@
-//! A full-duplex connection: a sender for our stream, a receiver for the peer's, and what opens and closes them.
+//! A full-duplex connection: a sender for our stream, a receiver for the peer's stream, and the
+//! opening and closing of both.
 //!
-//! RFC 9293, sections 3.5 to 3.10, with the answers of RFC 5961 to what could be forged (sections 3.2, 4.2 and 5.2: a reset
-//! counts only at the very next offset, a SYN never, everything suspect is answered with an ACK). The simulator and the
-//! sockets run this same type; [`Profile`] says what agents of ns-2 do otherwise. The ACK of the SYN-ACK rides with the first
-//! data segment if there is data; a bare ACK leaves only if there is none.
+//! RFC 9293, sections 3.5 to 3.10, with the responses of RFC 5961 to segments that may be forged
+//! (sections 3.2, 4.2 and 5.2). A reset is accepted only at exactly the next expected offset, a SYN
+//! is never accepted, and every suspect segment is answered with an ACK. The simulator and the
+//! sockets use this same type; [`Profile`] says where agents of ns-2 behave differently. The ACK of
+//! the SYN-ACK is carried by the first data segment if there is data; otherwise a bare ACK leaves.
 //!
-//! Departures: no simultaneous open, no urgent data, no keep-alive; those of the handshake and of the end are named in
-//! `handshake` and `closing`.
+//! Departures: no simultaneous open, no urgent data, no keep-alive. `handshake` and `closing` name
+//! the departures of the handshake and of the end.
 
 mod status;
 mod transmit;
@@ -21,7 +23,7 @@ use crate::output::{Machine, Output};
 use crate::path::{Arrival, PathInfo, Role};
 use meshpace_core::Time;
 
-/// The most times that an agent of ns-2 sends its closing FIN.
+/// Largest number of times that an agent of ns-2 sends its FIN.
 const FIN_ATTEMPTS: u8 = 6;
 
 /// One end of a connection.
@@ -35,16 +37,18 @@ pub struct Connection {
     receiver: Receiver,
     shared: Shared,
     challenges: Challenges,
-    /// A reset is to be sent.
+    /// True if a reset has to be sent.
     reset_due: bool,
-    /// True if the peer's FIN came before ours was sent: then the peer waits for late segments, not this end.
+    /// True if the peer's FIN arrived before ours was sent. In that case the peer is in TIME-WAIT
+    /// and this end is not.
     peer_closed_first: bool,
     wakeup: Time,
 }
 
 impl Connection {
-    /// A closed end that will open the connection ([`Role::Sender`]), or one that listens. `config` must pass
-    /// [`Config::check`]. Data flows both ways whatever the role.
+    /// Creates a closed end that will open the connection ([`Role::Sender`]), or an end that
+    /// listens. `config` must pass [`Config::check`]. Data flows in both directions whatever the
+    /// role.
     pub fn new(config: &Config, role: Role) -> Connection {
         Connection {
             profile: config.profile,
@@ -65,7 +69,7 @@ impl Connection {
         self.profile == Profile::Ns2
     }
 
-    /// The application connects. No effect on an end that listens.
+    /// The application opens the connection. This has no effect on an end that listens.
     pub fn open(&mut self, now: Time) {
         self.shared.now = now;
         if self.state == State::Closed {
@@ -89,7 +93,7 @@ impl Connection {
         self.settle();
     }
 
-    /// The application will write no more. It may go on reading.
+    /// The application will write no more. It may continue to read.
     pub fn close(&mut self, now: Time) {
         self.shared.now = now;
         self.sender.close();
@@ -99,7 +103,8 @@ impl Connection {
         self.settle();
     }
 
-    /// The application gives the connection up: a reset is sent if there is anyone to tell.
+    /// The application aborts the connection. A reset is sent if there is a peer that may know the
+    /// connection.
     pub fn abort(&mut self, now: Time) {
         self.shared.now = now;
         if self.end().is_none() {
@@ -109,27 +114,31 @@ impl Connection {
         self.settle();
     }
 
-    /// The application has taken `bytes` more of what was delivered. Under [`Profile::Ns2`] it takes everything at once.
+    /// The application has read `bytes` more of the delivered data. Under [`Profile::Ns2`] it reads
+    /// everything at once.
     pub fn take(&mut self, now: Time, bytes: u64) {
         self.shared.now = now;
         self.receiver.take(bytes);
         self.settle();
     }
 
-    /// Takes the agreement of the two SYNs' options; to be called before the segment that completes the exchange of SYNs.
+    /// Takes the agreement of the options of both SYNs. To be called before the segment that
+    /// completes the exchange of SYNs is handled.
     pub fn on_agreed(&mut self, now: Time, agreed: &Agreed) {
         self.shared.now = now;
         self.sender.agree(&mut self.shared, agreed.segment, agreed.timestamps, agreed.sack);
         self.receiver.agree(agreed.sack);
     }
 
-    /// The path to the peer is known or has changed.
+    /// The path to the peer has become known or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         self.sender.on_path(path);
     }
 
-    /// A segment of this connection arrived. `blocks` are those beyond a gap that its header reported, as offsets in the
-    /// stream. Whether its payload is part of the peer's stream: what is not must not touch what has arrived.
+    /// A segment of this connection arrived. `blocks` are the blocks beyond a gap that its header
+    /// reported, as offsets in the stream. Returns whether its payload is part of the peer's
+    /// stream. If it is not, the caller must not store it, so that it cannot change data that has
+    /// arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) -> bool {
         self.shared.now = now;
         self.sender.on_frame(arrival.received_power_dbm);
@@ -145,7 +154,7 @@ impl Connection {
                 false
             }
             State::Ended(End::Closed) if self.answers_late(segment) => {
-                // The peer has not seen our last word.
+                // The peer has not received our last ACK.
                 self.answer();
                 false
             }
@@ -183,26 +192,28 @@ impl Connection {
     fn on_syn_received(&mut self, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) -> bool {
         let flags = segment.flags;
         if flags.has(Flags::ACK) && segment.ack > 0 {
-            // It acknowledges what was never sent; whoever has no connection for it answers (RFC 9293, section 3.10.7.4).
+            // The segment acknowledges data that was never sent. The code that handles segments
+            // without a connection answers it (RFC 9293, section 3.10.7.4).
         } else if flags.has(Flags::RST) {
-            // Only one at the exact next offset is believed (RFC 5961, section 3.2).
+            // A reset is accepted only at exactly the next expected offset (RFC 5961, section 3.2).
             if segment.seq == 0 {
                 self.finish(End::Reset);
             }
         } else if flags.has(Flags::SYN) {
-            // Our SYN-ACK was lost or is late.
+            // The SYN was repeated, because our SYN-ACK was lost or is late.
             if !flags.has(Flags::ACK) {
                 self.on_listen(segment);
             }
         } else if flags.has(Flags::ACK) {
-            // An agent of ns-2 does not time its SYN-ACK.
+            // An agent of ns-2 takes no RTT sample from its SYN-ACK.
             self.establish(segment, (!self.is_ns2()).then_some(self.handshake.sent_at));
             return self.on_established(segment, blocks, arrival);
         }
         false
     }
 
-    /// The handshake is over with this segment; if `sent_at` is given, the exchange is timed from then.
+    /// This segment completes the handshake. If `sent_at` is given, the exchange is an RTT sample
+    /// that began at this time.
     fn establish(&mut self, segment: &Segment, sent_at: Option<Time>) {
         self.state = State::Established;
         self.handshake.due = Due::Nothing;
@@ -231,7 +242,8 @@ impl Connection {
         let is_bare = segment.payload == 0 && !flags.has(Flags::FIN);
         if !self.receiver.is_acceptable(segment.seq, end) {
             if !is_bare {
-                // What was there already: counted, and acknowledged at once.
+                // All of the data had arrived before. It is counted as a duplicate and acknowledged
+                // at once.
                 self.receiver.on_data(&mut self.shared, segment, arrival.ce);
             } else {
                 self.challenge();
@@ -241,8 +253,8 @@ impl Connection {
         if !flags.has(Flags::ACK) {
             return false;
         }
-        // Nor is one believed that is older than a window can make it (RFC 5961, section 5.2). An agent of ns-2 looks at the
-        // upper end alone.
+        // An ACK is not accepted either if it is older than the peer's window allows (RFC 5961,
+        // section 5.2). An agent of ns-2 checks only the upper end.
         let oldest = if self.is_ns2() { 0 } else { self.sender.flight().lowest_acceptable_ack() };
         if segment.ack > self.sender.flight().sent_end() || segment.ack < oldest {
             self.challenge();
@@ -256,7 +268,7 @@ impl Connection {
             is_taken = self.receiver.on_data(&mut self.shared, segment, arrival.ce);
         } else {
             self.receiver.on_bare(self.shared.now, segment);
-            // To an agent of ns-2 whose own FIN is out the peer's does not count here.
+            // An agent of ns-2 whose own stream is not finished does not count the peer's FIN here.
             let closes = self.is_ns2() && !self.sender.is_finished();
             let next = if closes { self.receiver.delivered() } else { self.receiver.expected() };
             if segment.seq != next {
@@ -267,7 +279,7 @@ impl Connection {
             if !was_closed {
                 self.peer_closed_first = !self.sender.flight().fin_sent();
             }
-            // An agent of ns-2 that was only written to has nothing more to say.
+            // An agent of ns-2 that has only received data has nothing to send, so it closes too.
             if self.is_ns2() && self.role == Role::Receiver && !self.sender.flight().has_written() {
                 self.sender.close();
             }
@@ -286,8 +298,9 @@ impl Connection {
         }
     }
 
-    /// True if a late segment is still answered. A peer repeats what is unacknowledged from its first byte on, a segment without
-    /// FIN maybe (RFC 9293, section 3.10.7.4). An agent of ns-2 stays, and answers a FIN alone.
+    /// True if a late segment is still answered. A peer retransmits from its first unacknowledged
+    /// byte, so the segment need not have the FIN (RFC 9293, section 3.10.7.4). An agent of ns-2
+    /// stays forever and answers only a FIN.
     fn answers_late(&self, segment: &Segment) -> bool {
         let fin = segment.flags.has(Flags::FIN);
         if self.is_ns2() {
@@ -300,21 +313,22 @@ impl Connection {
         self.shared.timers.is_due(timer, self.shared.now)
     }
 
-    /// A suspect segment arrived. The sending agent of ns-2 takes no notice.
+    /// A suspect segment arrived. The sending agent of ns-2 ignores it.
     fn challenge(&mut self) {
         if !self.is_ns2() || self.role == Role::Receiver {
             self.answer();
         }
     }
 
-    /// Answers with where this end stands.
+    /// Answers with an ACK that carries the next expected offset. A host limits the rate of these
+    /// ACKs.
     fn answer(&mut self) {
         if self.is_ns2() || self.challenges.answers(self.shared.now) {
             self.receiver.acknowledge();
         }
     }
 
-    /// A timer is due.
+    /// Handles the timers that are due.
     fn on_timer(&mut self, now: Time) {
         self.shared.now = now;
         if let State::Ended(_) = self.state {
@@ -352,7 +366,8 @@ impl Connection {
         }
     }
 
-    /// After everything else: sets the timers of what waits.
+    /// Sets the timers for everything that waits. To be called after all other changes of the
+    /// state.
     fn settle(&mut self) {
         if let State::Ended(_) = self.state {
             return self.settle_end();
@@ -364,7 +379,7 @@ impl Connection {
         self.wakeup = self.shared.timers.next();
     }
 
-    /// A peer that owes an answer is given up some day.
+    /// Sets the timer after which a peer that does not answer is given up.
     fn settle_patience(&mut self) {
         let awaits = match self.state {
             State::SynSent => self.handshake.times > 0,

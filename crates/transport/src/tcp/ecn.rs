@@ -1,10 +1,11 @@
-//! Explicit congestion notification: marks instead of losses.
+//! Explicit congestion notification (ECN): congested nodes mark packets instead of dropping them.
 //!
-//! RFC 3168, sections 6.1.1 to 6.1.5: both ends agree in the handshake; data sent for the first time is ECN-capable,
-//! retransmissions, probes and pure ACKs are not; the receiver echoes a mark (ECE) until the sender says that it has reduced
-//! its window (CWR); the sender reduces at most once per window. DCC, section IV, needs the marks counted: there each marked
-//! segment is echoed by one ACK, at once, and the window does not react ("disable ECN induced CWND adaptation"). CWR is
-//! sent in either form.
+//! RFC 3168, sections 6.1.1 to 6.1.5: both ends agree on ECN in the handshake. Data sent for the
+//! first time is ECN-capable; retransmissions, probes and pure ACKs are not. The receiver echoes a
+//! mark (ECE) until the sender reports that it has reduced its window (CWR). The sender reduces its
+//! window at most once per window of data. DCC, section IV, needs the number of marks: there each
+//! marked segment is echoed at once by one ACK, and the window does not react ("disable ECN induced
+//! CWND adaptation"). CWR is sent in both variants.
 
 use super::segment::Segment;
 use crate::about::Named;
@@ -14,29 +15,30 @@ use meshpace_core::words;
 /// Use of ECN by a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Config {
-    /// Not at all.
+    /// ECN is not used.
     Off,
-    /// ECN-capable data.
+    /// New data is ECN-capable.
     On {
-        /// Echo of marks by the receiver.
+        /// Method by which the receiver echoes marks.
         echo: Echo,
-        /// True if the sender halves its window for an echo, as for a loss (RFC 3168, section 6.1.2).
+        /// True if the sender halves its window after an echo, as after a loss (RFC 3168, section
+        /// 6.1.2).
         reaction: bool,
     },
 }
 
-/// Echo of marks by the receiver.
+/// Method by which the receiver echoes marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Echo {
-    /// One ACK with an echo, at once, for each marked segment (DCC).
+    /// One ACK with an echo leaves at once for each marked segment (DCC).
     PerMark,
-    /// In every ACK until the sender has reduced its window (RFC 3168, section 6.1.3).
+    /// Every ACK carries an echo until the sender has reduced its window (RFC 3168, section 6.1.3).
     Latched,
 }
 
 words! { Echo: "latched" = Latched, "per-mark" = PerMark }
 
-/// ECN as the RFC has it.
+/// ECN as RFC 3168 specifies it.
 pub const ECN: Named<Config> = Named {
     name: "ecn",
     description: "explicit congestion notification, a mark taken as a loss",
@@ -47,7 +49,7 @@ pub const ECN: Named<Config> = Named {
 impl Config {
     /// ECN as DCC needs it.
     pub const DCC: Config = Config::On { echo: Echo::PerMark, reaction: false };
-    /// ECN as the RFC has it.
+    /// ECN as RFC 3168 specifies it.
     pub const RFC_3168: Config = Config::On { echo: Echo::Latched, reaction: true };
 
     /// True if the connection asks for ECN.
@@ -55,36 +57,37 @@ impl Config {
         self != Config::Off
     }
 
-    /// The flags that a SYN adds (RFC 3168, section 6.1.1).
+    /// Flags that a SYN adds to ask for ECN (RFC 3168, section 6.1.1).
     pub fn syn_flags(self) -> Flags {
         if self.is_on() { Flags::ECE.with(Flags::CWR) } else { Flags::NONE }
     }
 
-    /// True if a SYN-ACK agrees.
+    /// True if the SYN-ACK agrees to the use of ECN.
     pub fn agreed_by(self, syn_ack: &Segment) -> bool {
         self.is_on() && syn_ack.flags.has(Flags::ECE) && !syn_ack.flags.has(Flags::CWR)
     }
 }
 
-/// The sender's side.
+/// ECN state of the sender.
 #[derive(Clone, Debug)]
 pub struct Reaction {
     config: Config,
     /// True if both ends agreed on ECN.
     on: bool,
-    /// The window has been reduced, or a mark has come back: the next new segment says so.
+    /// True if the window has been reduced, or if an echo arrived and the window does not react.
+    /// The next new segment reports it with CWR.
     cwr_due: bool,
     /// Echoes count again once this offset is acknowledged.
     counts_from: u64,
 }
 
 impl Reaction {
-    /// Before the handshake.
+    /// Creates the state before the handshake.
     pub fn new(config: Config) -> Reaction {
         Reaction { config, on: false, cwr_due: false, counts_from: 0 }
     }
 
-    /// A SYN-ACK arrived.
+    /// The SYN-ACK arrived. ECN is on if the SYN-ACK agrees.
     pub fn on_syn_ack(&mut self, segment: &Segment) {
         self.on = self.config.agreed_by(segment);
     }
@@ -94,8 +97,9 @@ impl Reaction {
         self.on
     }
 
-    /// An ACK up to `ack` echoes a mark. Whether the window is to be reduced: as for a loss, once per window of data, and
-    /// not while a loss is repaired (RFC 3168, section 6.1.2).
+    /// An ACK of everything before `ack` echoes a mark. Returns whether the window has to be
+    /// reduced: as after a loss, once per window of data, and not during the repair of a loss (RFC
+    /// 3168, section 6.1.2).
     pub fn on_echo(&mut self, ack: u64, recovering: bool) -> bool {
         if !matches!(self.config, Config::On { reaction: true, .. }) {
             self.cwr_due = true;
@@ -104,19 +108,20 @@ impl Reaction {
         ack >= self.counts_from && !recovering
     }
 
-    /// The window was reduced, for whatever reason, when everything before `sent_end` had been sent.
+    /// The window was reduced, for whatever reason. Everything before `sent_end` had been sent at
+    /// that time.
     pub fn on_reduction(&mut self, sent_end: u64) {
         self.cwr_due = self.on;
         self.counts_from = sent_end.saturating_add(1);
     }
 
-    /// The flags that a new data segment adds.
+    /// Flags that a new data segment adds.
     pub fn data_flags(&mut self) -> Flags {
         if core::mem::take(&mut self.cwr_due) { Flags::CWR } else { Flags::NONE }
     }
 }
 
-/// The receiver's side.
+/// ECN state of the receiver.
 #[derive(Clone, Debug)]
 pub struct Echoing {
     config: Config,
@@ -127,17 +132,18 @@ pub struct Echoing {
 }
 
 impl Echoing {
-    /// Before the handshake.
+    /// Creates the state before the handshake.
     pub fn new(config: Config) -> Echoing {
         Echoing { config, on: false, pending: false }
     }
 
-    /// A SYN arrived.
+    /// A SYN arrived. ECN is on if the SYN asks for it and this end uses it.
     pub fn on_syn(&mut self, syn: &Segment) {
         self.on = self.config.is_on() && syn.flags.has(Flags::ECE.with(Flags::CWR));
     }
 
-    /// A data segment arrived, marked or not. Whether an ACK has to leave at once.
+    /// A data segment arrived; `marked` says whether it carries a congestion mark. Returns whether
+    /// an ACK has to leave at once.
     pub fn on_data(&mut self, segment: &Segment, marked: bool) -> bool {
         if !self.on {
             return false;
@@ -150,7 +156,7 @@ impl Echoing {
         marked && !latched
     }
 
-    /// The flags an ACK adds.
+    /// Flags that an ACK adds.
     pub fn ack_flags(&mut self) -> Flags {
         if !self.pending {
             return Flags::NONE;
@@ -161,7 +167,7 @@ impl Echoing {
         Flags::ECE
     }
 
-    /// The flags a SYN-ACK adds.
+    /// Flags that a SYN-ACK adds.
     pub fn syn_ack_flags(&self) -> Flags {
         if self.on { Flags::ECE } else { Flags::NONE }
     }

@@ -1,5 +1,5 @@
-//! TCP, put together from three pieces: how much may be sent (`window`), when the next segment may leave (`pacing`), and when the
-//! receiver acknowledges (`ack`).
+//! TCP, composed of three pieces: the amount that may be sent (`window`), the time at which the
+//! next segment may leave (`pacing`), and the time at which the receiver acknowledges (`ack`).
 
 pub mod ack;
 pub mod connection;
@@ -28,14 +28,15 @@ use alloc::string::String;
 use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::parameters;
 
-/// Whose conversation it is: what is done where agents of ns-2 and hosts differ.
+/// Implementation that the connection imitates where agents of ns-2 and hosts differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
-    /// As agents of ns-2 do: the application takes what arrives at once; an end that was only written to closes as soon as its
-    /// peer has, and repeats its FIN six times at most; a SYN-ACK is neither timed nor repeated before the SYN comes again; no
-    /// peer is given up, no answer counted.
+    /// The behaviour of agents of ns-2. The application reads data as soon as it arrives. An end
+    /// that has only received data closes as soon as its peer has closed, and sends its FIN six
+    /// times at most. A SYN-ACK is not timed, and not repeated before the SYN arrives again. A peer
+    /// that does not answer is never given up, and answers to suspect segments are not limited.
     Ns2,
-    /// As RFC 9293 and RFC 5961 ask of a host.
+    /// The behaviour that RFC 9293 and RFC 5961 require of a host.
     Host,
 }
 
@@ -81,7 +82,8 @@ parameters! {
 }
 
 impl Config {
-    /// The same pieces as a host uses them on a network that is not simulated.
+    /// Changes the configuration for a host on a real network: it gets the host profile, and slow
+    /// start lasts until the first loss.
     pub fn of_host(&self) -> Config {
         Config { profile: Profile::Host, initial_ssthresh: None, ..self.clone() }
     }
@@ -98,7 +100,8 @@ impl Config {
         self.ack.check().map_err(|error| error.inside("ack"))
     }
 
-    /// Its pieces in one line, for people, with the parameters that tell it from others.
+    /// Describes the pieces in one line for people, with the parameters that distinguish the
+    /// configuration from others.
     pub fn describe(&self) -> String {
         let counting = match self.byte_counting {
             Some(limit) => format!(" by bytes, L {limit}"),

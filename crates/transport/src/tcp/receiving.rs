@@ -1,10 +1,10 @@
-//! The receiving half: keeps what comes out of order, acknowledges, offers a window.
+//! The receiving half: it stores out-of-order data, sends ACKs and offers a window.
 //!
 //! RFC 5681, section 4.2: a duplicate or a gap is acknowledged at once.
 //!
-//! Under delayed ACKs the time stamp that is echoed is that of the oldest segment that waits (RFC 7323, section 4.3; ns-2),
-//! so that the retransmission timer learns of the wait. The one-way delay that is echoed is that of the newest, which brings
-//! the ACK about, as AP05 samples the RTT.
+//! With delayed ACKs the echoed time stamp is that of the oldest waiting segment (RFC 7323, section
+//! 4.3; ns-2), so the retransmission timer takes the wait into account. The echoed one-way delay is
+//! that of the newest segment, which causes the ACK, because AP05 samples the RTT in the same way.
 
 use super::ack::Policy;
 use super::ecn::Echoing;
@@ -18,33 +18,36 @@ use meshpace_core::{Duration, Time};
 /// Report of an ACK besides the cumulative acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Report {
-    /// Nothing.
+    /// No further report.
     Nothing,
     /// Blocks of data beyond a gap (RFC 2018).
     Blocks,
-    /// The one-way delay of the segment that brings the ACK about, microseconds (AP05, section 5, figure 15).
+    /// The one-way delay, in microseconds, of the segment that causes the ACK (AP05, section 5,
+    /// figure 15).
     OneWayDelay(u32),
 }
 
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// When ACKs leave.
+    /// Rule that decides when ACKs leave.
     policy: Policy,
-    /// Marks that are to be echoed.
+    /// Congestion marks that have to be echoed.
     echoing: Echoing,
     arrived: Reassembly,
     offer: Offer,
     report: Report,
     /// Everything before this offset has been acknowledged.
     acknowledged: u64,
-    /// The peer's time stamp to echo (RFC 7323, section 4.3).
+    /// The peer's time stamp that the next ACK echoes (RFC 7323, section 4.3).
     ts_recent: u32,
+    /// True if an ACK has to leave now.
     ack_due: bool,
 }
 
 impl Receiver {
-    /// Nothing has arrived. Whether the application takes everything `at_once`, or says what it takes.
+    /// Creates a receiver that has received nothing. `at_once` says whether the application reads
+    /// everything at once; otherwise [`Receiver::take`] reports what it reads.
     pub fn new(config: &Config, at_once: bool) -> Receiver {
         let window = config.segment.saturating_mul(config.max_window);
         Receiver {
@@ -63,40 +66,41 @@ impl Receiver {
         }
     }
 
-    /// The whole window in bytes, as a SYN offers it.
+    /// The whole window in bytes, which a SYN offers.
     pub fn window(&self) -> u32 {
         self.offer.window()
     }
 
-    /// Takes the handshake's agreement on selective acknowledgements.
+    /// Takes the agreement on selective acknowledgements from the handshake.
     pub fn agree(&mut self, sack: bool) {
         if !matches!(self.report, Report::OneWayDelay(_)) {
             self.report = if sack { Report::Blocks } else { Report::Nothing };
         }
     }
 
-    /// A SYN arrived.
+    /// The SYN of the peer arrived.
     pub fn on_syn(&mut self, syn: &Segment) {
         self.ts_recent = syn.ts_val;
         self.echoing.on_syn(syn);
     }
 
-    /// The SYN-ACK arrived, with this time stamp.
+    /// The SYN-ACK arrived with the time stamp `ts_val`.
     pub fn on_syn_ack(&mut self, ts_val: u32) {
         self.ts_recent = ts_val;
     }
 
-    /// Something has to be acknowledged at once.
+    /// Requests an immediate ACK.
     pub fn acknowledge(&mut self) {
         self.ack_due = true;
     }
 
-    /// The application has taken `bytes` more. The peer is told of itself only if it may be waiting for it.
+    /// The application has read `bytes` more. An ACK that reports the new window leaves only if the
+    /// peer may be waiting for it.
     pub fn take(&mut self, bytes: u64) {
         self.ack_due |= self.offer.take(bytes, &self.arrived) && !self.is_closed();
     }
 
-    /// The next offset expected; a received FIN counts as one byte.
+    /// The next expected offset. A received FIN counts as one byte.
     pub fn expected(&self) -> u64 {
         self.arrived.expected()
     }
@@ -111,26 +115,28 @@ impl Receiver {
         self.arrived.next()
     }
 
-    /// True if a segment of these offsets touches the window (RFC 9293, section 3.4); a probe does not.
+    /// True if a segment with these offsets overlaps the window (RFC 9293, section 3.4). A window
+    /// probe does not.
     pub fn is_acceptable(&self, start: u64, end: u64) -> bool {
         let next = self.expected();
         let edge = self.offer.edge(&self.arrived).max(next);
         if start == end { start >= next && (start < edge || start == next) } else { start < edge && end > next }
     }
 
-    /// The blocks beyond a gap, in the order in which an ACK reports as many as it has room for; none unless agreed on.
+    /// The blocks beyond a gap, in the order in which an ACK reports as many of them as fit. There
+    /// are none if selective acknowledgements were not agreed on.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let shown = if self.report == Report::Blocks { usize::MAX } else { 0 };
         self.arrived.blocks().take(shown).map(|known| (known.start, known.end))
     }
 
-    /// A segment arrived that brings nothing of the peer's stream: keeps its time stamp, and measures how long it has been
-    /// under way.
+    /// A segment without payload and FIN arrived. Stores its time stamp and measures its one-way
+    /// delay. Segments with data are treated in the same way first.
     pub fn on_bare(&mut self, now: Time, segment: &Segment) {
         if segment.seq > self.arrived.next() {
             return;
         }
-        // Wrapping comparison: a stamp is newer if it is less than half a turn ahead.
+        // The comparison wraps: a stamp is newer if it is less than half of the number range ahead.
         let newer = segment.ts_val.wrapping_sub(self.ts_recent) < 1 << 31;
         if newer && segment.seq <= self.acknowledged {
             self.ts_recent = segment.ts_val;
@@ -140,7 +146,8 @@ impl Receiver {
         }
     }
 
-    /// A segment with payload or the FIN arrived, marked or not. Whether its payload is part of the peer's stream.
+    /// A segment with payload or FIN arrived; `marked` says whether it carries a congestion mark.
+    /// Returns whether its payload is part of the peer's stream.
     pub fn on_data(&mut self, shared: &mut Shared, segment: &Segment, marked: bool) -> bool {
         let start = segment.seq;
         let end = start.saturating_add(u64::from(segment.payload));
@@ -171,16 +178,17 @@ impl Receiver {
         } else {
             self.policy.on_disorder();
         }
-        // A FIN below what has arrived contradicts it, one beyond the window waits for another day.
+        // A FIN below received data contradicts that data and is ignored. A FIN beyond the window
+        // is ignored too; the peer will repeat it.
         if fin && self.arrived.fin_at().is_none() && end <= edge && end >= self.arrived.highest() {
             self.arrived.set_fin(end);
         }
-        // Nothing follows that a delayed ACK could wait for.
+        // No further segment will arrive, so a delayed ACK has nothing to wait for.
         self.ack_due |= self.arrived.is_closed();
         true
     }
 
-    /// A timer may be due.
+    /// Handles the timer of delayed ACKs if it is due.
     pub fn on_timer(&mut self, shared: &mut Shared) {
         if shared.timers.is_due(Timer::DelayedAck, shared.now) {
             self.ack_due = true;
@@ -189,7 +197,7 @@ impl Receiver {
         }
     }
 
-    /// The SYN-ACK.
+    /// The SYN-ACK of this end.
     pub fn syn_ack(&mut self, now: Time) -> Segment {
         let flags = Flags::SYN.with(Flags::ACK).with(self.echoing.syn_ack_flags());
         let mut segment = Segment { ts_val: stamp(now), flags, ..Segment::default() };
@@ -210,12 +218,12 @@ impl Receiver {
         Some(segment)
     }
 
-    /// Puts the acknowledgement on a segment of the sending half.
+    /// Adds the acknowledgement to a segment of the sending half.
     pub fn piggyback(&mut self, shared: &mut Shared, segment: &mut Segment) {
         segment.flags = segment.flags.with(self.echoing.ack_flags());
         let (extension, words) = (segment.extension, segment.words);
         self.tell(segment);
-        // Before anything has arrived there is nothing to report.
+        // There is nothing to report before any data has arrived.
         if extension != Extension::None || !self.arrived.has_arrived() {
             (segment.extension, segment.words) = (extension, words);
         }
@@ -229,7 +237,7 @@ impl Receiver {
         self.acknowledged = self.arrived.next();
     }
 
-    /// Fills in what an ACK says.
+    /// Fills in the fields that an ACK carries.
     fn tell(&mut self, segment: &mut Segment) {
         segment.ack = self.expected();
         segment.window = self.offer.offer(&self.arrived);
@@ -245,10 +253,11 @@ impl Receiver {
     }
 }
 
-/// The longest round trip that an echoed time stamp is believed.
+/// The longest round trip for which an echoed time stamp is accepted.
 const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(60);
 
-/// Time since the ACK left whose time stamp a segment echoes; none if it echoes none.
+/// Time since the ACK left whose time stamp a segment echoes; `None` if it echoes no valid time
+/// stamp.
 fn round_trip(now: Time, segment: &Segment) -> Option<Duration> {
     let age = Duration::from_micros(u64::from(stamp(now).wrapping_sub(segment.ts_ecr)));
     (segment.ts_ecr != 0 && age < LONGEST_ROUND_TRIP).then_some(age)

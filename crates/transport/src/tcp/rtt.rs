@@ -1,11 +1,12 @@
-//! The retransmission timer: its estimator, its back-off, its limits.
+//! The retransmission timer: its estimator, its back-off and its limits.
 //!
-//! RFC 6298 in the integer form of Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988, appendix A: the RTT in
-//! clock ticks, the smoothed RTT in eighths and its variation in quarters of a tick. Departures from the RFC, all as
-//! ns-2.35 does by default: the measured RTT is the number of clock ticks that pass while the segment is out (at least
-//! one), so that it can differ from the true one by a tick; the minimum is 0.2 s, not 1 s; the back-off is kept until a
-//! *timed* segment is acknowledged (Karn), and once it exceeds 8 the smoothed RTT moves into the variation and the next
-//! sample starts anew.
+//! RFC 6298 in the integer form of Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988,
+//! appendix A: the RTT is counted in clock ticks, the smoothed RTT in eighths and its variation in
+//! quarters of a tick. There are three departures from the RFC, all as in ns-2.35 by default. The
+//! measured RTT is the number of clock ticks that pass while the segment is in flight (at least
+//! one), so it can differ from the true RTT by a tick. The minimum is 0.2 s, not 1 s. The back-off
+//! is kept until a *timed* segment is acknowledged (Karn); once it exceeds 8, the smoothed RTT is
+//! moved into the variation and the next sample starts anew.
 
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, Time, parameters, words};
@@ -31,18 +32,20 @@ parameters! {
         .and(require(config.initial <= config.max, "initial", config.initial, "at most max"));
 }
 
-/// Which segments the retransmission timer's estimator measures.
+/// Segments that give samples to the estimator of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sampling {
-    /// One segment at a time, never a retransmitted one (RFC 6298, section 3; ns-2 without timestamps).
+    /// One segment at a time is timed, never a retransmitted one (RFC 6298, section 3; ns-2 without
+    /// timestamps).
     OneTimed,
-    /// The time echo of every ACK of new data (RFC 7323, section 4.1; ns-2 with timestamps).
+    /// The echoed time stamp of every ACK of new data is a sample (RFC 7323, section 4.1; ns-2 with
+    /// timestamps).
     Timestamps,
 }
 
 words! { Sampling: "one-timed" = OneTimed, "timestamps" = Timestamps }
 
-/// The estimator's state.
+/// State of the estimator.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rtt {
     config: Config,
@@ -50,36 +53,36 @@ pub struct Rtt {
     smoothed: i64,
     /// Mean deviation of the RTT in quarters of a tick.
     variation: i64,
-    /// RTO before back-off and limits.
+    /// RTO before back-off and limits are applied.
     base: Duration,
-    /// The factor of the back-off, a power of two.
+    /// Factor of the back-off, a power of two.
     backoff: u64,
 }
 
-/// The RTO for data after a lost SYN (RFC 6298, section 5.7).
+/// RTO for data after a lost SYN (RFC 6298, section 5.7).
 const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
-/// The back-off above which the smoothed RTT is no longer believed (ns-2 `rtt_backoff`).
+/// Back-off above which the smoothed RTT is discarded (ns-2 `rtt_backoff`).
 const DISTRUST_ABOVE: u64 = 8;
 
 impl Rtt {
-    /// An estimator without a sample.
+    /// Creates an estimator without a sample.
     pub fn new(config: &Config) -> Rtt {
         Rtt { smoothed: 0, variation: 0, base: config.initial, backoff: 1, config: config.clone() }
     }
 
-    /// The ticks of the clock between `sent` and `now`.
+    /// Number of clock ticks between `sent` and `now`.
     pub fn ticks_between(&self, sent: Time, now: Time) -> u64 {
         let tick = self.config.tick.0;
         (now.0 / tick).saturating_sub(sent.0 / tick)
     }
 
-    /// The ticks in a span that was measured exactly, rounded to the nearest.
+    /// Number of ticks in a time span that was measured exactly, rounded to the nearest tick.
     pub fn ticks_in(&self, span: Duration) -> u64 {
         let tick = self.config.tick.0;
         span.0.saturating_add(tick / 2) / tick
     }
 
-    /// Takes a sample of `ticks`; less than one counts as one.
+    /// Takes a sample of `ticks` ticks. A sample of less than one tick counts as one.
     pub fn on_sample(&mut self, ticks: u64) {
         // More than 2^31 ticks (eight months at 10 ms) cannot be measured.
         let ticks = ticks.clamp(1, 1 << 31) as i64;
@@ -96,18 +99,18 @@ impl Rtt {
         self.base = Duration(self.config.tick.0.saturating_mul(ticks as u64));
     }
 
-    /// The smoothed RTT; zero without one that is believed.
+    /// The smoothed RTT; zero if there is no sample or the smoothed RTT was discarded.
     pub fn smoothed(&self) -> Duration {
         Duration(self.config.tick.0.saturating_mul(self.smoothed as u64) / 8)
     }
 
-    /// The RTO now.
+    /// The current RTO, with back-off and limits.
     pub fn rto(&self) -> Duration {
         let backed_off = Duration(self.base.max(self.config.min).0.saturating_mul(self.backoff));
         backed_off.min(self.config.max).max(self.config.tick * 2)
     }
 
-    /// The timer expired.
+    /// The retransmission timer expired. Doubles the back-off.
     pub fn on_timeout(&mut self) {
         if !self.config.backoff {
             return;
@@ -121,23 +124,24 @@ impl Rtt {
         }
     }
 
-    /// The handshake is over and a SYN was lost: data begins with an RTO of 3 s at least (RFC 6298, section 5.7).
+    /// The handshake is over and a SYN was lost. The RTO for data starts at 3 s at least (RFC 6298,
+    /// section 5.7).
     pub fn on_lost_syn(&mut self) {
         self.base = self.config.initial.max(AFTER_LOST_SYN);
         self.end_backoff();
     }
 
-    /// A timed segment was acknowledged.
+    /// Ends the back-off, because a timed segment was acknowledged.
     pub fn end_backoff(&mut self) {
         self.backoff = 1;
     }
 
-    /// The factor of the back-off, a power of two.
+    /// Factor of the back-off, a power of two.
     pub fn backoff(&self) -> u64 {
         self.backoff
     }
 
-    /// Which segments are timed.
+    /// Segments that give samples to the estimator.
     pub fn sampling(&self) -> Sampling {
         self.config.sampling
     }

@@ -1,9 +1,11 @@
-//! A TCP segment as the protocol sees it: stream offsets of 64 bits, no payload, no checksum.
+//! A TCP segment as the protocol uses it: stream offsets of 64 bits, no payload, no checksum.
 //!
-//! RFC 9293, section 3.1; timestamps as in RFC 7323, section 3. A segment stays within 48 bytes, so that one slot of 16 bytes
-//! serves what excludes itself: data says whether it understands congestion marks, an ACK carries the one-way delay it
-//! echoes or the blocks received beyond a gap. Offsets never wrap: offset 0 is the first payload byte, the
-//! SYN stands before it, the FIN takes the place after the last byte. The codec maps to 32 bits.
+//! RFC 9293, section 3.1, with timestamps as in RFC 7323, section 3. A segment is kept within 48
+//! bytes, so contents that exclude each other share a slot of 16 bytes. A data segment says there
+//! whether it understands congestion marks; an ACK carries the one-way delay that it echoes, or the
+//! blocks received beyond a gap. Offsets never wrap: offset 0 is the first payload byte, the SYN
+//! comes before it, and the FIN takes the offset after the last byte. The codec maps offsets to 32
+//! bits.
 
 use crate::flags::Flags;
 use meshpace_core::Time;
@@ -11,43 +13,45 @@ use meshpace_core::Time;
 /// Bytes of the IP and TCP headers without options (ns-2 `tcpip_base_hdr_size_`).
 pub const HEADER_BYTES: u32 = 40;
 
-/// Blocks beyond a gap that a segment has room for: as many as a header with time stamps (RFC 2018, section 3).
+/// Number of blocks beyond a gap for which a segment has room: as many as a header with time stamps
+/// holds (RFC 2018, section 3).
 pub const SACK_BLOCKS: usize = 3;
 
-/// Bits of one end of a block, counted from `ack`.
+/// Number of bits of one end of a block, which is counted from `ack`.
 const END_BITS: u32 = 21;
 
-/// Distance beyond `ack` up to which a segment reports blocks, bytes.
+/// Largest distance in bytes beyond `ack` at which a segment reports blocks.
 const SACK_REACH: u64 = (1 << END_BITS) - 1;
 
-/// Content of a segment besides its header.
+/// Content of a segment besides its header fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Extension {
-    /// Nothing.
+    /// The segment has no extension.
     #[default]
     None,
     /// ECT: a congested node may mark the packet instead of dropping it (RFC 3168, section 5).
     EcnCapable,
-    /// The first word is the one-way delay of the segment that brought this ACK about, in microseconds.
+    /// The first word is the one-way delay, in microseconds, of the segment that caused this ACK.
     OneWayDelay,
-    /// The words hold start and end of up to [`SACK_BLOCKS`] received blocks, 21 bits each, in bytes beyond `ack` (RFC 2018,
-    /// section 3, there absolute).
+    /// The words hold the start and end of up to [`SACK_BLOCKS`] received blocks. Each takes 21
+    /// bits and is counted in bytes beyond `ack` (in RFC 2018, section 3, the values are absolute).
     Sack,
 }
 
-/// A segment.
+/// A TCP segment without its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
-    /// Offset of the first payload byte in the stream; of the FIN if there is no payload. 0 on a SYN.
+    /// Offset of the first payload byte in the stream, or of the FIN if there is no payload. It is
+    /// 0 for a SYN.
     pub seq: u64,
-    /// The next offset expected from the peer, everything before it received; counts only with [`Flags::ACK`]. A
-    /// received FIN counts as one byte.
+    /// The next offset expected from the peer; everything before it has been received. A received
+    /// FIN counts as one byte. Valid only with [`Flags::ACK`].
     pub ack: u64,
-    /// Receive window in bytes, unscaled.
+    /// Receive window in bytes, not scaled.
     pub window: u32,
-    /// The sender's clock in microseconds, wrapping.
+    /// Clock of the sender in microseconds; it wraps.
     pub ts_val: u32,
-    /// Echo of the peer's `ts_val`; counts only with [`Flags::ACK`].
+    /// Echo of the peer's `ts_val`; valid only with [`Flags::ACK`].
     pub ts_ecr: u32,
     /// Payload bytes.
     pub payload: u16,
@@ -55,18 +59,18 @@ pub struct Segment {
     pub flags: Flags,
     /// Meaning of `words`.
     pub extension: Extension,
-    /// The extension's values; 0 if it has none.
+    /// Values of the extension; 0 if there is none.
     pub words: [u64; 2],
 }
 
 impl Segment {
-    /// The one-way delay that an ACK echoes, in seconds.
+    /// The one-way delay that an ACK echoes, in seconds; `None` if it echoes none.
     pub fn one_way_delay(&self) -> Option<f64> {
         (self.extension == Extension::OneWayDelay).then(|| f64::from(self.words[0] as u32) * 1e-6)
     }
 
-    /// Reports the first [`SACK_BLOCKS`] of `blocks`, offsets in the stream beyond `ack`, which must be set before. What lies
-    /// more than 2 MiB beyond `ack` is left out.
+    /// Reports the first [`SACK_BLOCKS`] of `blocks`, which are offsets in the stream beyond `ack`;
+    /// `ack` must be set before. Data more than 2 MiB beyond `ack` is left out.
     pub fn report(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
         let ack = self.ack;
         let near = |(start, end): (u64, u64)| {
@@ -80,7 +84,8 @@ impl Segment {
         (self.extension, self.words) = (Extension::Sack, [packed as u64, (packed >> 64) as u64]);
     }
 
-    /// The received blocks beyond a gap that an ACK reports, as offsets in the stream, without those that make no sense.
+    /// The received blocks beyond a gap that an ACK reports, as offsets in the stream. Invalid
+    /// blocks are left out.
     pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
         let (ack, [low, high]) = (self.ack, self.words);
         let packed = u128::from(high) << 64 | u128::from(low);
@@ -91,23 +96,25 @@ impl Segment {
         sound.map(move |(start, end)| (ack.saturating_add(start), ack.saturating_add(end)))
     }
 
-    /// True if the packet may be marked.
+    /// True if a congested node may mark the packet.
     pub fn is_ecn_capable(&self) -> bool {
         self.extension == Extension::EcnCapable
     }
 
-    /// The sequence number a 32-bit header carries if the initial one is `isn`: the SYN takes `isn`, the stream follows.
+    /// The sequence number in a 32-bit header if the initial sequence number is `isn`. The SYN
+    /// takes `isn`, and the stream follows.
     pub const fn wire_seq(&self, isn: u32) -> u32 {
         if self.flags.has(Flags::SYN) { isn } else { isn.wrapping_add(1).wrapping_add(self.seq as u32) }
     }
 
-    /// The acknowledgement number a 32-bit header carries if the peer's initial one is `isn`; 0 without [`Flags::ACK`].
+    /// The acknowledgement number in a 32-bit header if the peer's initial sequence number is
+    /// `isn`; 0 without [`Flags::ACK`].
     pub const fn wire_ack(&self, isn: u32) -> u32 {
         if self.flags.has(Flags::ACK) { isn.wrapping_add(1).wrapping_add(self.ack as u32) } else { 0 }
     }
 }
 
-/// The clock of the time stamps: microseconds, wrapping.
+/// The clock of the time stamps, in microseconds; it wraps.
 pub(crate) fn stamp(now: Time) -> u32 {
     (now.0 / 1_000) as u32
 }

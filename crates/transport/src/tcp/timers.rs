@@ -1,4 +1,4 @@
-//! The timers of a connection, by name, and what both of its halves share.
+//! The named timers of a connection, and the state that its two halves share.
 
 use crate::stats::Stats;
 use meshpace_core::Time;
@@ -6,24 +6,27 @@ use meshpace_core::Time;
 /// A timer of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
-    /// A SYN or SYN-ACK is sent again.
+    /// Time at which a SYN or SYN-ACK is sent again.
     Handshake,
-    /// Retransmission of unacknowledged data; without such data, a probe of the peer's closed window (RFC 6298, RFC 9293 3.8.6.1).
+    /// Retransmission of unacknowledged data. Without such data it triggers a probe of the peer's
+    /// closed window (RFC 6298, RFC 9293 3.8.6.1).
     Retransmission,
-    /// The pacing lets the next segment leave.
+    /// Time at which the pacing lets the next segment leave.
     Pacing,
-    /// Acknowledgement of segments that wait for a delayed ACK (RFC 9293, section 3.8.6.3).
+    /// Time at which segments that wait for a delayed ACK are acknowledged (RFC 9293, section
+    /// 3.8.6.3).
     DelayedAck,
-    /// The peer, which owes an answer, is given up (RFC 9293, section 3.8.3).
+    /// Time at which a peer that owes an answer is given up (RFC 9293, section 3.8.3).
     GiveUp,
-    /// The connection, closed by both ends, is forgotten (RFC 9293, section 3.6.1).
+    /// Time at which a connection that both ends have closed is forgotten (RFC 9293, section
+    /// 3.6.1).
     TimeWait,
 }
 
-/// Their number.
+/// Number of timers.
 const COUNT: usize = Timer::TimeWait as usize + 1;
 
-/// When each of them expires; never if it does not run.
+/// Expiry time of each timer; [`Time::NEVER`] if a timer does not run.
 #[derive(Clone, Debug)]
 pub struct Timers([Time; COUNT]);
 
@@ -34,19 +37,19 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// `timer` expires at `at` and not when it would have before.
+    /// Makes `timer` expire at `at`, whenever it would have expired before.
     #[inline]
     pub fn set(&mut self, timer: Timer, at: Time) {
         self.0[timer as usize] = at;
     }
 
-    /// `timer` does not run.
+    /// Stops `timer`.
     #[inline]
     pub fn stop(&mut self, timer: Timer) {
         self.set(timer, Time::NEVER);
     }
 
-    /// Time at which `timer` expires; never if it does not run.
+    /// Time at which `timer` expires; [`Time::NEVER`] if it does not run.
     #[inline]
     pub fn at(&self, timer: Timer) -> Time {
         self.0[timer as usize]
@@ -64,7 +67,7 @@ impl Timers {
         self.at(timer) <= now
     }
 
-    /// Time at which the first one expires.
+    /// Time at which the next timer expires; [`Time::NEVER`] if no timer runs.
     #[inline]
     pub fn next(&self) -> Time {
         self.0.iter().copied().fold(Time::NEVER, Time::min)
@@ -74,10 +77,10 @@ impl Timers {
 /// State that both halves of a connection share.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
-    /// The time as last told.
+    /// Time of the current call, as the caller gave it.
     pub now: Time,
-    /// The counters.
+    /// The counters of both halves.
     pub stats: Stats,
-    /// The timers.
+    /// The timers of both halves.
     pub timers: Timers,
 }

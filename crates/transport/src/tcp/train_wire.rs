@@ -1,7 +1,10 @@
-//! Quiet trains in TCP packets: the header of [`super::wire`] with the option of [`crate::train::wire`], TAIL as PSH.
+//! Quiet trains in TCP packets: the header of [`super::wire`] with the option of
+//! [`crate::train::wire`]. TAIL is encoded as PSH.
 //!
-//! docs/quiet-trains.md, "On the wire". The two SYNs offer it; without the offer of both ends, or without time stamps, the connection is a plain TCP.
-//! Windows are counted in full segments, so that both ends take the lesser of the two offered segment sizes for a full one.
+//! docs/quiet-trains.md, "On the wire". Both SYNs offer the option. If one end does not offer it,
+//! or without time stamps, the connection is a plain TCP connection. Windows are counted in full
+//! segments, so both ends use the smaller of the two offered segment sizes as the size of a full
+//! segment.
 
 use super::segment;
 use super::wire::{BEFORE, Header, Numbers, Options, TIMESTAMP_BYTES, offset};
@@ -9,19 +12,20 @@ use crate::flags::Flags;
 use crate::train::Segment;
 use crate::train::wire::{Content, content};
 
-/// Adds the offer to the options of a SYN whose end has full segments of `segment` bytes at most.
+/// Adds the offer of quiet trains to the options of a SYN. Full segments of this end have at most
+/// `segment` bytes.
 pub fn offer(options: Options, segment: u32) -> Options {
     let largest = u16::try_from(segment.saturating_add(TIMESTAMP_BYTES)).unwrap_or(u16::MAX);
     Options { train: Some(Content::Offer), mss: options.mss.map(|mss| mss.min(largest)), ..options }
 }
 
-/// True if the peer's SYN offers it, and all that it needs.
+/// True if the peer's SYN offers quiet trains and the time stamps that they need.
 pub fn is_offered(options: &Options) -> bool {
     options.train == Some(Content::Offer) && options.timestamps.is_some()
 }
 
 impl Numbers {
-    /// The header of `segment`, full ones having `full` bytes.
+    /// The header of `segment`. Full segments have `full` bytes.
     pub fn train_header(&self, segment: &Segment, full: u32, ports: (u16, u16)) -> Header {
         let syn = segment.flags.has(Flags::SYN);
         let bytes = u32::from(segment.window).saturating_mul(full) >> if syn { 0 } else { self.own_scale };
@@ -43,8 +47,10 @@ impl Numbers {
         }
     }
 
-    /// The segment that `header` with `payload` bytes stands for, full ones having `full` bytes, 1 or more; `expected` is the
-    /// next offset of the peer's stream and `acknowledged` how much of ours is acknowledged. None for one without time stamps.
+    /// The segment that `header` with `payload` bytes represents. Full segments have `full` bytes,
+    /// 1 or more. `expected` is the next offset of the peer's stream, and everything before
+    /// `acknowledged` in our stream is acknowledged. `None` if the header has no time stamps and is
+    /// no reset.
     pub fn train_segment(
         &self,
         header: &Header,

@@ -1,12 +1,14 @@
-//! TCP on the wire: header, options, checksum, and what the 32 bits of a sequence number mean.
+//! TCP on the wire: header, options, checksum, and the mapping between 32-bit sequence numbers and
+//! stream offsets.
 //!
-//! RFC 9293, section 3.1, with the options of its section 3.2 (maximum segment size), RFC 7323 (window scale, time stamps),
-//! RFC 2018 (selective acknowledgement); flags and their meaning as in [`super::segment`]. The one-way delay that an ACK may
-//! echo travels in an experimental option (RFC 6994): kind 253, identifier 0x4d50, 32 bits of microseconds.
+//! RFC 9293, section 3.1, with the options of its section 3.2 (maximum segment size), RFC 7323
+//! (window scale, time stamps) and RFC 2018 (selective acknowledgement). The flags are those of
+//! [`super::segment`]. The one-way delay that an ACK may echo is carried by an experimental option
+//! (RFC 6994): kind 253, identifier 0x4d50, 32 bits of microseconds.
 //!
-//! Departures: the clock of the time stamps ticks in microseconds (RFC 7323, section 5.4 suggests 1 ms to 1 s), because the
-//! estimators of the pacing need that resolution; PSH is set and read by quiet trains only (`train_wire`), URG
-//! never.
+//! Departures: the clock of the time stamps ticks in microseconds (RFC 7323, section 5.4 suggests 1
+//! ms to 1 s), because the estimators of the pacing need that resolution. Only quiet trains set and
+//! read PSH (`train_wire`). URG is never used.
 
 use super::handshake::Agreed;
 use super::segment::{Extension, Segment};
@@ -17,40 +19,40 @@ use core::fmt;
 
 /// Bytes of a header without options.
 pub const BARE: usize = 20;
-/// Bytes of the longest header.
+/// Number of bytes of the longest header.
 pub const LONGEST: usize = 60;
-/// Bytes the time stamps option takes in every segment, its padding included.
+/// Bytes that the option of time stamps takes in every segment, including its padding.
 pub const TIMESTAMP_BYTES: u32 = 12;
 /// The largest shift of a window (RFC 7323, section 2.3).
 pub const LARGEST_SCALE: u8 = 14;
-/// Largest segment that is sent to a peer that names none (RFC 9293, section 3.7.1).
+/// The largest segment that is sent to a peer whose SYN names no size (RFC 9293, section 3.7.1).
 pub const DEFAULT_MSS: u16 = 536;
-/// The identifier of the one-way delay's experimental option.
+/// Identifier of the experimental option of the one-way delay.
 const ONE_WAY_ID: [u8; 2] = *b"MP";
-/// The number of TCP in the IP header, and thus in the pseudo-header.
+/// Protocol number of TCP in the IP header and in the pseudo-header.
 pub const PROTOCOL: u8 = 6;
 
-/// The two addresses of a packet, which its checksum covers.
+/// The two addresses of a packet. Its checksum covers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addresses {
-    /// Of the sender.
+    /// Address of the sender.
     pub source: [u8; 4],
-    /// Of the receiver.
+    /// Address of the receiver.
     pub destination: [u8; 4],
 }
 
-/// Reason why bytes are not a TCP segment.
+/// Reason why bytes are not a valid TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// Fewer bytes than the header says it has, or than any header has.
+    /// There are fewer bytes than the header claims, or fewer than any header has.
     Short,
-    /// A header said to be shorter than any.
+    /// The header claims to be shorter than the shortest possible header.
     Offset,
-    /// More bytes than an IP packet carries.
+    /// There are more bytes than an IP packet carries.
     Long,
     /// The checksum is wrong.
     Checksum,
-    /// An option that is longer than the room it has, or whose length cannot be.
+    /// An option is longer than its room, or has an impossible length.
     Option,
 }
 
@@ -68,17 +70,17 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// Strictness of the check of checksums.
+/// Strictness of the verification of checksums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Check {
-    /// It has to be right.
+    /// The checksum has to be correct.
     Full,
-    /// It may also be the bare sum of the pseudo-header: what a packet carries that a host's kernel hands over before its
-    /// network card would have filled the checksum in.
+    /// The checksum may also be the bare sum of the pseudo-header. A packet has this value if the
+    /// host's kernel hands it over before its network card has filled the checksum in.
     Offloaded,
 }
 
-/// Blocks beyond a gap as sequence numbers.
+/// Blocks received beyond a gap, as sequence numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Blocks {
     list: [(u32, u32); 4],
@@ -86,12 +88,12 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks.
+    /// The blocks in the order in which they were added.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.list[..usize::from(self.count)]
     }
 
-    /// Adds a block; whether there was room.
+    /// Adds a block. Returns whether there was room for it.
     pub fn push(&mut self, block: (u32, u32)) -> bool {
         let Some(slot) = self.list.get_mut(usize::from(self.count)) else { return false };
         *slot = block;
@@ -103,24 +105,25 @@ impl Blocks {
 /// The options of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// The most payload the sender takes, of a SYN.
+    /// Largest payload that the sender of a SYN accepts.
     pub mss: Option<u16>,
-    /// By how many bits the sender's windows are shifted, of a SYN.
+    /// Number of bits by which the windows of the sender of a SYN are shifted.
     pub window_scale: Option<u8>,
-    /// True if the sender understands selective acknowledgements, of a SYN.
+    /// True if the sender of a SYN understands selective acknowledgements.
     pub sack_permitted: bool,
-    /// Time stamp and echo.
+    /// Time stamp, and echo of the peer's time stamp.
     pub timestamps: Option<(u32, u32)>,
     /// Blocks received beyond a gap.
     pub blocks: Blocks,
-    /// The one-way delay echoed, microseconds.
+    /// The echoed one-way delay in microseconds.
     pub one_way_us: Option<u32>,
     /// The option of quiet trains.
     pub train: Option<train::Content>,
 }
 
 impl Options {
-    /// Bytes that they take in a header, padding included; more than 40 cannot be written.
+    /// Number of bytes that the options take in a header, padding included. More than 40 bytes
+    /// cannot be written.
     pub fn length(&self) -> usize {
         let blocks = match self.blocks.as_slice().len() {
             0 => 0,
@@ -133,8 +136,9 @@ impl Options {
         fixed + stamps + if self.one_way_us.is_some() { 8 } else { 0 } + train + blocks
     }
 
-    /// The same in `room` bytes: without the last blocks beyond a gap, and the delay that is echoed, if they do not fit. A segment shorter by its
-    /// options would do as well (RFC 6691, section 2); these are told again by the next ACK without data.
+    /// Shortens the options to `room` bytes. The last blocks beyond a gap are removed first, then
+    /// the echoed delay. Alternatively the segment could be shorter by the length of its options
+    /// (RFC 6691, section 2), but the next ACK without data reports the removed ones again.
     pub fn within(mut self, room: usize) -> Options {
         while self.blocks.count > 0 && self.length() > room {
             self.blocks.count -= 1;
@@ -158,18 +162,18 @@ pub struct Header {
     pub seq: u32,
     /// Acknowledgement number.
     pub ack: u32,
-    /// Flags.
+    /// Flags of the header.
     pub flags: Flags,
-    /// The window field, not scaled.
+    /// The window field as it is in the header, not scaled.
     pub window: u16,
-    /// Options.
+    /// Options of the header.
     pub options: Options,
 }
 
-/// The flags that mean something here.
+/// Mask of the flags that are used here.
 const KNOWN_FLAGS: u8 = 0xdf;
 
-/// Writes options behind a bare header.
+/// Writer that appends options to a bare header.
 struct Writer {
     bytes: [u8; LONGEST],
     length: usize,
@@ -186,10 +190,11 @@ impl Writer {
     }
 }
 
-/// The bytes of a header and how many of them count.
+/// A buffer with an encoded header, and the length of the header in bytes.
 pub type Encoded = ([u8; LONGEST], usize);
 
-/// The header with its checksum, to be followed by `payload`. Blocks beyond the room of forty bytes are left out.
+/// Encodes the header with the checksum of header and `payload`. Blocks that do not fit into the
+/// forty bytes of options are left out.
 pub fn encode(header: &Header, addresses: Addresses, payload: &[u8]) -> Encoded {
     let mut out = Writer { bytes: [0; LONGEST], length: BARE };
     let options = &header.options;
@@ -241,7 +246,7 @@ pub fn encode(header: &Header, addresses: Addresses, payload: &[u8]) -> Encoded 
     (bytes, length)
 }
 
-/// The sum of the pseudo-header of a segment of `length` bytes (RFC 9293, section 3.1).
+/// Sum of the pseudo-header of a segment of `length` bytes (RFC 9293, section 3.1).
 fn pseudo_sum(addresses: Addresses, length: usize) -> u16 {
     let [high, low] = (length as u16).to_be_bytes();
     let [a, b, c, d] = addresses.source;
@@ -249,11 +254,11 @@ fn pseudo_sum(addresses: Addresses, length: usize) -> u16 {
     sum(&[a, b, c, d, e, f, g, h, 0, PROTOCOL, high, low], 0)
 }
 
-/// The header and the payload in `bytes`, the body of an IP packet between `addresses`.
+/// Splits `bytes`, the body of an IP packet between `addresses`, into header and payload.
 ///
 /// # Errors
 ///
-/// The fault of `bytes`: too short, contradicting itself, or with a wrong checksum.
+/// Names the fault of `bytes`: too short, inconsistent, or with a wrong checksum.
 pub fn decode(bytes: &[u8], addresses: Addresses, check: Check) -> Result<(Header, &[u8]), Error> {
     let fixed = bytes.first_chunk::<BARE>().ok_or(Error::Short)?;
     if bytes.len() > usize::from(u16::MAX) {
@@ -298,7 +303,7 @@ fn decode_options(mut bytes: &[u8]) -> Result<Options, Error> {
         let body = bytes.get(2..length).ok_or(Error::Option)?;
         match (kind, body) {
             (2, &[high, low]) => options.mss = Some(u16::from_be_bytes([high, low])),
-            // A larger shift counts as the largest (RFC 7323, section 2.3).
+            // A larger shift is treated as the largest one (RFC 7323, section 2.3).
             (3, &[scale]) => options.window_scale = Some(scale.min(LARGEST_SCALE)),
             (4, []) => options.sack_permitted = true,
             (8, &[a, b, c, d, e, f, g, h]) => {
@@ -318,7 +323,7 @@ fn decode_options(mut bytes: &[u8]) -> Result<Options, Error> {
                     options.train = Some(content);
                 }
             }
-            // A known option of a wrong length.
+            // A known option has a wrong length.
             (2..=5 | 8, _) => return Err(Error::Option),
             _ => {}
         }
@@ -327,32 +332,32 @@ fn decode_options(mut bytes: &[u8]) -> Result<Options, Error> {
     Ok(options)
 }
 
-/// Sequence numbers of a connection, as the two SYNs fixed them.
+/// Sequence numbers and window scales of a connection, as the two SYNs determined them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbers {
     /// Our initial sequence number.
     pub own: u32,
-    /// The peer's.
+    /// The peer's initial sequence number.
     pub peer: u32,
-    /// By how many bits our windows are shifted.
+    /// Number of bits by which our windows are shifted.
     pub own_scale: u8,
-    /// By how many the peer's are.
+    /// Number of bits by which the peer's windows are shifted.
     pub peer_scale: u8,
     /// True if segments carry time stamps.
     pub timestamps: bool,
 }
 
-/// A segment as the protocol sees it, and the blocks beyond a gap that its header reported.
+/// A segment as the protocol uses it, and the blocks beyond a gap that its header reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Understood {
-    /// The segment.
+    /// The segment without the blocks.
     pub segment: Segment,
     blocks: [(u64, u64); 4],
     count: usize,
 }
 
 impl Understood {
-    /// The blocks, as offsets in our stream.
+    /// The blocks as offsets in our stream.
     pub fn blocks(&self) -> &[(u64, u64)] {
         &self.blocks[..self.count]
     }
@@ -363,8 +368,10 @@ pub fn scale_for(window: u32) -> u8 {
     (0..LARGEST_SCALE).find(|shift| window >> shift <= u32::from(u16::MAX)).unwrap_or(LARGEST_SCALE)
 }
 
-/// A function from a number that wraps to the offset near `near` that it stands for, if offset 0 has the number after `isn`; none below 0. One
-/// source, so that the tests look at all numbers of 8 bits.
+/// Defines a function that maps a wrapping sequence number to a stream offset. Offset 0 has the
+/// number after `isn`. Of the offsets that the number can stand for, the one closest to `near` is
+/// returned; `None` if it is below 0. The macro allows tests to check all numbers of 8 bits with
+/// the same source.
 macro_rules! offset {
     ($name:ident, $number:ty) => {
         pub(super) fn $name(number: $number, isn: $number, near: u64) -> Option<u64> {
@@ -376,11 +383,13 @@ macro_rules! offset {
 
 offset!(offset, u32);
 
-/// Stands for an offset before the stream: beyond every window, so that it is answered and not taken.
+/// Marks an offset before the start of the stream. The value is beyond every window, so the segment
+/// is answered but not accepted.
 pub(super) const BEFORE: u64 = u64::MAX;
 
 impl Numbers {
-    /// The header of `segment`. `blocks` are those beyond a gap, as offsets in the peer's stream, if the ACK may report them.
+    /// The header of `segment`. `blocks` are the blocks beyond a gap, as offsets in the peer's
+    /// stream; they are used if the segment reports blocks.
     pub fn header(&self, segment: &Segment, ports: (u16, u16), blocks: impl Iterator<Item = (u64, u64)>) -> Header {
         let syn = segment.flags.has(Flags::SYN);
         let window = segment.window >> if syn { 0 } else { self.own_scale };
@@ -410,9 +419,9 @@ impl Numbers {
         header
     }
 
-    /// The segment that `header` with `payload` bytes stands for, `expected` being the next offset of the peer's stream and
-    /// `acknowledged` how much of ours is acknowledged. None for one without the time stamps agreed on (RFC 7323, section
-    /// 3.2).
+    /// The segment that `header` with `payload` bytes represents. `expected` is the next offset of
+    /// the peer's stream, and everything before `acknowledged` in our stream is acknowledged.
+    /// `None` if time stamps were agreed on and the header has none (RFC 7323, section 3.2).
     pub fn segment(&self, header: &Header, payload: u16, expected: u64, acknowledged: u64) -> Option<Understood> {
         let flags = header.flags;
         let syn = flags.has(Flags::SYN);
@@ -455,12 +464,13 @@ impl Numbers {
     }
 }
 
-/// The options of our SYN: everything is offered. `window` is the largest window in bytes.
+/// The options of our SYN, which offers every option. `window` is the largest window in bytes.
 pub fn offer(mss: u16, window: u32) -> Options {
     Options { mss: Some(mss), window_scale: Some(scale_for(window)), sack_permitted: true, ..Options::default() }
 }
 
-/// The options of our SYN-ACK: those of the SYN it answers (RFC 7323, sections 2.2 and 3.2; RFC 2018, section 2).
+/// The options of our SYN-ACK: those that the SYN offered too (RFC 7323, sections 2.2 and 3.2; RFC
+/// 2018, section 2).
 pub fn answer(mss: u16, window: u32, syn: &Options) -> Options {
     let ours = offer(mss, window);
     Options {
@@ -470,7 +480,8 @@ pub fn answer(mss: u16, window: u32, syn: &Options) -> Options {
     }
 }
 
-/// Result of two SYNs if a path takes segments of `path_mss` bytes, options included; at least one byte.
+/// Agreement of two SYNs if the path accepts segments of `path_mss` bytes, options included. The
+/// payload is at least one byte.
 pub fn agreed(path_mss: u16, peer: &Options) -> Agreed {
     let timestamps = peer.timestamps.is_some();
     let mss = u32::from(path_mss.min(peer.mss.unwrap_or(DEFAULT_MSS)));

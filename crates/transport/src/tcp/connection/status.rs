@@ -1,4 +1,4 @@
-//! State of a connection, for its caller.
+//! Queries about the state of a connection, for its caller.
 
 use super::Connection;
 use crate::closing::End;
@@ -13,7 +13,8 @@ impl Connection {
         self.receiver.delivered()
     }
 
-    /// Payload bytes the peer has acknowledged: whoever keeps them for repetition may let them go.
+    /// Payload bytes that the peer has acknowledged. The caller may discard them, because they are
+    /// not sent again.
     pub fn acknowledged(&self) -> u64 {
         self.sender.flight().acknowledged()
     }
@@ -28,7 +29,7 @@ impl Connection {
         self.receiver.is_closed()
     }
 
-    /// End of the connection, if it has ended.
+    /// End of the connection; `None` if it has not ended.
     pub fn end(&self) -> Option<End> {
         self.state.end()
     }
@@ -39,27 +40,27 @@ impl Connection {
         self.end().is_some() && !self.reset_due && (forgets_at == Time::NEVER || now >= forgets_at)
     }
 
-    /// The blocks beyond a gap, for ACKs with room for several.
+    /// The received blocks beyond a gap, for ACKs that have room for several of them.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.receiver.blocks()
     }
 
-    /// The offset behind everything sent, a FIN counting as one byte.
+    /// The offset after everything that was sent. A FIN counts as one byte.
     pub fn outstanding_end(&self) -> u64 {
         self.sender.flight().sent_end()
     }
 
-    /// The offset that is expected next from the peer.
+    /// The next offset that is expected from the peer.
     pub fn expected(&self) -> u64 {
         self.receiver.expected()
     }
 
-    /// The counters.
+    /// The counters of both halves.
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
     }
 
-    /// The sending half.
+    /// The sending half of the connection.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }

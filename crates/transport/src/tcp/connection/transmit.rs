@@ -1,4 +1,4 @@
-//! The next segment of a connection.
+//! Selection of the next segment that a connection sends.
 
 use super::{Connection, State};
 use crate::closing::End;
@@ -9,7 +9,7 @@ use crate::tcp::sending;
 use crate::tcp::timers::Timer;
 
 impl Connection {
-    /// The next segment that may leave.
+    /// The next segment that may leave; `None` if no segment may leave now.
     pub(super) fn next_segment(&mut self) -> Option<Segment> {
         if self.reset_due {
             self.reset_due = false;
@@ -23,7 +23,7 @@ impl Connection {
         }
     }
 
-    /// The SYN or SYN-ACK, if it is due.
+    /// The SYN or SYN-ACK, if one is due.
     fn next_syn(&mut self) -> Option<Segment> {
         if self.handshake.due != Due::Syn {
             return None;

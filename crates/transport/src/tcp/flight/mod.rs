@@ -1,8 +1,10 @@
-//! The stream of a sender: written by the application, made into segments, released (the congestion window and the peer's permit the
-//! transmission), sent, acknowledged.
+//! The stream of a sender. The application writes it, it is cut into segments, and each segment is
+//! released (the congestion window and the peer's window permit the transmission), sent and
+//! acknowledged.
 //!
-//! After a timeout the next segment to release is the first unacknowledged one, and everything after it is sent again as the
-//! window opens (go-back-N, as in ns-2), except what ACKs or SACK blocks cover meanwhile.
+//! After a timeout the next segment to release is the first unacknowledged one. Everything after it
+//! is sent again as the window opens (go-back-N, as in ns-2), except the segments that ACKs or SACK
+//! blocks cover meanwhile.
 
 mod queue;
 
@@ -12,18 +14,18 @@ use crate::path::ENDLESS;
 use crate::work::step;
 use meshpace_core::Time;
 
-/// State of the end of the stream: open, or closed.
+/// Whether the application may still write, and whether the FIN has been queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     /// The application may write more.
     Open,
-    /// The application writes no more; no segment has the FIN yet.
+    /// The application writes no more, but no segment has the FIN yet.
     Closed,
     /// The last segment has the FIN.
     FinQueued,
 }
 
-/// The stream of a sender, of which what is in flight is a part. Segments are numbered from 0.
+/// The stream of a sender; the data in flight is a part of it. Segments are numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Flight {
     /// Payload bytes of a full segment.
@@ -31,13 +33,14 @@ pub struct Flight {
     /// Bytes the application has handed over.
     written: u64,
     end: End,
-    /// Bytes that segments have been made of.
+    /// Number of bytes that have been put into segments.
     segmented_bytes: u64,
-    /// The segments that are not acknowledged.
+    /// The segments that are not acknowledged yet.
     queue: RetransmissionQueue,
-    /// Number of the next segment the window releases.
+    /// Number of the next segment that the window releases.
     next: u64,
-    /// One beyond the highest number of a segment that was sent. Those below it that [`Flight::skip`] left to others count as sent.
+    /// One more than the highest number of a segment that was sent. A lower number that
+    /// [`Flight::skip`] passed over counts as sent.
     highest: u64,
     /// Everything before this offset is acknowledged.
     una: u64,
@@ -47,23 +50,25 @@ pub struct Flight {
     largest_peer_window: u64,
 }
 
-/// Result of an ACK.
+/// Result of an ACK of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
-    /// Payload bytes.
+    /// Payload bytes that were acknowledged.
     pub bytes: u64,
-    /// Segments.
+    /// Number of segments that were acknowledged.
     pub segments: u64,
-    /// The lowest-numbered of them that was sent here. One that was never sent can be acknowledged by a peer that makes up its ACKs.
+    /// The acknowledged segment with the lowest number, of those that were sent. A peer that forges
+    /// ACKs can acknowledge a segment that was never sent.
     pub oldest: Option<QueuedSegment>,
-    /// The highest-numbered of them that was sent here.
+    /// The acknowledged segment with the highest number, of those that were sent.
     pub newest: Option<QueuedSegment>,
-    /// True if one of them was sent more than once.
+    /// True if one of the acknowledged segments was sent more than once.
     pub covers_retransmission: bool,
 }
 
 impl Flight {
-    /// Nothing written yet; segments of `segment` bytes, room for `capacity` of them without allocating.
+    /// Creates an empty stream with segments of `segment` bytes. There is room for `capacity`
+    /// segments without another allocation.
     pub fn new(segment: u32, capacity: usize) -> Flight {
         Flight {
             segment,
@@ -79,7 +84,8 @@ impl Flight {
         }
     }
 
-    /// Full segments have `segment` bytes from now on.
+    /// Sets the payload of full segments to `segment` bytes for all segments that are made from now
+    /// on.
     pub fn set_segment(&mut self, segment: u32) {
         self.segment = segment;
     }
@@ -89,7 +95,8 @@ impl Flight {
         self.written = self.written.saturating_add(bytes).min(ENDLESS);
     }
 
-    /// The application will write no more. Of an endless stream what is not in a segment yet is dropped.
+    /// The application will write no more. The part of an endless stream that is not in a segment
+    /// yet is dropped.
     pub fn close(&mut self) {
         if self.end == End::Open {
             self.end = End::Closed;
@@ -115,7 +122,7 @@ impl Flight {
         self.segmented_bytes > 0 || self.end == End::FinQueued
     }
 
-    /// True if everything written is in segments.
+    /// True if everything that was written is in segments.
     pub fn is_all_segmented(&self) -> bool {
         self.segmented_bytes == self.written
     }
@@ -130,18 +137,19 @@ impl Flight {
         self.end == End::FinQueued && self.highest == self.queue.end()
     }
 
-    /// Transmissions of the segment with the FIN; 0 if there is none yet, or segments before it are not acknowledged.
+    /// Number of transmissions of the segment with the FIN. It is 0 if there is no such segment
+    /// yet, or if segments before it are unacknowledged.
     pub fn fin_transmissions(&self) -> u8 {
         let last = self.queue.get(self.queue.base()).filter(|segment| segment.fin);
         last.map_or(0, |segment| segment.transmissions)
     }
 
-    /// The segments that are not acknowledged.
+    /// The segments that are not acknowledged yet.
     pub fn queue(&self) -> &RetransmissionQueue {
         &self.queue
     }
 
-    /// The same, to mark what SACK blocks cover.
+    /// The unacknowledged segments, for marking those that SACK blocks cover.
     pub fn queue_mut(&mut self) -> &mut RetransmissionQueue {
         &mut self.queue
     }
@@ -152,30 +160,32 @@ impl Flight {
         self.queue.base()
     }
 
-    /// Number of the next segment the window releases.
+    /// Number of the next segment that the window releases.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// One beyond the highest number of a segment that was sent.
+    /// One more than the highest number of a segment that was sent.
     #[inline]
     pub fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Payload bytes, from the start of the stream, that will not be sent again: those before the first segment that is not acknowledged as a whole.
+    /// Payload bytes from the start of the stream that will not be sent again. They end where the
+    /// first segment begins that is not acknowledged as a whole.
     pub fn acknowledged(&self) -> u64 {
         let una = self.una.min(self.segmented_bytes);
         self.queue.get(self.queue.base()).map_or(una, |first| first.offset.min(una))
     }
 
-    /// Everything before this offset is acknowledged; a FIN counts as one byte.
+    /// Everything before this offset is acknowledged. A FIN counts as one byte.
     pub fn una(&self) -> u64 {
         self.una
     }
 
-    /// The offset after the highest segment that was sent, a FIN counted as one byte (SND.NXT at its largest).
+    /// The offset after the highest segment that was sent, with a FIN counted as one byte (the
+    /// largest value of SND.NXT).
     pub fn sent_end(&self) -> u64 {
         match self.highest.checked_sub(1).and_then(|last| self.queue.get(last)) {
             Some(segment) => segment.end(),
@@ -183,30 +193,32 @@ impl Flight {
         }
     }
 
-    /// True if something sent is unacknowledged.
+    /// True if a segment that was sent is unacknowledged.
     #[inline]
     pub fn outstanding(&self) -> bool {
         self.highest > self.queue.base()
     }
 
-    /// True if the window has released something that is unacknowledged, sent or not.
+    /// True if the window has released a segment that is unacknowledged, whether it was sent or
+    /// not.
     pub fn has_released(&self) -> bool {
         self.next > self.queue.base()
     }
 
-    /// True if there is data, or a FIN, that is in no segment yet.
+    /// True if there is data or a FIN that is not in a segment yet.
     #[inline]
     pub fn has_data(&self) -> bool {
         self.segmented_bytes < self.written || self.end == End::Closed
     }
 
-    /// True if there is a segment to release, be it made already or not.
+    /// True if there is a segment to release, whether it has been made already or not.
     #[inline]
     pub fn has_more(&self) -> bool {
         self.next < self.queue.end() || self.has_data()
     }
 
-    /// True if nothing is in flight, there is data, and the peer's window has no room for it: the persist timer runs then.
+    /// True if nothing is in flight, there is data, and the peer's window has no room for it. The
+    /// persist timer runs in this state.
     pub fn blocked_by_peer(&self) -> bool {
         !self.outstanding()
             && self.segmented_bytes < self.written
@@ -214,19 +226,20 @@ impl Flight {
             && self.una.saturating_add(self.peer_window) <= self.segmented_bytes
     }
 
-    /// The peer advertises `window` bytes. True if it is the window of before.
+    /// Sets the peer's window to `window` bytes. Returns true if the window was the same before.
     pub fn set_peer_window(&mut self, window: u32) -> bool {
         let window = u64::from(window);
         self.largest_peer_window = self.largest_peer_window.max(window);
         core::mem::replace(&mut self.peer_window, window) == window
     }
 
-    /// The lowest acceptable ACK, SND.UNA - MAX.SND.WND (RFC 5961, section 5.2).
+    /// The lowest acceptable ACK: SND.UNA - MAX.SND.WND (RFC 5961, section 5.2).
     pub fn lowest_acceptable_ack(&self) -> u64 {
         self.una.saturating_sub(self.largest_peer_window)
     }
 
-    /// Releases the next segment, and makes it if it is new. Its number.
+    /// Releases the next segment and returns its number; `None` if there is none. A new segment is
+    /// made first.
     pub fn release(&mut self, now: Time) -> Option<u64> {
         if self.next == self.queue.end() && !self.make_segment(now) {
             return None;
@@ -237,7 +250,8 @@ impl Flight {
         Some(number)
     }
 
-    /// Segments that SACK blocks cover are not released again (RFC 2018, section 5.1).
+    /// Moves past segments that SACK blocks cover, so that they are not released again (RFC 2018,
+    /// section 5.1).
     pub fn skip_sacked(&mut self) {
         while self.next < self.highest && self.queue.is_sacked(self.next) {
             step();
@@ -245,12 +259,13 @@ impl Flight {
         }
     }
 
-    /// The next segment is sent whatever the window says (loss recovery, a probe of the window), and so is not released later.
+    /// Moves past the next segment, because loss recovery sends it whatever the window allows. It
+    /// is not released later.
     pub fn skip(&mut self) {
         self.next += 1;
     }
 
-    /// After a timeout: the next segment to release is the first unacknowledged one.
+    /// Goes back after a timeout: the next segment to release is the first unacknowledged one.
     pub fn go_back(&mut self) {
         self.next = self.queue.base();
     }
@@ -263,8 +278,8 @@ impl Flight {
         let mut payload = left.min(u64::from(self.segment));
         let room = self.una.saturating_add(self.peer_window).saturating_sub(self.segmented_bytes);
         if payload > room {
-            // Avoids silly windows: a short segment leaves only if nothing is in flight whose ACK could open the window (RFC 9293,
-            // section 3.8.6.2.1).
+            // Silly window avoidance: a short segment leaves only if nothing is in flight whose ACK
+            // could open the window (RFC 9293, section 3.8.6.2.1).
             if self.outstanding() || self.segmented_bytes > self.una || room == 0 {
                 return false;
             }
@@ -286,7 +301,8 @@ impl Flight {
         true
     }
 
-    /// Segment `number` is sent. Returns it, and whether this is a retransmission; `None` if it has been acknowledged meanwhile.
+    /// Segment `number` is sent. Returns the segment and whether this is a retransmission; `None`
+    /// if it has been acknowledged meanwhile.
     pub fn on_sent(&mut self, now: Time, number: u64) -> Option<(QueuedSegment, bool)> {
         let is_retransmission = number < self.highest;
         let segment = self.queue.get_mut(number)?;
@@ -299,7 +315,7 @@ impl Flight {
         Some((segment, is_retransmission))
     }
 
-    /// Everything before `ack` is acknowledged.
+    /// Removes the segments that an ACK of everything before `ack` acknowledges.
     pub fn on_ack(&mut self, ack: u64) -> Acknowledged {
         let bytes = ack.min(self.segmented_bytes) - self.una.min(self.segmented_bytes);
         self.una = ack;

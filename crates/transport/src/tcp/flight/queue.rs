@@ -1,44 +1,47 @@
-//! The retransmission queue (RFC 9293, section 3.10.8): segments made of the stream and not yet acknowledged.
+//! The retransmission queue (RFC 9293, section 3.10.8): the segments that have been made and are
+//! not acknowledged yet.
 
 use crate::work::step;
 use alloc::collections::VecDeque;
 use meshpace_core::Time;
 
-/// A segment of the queue. One whose first transmission is still to come is in it, too.
+/// A segment of the queue. Segments that have not been sent for the first time are in the queue
+/// too.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QueuedSegment {
-    /// Offset of its first byte in the stream.
+    /// Offset of the segment's first byte in the stream.
     pub offset: u64,
-    /// Time at which it was last sent.
+    /// Time at which the segment was last sent.
     pub sent_at: Time,
     /// Payload bytes.
     pub payload: u16,
-    /// True if a FIN follows its payload.
+    /// True if a FIN follows the payload.
     pub fin: bool,
-    /// Number of transmissions, counted up to 255.
+    /// Number of transmissions; 255 stands for 255 or more.
     pub transmissions: u8,
-    /// True if a SACK block covered it.
+    /// True if a SACK block covered the segment.
     pub sacked: bool,
 }
 
 impl QueuedSegment {
-    /// The offset after it; a FIN counts as one byte.
+    /// The offset after the segment. A FIN counts as one byte.
     #[inline]
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.payload) + u64::from(self.fin)
     }
 }
 
-/// Segments by number, from the first that is not acknowledged.
+/// Segments by number, starting with the first unacknowledged one.
 #[derive(Clone, Debug)]
 pub struct RetransmissionQueue {
-    /// Number of the first segment in the queue, which is how many have been acknowledged.
+    /// Number of the first segment in the queue. It equals the number of segments that have been
+    /// acknowledged.
     base: u64,
     segments: VecDeque<QueuedSegment>,
 }
 
 impl RetransmissionQueue {
-    /// No segment yet; room for `capacity` segments without allocating.
+    /// Creates an empty queue. There is room for `capacity` segments without another allocation.
     pub fn new(capacity: usize) -> RetransmissionQueue {
         RetransmissionQueue { base: 0, segments: VecDeque::with_capacity(capacity) }
     }
@@ -49,18 +52,19 @@ impl RetransmissionQueue {
         self.base
     }
 
-    /// Number of the segment that will be made next, which is how many have been made.
+    /// Number of the segment that will be made next. It equals the number of segments that have
+    /// been made.
     #[inline]
     pub fn end(&self) -> u64 {
         self.base + self.segments.len() as u64
     }
 
-    /// Segment `number`, if it is in the queue.
+    /// Segment `number`; `None` if it is not in the queue.
     pub fn get(&self, number: u64) -> Option<&QueuedSegment> {
         self.segments.get(number.checked_sub(self.base)? as usize)
     }
 
-    /// Segment `number`, if it is in the queue.
+    /// Segment `number`, for changes; `None` if it is not in the queue.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut QueuedSegment> {
         self.segments.get_mut(number.checked_sub(self.base)? as usize)
     }
@@ -70,12 +74,12 @@ impl RetransmissionQueue {
         self.segments.push_back(segment);
     }
 
-    /// A SACK block covers the bytes from `start` to `end`.
+    /// Marks the segments that a SACK block from `start` to `end` covers.
     pub fn sack(&mut self, start: u64, end: u64) {
         let first = self.segments.partition_point(|segment| segment.offset < start);
         for segment in self.segments.iter_mut().skip(first) {
             step();
-            // A FIN is taken to have arrived with the last byte before it.
+            // A FIN is assumed to have arrived with the last byte before it.
             if segment.transmissions == 0 || segment.offset + u64::from(segment.payload) > end {
                 break;
             }
@@ -83,7 +87,7 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Forgets all SACK blocks.
+    /// Removes all SACK marks, as after a timeout.
     pub fn forget_sacks(&mut self) {
         for segment in &mut self.segments {
             step();
@@ -91,18 +95,18 @@ impl RetransmissionQueue {
         }
     }
 
-    /// True if a SACK block covered segment `number`.
+    /// True if a SACK block has covered segment `number`.
     pub fn is_sacked(&self, number: u64) -> bool {
         self.get(number).is_some_and(|segment| segment.sacked)
     }
 
-    /// Number of segments above `number` that SACK blocks covered.
+    /// Number of segments above `number` that SACK blocks have covered.
     pub fn sacked_above(&self, number: u64) -> u32 {
         let skip = (number + 1).saturating_sub(self.base) as usize;
         self.segments.iter().skip(skip).inspect(|_| step()).filter(|segment| segment.sacked).count() as u32
     }
 
-    /// Removes and returns the first segment if `ack` covers it whole.
+    /// Removes and returns the first segment if `ack` covers all of it.
     pub fn pop_acknowledged(&mut self, ack: u64) -> Option<QueuedSegment> {
         if self.segments.front()?.end() > ack {
             return None;

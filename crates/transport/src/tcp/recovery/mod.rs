@@ -1,4 +1,5 @@
-//! Loss recovery: what duplicate and partial ACKs mean, and what is sent again because of them.
+//! Loss recovery: it interprets duplicate and partial ACKs and decides which segments are sent
+//! again.
 
 mod newreno;
 mod sack;
@@ -10,20 +11,20 @@ use super::flight::Flight;
 use super::window::Window;
 use meshpace_core::Time;
 
-/// Duplicate ACKs that mean a loss (RFC 5681, section 3.2).
+/// Number of duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
 pub const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// The recovery of a sender.
+/// Loss recovery of a sender.
 #[derive(Clone, Debug)]
 pub enum Recovery {
-    /// By counting duplicate ACKs.
+    /// NewReno, which counts duplicate ACKs.
     NewReno(NewReno),
-    /// By reports of what has arrived.
+    /// SACK, which uses the peer's reports of received blocks.
     Sack(Sack),
 }
 
 impl Recovery {
-    /// No loss yet. `limited_transmit` as in RFC 3042.
+    /// Creates the recovery before any loss. `limited_transmit` is that of RFC 3042.
     pub fn new(sack: bool, limited_transmit: bool) -> Recovery {
         if sack {
             Recovery::Sack(Sack::new(limited_transmit))
@@ -32,7 +33,7 @@ impl Recovery {
         }
     }
 
-    /// The peer reports that it has the bytes from `start` to `end`.
+    /// The peer reports that it has received the bytes from `start` to `end`.
     pub fn on_report(&self, flight: &mut Flight, start: u64, end: u64) {
         if matches!(self, Recovery::Sack(_)) {
             flight.queue_mut().sack(start, end);
@@ -40,7 +41,7 @@ impl Recovery {
         }
     }
 
-    /// `newly` segments were acknowledged, `acked` in all.
+    /// An ACK arrived that acknowledges `newly` more segments, and `acked` segments in all.
     pub fn on_new_ack(&mut self, newly: u64, acked: u64, window: &mut Window) -> Action {
         match self {
             Recovery::NewReno(recovery) => recovery.on_new_ack(newly, acked, window),
@@ -53,7 +54,8 @@ impl Recovery {
         }
     }
 
-    /// A duplicate ACK arrived. Whether recovery starts, with the first missing segment to be sent again.
+    /// A duplicate ACK arrived. Returns whether recovery starts; the first missing segment has to
+    /// be sent again then.
     pub fn on_duplicate_ack(&mut self, flight: &Flight, window: &mut Window) -> bool {
         match self {
             Recovery::NewReno(recovery) => {
@@ -69,7 +71,7 @@ impl Recovery {
         }
     }
 
-    /// An ACK echoes a congestion mark: the window is reduced as for a loss.
+    /// An ACK echoes a congestion mark. The window is reduced as after a loss.
     pub fn on_mark(&self, window: &mut Window) {
         window.on_fast_retransmit(match self {
             Recovery::NewReno(recovery) => recovery.inflation(),
@@ -77,8 +79,8 @@ impl Recovery {
         });
     }
 
-    /// The retransmission timer expired. `forget` clears the count of duplicate ACKs and the inflation, as Reno does; the
-    /// released TCP-AP agent leaves them.
+    /// The retransmission timer expired. If `forget` is true, the count of duplicate ACKs and the
+    /// inflation are cleared, as in Reno. The released TCP-AP agent keeps both.
     pub fn on_timeout(&mut self, flight: &mut Flight, forget: bool, window: &mut Window) {
         let sent = flight.highest();
         match self {
@@ -91,7 +93,7 @@ impl Recovery {
         }
     }
 
-    /// True if recovery lasts.
+    /// True during recovery.
     pub fn is_recovering(&self) -> bool {
         match self {
             Recovery::NewReno(recovery) => recovery.in_recovery(),
@@ -99,14 +101,15 @@ impl Recovery {
         }
     }
 
-    /// The application wrote, or an idle connection restarts: the window alone decides.
+    /// The application wrote, or an idle connection restarts. From now on only the window limits
+    /// the segments.
     pub fn lift_allowance(&mut self) {
         if let Recovery::NewReno(recovery) = self {
             recovery.lift_allowance();
         }
     }
 
-    /// A segment of the window is sent.
+    /// A segment that the window allows is sent.
     pub fn spend_allowance(&mut self) {
         if let Recovery::NewReno(recovery) = self {
             recovery.spend_allowance();
@@ -120,13 +123,14 @@ impl Recovery {
         }
     }
 
-    /// The number of the first segment that the congestion window does not allow.
+    /// Number of the first segment that the congestion window does not allow.
     fn window_end(&self, flight: &Flight, window: &Window) -> u64 {
         flight.first() + window.usable(self.inflation())
     }
 
-    /// Releases the next segment that may be sent. `spaced`: it leaves with a distance to the one before, so that the bursts
-    /// that an ACK may release need no limit.
+    /// Releases the next segment that may be sent. `spaced` says that pacing keeps an interval
+    /// between this segment and the one before, so the burst that an ACK releases needs no other
+    /// limit.
     pub fn take(&mut self, flight: &mut Flight, window: &Window, now: Time, spaced: bool) -> Option<u64> {
         match self {
             Recovery::Sack(recovery) if recovery.in_recovery() => recovery.take(flight, window, now),
@@ -140,7 +144,7 @@ impl Recovery {
         }
     }
 
-    /// True if there is something that [`Recovery::take`] would release, bursts not limited.
+    /// True if [`Recovery::take`] would release a segment, apart from the limit on bursts.
     pub fn wants_to_send(&self, flight: &Flight, window: &Window) -> bool {
         match self {
             Recovery::Sack(recovery) if recovery.in_recovery() => recovery.wants_to_send(flight, window),

@@ -1,6 +1,8 @@
-//! Selective acknowledgement: which segments beyond a gap have arrived, and what to send again because of it.
+//! Selective acknowledgement (SACK): records which segments beyond a gap have arrived, and decides
+//! which segments are sent again.
 //!
-//! RFC 2018 for the blocks and RFC 6675, sections 2 to 5, for the sender, in whole segments. With DupThresh = 3:
+//! RFC 2018 for the blocks and RFC 6675, sections 2 to 5, for the sender, in whole segments. With
+//! DupThresh = 3:
 //!
 //! ```text
 //! lost(n)   three segments above n have been reported
@@ -9,12 +11,13 @@
 //!           it is acknowledged; while pipe < cwnd: the next lost segment, else a new one, else the next missing one
 //! ```
 //!
-//! An ACK reports up to three blocks, on the wire four without time stamps (RFC 2018, section 3), those first that segments
-//! arrived in last.
+//! An ACK reports up to three blocks; on the wire it reports four if there are no time stamps (RFC
+//! 2018, section 3). The blocks that received a segment most recently come first.
 //!
-//! Departures: in the simulator a block more than 2 MiB beyond the ACK is not reported; no rescue retransmission (rule 4 of
-//! NextSeg); after a timeout the reports are forgotten and only what later ACKs report is left out of what is sent anew (RFC
-//! 2018, section 5.1), and a new recovery needs an ACK beyond what was sent before it, as without SACK.
+//! Departures: in the simulator a block more than 2 MiB beyond the ACK is not reported. There is no
+//! rescue retransmission (rule 4 of NextSeg). After a timeout the earlier reports are forgotten.
+//! Segments that later ACKs report are not sent again (RFC 2018, section 5.1). A new recovery then
+//! needs an ACK beyond what had been sent at the timeout, as without SACK.
 
 use super::DUPLICATE_THRESHOLD;
 use crate::about::Named;
@@ -23,41 +26,45 @@ use crate::tcp::window::Window;
 use crate::work::step;
 use meshpace_core::Time;
 
-/// Selective acknowledgements.
+/// Selective acknowledgements of RFC 2018 and RFC 6675.
 pub const SACK: Named<bool> =
     Named { name: "sack", description: "selective acknowledgements", source: "RFC 2018, RFC 6675", config: || true };
 
-/// Segments that recovery may send again when the pipe has room; before `missing`, new data.
+/// Segments that recovery may send again when the pipe has room. New data comes after `lost` and
+/// before `missing`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// The oldest lost segment that has not been sent again.
+    /// The oldest lost segment that has not been sent again in this recovery.
     pub lost: Option<u64>,
-    /// The oldest one with a report above it.
+    /// The oldest segment that has a reported segment above it and has not been sent again in this
+    /// recovery.
     pub missing: Option<u64>,
 }
 
-/// State of recovery by reports. Segments are counted from 0.
+/// State of recovery with SACK. Segments are counted from 0.
 #[derive(Clone, Debug, Default)]
 pub struct Sack {
-    /// Consecutive duplicate ACKs.
+    /// Number of consecutive duplicate ACKs.
     duplicates: u32,
-    /// Number of segments that had been sent when the recovery that lasts started.
+    /// Number of segments that had been sent when the current recovery started; `None` outside
+    /// recovery.
     point: Option<u64>,
-    /// Segments below this have been sent again in this recovery, or need not be.
+    /// Segments below this number have been sent again in this recovery, or need not be sent again.
     again_from: u64,
     /// Number of segments that had been sent at the last timeout.
     timeout_at: u64,
-    /// True if the first duplicate ACKs release a new segment each (RFC 3042).
+    /// True if each of the first duplicate ACKs releases a new segment (RFC 3042).
     limits: bool,
 }
 
 impl Sack {
-    /// No loss yet.
+    /// Creates the state before any loss.
     pub fn new(limited_transmit: bool) -> Sack {
         Sack { limits: limited_transmit, ..Sack::default() }
     }
 
-    /// New data is acknowledged up to segment `acked`. Whether the window may grow.
+    /// New data is acknowledged; `acked` segments are acknowledged in all. Returns whether the
+    /// window may grow.
     pub fn on_new_ack(&mut self, acked: u64) -> bool {
         self.duplicates = 0;
         match self.point {
@@ -70,8 +77,9 @@ impl Sack {
         }
     }
 
-    /// A duplicate ACK, its report taken into `sent`; `highest` segments have been sent. Whether recovery starts, with the
-    /// first missing segment to be sent again.
+    /// A duplicate ACK arrived, and its blocks are already marked in `sent`; `highest` segments
+    /// have been sent. Returns whether recovery starts; the first missing segment has to be sent
+    /// again then.
     pub fn on_duplicate_ack(&mut self, sent: &RetransmissionQueue, highest: u64) -> bool {
         self.duplicates = self.duplicates.saturating_add(1);
         let first = sent.base();
@@ -84,28 +92,29 @@ impl Sack {
         true
     }
 
-    /// The retransmission timer expired with `highest` segments sent.
+    /// The retransmission timer expired when `highest` segments had been sent.
     pub fn on_timeout(&mut self, highest: u64) {
         *self = Sack { timeout_at: highest, ..Sack::new(self.limits) };
     }
 
-    /// True if recovery lasts.
+    /// True during recovery.
     pub fn in_recovery(&self) -> bool {
         self.point.is_some()
     }
 
-    /// Segments by which limited transmit opens the window (RFC 3042).
+    /// Number of segments by which limited transmit opens the window (RFC 3042).
     pub fn limited_transmit(&self) -> u32 {
         if self.in_recovery() || !self.limits { 0 } else { self.duplicates.min(DUPLICATE_THRESHOLD - 1) }
     }
 
-    /// Segment that recovery may send with a window of `cwnd` segments, of which all below `next` have been released; none if the
-    /// pipe is full.
+    /// Segments that recovery may send again, with a window of `cwnd` segments, when all segments
+    /// below `next` have been released. `None` if the pipe is full.
     pub fn plan(&self, sent: &RetransmissionQueue, next: u64, cwnd: u64) -> Option<Plan> {
         let mut pipe = 0;
         let mut plan = Plan { lost: None, missing: None };
         let mut above = 0;
-        // From the newest to the oldest, so that the reports above each are counted on the way.
+        // The loop goes from the newest to the oldest segment, so it counts the reported segments
+        // above each one.
         for number in (sent.base()..next).rev() {
             step();
             if sent.is_sacked(number) {
@@ -129,7 +138,7 @@ impl Sack {
         self.again_from = self.again_from.max(number + 1);
     }
 
-    /// Releases the next segment in recovery: the pipe decides, and what is lost goes first.
+    /// Releases the next segment in recovery if the pipe has room. Lost segments come first.
     pub fn take(&mut self, flight: &mut Flight, window: &Window, now: Time) -> Option<u64> {
         let plan = self.plan(flight.queue(), flight.next(), window.usable(0))?;
         if plan.lost.is_none()
@@ -143,7 +152,7 @@ impl Sack {
         Some(again)
     }
 
-    /// True if [`Sack::take`] would release something.
+    /// True if [`Sack::take`] would release a segment.
     pub fn wants_to_send(&self, flight: &Flight, window: &Window) -> bool {
         let Some(plan) = self.plan(flight.queue(), flight.next(), window.usable(0)) else { return false };
         let again = plan.lost.is_some() || plan.missing.is_some();
@@ -151,7 +160,7 @@ impl Sack {
     }
 }
 
-/// The number of the first segment beyond the largest window.
+/// Number of the first segment beyond the largest window.
 fn limit_end(flight: &Flight, window: &Window) -> u64 {
     flight.first() + u64::from(window.limit())
 }

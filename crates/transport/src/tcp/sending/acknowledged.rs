@@ -1,4 +1,4 @@
-//! Effects of an ACK of the peer: the window grows, recovery goes on, samples are taken.
+//! Handling of an ACK of the peer: the window grows, recovery continues, and RTT samples are taken.
 
 use super::timing::echo_age;
 use super::{Sender, State, Urgent};
@@ -20,20 +20,22 @@ impl Sender {
         }
     }
 
-    /// A segment arrived that acknowledges nothing that was not sent. `blocks` are those beyond a gap that its header reported;
-    /// what it carries itself counts too.
+    /// A segment arrived whose acknowledgement covers only data that was sent. `blocks` are the
+    /// blocks beyond a gap that its header reported; blocks in the segment's extension are used
+    /// too.
     pub fn on_ack(&mut self, shared: &mut Shared, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) {
         let probed = self.is_host() && self.flight.blocked_by_peer();
         self.take_ack(shared, segment, blocks, arrival);
         if probed && !self.flight.blocked_by_peer() {
-            // That answers to probes were awaited ever longer says nothing of the path.
+            // The back-off came from unanswered probes of a closed window and says nothing about
+            // the path.
             self.timing.rtt.end_backoff();
         }
     }
 
     fn take_ack(&mut self, shared: &mut Shared, segment: &Segment, blocks: &[(u64, u64)], arrival: Arrival) {
         if !self.flight.has_segments() {
-            // There is nothing to acknowledge: only the window is news.
+            // There is nothing to acknowledge, so only the window of the peer is new.
             self.flight.set_peer_window(segment.window);
             return;
         }
@@ -67,7 +69,8 @@ impl Sender {
         shared.stats.acked_bytes += acknowledged.bytes;
         self.active_at = now;
         if acknowledged.segments == 0 {
-            // Part of a segment: no progress the window could count, but the peer is alive.
+            // Only a part of a segment is acknowledged. The window does not grow, but the peer is
+            // alive.
             self.restart_timer(shared);
             return;
         }
@@ -132,7 +135,8 @@ impl Sender {
         }
     }
 
-    /// Which ACKs give the pacing a sample. Without time stamps, what asks for their echo has the next best.
+    /// The ACKs that give the pacing a sample. If the connection has no time stamps,
+    /// [`Sampling::NewData`] replaces [`Sampling::EveryEcho`].
     fn sampling(&self) -> Sampling {
         match self.config.pacing.sampling() {
             Sampling::EveryEcho if !self.timing.has_timestamps() => Sampling::NewData,

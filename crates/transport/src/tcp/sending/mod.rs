@@ -1,8 +1,10 @@
-//! The sending half: sends what the window and the pacing allow, repairs losses, ends with a FIN.
+//! The sending half: it sends what the window and the pacing allow, repairs losses and ends with a
+//! FIN.
 //!
-//! RFC 5681/6582 for recovery, RFC 6298 for the timer, with the departures named in `recovery`, `rtt` and `window`. An idle
-//! connection starts again with one segment (RFC 5681, section 4.1; one segment as in ns-2). There is no Nagle algorithm: what is
-//! written leaves as the window allows. The head of each file of this folder says which part it has.
+//! RFC 5681/6582 for recovery and RFC 6298 for the timer, with the departures that `recovery`,
+//! `rtt` and `window` name. An idle connection starts again with one segment (RFC 5681, section
+//! 4.1; one segment as in ns-2). There is no Nagle algorithm: written data leaves as soon as the
+//! window allows. The head of each file of this folder says what it contains.
 
 mod acknowledged;
 mod timing;
@@ -21,14 +23,15 @@ use crate::path::{ENDLESS, PathInfo};
 use meshpace_core::{Duration, Rate, Time};
 use timing::Timing;
 
-/// A host probes a closed window at least so often: a peer that answers is kept (RFC 9293, section 3.8.6.1), and one lost answer
-/// in [`PATIENCE`], or a few, do not make it look like one that is gone.
+/// Longest interval between two probes of a closed window by a host. A peer that answers is kept
+/// (RFC 9293, section 3.8.6.1). With this interval a few lost answers within [`PATIENCE`] do not
+/// make the peer look dead.
 const PROBE_INTERVAL: Duration = Duration(PATIENCE.0 / 10);
 
 /// State of this half of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// The handshake is not over.
+    /// The handshake is not complete.
     Opening,
     /// Data may flow.
     Established,
@@ -39,11 +42,11 @@ enum State {
 /// A segment that leaves before all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Urgent {
-    /// Nothing does.
+    /// No segment has precedence.
     Nothing,
-    /// The first missing segment is sent again.
+    /// The first missing segment, which is sent again.
     Retransmission,
-    /// The peer's closed window is probed.
+    /// A probe of the peer's closed window.
     Probe,
 }
 
@@ -60,12 +63,12 @@ pub struct Sender {
     marks: ecn::Reaction,
     path: PathInfo,
     urgent: Urgent,
-    /// Time at which something was last sent or acknowledged, for the idle restart.
+    /// Time at which a segment was last sent or acknowledged, for the restart after idle time.
     active_at: Time,
 }
 
 impl Sender {
-    /// Nothing written yet.
+    /// Creates a sender to which nothing has been written.
     pub fn new(config: &Config) -> Sender {
         let window = config.window.build(config.max_window, config.initial_ssthresh.unwrap_or(u32::MAX));
         let window = match config.byte_counting {
@@ -88,8 +91,8 @@ impl Sender {
         }
     }
 
-    /// Takes the agreement of the two SYNs' options: payload bytes of a full segment, time stamps, selective acknowledgements.
-    /// To be told before the handshake is over.
+    /// Takes the agreement of the options of both SYNs: payload bytes of a full segment, time
+    /// stamps, selective acknowledgements. To be called before the handshake is over.
     pub fn agree(&mut self, shared: &mut Shared, segment: u32, timestamps: bool, sack: bool) {
         if self.config.sack && !sack {
             self.config.sack = false;
@@ -105,7 +108,7 @@ impl Sender {
         }
     }
 
-    /// The SYN leaves. Returns what it says of congestion marks.
+    /// The SYN leaves. Returns the flags by which the SYN asks for ECN.
     pub fn on_syn(&mut self, shared: &mut Shared) -> Flags {
         self.active_at = shared.now;
         self.pacer.on_open(shared.now, &mut shared.stats);
@@ -123,14 +126,16 @@ impl Sender {
         self.pacer.on_timeout();
     }
 
-    /// The handshake is over: the peer takes `peer_window` bytes. Our SYN or SYN-ACK was sent `times` times, and first at
-    /// `sent_at` if the answer is to be timed.
+    /// The handshake is over, and the peer's window is `peer_window` bytes. Our SYN or SYN-ACK was
+    /// sent `times` times. `sent_at` is the time of its first transmission if the answer is to be
+    /// an RTT sample.
     pub fn establish(&mut self, shared: &mut Shared, peer_window: u32, times: u32, sent_at: Option<Time>) {
         self.state = State::Established;
         self.flight.set_peer_window(peer_window);
         self.active_at = shared.now;
         shared.timers.stop(Timer::Retransmission);
-        // A SYN that was lost is a sign of congestion: start with one segment (RFC 5681, section 3.1).
+        // A lost SYN is a sign of congestion, so the window starts with one segment (RFC 5681,
+        // section 3.1).
         self.window.restart(if times > 1 { 1 } else { self.config.initial_window });
         if times > 1 && self.is_host() {
             self.timing.rtt.on_lost_syn();
@@ -152,7 +157,7 @@ impl Sender {
         self.recovery.lift_allowance();
     }
 
-    /// The application always has more.
+    /// The application always has more to send.
     pub fn write_endless(&mut self, now: Time) {
         self.write(now, ENDLESS);
     }
@@ -163,7 +168,7 @@ impl Sender {
         self.recovery.lift_allowance();
     }
 
-    /// The path is known or has changed.
+    /// The path to the peer has become known or has changed. A path with rate 0 is ignored.
     pub fn on_path(&mut self, path: PathInfo) {
         if path.rate == Rate(0) {
             return;
@@ -173,12 +178,12 @@ impl Sender {
         self.window.on_hops(path.hops);
     }
 
-    /// A frame of the peer arrived, received with this power by the radio.
+    /// A frame of the peer arrived with this power in dBm; `None` if the radio does not report it.
     pub fn on_frame(&mut self, power_dbm: Option<f32>) {
         self.pacer.on_frame(power_dbm);
     }
 
-    /// Timers may be due.
+    /// Handles the timers of pacing and retransmission if they are due.
     pub fn on_timer(&mut self, shared: &mut Shared) {
         self.pacer.on_timer(shared.now, &mut shared.stats);
         if shared.timers.is_due(Timer::Retransmission, shared.now) {
@@ -199,13 +204,14 @@ impl Sender {
             self.timing.forget();
             self.marks.on_reduction(self.flight.sent_end());
             self.flight.go_back();
-            // The first segment leaves at once; a closed peer window does not stop it.
+            // The first segment leaves at once, even if the peer's window is closed.
             self.urgent = Urgent::Retransmission;
             self.restart_timer(shared);
         } else if self.flight.has_released() {
-            // Released by the window and not sent: the released agent has dropped it from its FIFO or has stopped its
-            // timer. ns-2's retransmission timer, which runs without outstanding data too, is what frees it: it starts
-            // over with one segment and counts no loss.
+            // The window has released segments that were not sent: the released agent has dropped
+            // them from its FIFO or has stopped its timer. In ns-2 the retransmission timer also
+            // runs without outstanding data, and its expiry ends this state. It starts over with
+            // one segment and counts no loss.
             self.window.restart(1);
             self.flight.go_back();
             self.pacer.on_timeout();
@@ -217,7 +223,7 @@ impl Sender {
         }
     }
 
-    /// The next segment that may leave; what it acknowledges is for the caller to say.
+    /// The next segment that may leave. The caller fills in the acknowledgement.
     pub fn next_segment(&mut self, shared: &mut Shared) -> Option<Segment> {
         if self.state != State::Established {
             return None;
@@ -235,7 +241,8 @@ impl Sender {
             self.urgent = Urgent::Nothing;
             let first = self.flight.first();
             if self.flight.next() == first {
-                // Go-back-N starts with it.
+                // Go-back-N starts with the segment that is sent here, so the window does not
+                // release it again.
                 self.flight.skip();
                 self.recovery.spend_allowance();
             }
@@ -258,11 +265,12 @@ impl Sender {
             return None;
         }
         self.urgent = Urgent::Nothing;
-        // A sequence number before the window makes the receiver answer with its window (RFC 9293, 3.8.6.1).
+        // A sequence number before the window makes the receiver answer with its window (RFC 9293,
+        // 3.8.6.1).
         Some(bare(now, self.flight.una().wrapping_sub(1), Flags::ACK))
     }
 
-    /// Sends segment `number`, unless it has been acknowledged meanwhile.
+    /// Sends segment `number`; `None` if it has been acknowledged meanwhile.
     fn send(&mut self, shared: &mut Shared, number: u64) -> Option<Segment> {
         let idle = !self.flight.outstanding();
         let (cut, again) = self.flight.on_sent(shared.now, number)?;
@@ -286,15 +294,17 @@ impl Sender {
         Some(Segment { payload: cut.payload, extension, ..bare(shared.now, cut.offset, flags) })
     }
 
-    /// After everything else: sets the timers of what waits.
+    /// Sets the timers for everything that waits. To be called after all other changes of the
+    /// state.
     pub fn settle(&mut self, shared: &mut Shared) {
         match self.state {
-            // A free-running timer has started with the SYN.
+            // A free-running pacing timer has started with the SYN.
             State::Opening => return shared.timers.set(Timer::Pacing, self.pacer.wakeup(shared.now, || false)),
             State::Finished => return shared.timers.stop(Timer::Pacing),
             State::Established => {}
         }
-        // Without outstanding data the timer serves as persist timer, and frees what a FIFO holds or has dropped.
+        // Without outstanding data the retransmission timer is the persist timer. It also recovers
+        // segments that a pacing FIFO holds or has dropped.
         if !shared.timers.runs(Timer::Retransmission) && (self.flight.has_released() || self.flight.blocked_by_peer()) {
             self.restart_timer(shared);
         }
@@ -309,17 +319,18 @@ impl Sender {
         shared.timers.set(Timer::Retransmission, shared.now.saturating_add(after));
     }
 
-    /// The time after which a SYN is sent again.
+    /// The current RTO, after which a SYN is sent again.
     pub fn rto(&self) -> Duration {
         self.timing.rtt.rto()
     }
 
-    /// True if data waits for its turn, of which nothing has been sent yet: the ACK of the handshake rides on it.
+    /// True if the first segment of the stream is about to leave. It carries the ACK of the
+    /// handshake.
     pub fn begins(&self) -> bool {
         self.flight.highest() == 0 && self.flight.has_data() && !self.flight.blocked_by_peer()
     }
 
-    /// True if an answer of the peer is awaited: to data, to a FIN or to a probe.
+    /// True if the peer owes an answer: to data, to a FIN or to a probe.
     pub fn awaits_answer(&self) -> bool {
         self.state == State::Established && (self.flight.outstanding() || self.flight.blocked_by_peer())
     }
@@ -334,12 +345,12 @@ impl Sender {
         self.state == State::Finished
     }
 
-    /// Where each byte of the stream stands.
+    /// The stream: which part of it was written, sent and acknowledged.
     pub fn flight(&self) -> &Flight {
         &self.flight
     }
 
-    /// The congestion window.
+    /// The congestion window of the sender.
     pub fn window(&self) -> &Window {
         &self.window
     }
@@ -349,13 +360,13 @@ impl Sender {
         &self.timing.rtt
     }
 
-    /// The pacing.
+    /// The pacing of the sender.
     pub fn pacer(&self) -> &Pacer {
         &self.pacer
     }
 }
 
-/// The segments that window and recovery allow, as the pacing sees them.
+/// The segments that window and recovery allow, as a source for the pacing.
 struct Allowed<'a> {
     flight: &'a mut Flight,
     recovery: &'a mut Recovery,
@@ -369,7 +380,7 @@ impl Supply for Allowed<'_> {
     }
 }
 
-/// A segment without payload that acknowledges nothing yet.
+/// Creates a segment without payload and without acknowledgement.
 pub fn bare(now: Time, seq: u64, flags: Flags) -> Segment {
     Segment { seq, ts_val: stamp(now), flags, ..Segment::default() }
 }

@@ -1,21 +1,23 @@
-//! Samples for the estimator of the retransmission timer: one timed segment, or the time echo of ACKs.
+//! RTT samples for the retransmission timer, from one timed segment or from the time stamps that
+//! ACKs echo.
 
 use crate::tcp::Segment;
 use crate::tcp::rtt::{self, Rtt, Sampling};
 use meshpace_core::{Duration, Time};
 
-/// The estimator and the segment it times.
+/// The estimator of the retransmission timer and the segment that is timed.
 #[derive(Clone, Debug)]
 pub struct Timing {
     pub(super) rtt: Rtt,
-    /// The segment timed: its number and when it was sent.
+    /// The timed segment: its number and the time at which it was sent. `None` if no segment is
+    /// timed.
     timed: Option<(u64, Time)>,
     /// True if segments carry time stamps.
     timestamps: bool,
 }
 
 impl Timing {
-    /// An estimator without a sample, of a connection with time stamps.
+    /// Creates an estimator without a sample, for a connection with time stamps.
     pub fn new(config: &rtt::Config) -> Timing {
         Timing { rtt: Rtt::new(config), timed: None, timestamps: true }
     }
@@ -25,17 +27,17 @@ impl Timing {
         self.timestamps
     }
 
-    /// The handshake has agreed on time stamps or not.
+    /// Takes the agreement on time stamps from the handshake.
     pub fn agree(&mut self, timestamps: bool) {
         self.timestamps = timestamps;
     }
 
-    /// Which segments are timed; without time stamps, one at a time.
+    /// Segments that give samples. Without time stamps one segment at a time is timed.
     fn sampling(&self) -> Sampling {
         if self.timestamps { self.rtt.sampling() } else { Sampling::OneTimed }
     }
 
-    /// The SYN or SYN-ACK that was sent once, at `sent_at`, is acknowledged.
+    /// An ACK of our SYN or SYN-ACK arrived, which was sent only once, at `sent_at`.
     pub fn on_handshake(&mut self, sent_at: Time, now: Time) {
         self.rtt.end_backoff();
         let ticks = match self.sampling() {
@@ -52,7 +54,7 @@ impl Timing {
         }
     }
 
-    /// Gives up the timed segment, which is lost or sent again.
+    /// Stops timing the segment, because it is lost or sent again.
     pub fn forget(&mut self) {
         self.timed = None;
     }
@@ -73,7 +75,8 @@ impl Timing {
         }
     }
 
-    /// A partial ACK does: the back-off ends, yet recovery distorts the RTT, so that it gives no sample.
+    /// A partial ACK acknowledges all segments before number `acked`. It ends the back-off but
+    /// gives no sample, because recovery distorts the RTT.
     pub fn on_partial_ack(&mut self, acked: u64) {
         if let Some((number, _)) = self.timed
             && acked > number
@@ -84,7 +87,7 @@ impl Timing {
     }
 }
 
-/// Age of the stamp that `segment` echoes, if less than 2^32 us.
+/// Age of the time stamp that `segment` echoes, modulo 2^32 us.
 pub fn echo_age(now: Time, segment: &Segment) -> Duration {
     Duration::from_micros(u64::from(crate::tcp::segment::stamp(now).wrapping_sub(segment.ts_ecr)))
 }
