@@ -1,10 +1,12 @@
-//! Growth of a receive window with what the application has read.
+//! Growth of a receive window with the data that the application has read.
 //!
-//! A peer may send so much beyond what was read that the first round trips are not held back, and later four times what was read in all:
-//! as long as a sender looks for the rate of the path, it has sent less than that before. So a peer cannot have memory taken for an
-//! application that reads nothing.
+//! The window starts large enough not to limit the first round trips. Later it may grow to four
+//! times the number of bytes that the application has read in all. A sender that still searches for
+//! the rate of the path sends less than that beyond what was read. So a peer cannot make this end
+//! use memory for an application that reads nothing.
 
-/// The window after `window` bytes where `taken` bytes were read in all: `most` bytes at most, and no larger than before unless it `may` grow.
+/// New size of a window of `window` bytes after the application has read `taken` bytes in all. The
+/// window grows to at most `most` bytes, and only if `may` returns true. It never shrinks.
 pub fn grown_window(window: u64, taken: u64, most: u64, may: impl FnOnce() -> bool) -> u64 {
     let wanted = taken.saturating_mul(4).min(most);
     if wanted > window && may() { wanted } else { window }

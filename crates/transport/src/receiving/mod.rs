@@ -1,4 +1,5 @@
-//! The parts that all receivers of byte streams share: what has arrived, and the window that is offered.
+//! Parts that all receivers of byte streams share: the data that has arrived, and the window that
+//! is offered.
 
 mod growth;
 mod offer;

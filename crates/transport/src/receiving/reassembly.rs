@@ -1,46 +1,48 @@
-//! The parts of the peer's stream that have arrived: all of it up to an offset, and ranges beyond a gap.
+//! The received parts of the peer's stream: everything up to an offset, and ranges beyond a gap.
 
 use crate::ranges::{Insertion, Range, Received};
 
-/// Number of ranges that are told apart by the time at which a segment arrived in them: as many as an ACK has room for without time
-/// stamps (RFC 2018, section 3).
+/// Number of ranges that are ordered by the time at which a segment arrived in them. It is the
+/// number of blocks for which an ACK without time stamps has room (RFC 2018, section 3).
 const REMEMBERED: usize = 4;
 
-/// The ranges that have arrived.
+/// The received ranges of the stream, and the position of the FIN.
 #[derive(Clone, Debug)]
 pub struct Reassembly {
     received: Received,
-    /// An offset in each of the ranges beyond a gap that a segment arrived in last, the latest first; 0 stands for none.
+    /// For each of the ranges beyond a gap in which segments arrived last, an offset in that range.
+    /// The latest range comes first; 0 stands for no range.
     recent: [u64; REMEMBERED],
-    /// The offset of the peer's FIN, once known.
+    /// The offset of the peer's FIN; `None` as long as it is not known.
     fin_at: Option<u64>,
 }
 
 impl Reassembly {
-    /// Nothing has arrived. The window has room for `segments` full segments: a peer that fills them has a gap before every second one
-    /// at most, so that as many ranges are kept; of shorter segments [`LEAST_RANGES`]. What would be another range beyond a gap is
-    /// dropped as if it were lost.
+    /// Creates an empty state for a window with room for `segments` full segments. At most
+    /// `segments` ranges beyond a gap are kept, but no fewer than [`LEAST_RANGES`]. That is enough
+    /// for full segments, because a peer that fills the window with them leaves a gap before at
+    /// most every second one. Data that would need one more range is dropped as if it were lost.
     pub fn new(segments: u64) -> Reassembly {
         Reassembly { received: Received::new(most_ranges(segments)), recent: [0; REMEMBERED], fin_at: None }
     }
 
-    /// The window has room for `segments` full segments from now on.
+    /// Adapts the number of ranges to a window with room for `segments` full segments.
     pub fn set_segments(&mut self, segments: u64) {
         self.received.set_most(most_ranges(segments));
     }
 
-    /// Everything before this offset has been delivered.
+    /// The offset up to which everything has been delivered.
     #[inline]
     pub fn next(&self) -> u64 {
         self.received.next()
     }
 
-    /// True if anything has arrived.
+    /// True if any data has arrived.
     pub fn has_arrived(&self) -> bool {
         self.received.highest() > 0
     }
 
-    /// True if nothing lies beyond a gap.
+    /// True if no range lies beyond a gap.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.received.is_complete()
@@ -51,23 +53,23 @@ impl Reassembly {
         self.received.count()
     }
 
-    /// The offset of the peer's FIN, once known.
+    /// The offset of the peer's FIN; `None` as long as it is not known.
     pub fn fin_at(&self) -> Option<u64> {
         self.fin_at
     }
 
-    /// True if all of the stream and its FIN have arrived.
+    /// True if the whole stream and its FIN have arrived.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.fin_at == Some(self.next())
     }
 
-    /// The next offset expected; a received FIN counts as one byte.
+    /// The next expected offset. A received FIN counts as one byte.
     pub fn expected(&self) -> u64 {
         self.next() + u64::from(self.is_closed())
     }
 
-    /// The offset after everything that has arrived.
+    /// The offset after the highest byte that has arrived.
     pub fn highest(&self) -> u64 {
         self.received.highest()
     }
@@ -77,13 +79,14 @@ impl Reassembly {
         self.received.has(start, end)
     }
 
-    /// The FIN stands at `offset`.
+    /// Records that the FIN is at `offset`.
     pub fn set_fin(&mut self, offset: u64) {
         self.fin_at = Some(offset);
     }
 
-    /// The ranges beyond a gap: the one of the segment that arrived last, then those that were first before it, the latest first
-    /// (RFC 2018, section 4), then the others, the last one first.
+    /// The ranges beyond a gap, in the order in which an ACK reports them: first the range of the
+    /// segment that arrived last, then the ranges that were first before it, the latest first (RFC
+    /// 2018, section 4). The other ranges follow, the highest first.
     pub fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
         let recent = self.recent.iter().filter_map(|&offset| self.received.range_of(offset));
         let is_recent = |known: &Range| self.recent.iter().any(|offset| known.holds(*offset));
@@ -91,7 +94,7 @@ impl Reassembly {
         recent.chain(others)
     }
 
-    /// A segment that starts at `start` has arrived: its range, if it lies beyond a gap, comes first.
+    /// Moves the range of a segment that arrived at `start` to the front, if it lies beyond a gap.
     fn note(&mut self, start: u64) {
         let Some(range) = self.received.range_of(start) else { return };
         let (before, next) = (self.recent, self.next());
@@ -100,7 +103,8 @@ impl Reassembly {
         self.recent = core::array::from_fn(|_| order.next().unwrap_or(0));
     }
 
-    /// A segment that starts at `start` brought `range`, of which what is delivered has been cut off; it may be empty.
+    /// Adds the data of a segment that starts at `start`. `range` is the part of it that has not
+    /// been delivered yet; it may be empty.
     pub fn on_range(&mut self, start: u64, range: Range) -> Insertion {
         let insertion = self.received.insert(range.start, range.end);
         if !self.is_complete() {
@@ -110,10 +114,11 @@ impl Reassembly {
     }
 }
 
-/// Number of ranges beyond a gap that are kept whatever the window.
+/// Smallest number of ranges beyond a gap that are kept, whatever the window.
 const LEAST_RANGES: usize = 64;
 
-/// Number of ranges beyond a gap that are kept where the window has room for `segments` full segments.
+/// Largest number of ranges beyond a gap that are kept if the window has room for `segments` full
+/// segments.
 fn most_ranges(segments: u64) -> usize {
     usize::try_from(segments).unwrap_or(usize::MAX).max(LEAST_RANGES)
 }
