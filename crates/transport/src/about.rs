@@ -1,49 +1,50 @@
-//! The description of a piece of a transport for users: its name, what it is, its source, and for a rule of one file the parameters that a
-//! scenario may set.
+//! Description of a piece of a transport for users: its name, a sentence about it, its source, and
+//! for a rule of one file the parameters that a scenario may set.
 
 use alloc::format;
 use alloc::string::String;
 use meshpace_core::parameter::{self, Parameter, ParameterError, Parameters, Slot, Slots};
 
-/// The most parameters a rule can have.
+/// Largest number of parameters that a rule can have.
 pub const MOST_PARAMETERS: usize = 4;
 
 /// Name and parameters of a rule.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// The name of the rule and of the transport that uses it.
+    /// Name of the rule, and of the transport that uses it.
     pub name: &'static str,
-    /// One line for people.
+    /// Description in one line, for people.
     pub description: &'static str,
-    /// Its source: paper and section.
+    /// Source of the rule: paper and section.
     pub source: &'static str,
-    /// At most [`MOST_PARAMETERS`], all of them numbers.
+    /// Parameters of the rule: at most [`MOST_PARAMETERS`], all of them numbers.
     pub parameters: &'static [Parameter],
 }
 
-/// A piece that has a name of its own: `names` makes a transport or a modifier of it.
+/// A piece of a transport that has a name. The module `names` makes it a transport or a modifier.
 #[derive(Clone, Copy, Debug)]
 pub struct Named<T> {
-    /// The name in scenario files.
+    /// Name in scenario files.
     pub name: &'static str,
-    /// One line for people.
+    /// Description in one line, for people.
     pub description: &'static str,
-    /// Its source: paper or RFC, and section.
+    /// Source of the piece: paper or RFC, and section.
     pub source: &'static str,
-    /// Its parameters.
+    /// Function that returns the parameters of the piece.
     pub config: fn() -> T,
 }
 
-/// One of a list of rules.
+/// Enumeration of the rules of a list.
 pub trait Kind: Copy {
-    /// Its name and its parameters.
+    /// Name and parameters of the rule.
     fn about(self) -> &'static About;
 }
 
-/// The enum of all rules of one file, each of which implements `$Trait` with its `ABOUT`.
+/// Defines the enum of all rules that consist of one file. Each rule implements `$Trait` with its
+/// `ABOUT`.
 macro_rules! kinds {
     ($Trait:ident: $($module:ident::$Rule:ident,)*) => {
-        /// Which rule of one file.
+        /// One of the rules that consist of one file each.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Kind {
             $(#[doc = concat!("[`", stringify!($module), "::", stringify!($Rule), "`].")] $Rule,)*
@@ -56,10 +57,10 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// All of them.
+            /// All rules in the order of the list.
             pub const ALL: &[Kind] = &[$(Kind::$Rule,)*];
 
-            /// Its name and its parameters.
+            /// Name and parameters of the rule.
             pub const fn about(self) -> &'static $crate::about::About {
                 match self {
                     $(Kind::$Rule => const { &<$module::$Rule as $Trait>::ABOUT },)*
@@ -70,7 +71,7 @@ macro_rules! kinds {
 }
 pub(crate) use kinds;
 
-/// A rule with the values of its parameters.
+/// A rule and the values of its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config<K> {
     kind: K,
@@ -78,7 +79,7 @@ pub struct Config<K> {
 }
 
 impl<K: Kind> Config<K> {
-    /// A rule with its defaults.
+    /// Creates a rule with its default parameters.
     pub fn new(kind: K) -> Config<K> {
         let mut values = [0.0; MOST_PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(kind.about().parameters) {
@@ -87,17 +88,17 @@ impl<K: Kind> Config<K> {
         Config { kind, values }
     }
 
-    /// Which rule.
+    /// The rule whose parameters these are.
     pub fn kind(&self) -> K {
         self.kind
     }
 
-    /// The values in the order of [`About::parameters`].
+    /// The values of the parameters, in the order of [`About::parameters`].
     pub fn parameters(&self) -> &[f64] {
         &self.values[..self.kind.about().parameters.len()]
     }
 
-    /// Its name and the values of its parameters, for people.
+    /// Describes the rule by its name and the values of its parameters, for people.
     pub fn describe(&self) -> String {
         let about = self.kind.about();
         let mut line = String::from(about.name);
@@ -111,7 +112,7 @@ impl<K: Kind> Config<K> {
     ///
     /// # Errors
     ///
-    /// Names the first parameter that is not, its value and its range.
+    /// Names the first parameter that is out of its range, with its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         for (parameter, value) in self.kind.about().parameters.iter().zip(self.parameters()) {
             parameter.check(value)?;

@@ -1,7 +1,8 @@
 //! The Internet checksum (RFC 1071).
 
-/// The one's complement sum of the 16-bit words of `bytes`, added to `start`; an odd last byte counts as if a zero
-/// followed. What is sent is its complement; what arrives sums to 0xffff.
+/// The one's complement sum of the 16-bit words of `bytes`, added to `start`. An odd last byte
+/// counts as if a zero byte followed. A packet is sent with the complement of the sum, so that the
+/// words of an intact packet sum to 0xffff.
 pub fn sum(bytes: &[u8], start: u16) -> u16 {
     let mut sum = u64::from(start);
     let mut words = bytes.chunks_exact(4);
@@ -11,7 +12,7 @@ pub fn sum(bytes: &[u8], start: u16) -> u16 {
     let mut rest = [0; 4];
     rest[..words.remainder().len()].copy_from_slice(words.remainder());
     sum += u64::from(u32::from_be_bytes(rest));
-    // 2^16 is 1 modulo 2^16 - 1: words of 32 bits fold like words of 16.
+    // 2^16 equals 1 modulo 2^16 - 1, so 32-bit words fold to the same sum as 16-bit words.
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

@@ -1,4 +1,4 @@
-//! The parameters of a transport and the ranges they must lie in.
+//! The parameters of a transport, and the check of their ranges.
 
 use crate::{flush, tcp, tpa, train, udp};
 use alloc::string::String;
@@ -7,11 +7,11 @@ use meshpace_core::ParameterError;
 /// The transport of a flow, with all its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Config {
-    /// A TCP.
+    /// TCP in any combination of its pieces.
     Tcp(tcp::Config),
     /// UDP.
     Udp(udp::Config),
-    /// TPA.
+    /// TPA, which sends and repairs data in blocks.
     Tpa(tpa::Config),
     /// Quiet trains.
     Train(train::Config),
@@ -24,7 +24,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Names the first parameter that is not, its value and its range.
+    /// Names the first parameter that is out of its range, with its value and its range.
     pub fn check(&self) -> Result<(), ParameterError> {
         match self {
             Config::Tcp(config) => config.check(),
@@ -46,7 +46,8 @@ impl Config {
         }
     }
 
-    /// Its pieces in one line, for people, with the parameters that tell it from others.
+    /// Describes the pieces in one line for people, with the parameters that distinguish the
+    /// transport from others.
     pub fn describe(&self) -> String {
         match self {
             Config::Tcp(config) => config.describe(),

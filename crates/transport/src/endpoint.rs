@@ -1,4 +1,4 @@
-//! One end of a transport connection, whichever the transport.
+//! One end of a transport connection of any transport.
 
 use crate::config::Config;
 use crate::output::{Machine, Output};
@@ -10,26 +10,26 @@ use crate::udp::{Sink, Source};
 use crate::{flush, tcp, tpa, train};
 use meshpace_core::{Duration, Time};
 
-/// One end of a connection. Segments of another transport than its own are ignored.
+/// One end of a connection. It ignores segments of other transports.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per flow end, and the large ones are the common ones")]
 pub enum Endpoint {
-    /// Either end of a TCP connection, which carries data both ways.
+    /// Either end of a TCP connection. Data flows in both directions.
     Tcp(tcp::Connection),
-    /// The sending end of UDP.
+    /// The sending end of a UDP flow.
     UdpSource(Source),
-    /// The receiving end of UDP.
+    /// The receiving end of a UDP flow.
     UdpSink(Sink),
-    /// Either end of a TPA connection, which carries data both ways.
+    /// Either end of a TPA connection. Data flows in both directions.
     Tpa(tpa::Connection),
     /// Either end of a connection of quiet trains.
     Train(train::Connection),
-    /// Either end of a connection of Flush, which carries data one way.
+    /// Either end of a Flush connection. Data flows in one direction.
     Flush(flush::Connection),
 }
 
 impl Endpoint {
-    /// A closed sender or a listening receiver. `config` must pass [`Config::check`].
+    /// Creates a closed sender or a listening receiver. `config` must pass [`Config::check`].
     pub fn new(config: &Config, role: Role) -> Endpoint {
         match (config, role) {
             (Config::Tcp(config), role) => Endpoint::Tcp(tcp::Connection::new(config, role)),
@@ -41,7 +41,8 @@ impl Endpoint {
         }
     }
 
-    /// The application connects: a TCP or TPA sender polls a SYN next. No effect on receivers.
+    /// The application opens the connection. The next poll of a sender returns a SYN; a UDP source
+    /// may send from now on. This has no effect on receivers.
     pub fn open(&mut self, now: Time) {
         match self {
             Endpoint::Tcp(end) => end.open(now),
@@ -53,7 +54,8 @@ impl Endpoint {
         }
     }
 
-    /// The application hands over `bytes` more to send, at either end of a TCP or TPA connection. No effect on a UDP sink.
+    /// The application writes `bytes` more to send. Both ends of TCP, TPA and quiet trains may
+    /// write. This has no effect on the receiving end of UDP or Flush.
     pub fn write(&mut self, now: Time, bytes: u64) {
         match self {
             Endpoint::Tcp(end) => end.write(now, bytes),
@@ -65,7 +67,8 @@ impl Endpoint {
         }
     }
 
-    /// The application always has more to send. A UDP source without a rate would never stop sending: it ignores this.
+    /// The application always has more to send. A UDP source without a rate ignores this, because
+    /// it would never stop sending.
     pub fn write_endless(&mut self, now: Time) {
         match self {
             Endpoint::Tcp(end) => end.write_endless(now),
@@ -77,7 +80,8 @@ impl Endpoint {
         }
     }
 
-    /// The application will write no more. An end that listened and wrote nothing closes by itself after its peer.
+    /// The application will write no more. With the default parameters an end that listened and
+    /// wrote nothing closes by itself after its peer has closed.
     pub fn close(&mut self, now: Time) {
         match self {
             Endpoint::Tcp(end) => end.close(now),
@@ -89,7 +93,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment of this connection arrived.
+    /// Handles a segment of this connection that arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) {
         match (self, segment) {
             (Endpoint::Tcp(end), Segment::Tcp(segment)) => {
@@ -107,27 +111,29 @@ impl Endpoint {
         }
     }
 
-    /// The network reports that the route to the peer broke. Only TPA heeds it.
+    /// The network reports that the route to the peer is lost. Only TPA uses this report.
     pub fn on_route_failure(&mut self, now: Time) {
         if let Endpoint::Tpa(end) = self {
             end.on_route_failure(now);
         }
     }
 
-    /// The network reports that the route to the peer is back. Only TPA heeds it.
+    /// The network reports that the route to the peer is available again. Only TPA uses this
+    /// report.
     pub fn on_route_recovered(&mut self, now: Time) {
         if let Endpoint::Tpa(end) = self {
             end.on_route_recovered(now);
         }
     }
 
-    /// True if the endpoint sends nothing, not even a probe, until [`Endpoint::on_route_recovered`]: whoever runs it has
-    /// to look for a route meanwhile.
+    /// True if the endpoint sends nothing, not even a probe, until [`Endpoint::on_route_recovered`]
+    /// is called. The caller has to look for a route meanwhile.
     pub fn is_silent(&self) -> bool {
         matches!(self, Endpoint::Tpa(end) if end.is_silent())
     }
 
-    /// The path to the peer is known or has changed; to be told before the segments that travel it are handled.
+    /// The path to the peer has become known or has changed. To be called before segments that
+    /// travel this path are handled.
     pub fn on_path(&mut self, path: PathInfo) {
         match self {
             Endpoint::Tcp(end) => end.on_path(path),
@@ -138,14 +144,16 @@ impl Endpoint {
         }
     }
 
-    /// Cost and capacity of an access to the channel of the links, where they aggregate. Only quiet trains heed it.
+    /// Cost and capacity of an access to the channel, for links that aggregate frames. Only quiet
+    /// trains use it.
     pub fn on_access(&mut self, access: Access) {
         if let Endpoint::Train(end) = self {
             end.on_access(access);
         }
     }
 
-    /// Payload bytes delivered in order to the application (UDP: received); 0 at a sender of TCP or UDP.
+    /// Payload bytes delivered in order to the application; for a UDP sink the bytes received, for
+    /// a UDP source 0.
     #[inline]
     pub fn delivered(&self) -> u64 {
         match self {
@@ -158,7 +166,8 @@ impl Endpoint {
         }
     }
 
-    /// True if the connection has ended: everything acknowledged and closed, or reset. A UDP sink never knows.
+    /// True if the connection has ended: everything is acknowledged and closed, or it was reset. A
+    /// UDP source is done when it has sent everything and is closed. A UDP sink never knows.
     pub fn is_done(&self) -> bool {
         match self {
             Endpoint::Tcp(end) => end.end().is_some(),
@@ -170,7 +179,8 @@ impl Endpoint {
         }
     }
 
-    /// Segments that may be outstanding, by congestion window and limit; none of a transport that has no such window.
+    /// Number of segments that may be outstanding, by congestion window and limit. `None` for a
+    /// transport without such a window.
     pub fn window(&self) -> Option<f64> {
         match self {
             Endpoint::Tcp(end) => {
@@ -182,7 +192,7 @@ impl Endpoint {
         }
     }
 
-    /// The time between two segments that the pacing keeps now, seconds; none without pacing.
+    /// Current pacing interval between two segments, in seconds. `None` without pacing.
     pub fn interval_s(&self) -> Option<f64> {
         match self {
             Endpoint::Tcp(end) => end.sender().pacer().interval_now().map(Duration::as_secs_f64),
@@ -193,7 +203,7 @@ impl Endpoint {
         }
     }
 
-    /// The counters.
+    /// The counters of this end.
     #[inline]
     pub fn stats(&self) -> &Stats {
         match self {

@@ -1,24 +1,26 @@
-//! Bodies for fuzzers: functions of bytes that panic when something is wrong.
+//! Test functions for fuzzers: each takes bytes and panics if it finds an error.
 //!
-//! Built by fuzzers alone (`--cfg fuzzing`, as `cargo fuzz` does it; `fuzz/` has the targets), and by this crate's tests, which run each on the inputs in
-//! `fuzz/corpus` and on changes of them.
+//! The module is built only by fuzzers (`--cfg fuzzing`, as `cargo fuzz` does; `fuzz/` has the
+//! targets) and by the tests of this crate. The tests run each function on the inputs in
+//! `fuzz/corpus` and on mutations of them.
 
 mod operations;
 mod segments;
 
 pub use segments::segments;
 
-/// A transport, and a list of operations against it: what a quiet network would do in the end, it does after them.
+/// Interprets the bytes as a transport and a list of operations on it. After the list, a network
+/// without faults delivers the remaining segments.
 ///
 /// # Panics
 ///
-/// If bytes are missing, delivered twice or invented, or the connection does not end.
+/// Panics if bytes are missing, delivered twice or invented, or if the connection does not end.
 pub fn endpoints(data: &[u8]) {
     let Some((which, mut rest)) = data.split_first() else { return };
     let transports = operations::transports();
     let (_, config) = &transports[usize::from(*which) % transports.len()];
     operations::run(config, &mut |bound| {
-        // As many bytes as the bound has.
+        // The choice is read from as many bytes as the bound has.
         let mut number = 0;
         for _ in 0..(bound - 1).max(1).ilog2() / 8 + 1 {
             let (first, left) = rest.split_first()?;

@@ -1,5 +1,7 @@
-//! A peer that has the keys and wants each of its segments to cost much work: the work is counted and must not grow with what came
-//! before. Every pattern runs for 100,000 segments alone, and for 200,000 in turn with the others; for a million in the slow tests.
+//! Tests with a peer that has the keys and tries to make each of its segments cost much work. The
+//! work is counted, and the work per segment must not grow with the number of earlier segments.
+//! Every pattern runs for 100,000 segments alone, and for 200,000 in turn with the others; in the
+//! slow tests for a million.
 
 use crate::bbr;
 use crate::config::Config;
@@ -13,12 +15,12 @@ use crate::train;
 use crate::work::take_steps;
 use meshpace_core::{Duration, Rng, Time, rng::Purpose};
 
-/// Segments of a run of a single pattern.
+/// Number of segments in a run of a single pattern.
 const ALONE: u64 = 100_000;
-/// Segments whose work is averaged.
+/// Number of segments over which the work is averaged.
 const SPAN: u64 = 10_000;
 
-/// Segments of a run of all patterns in turn.
+/// Number of segments in a run of all patterns in turn.
 fn all_in_turn() -> u64 {
     if meshpace_testing::is_slow_run("a million segments of a hostile peer; 200,000 otherwise") {
         1_000_000
@@ -27,22 +29,22 @@ fn all_in_turn() -> u64 {
     }
 }
 
-/// Pieces of the stream that a hostile peer sends.
+/// Pattern of the pieces of the stream that a hostile peer sends.
 #[derive(Clone, Copy, Debug)]
 enum Pattern {
-    /// Every second byte, upwards, over and over.
+    /// Every second byte in ascending order, repeated.
     Alternating,
-    /// Every second byte, downwards.
+    /// Every second byte in descending order.
     Descending,
-    /// Bytes a page apart, then those beside them.
+    /// Bytes that are a page apart, then the bytes next to them.
     Pages,
-    /// A few bytes anywhere.
+    /// A few bytes at random offsets.
     Random,
-    /// Pieces of random length that cover others.
+    /// Pieces of random length that overlap others.
     Overlapping,
-    /// Every second byte of the window, then the whole of it but the first byte.
+    /// Every second byte of the window, then the whole window except its first byte.
     CombAndCover,
-    /// The others in turn.
+    /// The other patterns in turn.
     InTurn,
 }
 
@@ -57,12 +59,13 @@ const PATTERNS: [Pattern; 7] = [
 ];
 
 impl Pattern {
-    /// Segments of its run.
+    /// Number of segments in a run of this pattern.
     fn segments(self) -> u64 {
         if matches!(self, Pattern::InTurn) { all_in_turn() } else { ALONE }
     }
 
-    /// Start and length of piece `number` within a window of `window` bytes. The first byte is never sent, so that nothing is delivered.
+    /// Start and length of piece `number` within a window of `window` bytes. The first byte is
+    /// never sent, so nothing is delivered.
     fn piece(self, number: u64, window: u64, rng: &mut Rng) -> (u64, u16) {
         let half = window / 2 - 1;
         let (start, length) = match self {
@@ -79,8 +82,8 @@ impl Pattern {
     }
 }
 
-/// Has `count` segments handled, each of which lets the number of segments leave that `handle` returns. The work of `SPAN` of them is at
-/// most `bound` steps per segment that came or left, at any time.
+/// Handles `count` segments. `handle` returns the number of segments that each of them lets leave.
+/// Asserts that any `SPAN` segments cost at most `bound` steps per segment that arrived or left.
 fn assert_flat(what: &str, count: u64, bound: u64, mut handle: impl FnMut(u64) -> u64) {
     take_steps();
     let (mut steps, mut segments, mut most) = (0, 0, 0);
@@ -100,19 +103,20 @@ fn assert_flat(what: &str, count: u64, bound: u64, mut handle: impl FnMut(u64) -
     std::println!("{what}: {most} steps per segment, {bound} allowed");
 }
 
-/// Time at which segment `number` arrives.
+/// Arrival time of segment `number`.
 fn at(number: u64) -> Time {
     Time(1_000_000_000) + Duration::from_micros(100 * number)
 }
 
-/// Window of BBR's receiver, bytes.
+/// Receive window of BBR in bytes.
 const BUFFER: u64 = 4 << 20;
 
 fn bbr_end() -> bbr::Connection {
     bbr::Connection::new(&bbr::Config { segment: 1400, receive_buffer: BUFFER, first_credit: BUFFER })
 }
 
-/// The work of one segment is an insertion (one search), the memory of the last ranges (five) and what a report looks up.
+/// Bound for one segment. Its work is an insertion (one search), the list of recent ranges (five),
+/// and the ranges that a report looks up.
 const PIECE: u64 = 16;
 
 #[test]
@@ -130,7 +134,7 @@ fn pieces_of_a_stream_of_bbr() {
     }
 }
 
-/// Two ends that are open.
+/// Creates two ends of an open TCP connection.
 fn open_tcp(config: &tcp::Config) -> [tcp::Connection; 2] {
     let end = |role| {
         let mut end = tcp::Connection::new(&config.of_host(), role);
@@ -152,7 +156,7 @@ fn open_tcp(config: &tcp::Config) -> [tcp::Connection; 2] {
     ends
 }
 
-/// Segments in TCP's window.
+/// Window of TCP in segments.
 const WINDOW: u32 = 128;
 
 fn tcp_config() -> tcp::Config {
@@ -174,7 +178,7 @@ fn pieces_of_a_stream_of_tcp_with_sack() {
     }
 }
 
-/// Two ends of quiet trains that are open.
+/// Creates two ends of an open connection of quiet trains.
 fn open_trains() -> [train::Connection; 2] {
     let config = train::Config { segment: 1400, max_window: 255, ..train::Config::default() }.of_host();
     let mut ends = [Role::Sender, Role::Receiver].map(|role| train::Connection::new(&config, role));
@@ -210,20 +214,20 @@ fn pieces_of_a_stream_of_trains() {
     }
 }
 
-/// Reports about packets that a hostile receiver of BBR's segments sends.
+/// Pattern of the reports that a hostile receiver of BBR's segments sends.
 #[derive(Clone, Copy, Debug)]
 enum Reports {
-    /// Nothing but the newest number has arrived, ever.
+    /// Only the newest number has arrived, in every report.
     Newest,
-    /// Every second number.
+    /// Every second number has arrived.
     EverySecond,
-    /// All but the first of those that are under way, in 16 ranges.
+    /// All numbers in flight but the first have arrived, in 16 ranges.
     AllButTheFirst,
-    /// Those that were taken for lost long ago.
+    /// Numbers have arrived that were considered lost long ago.
     Late,
-    /// Numbers at random.
+    /// Random numbers have arrived.
     Random,
-    /// No number: the limit rises by a byte.
+    /// No number has arrived, but the limit rises by a byte.
     Limit,
 }
 
@@ -231,7 +235,7 @@ const REPORTS: [Reports; 6] =
     [Reports::Newest, Reports::EverySecond, Reports::AllButTheFirst, Reports::Late, Reports::Random, Reports::Limit];
 
 impl Reports {
-    /// The report when `sent` numbers have been sent. The first byte never arrives.
+    /// The report after `sent` numbers have been sent. The first byte never arrives.
     fn report(self, turn: u64, sent: u64, rng: &mut Rng) -> bbr::Report {
         let mut report = bbr::Report { limit: 1 << 60, newest: sent - 1, ..bbr::Report::default() };
         let comb = |report: &mut bbr::Report, range: (u16, u16)| {
@@ -265,7 +269,8 @@ fn reports_to_a_sender_of_bbr() {
     end.write(1 << 50);
     pump(&mut end, at(0), |_, segment| sent = sent.max(segment.number + 1));
     let mut most_kept = 0;
-    // A report looks at the segments that its 16 ranges name and at those that may be lost: they are remembered for 512 numbers.
+    // A report looks at the segments that its 16 ranges name and at those that may be lost: they
+    // are remembered for 512 numbers.
     let segments = all_in_turn();
     assert_flat("reports to bbr", segments, 1100, |turn| {
         let reports = REPORTS[(turn / 4_000) as usize % REPORTS.len()];
@@ -285,7 +290,8 @@ fn acknowledgements_to_a_sender_of_trains() {
     let ([mut end, _], mut rng) = (open_trains(), Rng::stream(5, Purpose::Test, 0));
     end.write(1 << 50);
     let mut stamp = 0;
-    // Each ACK, and each segment that it lets leave, looks at all of a window of 255 segments a few times.
+    // Each ACK, and each segment that it lets leave, looks at all of a window of 255 segments a few
+    // times.
     assert_flat("acknowledgements of trains", all_in_turn(), 10 * 255, |turn| {
         let flags = Flags::ACK;
         let beyond = rng.next_u64() as u32;
@@ -307,7 +313,8 @@ fn acknowledgements_to_a_sender_of_tcp_with_sack() {
     assert_flat("acknowledgements of tcp", all_in_turn(), 10 * u64::from(WINDOW), |turn| {
         let (una, out) = (end.acknowledged(), end.outstanding_end() - end.acknowledged());
         most_out = most_out.max(out);
-        // The window grows for a while, and then the first byte is never acknowledged, and any blocks beyond it are.
+        // The window grows for a while, and then the first byte is never acknowledged, and any
+        // blocks beyond it are.
         let is_honest = turn % 600 < 100;
         let blocks: [(u64, u64); 4] = core::array::from_fn(|_| {
             let start = una + 1 + rng.below(u64::from(WINDOW) * 1400);

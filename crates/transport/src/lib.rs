@@ -1,9 +1,9 @@
-//! Transport protocols as state machines without input or output: the caller tells an endpoint the time and what arrived,
-//! and asks what to send and when to call it again.
+//! Transport protocols as state machines that do no input or output. The caller gives an endpoint
+//! the time and the segments that arrived, and asks which segments to send and when to call again.
 //!
-//! An endpoint never holds payload. It decides about ranges of a byte stream; its caller keeps the bytes, or, in
-//! the simulator, has none. The caller's loop is: call any `on_*` method, then [`pump`] until there is nothing more to
-//! transmit, then call again at the time that it returned.
+//! An endpoint never holds payload. It decides about ranges of a byte stream; the caller keeps the
+//! bytes, or has none, as in the simulator. The caller calls any `on_*` method, then [`pump`] until
+//! there is nothing more to transmit, and calls again at the time that [`pump`] returned.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 #![no_std]
 extern crate alloc;

@@ -1,8 +1,10 @@
-//! Named transports: each is a triple of pieces with its parameters.
+//! Named transports: each name stands for a combination of pieces and their parameters.
 //!
-//! The name of a transport that differs from the defaults in one piece stands in the file of that piece ([`Named`](crate::about::Named)); this
-//! file has the names of combinations. A name may be extended by `+` and one of [`modifiers`]: `few+delack` is `few` whose receiver delays its
-//! ACKs. Rows of the table with a `+` are those that the papers name; they are built in the same way.
+//! If a transport differs from the defaults in one piece, its name is in the file of that piece
+//! ([`Named`](crate::about::Named)). This file has the names of combinations. A name may be
+//! extended by `+` and one of [`modifiers`]: `few+delack` is `few` with a receiver that delays its
+//! ACKs. The rows of the table with a `+` are those that the papers name; they are built in the
+//! same way.
 
 use crate::pacing::rules::{self, Kind, every_rule};
 use crate::pacing::{self, AdaptiveConfig, DccConfig, Sampling, adaptive};
@@ -12,27 +14,27 @@ use crate::{Config, flush, train, udp};
 use alloc::string::String;
 use meshpace_core::Duration;
 
-/// A row of the table.
+/// A row of the table of named transports.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The name in scenario files.
+    /// Name in scenario files.
     pub name: &'static str,
-    /// One line for people.
+    /// Description in one line, for people.
     pub description: &'static str,
-    /// Its source.
+    /// Source of the transport: paper or RFC, and section.
     pub source: &'static str,
-    /// Builds its parameters.
+    /// Function that builds the parameters of the transport.
     pub build: fn() -> Config,
 }
 
 impl Entry {
-    /// Its pieces and parameters in one line.
+    /// Describes the pieces and parameters of the transport in one line.
     pub fn parameters(&self) -> String {
         (self.build)().describe()
     }
 }
 
-/// The row of a piece, which `$transport` makes a transport.
+/// Builds the row of a piece. `$transport` makes a transport of the piece.
 macro_rules! piece {
     ($transport:path, $piece:path) => {
         Entry {
@@ -188,7 +190,7 @@ macro_rules! entries {
     };
 }
 
-/// NewReno with each of the pacing rules of one file.
+/// Rows of NewReno with each of the pacing rules that consist of one file.
 const RULED: &[Entry] = every_rule!(entries);
 
 static TABLE: [Entry; PUBLISHED.len() + RULED.len()] = {
@@ -201,20 +203,21 @@ static TABLE: [Entry; PUBLISHED.len() + RULED.len()] = {
     table
 };
 
-/// Suffixes of a name.
+/// Suffix that modifies a named TCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Modifier {
     /// The word after the `+`.
     pub name: &'static str,
-    /// One line for people.
+    /// Description in one line, for people.
     pub description: &'static str,
-    /// Its source.
+    /// Source of the modifier: paper or RFC, and section.
     pub source: &'static str,
-    /// Changes a TCP's parameters.
+    /// Function that changes the parameters of a TCP.
     pub apply: fn(&mut tcp::Config),
 }
 
-/// The modifier of a piece: `$config` of a TCP becomes what the piece has.
+/// Builds the modifier of a piece. `$change` puts the piece into `$config`, the parameters of a
+/// TCP.
 macro_rules! modifier {
     ($piece:path, |$config:ident, $value:ident| $change:expr) => {
         Modifier {
@@ -256,7 +259,8 @@ fn dcc() -> tcp::Config {
     tcp::Config { pacing: pacing::Config::Dcc(DccConfig::default()), ecn: ecn::Config::DCC, ..tcp::Config::default() }
 }
 
-/// A window that stands aside, losses repaired by reports, and a timer that waits for a delayed ACK.
+/// Parameters of `quiet-train-solo`: a constant window that does not limit the pacing, SACK, and a
+/// retransmission timer that allows for delayed ACKs.
 fn solo() -> tcp::Config {
     tcp::Config {
         window: window::Config::Constant { segments: 64 },
@@ -274,18 +278,19 @@ fn solo() -> tcp::Config {
     }
 }
 
-/// One ACK for eight segments.
+/// Delayed ACKs with one ACK for eight segments.
 const THINNED: ack::Delayed = ack::Delayed { segments: 8, timer: Duration::from_millis(500), linux_window_2: false };
 
-/// The pacing of the sender alone without its silence.
+/// The pacing of `quiet-train-solo` without the silence after a train.
 fn pairs(delayed: ack::Delayed) -> tcp::Config {
     let trains = train::solo::Config { silence: false, ..train::solo::Config::default() };
-    // All may be under way when the path falls silent: the timer doubles as any TCP's.
+    // Without the silence a whole window may be in flight when the path stops delivering. So the
+    // back-off of the timer has the usual upper limit of TCP.
     let rto = tcp::rtt::Config { max: tcp::rtt::Config::default().max, ..solo().rto };
     tcp::Config { pacing: pacing::Config::Trains(trains), ack: ack::Config::Delayed(delayed), rto, ..solo() }
 }
 
-/// A window rule that asks for a rate, losses repaired by reports.
+/// TCP with a window rule that asks for a rate, and with SACK.
 fn modelled(kind: window::Kind) -> Config {
     let window = window::Config::OneFile(window::OneFile::new(kind));
     Config::Tcp(tcp::Config { window, pacing: pacing::Config::Window, sack: true, ..tcp::Config::default() })
@@ -307,7 +312,7 @@ fn clamped(segments: u32) -> tcp::Config {
     }
 }
 
-/// The reading of AP05 that `meshpace reproduce` judges.
+/// The reading of AP05 that `meshpace reproduce` uses for its verdict.
 fn tcp_ap_released_karn() -> tcp::Config {
     let adaptive = AdaptiveConfig { sampling: Sampling::NewDataKarn, ..AdaptiveConfig::released() };
     tcp::Config { pacing: pacing::Config::Adaptive(adaptive), ..tcp_ap_released() }
@@ -320,17 +325,17 @@ fn tcp_ap_released() -> tcp::Config {
     config
 }
 
-/// All named transports.
+/// The table of all named transports.
 pub fn table() -> &'static [Entry] {
     &TABLE
 }
 
-/// Suffixes of any name of a TCP.
+/// The suffixes that may follow the name of any TCP.
 pub fn modifiers() -> &'static [Modifier] {
     MODIFIERS
 }
 
-/// The parameters of the transport called `name`.
+/// The parameters of the transport called `name`; `None` if there is no such transport.
 pub fn lookup(name: &str) -> Option<Config> {
     match TABLE.iter().find(|entry| entry.name == name) {
         Some(entry) => Some((entry.build)()),
@@ -338,12 +343,13 @@ pub fn lookup(name: &str) -> Option<Config> {
     }
 }
 
-/// The transport of a row whose name follows from others.
+/// Builds a row of the table whose name is another name with a suffix.
 fn modified(name: &str) -> Config {
     modify(name).unwrap_or_else(|| Config::Tcp(tcp::Config::default()))
 }
 
-/// Builds a name with a `+` from what stands before its last one.
+/// Builds the transport of a name with a `+`, from the name before the last `+` and the modifier
+/// after it.
 fn modify(name: &str) -> Option<Config> {
     let (base, word) = name.rsplit_once('+')?;
     let modifier = MODIFIERS.iter().find(|modifier| modifier.name == word)?;

@@ -1,21 +1,21 @@
-//! The answer of an endpoint that is asked what to do next, and the loop that drives any endpoint.
+//! Output of an endpoint that is asked for its next action, and the loop that drives any endpoint.
 
 use meshpace_core::Time;
 
 /// Next action of a protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output<S> {
-    /// This segment leaves now.
+    /// This segment has to be sent now.
     Transmit(S),
-    /// Nothing leaves before this time, unless something happens until then.
+    /// Nothing is sent before this time, unless another event happens earlier.
     Wait(Time),
-    /// Nothing leaves until something happens.
+    /// Nothing is sent until another event happens.
     Idle,
 }
 
 impl<S> Output<S> {
-    /// Answer that follows from the segment that may leave, if any, and from the time of the next timer, which is
-    /// [`Time::NEVER`] if none runs.
+    /// Creates the output from the segment that may leave, if any, and the time of the next timer.
+    /// That time is [`Time::NEVER`] if no timer runs.
     #[inline]
     pub fn new(segment: Option<S>, timer: Time) -> Output<S> {
         match segment {
@@ -25,7 +25,7 @@ impl<S> Output<S> {
         }
     }
 
-    /// The same with another form of segment.
+    /// Converts the segment with `form`.
     #[inline]
     pub fn map<T>(self, form: impl FnOnce(S) -> T) -> Output<T> {
         match self {
@@ -35,7 +35,7 @@ impl<S> Output<S> {
         }
     }
 
-    /// The segment that leaves, if one does.
+    /// The segment to be sent; `None` if there is none.
     #[inline]
     pub fn segment(self) -> Option<S> {
         match self {
@@ -45,18 +45,20 @@ impl<S> Output<S> {
     }
 }
 
-/// A protocol under a clock of its caller's. It does nothing by itself: after anything happened to it, and when the time of
-/// its last [`Output::Wait`] has come, it is polled until it has nothing more to transmit.
+/// A protocol that the caller drives with its clock. It does nothing by itself. The caller polls it
+/// until it has nothing more to transmit, after every event and at the time of the last
+/// [`Output::Wait`].
 pub trait Machine {
-    /// Segments that it sends.
+    /// Type of the segments that the protocol sends.
     type Segment;
 
-    /// Does what is due at `now`, which never goes back, and says what comes next.
+    /// Performs the actions that are due at `now` and returns the next one. `now` never goes back.
     fn poll(&mut self, now: Time) -> Output<Self::Segment>;
 }
 
-/// Polls `machine` until it has nothing more to transmit and hands each segment to `send`, together with the machine.
-/// Returns when to come back; [`Time::NEVER`] if not before something happens.
+/// Polls `machine` until it has nothing more to transmit. Each segment is passed to `send`,
+/// together with the machine. Returns the time of the next poll; [`Time::NEVER`] if no poll is
+/// needed before another event.
 #[inline]
 pub fn pump<M: Machine>(machine: &mut M, now: Time, mut send: impl FnMut(&mut M, M::Segment)) -> Time {
     loop {

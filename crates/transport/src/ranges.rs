@@ -1,4 +1,4 @@
-//! The parts of a byte stream that have arrived: everything before an offset, and ranges beyond a gap.
+//! The received parts of a byte stream: everything before an offset, and ranges beyond a gap.
 
 use crate::work::step;
 use alloc::collections::BTreeMap;
@@ -6,14 +6,14 @@ use alloc::collections::BTreeMap;
 /// A range of the stream, `start..end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// Its first offset.
+    /// Offset of the first byte of the range.
     pub start: u64,
-    /// The offset after its last.
+    /// Offset after the last byte of the range.
     pub end: u64,
 }
 
 impl Range {
-    /// True if `offset` lies in it.
+    /// True if `offset` lies in the range.
     pub fn holds(&self, offset: u64) -> bool {
         self.start <= offset && offset < self.end
     }
@@ -21,13 +21,14 @@ impl Range {
 
 /// The received part of a stream.
 ///
-/// A search in the ranges costs the logarithm of their number, whatever arrived before, and a range is removed as often as it was
-/// added. The number of ranges beyond a gap is bounded: a peer that sends every second byte could otherwise have millions kept.
+/// A search takes time logarithmic in the number of ranges, whatever arrived before, and each range
+/// is removed only as often as it was added. The number of ranges beyond a gap is limited, because
+/// a peer that sends every second byte could otherwise make this end keep millions of them.
 #[derive(Clone, Debug)]
 pub struct Received {
     /// Everything before this offset has arrived.
     next: u64,
-    /// Ranges beyond a gap, the end of each by its start: disjoint, not touching.
+    /// Ranges beyond a gap: the end of each range by its start. They are disjoint and do not touch.
     beyond: BTreeMap<u64, u64>,
     /// Largest number of ranges in `beyond`.
     most: usize,
@@ -42,16 +43,17 @@ impl Default for Received {
 /// Result of adding a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Insertion {
-    /// Some of its bytes had not arrived before.
+    /// Some bytes of the range had not arrived before.
     New,
-    /// All of it had arrived before, or it is empty.
+    /// All bytes of the range had arrived before, or the range is empty.
     Known,
-    /// Nothing is kept of it: there are as many ranges beyond a gap as may be, and it would be one more.
+    /// Nothing of the range is kept, because it would exceed the largest number of ranges beyond a
+    /// gap.
     Refused,
 }
 
 impl Received {
-    /// Nothing has arrived. At most `most` ranges beyond a gap are kept.
+    /// Creates an empty stream. At most `most` ranges beyond a gap are kept.
     pub fn new(most: usize) -> Received {
         Received { next: 0, beyond: BTreeMap::new(), most }
     }
@@ -62,12 +64,12 @@ impl Received {
         self.next
     }
 
-    /// The offset after everything that has arrived.
+    /// The offset after the highest byte that has arrived.
     pub fn highest(&self) -> u64 {
         self.beyond.last_key_value().map_or(self.next, |(_, end)| *end)
     }
 
-    /// True if nothing lies beyond a gap.
+    /// True if no range lies beyond a gap.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.beyond.is_empty()
@@ -83,7 +85,7 @@ impl Received {
         self.beyond.iter().map(|(start, end)| Range { start: *start, end: *end })
     }
 
-    /// At most `most` ranges beyond a gap are kept from now on.
+    /// Sets the largest number of ranges beyond a gap to `most`.
     pub fn set_most(&mut self, most: usize) {
         self.most = most;
     }
@@ -93,7 +95,7 @@ impl Received {
         end <= self.next || self.range_of(start).is_some_and(|known| end <= known.end)
     }
 
-    /// The range beyond a gap that holds `offset`.
+    /// The range beyond a gap that contains `offset`; `None` if there is none.
     pub fn range_of(&self, offset: u64) -> Option<Range> {
         step();
         let (start, end) = self.beyond.range(..=offset).next_back()?;
@@ -112,7 +114,7 @@ impl Received {
             return self.insert_beyond(start, end);
         }
         self.next = end;
-        // Ranges that the new one reaches are part of what is complete.
+        // Ranges that the new one reaches become part of the complete data.
         while let Some((first, last)) = self.beyond.first_key_value()
             && *first <= self.next
         {

@@ -3,7 +3,7 @@
 use crate::flags::Flags;
 use crate::{flush, tcp, tpa, train, udp};
 
-/// A transport packet: headers and the range it covers, never payload.
+/// A transport packet: its headers and the range of bytes it covers, without the payload.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Segment {
     /// A TCP segment.
@@ -19,9 +19,9 @@ pub enum Segment {
 }
 
 impl Segment {
-    /// Size of the IP packet in bytes: TCP 40 + payload (options cost no bytes in the simulator), UDP 20 + payload
-    /// (ns-2 counts 20 bytes for IP and UDP together), TPA 40 + payload, a quiet train's 40 + payload + feedback, Flush's
-    /// 40 + payload + 4 and 4 per gap if it names any.
+    /// Size of the IP packet in bytes. TCP and TPA: 40 + payload (in the simulator TCP options take
+    /// no bytes). UDP: 20 + payload (ns-2 counts 20 bytes for IP and UDP together). Quiet trains:
+    /// 40 + payload + feedback. Flush: 40 + payload, and if it names gaps 4 more and 4 per gap.
     #[inline]
     pub fn size(&self) -> u32 {
         match self {

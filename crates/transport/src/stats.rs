@@ -1,11 +1,14 @@
 //! Counters of an endpoint.
 
-/// Counters and sums since the start. All only grow, so that a caller measures an interval by subtracting a snapshot.
+/// Counters and sums since the start. They only grow, so a caller measures an interval by
+/// subtracting a snapshot.
 ///
-/// More than 15 fields: all are counters of one kind, which adding and subtracting treat alike; any combination of them is of use.
+/// There are more than 15 fields, because all are counters of one kind, which addition and
+/// subtraction treat alike. Any combination of them is of use.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Stats {
-    /// Sender: data segments (UDP: datagrams) sent, retransmissions included; SYN, FIN, probes and pure ACKs excluded.
+    /// Sender: data segments (UDP: datagrams) sent, retransmissions included; SYN, FIN, probes and
+    /// pure ACKs excluded.
     pub segments_sent: u64,
     /// Sender: data segments sent again.
     pub retransmissions: u64,
@@ -23,10 +26,10 @@ pub struct Stats {
     pub duplicate_segments_received: u64,
     /// Receiver: pure ACKs sent, SYN-ACK excluded.
     pub acks_sent: u64,
-    /// Sender: RTT samples taken by the pacing's rule, or, without pacing, by the rule of new data that covers no
-    /// retransmission.
+    /// Sender: RTT samples by the rule of the pacing. Without pacing the samples are those of ACKs
+    /// of new data that cover no retransmission.
     pub rtt_samples: u64,
-    /// Sum of those samples, seconds.
+    /// Sum of these RTT samples, seconds.
     pub rtt_sum_s: f64,
     /// Evaluations of the coefficient of variation of the last N RTT samples, one per sample.
     pub cov_samples: u64,
@@ -36,22 +39,26 @@ pub struct Stats {
     pub delay_samples: u64,
     /// Sum of the smoothed n-hop delays, seconds.
     pub delay_sum_s: f64,
-    /// Sum over the same evaluations of mean absolute deviation / mean of the quantity the pacing measures: the RTT, or
+    /// Sum, over the evaluations that `delay_samples` counts, of the mean absolute deviation
+    /// divided by the mean of the quantity that the pacing measures. That quantity is the RTT, or
     /// with `Dispersion::MadDelay` the n-hop delay.
     pub rel_abs_dev_sum: f64,
-    /// Readings of the pacing interval: one per paced send, with a free-running timer one per tick.
+    /// Readings of the pacing interval: one per paced segment, or with a free-running timer one per
+    /// tick.
     pub interval_samples: u64,
-    /// Sum of those intervals, seconds.
+    /// Sum of these intervals, seconds.
     pub interval_sum_s: f64,
-    /// Sum over the same readings of the smoothed n-hop delay as it was then, seconds; 0 before the first sample.
+    /// Sum over these readings of the smoothed n-hop delay at the time of the reading, seconds; 0
+    /// before the first sample.
     pub interval_delay_sum_s: f64,
-    /// Sum over the same readings of the dispersion as it was then.
+    /// Sum over these readings of the dispersion at the time of the reading.
     pub interval_dispersion_sum: f64,
 }
 
 impl core::ops::AddAssign for Stats {
     fn add_assign(&mut self, other: Stats) {
-        // Taken apart, so that a counter that is added above is not forgotten here.
+        // All fields are named here, so the compiler reports a counter that is missing in the
+        // additions below.
         let Stats {
             segments_sent,
             retransmissions,

@@ -1,6 +1,7 @@
-//! UDP: a source that sends what is written, at most at its rate, and a sink that counts.
+//! UDP: a source that sends what the application writes, at most at its rate, and a sink that
+//! counts datagrams.
 //!
-//! RFC 768. ns-2 counts 20 bytes for the IP and UDP headers together, and so do sizes here.
+//! RFC 768. As in ns-2, sizes count 20 bytes for the IP and UDP headers together.
 
 use crate::about::Named;
 use crate::output::{Machine, Output};
@@ -13,10 +14,10 @@ use meshpace_core::{Rate, Time, parameters};
 /// Bytes of the IP and UDP headers together (ns-2 convention; 28 on the wire).
 pub const HEADER_BYTES: u32 = 20;
 
-/// A datagram.
+/// A UDP datagram without its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// Its number, from 0.
+    /// Number of the datagram, counted from 0.
     pub number: u64,
     /// Payload bytes.
     pub payload: u16,
@@ -36,7 +37,7 @@ parameters! {
     also |config| require((1..=65507).contains(&config.segment), "segment", config.segment, "1 to 65507 bytes");
 }
 
-/// UDP.
+/// UDP at the rate at which the application writes.
 pub const UDP: Named<Config> = Named {
     name: "udp",
     description: "UDP at the rate the application writes",
@@ -45,7 +46,7 @@ pub const UDP: Named<Config> = Named {
 };
 
 impl Config {
-    /// Its parameters in one line, for people.
+    /// Describes the parameters in one line, for people.
     pub fn describe(&self) -> String {
         match self.rate {
             Some(rate) => format!("{rate}"),
@@ -54,7 +55,7 @@ impl Config {
     }
 }
 
-/// The sending end: cuts what is written into datagrams.
+/// The sending end. It divides the written data into datagrams.
 #[derive(Clone, Debug)]
 pub struct Source {
     config: Config,
@@ -71,7 +72,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source that waits for [`Source::open`].
+    /// Creates a source that sends nothing before [`Source::open`].
     pub fn new(config: &Config) -> Source {
         Source {
             stats: Stats::default(),
@@ -85,13 +86,13 @@ impl Source {
         }
     }
 
-    /// Datagrams may leave from now on.
+    /// The application opens the flow. Datagrams may leave from now on.
     pub fn open(&mut self, now: Time) {
         self.opened = true;
         self.refresh(now);
     }
 
-    /// The application hands over `bytes`.
+    /// The application writes `bytes` more to send.
     pub fn write(&mut self, now: Time, bytes: u64) {
         if !self.closed {
             self.backlog = self.backlog.saturating_add(bytes);
@@ -99,13 +100,13 @@ impl Source {
         self.refresh(now);
     }
 
-    /// The application will write no more; what it wrote is still sent.
+    /// The application will write no more. Data that it has written is still sent.
     pub fn close(&mut self, now: Time) {
         self.closed = true;
         self.refresh(now);
     }
 
-    /// The next datagram that may leave.
+    /// The next datagram that may leave; `None` if none may leave now.
     fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
         if !self.opened || self.backlog == 0 || now < self.earliest {
             self.refresh(now);
@@ -114,7 +115,8 @@ impl Source {
         let payload = self.backlog.min(u64::from(self.config.segment)) as u16;
         self.backlog -= u64::from(payload);
         if let Some(rate) = self.config.rate {
-            // From the planned instant, not from this one: lateness must not lower the rate.
+            // The next send time is computed from the planned time and not from `now`, so a late
+            // poll does not lower the rate.
             let base = if self.number == 0 { now } else { self.earliest };
             self.earliest = base.saturating_add(rate.time_for(u32::from(payload)));
         }
@@ -130,17 +132,17 @@ impl Source {
         self.wakeup = if waits { self.earliest.max(now) } else { Time::NEVER };
     }
 
-    /// True if the source spaces its datagrams itself.
+    /// True if the source limits the rate of its datagrams itself.
     pub fn has_rate(&self) -> bool {
         self.config.rate.is_some()
     }
 
-    /// True if everything has been sent and nothing more will come.
+    /// True if everything has been sent and nothing more will be written.
     pub fn is_done(&self) -> bool {
         self.closed && self.backlog == 0
     }
 
-    /// The counters.
+    /// The counters of the source.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
@@ -155,7 +157,7 @@ impl Machine for Source {
     }
 }
 
-/// The receiving end: counts.
+/// The receiving end, which counts datagrams.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
     stats: Stats,
@@ -163,7 +165,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// A datagram arrived. A network that duplicates is not expected; each arrival counts.
+    /// A datagram arrived. Each arrival counts; duplicates by the network are not expected.
     pub fn on_datagram(&mut self, datagram: &Datagram) {
         self.stats.distinct_segments_received += 1;
         self.received += u64::from(datagram.payload);
@@ -174,7 +176,7 @@ impl Sink {
         self.received
     }
 
-    /// The counters.
+    /// The counters of the sink.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }

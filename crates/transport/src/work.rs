@@ -1,7 +1,8 @@
-//! Steps of work that a datagram causes, counted in tests.
+//! Counter of the steps of work that a datagram causes, for tests.
 //!
-//! A step is a search in a sorted set, or one more element that is looked at or removed. The tests in `hostile` bound the number
-//! of steps per datagram. Nothing is counted without the feature `count-work`, which tests of other crates ask for.
+//! A step is a search in a sorted set, or one more element that is looked at or removed. The tests
+//! in `hostile` limit the number of steps per datagram. Steps are counted only with the feature
+//! `count-work`, which tests of other crates enable, or in tests of this crate.
 
 #[cfg(any(test, feature = "count-work"))]
 std::thread_local! {
@@ -15,7 +16,8 @@ pub(crate) fn step() {
     STEPS.set(STEPS.get() + 1);
 }
 
-/// Takes the number of steps of this thread since the last call; 0 where nothing is counted.
+/// Returns the number of steps of this thread since the last call. It is 0 if steps are not
+/// counted.
 pub fn take_steps() -> u64 {
     #[cfg(any(test, feature = "count-work"))]
     return STEPS.replace(0);
