@@ -1,9 +1,11 @@
-//! The same list of operations against every named transport.
+//! Runs a list of operations on two endpoints of any named transport.
 //!
-//! A run is a pure function of a transport and of choices, random ones or the bytes of a fuzzer: the list (advance the clock, deliver, drop,
-//! duplicate, reorder, mark, break and mend the route, change the path), then a quiet network. During the list nothing may be delivered that was
-//! not written, no endpoint may want to act in the past or without end, and TCP keeps to its window; after it every byte must
-//! arrive once, in order, and the connection must end.
+//! A run is a pure function of a transport and of choices, which are random or the bytes of a
+//! fuzzer. First comes the list of operations: advance the clock, deliver, drop, duplicate,
+//! reorder, mark, break and restore the route, change the path. Then follows a network without
+//! faults. During the list nothing may be delivered that was not written, no endpoint may want to
+//! act in the past or endlessly, and TCP has to keep to its window. Afterwards every byte must have
+//! arrived once and in order, and the connection must end.
 
 use crate::{Arrival, Config, Endpoint, PathInfo, Role, Segment, names, pump};
 use alloc::collections::VecDeque;
@@ -12,31 +14,34 @@ use alloc::vec::Vec;
 use alloc::{borrow::ToOwned, format};
 use meshpace_core::{Duration, Rate, Time};
 
-/// A number below a bound, above zero; none when there is nothing left to choose by.
+/// Function that returns a choice below the bound it is given, which is above zero; `None` if the
+/// choices are used up.
 type Choose<'a> = &'a mut dyn FnMut(u64) -> Option<u64>;
 
-/// One operation.
+/// An operation on the two endpoints or on the network.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// The clock moves by microseconds; timers that are due fire, in order.
+    /// The clock advances by this number of microseconds. Timers that are due fire in order.
     Advance(u64),
-    /// The oldest packet on its way from an end (0: the sender) arrives.
+    /// The oldest packet in flight from this end (0 is the sender) arrives.
     Deliver(usize),
-    /// It arrives with a congestion mark, if it may be marked.
+    /// The oldest packet in flight from this end arrives, with a congestion mark if it may be
+    /// marked.
     Mark(usize),
-    /// It is lost.
+    /// The oldest packet in flight from this end is lost.
     Drop(usize),
-    /// It arrives and stays on its way.
+    /// The oldest packet in flight from this end arrives, and a copy of it stays in flight.
     Duplicate(usize),
-    /// The packet at this place among those on their way arrives before the others.
+    /// The packet at this position in the queue of packets in flight from this end arrives before
+    /// the others.
     Reorder(usize, usize),
-    /// An end is told that its route broke.
+    /// The network reports to this end that its route is lost.
     RouteFailure(usize),
-    /// An end is told that its route is back.
+    /// The network reports to this end that its route is available again.
     RouteRecovered(usize),
-    /// The route has this many hops from now on.
+    /// The route has this number of hops from now on.
     Path(u8),
-    /// The application writes this many bytes.
+    /// The application of the sender writes this number of bytes.
     Write(u64),
 }
 
@@ -57,19 +62,21 @@ fn operation(choose: Choose<'_>) -> Option<Op> {
     })
 }
 
-/// Two endpoints and what is on its way between them.
+/// Two endpoints and the packets in flight between them.
 struct World {
     now: Time,
     ends: [Endpoint; 2],
+    /// Packets in flight from each end, the oldest first.
     flying: [VecDeque<Segment>; 2],
     hops: u8,
     written: u64,
     delivered: u64,
-    /// The most bytes that TCP may have out beyond what the sender knows to be acknowledged, and the latter.
+    /// Largest number of bytes that TCP may have sent beyond `acked`; `None` for other transports.
     tcp_window: Option<u64>,
+    /// Highest offset that the sender knows to be acknowledged.
     acked: u64,
     is_udp: bool,
-    /// When each end wants to be polled again.
+    /// Time at which each end has to be polled again.
     wakeups: [Time; 2],
 }
 
@@ -106,7 +113,8 @@ impl World {
         self.poll();
     }
 
-    /// Takes what both ends want to send and looks at what must always hold.
+    /// Collects the segments that both ends want to send, and checks the conditions that must
+    /// always hold.
     fn poll(&mut self) {
         for from in 0..2 {
             let mut polled = 0;
@@ -185,7 +193,8 @@ impl World {
         self.poll();
     }
 
-    /// A network that delivers everything after 5 ms: the connection has to end.
+    /// Lets a network that delivers every packet after 5 ms finish the connection, which has to
+    /// end.
     fn heal(&mut self) {
         for end in &mut self.ends {
             end.on_route_recovered(self.now);
@@ -216,14 +225,14 @@ impl World {
     }
 }
 
-/// The most operations of a run.
+/// Largest number of operations in a run.
 const OPERATIONS: u64 = 600;
 
-/// One run.
+/// Runs one list of operations against the transport `config`.
 ///
 /// # Panics
 ///
-/// If something is wrong with the transport.
+/// Panics if the transport breaks one of the conditions.
 pub(super) fn run(config: &Config, choose: Choose<'_>) {
     let mut world = World::new(config);
     world.tell_path();
@@ -236,7 +245,7 @@ pub(super) fn run(config: &Config, choose: Choose<'_>) {
     world.heal();
 }
 
-/// Every row of the table, and every TCP with every modifier that leaves it another.
+/// Every named transport, and every TCP with every modifier that changes it.
 pub(super) fn transports() -> Vec<(String, Config)> {
     let mut all = Vec::new();
     for entry in names::table() {

@@ -1,19 +1,19 @@
-//! What reads the bytes of segments.
+//! Tests of the code that decodes segments.
 
 use crate::checksum::sum;
 use crate::tcp::wire::{self, Addresses, Blocks, Check, Error, Header, LARGEST_SCALE, Numbers, Options, PROTOCOL};
 use crate::{tpa, train};
 use alloc::vec::Vec;
 
-/// The addresses of every segment here.
+/// The addresses of every segment in these tests.
 const ADDRESSES: Addresses = Addresses { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };
 
-/// A segment of TCP, TPA or quiet trains, in each of the forms that it may have: as it came and with a right checksum. What is read would be
-/// written so that it means the same.
+/// Decodes a segment of TCP, TPA or quiet trains, as it is and with a corrected checksum. A segment
+/// that was decoded must have the same meaning after it is encoded and decoded again.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// Panics if the meaning differs.
 pub fn segments(data: &[u8]) {
     let Some((what, bytes)) = data.split_first() else { return };
     match what % 4 {
@@ -24,7 +24,7 @@ pub fn segments(data: &[u8]) {
     }
 }
 
-/// With the checksum that TCP would have, at its place.
+/// Copies `bytes` and writes the checksum of TCP at `at`.
 fn with_checksum(bytes: &[u8], at: usize, start: u16) -> Vec<u8> {
     let mut right = bytes.to_vec();
     if let Some(place) = right.get_mut(at..at + 2) {
@@ -35,7 +35,7 @@ fn with_checksum(bytes: &[u8], at: usize, start: u16) -> Vec<u8> {
     right
 }
 
-/// The sum of TCP's pseudo-header.
+/// Sum of TCP's pseudo-header.
 fn pseudo_sum(length: usize) -> u16 {
     let Addresses { source: [a, b, c, d], destination: [e, f, g, h] } = ADDRESSES;
     let [high, low] = (length as u16).to_be_bytes();
@@ -59,7 +59,8 @@ fn tcp(bytes: &[u8], is_offloaded: bool) {
     }
 }
 
-/// What is written of a header that was read is read as the same, as far as its options have room at their usual places.
+/// Checks that a header which was decoded is the same after it is encoded and decoded again, as far
+/// as there is room for its options at their usual places.
 fn written(header: &Header, payload: &[u8]) {
     let again = |options: Options| {
         let header = Header { options, ..*header };
@@ -101,7 +102,7 @@ fn train(bytes: &[u8]) {
     }
 }
 
-/// The meaning of the numbers of a segment, wherever its streams stand.
+/// Checks the mapping of sequence numbers to offsets, at any position of the streams.
 fn numbers(data: &[u8]) {
     let Some((head, bytes)) = data.split_first_chunk::<28>() else { return };
     let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
