@@ -1,9 +1,9 @@
 //! Variation of the last N samples relative to their mean.
 //!
-//! AP05, section 4.2, uses the coefficient of variation with divisor N - 1. The released agent uses
-//! the mean absolute deviation. TPA, section 5.3, adds a factor K. It multiplies the samples where
-//! equation 3 is taken as printed; the numbers of that paper follow if it multiplies the
-//! deviations.
+//! AP05, section 4.2, uses the coefficient of variation with divisor N - 1. The agent that the
+//! authors of AP05 released uses the mean absolute deviation. TPA, section 5.3, adds a factor K. It
+//! multiplies the samples where equation 3 is taken as printed; the numbers of that paper follow if
+//! it multiplies the deviations.
 
 use alloc::vec::Vec;
 

@@ -24,7 +24,8 @@ use super::dispersion::{
 use crate::stats::Stats;
 use meshpace_core::{Duration, Rate};
 
-/// Weight of the old value in the average queueing delay (released agent).
+/// Weight of the old value in the average queueing delay (the agent that the authors of AP05
+/// released).
 const QUEUEING_WEIGHT: f64 = 0.5;
 
 /// t_q: the queueing delay per hop in seconds (AP05, section 4.3). `rtt` is in seconds, sizes are

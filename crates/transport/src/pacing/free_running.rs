@@ -105,7 +105,7 @@ impl FreeRunning {
         if self.recovery == Recovery::OffUntilAck {
             self.tick = Time::NEVER;
             self.due = false;
-            // The released agent switches pacing off only if the FIFO held segments. If the FIFO is
+            // The agent of AP05 switches pacing off only if the FIFO held segments. If the FIFO is
             // empty, the agent's timer stays stopped, and later segments have to wait for the
             // retransmission timer.
             if !self.fifo.is_empty() {

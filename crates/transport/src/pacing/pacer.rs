@@ -1,9 +1,9 @@
 //! Pacing of one sender: takes the sender's events and decides when a segment may leave.
 //!
 //! A rule computes the interval (`interval`). A gate turns the interval into permissions: no gate,
-//! *earliest send* (AP05, section 4.4) or *free running* (the released agent). A sender reports
-//! every event to [`Pacer`] and asks only which segment may leave. The sender does not know which
-//! rule and which gate are used.
+//! *earliest send* (AP05, section 4.4) or *free running* (the agent that the authors of AP05
+//! released). A sender reports every event to [`Pacer`] and asks only which segment may leave. The
+//! sender does not know which rule and which gate are used.
 
 use super::adaptive::RateLimit;
 use super::dcc::Dcc;

@@ -242,8 +242,8 @@ impl Connection {
         let is_bare = segment.payload == 0 && !flags.has(Flags::FIN);
         if !self.receiver.is_acceptable(segment.seq, end) {
             if !is_bare {
-                // All of the data had arrived before. It is counted as a duplicate and acknowledged
-                // at once.
+                // The data had arrived before, which is counted as a duplicate, or lies beyond the
+                // window. It is acknowledged at once.
                 self.receiver.on_data(&mut self.shared, segment, arrival.ce);
             } else {
                 self.challenge();

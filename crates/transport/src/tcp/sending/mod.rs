@@ -208,10 +208,10 @@ impl Sender {
             self.urgent = Urgent::Retransmission;
             self.restart_timer(shared);
         } else if self.flight.has_released() {
-            // The window has released segments that were not sent: the released agent has dropped
-            // them from its FIFO or has stopped its timer. In ns-2 the retransmission timer also
-            // runs without outstanding data, and its expiry ends this state. It starts over with
-            // one segment and counts no loss.
+            // The window has released segments that were not sent: the agent that the authors of
+            // TCP-AP released has dropped them from its FIFO or has stopped its timer. In ns-2 the
+            // retransmission timer also runs without outstanding data, and its expiry ends this
+            // state. It starts over with one segment and counts no loss.
             self.window.restart(1);
             self.flight.go_back();
             self.pacer.on_timeout();
