@@ -1,17 +1,21 @@
-//! When the receiver acknowledges.
+//! Times at which the receiver sends an ACK.
 //!
-//! TPA, section 3.6: while the sender is not congested, one ACK every other segment (TPA) or every cwnd_max segments (TPA*),
-//! or when a timer expires; while it is congested, every segment. No rule is stated for the end of a block, and there is
-//! none here: an odd last segment waits for the timer, unless `ack_block_end` is set. TPA* needs cwnd_max at the receiver: it is configured.
+//! TPA, section 3.6. While the sender is not congested, one ACK is sent for every second segment
+//! (TPA) or for every cwnd_max segments (TPA*), or when a timer expires. While the sender is
+//! congested, every segment is acknowledged.
+//!
+//! The paper states no rule for the end of a block, and there is none here: an odd last segment
+//! waits for the timer, unless `ack_block_end` is set. With TPA* the receiver has to know the
+//! sender's cwnd_max; it is part of the configuration.
 
 use meshpace_core::{Duration, Time, words};
 
-/// Number of segments that share an ACK.
+/// Rule for the number of segments that share an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// Two (TPA-2, TPA-3).
+    /// Two segments (TPA-2, TPA-3).
     EveryOther,
-    /// As many as the sender's window (TPA*).
+    /// As many segments as the sender's window has (TPA*).
     EveryWindow,
 }
 
@@ -27,30 +31,31 @@ impl Rule {
     }
 }
 
-/// The ACK that is due, or not yet.
+/// State of the next ACK: whether it is due, and when its timer expires.
 #[derive(Clone, Debug)]
 pub struct Acknowledger {
     every: u8,
     delay: Duration,
-    /// Segments since the last ACK.
+    /// Segments received since the last ACK.
     pending: u8,
     due: bool,
-    /// Time at which the timer expires.
+    /// Time at which the timer expires; `Time::NEVER` if it is not running.
     at: Time,
 }
 
 impl Acknowledger {
-    /// One ACK per `every` segments, at the latest `delay` after the first of them.
+    /// Creates a state that sends one ACK per `every` segments, at most `delay` after the first of
+    /// them.
     pub fn new(every: u8, delay: Duration) -> Acknowledger {
         Acknowledger { every, delay, pending: 0, due: false, at: Time::NEVER }
     }
 
-    /// From the next segment on an ACK waits for this long.
+    /// Sets how long an ACK may wait. The new delay applies from the next segment on.
     pub fn set_delay(&mut self, delay: Duration) {
         self.delay = delay;
     }
 
-    /// A data segment arrived.
+    /// Counts a data segment that arrived.
     pub fn on_segment(&mut self, now: Time, congested: bool) {
         self.pending += 1;
         if congested || self.pending >= self.every {
@@ -60,20 +65,20 @@ impl Acknowledger {
         }
     }
 
-    /// An ACK is due whatever the count.
+    /// Makes an ACK due now, whatever the number of segments received.
     pub fn at_once(&mut self) {
         self.due = true;
         self.at = Time::NEVER;
     }
 
-    /// The timer may be due.
+    /// Makes an ACK due if the timer has expired.
     pub fn on_timer(&mut self, now: Time) {
         if self.at <= now {
             self.at_once();
         }
     }
 
-    /// An ACK leaves, or none is needed any more.
+    /// Resets the state after an ACK was sent, or when no ACK is needed any more.
     pub fn clear(&mut self) {
         self.pending = 0;
         self.due = false;
@@ -85,7 +90,7 @@ impl Acknowledger {
         self.due
     }
 
-    /// True if a segment that leaves anyway should carry an ACK.
+    /// True if a segment that is sent anyway should carry an ACK.
     pub fn is_pending(&self) -> bool {
         self.due || self.pending > 0
     }

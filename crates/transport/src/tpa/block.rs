@@ -1,52 +1,56 @@
-//! One block under way: which of its segments are to be sent, outstanding, timed out, acknowledged.
+//! One block in transmission: which of its segments are still to be sent, outstanding, timed out,
+//! or acknowledged.
 //!
-//! TPA, section 3.2. Round 1 sends every segment once, in order. A segment whose timer expires is only marked and leaves the
-//! window. When a round has sent all it had, the marked segments form the next one, the retransmission stream. An
-//! acknowledged segment is dropped wherever it is. Sets of places are bitmaps, like those of the header.
+//! TPA, section 3.2. Round 1 sends every segment once, in order. A segment whose timer expires is
+//! only marked, and no longer counts as outstanding. When a round has sent all of its segments, the
+//! marked segments form the next round, the retransmission stream. An acknowledged segment is
+//! removed from every set. Sets of places are bitmaps, like those of the header.
 //!
-//! A round may start while segments of the one before are still outstanding: the paper does not say; waiting would leave
-//! the window unused.
+//! A round may start while segments of the round before are still outstanding. The paper does not
+//! say whether it may; waiting would leave the window unused.
 
 use super::segment::ALL;
 
-/// A block.
+/// State of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Block {
-    /// Its number, 0..4096.
+    /// Block number, 0..4096.
     pub number: u16,
-    /// Where it begins in the stream.
+    /// Offset of the first byte in the stream.
     pub start: u64,
-    /// Bytes in it; 0 for a FIN's.
+    /// Payload bytes in the block; 0 for the block of a FIN.
     pub bytes: u32,
-    /// Segments in it, 1 to 12; 0 if there is no block.
+    /// Segments in the block, 1 to 12; 0 if there is no block.
     pub count: u8,
-    /// True if it is the FIN.
+    /// True if the block is a FIN.
     pub fin: bool,
-    /// To be sent in this round.
+    /// Places still to be sent in the current round.
     stream: u16,
-    /// Timed out in this round or before it, to be sent in the next.
+    /// Places that timed out in the current round or before it. The next round sends them.
     marked: u16,
-    /// Sent, neither acknowledged nor timed out.
+    /// Places that were sent and are neither acknowledged nor timed out.
     outstanding: u16,
-    /// Sent at least once.
+    /// Places sent at least once.
     sent: u16,
     acked: u16,
 }
 
 impl Block {
-    /// A block of `bytes` from `start` in `count` segments, nothing sent yet; no block with `count` 0.
+    /// Creates a block of `bytes` from offset `start` in `count` segments, of which none is sent
+    /// yet. A `count` of 0 stands for no block.
     pub fn new(number: u16, start: u64, bytes: u32, count: u8, fin: bool) -> Block {
         Block { number, start, bytes, count, fin, stream: ALL >> (12 - count), ..Block::default() }
     }
 
-    /// The offset in the stream after its last byte.
+    /// Offset in the stream after the last byte.
     #[inline]
     pub fn end(&self) -> u64 {
         self.start + u64::from(self.bytes)
     }
 
-    /// Takes in as many of `waiting` bytes as fit into `most` segments of `segment` bytes, unless its last segment has left. The
-    /// segments before that one are full: only the last one changes, and others follow it.
+    /// Adds up to `waiting` bytes, as many as fit into `most` segments of `segment` bytes. Does
+    /// nothing if the last segment of the block was sent already. All segments before the last one
+    /// are full, so only the last segment changes, and new segments follow it.
     pub fn grow(&mut self, waiting: u64, segment: u32, most: u8) {
         if self.count == 0 || self.fin || self.sent & (1 << (self.count - 1)) != 0 {
             return;
@@ -58,14 +62,15 @@ impl Block {
         self.count = count;
     }
 
-    /// The place to be sent next.
+    /// Place that is sent next.
     #[inline]
     pub fn next(&self) -> Option<u8> {
         let stream = if self.stream != 0 { self.stream } else { self.marked };
         (stream != 0).then(|| stream.trailing_zeros() as u8)
     }
 
-    /// Takes the place to be sent next and makes it outstanding; the second value is whether it was sent before.
+    /// Takes the place that is sent next and makes it outstanding. The second value tells whether
+    /// the segment was sent before.
     pub fn take_next(&mut self) -> Option<(u8, bool)> {
         let place = self.next()?;
         if self.stream == 0 {
@@ -79,7 +84,7 @@ impl Block {
         Some((place, again))
     }
 
-    /// The timer of `place` expired.
+    /// The timer of `place` expired: marks it for the next round.
     pub fn mark(&mut self, place: u8) {
         let bit = 1 << place;
         if self.outstanding & bit != 0 {
@@ -88,12 +93,12 @@ impl Block {
         }
     }
 
-    /// True if every one of `places` has been sent.
+    /// True if all `places` were sent at least once.
     pub fn has_sent(&self, places: u16) -> bool {
         places & !self.sent == 0
     }
 
-    /// `places` are acknowledged. Returns those that were not before.
+    /// Marks `places` as acknowledged. Returns the places that were not acknowledged before.
     pub fn acknowledge(&mut self, places: u16) -> u16 {
         let new = places & self.sent & !self.acked;
         self.acked |= new;
@@ -108,19 +113,20 @@ impl Block {
         self.acked & (1 << place) != 0
     }
 
-    /// The places outstanding, a bit each.
+    /// Outstanding places, one bit each.
     #[inline]
     pub fn outstanding(&self) -> u16 {
         self.outstanding
     }
 
-    /// True if there is no block or all of it is acknowledged.
+    /// True if there is no block, or if all of its segments are acknowledged.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.acked.count_ones() == u32::from(self.count)
     }
 
-    /// Where the segment at `place` begins in the stream, and its bytes, if a full one has `segment` bytes.
+    /// Offset in the stream and number of bytes of the segment at `place`; a full segment has
+    /// `segment` bytes.
     pub fn range(&self, place: u8, segment: u32) -> (u64, u16) {
         let skip = u32::from(place) * segment;
         (self.start + u64::from(skip), (self.bytes - skip.min(self.bytes)).min(segment) as u16)

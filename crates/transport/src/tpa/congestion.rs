@@ -1,27 +1,34 @@
-//! Number of segments that may be outstanding: cwnd_max, or 1 while something is wrong.
+//! Congestion control: limits the outstanding segments to cwnd_max, or to 1 after timeouts or a
+//! route failure.
 //!
-//! TPA, sections 3.3 and 3.5. There is no growth phase. With ELFN there are two kinds of wrong: *congested*, th_CONG
-//! timeouts in a row (lost ACKs), left at th_ACK ACKs in a row; *frozen*, the network reported that the route broke, or
-//! th_ROUTE timeouts in a row if that is more than th_CONG, left at the ACK for the latest segment sent, or at a route
-//! notice. Without ELFN the two cannot be told apart and are one: entered
-//! at th_ROUTE timeouts in a row, left at th_ACK ACKs in a row.
+//! TPA, sections 3.3 and 3.5. There is no growth phase. With ELFN there are two abnormal states:
 //!
-//! While frozen, expiries keep sending segments as probes and each expiry of one *sent while frozen* doubles the RTO. (The
-//! segments of the window that was open before expire together; doubling at each of them would contradict the trace of
-//! appendix B.) Where notices of recovery come, the sender is silent until one does; should it get lost, a probe
-//! leaves after the longest RTO.
+//! - *Congested*: entered after th_CONG timeouts in a row (lost ACKs), left after th_ACK ACKs in a
+//!   row.
+//! - *Frozen*: entered when the network reports that the route broke, or after th_ROUTE timeouts in
+//!   a row if that is more than th_CONG. Left at the ACK for the latest segment sent, or when the
+//!   network reports the route as recovered.
+//!
+//! Without ELFN the two states cannot be told apart and are one: entered after th_ROUTE timeouts in
+//! a row, left after th_ACK ACKs in a row.
+//!
+//! While the sender is frozen, expired timers keep sending segments as probes. Each expiry of a
+//! segment *sent while frozen* doubles the RTO. The segments that were sent before, with the window
+//! still open, expire together; doubling the RTO at each of them would contradict the trace of
+//! appendix B. Where the network reports recovery, the sender is silent until it does. In case that
+//! notice is lost, a probe is sent after the longest RTO.
 
 use meshpace_core::parameter::require;
 use meshpace_core::{parameters, words};
 
-/// Notices of the network about routes.
+/// Notices about routes that the network gives to the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notices {
-    /// Nothing, or nothing that is listened to.
+    /// No notices, or the sender ignores them.
     None,
-    /// Route failures (ELFN).
+    /// Notices of route failures (ELFN).
     Failure,
-    /// Route failures and their end.
+    /// Notices of route failures and of recovered routes.
     FailureAndRecovery,
 }
 
@@ -50,12 +57,12 @@ parameters! {
         .and(require(config.acks >= 1, "acks", config.acks, "1 or more"));
 }
 
-/// The sender's condition.
+/// State of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// All is well.
+    /// Neither congested nor frozen.
     Normal,
-    /// Congested, with ELFN only.
+    /// Congested; only with ELFN.
     Congested,
     /// Frozen; without ELFN also congested.
     Frozen,
@@ -70,15 +77,15 @@ pub struct Congestion {
     timeouts: u32,
     /// ACKs in a row.
     acks: u32,
-    /// Factor of the RTO.
+    /// Factor by which the RTO is multiplied.
     backoff: u64,
 }
 
-/// Doublings stop here: the RTO has its own upper bound long before.
+/// Largest factor of the RTO. The RTO itself reaches its upper bound long before.
 const MAX_BACKOFF: u64 = 1 << 32;
 
 impl Congestion {
-    /// In the normal state.
+    /// Creates a congestion control in the normal state.
     pub fn new(config: &Config) -> Congestion {
         Congestion { state: State::Normal, timeouts: 0, acks: 0, backoff: 1, config: config.clone() }
     }
@@ -107,8 +114,8 @@ impl Congestion {
         }
     }
 
-    /// An ACK of the current block told something; `latest` if the latest segment sent is acknowledged now. Returns
-    /// whether a route is available again after a failure.
+    /// An ACK of the current block brought new information; `latest` if the latest segment sent is
+    /// acknowledged now. Returns whether a route is available again after a failure.
     pub fn on_ack(&mut self, latest: bool) -> bool {
         self.timeouts = 0;
         self.acks = self.acks.saturating_add(1);
@@ -143,7 +150,7 @@ impl Congestion {
         heard
     }
 
-    /// The network reports that the route is back. Returns whether this thaws the sender.
+    /// The network reports that the route is back. Returns whether this ends the frozen state.
     pub fn on_route_recovered(&mut self) -> bool {
         let heard = self.config.notices == Notices::FailureAndRecovery && self.state == State::Frozen;
         if heard {
@@ -152,8 +159,9 @@ impl Congestion {
         heard
     }
 
-    /// The peer has moved: what was sent went where it no longer is, so that timeouts say nothing of the way to it. Returns whether this thaws the
-    /// sender.
+    /// The peer has another address. Segments were sent to the old address, so that their timeouts
+    /// say nothing about the path to the new one. Returns whether this ends the congested or frozen
+    /// state.
     pub fn on_peer_moved(&mut self) -> bool {
         let was_held = self.state != State::Normal;
         if was_held {
@@ -168,23 +176,24 @@ impl Congestion {
         self.timeouts = 0;
     }
 
-    /// Segments that may be outstanding where `normal` may while all is well.
+    /// Limit of outstanding segments in the current state; `normal` is the limit in the normal
+    /// state.
     #[inline]
     pub fn window(&self, normal: u8) -> u8 {
         if self.state == State::Normal { normal } else { 1 }
     }
 
-    /// The condition.
+    /// Current state.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Factor of the RTO.
+    /// Factor by which the RTO is multiplied.
     pub fn backoff(&self) -> u64 {
         self.backoff
     }
 
-    /// True if the sender waits for a notice instead of probing.
+    /// True if the sender waits for a notice of recovery instead of probing.
     pub fn is_silent(&self) -> bool {
         self.state == State::Frozen && self.config.notices == Notices::FailureAndRecovery
     }

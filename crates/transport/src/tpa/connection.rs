@@ -1,9 +1,11 @@
-//! One end of a connection: opens, carries data both ways, closes, resets.
+//! One end of a connection: opens, carries data in both directions, closes, and resets.
 //!
-//! TPA, section 3.1, gives only the flags; the rest is chosen here. SYN, SYN+ACK, ACK as in TCP (RFC 9293, section 3.5), each
-//! naming the first block of its sender; a direction is closed by a FIN in a block of its own after its last block. SYN
-//! and SYN+ACK are repeated with a doubling RTO; the FIN has the timers of data. The handshake gives no RTT sample: it has no
-//! TxSeqNumber. A reset is believed if it names a block that could come next, or the block it answers.
+//! TPA, section 3.1, gives only the flags; all other rules are choices of this project. The
+//! handshake is SYN, SYN+ACK, ACK as in TCP (RFC 9293, section 3.5), and each of them names its
+//! sender's first block. A direction is closed by a FIN, in a block of its own after the last data
+//! block. SYN and SYN+ACK are retransmitted with a doubling RTO; the FIN uses the timers of data.
+//! The handshake gives no RTT sample, since it has no TxSeqNumber. A reset is accepted if it names
+//! a block that could come next, or the block that it answers.
 
 use super::Config;
 use super::receiver::{Placement, Receiver};
@@ -16,8 +18,10 @@ use crate::path::{Arrival, PathInfo, Role};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 
-/// Number of times that SYN+ACK is sent without another SYN, and FIN at least once the peer has closed, before the peer is taken for gone. A FIN is
-/// also repeated for at least the longest RTO: with an RTO near the RTT six attempts are soon over.
+/// Number of times that a SYN+ACK is sent without another SYN arriving. Also the least number of
+/// times that a FIN is sent, once the peer has closed, before the connection ends without an ACK of
+/// it. A FIN is retransmitted for at least the longest RTO as well: with an RTO near the RTT, six
+/// attempts take little time.
 const ATTEMPTS: u32 = 6;
 
 /// One end of a connection.
@@ -30,21 +34,22 @@ pub struct Connection {
     stats: Stats,
     first_block: u16,
     close_with_peer: bool,
-    /// A SYN or SYN+ACK is to be sent.
+    /// A SYN or SYN+ACK has to be sent.
     syn_due: bool,
     syn_times: u32,
-    /// Time at which it is repeated.
+    /// Time at which the SYN or SYN+ACK is retransmitted.
     syn_at: Time,
     syn_timeout: Duration,
     max_timeout: Duration,
     reset_due: bool,
-    /// The peer is to be asked whether it is still there.
+    /// A probe of the peer has to be sent.
     probe_due: bool,
     wakeup: Time,
 }
 
 impl Connection {
-    /// A closed end that will open the connection, or one that listens. `config` must pass [`Config::check`].
+    /// Creates the end that will open the connection, or the one that listens, by `role`. `config`
+    /// must pass [`Config::check`].
     pub fn new(config: &Config, role: Role) -> Connection {
         Connection {
             state: State::of(role),
@@ -65,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// The application connects. No effect on an end that listens.
+    /// The application opens the connection. No effect on an end that listens.
     pub fn open(&mut self, now: Time) {
         if self.state == State::Closed {
             self.state = State::SynSent;
@@ -74,31 +79,31 @@ impl Connection {
         }
     }
 
-    /// The application hands over `bytes`, at either end.
+    /// Takes `bytes` that the application writes, at either end.
     pub fn write(&mut self, now: Time, bytes: u64) {
         self.sender.write(now, bytes);
         self.refresh(now);
     }
 
-    /// The application always has more.
+    /// Takes data without end: the application always has more to send.
     pub fn write_endless(&mut self, now: Time) {
         self.sender.write_endless(now);
         self.refresh(now);
     }
 
-    /// What was written leaves without waiting for its block to fill.
+    /// Releases all data written so far: they are sent without waiting for their block to fill.
     pub fn push(&mut self, now: Time) {
         self.sender.push();
         self.refresh(now);
     }
 
-    /// Sets whether a block that is not full waits for more: [`Config::waits_to_fill`].
+    /// Sets whether a block that is not full waits for more data: [`Config::waits_to_fill`].
     pub fn set_waits_to_fill(&mut self, now: Time, waits: bool) {
         self.sender.set_waits_to_fill(waits);
         self.refresh(now);
     }
 
-    /// The application will write no more; what it wrote is still sent.
+    /// The application will write no more. Data written before are still sent.
     pub fn close(&mut self, now: Time) {
         if self.state == State::Closed {
             self.state = State::Ended(End::Closed);
@@ -107,35 +112,36 @@ impl Connection {
         self.refresh(now);
     }
 
-    /// The application gives up: the peer is told once.
+    /// The application aborts the connection. The peer gets one reset.
     pub fn abort(&mut self, now: Time) {
         self.reset_due = self.state.has_peer();
         self.state = State::Ended(End::Aborted);
         self.refresh(now);
     }
 
-    /// Asks the peer for a sign of life: it answers a SYN of an open connection with an ACK at once. No effect while the
-    /// connection is not open.
+    /// Probes whether the peer is alive: a SYN of an open connection makes it answer with an ACK at
+    /// once. No effect while the connection is not open.
     pub fn probe(&mut self, now: Time) {
         self.probe_due = self.state == State::Established;
         self.refresh(now);
     }
 
-    /// The application can take `segments` more. A window above 0 promises room for the rest of a block: announce 0
-    /// while there is none.
+    /// Sets the receive window: the application can take `segments` more. A window above 0 promises
+    /// room for the rest of a block. While there is less room, the window has to be 0.
     pub fn set_receive_window(&mut self, now: Time, segments: u8) {
         self.receiver.set_window(segments);
         self.refresh(now);
     }
 
-    /// Both ends acknowledge the end of a block up to `delay` later than they otherwise do, so that the ACK of a question can ride on its
-    /// answer. For an open connection whose peer does the same; where the peer does not, a lost segment is repeated that much later.
+    /// Makes both ends delay the ACK of the end of a block by up to `delay`, so that the ACK of a
+    /// request can be sent with the response. This is for an open connection whose peer does the
+    /// same. If the peer does not, the retransmission of a lost segment is delayed by that time.
     pub fn hold_acks(&mut self, delay: Duration) {
         self.receiver.hold_acks(delay);
         self.sender.expect_held_acks(delay);
     }
 
-    /// A segment of the peer arrived. Returns where its payload belongs, if it brought something new.
+    /// Processes a segment of the peer. Returns where its payload belongs, if it contains new data.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> Option<Placement> {
         self.sender.on_frame(arrival.received_power_dbm);
         let flags = segment.flags;
@@ -170,7 +176,7 @@ impl Connection {
         placement
     }
 
-    /// Somebody opens the connection.
+    /// A SYN arrived at a listening end: answers with a SYN+ACK.
     fn on_syn(&mut self, segment: &Segment) {
         self.state = State::SynReceived;
         self.receiver.start(segment.block);
@@ -186,16 +192,17 @@ impl Connection {
                 return None;
             }
             if self.receiver.expects(segment.block) {
-                // Our SYN+ACK was lost or is late.
+                // The SYN+ACK was lost or is late.
                 self.syn_due = true;
             } else if self.syn_at == Time::NEVER && !self.syn_due {
-                // Whoever opened before has not answered the last SYN+ACK and is gone: this is somebody else.
+                // The host that sent the first SYN has not answered the last SYN+ACK and is gone.
+                // This SYN comes from another one.
                 self.on_syn(segment);
             }
             return None;
         }
         let acknowledges = flags.has(Flags::ACK) && segment.ack_block == self.first_block;
-        // Only who has seen the SYN+ACK sends data.
+        // Only a peer that has received the SYN+ACK sends data.
         let follows = segment.place != 0 && self.receiver.expects(segment.block);
         if !acknowledges && !follows {
             return None;
@@ -204,7 +211,8 @@ impl Connection {
         self.on_established(now, segment, arrival)
     }
 
-    /// The peer, whose window this is, has shown by other means than an ACK that it has our SYN+ACK. No effect unless that is what is missing.
+    /// The peer has shown, by other means than an ACK, that it has received the SYN+ACK. `window`
+    /// is its receive window. No effect unless this end still waits for that confirmation.
     pub fn on_confirmed(&mut self, now: Time, window: u8) {
         if self.state == State::SynReceived {
             self.establish(window);
@@ -222,7 +230,7 @@ impl Connection {
     fn on_established(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> Option<Placement> {
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
-            // Our ACK of the SYN+ACK was lost, or the SYN is late: say where we are.
+            // The ACK of the SYN+ACK was lost, or the SYN is late: answer with an ACK.
             if self.state == State::Established {
                 self.receiver.acks().at_once();
             }
@@ -255,11 +263,12 @@ impl Connection {
         }
     }
 
-    /// A timer is due.
+    /// Processes the timers that are due.
     fn on_timer(&mut self, now: Time) {
         if self.syn_at <= now {
             self.syn_at = Time::NEVER;
-            // Who has called in vain waits on: the peer may be open since the first SYN+ACK, and nobody else would tell it that this end is not.
+            // After its last SYN+ACK this end keeps waiting. The peer may have been open since the
+            // first SYN+ACK, and nobody else would tell it that this end is not.
             if self.state != State::SynReceived || self.syn_times < ATTEMPTS {
                 self.stats.timeouts += 1;
                 self.syn_due = true;
@@ -270,7 +279,7 @@ impl Connection {
             let tried =
                 self.sender.fin_times() >= ATTEMPTS && now >= self.sender.fin_since().saturating_add(self.max_timeout);
             if self.receiver.has_fin() && tried && self.sender.outstanding() == 0 {
-                // Everything is delivered both ways; only the last word is missing.
+                // Everything is delivered in both directions; only the ACK of the FIN is missing.
                 self.state = State::Ended(End::Closed);
             }
         }
@@ -295,32 +304,34 @@ impl Connection {
         self.refresh(now);
     }
 
-    /// The next block leaves out its first `numbers` of transmissions, unless that was said before: a peer that acknowledges what it
-    /// has not received names one of them sooner or later, and the connection ends (RFC 9000, section 21.4). The driver chooses
-    /// numbers that the peer cannot predict.
+    /// Makes the next block skip its first `numbers` transmission numbers, unless a number was
+    /// already set for it. A peer that acknowledges data which it has not received names a skipped
+    /// number sooner or later, and the connection then ends (RFC 9000, section 21.4). The driver
+    /// chooses numbers that the peer cannot predict.
     pub fn skip_next(&mut self, numbers: impl FnOnce() -> u8) {
         self.sender.skip_next(numbers);
     }
 
-    /// The peer is reached over another path from now on: congestion control, pacing and the estimate of the round trip begin anew,
-    /// with the parameters of `config`.
+    /// The peer is reached over another path from now on. Congestion control, pacing and the RTT
+    /// estimate start anew with the parameters of `config`.
     pub fn restart_control(&mut self, now: Time, config: &Config) {
         self.sender.restart_control(config);
         self.refresh(now);
     }
 
-    /// The peer is reached at another address from now on: what waits for a timer that has been doubled leaves again at once.
+    /// The peer has another address from now on. Segments that wait for a backed-off timer are sent
+    /// again at once.
     pub fn on_peer_moved(&mut self, now: Time) {
         self.sender.on_peer_moved();
         self.refresh(now);
     }
 
-    /// The path to the peer is known or has changed.
+    /// The path to the peer is known now, or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         self.sender.on_path(path);
     }
 
-    /// The next segment that may leave.
+    /// Returns the next segment that may be sent now.
     fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let segment = self.next_segment(now);
         self.refresh(now);
@@ -376,34 +387,36 @@ impl Connection {
         };
     }
 
-    /// The segments of the next block as they leave if nothing unforeseen happens: see [`Sender::following`].
+    /// Segments of the next block, as they will be sent if nothing unforeseen happens: see
+    /// [`Sender::following`].
     pub fn following(&self) -> impl Iterator<Item = Segment> {
         let window = self.receiver.window();
         self.sender.following().map(move |segment| Segment { window, ..segment })
     }
 
-    /// Payload bytes of the peer received without a gap.
+    /// Payload bytes of the peer that were received without a gap.
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
     }
 
-    /// Number of them in a block that is under way.
+    /// Number of the [`delivered`](Connection::delivered) bytes that belong to a block which is not
+    /// complete yet.
     pub fn begun(&self) -> u64 {
         self.receiver.begun()
     }
 
-    /// Bytes from the start of our stream that the peer has for sure: whoever holds the payload may forget them. It moves
-    /// block by block.
+    /// Number of bytes from the start of this end's stream that the peer has certainly received.
+    /// Their payload need not be kept any longer. The number grows block by block.
     pub fn acknowledged(&self) -> u64 {
         self.sender.acknowledged()
     }
 
-    /// True if the peer has closed and everything it sent is delivered: the end of its stream.
+    /// True if the peer has closed and everything that it sent is delivered: its stream has ended.
     pub fn has_peer_closed(&self) -> bool {
         self.receiver.has_fin()
     }
 
-    /// True if the connection has ended: both directions closed, or reset.
+    /// True if the connection has ended, for whatever reason.
     pub fn is_done(&self) -> bool {
         self.state.end().is_some()
     }
@@ -413,12 +426,12 @@ impl Connection {
         self.state
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// The sending half.
+    /// Returns the sending half.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }

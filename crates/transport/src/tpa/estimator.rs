@@ -1,4 +1,4 @@
-//! From RTT samples to the retransmission timeout, quicker after a route change.
+//! Estimates the retransmission timeout from RTT samples, and adapts faster after a route change.
 //!
 //! TPA, section 3.4:
 //!
@@ -8,16 +8,20 @@
 //! RTO(n)  = ERTT(n) + 4 DEV(n)
 //! ```
 //!
-//! DEV uses the new ERTT, as printed; TCP (RFC 6298) uses the old one. A route change is recognised by th_RC samples in a
-//! row above ERTT + DEV, or as many below ERTT - DEV, compared before the update; then g1 and h1 serve for n_RC updates, the
-//! recognising sample's first. Start, where the paper is silent: ERTT = RTT, DEV = RTT/2. No lower bound of the RTO is
-//! stated, and the trace of appendix B contradicts one of 200 ms; the upper one keeps a doubled timeout from outliving the
-//! outage.
+//! DEV uses the new ERTT, as printed; TCP (RFC 6298) uses the old one. A route change is detected
+//! by th_RC samples in a row above ERTT + DEV, or as many below ERTT - DEV. The comparison is made
+//! before the update. Then the gains g1 and h1 apply to n_RC updates, beginning with that of the
+//! sample that led to the detection.
 //!
-//! Departure: 4 DEV counts as at least a margin, as TCP has it (RFC 6298, section 2.3), here the time the receiver may hold
-//! an ACK. As printed, a steady path makes DEV vanish and RTO = RTT: over chains of one and two lossless hops 0.4 to 0.9 per
-//! cent of the segments were then repeated needlessly, where the paper's testbed measured none (table 3). Segments that
-//! wait for their ACK while the next ones are paced would time out every time.
+//! Where the paper is silent: the first sample sets ERTT = RTT and DEV = RTT/2. The paper states no
+//! lower bound of the RTO, and the trace of appendix B contradicts one of 200 ms. The upper bound
+//! keeps a doubled timeout from lasting longer than the outage.
+//!
+//! Departure: the term 4 DEV is at least a margin, as in TCP (RFC 6298, section 2.3). Here the
+//! margin is the time for which the receiver may delay an ACK. As printed, DEV vanishes on a steady
+//! path and RTO becomes RTT. Over chains of one and two lossless hops, 0.4 to 0.9 per cent of the
+//! segments were then retransmitted needlessly, where the paper's testbed measured none (table 3).
+//! Segments whose ACK waits until the next, paced segment arrives would time out every time.
 
 use meshpace_core::parameter::{ParameterError, require};
 use meshpace_core::{Duration, parameters};
@@ -77,22 +81,22 @@ enum Side {
     Late,
 }
 
-/// The estimator's state.
+/// State of the estimator.
 #[derive(Clone, Debug)]
 pub struct Estimator {
     config: Config,
-    /// ERTT and DEV in seconds; none before the first sample.
+    /// ERTT and DEV in seconds; `None` before the first sample.
     estimate: Option<(f64, f64)>,
-    /// Samples in a row on the side of the last one.
+    /// Number of samples in a row on the same side as the last one.
     outside: u32,
     side: Side,
-    /// Updates with g1 and h1 still to come.
+    /// Number of updates that still use g1 and h1.
     fast: u32,
     rto: Duration,
 }
 
 impl Estimator {
-    /// An estimator without samples.
+    /// Creates an estimator without samples.
     pub fn new(config: &Config) -> Estimator {
         Estimator {
             rto: config.fixed.unwrap_or(config.initial),
@@ -143,32 +147,32 @@ impl Estimator {
         self.outside = 0;
     }
 
-    /// RTO.
+    /// Current RTO.
     pub fn rto(&self) -> Duration {
         self.rto
     }
 
-    /// RTO times `factor`, at most the upper bound.
+    /// RTO times `factor`, but at most the upper bound.
     pub fn backed_off(&self, factor: u64) -> Duration {
         Duration(self.rto.0.saturating_mul(factor)).min(self.config.max)
     }
 
-    /// The upper bound of the RTO.
+    /// Upper bound of the RTO.
     pub fn max(&self) -> Duration {
         self.config.max
     }
 
-    /// ERTT in seconds; none before the first sample.
+    /// ERTT in seconds; `None` before the first sample.
     pub fn ertt(&self) -> Option<f64> {
         self.estimate.map(|(ertt, _)| ertt)
     }
 
-    /// DEV in seconds; none before the first sample.
+    /// DEV in seconds; `None` before the first sample.
     pub fn dev(&self) -> Option<f64> {
         self.estimate.map(|(_, dev)| dev)
     }
 
-    /// ERTT + 4 DEV in seconds before bounds and rounding; none before the first sample.
+    /// ERTT + 4 DEV in seconds, before bounds and rounding; `None` before the first sample.
     pub fn rto_s(&self) -> Option<f64> {
         self.estimate.map(|(ertt, dev)| ertt + 4.0 * dev)
     }

@@ -1,46 +1,52 @@
-//! The transmissions of a block: their numbers, when they left, and the timers of the segments outstanding.
+//! Transmissions of a block: their numbers, the times at which they were sent, and the timers of
+//! the outstanding segments.
 //!
-//! TPA, section 3.1: TxSeqNumber grows by one with each data segment sent, also a repeated one, and starts over with each
-//! block. Since an ACK names the transmission that triggered it, every ACK gives a valid RTT sample, once per transmission.
-//! The number has 8 bits; the last 64 transmissions are remembered. A driver may have a block begin with a higher number than 1:
-//! the numbers before it are skipped, and so is 0, which an ACK names that nothing triggered.
+//! TPA, section 3.1: TxSeqNumber grows by one with each data segment sent, retransmissions
+//! included, and starts anew with each block. Since an ACK names the transmission that triggered
+//! it, every ACK gives a valid RTT sample, once per transmission.
+//!
+//! The number has 8 bits; the last 64 transmissions are remembered. A driver may let a block begin
+//! with a higher number than 1. The numbers before it are then skipped. The number 0 is always
+//! skipped: an ACK names it if no transmission triggered the ACK.
 
 use crate::work::step;
 use meshpace_core::Time;
 
-/// Transmissions remembered. A window of 3 and an ACK that is 64 transmissions late is no sample anyone needs.
+/// Number of transmissions that are remembered. With a window of 3, an ACK that is 64 transmissions
+/// late is useless as a sample.
 const KEPT: usize = 64;
 
-/// Values of the 8-bit number.
+/// Number of values of the 8-bit TxSeqNumber.
 const NUMBERS: u32 = 256;
 
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     at: Time,
     place: u8,
-    /// An ACK has named it.
+    /// True if an ACK has named this transmission.
     named: bool,
 }
 
-/// The timer of one segment.
+/// Retransmission timer of one segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     /// Time at which it expires.
     pub at: Time,
-    /// True if the segment was sent while frozen.
+    /// True if the segment was sent while the sender was frozen.
     pub probe: bool,
 }
 
-/// The transmissions of one block.
+/// Transmissions of one block.
 #[derive(Clone, Debug)]
 pub struct Flight {
     ring: [Transmission; KEPT],
-    /// Transmissions of this block so far, and numbers that were skipped before the first of them.
+    /// Number of transmissions of this block so far, plus the numbers skipped before the first of
+    /// them.
     count: u32,
-    /// Numbers that were skipped at the start of this block, and that the next one will skip.
+    /// Numbers skipped at the start of this block, and those that the next block will skip.
     skipped: u32,
     next_skipped: Option<u8>,
-    /// The timers by place; what they hold counts only for places outstanding.
+    /// Timers by place. An entry is valid only if its place is outstanding.
     pub timers: [Timer; 12],
 }
 
@@ -57,19 +63,21 @@ impl Default for Flight {
 }
 
 impl Flight {
-    /// A new block begins.
+    /// Starts a new block.
     pub fn restart(&mut self) {
         self.skipped = self.next_skipped.take().unwrap_or(0).into();
         self.count = self.skipped;
     }
 
-    /// The next block leaves out its first `numbers`, unless that was said before.
+    /// Makes the next block skip its first `numbers` transmission numbers, unless a number was
+    /// already set for it.
     pub fn skip_next(&mut self, numbers: impl FnOnce() -> u8) {
         self.next_skipped.get_or_insert_with(numbers);
     }
 
-    /// True if an ACK of `places` that names transmission `tx` claims what has not arrived: it names a number that this block has
-    /// skipped, or no transmission although it acknowledges some.
+    /// True if an ACK of `places` that names transmission `tx` cannot be true. That is the case if
+    /// it names a number that this block skipped, or if it acknowledges places but names no
+    /// transmission.
     pub fn is_deceiving(&self, tx: u8, places: u16) -> bool {
         match tx {
             0 => places != 0,
@@ -77,17 +85,17 @@ impl Flight {
         }
     }
 
-    /// The number of the first transmission of the next block.
+    /// Number of the first transmission of the next block.
     pub fn next_first(&self) -> u8 {
         self.next_skipped.unwrap_or(0).wrapping_add(1)
     }
 
-    /// The path is another one from now on: no transmission so far gives a sample.
+    /// The path has changed: no transmission made so far gives an RTT sample.
     pub fn restart_samples(&mut self) {
         self.ring.iter_mut().for_each(|transmission| transmission.named = true);
     }
 
-    /// The segment at `place` leaves; returns its TxSeqNumber, from 1.
+    /// Records that the segment at `place` is sent. Returns its TxSeqNumber, which is 1 or more.
     pub fn record(&mut self, now: Time, place: u8) -> u8 {
         self.count = self.count.saturating_add(1);
         if self.count.is_multiple_of(NUMBERS) {
@@ -98,12 +106,12 @@ impl Flight {
         self.count as u8
     }
 
-    /// Transmissions of this block so far.
+    /// Number of transmissions of this block so far.
     pub fn count(&self) -> u32 {
         self.count - self.skipped
     }
 
-    /// The place of the latest transmission.
+    /// Place of the latest transmission.
     pub fn latest(&self) -> Option<u8> {
         (self.count() > 0).then(|| self.ring[self.count as usize % KEPT].place)
     }
@@ -112,20 +120,20 @@ impl Flight {
         u32::from((self.count as u8).wrapping_sub(tx))
     }
 
-    /// True if transmission `tx` of this block has taken place.
+    /// True if this block has made transmission `tx`.
     pub fn has_sent(&self, tx: u8) -> bool {
         tx != 0 && self.age(tx) < self.count().min(NUMBERS)
     }
 
-    /// Time at which the last transmission of `place` left, if it is remembered.
+    /// Time of the last transmission of `place`, if it is remembered.
     pub fn sent_at(&self, place: u8) -> Option<Time> {
         let remembered = self.count().min(KEPT as u32);
         let mut ages = (0..remembered).inspect(|_| step()).map(|age| &self.ring[(self.count - age) as usize % KEPT]);
         ages.find(|transmission| transmission.place == place).map(|transmission| transmission.at)
     }
 
-    /// An ACK of `places` names transmission `tx`: when that one left, if it is remembered, was not named before, and is
-    /// among the places.
+    /// Processes an ACK of `places` that names transmission `tx`. Returns when that transmission
+    /// was sent, if it is remembered, was not named before, and belongs to one of the places.
     pub fn name(&mut self, tx: u8, places: u16) -> Option<Time> {
         let age = self.age(tx);
         if age >= self.count().min(KEPT as u32) {

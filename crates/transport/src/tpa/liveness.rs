@@ -1,50 +1,54 @@
-//! Liveness of the peer: when it was last heard, when it is asked, when it is taken for gone.
+//! Liveness of the peer: when it was last heard, when it is probed, and when it is considered gone.
 //!
-//! The paper knows neither keep-alives nor time-outs. As TCP's (RFC 9293, section 3.8.4; RFC 1122, section 4.2.3.6): an open
-//! connection over which nothing was heard for a while is probed, and only a peer that answers none of several probes is
-//! given up. While something of ours waits for an answer, the silence itself counts. A question, or its answer, may be lost, and the next ones
-//! follow soon: an end that has moved shows by them alone where it is.
+//! The paper has neither keep-alives nor timeouts for a silent peer. The rules follow TCP (RFC
+//! 9293, section 3.8.4; RFC 1122, section 4.2.3.6). An open connection is probed after a period of
+//! silence, and the peer is considered gone only if it answers none of several probes. While an
+//! answer to data of this end is expected, the silence itself counts. A probe or its answer may be
+//! lost, so that the next probes follow soon: for an end that has moved, they are the only packets
+//! that show its new address.
 
 use meshpace_core::{Duration, Time};
 
-/// Probes before the peer is taken for gone, at least.
+/// Least number of probes before the peer is considered gone.
 const PROBES: u64 = 4;
 
-/// Time that the peer has for its answer to the first, with each twice as long, up to a [`PROBES`]th of its whole time: the initial RTO
+/// Time for the answer to the first probe. Each further probe doubles it, up to a [`PROBES`]th of
+/// the time from the first probe to the end of the allowed silence. The value is the initial RTO
 /// (RFC 6298, section 2).
 const FIRST: Duration = Duration::from_secs(1);
 
-/// Probes are not closer together than this.
+/// Shortest time between two probes.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Action that is due now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Nothing.
+    /// No action.
     Wait,
-    /// Ask the peer for a sign of life.
+    /// Send a probe to the peer.
     Probe,
     /// The peer is gone.
     Gone,
 }
 
-/// Signs of life of the peer.
+/// Liveness state of one peer.
 #[derive(Clone, Debug)]
 pub struct Liveness {
-    /// Silence after which the peer is asked; [`Duration::MAX`] for never.
+    /// Silence after which the peer is probed; [`Duration::MAX`] for never.
     keep_alive: Duration,
-    /// Silence after which it is gone, if something was expected of it.
+    /// Silence after which the peer is gone, if an answer was expected of it.
     silence: Duration,
     heard: Time,
-    /// Time at which it is asked next, and that it has for its answer then.
+    /// Time of the next probe, and the time for the answer to that probe.
     probe_at: Time,
     wait: Duration,
-    /// It has been asked since it was heard.
+    /// True if the peer has been probed since it was last heard.
     asked: bool,
 }
 
 impl Liveness {
-    /// A peer heard at `now`. It is asked after `keep_alive` without a word, and gone after `silence`, at least that long.
+    /// Creates the state of a peer that was heard at `now`. The peer is probed after a silence of
+    /// `keep_alive`, and is gone after `silence`, which must not be shorter.
     pub fn new(now: Time, keep_alive: Duration, silence: Duration) -> Liveness {
         let mut liveness =
             Liveness { keep_alive, silence, heard: now, probe_at: Time::NEVER, wait: FIRST, asked: false };
@@ -52,7 +56,7 @@ impl Liveness {
         liveness
     }
 
-    /// The peer gave a sign of life, or nothing is expected of it from before.
+    /// The peer was heard, or the silence before `now` shall not count.
     pub fn on_heard(&mut self, now: Time) {
         self.heard = self.heard.max(now);
         self.asked = false;
@@ -60,12 +64,13 @@ impl Liveness {
         self.probe_at = self.heard.saturating_add(self.keep_alive);
     }
 
-    /// Time at which it was last heard.
+    /// Time at which the peer was last heard.
     pub fn heard(&self) -> Time {
         self.heard
     }
 
-    /// Action that is due at `now`; `expects` is whether something of ours waits for an answer.
+    /// Returns the action that is due at `now`; `expects` tells whether this end waits for an
+    /// answer.
     pub fn poll(&mut self, now: Time, expects: bool) -> Verdict {
         if now >= self.gone_at(expects) {
             return Verdict::Gone;
@@ -79,15 +84,16 @@ impl Liveness {
         Verdict::Probe
     }
 
-    /// The longest time between two probes.
+    /// Longest time between two probes.
     fn interval(&self) -> Duration {
         let left = self.silence.0.saturating_sub(self.keep_alive.0);
         Duration(left / PROBES).max(SHORTEST)
     }
 
-    /// Time at which the peer is taken for gone; never while nothing is expected.
+    /// Time at which the peer is considered gone; `Time::NEVER` while no answer is expected and no
+    /// probe was sent.
     fn gone_at(&self, expects: bool) -> Time {
-        // Asked late, it has time for an answer all the same.
+        // A peer that is probed late still has time to answer.
         let asked = Duration(self.keep_alive.0.saturating_add(PROBES * SHORTEST.0));
         match (self.asked, expects) {
             (true, _) => self.heard.saturating_add(self.silence.max(asked)),
@@ -96,7 +102,7 @@ impl Liveness {
         }
     }
 
-    /// Time at which [`Liveness::poll`] has something to say.
+    /// Time at which [`Liveness::poll`] returns an action other than [`Verdict::Wait`].
     pub fn next_wakeup(&self, expects: bool) -> Time {
         self.probe_at.min(self.gone_at(expects))
     }

@@ -1,7 +1,9 @@
-//! TPA: a transport whose window is 2 or 3 segments from the start, and which repeats nothing before it has sent a block.
+//! TPA: a transport whose window is 2 or 3 segments from the start. Within a block it sends every
+//! segment once before it retransmits any of them.
 //!
-//! G. Anastasi, E. Ancillotti, M. Conti, A. Passarella, "Design and Performance Evaluation of a Transport Protocol for Ad hoc
-//! Networks", The Computer Journal (TPA). Each file names its section. TPA-AP is TPA with the pacing of TCP-AP (section 5.2).
+//! Source: G. Anastasi, E. Ancillotti, M. Conti, A. Passarella, "Design and Performance Evaluation
+//! of a Transport Protocol for Ad hoc Networks", The Computer Journal (cited as "TPA"). Each file
+//! names the section that it implements. TPA-AP is TPA with the pacing of TCP-AP (section 5.2).
 
 pub mod ack;
 pub mod block;
@@ -85,7 +87,8 @@ impl Config {
         match &self.pacing {
             pacing::Config::None | pacing::Config::Rule(_) | pacing::Config::Custom(_) => {}
             pacing::Config::Adaptive(config) => {
-                // The released agent's FIFO drops what it holds at a loss; a block has no use for that.
+                // The released TCP-AP agent drops the content of its FIFO after a loss. TPA's
+                // blocks have no such queue.
                 require(
                     config.limit == RateLimit::EarliestSend,
                     "pacing.limit",
@@ -112,7 +115,7 @@ impl Config {
         Ok(())
     }
 
-    /// Its pieces in one line, for people.
+    /// Describes the components of the configuration in one line, for people.
     pub fn describe(&self) -> String {
         let window = match self.window {
             window::Rule::Agreed => format!("{}", self.congestion.window),

@@ -1,4 +1,5 @@
-//! The named TPAs: cwnd_max of 2 or 3, ACKs as in TPA or TPA*, with or without pacing.
+//! The named variants of TPA: cwnd_max of 2 or 3, ACKs as in TPA or as in TPA*, with or without
+//! pacing.
 
 use super::{Config, ack, congestion};
 use crate::about::Named;
@@ -9,12 +10,12 @@ pub fn plain(window: u8, ack: ack::Rule) -> Config {
     Config { congestion: congestion::Config { window, ..congestion::Config::default() }, ack, ..Config::default() }
 }
 
-/// TPA-AP: the same with adaptive pacing, alpha 0.7 (TPA, section 5.2).
+/// TPA-AP: [`plain`] with adaptive pacing, alpha 0.7 (TPA, section 5.2).
 pub fn paced(window: u8, ack: ack::Rule) -> Config {
     Config { pacing: pacing::Config::Adaptive(AdaptiveConfig::paper()), ..plain(window, ack) }
 }
 
-/// A named TPA: how many segments share an ACK is part of its description.
+/// A named variant of TPA. The number of segments that share an ACK is part of its description.
 macro_rules! tpa {
     ($CONST:ident, $name:literal, $make:ident($window:literal, $rule:ident), $ack:literal, $pacing:literal, $source:literal) => {
         #[doc = concat!("`", $name, "`.")]

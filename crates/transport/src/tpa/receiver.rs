@@ -1,11 +1,18 @@
-//! The receiving half of a connection: puts segments in their place, remembers which ones of the block it has, and says so.
+//! The receiving half of a connection: puts segments in their place, remembers which segments of
+//! the current block it has, and acknowledges them.
 //!
-//! TPA, sections 3.1, 3.2 and 3.6. The peer starts a block only when it knows all of the one before to have arrived. Hence
-//! one bitmap is the whole state, and a segment of the next block is believed only if this block is known to be complete: each
-//! block's last segment says that it is the last (a bit of ours; from the paper's header alone a block whose end is missing
-//! looks like a shorter one, and whoever forges the next block would have the rest taken for received). Where a
-//! segment belongs follows from its place, since all but a block's last are full; both ends must be configured with the
-//! same segment size. A segment of an older block is answered at once with a full bitmap of that block.
+//! TPA, sections 3.1, 3.2 and 3.6. The peer starts a block only when it knows that the block before
+//! it has arrived completely. One bitmap is therefore the whole state, and a segment of the next
+//! block is accepted only if the current block is known to be complete.
+//!
+//! For this, the last segment of each block carries a bit that says so, which is an addition of
+//! this project. With the paper's header alone, a block whose end is missing looks like a shorter
+//! block; a forged segment of the next block would then make the receiver take the missing end for
+//! received.
+//!
+//! The place of a segment gives its offset, since all segments but the last one of a block are
+//! full. Both ends must be configured with the same segment size. A segment of an older block is
+//! answered at once with a full bitmap of that block.
 
 use super::Config;
 use super::ack::Acknowledger;
@@ -17,40 +24,41 @@ use meshpace_core::{Duration, Time};
 /// Where the payload of an accepted segment belongs in the peer's stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placement {
-    /// Its first byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Its bytes.
+    /// Number of bytes.
     pub bytes: u16,
 }
 
-/// The receiving half.
+/// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Payload of a full segment.
+    /// Payload of a full segment in bytes.
     segment: u32,
-    /// The block under way or last completed.
+    /// Number of the current block, or of the last one if that is complete.
     block: u16,
-    /// Where it begins in the stream.
+    /// Offset of the block in the stream.
     start: u64,
-    /// Its places received.
+    /// Places of the block that were received.
     places: u16,
-    /// Its last place and the bytes there, once the segment there has arrived.
+    /// Last place of the block and its payload bytes, once that segment has arrived.
     last: Option<(u8, u16)>,
     /// The peer has closed: the block is its FIN.
     fin: bool,
-    /// Segments the application takes.
+    /// Receive window: number of segments that the application can take.
     window: u8,
     acks: Acknowledger,
-    /// The end of a block is acknowledged at once.
+    /// True if the end of a block is acknowledged at once.
     ack_block_end: bool,
-    /// The transmission that triggers the next ACK; 0 if none did.
+    /// Transmission that triggers the next ACK; 0 if none did.
     trigger: u8,
-    /// A transmission of an older block to be answered: that block and the transmission.
+    /// Segment of an older block that has to be answered: its block number and its transmission
+    /// number.
     stale: Option<(u16, u8)>,
 }
 
 impl Receiver {
-    /// Nothing received yet.
+    /// Creates a receiver that has received nothing.
     pub fn new(config: &Config) -> Receiver {
         Receiver {
             segment: config.segment,
@@ -67,12 +75,12 @@ impl Receiver {
         }
     }
 
-    /// The peer's first block will have number `block`.
+    /// Sets the number of the peer's first block.
     pub fn start(&mut self, block: u16) {
         self.block = block;
     }
 
-    /// Takes a segment with a place in a block; returns where its payload belongs if it is new.
+    /// Processes a segment with a place in a block. Returns where its payload belongs if it is new.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, stats: &mut Stats) -> Option<Placement> {
         let place = segment.index()?;
         let fin = segment.flags.has(Flags::FIN);
@@ -90,7 +98,7 @@ impl Receiver {
                 self.acks.clear();
             }
             ahead if ahead >= BLOCK_NUMBERS / 2 => {
-                // The peer, or the network, repeats what is long complete.
+                // The peer or the network repeats a segment of a block that is complete.
                 stats.duplicate_segments_received += 1;
                 self.stale = Some((segment.block, segment.tx));
                 return None;
@@ -138,7 +146,8 @@ impl Receiver {
         None
     }
 
-    /// True if a segment at `place` agrees with what is known: only the last one is short, and nothing stands after it.
+    /// True if a segment at `place` agrees with what was received before: only the last segment of
+    /// a block may be short, and none follows it.
     fn fits(&self, place: u8, segment: &Segment) -> bool {
         let full = u32::from(segment.payload) == self.segment;
         match self.last {
@@ -149,7 +158,7 @@ impl Receiver {
         }
     }
 
-    /// True if all of the block is here.
+    /// True if the whole block has arrived.
     fn is_complete(&self) -> bool {
         self.last.is_some_and(|(last, _)| self.places == ALL >> (BLOCK_SEGMENTS - 1 - last))
     }
@@ -167,12 +176,12 @@ impl Receiver {
         self.start + u64::from(whole * self.segment - missing)
     }
 
-    /// Bytes without a gap of a block that is not complete.
+    /// Number of bytes received without a gap in a block that is not complete.
     pub fn begun(&self) -> u64 {
         if self.is_complete() { 0 } else { self.delivered() - self.start }
     }
 
-    /// The application takes `segments` more. Opening a closed window is told at once.
+    /// Sets the receive window to `segments`. A window that opens is announced at once.
     pub fn set_window(&mut self, segments: u8) {
         if self.window == 0 && segments > 0 {
             self.acks.at_once();
@@ -180,28 +189,29 @@ impl Receiver {
         self.window = segments;
     }
 
-    /// WinSize.
+    /// Receive window (WinSize), in segments.
     pub fn window(&self) -> u8 {
         self.window
     }
 
-    /// True if the peer has closed and all it sent is here.
+    /// True if the peer has closed and everything that it sent has arrived.
     pub fn has_fin(&self) -> bool {
         self.fin
     }
 
-    /// True if a segment with block number `block` could come next: for judging a reset.
+    /// True if a segment with block number `block` could come next. Used to judge resets.
     pub fn expects(&self, block: u16) -> bool {
         blocks_between(self.block, block) <= 1
     }
 
-    /// The end of a block may be acknowledged `delay` later, so that the ACK can ride on data.
+    /// Allows the ACK of the end of a block to wait for `delay`, so that a data segment can carry
+    /// it.
     pub fn hold_acks(&mut self, delay: Duration) {
         self.ack_block_end = false;
         self.acks.set_delay(delay);
     }
 
-    /// The acknowledger.
+    /// Returns the ACK state.
     pub fn acks(&mut self) -> &mut Acknowledger {
         &mut self.acks
     }
@@ -211,19 +221,19 @@ impl Receiver {
         self.acks.next_wakeup()
     }
 
-    /// True if an ACK must leave now, with or without data.
+    /// True if an ACK must be sent now, with or without data.
     pub fn owes_ack(&self) -> bool {
         self.acks.is_due() || self.stale.is_some()
     }
 
-    /// Puts the ACK of the block under way into a segment that leaves.
+    /// Writes the ACK of the current block into a segment that is about to be sent.
     pub fn acknowledge(&mut self, segment: &mut Segment) {
         segment.flags = segment.flags.with(Flags::ACK);
         (segment.ack_block, segment.ack_places, segment.ack_tx) = (self.block, self.places, self.trigger);
         self.acks.clear();
     }
 
-    /// Puts an ACK that is owed into a segment without data.
+    /// Writes the ACK that is due into a segment without data.
     pub fn answer(&mut self, segment: &mut Segment) {
         match self.stale.take() {
             Some((block, tx)) => {

@@ -1,21 +1,25 @@
-//! Protection against replay: which of a peer's numbered datagrams have been seen. Each is accepted once.
+//! Protection against replay: remembers which of a peer's numbered datagrams were received. Each
+//! number is accepted once.
 //!
-//! The window of RFC 4303, section 3.4.3, with the numbers of a connection's datagrams. It is much wider than any window
-//! of TPA, so that of the datagrams that are not repeated only very late ones are refused.
+//! The window is that of RFC 4303, section 3.4.3, over the numbers of a connection's datagrams. It
+//! is much wider than any window of TPA: apart from repeated datagrams, only very late ones are
+//! rejected.
 
-/// Numbers behind the highest seen that are still told apart.
+/// Distance from the highest number received up to which numbers are still told apart.
 pub const WINDOW: u64 = 1024;
 
-/// The window for numbers of the type `$word`, with so many words of as many bits. One source, so that the tests look at all that there is with
-/// 8 bits, and what ships has 64.
+/// Declares a window for numbers of the type `$word`, with `$words` words of the same type as
+/// bitmap. The tests check every case exhaustively with 8-bit numbers, and the program uses 64
+/// bits; the macro makes both share one source.
 macro_rules! replay {
     ($(#[$about:meta])* $name:ident, $word:ty, $words:expr) => {
         $(#[$about])*
         #[derive(Clone, Debug, Default)]
         pub struct $name {
-            /// Behind the highest seen; 0 before any.
+            /// One more than the highest number seen; 0 before any.
             next: $word,
-            /// A bit per number of the window, at its place modulo the window's length.
+            /// Bitmap of the window: the bit of a number is at the number modulo the length of the
+            /// window.
             seen: [$word; $words],
         }
 
@@ -24,13 +28,13 @@ macro_rules! replay {
             const WORDS: usize = $words;
             const WINDOW: $word = Self::WORDS as $word * Self::BITS;
 
-            /// True if `number` is neither seen nor too old.
+            /// True if `number` was not seen before and is not too old.
             pub fn is_new(&self, number: $word) -> bool {
                 number >= self.next
                     || (self.next - number <= Self::WINDOW && self.seen[Self::word(number)] & Self::bit(number) == 0)
             }
 
-            /// `number`, which is new, was seen, and its datagram is authentic.
+            /// Records `number`, which must be new, after its datagram was authenticated.
             pub fn see(&mut self, number: $word) {
                 if number >= self.next {
                     let skipped = number - self.next;
@@ -59,7 +63,8 @@ macro_rules! replay {
 }
 
 replay! {
-    /// The numbers seen. The last number of all, 2^64 - 1, is not one: nothing would be behind it.
+    /// The numbers seen. The largest 64-bit number, 2^64 - 1, must not be used: `next` cannot be
+    /// larger.
     Replay, u64, WINDOW as usize / 64
 }
 

@@ -1,26 +1,29 @@
-//! A TPA segment as the protocol sees it: header fields and the range it covers, no payload, no ports, no checksum.
+//! A TPA segment as the protocol sees it: the header fields and the range of bytes that it covers.
+//! Payload, ports and checksum are not part of it.
 //!
-//! TPA, section 3.1 (figure 1). A data segment names its block and its place in the block; an ACK names a block and every
-//! segment of it received so far. TPA is full duplex: one segment may do both.
+//! TPA, section 3.1 (figure 1). A data segment names its block and its place in the block. An ACK
+//! names a block and every segment of that block received so far. TPA is full duplex: one segment
+//! may carry data and an ACK.
 //!
-//! Choices where the paper is silent: a FIN takes place 0 of a block of its own, so that it is acknowledged, timed and
-//! repeated like data; a SYN carries the number of the first block.
+//! Choices where the paper is silent: a FIN takes place 0 of a block of its own, so that it is
+//! acknowledged, timed and retransmitted like data. A SYN carries the number of the first block.
 
 use crate::flags::Flags;
 
-/// Bytes of the IP header and what stands before the payload: 20 + 8 (UDP) + 12 (TPA), as many as TCP's (TPA, appendix A).
+/// Bytes of the IP header and of all headers before the payload: 20 + 8 (UDP) + 12 (TPA). TCP needs
+/// as many (TPA, appendix A).
 pub const HEADER_BYTES: u32 = 40;
 
-/// Most segments in a block: the width of the bitmaps (TPA, section 3.1).
+/// Largest number of segments in a block: the width of the bitmaps (TPA, section 3.1).
 pub const BLOCK_SEGMENTS: u8 = 12;
 
-/// All places of a block.
+/// Bitmap of all places of a block.
 pub const ALL: u16 = (1 << BLOCK_SEGMENTS) - 1;
 
-/// Block numbers count modulo this: the header leaves 12 bits for them.
+/// Block numbers count modulo this number: the header has 12 bits for them.
 pub const BLOCK_NUMBERS: u16 = 4096;
 
-/// The block number `distance` after `block`.
+/// Block number that follows `block` by `distance` blocks.
 #[inline]
 pub const fn block_after(block: u16, distance: u16) -> u16 {
     block.wrapping_add(distance) % BLOCK_NUMBERS
@@ -35,42 +38,46 @@ pub const fn blocks_between(from: u16, to: u16) -> u16 {
 /// A segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
-    /// Where the payload stands in the sender's stream. Not on the wire: it tells whoever sends real bytes which ones;
-    /// a receiver computes its own (`Placement`).
+    /// Offset of the payload in the sender's stream. It is not on the wire. It tells a program that
+    /// sends real bytes which ones to send; a receiver computes the offset itself (`Placement`).
     pub offset: u64,
-    /// BlockSeqNumber, 0..4096: the block of the data; on a SYN the first block to come.
+    /// BlockSeqNumber, 0..4096: the block that contains the data; on a SYN, the first block to
+    /// come.
     pub block: u16,
-    /// BitmapData: the place in the block, one bit; 0 without data.
+    /// BitmapData: one bit, at the place in the block; 0 if there is no data.
     pub place: u16,
-    /// AckBlockSeqNumber, 0..4096: the block being acknowledged. Counts only with [`Flags::ACK`].
+    /// AckBlockSeqNumber, 0..4096: the block being acknowledged. Valid only with [`Flags::ACK`].
     pub ack_block: u16,
-    /// BitmapAck: the places of that block received so far. Counts only with [`Flags::ACK`].
+    /// BitmapAck: the places of that block received so far. Valid only with [`Flags::ACK`].
     pub ack_places: u16,
     /// Payload bytes.
     pub payload: u16,
-    /// TxSeqNumber: which transmission of this block this is, from 1, modulo 256.
+    /// TxSeqNumber: number of this transmission within its block, from 1, modulo 256.
     pub tx: u8,
-    /// AckTxSeqNumber: the transmission that triggered the ACK. Counts only with [`Flags::ACK`].
+    /// AckTxSeqNumber: the transmission that triggered the ACK. Valid only with [`Flags::ACK`].
     pub ack_tx: u8,
-    /// WinSize: segments the sender of this one takes.
+    /// WinSize: number of segments that the sender of this segment can receive.
     pub window: u8,
-    /// txStat: whether the sender of this one is congested and wants every segment acknowledged.
+    /// txStat: true if the sender of this segment is congested and wants every segment
+    /// acknowledged.
     pub congested: bool,
-    /// True if this is the last place of its block. The paper's header does not tell how many segments a block has; one of
-    /// its unused bits does.
+    /// True if this is the last place of its block. The paper's header does not tell how many
+    /// segments a block has; one of its unused bits is used for this.
     pub last: bool,
     /// Header bits.
     pub flags: Flags,
 }
 
 impl Segment {
-    /// The place in the block as an index, 0..12; none without data or with more than one place.
+    /// Place in the block as an index, 0..12. `None` without data, or if more than one place is
+    /// set.
     #[inline]
     pub fn index(&self) -> Option<u8> {
         (self.place.is_power_of_two() && self.place <= ALL).then(|| self.place.trailing_zeros() as u8)
     }
 
-    /// The reset that answers a segment nobody here expects; none if that is a reset itself.
+    /// Reset that answers a segment for which there is no connection. `None` if that segment is a
+    /// reset itself.
     pub fn reset_for(stray: &Segment) -> Option<Segment> {
         (!stray.flags.has(Flags::RST)).then(|| Segment {
             block: if stray.flags.has(Flags::ACK) { stray.ack_block } else { 0 },

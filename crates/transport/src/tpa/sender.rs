@@ -1,15 +1,19 @@
-//! The sending half of a connection: cuts blocks, sends rounds, keeps the timers.
+//! The sending half of a connection: cuts the stream into blocks, sends rounds, and keeps the
+//! timers.
 //!
-//! TPA, sections 3.2 to 3.5. Send rule: segments outstanding (sent, neither acknowledged nor timed out) stay below
-//! min(cwnd, WinSize). With pacing (TPA-AP, section 5.2) each segment, first copy or not, also waits for its interval.
+//! TPA, sections 3.2 to 3.5. Rule for sending: the number of outstanding segments (sent, neither
+//! acknowledged nor timed out) stays at or below min(cwnd, WinSize). With pacing (TPA-AP, section
+//! 5.2) each segment also waits for its interval, whether it is a first copy or a retransmission.
 //!
 //! Departures and choices where the paper is silent:
-//! - A block that cannot be filled leaves after the fill timeout, or at once when the application has closed; on hosts, at once
-//!   (`supply`).
-//! - In a short block the last segments may be too few to make the receiver acknowledge before its timer. Their first
-//!   timers last longer by that much; otherwise an RTO near the RTT would repeat them without any loss.
-//! - A closed window is probed with a data segment, first after one RTO, then as its timers allow.
-//! - An ACK that names a transmission or a place never sent is ignored altogether.
+//! - A block that cannot be filled is sent after the fill timeout, or at once when the application
+//!   has closed; on hosts, at once (`supply`).
+//! - In a short block the last segments may be too few to make the receiver send an ACK before its
+//!   timer expires. Their first retransmission timers are longer by that ACK delay. Otherwise an
+//!   RTO near the RTT would retransmit them although nothing is lost.
+//! - A closed window is probed with a data segment, first after one RTO, later as the segment's
+//!   timer allows.
+//! - An ACK that names a transmission or a place that was never sent is ignored as a whole.
 
 use super::block::Block;
 use super::congestion::{Congestion, State};
@@ -25,60 +29,63 @@ use crate::path::{Arrival, ENDLESS, PathInfo};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 
-/// The FIN.
+/// State of the FIN.
 #[derive(Clone, Debug)]
 struct Fin {
-    /// Time at which it was first sent.
+    /// Time at which the FIN was first sent.
     since: Time,
-    /// It is acknowledged.
+    /// True if the FIN is acknowledged.
     acknowledged: bool,
 }
 
-/// Window of the receiver and its way of acknowledging.
+/// Receive window of the peer, and how the peer acknowledges.
 #[derive(Clone, Debug)]
 struct Peer {
-    /// Segments it lets share an ACK, and how long an ACK may wait.
+    /// Number of segments that share an ACK of the peer, and how long that ACK may wait.
     ack_every: u8,
     ack_delay: Duration,
-    /// WinSize.
+    /// WinSize of the peer, in segments.
     window: u8,
-    /// Time at which a closed window is probed next; never if it is open or something is outstanding.
+    /// Time of the next probe of a closed window; `Time::NEVER` if the window is open or a segment
+    /// is outstanding.
     persist_at: Time,
-    /// One segment may leave although the window is closed.
+    /// True if one segment may be sent although the window is closed.
     probe: bool,
 }
 
-/// The sending half.
+/// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    /// Payload of a full segment.
+    /// Payload of a full segment in bytes.
     segment: u32,
     /// K: segments in a full block.
     block_segments: u8,
 
     estimator: Estimator,
     congestion: Congestion,
-    /// Segments that may be outstanding while all is well.
+    /// Limit of outstanding segments in the normal state.
     window: Window,
     pacer: Pacer,
     path: PathInfo,
-    /// Where the pacing has the number of hops from.
+    /// Source of the number of hops that the pacing uses.
     hops: HopSource,
-    /// True if the pacing times the oldest segment that an ACK acknowledges instead of the one that the ACK names.
+    /// True if the pacing times the oldest segment that an ACK acknowledges, and not the one that
+    /// the ACK names.
     times_oldest: bool,
 
     supply: Supply,
-    /// The block under way, or the number and start of the next one if it has no segments.
+    /// The block in transmission. If it has no segments, its number and start are those of the next
+    /// block.
     block: Block,
     flight: Flight,
     fin: Fin,
     peer: Peer,
-    /// While silent: when to probe if no notice comes.
+    /// Time at which a silent sender probes if no notice of recovery arrives.
     silent_until: Time,
 }
 
 impl Sender {
-    /// Nothing written yet.
+    /// Creates a sender without any data.
     pub fn new(config: &Config) -> Sender {
         let ack_every = config.ack.segments(config.congestion.window);
         let (agreed, rule) = (config.congestion.window, config.window);
@@ -101,7 +108,7 @@ impl Sender {
         }
     }
 
-    /// The application hands over `bytes`.
+    /// Takes `bytes` that the application writes.
     pub fn write(&mut self, now: Time, bytes: u64) {
         self.supply.write(now, bytes, self.block.end());
         if !self.supply.waits_to_fill() {
@@ -109,42 +116,44 @@ impl Sender {
         }
     }
 
-    /// The application always has more.
+    /// Takes data without end: the application always has more to send.
     pub fn write_endless(&mut self, now: Time) {
         self.write(now, ENDLESS);
     }
 
-    /// What was written leaves without waiting for its block to fill.
+    /// Releases all data written so far: they are sent without waiting for their block to fill.
     pub fn push(&mut self) {
         self.supply.push();
     }
 
-    /// Sets whether a block that is not full waits for more: see `supply`.
+    /// Sets whether a block that is not full waits for more data: see `supply`.
     pub fn set_waits_to_fill(&mut self, waits: bool) {
         self.supply.set_waits_to_fill(waits);
     }
 
-    /// The application will write no more. Of data without end only the block under way is still sent.
+    /// The application will write no more. If it wrote data without end, only the current block is
+    /// still sent.
     pub fn close(&mut self) {
         self.supply.close(self.block.end());
     }
 
-    /// The handshake is done; the peer takes `window` segments.
+    /// The handshake is complete; the peer can receive `window` segments.
     pub fn establish(&mut self, window: u8) {
         self.peer.window = window;
     }
 
-    /// Bytes written and not in a block yet.
+    /// Bytes that are written and not in a block yet.
     fn waiting(&self) -> u64 {
         self.supply.after(self.block.end())
     }
 
-    /// True if no block is under way.
+    /// True if no block is in transmission.
     fn is_idle(&self) -> bool {
         self.block.count == 0
     }
 
-    /// Starts a block if none is under way and one is full or must not wait any longer.
+    /// Starts a block if none is in transmission, and the data fill a block or must not wait any
+    /// longer.
     fn begin_block(&mut self, now: Time) {
         if !self.is_idle() || self.fin.acknowledged {
             return;
@@ -171,38 +180,39 @@ impl Sender {
         outstanding < u32::from(self.allowed().min(self.peer.window)) || (self.peer.probe && outstanding == 0)
     }
 
-    /// True if the peer takes nothing for now.
+    /// True if the peer's window is closed.
     pub fn is_shut(&self) -> bool {
         self.peer.window == 0
     }
 
-    /// Segments that may be outstanding while all is well, whatever the peer takes.
+    /// Limit of outstanding segments in the normal state, whatever the peer's window is.
     pub fn window(&self) -> u8 {
         self.window.segments()
     }
 
-    /// Segments that may be outstanding now, whatever the peer takes.
+    /// Limit of outstanding segments in the current state, whatever the peer's window is.
     #[inline]
     pub fn allowed(&self) -> u8 {
         self.congestion.window(self.window.segments())
     }
 
-    /// True if nothing is sent until a notice of recovery.
+    /// True if congestion control is frozen and expects a notice of recovery.
     pub fn waits_for_notice(&self) -> bool {
         self.congestion.is_silent()
     }
 
-    /// True if the sender keeps still until a notice of recovery, or until it has waited too long for one.
+    /// True if the sender sends nothing: it waits for a notice of recovery and has not yet waited
+    /// for too long.
     fn is_silent(&self, now: Time) -> bool {
         self.congestion.is_silent() && now < self.silent_until
     }
 
-    /// The peer acknowledges the end of a block up to `delay` later.
+    /// From now on the peer acknowledges the end of a block up to `delay` later.
     pub fn expect_held_acks(&mut self, delay: Duration) {
         self.peer.ack_delay = delay;
     }
 
-    /// The next data segment that may leave.
+    /// Returns the next data segment that may be sent now.
     pub fn poll(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
         self.begin_block(now);
         if self.is_silent(now) || self.pacer.release(now) != Release::Now || !self.has_room() {
@@ -239,7 +249,8 @@ impl Sender {
         })
     }
 
-    /// True if the receiver's count reaches an ACK at or after `place` without its timer, if nothing is lost.
+    /// True if, without losses, the receiver's segment count triggers an ACK at `place` or after
+    /// it, so that no ACK timer has to expire.
     fn is_acknowledged_promptly(&self, place: u8) -> bool {
         let counted = self.block.count - self.block.count % self.peer.ack_every;
         place < counted || self.block.fin || self.congestion.state() != State::Normal || self.is_full_block()
@@ -249,18 +260,18 @@ impl Sender {
         self.block.count == self.block_segments
     }
 
-    /// A frame of the peer arrived, received with this power by the radio.
+    /// A frame of the peer was received with this power by the radio.
     pub fn on_frame(&mut self, power_dbm: Option<f32>) {
         self.pacer.on_frame(power_dbm);
     }
 
-    /// A segment with the ACK flag arrived.
+    /// Processes a segment with the ACK flag.
     ///
-    /// Returns false if it claims the arrival of what the peer cannot have received.
+    /// Returns false if the segment acknowledges data that the peer cannot have received.
     pub fn on_ack(&mut self, now: Time, segment: &Segment, arrival: Arrival, stats: &mut Stats) -> bool {
         let before = segment.ack_block == block_after(self.block.number, 4095);
         if before {
-            // Late, but the window it tells may be news.
+            // The ACK is late, but its receive window may still be newer than the last known one.
             self.peer.window = segment.window;
             return true;
         }
@@ -270,7 +281,8 @@ impl Sender {
         if self.flight.is_deceiving(segment.ack_tx, segment.ack_places) {
             return false;
         }
-        // A transmission number of 0 is an ACK that nothing triggered: of the handshake, or of a window that opens.
+        // An AckTxSeqNumber of 0 means that no transmission triggered this ACK: it belongs to the
+        // handshake, or announces that the window has opened.
         if segment.ack_tx != 0 && !self.flight.has_sent(segment.ack_tx) {
             return true;
         }
@@ -305,17 +317,19 @@ impl Sender {
         true
     }
 
-    /// The next block leaves out its first `numbers` of transmissions, so that a peer which acknowledges unseen is found out.
+    /// Makes the next block skip its first `numbers` transmission numbers, to detect a peer that
+    /// acknowledges segments without having received them.
     pub fn skip_next(&mut self, numbers: impl FnOnce() -> u8) {
         self.flight.skip_next(numbers);
     }
 
-    /// Time at which the oldest of `places` that were acknowledged for the first time was last sent.
+    /// Last transmission time of the oldest of `places`, which were just acknowledged for the first
+    /// time.
     fn oldest_of(&self, places: u16) -> Option<Time> {
         bits(places).filter_map(|place| self.flight.sent_at(place)).min()
     }
 
-    /// Gives the pacing a sample.
+    /// Gives the pacing a round-trip sample.
     fn pace(&mut self, rtt: f64, arrival: Arrival, stats: &mut Stats) {
         let hops = if self.hops == HopSource::AckTravelled && arrival.hops > 0 { arrival.hops } else { self.path.hops };
         let sample =
@@ -323,7 +337,7 @@ impl Sender {
         self.pacer.on_sample(&sample, stats);
     }
 
-    /// Timers may be due.
+    /// Processes the retransmission timers and the persist timer that have expired.
     pub fn on_timer(&mut self, now: Time, stats: &mut Stats) {
         for place in bits(self.block.outstanding()) {
             let timer = self.flight.timers[usize::from(place)];
@@ -354,8 +368,8 @@ impl Sender {
         }
     }
 
-    /// The peer is reached over another path from now on: congestion control, pacing and the estimate of the round trip begin anew,
-    /// as `config` has them (RFC 9000, section 9.4).
+    /// The peer is reached over another path from now on. Congestion control, pacing and the RTT
+    /// estimate start anew with the parameters of `config` (RFC 9000, section 9.4).
     pub fn restart_control(&mut self, config: &Config) {
         self.estimator = Estimator::new(&config.rto);
         self.window.on_route_change();
@@ -363,8 +377,9 @@ impl Sender {
         self.flight.restart_samples();
     }
 
-    /// The peer is reached at another address from now on. What has waited for a doubled timer leaves again at once: the last copy went to where
-    /// the peer no longer is, and the timer may be as long as a minute.
+    /// The peer has another address from now on. Segments that wait for a backed-off timer are sent
+    /// again at once: the last copy went to the old address, and the timer may be as long as a
+    /// minute.
     pub fn on_peer_moved(&mut self) {
         if !self.congestion.on_peer_moved() {
             return;
@@ -378,7 +393,7 @@ impl Sender {
         }
     }
 
-    /// The path is known or has changed.
+    /// The path is known now, or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         if path.hops != self.path.hops {
             self.window.on_route_change();
@@ -386,7 +401,8 @@ impl Sender {
         self.path = path;
     }
 
-    /// To be called after everything else: starts the persist timer if only the peer's window holds data back.
+    /// Starts the persist timer if only the peer's window holds data back. To be called after every
+    /// other call.
     pub fn settle(&mut self, now: Time) {
         let blocked =
             self.peer.window == 0 && self.block.outstanding() == 0 && self.block.next().is_some() && !self.peer.probe;
@@ -394,12 +410,12 @@ impl Sender {
             self.peer.persist_at = Time::NEVER;
         } else if self.peer.persist_at == Time::NEVER {
             let rto = self.estimator.backed_off(self.congestion.backoff());
-            // An RTO of next to nothing must not become a flood.
+            // A very small RTO must not cause a flood of probes.
             self.peer.persist_at = now.saturating_add(rto.max(self.peer.ack_delay).max(SHORTEST_PERSIST));
         }
     }
 
-    /// Time at which [`Sender::on_timer`] is due, or a segment may leave.
+    /// Time at which [`Sender::on_timer`] is due, or the next segment may be sent.
     pub fn next_wakeup(&self, now: Time) -> Time {
         let mut next = self.peer.persist_at;
         for place in bits(self.block.outstanding()) {
@@ -421,8 +437,9 @@ impl Sender {
         next
     }
 
-    /// The segments of the block after the one under way, as they leave if all of that arrives and they are not congested; none
-    /// unless a full block waits. What has to be done to each can so be done beforehand.
+    /// Segments of the block after the current one, as they will be sent if the current block
+    /// arrives completely and the sender is not congested. Empty unless data for a full block are
+    /// waiting. The driver can use them to prepare packets in advance.
     pub fn following(&self) -> impl Iterator<Item = Segment> {
         let Block { number, start, bytes, .. } = self.block;
         let (segment, count) = (self.segment, self.block_segments);
@@ -448,48 +465,48 @@ impl Sender {
         if self.block.fin { self.flight.count() } else { 0 }
     }
 
-    /// Time at which the FIN was first sent; never if it was not.
+    /// Time at which the FIN was first sent; `Time::NEVER` if it was not sent yet.
     pub fn fin_since(&self) -> Time {
         self.fin.since
     }
 
-    /// Segments sent, neither acknowledged nor timed out.
+    /// Number of segments that were sent and are neither acknowledged nor timed out.
     pub fn outstanding(&self) -> u32 {
         self.block.outstanding().count_ones()
     }
 
-    /// True if anything was ever written.
+    /// True if the application has written anything.
     pub fn has_written(&self) -> bool {
         self.supply.has_any()
     }
 
-    /// Bytes before the block under way: all of them are acknowledged.
+    /// Number of bytes before the current block, all of which are acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.block.start
     }
 
-    /// The number of the block under way or next.
+    /// Number of the current block, or of the next one if none is in transmission.
     pub fn block_number(&self) -> u16 {
         self.block.number
     }
 
-    /// The congestion control.
+    /// Returns the congestion control.
     pub fn congestion(&self) -> &congestion::Congestion {
         &self.congestion
     }
 
-    /// The estimator of the RTO.
+    /// Returns the estimator of the RTO.
     pub fn estimator(&self) -> &Estimator {
         &self.estimator
     }
 
-    /// The pacing.
+    /// Returns the pacer.
     pub fn pacer(&self) -> &Pacer {
         &self.pacer
     }
 }
 
-/// A closed window is not probed more often than this.
+/// Shortest time between two probes of a closed window.
 const SHORTEST_PERSIST: Duration = Duration::from_millis(10);
 
 /// The places in a bitmap, lowest first.

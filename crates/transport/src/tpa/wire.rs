@@ -1,7 +1,8 @@
-//! TPA on the wire: 16 bytes, or 12 where UDP brings ports and checksum.
+//! Encoding of TPA on the wire: 16 bytes, or 12 inside UDP, which has ports and a checksum of its
+//! own.
 //!
-//! TPA, section 3.1 and appendix A. The layout of the paper's figure 1 is lost; the fields and the widths the text gives
-//! (bitmaps 12 bits, flags 4) fill 128 bits like this:
+//! TPA, section 3.1 and appendix A. The layout in the paper's figure 1 is lost. The fields, with
+//! the widths that the text gives (bitmaps 12 bits, flags 4), fill 128 bits as follows:
 //!
 //! ```text
 //! word 0   source port 16, destination port 16
@@ -10,10 +11,12 @@
 //! word 3   checksum 16, flags 4 (ACK RST SYN FIN), txStat 1, WinSize 8, last 1, unused 2
 //! ```
 //!
-//! "last" is ours: the segment is the last of its block (see [`Receiver`](super::Receiver)). The paper leaves 3 bits unused.
+//! "last" is an addition of this project: the segment is the last one of its block (see
+//! [`Receiver`](super::Receiver)). The paper leaves 3 bits unused.
 //!
-//! Over UDP words 1 to 3 are sent with a checksum of zero. The checksum is the Internet's (RFC 1071) over header and
-//! data, without a pseudo-header since the paper names none. Unused bits are sent as zero and ignored.
+//! Over UDP, words 1 to 3 are sent with a checksum of zero. The checksum is the Internet checksum
+//! (RFC 1071) over header and data. It has no pseudo-header, since the paper names none. Unused
+//! bits are sent as zero and ignored.
 
 use super::segment::{ALL, Segment};
 use crate::checksum::sum;
@@ -29,9 +32,9 @@ pub const INSIDE_UDP: usize = 12;
 /// The ports of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ports {
-    /// Of the sender.
+    /// Port of the sender.
     pub source: u16,
-    /// Of the receiver.
+    /// Port of the receiver.
     pub destination: u16,
 }
 
@@ -44,9 +47,10 @@ pub enum Error {
     Long,
     /// The checksum is wrong.
     Checksum,
-    /// More than one place in the block.
+    /// Data at more than one place in the block.
     Places,
-    /// A place without payload that is not a FIN, or payload without a place that is not a SYN's.
+    /// A place without payload in a segment that is not a FIN, or payload without a place in a
+    /// segment that is not a SYN.
     Payload,
 }
 
@@ -64,7 +68,8 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// The header of `segment` with ports and checksum, to be followed by `payload`.
+/// Encodes the header of `segment` with ports and checksum, for a packet in which `payload`
+/// follows.
 pub fn encode(segment: &Segment, ports: Ports, payload: &[u8]) -> [u8; FULL] {
     let mut header = [0; FULL];
     header[0..2].copy_from_slice(&ports.source.to_be_bytes());
@@ -75,7 +80,7 @@ pub fn encode(segment: &Segment, ports: Ports, payload: &[u8]) -> [u8; FULL] {
     header
 }
 
-/// The header of `segment` for a UDP datagram.
+/// Encodes the header of `segment` for a UDP datagram.
 pub fn encode_inside_udp(segment: &Segment) -> [u8; INSIDE_UDP] {
     let word = |number: u16, places: u16, tx: u8| {
         (u32::from(number & 0xfff) << 20 | u32::from(places & ALL) << 8 | u32::from(tx)).to_be_bytes()
@@ -89,11 +94,12 @@ pub fn encode_inside_udp(segment: &Segment) -> [u8; INSIDE_UDP] {
     header
 }
 
-/// The ports, the segment and its payload in `bytes`, if they are a segment with a right checksum.
+/// Decodes `bytes` into ports, segment and payload, after checking the checksum.
 ///
 /// # Errors
 ///
-/// The fault of `bytes`: too short, contradicting itself, or with a wrong checksum.
+/// Returns the reason why `bytes` are not a segment: too short, contradictory, or with a wrong
+/// checksum.
 pub fn decode(bytes: &[u8]) -> Result<(Ports, Segment, &[u8]), Error> {
     let header = bytes.first_chunk::<FULL>().ok_or(Error::Short)?;
     if sum(bytes, 0) != 0xffff {
@@ -107,11 +113,11 @@ pub fn decode(bytes: &[u8]) -> Result<(Ports, Segment, &[u8]), Error> {
     Ok((ports, segment, payload))
 }
 
-/// The segment and its payload in a UDP datagram's `bytes`.
+/// Decodes the `bytes` of a UDP datagram into a segment and its payload.
 ///
 /// # Errors
 ///
-/// The fault of `bytes`: too short, contradicting itself, or with a wrong checksum.
+/// Returns the reason why `bytes` are not a segment: too short, too long, or contradictory.
 pub fn decode_inside_udp(bytes: &[u8]) -> Result<(Segment, &[u8]), Error> {
     let (header, payload) = bytes.split_first_chunk::<INSIDE_UDP>().ok_or(Error::Short)?;
     let word = |at: usize| {
@@ -146,12 +152,13 @@ pub fn decode_inside_udp(bytes: &[u8]) -> Result<(Segment, &[u8]), Error> {
     Ok((segment, payload))
 }
 
-/// The four bits of the header: ACK stands next to the others, which are where RFC 9293 has them.
+/// The four flag bits of the header. ACK is next to the other three, which are at their positions
+/// in RFC 9293.
 fn flag_bits(flags: Flags) -> u16 {
     u16::from(flags.0 & 0b111) | u16::from(flags.has(Flags::ACK)) << 3
 }
 
-/// The flags that `bits` of a header say; the upper ones are none.
+/// Flags of the lowest four `bits`; the upper bits are ignored.
 fn flags_of(bits: u16) -> Flags {
     let others = Flags(bits as u8 & 0b111);
     if bits & 0b1000 == 0 { others } else { others.with(Flags::ACK) }
