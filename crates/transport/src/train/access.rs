@@ -1,61 +1,65 @@
-//! Cost and capacity of one access to the channel where several packets leave as one aggregate.
+//! Cost and capacity of one access to the channel, where several packets are sent as one aggregate.
 //!
-//! Without aggregates an access carries one packet, and the segments of a train leave an interval apart. With aggregates that interval keeps them from ever
-//! waiting for each other, so that every access carries one again. Here the unit that is spaced is the aggregate: as many segments as one holds leave
-//! at once, and the next as many after n t_g, with t_g the air time of that exchange and n = min(4, h). Up to three hops all who send
-//! data hear each other, and nothing is gained by a space.
+//! Without aggregates, an access carries one packet, and the segments of a train are sent an
+//! interval apart. With aggregates, that interval would keep segments from waiting for each other,
+//! so that every access would carry one packet again. Here the aggregate is the unit of pacing. As
+//! many segments as an aggregate holds are sent at once, and the next ones follow after n t_g. t_g
+//! is the air time of the exchange with the aggregate, and n = min(4, h) for h hops. Up to three
+//! hops, all nodes that send data hear each other, and spacing gains nothing.
 
 use super::estimator::reuse_hops;
 use crate::PathInfo;
 use meshpace_core::Duration;
 
-/// The air-time table of a link with aggregates (IEEE Std 802.11-2016, 9.7).
+/// Air times of a link with aggregates (IEEE Std 802.11-2016, 9.7).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Access {
-    /// An exchange without the bits of data: spaces, mean backoff, RTS and CTS if they are used, preambles, acknowledgement.
+    /// Air time of an exchange without the bits of data: spaces, mean backoff, RTS and CTS if they
+    /// are used, preambles, acknowledgement.
     pub fixed: Duration,
-    /// Bytes that a packet has more in an aggregate.
+    /// Additional bytes of a packet in an aggregate.
     pub frame_bytes: u32,
-    /// Packets in an aggregate at most.
+    /// Largest number of packets in an aggregate.
     pub packets: u32,
-    /// Bytes in one at most.
+    /// Largest number of bytes in an aggregate.
     pub bytes: u32,
-    /// Air time of the bits of one at most.
+    /// Largest air time of the bits of an aggregate.
     pub longest: Duration,
 }
 
-/// Hops up to which all who send data hear each other.
+/// Number of hops up to which all nodes that send data hear each other.
 pub(super) const NEAR_HOPS: u8 = 3;
-/// Segments of a train at most: the window of a block acknowledgement.
+/// Largest number of segments of a train: the window of a block acknowledgement.
 const WINDOW: u32 = 64;
 
 impl Access {
-    /// Packets of so many bytes in an aggregate, at least 1.
+    /// Number of packets of `bytes` bytes in an aggregate, at least 1.
     pub fn packets(&self, path: &PathInfo, bytes: u32) -> u32 {
         let each = bytes + self.frame_bytes;
         let by_time = self.longest.as_secs_f64() / path.rate.time_for(each).as_secs_f64();
         self.packets.min(self.bytes / each).min(by_time as u32).max(1)
     }
 
-    /// The air time of an exchange with `count` of them, seconds.
+    /// Air time of an exchange with `count` packets of `bytes` bytes, in seconds.
     pub fn exchange(&self, path: &PathInfo, bytes: u32, count: u32) -> f64 {
         (self.fixed + path.rate.time_for(count * (bytes + self.frame_bytes))).as_secs_f64()
     }
 }
 
-/// Trains as aggregates.
+/// Pacing of a train by aggregates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Aggregates {
-    /// Segments in one.
+    /// Segments in an aggregate.
     pub segments: u32,
-    /// Between the last segment of one and the first of the next, seconds.
+    /// Time between the last segment of an aggregate and the first of the next, in seconds.
     pub space: f64,
-    /// Number of segments of the next aggregate that have left.
+    /// Number of segments of the current aggregate that were sent.
     gathered: u32,
 }
 
 impl Aggregates {
-    /// For packets of so many bytes, spaced by `floor` times n t_g. None where an access carries one.
+    /// Creates the pacing for packets of `bytes` bytes, with aggregates `floor` times n t_g apart.
+    /// `None` if an access carries one packet.
     pub fn new(access: &Access, path: &PathInfo, bytes: u32, floor: f64) -> Option<Aggregates> {
         let segments = access.packets(path, bytes);
         let near = path.hops <= NEAR_HOPS;
@@ -63,13 +67,14 @@ impl Aggregates {
         (segments > 1).then_some(Aggregates { segments, space, gathered: 0 })
     }
 
-    /// A segment leaves; when the next one may, in seconds.
+    /// Counts a segment that is sent. Returns the time until the next one may be sent, in seconds.
     pub fn next_gap(&mut self) -> f64 {
         self.gathered = (self.gathered + 1) % self.segments;
         if self.gathered == 0 { self.space } else { 0.0 }
     }
 
-    /// A train begins: its segments at most, two aggregates and `usual` at least.
+    /// Begins a train. Returns its largest number of segments: at least two aggregates and `usual`
+    /// segments.
     pub fn begin_train(&mut self, usual: u32) -> u32 {
         self.gathered = 0;
         (2 * self.segments).clamp(usual.min(WINDOW), WINDOW.max(usual))

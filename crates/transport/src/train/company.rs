@@ -1,13 +1,19 @@
-//! Neighbours that do not hear a train, and what it leaves them once they have been felt.
+//! Detection of neighbours that are hidden from the sender, and the share of the path that they are
+//! left after they were noticed.
 //!
-//! Up to three hops a train at the floor leaves gaps of 3 %. A neighbour that is hidden from its nodes, whose route breaks, finds no gap in which
-//! to search for another one, and as long as it has none it causes no delay to which the train could yield: it stays silent. Whoever shares
-//! a path needs no more than half of it. So once the law has asked for two floors, which an empty path does not bring about, and then for
-//! hardly more than one, the interval is two floors at least for some seconds. While a neighbour is felt the law says what it needs.
+//! Up to three hops, a train at the floor leaves gaps of 3 %. If the route of a neighbour breaks
+//! that is hidden from the nodes of the train, the neighbour finds no gap in which to search for
+//! another route. Without a route it causes no delay to which the train could yield, and it stays
+//! silent. Two that share a path need no more than half of it each. So the sender takes notice when
+//! the control law asks for two floors, which an empty path does not cause, and then for hardly
+//! more than one. The interval is then at least two floors for some seconds. While a neighbour is
+//! active, the law itself follows the neighbour's needs.
 //!
-//! Frames that the MAC repeats look the same, a delay now and then. Over a chain without RTS/CTS it is a single train in hundreds that asks for little more than two
-//! floors; a neighbour delays several, or one by more. And a neighbour that comes back brings the law's own interval to two floors, which repeated frames do not:
-//! when that has not happened, the hold was in vain, and signs are not heeded for a time that doubles.
+//! Frames that the MAC retransmits look the same: an occasional delay. Over a chain without
+//! RTS/CTS, one train in hundreds asks for little more than two floors. A neighbour delays several
+//! trains, or one by more. A neighbour that comes back also brings the law's own interval to two
+//! floors, which retransmitted frames do not. If that has not happened during a hold, the hold
+//! failed, and signs are ignored for a time that doubles with each failure.
 //!
 //! ```text
 //! law  += (1 - exp(-0.3 dt)) (log asked - law)     asked: what the law asks for, floors
@@ -17,43 +23,48 @@
 //! I    >= company floors  while it holds and asked has been below 1.2 for 1 s
 //! ```
 
-/// How long it holds, and after the first hold in vain does not, seconds.
+/// Duration of a hold, and time for which signs are ignored after the first failed hold, in
+/// seconds.
 const HOLD_S: f64 = 30.0;
 const DEAF_S: f64 = 240.0;
-/// The most that the latter is doubled: to 45 days.
+/// Largest number of doublings of that time: up to 45 days.
 const DOUBLINGS: u32 = 14;
-/// Time in which signs are forgotten, seconds, and how many of `company` floors are enough.
+/// Time constant with which signs are forgotten, in seconds, and the sum of signs that is enough,
+/// as a multiple of log `company`.
 const SIGNS_S: f64 = 2.0;
 const ENOUGH: f64 = 1.3;
-/// Nobody is felt while the law asks for less, floors, and has for so many seconds.
+/// No neighbour is noticed while the law asks for less than this multiple of the floor, and has
+/// done so for this time in seconds.
 const SILENT: f64 = 1.2;
 const SILENT_S: f64 = 1.0;
 
-/// Who has been felt.
+/// Detector for neighbours that are hidden from the sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Company {
-    /// The interval that is left to others, floors; 1: none.
+    /// Least interval during a hold, in floors; 1 turns the detector off.
     floors: f64,
-    /// Logarithm of the interval that the law alone would have come to, floors.
+    /// Logarithm of the interval, in floors, that the law alone would have reached.
     law: f64,
-    /// Logarithms of what it asked for lately, where that was enough for company, floors.
+    /// Decaying sum of the logarithms of intervals that the law asked for, of those of at least
+    /// `floors` floors.
     signs: f64,
-    /// Time for which it still holds, and for which it does not heed a sign, seconds.
+    /// Remaining time of the hold, and remaining time for which signs are ignored, in seconds.
     left_s: f64,
     deaf_s: f64,
-    /// Holds in vain, in a row.
+    /// Number of failed holds in a row.
     vain: u32,
-    /// Time for which nobody has been felt, seconds.
+    /// Time since the law last asked for an interval that shows a neighbour, in seconds.
     silent_s: f64,
 }
 
 impl Company {
-    /// Nobody has been felt.
+    /// Creates a detector that has noticed no neighbour.
     pub fn new(floors: f64) -> Company {
         Company { floors, law: 0.0, signs: 0.0, left_s: 0.0, deaf_s: 0.0, vain: 0, silent_s: 0.0 }
     }
 
-    /// For the last `dt` seconds the law has asked for an interval of `asked` floors, 1 or more, of which a share of `weight` counts.
+    /// Processes a sample: for the last `dt` seconds the law has asked for an interval of `asked`
+    /// floors, 1 or more. The average takes it with a share of `weight`.
     pub fn on_sample(&mut self, dt: f64, asked: f64, weight: f64) {
         self.law += weight * (libm::log(asked) - self.law);
         self.silent_s = if asked < SILENT { self.silent_s + dt } else { 0.0 };
@@ -75,7 +86,7 @@ impl Company {
         }
     }
 
-    /// The least interval, floors.
+    /// Least interval that is required now, in floors.
     pub fn least(&self) -> f64 {
         if self.left_s > 0.0 && self.silent_s > SILENT_S { self.floors } else { 1.0 }
     }

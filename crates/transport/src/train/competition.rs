@@ -1,31 +1,38 @@
-//! Detection of others on the path who fill queues until they overflow, so that a sender that yields to delay alone would starve.
+//! Detection of senders on the path that fill queues until they overflow. Beside them, a sender
+//! that yields to delay alone would starve.
 //!
-//! Copa (Arun and Balakrishnan, NSDI 2018, section 2.2) switches to a competitive mode when the queue has not been nearly empty
-//! for some round trips (quiet trains: a sender of ours that spaces its segments, see the head of `train`). That sign does not hold over several hops: where two flows cross, the least delay of a train comes as near
-//! to the base beside NewReno as among six quiet trains on a grid (docs/quiet-trains.md has the figures). Loss is the sign that is used here:
-//! quiet trains among themselves keep delays short and lose a segment in few trains; beside a sender whose window grows until something is lost,
-//! most trains lose some. Trains are counted and not segments, because a route that fails takes many segments of one train.
+//! Copa (Arun and Balakrishnan, NSDI 2018, section 2.2) switches to a competitive mode when the
+//! queue has not been nearly empty for some round trips. That sign does not work for quiet trains
+//! over several hops (trains: segments sent an interval apart, see the head of `train`). Where two
+//! flows cross, the least delay of a train comes as near to the base beside NewReno as among six
+//! quiet trains on a grid (docs/quiet-trains.md has the figures).
+//!
+//! Loss is the sign that is used here. Quiet trains among themselves keep delays short, and few
+//! trains lose a segment. Beside a sender whose window grows until something is lost, most trains
+//! lose some. Trains are counted and not segments, because a route that fails takes many segments
+//! of one train.
 //!
 //! ```text
 //! s    += (x - s) / 8        after a train, x = 1 if something of it is missing and 0 if not
 //! active from s > 0.45 until s < 0.15
 //! ```
 //!
-//! While it is active the control law tolerates `tolerance` times the delay. Alone on the path that changes nothing: without delay
-//! the interval is at its floor whatever is tolerated. Where many quiet trains lose segments to each other, as on a grid, they take each
-//! other for competitors: it costs them fairness.
+//! While the detector is active, the control law tolerates `tolerance` times the delay. For a train
+//! that is alone on the path this changes nothing: without delay the interval is at its floor,
+//! whatever is tolerated. Where many quiet trains lose segments to each other, as on a grid, they
+//! take each other for competitors, which costs them fairness.
 
 /// Weight of the newest train in the moving average s.
 const WEIGHT: f64 = 1.0 / 8.0;
-/// The share of trains with losses above which somebody competes.
+/// Share of trains with losses above which there is a competitor.
 const BEGINS: f64 = 0.45;
-/// The share below which nobody does any more.
+/// Share of trains with losses below which there is no competitor any more.
 const ENDS: f64 = 0.15;
 
-/// State of the detection.
+/// State of the detector.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Competition {
-    /// Factor of the delay that is tolerated while it is active, 1 or more.
+    /// Factor of the tolerated delay while the detector is active, 1 or more.
     tolerance: f64,
     /// Moving average s: share of the trains with losses.
     share: f64,
@@ -33,12 +40,12 @@ pub struct Competition {
 }
 
 impl Competition {
-    /// State at the start: nobody competes.
+    /// Creates a detector that has seen no competitor.
     pub fn new(tolerance: f64) -> Competition {
         Competition { tolerance, share: 0.0, active: false }
     }
 
-    /// A train is over; something of it is missing if it was `lossy`.
+    /// A train is over; it was `lossy` if something of it is missing.
     pub fn on_train(&mut self, lossy: bool) {
         self.share += WEIGHT * (f64::from(u8::from(lossy)) - self.share);
         self.active = self.share > if self.active { ENDS } else { BEGINS };

@@ -1,10 +1,12 @@
-//! One end of a connection: opens, carries trains both ways, closes, resets.
+//! One end of a connection: opens, carries trains in both directions, closes, and resets.
 //!
-//! As TCP (RFC 9293, section 3.5): SYN, SYN-ACK, and an ACK that rides on the first data; each direction is closed by a FIN
-//! after its last byte. A reset counts only at the very next offset, and what is suspect is answered with an ACK (RFC 5961,
-//! sections 3.2, 4.2 and 5.2). SYN and SYN-ACK are repeated by a doubling timer. ACKs are segments of their own, never
-//! data's: they have to leave when a train ends and carry feedback. [`Profile`] says what a host does otherwise than an agent
-//! of a simulator.
+//! The handshake is that of TCP (RFC 9293, section 3.5): SYN, SYN-ACK, and an ACK that is sent with
+//! the first data. Each direction is closed by a FIN after its last byte. A reset counts only at
+//! exactly the next expected offset. Suspicious segments are answered with an ACK (RFC 5961,
+//! sections 3.2, 4.2 and 5.2). SYN and SYN-ACK are retransmitted with a doubling timer. ACKs with
+//! feedback are segments of their own, because they have to be sent when a train ends. Data
+//! segments carry only the acknowledgement number and the window. [`Profile`] says where a host
+//! differs from an agent of a simulator.
 
 mod status;
 
@@ -21,9 +23,10 @@ use crate::stats::Stats;
 use crate::{Arrival, PathInfo, Role};
 use meshpace_core::Time;
 
-/// Number of times that an agent sends a SYN-ACK without another SYN: for two minutes with the default timer.
+/// Number of times that an agent sends a SYN-ACK without another SYN arriving: two minutes with the
+/// default timer.
 const AGENT_SYN_ATTEMPTS: u32 = 60;
-/// Number of times that an agent sends a FIN that nobody acknowledges after the peer's own.
+/// Number of times that an agent sends a FIN that nobody acknowledges, after the peer's own FIN.
 const FIN_ATTEMPTS: u32 = 6;
 
 /// One end of a connection.
@@ -36,27 +39,29 @@ pub struct Connection {
     receiver: Receiver,
     stats: Stats,
     challenges: Challenges,
-    /// A SYN or SYN-ACK is to be sent.
+    /// True if a SYN or SYN-ACK has to be sent.
     syn_due: bool,
     syn_times: u32,
-    /// Time at which it is repeated.
+    /// Time at which the SYN or SYN-ACK is retransmitted.
     syn_at: Time,
     syn_timeout: Timeout,
-    /// Timeouts of the closing FIN in a row, after the peer's own.
+    /// Timeouts in a row of the closing FIN, after the peer's own FIN.
     fin_timeouts: u32,
     reset_due: bool,
     /// True if the handshake was completed.
     established: bool,
-    /// True if the peer's FIN came before ours was sent: then the peer waits for late segments, not this end.
+    /// True if the peer's FIN arrived before this end sent its own. The peer then waits for late
+    /// segments, and not this end.
     peer_closed_first: bool,
-    /// Time at which a host gives up a peer that owes an answer.
+    /// Time at which a host gives up a peer that does not answer.
     give_up_at: Time,
-    /// Until when a host answers late segments.
+    /// Time until which a host answers late segments.
     forget_at: Time,
 }
 
 impl Connection {
-    /// A closed end that will open the connection, or one that listens. `config` must pass [`Config::check`].
+    /// Creates the end that will open the connection, or the one that listens, by `role`. `config`
+    /// must pass [`Config::check`].
     pub fn new(config: &Config, role: Role) -> Connection {
         Connection {
             config: config.clone(),
@@ -83,7 +88,7 @@ impl Connection {
         self.config.profile == Profile::Host
     }
 
-    /// The application connects. No effect on an end that listens.
+    /// The application opens the connection. No effect on an end that listens.
     pub fn open(&mut self) {
         if self.state == State::Closed {
             self.state = State::SynSent;
@@ -91,8 +96,8 @@ impl Connection {
         }
     }
 
-    /// The two SYNs agree on full segments of `segment` bytes, if that is less than the configuration says; to be told before
-    /// the segment that completes their exchange.
+    /// The two SYNs agree on full segments of `segment` bytes, which counts if it is less than the
+    /// configured size. To be called before the segment that completes the exchange of SYNs.
     pub fn on_agreed(&mut self, segment: u32) {
         if segment < self.config.segment {
             self.config.segment = segment;
@@ -101,39 +106,43 @@ impl Connection {
         }
     }
 
-    /// From now on an acknowledgement that echoes a time stamp which no segment had ends the connection: its peer claims what it has
-    /// not received (RFC 9000, section 21.4). For peers that nobody else can speak for.
+    /// From now on, an acknowledgement ends the connection if it echoes a time stamp that no
+    /// segment had: its peer claims data that it has not received (RFC 9000, section 21.4). This is
+    /// for peers in whose name nobody else can send.
     pub fn judge_echoes(&mut self) {
         self.sender.judge_echoes();
     }
 
-    /// The peer is reached over another path from now on: estimates, control and timer begin anew (RFC 9000, section 9.4).
+    /// The peer is reached over another path from now on: estimates, control and timer start anew
+    /// (RFC 9000, section 9.4).
     pub fn restart_control(&mut self) {
         self.sender.restart_control(&self.config);
     }
 
-    /// The application hands over `bytes`, at either end.
+    /// Takes `bytes` that the application writes, at either end.
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
     }
 
-    /// A small message of the same sender leaves by another connection, over the same path: for a second room is left for more of them, where
-    /// several segments are under way at a time.
+    /// A small message of the same sender is sent by another connection, over the same path. For a
+    /// second, the interval leaves room for more of them, on paths where several segments are in
+    /// flight at the same time.
     pub fn make_room(&mut self, now: Time) {
         self.sender.make_room(now);
     }
 
-    /// The application always has more.
+    /// Takes data without end: the application always has more to send.
     pub fn write_endless(&mut self) {
         self.sender.write_endless();
     }
 
-    /// The application has taken `bytes` more of what was delivered. An agent's takes everything at once.
+    /// The application has taken `bytes` more of the delivered data. The application of an agent
+    /// takes everything at once.
     pub fn take(&mut self, bytes: u64) {
         self.receiver.take(bytes);
     }
 
-    /// The application will write no more; what it wrote is still sent.
+    /// The application will write no more. Data written before are still sent.
     pub fn close(&mut self) {
         if self.state == State::Closed {
             self.state = State::Ended(End::Closed);
@@ -141,7 +150,7 @@ impl Connection {
         self.sender.close();
     }
 
-    /// The application gives up: the peer is told once.
+    /// The application aborts the connection. The peer gets one reset.
     pub fn abort(&mut self) {
         if self.end().is_none() {
             self.reset_due = self.state.has_peer();
@@ -149,8 +158,8 @@ impl Connection {
         }
     }
 
-    /// A segment of the peer arrived. Whether its payload is part of the peer's stream: what is not must not touch what has
-    /// arrived.
+    /// Processes a segment of the peer. Returns whether its payload is part of the peer's stream.
+    /// Other payload must not overwrite data that have arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> bool {
         if segment.flags.has(Flags::RST) {
             self.on_reset(now, segment);
@@ -195,7 +204,7 @@ impl Connection {
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && segment.ack == 0 {
             self.receiver.on_syn(segment);
             self.establish(segment.window);
-            // It rides on data if there is any.
+            // The ACK is part of the first data segment if there are data.
             if !self.sender.has_written() {
                 self.receiver.acknowledge();
             }
@@ -213,7 +222,8 @@ impl Connection {
         false
     }
 
-    /// The peer, whose window this is, has shown by other means than an ACK that it has our SYN+ACK. No effect unless that is what is missing.
+    /// The peer has shown, by other means than an ACK, that it has received the SYN-ACK. `window`
+    /// is its receive window. No effect unless this end still waits for that confirmation.
     pub fn on_confirmed(&mut self, window: u16) {
         if self.state == State::SynReceived {
             self.establish(window);
@@ -232,7 +242,8 @@ impl Connection {
     fn on_established(&mut self, now: Time, segment: &Segment, arrival: Arrival) -> bool {
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
-            // Our ACK of the SYN-ACK was lost, or the SYN is late: say where we are (RFC 5961, section 4.2).
+            // The ACK of the SYN-ACK was lost, or the SYN is late: answer with an ACK (RFC 5961,
+            // section 4.2).
             self.challenge(now);
             return false;
         }
@@ -262,7 +273,7 @@ impl Connection {
                 self.peer_closed_first = !self.sender.has_sent_fin();
             }
             if !self.is_host() && self.role == Role::Receiver && !self.sender.has_written() {
-                // An agent that listened and has written nothing closes with its peer.
+                // An agent that listened and has written nothing closes when its peer has.
                 self.sender.close();
             }
         }
@@ -270,8 +281,9 @@ impl Connection {
         is_taken
     }
 
-    /// True if a segment belongs where the two streams are: somebody who does not see them can hardly guess both numbers (RFC
-    /// 9293, section 3.10.7.4; RFC 5961, section 5.2).
+    /// True if the sequence and acknowledgement numbers of a segment fit the two streams. An
+    /// attacker who does not see the streams can hardly guess both numbers (RFC 9293, section
+    /// 3.10.7.4; RFC 5961, section 5.2).
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let acks = self.sender.oldest_ack()..=self.sender.sent_end();
         self.receiver.is_acceptable(segment.seq) && acks.contains(&segment.ack)
@@ -286,19 +298,20 @@ impl Connection {
         }
     }
 
-    /// True if late segments are still answered. An agent stays.
+    /// True if late segments are still answered. An agent always answers them.
     fn answers_late(&self, now: Time) -> bool {
         !self.is_host() || (self.forget_at != Time::NEVER && now < self.forget_at)
     }
 
-    /// Answers what is suspect with where this end stands, a host not without end.
+    /// Answers a suspicious segment with an ACK of the current state. A host limits the number of
+    /// such answers.
     fn challenge(&mut self, now: Time) {
         if !self.is_host() || self.challenges.answers(now) {
             self.receiver.acknowledge();
         }
     }
 
-    /// A timer may be due.
+    /// Processes the timers that are due.
     fn on_timer(&mut self, now: Time) {
         if self.give_up_at <= now && self.end().is_none() {
             self.reset_due = self.state == State::Established;
@@ -313,7 +326,8 @@ impl Connection {
             if !self.is_host() && self.receiver.is_closed() && self.stats.timeouts > timeouts {
                 self.fin_timeouts += 1;
                 if self.fin_timeouts >= FIN_ATTEMPTS && self.sender.has_only_fin() {
-                    // Everything is delivered both ways; only the last word is missing.
+                    // Everything is delivered in both directions; only the ACK of the FIN is
+                    // missing.
                     self.state = State::Ended(End::Closed);
                 }
             }
@@ -325,7 +339,8 @@ impl Connection {
         self.syn_at = Time::NEVER;
         let attempts = if self.is_host() { SYN_ACK_ATTEMPTS } else { AGENT_SYN_ATTEMPTS };
         if self.state == State::SynReceived && self.syn_times >= attempts {
-            // An agent waits on: its peer may be open since the first SYN-ACK, and nobody else would tell it that this end is not.
+            // An agent keeps waiting. Its peer may have been open since the first SYN-ACK, and
+            // nobody else would tell it that this end is not.
             if self.is_host() {
                 self.state = State::Ended(End::TimedOut);
             }
@@ -336,7 +351,7 @@ impl Connection {
         }
     }
 
-    /// After everything else: sets the timers of what waits.
+    /// Sets the timers of everything that waits. To be called after every other call.
     fn settle(&mut self, now: Time) {
         if self.state == State::Established {
             self.sender.settle(now);
@@ -353,12 +368,12 @@ impl Connection {
         }
     }
 
-    /// The path to the peer is known or has changed.
+    /// The path to the peer is known now, or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         self.sender.on_path(path);
     }
 
-    /// Cost and capacity of an access to the channel of the links, where they aggregate.
+    /// Sets cost and capacity of one access to the channel, where the links aggregate packets.
     pub fn on_access(&mut self, access: Access) {
         self.sender.on_access(access);
     }
@@ -395,7 +410,7 @@ impl Connection {
         })
     }
 
-    /// Time at which a timer is due, or the next segment may leave.
+    /// Time at which a timer is due, or the next segment may be sent.
     fn wakeup(&self, now: Time) -> Time {
         match self.state {
             State::SynSent | State::SynReceived => self.syn_at.min(self.give_up_at),

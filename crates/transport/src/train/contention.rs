@@ -1,13 +1,19 @@
-//! Detection of others who keep the queues full whatever a sender yields, and what is claimed of the path beside them.
+//! Detection of senders that keep queues full however much a train yields, and the share of the
+//! path that is claimed beside them.
 //!
-//! A quiet train that yields to delay sends ever less beside a sender whose window fills queues, such as CUBIC: over four hops of 11 Mbit/s it is left
-//! with a train of two segments each second, of which few lose something, so that losses (`competition`) show nothing. The delay itself does: in
-//! the equilibrium of the control law N quiet trains cause a delay of 0.09 scale tau N^1.5, so that ten of them cause 2.8 scale tau, and a
-//! window ten and more, or three where nodes have FQ-CoDel. Copa (Arun and Balakrishnan, NSDI 2018, section 2.2) looks for a queue that is never nearly empty in the same way.
+//! A quiet train that yields to delay sends less and less beside a sender whose window fills
+//! queues, such as CUBIC. Over four hops of 11 Mbit/s it is left with a train of two segments each
+//! second. Few of these lose anything, so that losses (`competition`) do not show the other sender.
+//! The delay does: in the equilibrium of the control law, N quiet trains cause a delay of 0.09
+//! scale tau N^1.5. Ten of them cause 2.8 scale tau; a sender with a window causes ten and more, or
+//! three where nodes have FQ-CoDel. Copa (Arun and Balakrishnan, NSDI 2018, section 2.2) similarly
+//! looks for a queue that is never nearly empty.
 //!
-//! A queue that never empties is soon part of the least delay, and of the tau that follows from the least round trip of the last half minute. So tau
-//! is compared with the least that was ever seen over this path, and with the n t_d that its hops and rate say: tau of an empty path is 1.03 to 1.2
-//! of that.
+//! A queue that never empties soon becomes part of the least delay. It also becomes part of tau,
+//! which follows from the least round trip of the last half minute. So tau is compared with the
+//! least tau ever seen over this path, and with the n t_d that hops and rate give (n hops of
+//! channel reuse, t_d the air time of a data exchange). On an empty path, tau is 1.03 to 1.2 times
+//! n t_d.
 //!
 //! ```text
 //! tau0    = min(least tau, 1.5 n t_d)
@@ -16,34 +22,37 @@
 //! I      <= 1.07 tau0 / claim  while it is active
 //! ```
 //!
-//! What is claimed is a share of the path and not a delay that is borne: a bound on delay would have to follow the length of the other's
-//! queue. Trains that all took each other for a competitor, because one was there, find out as soon as one of them yields: the delay goes, and
-//! with it the reason. Where the path is slower than it is said to be, by more than five times, its own slowness is taken for a competitor, and
-//! what is lost ends that.
+//! The claim is a share of the path and not a tolerated delay: a bound on delay would have to
+//! follow the length of the other sender's queue. There may be several trains that all take each
+//! other for a competitor, because one was there. They find out as soon as one of them yields: the
+//! delay ends, and with it the reason. Where the path is more than five times slower than it is
+//! said to be, its slowness is taken for a competitor; losses then end the claim.
 
-/// Delay from which on it is not that of quiet trains, scale tau: 0.09 x 10^1.5.
+/// Delay above which it cannot come from quiet trains alone, in scale tau: 0.09 x 10^1.5.
 const BEGINS: f64 = 2.8;
-/// Delay below which nobody keeps queues full any more, scale tau.
+/// Delay below which no sender keeps queues full any more, in scale tau.
 const ENDS: f64 = BEGINS / 2.0;
-/// The most that tau of an empty path is, n t_d.
+/// Largest tau of an empty path, in n t_d.
 const MOST_TAU: f64 = 1.5;
-/// Share of lost segments that ends it, and the segments after which 1 - 1/e of what was lost before is forgotten.
+/// Share of lost segments that ends the claim, and the number of segments after which 1 - 1/e of
+/// the loss history is forgotten.
 const LOSES: f64 = 0.2;
 const MEMORY: f64 = 64.0;
-/// How long it is seen before it counts, seconds: longer than a transfer that begins takes to find its rate.
+/// Time for which the delay has to last before the claim begins, in seconds: longer than a new
+/// transfer needs to find its rate.
 const PATIENCE_S: f64 = 4.0;
-/// How long it counts then, seconds.
+/// Longest duration of a claim, in seconds.
 const TERM_S: f64 = 40.0;
 
 /// State of the detection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Contention {
-    /// Share of the path that is claimed while it is active, 0 to 1; 0: never.
+    /// Share of the path that is claimed while the detector is active, 0 to 1; 0 turns it off.
     claim: f64,
-    /// How long the delay has been there, or how long it has been active, seconds.
+    /// Time for which the delay has lasted, or for which the detector has been active, in seconds.
     since_s: f64,
     active: bool,
-    /// The least tau over this path, and n t_d, seconds.
+    /// Least tau over this path, and n t_d, in seconds.
     least: f64,
     reuse: f64,
     /// Moving average of the share of lost segments.
@@ -51,17 +60,17 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// State at the start: nobody contends.
+    /// Creates a detector that has seen no contention.
     pub fn new(claim: f64) -> Contention {
         Contention { claim, since_s: 0.0, active: false, least: f64::INFINITY, reuse: f64::INFINITY, lost: 0.0 }
     }
 
-    /// The path is another one, whose n t_d is `reuse`, seconds.
+    /// The path has changed; its n t_d is `reuse`, in seconds.
     pub fn on_path(&mut self, reuse: f64) {
         (self.least, self.reuse) = (f64::INFINITY, reuse);
     }
 
-    /// tau0, seconds.
+    /// tau0 in seconds.
     fn empty(&self) -> f64 {
         self.least.min(MOST_TAU * self.reuse)
     }
@@ -72,7 +81,8 @@ impl Contention {
         self.lost += (1.0 - libm::exp(-sent / MEMORY)) * (f64::from(missing) / sent - self.lost);
     }
 
-    /// For the last `dt` seconds tau and d were `tau` and `queueing`, over a path of this `scale`.
+    /// Processes a sample: for the last `dt` seconds tau and d were `tau` and `queueing`, over a
+    /// path of this `scale`.
     pub fn on_sample(&mut self, dt: f64, tau: f64, queueing: f64, scale: f64) {
         self.least = self.least.min(tau);
         let empty = self.empty();
@@ -91,7 +101,8 @@ impl Contention {
         }
     }
 
-    /// The longest interval where an empty path bears one of `floor` tau, seconds.
+    /// Longest interval that the claim allows, in seconds, where an empty path allows an interval
+    /// of `floor` tau. Infinite while the detector is not active.
     pub fn most(&self, floor: f64) -> f64 {
         if self.active { floor * self.empty() / self.claim } else { f64::INFINITY }
     }

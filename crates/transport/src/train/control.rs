@@ -1,6 +1,9 @@
-//! Spacing of the segments of a train, and their number.
+//! Control law of quiet trains: the interval between the segments of a train, and the number of
+//! segments.
 //!
-//! With tau and d of `estimator`, h hops and n = min(4, h),
+//! `estimator` defines tau, the unloaded time until a segment is n hops away, and d, the delay in
+//! queues. With h hops, n = min(4, h), I the interval, W the number of segments, and dt the time
+//! between two samples,
 //!
 //! ```text
 //! floor = tau (h <= 3 ? 1.034 : 1.07)
@@ -10,26 +13,39 @@
 //! W     = min(2 W, 32, 1 s / I)
 //! ```
 //!
-//! In equilibrium d = 0.09 scale tau (I/floor)^1.5: who sends more slowly bears more delay, so that flows that meet the same
-//! queue approach the same interval. Copa and FAST have an exponent of 1, with which the longer of two paths starves.
-//! Marks are the share of marked segments times a factor, 0 unless nodes on the way mark and the configuration heeds them.
-//! Where `contention` sees a delay that yielding does not end, a share of the path is claimed.
-//! Where `competition` sees somebody who fills queues, or `lossy_links` links that lose frames, the delay borne is so many times as large as
-//! the configuration says.
-//! Before the first sample I = n t_d: no sample is needed to start. When the path gets other hops, I stays in proportion to n t_d, since
-//! the queues are still those that it had to yield to (`keep_interval`).
+//! In equilibrium d = 0.09 scale tau (I/floor)^1.5: the law tolerates this delay. A slower sender
+//! tolerates more delay, so that flows that meet the same queue approach the same interval. Copa
+//! and FAST have an exponent of 1, with which the longer of two paths starves.
 //!
-//! While small messages of the same sender go beside a train, over more than four hops, I is no less than two floors (`leave_room`). The law sees what waits
-//! only after the train: over eight hops of 11 Mbit/s, where it has 1.7 floors beside a robot's messages, those of half a second waited for 100 ms and
-//! more in the middle of the path whenever it had become a fifth less (docs/tunnel-session.md). Up to four hops it keeps clear of that by itself.
+//! `marks` is the share of marked segments times a factor. It is 0 unless nodes on the path mark
+//! and the configuration takes marks into account.
 //!
-//! Up to three hops a neighbour that has been felt and is felt no more is left half of the path for some seconds (`company`). Where nobody has been felt, trains
-//! may be what keeps somebody from being felt: with `listen` full trains are followed by a silence while a connection is two to ten seconds old. That is
-//! off by default: with 250 ms files over one to three hops take up to 18 % longer, with 500 ms a third.
+//! Three detectors change the law. `contention` detects a delay that does not end when the sender
+//! yields; the sender then claims a share of the path. `competition` detects senders that fill
+//! queues, and `lossy_links` detects links that lose frames; the law then tolerates the delay times
+//! a factor of the configuration.
 //!
-//! Also up to three hops all who send data hear each other, so that silence and an empty queue save no collision, and a longer train and
-//! more delay cost nobody anything: `near_train` and `near_delay`. A loss says that somebody is hidden after all, and the usual values
-//! hold for a minute.
+//! Before the first sample I = n t_d, with t_d the air time of a data exchange, so that no sample
+//! is needed to start. When the number of hops or the rate of the path changes, I is scaled in
+//! proportion to n t_d, because the queues to which it yielded still exist (`keep_interval`).
+//!
+//! While the same sender sends small messages beside a train over more than four hops, I is at
+//! least two floors (`leave_room`). The law learns of a queue only after the train. An example is a
+//! path of eight hops at 11 Mbit/s, on which the law chooses 1.7 floors beside a robot's messages.
+//! Whenever the interval had become a fifth shorter, the messages of half a second waited for 100
+//! ms and more in the middle of the path (docs/tunnel-session.md). Up to four hops the law avoids
+//! this without the rule.
+//!
+//! Up to three hops, a neighbour that was detected and is no longer noticed is left half of the
+//! path for some seconds (`company`). If no neighbour was detected, the trains themselves may be
+//! what silences it. With `listen`, full trains are therefore followed by a silence while a
+//! connection is two to ten seconds old. This is off by default: with 250 ms, files over one to
+//! three hops take up to 18 % longer, with 500 ms a third.
+//!
+//! Also up to three hops, all nodes that send data hear each other. Silence and an empty queue then
+//! avoid no collision, and a longer train and more delay cost nobody anything: `near_train` and
+//! `near_delay`. A loss shows that some node is hidden after all, and the usual values then apply
+//! for a minute.
 
 use super::access::{Access, Aggregates, NEAR_HOPS};
 use super::company::Company;
@@ -98,19 +114,20 @@ parameters! {
     also |config| require(config.first <= config.train, "first", config.first, "at most the segments of a train");
 }
 
-/// Time without a loss from which on links count as free of losses, seconds.
+/// Time without a loss after which links count as free of losses, in seconds.
 const LOSSLESS_S: f64 = 60.0;
 
-/// The age of a connection at which trains are followed by `listen`, and the least time from one such silence to the next, seconds.
+/// Age of a connection at which trains are followed by `listen`, and the least time from one such
+/// silence to the next, in seconds.
 const LISTENS_S: Range<f64> = 2.0..10.0;
 const LISTENS_EVERY_S: f64 = 0.5;
 
-/// The least interval that leaves room for small messages, in floors.
+/// Least interval that leaves room for small messages, in floors.
 const ROOM: f64 = 2.0;
 
-/// I / tau at most; more than any floor.
+/// Largest value of I / tau; more than any floor.
 const SLOWEST: f64 = 30.0;
-/// Rate at which the growth by losses fades, per second.
+/// Rate at which the growth of the interval by losses decays, per second.
 const FORGIVENESS: f64 = 0.3;
 
 impl Config {
@@ -122,27 +139,28 @@ impl Config {
     }
 }
 
-/// The state.
+/// State of the control law.
 #[derive(Clone, Debug)]
 pub struct Control {
     config: Config,
-    /// I, seconds.
+    /// Interval I, in seconds.
     interval: f64,
-    /// The least interval that the path bears, seconds.
+    /// Least interval that the path allows, in seconds.
     floor: f64,
-    /// W, segments.
+    /// Number of segments of a train, W.
     train: u32,
-    /// Growth of the interval by losses, and when the last one counted, seconds.
+    /// Growth of the interval by losses, and the time of the last loss that counted, in seconds.
     penalty: f64,
     lost_at: f64,
-    /// True if a sample has been taken.
+    /// True if a sample was taken.
     sampled: bool,
-    /// The hops of the path, and n t_d, seconds.
+    /// Number of hops of the path, and n t_d in seconds.
     hops: u8,
     reuse: f64,
-    /// Time since the last loss, seconds.
+    /// Time since the last loss, in seconds.
     lossless_s: f64,
-    /// When the first train was over, and when the last silence to listen began, seconds.
+    /// Time at which the first train was over, and at which the last listening silence began, in
+    /// seconds.
     first_at: Option<f64>,
     listened_at: f64,
     company: Company,
@@ -150,12 +168,12 @@ pub struct Control {
     contention: Contention,
     links: LossyLinks,
     aggregates: Option<Aggregates>,
-    /// Room is left for small messages.
+    /// True if the interval leaves room for small messages.
     leaves_room: bool,
 }
 
 impl Control {
-    /// Before the path is known.
+    /// Creates a control law for a path that is not known yet.
     pub fn new(config: &Config) -> Control {
         let train = config.first;
         Control {
@@ -180,7 +198,7 @@ impl Control {
         }
     }
 
-    /// The connection opens over `path`, or the path is another one.
+    /// Sets the path when the connection opens, or a new path.
     pub fn on_path(&mut self, path: &PathInfo, segment: u32) {
         let before = self.reuse;
         self.hops = path.hops;
@@ -196,24 +214,26 @@ impl Control {
         self.sampled = false;
     }
 
-    /// The links of the path aggregate, as `access` says.
+    /// The links of the path aggregate packets, as `access` describes.
     pub fn on_access(&mut self, access: &Access, path: &PathInfo, segment: u32) {
         if self.config.aggregates {
             self.aggregates = Aggregates::new(access, path, segment + 40, self.config.far_floor);
         }
     }
 
-    /// True if all who send data on the path hear each other, as far as can be told.
+    /// True if, as far as is known, all nodes that send data on the path hear each other.
     fn is_near(&self) -> bool {
         self.hops <= NEAR_HOPS && self.lossless_s >= LOSSLESS_S
     }
 
-    /// A train came back `dt` seconds after the last one, which is `None` for the first: tau and d are now `tau` and `queueing`.
+    /// Processes the ACK of a train. It arrived `dt` seconds after the previous one, or `dt` is
+    /// `None` for the first. `tau` and `queueing` are the new values of tau and d.
     pub fn on_sample(&mut self, dt: Option<f64>, tau: f64, queueing: f64, marked: f64, hops: u8) {
         let floor = tau * if hops <= 3 { self.config.near_floor } else { self.config.far_floor };
         self.floor = floor;
         let Some(dt) = dt.filter(|_| self.sampled) else {
-            // Another path than before, and an interval that was kept.
+            // This is the first sample of all, or the first one after a change of path that kept
+            // the interval.
             let most = if self.sampled { f64::INFINITY } else { 1.5 * floor };
             self.sampled = true;
             self.interval = self.interval.min(most).max(floor);
@@ -238,15 +258,16 @@ impl Control {
         self.interval = interval.min(self.contention.most(floor / tau * (1.0 + self.penalty)));
     }
 
-    /// A train of `sent` segments is over; something that was sent is missing if it was `lossy`, and `missing` of its own segments are, of
-    /// those in a row two at most.
+    /// A train of `sent` segments is over. It was `lossy` if something that was sent is missing.
+    /// `missing` is the number of its own segments that are missing, of those in a row two at most.
     pub fn on_train(&mut self, lossy: bool, sent: u32, missing: u32) {
         self.competition.on_train(lossy);
         self.contention.on_train(sent, missing);
         self.links.on_train(sent, missing);
     }
 
-    /// Silence after the train of `sent` segments that is over at `now`, seconds. None if the application had no more, or somebody is felt.
+    /// Silence after the train of `sent` segments that is over at `now`, in seconds. Zero if the
+    /// application had no more data, if a neighbour is noticed, or if no silence is due.
     pub fn listen(&mut self, now: f64, sent: u32) -> f64 {
         let age = now - *self.first_at.get_or_insert(now);
         let is_full = sent >= self.train && self.interval < self.config.company * self.floor;
@@ -258,7 +279,7 @@ impl Control {
         self.config.listen.as_secs_f64()
     }
 
-    /// Something was lost at `now`, seconds. At most every half second one loss counts.
+    /// A loss was detected at `now` (seconds). At most one loss counts per half second.
     pub fn on_loss(&mut self, now: f64) {
         self.lossless_s = 0.0;
         if now - self.lost_at > 0.5 {
@@ -267,12 +288,13 @@ impl Control {
         }
     }
 
-    /// A train's ACK was given up: trains grow again from the first one's length.
+    /// The ACK of a train was given up: trains grow again from the length of the first one.
     pub fn on_timeout(&mut self) {
         self.train = self.train.min(self.config.first);
     }
 
-    /// The segments of the next train; `after` a whole one the next may be longer.
+    /// Number of segments of the next train, which may grow if `after` says that a whole one was
+    /// acknowledged.
     pub fn next_train(&mut self, after: bool) -> u32 {
         let longest = self.config.near_train.filter(|_| self.is_near()).unwrap_or(self.config.train);
         let most = match &mut self.aggregates {
@@ -283,23 +305,23 @@ impl Control {
         self.train
     }
 
-    /// The same for trains of pairs: an even number of segments.
+    /// As [`Control::next_train`], but for trains of pairs: an even number of segments.
     pub fn next_pairs(&mut self, after: bool) -> u32 {
         self.train = self.next_train(after).next_multiple_of(2);
         self.train
     }
 
-    /// True if marks count, so that nodes on the way may mark.
+    /// True if marks count, so that nodes on the path may mark segments.
     pub fn heeds_marks(&self) -> bool {
         self.config.marks > 0.0
     }
 
-    /// The least interval that the path bears, seconds.
+    /// Least interval that the path allows, in seconds.
     pub fn floor(&self) -> f64 {
         self.floor
     }
 
-    /// Time from a segment that leaves now to the earliest departure of the next, seconds.
+    /// Time from a segment that is sent now to the earliest departure of the next one, in seconds.
     pub fn next_gap(&mut self) -> f64 {
         match &mut self.aggregates {
             Some(aggregates) => aggregates.next_gap(),
@@ -307,14 +329,15 @@ impl Control {
         }
     }
 
-    /// Room is to be left for small messages of the same sender, or no more.
+    /// Sets whether the interval leaves room for small messages of the same sender.
     pub fn leave_room(&mut self, leaves: bool) {
         self.leaves_room = leaves;
     }
 
-    /// I, seconds.
+    /// Interval I, in seconds.
     pub fn interval(&self) -> f64 {
-        // No more than what is claimed leaves: the floor is that of a tau with somebody's queue in it.
+        // The room must not make the sender slower than its claim: the floor may be based on a tau
+        // that contains somebody else's queue.
         let claimed = self.contention.most(self.config.far_floor);
         let least = if self.leaves_room { (ROOM * self.floor).min(claimed) } else { 0.0 };
         self.config.interval.map_or(self.interval.max(least), Duration::as_secs_f64)

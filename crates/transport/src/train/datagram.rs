@@ -1,4 +1,5 @@
-//! Quiet trains in UDP datagrams: this header, in network order, and the payload behind it.
+//! Encoding of quiet trains in UDP datagrams: this header, in network order, followed by the
+//! payload.
 //!
 //! ```text
 //! byte 0       flags as in TCP (RFC 9293, section 3.1): FIN 1, SYN 2, RST 4, PSH 8 (the train's TAIL), ACK 16
@@ -18,7 +19,7 @@ use crate::flags::Flags;
 /// Bytes of the header.
 pub const HEADER: usize = 38;
 
-/// The header of `segment`, to be followed by its payload.
+/// Encodes the header of `segment`; the payload follows it.
 pub fn encode(segment: &Segment) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[0] = segment.flags.0;
@@ -33,8 +34,8 @@ pub fn encode(segment: &Segment) -> [u8; HEADER] {
     header
 }
 
-/// The segment and its payload in the bytes of a datagram; none if they are no segment: too short or too long, or with an offset that
-/// no stream has.
+/// Decodes a datagram into a segment and its payload. `None` if it is too short or too long, or has
+/// an offset that no stream reaches.
 pub fn decode(bytes: &[u8]) -> Option<(Segment, &[u8])> {
     let (header, payload) = bytes.split_first_chunk::<HEADER>()?;
     let four = |at: usize| header[at..].first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
@@ -51,7 +52,7 @@ pub fn decode(bytes: &[u8]) -> Option<(Segment, &[u8])> {
         wait: header[1],
         feedback: Feedback::from_bytes(header[32..].first_chunk()?),
     };
-    // Offsets count bytes of a stream: none is so long, and none may wrap.
+    // Offsets count the bytes of a stream. No stream is that long, and offsets must not wrap.
     (segment.seq.max(segment.ack) < 1 << 62).then_some((segment, payload))
 }
 

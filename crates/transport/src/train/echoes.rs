@@ -1,38 +1,42 @@
-//! Time stamps of the segments that have left, to tell whether an acknowledgement can be true.
+//! Time stamps of the segments that were sent, used to verify acknowledgements.
 //!
-//! A receiver echoes the time stamp of the segment that arrived last. A peer that acknowledges data which it has not received
-//! (RFC 9000, section 21.4) has to guess when they left, to the microsecond. Two rules find it out:
+//! A receiver echoes the time stamp of the segment that arrived last. A peer that acknowledges data
+//! which it has not received (RFC 9000, section 21.4) has to guess, to the microsecond, when they
+//! were sent. Two rules detect it:
 //!
-//! - An echo that lies among the stamps of the segments sent and is none of them ends the connection.
-//! - An acknowledgement of more data needs the echo of a segment whose arrival no such acknowledgement has shown yet, since at
-//!   least one segment has arrived between the two. Without one it is ignored.
+//! - If an echo lies within the range of the stamps that were sent, but equals none of them, the
+//!   connection ends.
+//! - An acknowledgement of more data has to echo a segment whose arrival no such acknowledgement
+//!   has shown yet, since at least one segment has arrived between the two. Otherwise it is
+//!   ignored.
 
 use alloc::collections::VecDeque;
 
-/// Stamps that are remembered: twice the segments that the largest window holds.
+/// Number of stamps that are remembered: twice the segments of the largest window.
 const KEPT: usize = 512;
 
 /// Judgement of an acknowledgement by its echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Echo {
-    /// The segment was sent, and nothing contradicts that it has arrived.
+    /// The segment was sent, and nothing contradicts its arrival.
     Plausible,
-    /// It shows no new arrival.
+    /// The echo shows no new arrival.
     Stale,
     /// No segment with this stamp was sent.
     Invented,
 }
 
-/// The stamps of the last segments sent, and whether an acknowledgement of more data has named each.
+/// Stamps of the last segments sent, each with whether an acknowledgement of more data has named
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct Echoes {
     sent: VecDeque<(u32, bool)>,
-    /// True if older ones are forgotten.
+    /// True if older stamps were forgotten.
     forgets: bool,
 }
 
 impl Echoes {
-    /// A segment leaves with this stamp.
+    /// Records that a segment with this stamp is sent.
     pub fn record(&mut self, stamp: u32) {
         if self.sent.len() == KEPT {
             self.sent.pop_front();
@@ -41,13 +45,14 @@ impl Echoes {
         self.sent.push_back((stamp, false));
     }
 
-    /// Judges an acknowledgement with this echo, which `is_new` if it acknowledges more data than any before.
+    /// Judges an acknowledgement by its echo. `is_new` tells whether it acknowledges more data than
+    /// any before.
     pub fn judge(&mut self, echo: u32, is_new: bool) -> Echo {
         let Some((oldest, _)) = self.sent.front() else { return Echo::Plausible };
         let is_older = (echo.wrapping_sub(*oldest) as i32) < 0;
         let mut same = self.sent.iter_mut().rev().filter(|(stamp, _)| *stamp == echo).peekable();
         if same.peek().is_none() {
-            // The stamp of a SYN, which is not recorded, or one that is forgotten.
+            // The stamp is that of a SYN, which is not recorded, or it was forgotten.
             return match (is_older || echo == 0, is_new && !self.forgets) {
                 (true, false) => Echo::Plausible,
                 (true, true) => Echo::Stale,

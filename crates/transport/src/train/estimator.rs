@@ -1,8 +1,10 @@
-//! Estimates of a sender about its path: the time until the channel can be used again, and the delay of queues.
+//! A sender's estimates of its path: the time until the channel can be used again, and the delay in
+//! queues.
 //!
-//! Each ACK of a TAIL gives the round trip r of that TAIL without the wait of the ACK, its forward delay f by the two clocks, and
-//! the mean m and least l of the forward delays in its train, both less the TAIL's own. With h hops, n = min(4, h), t_d and t_a
-//! the air times of a data and of an ACK exchange,
+//! Each ACK of a TAIL gives the round trip r of that TAIL without the wait of the ACK, and its
+//! forward delay f, which is a difference of the two ends' clocks. It also gives the mean m and the
+//! least l of the forward delays in its train, both less that of the TAIL. With h hops, n = min(4,
+//! h), t_d and t_a the air times of an exchange for data and for an ACK, and I the interval,
 //!
 //! ```text
 //! rtt0 = least r, base = least f + l, both of the last one to two horizons
@@ -10,23 +12,26 @@
 //! d    = mean of f + m - base - 0.3 ms h
 //! ```
 //!
-//! The mean is exponential, over max(smoothing, 2 I). The 0.3 ms per hop are what backoff adds on an empty path. Only
-//! differences of forward delays count, so that the offset of the clocks cancels; `skew` takes their drift out. Where a clock jumps
-//! they begin anew.
+//! The mean is exponential, with a time constant of max(smoothing, 2 I). The 0.3 ms per hop are
+//! what backoff adds on an empty path. Only differences of forward delays count, so that the offset
+//! of the clocks cancels. `skew` removes the drift of the clocks. When a clock jumps, the estimates
+//! of forward delays start anew.
 
 use super::skew::Skew;
 use crate::PathInfo;
 use meshpace_core::{Duration, Rate, parameters};
 
-/// Hops after which the channel can be used again (AP05, section 4.3).
+/// Number of hops after which the channel can be used again (AP05, section 4.3).
 pub const REUSE_HOPS: u8 = 4;
-/// Time of a RTS/CTS exchange's fixed parts beside the bits of the data frame, seconds: RTS, CTS, ACK, preambles, spaces and
-/// mean backoff at a basic rate of 1 Mbit/s (IEEE 802.11-1999, sections 9.2.3 and 15.3.3).
+/// Air time of the fixed parts of an RTS/CTS exchange, without the bits of the data frame, in
+/// seconds: RTS, CTS, ACK, preambles, spaces and mean backoff at a basic rate of 1 Mbit/s (IEEE
+/// 802.11-1999, sections 9.2.3 and 15.3.3).
 const EXCHANGE: f64 = 1.542e-3;
-/// MAC header, LLC and frame check of a data frame, bytes.
+/// MAC header, LLC header and frame check sequence of a data frame, in bytes.
 const FRAME_BYTES: f64 = 52.0;
 
-/// Scale of the weight of a round trip: one that is so much above the least counts 1/e, seconds.
+/// Scale of the weight of a round trip in the estimate of the clock drift, in seconds. A round trip
+/// that exceeds the least one by this much has a weight of 1/e.
 const BELIEVED: f64 = 3e-3;
 
 parameters! {
@@ -46,31 +51,32 @@ parameters! {
     }
 }
 
-/// Sample from the ACK of a TAIL, in seconds.
+/// Sample from the ACK of a TAIL; times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
-    /// When the ACK arrived.
+    /// Time at which the ACK arrived.
     pub now: f64,
-    /// Round trip of the TAIL without the wait of its ACK.
+    /// Round trip of the TAIL, without the wait of its ACK.
     pub rtt: f64,
-    /// Mean forward delay of the train less the TAIL's.
+    /// Mean forward delay of the train less that of the TAIL.
     pub mean: f64,
-    /// Least forward delay of the train less the TAIL's.
+    /// Least forward delay of the train less that of the TAIL.
     pub least: f64,
     /// Share of marked segments.
     pub marked: f64,
-    /// Forward delay of the TAIL by the two clocks, with any offset.
+    /// Forward delay of the TAIL by the two ends' clocks, which may have any offset.
     pub forward: f64,
 }
 
-/// The least of the last one to two horizons: values, and when they were taken.
+/// Least value of the last one to two horizons: for the current horizon and the one before, the
+/// value and the time at which it was taken.
 #[derive(Clone, Copy, Debug)]
 struct Least([(f64, f64); 2]);
 
 impl Least {
     const NONE: Least = Least([(f64::INFINITY, 0.0); 2]);
 
-    /// The least, as it would be `now` if values grew by `slope`.
+    /// Least value, extrapolated to `now` for values that grow by `slope`.
     fn get(self, now: f64, slope: f64) -> f64 {
         let [newer, older] = self.0.map(|(value, at)| value + slope * (now - at));
         newer.min(older)
@@ -88,32 +94,33 @@ impl Least {
     }
 }
 
-/// A clock that has jumped by more was set, or its machine slept, seconds.
+/// Least jump of a clock, in seconds, after which the clock must have been set or its machine must
+/// have slept.
 const JUMP: f64 = 1.0;
 
-/// Estimate of the path.
+/// Estimates of a path.
 #[derive(Clone, Debug)]
 pub struct Estimator {
     config: Config,
-    /// Payload of a full segment, bytes.
+    /// Payload of a full segment in bytes.
     segment: f64,
     rtt: Least,
     base: Least,
-    /// When the least values last turned.
+    /// Time at which the last horizon began, in seconds.
     turned_at: f64,
     skew: Skew,
-    /// The offsets of the clocks that the last sample left possible, seconds.
+    /// Range of clock offsets that the last sample allowed, in seconds.
     offsets: (f64, f64),
-    /// The least round trip ever over this path.
+    /// Least round trip ever seen over this path, in seconds.
     least_rtt: f64,
-    /// The mean delay, and when it was last brought up to date.
+    /// Mean delay, and the time of its last update (`at`).
     mean: f64,
     marked: f64,
     at: Option<f64>,
 }
 
 impl Estimator {
-    /// Nothing known.
+    /// Creates an estimator without samples.
     pub fn new(config: &Config, segment: u32) -> Estimator {
         Estimator {
             config: config.clone(),
@@ -130,13 +137,13 @@ impl Estimator {
         }
     }
 
-    /// `path` with assumptions in place of what is not known.
+    /// `path`, with the configured assumptions applied.
     pub fn assumed(&self, path: &PathInfo) -> PathInfo {
         let hops = libm::round(f64::from(path.hops) + self.config.hop_error).clamp(1.0, 255.0) as u8;
         PathInfo { hops, rate: self.config.rate.unwrap_or(path.rate), ..*path }
     }
 
-    /// The path is another one: what was least over the old one says nothing of it.
+    /// The path has changed: drops the least values, which say nothing about the new path.
     pub fn forget(&mut self) {
         self.rtt = Least::NONE;
         self.base = Least::NONE;
@@ -144,8 +151,10 @@ impl Estimator {
         self.at = None;
     }
 
-    /// A delay is at least 0 and at most the round trip: so much the offset of the clocks follows from one sample. If two have
-    /// none in common, a clock has jumped, and forward delays before and after are not to be compared.
+    /// Detects a clock that jumps. A delay is at least 0 and at most the round trip, so that each
+    /// sample limits the offset of the clocks to a range. If the ranges of two samples are more
+    /// than [`JUMP`] apart, a clock has jumped, and forward delays before and after the jump cannot
+    /// be compared.
     fn watch_clocks(&mut self, sample: &Sample) {
         let (least, most) = (sample.forward - sample.rtt, sample.forward);
         if least > self.offsets.1 + JUMP || most < self.offsets.0 - JUMP {
@@ -156,7 +165,8 @@ impl Estimator {
         self.offsets = (least, most);
     }
 
-    /// Takes a sample while segments leave `interval` apart; the time since the last one, none for the first.
+    /// Takes a sample; `interval` is the current interval between segments. Returns the time since
+    /// the last sample, or `None` for the first one.
     pub fn on_sample(&mut self, sample: &Sample, interval: f64) -> Option<f64> {
         if sample.now - self.turned_at > self.config.horizon.as_secs_f64() {
             self.turned_at = sample.now;
@@ -183,7 +193,8 @@ impl Estimator {
         Some(dt)
     }
 
-    /// tau, seconds, above 0; none before the first sample, or if a peer claims to have waited for longer than it took to answer.
+    /// tau in seconds, above 0. `None` before the first sample, or if the peer claims to have
+    /// waited for longer than it took to answer.
     pub fn reuse(&self, path: &PathInfo) -> Option<f64> {
         let rtt = self.rtt.get(0.0, 0.0);
         let hops = f64::from(path.hops.max(1));
@@ -191,19 +202,19 @@ impl Estimator {
         (rtt > 0.0 && rtt.is_finite()).then(|| reuse_hops(path.hops) / hops * rtt / (1.0 + share))
     }
 
-    /// d, seconds, 0 or more.
+    /// d in seconds, 0 or more.
     pub fn queueing(&self, hops: u8) -> f64 {
         let noise = self.config.hop_noise.as_secs_f64() * f64::from(hops);
         let Some(at) = self.at else { return 0.0 };
         (self.mean - self.base.get(at, self.skew.get()) - noise).max(0.0)
     }
 
-    /// True if `sample` has less delay than the mean of those before.
+    /// True if `sample` has less delay than the mean of the samples before it.
     pub fn is_below_mean(&self, sample: &Sample) -> bool {
         self.at.is_some() && sample.forward + sample.mean < self.mean
     }
 
-    /// By how much the delay of `sample` exceeds the least, seconds; none before the first one.
+    /// Delay of `sample` above the least delay, in seconds; `None` before the first sample.
     pub fn above_base(&self, sample: &Sample) -> Option<f64> {
         self.at.map(|_| sample.forward + sample.mean - self.base.get(sample.now, self.skew.get()))
     }
@@ -214,12 +225,12 @@ impl Estimator {
     }
 }
 
-/// n.
+/// n: the hops of the path, but at most [`REUSE_HOPS`].
 pub fn reuse_hops(hops: u8) -> f64 {
     f64::from(hops.clamp(1, REUSE_HOPS))
 }
 
-/// The air time of an exchange over one hop for an IP packet of `bytes`, seconds.
+/// Air time of an exchange over one hop for an IP packet of `bytes`, in seconds.
 pub fn exchange(path: &PathInfo, bytes: f64) -> f64 {
     EXCHANGE + 8.0 * (bytes + FRAME_BYTES) / path.rate.as_bps_f64()
 }

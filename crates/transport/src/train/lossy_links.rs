@@ -1,44 +1,50 @@
-//! Detection of links that lose so many frames that a train's delay is mostly that of frames sent again.
+//! Detection of links that lose so many frames that the delay of a train is mostly caused by
+//! retransmissions of the MAC.
 //!
-//! The MAC sends a frame again that was not acknowledged, each time after a longer backoff. To the ends that is delay, and
-//! looks like a queue: a sender that yields to it waits for something that waiting does not end (Arun, Alizadeh and Balakrishnan, SIGCOMM 2022,
-//! show that senders that bound delay must starve somewhere where delay has a part that is not theirs). Where links lose that many frames,
-//! the MAC gives some up, and segments do not arrive. Quiet trains among themselves lose fewer: 8 % on a grid, and next to nothing elsewhere
-//! (docs/quiet-trains.md). So the share of lost segments tells the two apart:
+//! The MAC retransmits a frame that was not acknowledged, each time after a longer backoff. For the
+//! two ends this is delay, and looks like a queue. A sender that yields to it waits for something
+//! that waiting does not end. Arun, Alizadeh and Balakrishnan (SIGCOMM 2022) show that senders that
+//! bound delay must starve in some cases where part of the delay is not caused by them. Where links
+//! lose that many frames, the MAC gives up on some of them, and segments do not arrive. Quiet
+//! trains among themselves lose fewer: 8 % on a grid, and almost none elsewhere
+//! (docs/quiet-trains.md). So the share of lost segments tells the two cases apart:
 //!
 //! ```text
 //! p    += (1 - exp(-n / 256)) (l / n - p)      after a train of n segments, l of them lost, of those in a row two at most
 //! active from p > 0.135 until p < 0.12
 //! ```
 //!
-//! Two in a row at most, because a route that fails takes the rest of a train, and says nothing of its links. While it is active the control law bears
-//! `tolerance` times the delay, as beside a competitor (`competition`). Links that lose less than that are not told from queues, and a neighbour whose
-//! window fills queues can make a train lose as many: beside NewReno over a chain it holds 16 % for it instead of 13.
+//! At most two in a row count, because a route that fails takes the rest of a train, which says
+//! nothing about its links. While the detector is active, the control law tolerates `tolerance`
+//! times the delay, as beside a competitor (`competition`). Links that lose fewer segments cannot
+//! be told from queues. A neighbour whose window fills queues can make a train lose as many: beside
+//! NewReno over a chain, quiet trains then hold 16 % instead of 13 %.
 
-/// Segments after which 1 - 1/e of what was seen before is forgotten.
+/// Number of segments after which 1 - 1/e of the history is forgotten.
 const MEMORY: f64 = 256.0;
-/// The share of lost segments above which links lose.
+/// Share of lost segments above which links count as lossy.
 const BEGINS: f64 = 0.135;
-/// The share below which they do no more.
+/// Share of lost segments below which links no longer count as lossy.
 const ENDS: f64 = 0.12;
 
-/// The state.
+/// State of the detector.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LossyLinks {
-    /// Factor of the delay that is tolerated while it is active, 1 or more.
+    /// Factor of the tolerated delay while the detector is active, 1 or more.
     tolerance: f64,
-    /// p.
+    /// Moving average p of the share of lost segments.
     share: f64,
     active: bool,
 }
 
 impl LossyLinks {
-    /// Nothing is lost yet.
+    /// Creates a detector that has seen no loss.
     pub fn new(tolerance: f64) -> LossyLinks {
         LossyLinks { tolerance, share: 0.0, active: false }
     }
 
-    /// A train of `sent` segments is over; `lost` of them are missing, of those in a row two at most.
+    /// A train of `sent` segments is over. `lost` of them are missing, of those in a row two at
+    /// most.
     pub fn on_train(&mut self, sent: u32, lost: u32) {
         if sent == 0 {
             return;
@@ -48,7 +54,7 @@ impl LossyLinks {
         self.active = self.share > if self.active { ENDS } else { BEGINS };
     }
 
-    /// The factor on the delay that is borne.
+    /// Factor of the delay that the control law tolerates now.
     pub fn tolerance(&self) -> f64 {
         if self.active { self.tolerance } else { 1.0 }
     }

@@ -1,11 +1,20 @@
-//! Quiet trains: a transport that sends a train of paced segments and is then silent until one ACK of the last comes back.
+//! Quiet trains: a transport that sends a train of paced segments and is then silent until the ACK
+//! of the last segment arrives. Terms such as train, TAIL and floor stand in docs/terms.md.
 //!
-//! A design of this project, docs/quiet-trains.md; no paper describes it. On a path of several 802.11 hops ACKs cost the
-//! channel as much as a third of what data costs, and jitter builds up until a collision of hidden stations looks like a
-//! broken route. Here nothing crosses: the path is empty when the ACK travels, and every train begins on an empty path.
-//! `sender` makes trains and repairs holes, `receiver` has the rule of acknowledging, `estimator` measures the path,
-//! `control` computes the interval, `access` gathers segments where links aggregate, `company` leaves half of the path to who was felt, `competition` detects senders that fill queues, `connection` opens and closes as TCP does. `solo` is the
-//! form for receivers that know nothing of quiet trains: a pacing of TCP.
+//! This is a design of this project, described in docs/quiet-trains.md; no paper describes it. On a
+//! path of several 802.11 hops, ACKs cost the channel as much as a third of what data cost. Jitter
+//! also builds up until a collision of hidden stations looks like a broken route. With quiet
+//! trains, data and ACKs do not meet: the path is empty when the ACK travels, and every train
+//! begins on an empty path.
+//!
+//! - `sender` sends trains and retransmits missing segments, `receiver` decides when to
+//!   acknowledge.
+//! - `estimator` measures the path, `control` computes the interval between segments.
+//! - `access` groups segments where links aggregate packets.
+//! - `company` leaves half of the path to a neighbour that was detected.
+//! - `competition` detects senders that fill queues.
+//! - `connection` opens and closes as TCP does.
+//! - `solo` is the form for receivers that do not know quiet trains: a pacing of TCP.
 
 pub mod access;
 pub mod company;
@@ -36,11 +45,12 @@ use alloc::string::String;
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, parameters};
 
-/// Whose conversation it is.
+/// Kind of program that a connection belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
-    /// As agents of a simulator do: the application takes what arrives at once; an end that was only written to closes as soon
-    /// as its peer has; no peer is given up, late segments are answered for ever.
+    /// As agents of a simulator do: the application takes arriving data at once. An end that
+    /// listened and has written nothing closes as soon as its peer has. No peer is ever given up,
+    /// and late segments are answered without end.
     Agent,
     /// As RFC 9293 asks of a host.
     Host,
@@ -80,7 +90,8 @@ pub const QUIET_TRAIN: Named<Config> = Named {
     source: "docs/quiet-trains.md",
     config: Config::default,
 };
-/// Quiet trains that hold their own beside senders that fill queues, and on links that lose.
+/// Quiet trains that keep their share beside senders that fill queues, and on links that lose
+/// frames.
 pub const QUIET_TRAIN_COMPETITIVE: Named<Config> = Named {
     name: "quiet-train+competitive",
     description: "quiet trains that bear more delay while most of them lose segments: beside NewReno or CUBIC, on links that lose",
@@ -94,7 +105,7 @@ pub const QUIET_TRAIN_CONTENDING: Named<Config> = Named {
     source: "docs/quiet-trains.md",
     config: Config::contending,
 };
-/// Quiet trains over links with a marker.
+/// Quiet trains that react to congestion marks, for links with a marker.
 pub const QUIET_TRAIN_MARKS: Named<Config> = Named {
     name: "quiet-train+marks",
     description: "quiet trains that take marks of relays for delay, for links with a marker",
@@ -103,27 +114,27 @@ pub const QUIET_TRAIN_MARKS: Named<Config> = Named {
 };
 
 impl Config {
-    /// Trains that take a segment that was marked for one that was 6 tau late.
+    /// Trains for which a marked segment counts like a delay of 6 tau.
     pub fn heeding_marks() -> Config {
         Config { control: control::Config { marks: 6.0, ..control::Config::default() }, ..Config::default() }
     }
 
-    /// Trains that bear eight times the delay beside somebody who fills queues.
+    /// Trains that tolerate eight times the delay beside a sender that fills queues.
     pub fn competing() -> Config {
         Config { control: control::Config { competitive: 8.0, ..control::Config::default() }, ..Config::default() }
     }
 
-    /// Trains that claim half of the path beside somebody who keeps queues full.
+    /// Trains that claim half of the path beside a sender that keeps queues full.
     pub fn contending() -> Config {
         Config { control: control::Config { claim: 0.5, ..control::Config::default() }, ..Config::default() }
     }
 
-    /// The same parameters as a host uses them on a network that is not simulated.
+    /// The same parameters with the profile of a host, for a real network.
     pub fn of_host(&self) -> Config {
         Config { profile: Profile::Host, ..self.clone() }
     }
 
-    /// Its parameters in one line, for people.
+    /// Describes the parameters in one line, for people.
     pub fn describe(&self) -> String {
         self.control.describe()
     }

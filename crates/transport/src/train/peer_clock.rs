@@ -1,47 +1,48 @@
-//! The clock of a peer, as its time stamps show it: RFC 7323, section 5.4, leaves the unit to the peer, from 1 ms to 1 s; hosts
-//! have 1 ms, 4 ms or 10 ms, and this project 1 us.
+//! Clock of a peer, as its time stamps show it. RFC 7323, section 5.4, leaves the unit to the peer,
+//! from 1 ms to 1 s. Hosts use 1 ms, 4 ms or 10 ms, and this project 1 us.
 //!
-//! The unit is the one of these that two stamps of some distance are nearest to. A clock that fits none, or whose unit is
-//! above 4 ms, tells nothing of delays.
+//! The detected unit is the one of these that fits two time stamps some time apart. A clock that
+//! fits none, or whose unit is above 4 ms, cannot be used to measure delays.
 
 use meshpace_core::Time;
 
-/// Units, seconds.
+/// Known units of a clock, in seconds.
 const UNITS: [f64; 4] = [1e-6, 1e-3, 4e-3, 10e-3];
-/// The largest that is of use.
+/// Coarsest unit that can be used, in seconds.
 const COARSEST: f64 = 4e-3;
-/// The least time between two stamps that tell the unit, seconds.
+/// Least time between the two time stamps that determine the unit, in seconds.
 const SPAN: f64 = 0.15;
-/// Deviation from a unit that a clock may show: stamps are those of ACKs, whose delays vary meanwhile.
+/// Tolerated relative deviation from a unit. The time stamps are from ACKs, whose delays vary in
+/// the meantime.
 const TOLERANCE: f64 = 0.35;
-/// Number of times that a clock may fit no unit.
+/// Number of failed attempts after which the clock is not used.
 const ATTEMPTS: u32 = 5;
 
 /// Meaning of a time stamp.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Reading {
-    /// The peer's time, seconds from a beginning of its own.
+    /// Time of the peer, in seconds since an arbitrary start.
     At(f64),
-    /// Nothing yet.
+    /// The unit is not known yet.
     Unknown,
-    /// Nothing ever.
+    /// The clock cannot be used.
     Useless,
 }
 
-/// The clock.
+/// State of the detection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PeerClock {
-    /// The first stamp, and when it came.
+    /// First time stamp, and when it arrived.
     first: Option<(Time, u32)>,
-    /// Seconds.
+    /// Unit of the clock in seconds; `None` until it is known.
     unit: Option<f64>,
-    /// The last stamp, and the time that it stands for.
+    /// Last time stamp, and the time in seconds that it stands for.
     last: (u32, f64),
     misfits: u32,
 }
 
 impl PeerClock {
-    /// Reading of the peer's clock from `stamp`, which came `now`.
+    /// Reads the peer's clock from `stamp`, which arrived at `now`.
     pub fn read(&mut self, now: Time, stamp: Option<u32>) -> Reading {
         let Some(stamp) = stamp.filter(|_| self.misfits < ATTEMPTS) else { return Reading::Useless };
         let Some((at, first)) = self.first else {
@@ -49,7 +50,7 @@ impl PeerClock {
             return Reading::Unknown;
         };
         if let Some(unit) = self.unit {
-            // Stamps wrap; those of ACKs are near each other.
+            // Time stamps wrap; those of successive ACKs are close to each other.
             let (last, time) = self.last;
             self.last = (stamp, time + f64::from(stamp.wrapping_sub(last) as i32) * unit);
             return Reading::At(self.last.1);
@@ -74,7 +75,8 @@ impl PeerClock {
         }
     }
 
-    /// Excess of the mean of readings over their least that comes from their unit alone, seconds.
+    /// Excess of the mean reading over the least reading that the unit of the clock alone causes,
+    /// in seconds.
     pub fn spread(&self) -> f64 {
         self.unit.unwrap_or(0.0) / 2.0
     }

@@ -1,12 +1,14 @@
-//! The receiving half: keeps what comes out of order and acknowledges trains.
+//! The receiving half: keeps data that arrive out of order, and acknowledges trains.
 //!
-//! The rule: an ACK leaves for a TAIL, for a FIN, for what lies beyond the window, and when nothing has arrived for
-//! [`Config::ack_timer`] while something is unacknowledged. Nothing else brings one about: a gap is reported by the ACK of the
-//! train's end, and there are no duplicate ACKs. That is outside RFC 1122, section 4.2.3.2 (an ACK for every second
-//! segment, within 0.5 s): it is for peers that have agreed on it.
+//! An ACK is sent for a TAIL, for a FIN, for data beyond the window, and when nothing has arrived
+//! for [`Config::ack_timer`] while something is unacknowledged. Nothing else in arriving data
+//! triggers one: a gap is reported by the ACK of the train's end, and there are no duplicate ACKs.
+//! This is outside RFC 1122, section 4.2.3.2 (an ACK for every second segment, within 0.5 s), and
+//! meant for peers that have agreed on it.
 //!
-//! Forward delays are differences of two clocks that need not agree. Only delays less the newest one's are reported, so that
-//! neither an offset nor a drift of the clocks is in the report beyond what they drift during a train.
+//! Forward delays are differences of two clocks that need not agree. The report contains only
+//! delays less that of the newest segment. The offset of the clocks therefore cancels, and so does
+//! their drift, except for the drift during one train.
 
 use super::segment::{DELAY_UNIT_US, Feedback, Segment, WAIT_UNIT_US, stamp};
 use super::{Config, Profile};
@@ -16,7 +18,7 @@ use crate::receiving::{Offer, Reassembly};
 use crate::stats::Stats;
 use meshpace_core::{Duration, Time};
 
-/// Bits of the report of what lies beyond a gap.
+/// Number of bits in the report of data beyond a gap.
 const BITS: u64 = u32::BITS as u64;
 
 /// The segments that arrived since the last ACK.
@@ -24,12 +26,12 @@ const BITS: u64 = u32::BITS as u64;
 struct Batch {
     segments: u32,
     marked: u32,
-    /// The forward delay of the first of them by the two clocks, microseconds, wrapping.
+    /// Forward delay of the first segment by the two ends' clocks, in microseconds, wrapping.
     reference: u32,
-    /// Sum and least of the delays less the reference, microseconds.
+    /// Sum and least of the delays less the reference, in microseconds.
     sum: i64,
     least: i32,
-    /// The newest delay less the reference.
+    /// Delay of the newest segment less the reference, in microseconds.
     newest: i32,
 }
 
@@ -46,7 +48,7 @@ impl Batch {
         self.newest = relative;
     }
 
-    /// The report.
+    /// Computes the report on these segments.
     fn feedback(&self) -> Feedback {
         if self.segments == 0 {
             return Feedback::default();
@@ -64,7 +66,7 @@ impl Batch {
     }
 }
 
-/// The receiving half.
+/// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     segment: u64,
@@ -76,12 +78,12 @@ pub struct Receiver {
     arrived_at: Time,
     ts_recent: u32,
     ack_due: bool,
-    /// Time at which an ACK leaves without a TAIL.
+    /// Time at which an ACK is sent without a TAIL.
     deadline: Time,
 }
 
 impl Receiver {
-    /// Nothing received yet.
+    /// Creates a receiver that has received nothing.
     pub fn new(config: &Config) -> Receiver {
         Receiver {
             segment: u64::from(config.segment),
@@ -100,12 +102,12 @@ impl Receiver {
         }
     }
 
-    /// The next offset expected; a received FIN counts as one byte.
+    /// Next offset expected; a received FIN counts as one byte.
     pub fn expected(&self) -> u64 {
         self.arrived.expected()
     }
 
-    /// True if all of the peer's stream and its FIN have arrived.
+    /// True if the peer's whole stream and its FIN have arrived.
     pub fn is_closed(&self) -> bool {
         self.arrived.is_closed()
     }
@@ -120,7 +122,7 @@ impl Receiver {
         self.arrived.next()
     }
 
-    /// The whole receive window in segments, as a SYN offers it.
+    /// Whole receive window in segments, as a SYN offers it.
     pub fn window(&self) -> u16 {
         self.in_segments(self.offer.window())
     }
@@ -129,51 +131,54 @@ impl Receiver {
         u16::try_from(u64::from(bytes) / self.segment).unwrap_or(u16::MAX)
     }
 
-    /// The application has taken `bytes` more. The peer is told of itself only if it may be waiting for it.
+    /// The application has taken `bytes` more. An ACK tells the peer only if the peer may be
+    /// waiting for the window to open.
     pub fn take(&mut self, bytes: u64) {
         self.ack_due |= self.offer.take(bytes, &self.arrived) && !self.is_closed();
     }
 
-    /// An ACK is to leave at once.
+    /// Makes an ACK due now.
     pub fn acknowledge(&mut self) {
         self.ack_due = true;
     }
 
-    /// True if one is.
+    /// True if an ACK has to be sent now.
     pub fn owes_ack(&self) -> bool {
         self.ack_due
     }
 
-    /// Time at which an ACK leaves without a TAIL.
+    /// Time at which an ACK is sent without a TAIL.
     pub fn next_wakeup(&self) -> Time {
         self.deadline
     }
 
-    /// The deadline may have passed.
+    /// Makes an ACK due if the deadline has passed.
     pub fn on_timer(&mut self, now: Time) {
         if self.deadline <= now {
             self.ack_due = true;
         }
     }
 
-    /// The peer's SYN arrived: its stamp is echoed.
+    /// The peer's SYN arrived; its time stamp will be echoed.
     pub fn on_syn(&mut self, segment: &Segment) {
         self.ts_recent = segment.ts_val;
     }
 
-    /// True if a segment of an honest peer can begin at `seq`: a window before what is expected, since a late one may still report
-    /// what it has received, or up to where a segment begins that follows a probe of the closed window.
+    /// True if a segment of an honest peer can begin at `seq`. The range begins a window before the
+    /// next expected offset, since a late segment may still report what it has received. It ends
+    /// where a segment begins that follows a probe of the closed window.
     pub fn is_acceptable(&self, seq: u64) -> bool {
         let latest = self.offer.edge(&self.arrived).saturating_add(self.segment + 1);
         let reach = u64::from(self.offer.window()) + 2 * self.segment;
         seq <= latest && seq.saturating_add(reach) >= self.expected()
     }
 
-    /// A segment of the established connection arrived. Whether its payload is part of the stream.
+    /// Processes a segment of the established connection. Returns whether its payload is part of
+    /// the stream.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool, stats: &mut Stats) -> bool {
         let fin = segment.flags.has(Flags::FIN);
         if segment.payload == 0 && !fin {
-            // A probe of the window, or what is left of a handshake.
+            // A probe of the window, or a late segment of the handshake.
             self.ack_due |= segment.is_tail();
             return false;
         }
@@ -183,7 +188,7 @@ impl Receiver {
         let (start, end) = (segment.seq, segment.seq.saturating_add(u64::from(segment.payload)));
         let edge = self.arrived.fin_at().unwrap_or_else(|| self.offer.edge(&self.arrived));
         let next = self.arrived.next();
-        // Beyond a gap only what fits whole: the report has one bit for a segment.
+        // Beyond a gap a segment has to fit as a whole: the report has one bit for a segment.
         let fits = end <= edge || (start <= next && start < edge);
         let range = Range { start: start.max(next), end: end.min(edge) };
         let is_new = segment.payload > 0 && fits && self.arrived.on_range(start, range) == Insertion::New;
@@ -192,7 +197,8 @@ impl Receiver {
         } else if segment.payload > 0 {
             stats.duplicate_segments_received += 1;
         }
-        // A FIN below what has arrived contradicts it, one beyond the window waits for another day.
+        // A FIN below data that have arrived contradicts them. A FIN beyond the window is ignored;
+        // the peer sends it again.
         if fin && self.arrived.fin_at().is_none() && end <= edge && end >= self.arrived.highest() {
             self.arrived.set_fin(end);
         }
@@ -201,7 +207,7 @@ impl Receiver {
         is_new
     }
 
-    /// Sets the fields of a segment about the peer's stream.
+    /// Sets the fields of a segment that describe the peer's stream.
     pub fn ride(&mut self, segment: &mut Segment) {
         segment.ack = self.expected();
         segment.ts_ecr = self.ts_recent;
@@ -210,7 +216,7 @@ impl Receiver {
         segment.flags = segment.flags.with(Flags::ACK);
     }
 
-    /// The ACK that is due.
+    /// Builds the ACK that is due.
     pub fn answer(&mut self, now: Time) -> Segment {
         let waited = if self.batch.segments > 0 { now.since(self.arrived_at).0 } else { 0 };
         let mut ack = Segment {
@@ -227,7 +233,8 @@ impl Receiver {
         ack
     }
 
-    /// One bit for each full segment's worth of bytes from the next expected one on.
+    /// Bitmap of the received data: one bit for each range of a full segment's bytes, from the next
+    /// expected offset on.
     fn beyond(&self) -> u32 {
         let (next, highest) = (self.arrived.next(), self.arrived.highest());
         if self.arrived.is_complete() {

@@ -1,46 +1,51 @@
-//! A segment of a quiet train: TCP's header, TAIL, and the receiver's feedback, no payload.
+//! A segment of a quiet train: TCP's header, TAIL, and the receiver's feedback, without payload.
 //!
-//! Stream offsets have 64 bits and never wrap: offset 0 is the first payload byte, the SYN stands before it, the FIN takes the
-//! place after the last byte, as in `tcp::segment`. TAIL is TCP's PSH bit (RFC 9293, section 3.1). Sizes are those of a TCP
-//! header with one option of the experimental kind 253 (RFC 6994). As for every TCP here, and in ns-2, time stamps cost no
-//! bytes; the feedback costs its own.
+//! Stream offsets have 64 bits and never wrap. Offset 0 is the first payload byte. The SYN is
+//! before it, and the FIN takes the place after the last byte, as in `tcp::segment`. TAIL is TCP's
+//! PSH bit (RFC 9293, section 3.1). Sizes are those of a TCP header with one option of the
+//! experimental kind 253 (RFC 6994). As for every TCP in this project, and in ns-2, time stamps
+//! count as no bytes; the feedback counts as the bytes that it takes.
 
 use crate::flags::Flags;
 
 /// Bytes of the IP and TCP headers without options.
 pub const HEADER_BYTES: u32 = 40;
-/// Bytes that the option takes in a SYN: kind, length, identifier.
+/// Bytes of the option in a SYN: kind, length, identifier.
 pub const OFFER_BYTES: u32 = 4;
-/// Bytes that it takes in an ACK with feedback: those, mean, least, wait, segments, marks, padding.
+/// Bytes of the option in an ACK with feedback: kind, length, identifier, mean, least, wait,
+/// segments, marks, padding.
 pub const FEEDBACK_BYTES: u32 = 12;
-/// Bytes more if something is missing.
+/// Additional bytes if segments are missing.
 pub const MISSING_BYTES: u32 = 4;
-/// The unit of forward delays in the feedback, microseconds.
+/// Unit of forward delays in the feedback, in microseconds.
 pub const DELAY_UNIT_US: u32 = 32;
-/// The unit of the wait in the feedback, microseconds.
+/// Unit of the wait in the feedback, in microseconds.
 pub const WAIT_UNIT_US: u32 = 4_000;
 
 /// Report of a receiver on the segments that arrived since its last ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Feedback {
-    /// Number of those segments, counted up to 255; 0: there is no report.
+    /// Number of segments, counted up to 255; 0 if there is no report.
     pub segments: u8,
-    /// Number of them that a node on the way had marked (RFC 3168).
+    /// Number of segments that a node on the path had marked (RFC 3168).
     pub marked: u8,
-    /// Their mean forward delay less that of the newest, in units of [`DELAY_UNIT_US`].
+    /// Mean forward delay of the segments less that of the newest one, in units of
+    /// [`DELAY_UNIT_US`].
     pub mean: i16,
-    /// Their least forward delay less that of the newest, in the same unit: 0 or less.
+    /// Least forward delay of the segments less that of the newest one, in the same unit: 0 or
+    /// less.
     pub least: i16,
 }
 
 impl Feedback {
-    /// Its encoding on the wire, the same in an option of TCP and in a datagram: number, marked, mean and least, in network order.
+    /// Encodes the feedback for the wire, in the same way in a TCP option and in a datagram:
+    /// segments, marked, mean and least, in network order.
     pub fn to_bytes(self) -> [u8; 6] {
         let ([a, b], [c, d]) = (self.mean.to_be_bytes(), self.least.to_be_bytes());
         [self.segments, self.marked, a, b, c, d]
     }
 
-    /// The feedback that these bytes encode.
+    /// Decodes feedback.
     pub fn from_bytes(bytes: &[u8; 6]) -> Feedback {
         let [segments, marked, a, b, c, d] = *bytes;
         Feedback { segments, marked, mean: i16::from_be_bytes([a, b]), least: i16::from_be_bytes([c, d]) }
@@ -52,14 +57,15 @@ impl Feedback {
 pub struct Segment {
     /// Offset of the first payload byte, or of the FIN if there is no payload.
     pub seq: u64,
-    /// The next offset expected from the peer; counts only with [`Flags::ACK`]. A received FIN counts as one byte.
+    /// Next offset expected from the peer; valid only with [`Flags::ACK`]. A received FIN counts as
+    /// one byte.
     pub ack: u64,
     /// The sender's clock in microseconds, wrapping.
     pub ts_val: u32,
-    /// The `ts_val` of the newest segment that arrived: the one that this ACK answers.
+    /// `ts_val` of the newest segment that arrived: the segment that this ACK answers.
     pub ts_ecr: u32,
-    /// Data that have arrived beyond `ack`: bit i stands for the i-th full segment's worth of bytes from `ack` on, the lowest bit
-    /// for the first of them, which is missing.
+    /// Data that have arrived beyond `ack`: bit i stands for the i-th range of a full segment's
+    /// bytes from `ack` on. The lowest bit stands for the first range, which is missing.
     pub beyond: u32,
     /// Payload bytes.
     pub payload: u16,
@@ -67,9 +73,10 @@ pub struct Segment {
     pub window: u16,
     /// Header bits.
     pub flags: Flags,
-    /// Wait of an ACK since the newest segment arrived, in units of [`WAIT_UNIT_US`], rounded up.
+    /// Time from the arrival of the newest segment to this ACK, in units of [`WAIT_UNIT_US`],
+    /// rounded up.
     pub wait: u8,
-    /// About what arrived.
+    /// Report on the segments that arrived.
     pub feedback: Feedback,
 }
 
@@ -83,20 +90,20 @@ impl Segment {
         HEADER_BYTES + offer + feedback + missing + u32::from(self.payload)
     }
 
-    /// True if it says what arrived.
+    /// True if the segment reports what arrived.
     #[inline]
     pub fn has_report(&self) -> bool {
         self.feedback.segments > 0 || self.beyond != 0
     }
 
-    /// True if the segment ends a train: it is to be acknowledged at once.
+    /// True if the segment ends a train and has to be acknowledged at once.
     #[inline]
     pub fn is_tail(&self) -> bool {
         self.flags.has(Flags::PSH)
     }
 }
 
-/// The clock of the time stamps: microseconds, wrapping.
+/// Clock of the time stamps: microseconds, wrapping.
 pub(super) fn stamp(now: meshpace_core::Time) -> u32 {
     (now.0 / 1_000) as u32
 }

@@ -1,12 +1,16 @@
-//! The sending half: cuts the stream, sends trains, is silent, repairs holes.
+//! The sending half: cuts the stream into segments, sends trains, waits for their ACKs, and
+//! retransmits missing segments.
 //!
-//! A train has W segments, those that are missing first, then new ones, each an interval after the one before. Its last one
-//! carries TAIL, and so does whatever is the last that can be sent. Then nothing leaves until its ACK is back. What that ACK
-//! does not report is lost, since nothing is under way any more. If no ACK comes, the first missing segment alone is sent
-//! again, with TAIL, after a time that doubles: nothing else is repeated on suspicion (no go-back-N).
+//! A train has W segments, an interval apart: first the missing ones, then new ones. Its last
+//! segment carries TAIL, and so does the last segment that can be sent at all. Then nothing is sent
+//! until the ACK of the TAIL arrives. Segments that this ACK does not report are lost, since
+//! nothing is in flight any more. If no ACK arrives, the first missing segment alone is sent again,
+//! with TAIL, after a time that doubles. No other segment is retransmitted on suspicion (no
+//! go-back-N).
 //!
-//! A window that the peer has closed is probed with the next segment, as the timer allows (RFC 9293, section 3.8.6.1). What comes
-//! back from there is not lost: it waits for the peer to open its window, or for the timer, which goes on doubling.
+//! A closed window of the peer is probed with the next segment, as the timer allows (RFC 9293,
+//! section 3.8.6.1). A probe that the peer refuses does not count as a loss. It is sent again when
+//! the peer opens its window or when the timer expires, which goes on doubling.
 
 use super::Config;
 use super::access::Access;
@@ -22,19 +26,20 @@ use crate::stats::Stats;
 use alloc::boxed::Box;
 use meshpace_core::{Duration, Rate, Time};
 
-/// How long after a small message of the same sender the next one is expected.
+/// Time after a small message of the same sender in which the next one is expected.
 const EXPECTED: Duration = Duration::from_secs(1);
 
 /// Phase of the train.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// So many segments of it may still be sent.
+    /// The train goes on; this many of its segments may still be sent.
     Sending(u32),
-    /// The TAIL with this stamp left then: silence until its ACK. `since` is `None` if the peer has moved to another path since.
+    /// The TAIL with this stamp was sent at `since`; nothing is sent until its ACK. `since` is
+    /// `None` if the peer has moved to another path since then.
     Quiet { stamp: u32, since: Option<Time> },
 }
 
-/// The sending half.
+/// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
     segment: u32,
@@ -44,31 +49,33 @@ pub struct Sender {
     path: PathInfo,
     access: Option<Access>,
     stream: Stream,
-    /// Everything before this offset is acknowledged.
+    /// All bytes before this offset are acknowledged.
     una: u64,
-    /// The offset up to which the peer takes.
+    /// Offset up to which the peer accepts data.
     edge: u64,
-    /// The most it has ever taken beyond what it acknowledged (RFC 5961, section 5.2: MAX.SND.WND).
+    /// Largest receive window that the peer has ever offered beyond what it acknowledged (RFC 5961,
+    /// section 5.2: MAX.SND.WND).
     largest_window: u64,
     phase: Phase,
-    /// Time at which the next segment may leave.
+    /// Earliest departure of the next segment.
     earliest: Time,
-    /// Segments of the train so far.
+    /// Segments of the current train sent so far.
     sent: u32,
-    /// Time at which the TAIL is given up, or a closed window is probed.
+    /// Time at which the ACK of the TAIL is given up, or a closed window is probed.
     timeout_at: Time,
-    /// The forward delay of the first TAIL by the two clocks, microseconds, wrapping.
+    /// Forward delay of the first TAIL: the difference of the two ends' clocks, in microseconds,
+    /// wrapping.
     first_delay: Option<u32>,
-    /// The first missing segment alone is to be sent, or one beyond the peer's window.
+    /// True if the first missing segment has to be sent alone, or one beyond the peer's window.
     probe: bool,
-    /// Until when room is left for small messages.
+    /// Time until which the interval leaves room for small messages.
     room_until: Time,
-    /// Stamps of what was sent, if acknowledgements are judged by their echoes.
+    /// Time stamps of sent segments, if the echoes of acknowledgements are verified.
     echoes: Option<Box<Echoes>>,
 }
 
 impl Sender {
-    /// Nothing written yet.
+    /// Creates a sender without any data.
     pub fn new(config: &Config) -> Sender {
         let path = PathInfo { hops: 1, rate: Rate::from_mbps(2), received_power_dbm: None };
         let mut control = Control::new(&config.control);
@@ -95,12 +102,12 @@ impl Sender {
         }
     }
 
-    /// From now on acknowledgements are judged by their echoes.
+    /// From now on, verifies acknowledgements by the time stamps that they echo.
     pub fn judge_echoes(&mut self) {
         self.echoes.get_or_insert_default();
     }
 
-    /// The peer is reached over another path from now on: estimates, control and timer begin anew.
+    /// The peer is reached over another path from now on: estimates, control and timer start anew.
     pub fn restart_control(&mut self, config: &Config) {
         self.agree(config);
         self.timeout = Timeout::new(&config.timeout);
@@ -115,22 +122,24 @@ impl Sender {
         self.timeout.has_sample()
     }
 
-    /// The application hands over `bytes`.
+    /// Takes `bytes` that the application writes.
     pub fn write(&mut self, bytes: u64) {
         self.stream.write(bytes);
     }
 
-    /// The application always has more.
+    /// Takes data without end: the application always has more to send.
     pub fn write_endless(&mut self) {
         self.stream.write_endless();
     }
 
-    /// The application will write no more. Of data without end nothing more is sent than what is already cut.
+    /// The application will write no more. If it wrote data without end, only segments that are
+    /// already cut are still sent.
     pub fn close(&mut self) {
         self.stream.close();
     }
 
-    /// Full segments have `segment` bytes; to be told before the handshake is over.
+    /// Sets the payload of a full segment to that of `config`. To be called before the handshake is
+    /// complete.
     pub fn agree(&mut self, config: &Config) {
         self.segment = config.segment;
         self.estimator = Estimator::new(&config.estimator, config.segment);
@@ -139,13 +148,15 @@ impl Sender {
         self.tell_access();
     }
 
-    /// The handshake is over; the peer takes `window` segments.
+    /// The handshake is complete; the peer can receive `window` segments.
     pub fn establish(&mut self, window: u16) {
         self.set_window(window);
     }
 
-    /// The peer takes `window` full segments beyond what it acknowledges. Since it counts in full segments, and TCP's header in
-    /// larger units than bytes, its edge may seem to step back by less than two of them; it has not (RFC 9293, section 3.8.6).
+    /// Sets the peer's window to `window` full segments beyond what it acknowledges. The peer
+    /// counts in full segments, and TCP's header has larger units than bytes. The edge may
+    /// therefore seem to step back by less than two full segments, although the peer has not
+    /// reduced it (RFC 9293, section 3.8.6).
     fn set_window(&mut self, window: u16) {
         let full = u64::from(self.segment);
         let window = u64::from(window) * full;
@@ -157,12 +168,12 @@ impl Sender {
         }
     }
 
-    /// The oldest acknowledgement that the peer may still have under way (RFC 5961, section 5.2).
+    /// Lowest acknowledgement that the peer may still have in flight (RFC 5961, section 5.2).
     pub fn oldest_ack(&self) -> u64 {
         self.una.saturating_sub(self.largest_window)
     }
 
-    /// The path is known or has changed.
+    /// The path is known now, or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         if path.rate == Rate(0) {
             return;
@@ -176,7 +187,7 @@ impl Sender {
         self.tell_access();
     }
 
-    /// Cost and capacity of an access to the channel of the links, where they aggregate.
+    /// Sets cost and capacity of one access to the channel, where the links aggregate packets.
     pub fn on_access(&mut self, access: Access) {
         self.access = Some(access);
         self.tell_access();
@@ -188,12 +199,12 @@ impl Sender {
         }
     }
 
-    /// True if anything was written.
+    /// True if the application has written anything.
     pub fn has_written(&self) -> bool {
         self.stream.has_written()
     }
 
-    /// True if everything is acknowledged, the FIN included.
+    /// True if everything is acknowledged, including the FIN.
     pub fn is_finished(&self) -> bool {
         self.stream.fin_cut && self.stream.cuts.is_empty()
     }
@@ -208,28 +219,30 @@ impl Sender {
         self.stream.fin_cut && self.una >= self.stream.cut_bytes
     }
 
-    /// The offset after everything sent so far.
+    /// Offset after everything sent so far.
     pub fn sent_end(&self) -> u64 {
         self.stream.sent_end().unwrap_or(self.una)
     }
 
-    /// Payload bytes that are never sent again, all from the start on: an ACK of a part of a segment leaves the whole one.
+    /// Number of bytes from the start of the stream that are never sent again. An ACK of a part of
+    /// a segment does not count: the whole segment is kept.
     pub fn acknowledged(&self) -> u64 {
         let una = self.una.min(self.stream.cut_bytes);
         self.stream.cuts.front().map_or(una, |first| first.offset.min(una))
     }
 
-    /// The interval, seconds.
+    /// Current interval in seconds.
     pub fn interval(&self) -> f64 {
         self.control.interval()
     }
 
-    /// The retransmission timer.
+    /// Returns the retransmission timer.
     pub fn timeout(&self) -> &Timeout {
         &self.timeout
     }
 
-    /// An acknowledgement arrived, with feedback or not. Returns false if it echoes a stamp that no segment had.
+    /// Processes an acknowledgement, with or without feedback. Returns false if it echoes a time
+    /// stamp that no segment had.
     pub fn on_ack(&mut self, now: Time, segment: &Segment, stats: &mut Stats) -> bool {
         if segment.ack > self.sent_end() {
             return true;
@@ -259,7 +272,8 @@ impl Sender {
         let answers = segment.ts_ecr == stamp;
         let told = segment.feedback.segments > 0;
         if told && (answers || segment.wait > 0) && self.is_refused() {
-            // No loss, no sample, and the timer goes on doubling: the peer has no room (RFC 9293, section 3.8.6.1).
+            // The peer has no room: this is neither a loss nor a sample, and the timer goes on
+            // doubling (RFC 9293, section 3.8.6.1).
             self.stream.lose();
             self.timeout_at = Time::NEVER;
             self.phase = Phase::Sending(0);
@@ -269,21 +283,22 @@ impl Sender {
             }
             self.end_train(now, true, stats);
         } else if told && self.has_waited_for_next(segment) {
-            // The receiver has waited for a TAIL that did not come.
+            // The receiver has waited for a TAIL that did not arrive.
             self.end_train(now, false, stats);
         } else if self.una > before {
             self.timeout_at = now.saturating_add(self.timeout.rto());
         }
     }
 
-    /// True if the receiver, before its timer sent this ACK, has waited for longer than segments are apart: then the next one is lost. Else it may
-    /// still be under way, and has an ACK of its own.
+    /// True if the receiver, before its timer sent this ACK, has waited for longer than the
+    /// interval of segments. The next segment is then lost. Otherwise it may still be in flight,
+    /// and gets an ACK of its own.
     fn has_waited_for_next(&self, segment: &Segment) -> bool {
         let waited = Duration::from_micros(u64::from(segment.wait) * u64::from(WAIT_UNIT_US));
         segment.wait > 0 && self.control.interval() < waited.as_secs_f64()
     }
 
-    /// True if the first missing segment has come back because the peer has closed its window.
+    /// True if the peer refused the first missing segment because its window is closed.
     fn is_refused(&self) -> bool {
         self.stream.cuts.front().is_some_and(|first| first.sent && !first.fits(self.edge))
     }
@@ -311,14 +326,16 @@ impl Sender {
         }
     }
 
-    /// The forward delay of the TAIL that `segment` answers, less that of the first one, by the two clocks.
+    /// Forward delay of the TAIL that `segment` answers, less that of the first TAIL, by the clocks
+    /// of both ends, in seconds.
     fn forward(&mut self, segment: &Segment, waited: Duration) -> f64 {
         let delay = segment.ts_val.wrapping_sub(segment.ts_ecr).wrapping_sub((waited.0 / 1_000) as u32);
         let first = *self.first_delay.get_or_insert(delay);
         f64::from(delay.wrapping_sub(first) as i32) * 1e-6
     }
 
-    /// Nothing is under way any more: what was sent and is not reported is lost. After a `whole` train the next may be longer.
+    /// Ends a train. Nothing is in flight any more, so all segments that were sent and not reported
+    /// are lost. After a `whole` train the next one may be longer.
     fn end_train(&mut self, now: Time, whole: bool, stats: &mut Stats) {
         let missing = self.stream.missing();
         let lost = self.stream.lose();
@@ -337,12 +354,13 @@ impl Sender {
         }
     }
 
-    /// A small message of the same sender leaves beside the stream, over the same path: for a second room is left for more of them.
+    /// A small message of the same sender is sent beside the stream, over the same path. For a
+    /// second, the interval leaves room for more of them.
     pub fn make_room(&mut self, now: Time) {
         self.room_until = now.saturating_add(EXPECTED);
     }
 
-    /// The timer may be due.
+    /// Processes the timer if it has expired.
     pub fn on_timer(&mut self, now: Time, stats: &mut Stats) {
         if self.timeout_at > now {
             return;
@@ -357,7 +375,7 @@ impl Sender {
         }
     }
 
-    /// The next segment that may leave.
+    /// Returns the next segment that may be sent now.
     pub fn poll(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
         if self.probe {
             self.probe = false;
@@ -371,7 +389,8 @@ impl Sender {
         if now < self.earliest {
             return None;
         }
-        // The train before has ended with less than it may have: it goes on.
+        // The previous train ended with fewer segments than it was allowed. The next one begins
+        // without growing.
         let left = if left == 0 { self.control.next_train(false) } else { left };
         let place = self.choose()?;
         self.phase = Phase::Sending(left - 1);
@@ -379,28 +398,29 @@ impl Sender {
         Some(segment)
     }
 
-    /// Lost segments go first.
+    /// Chooses the segment to send: lost ones first.
     fn choose(&mut self) -> Option<usize> {
         self.stream.lost_within(self.edge).or_else(|| self.cut_next(false))
     }
 
-    /// Cuts a segment, within the peer's window or `beyond` it; its place.
+    /// Cuts a segment within the peer's window, or `beyond` it if that is set. Returns its index.
     fn cut_next(&mut self, beyond: bool) -> Option<usize> {
         let cuts = self.can_cut() || beyond && self.stream.has_data();
         cuts.then(|| self.stream.cut(self.segment))
     }
 
-    /// True if the peer takes a new one, whole.
+    /// True if the peer's window has room for a whole new segment.
     fn can_cut(&self) -> bool {
         self.stream.has_data() && self.stream.next_end(self.segment) <= self.edge
     }
 
-    /// True if the peer takes anything that is to be sent.
+    /// True if any segment can be sent within the peer's window.
     fn can_send(&self) -> bool {
         self.can_cut() || self.stream.lost_within(self.edge).is_some()
     }
 
-    /// Sends the segment at `place`, as the end of its train if it has to be or nothing else can be sent.
+    /// Sends the segment at index `place`. It ends its train if `ends` is set or nothing else can
+    /// be sent.
     fn send(&mut self, now: Time, place: usize, ends: bool, stats: &mut Stats) -> Segment {
         let cut = &mut self.stream.cuts[place];
         let again = cut.sent;
@@ -433,22 +453,23 @@ impl Sender {
         Segment { seq: cut.offset, ts_val: stamp(now), payload: cut.payload, flags, ..Segment::default() }
     }
 
-    /// True if an answer of the peer is awaited: to data, to a FIN or to a probe.
+    /// True if an answer of the peer is expected: to data, to a FIN or to a probe.
     pub fn awaits_answer(&self) -> bool {
         self.is_blocked() || self.stream.has_sent()
     }
 
-    /// True if the peer takes nothing for now.
+    /// True if the peer's window is closed.
     pub fn is_shut(&self) -> bool {
         self.edge <= self.una
     }
 
-    /// True if only the peer's window keeps data back while nothing is outstanding.
+    /// True if only the peer's window holds data back while nothing is outstanding.
     fn is_blocked(&self) -> bool {
         self.stream.cuts.is_empty() && self.stream.has_data() && !self.can_cut()
     }
 
-    /// Sees to it that a closed window is probed (RFC 9293, section 3.8.6.1), and that a train ends whose rest the peer takes no more.
+    /// Sets the timer that probes a closed window (RFC 9293, section 3.8.6.1), and that ends a
+    /// train whose remaining segments the peer does not accept.
     pub fn settle(&mut self, now: Time) {
         let Phase::Sending(_) = self.phase else { return };
         if self.can_send() {
@@ -458,7 +479,7 @@ impl Sender {
         }
     }
 
-    /// True if something is to be sent or acknowledged.
+    /// True if anything remains to be sent or acknowledged.
     fn is_unfinished(&self) -> bool {
         !self.stream.cuts.is_empty() || self.stream.has_data()
     }

@@ -1,25 +1,28 @@
-//! Drift between the clocks of the two ends.
+//! Estimate of the drift between the clocks of the two ends.
 //!
-//! A forward delay is a difference of two clocks. A round trip is not. Of both together the offset of the clocks follows up to a
-//! constant, best where the round trip is least, as NTP takes it (RFC 5905, section 10):
+//! A forward delay is a difference of two clocks; a round trip is not. Both together give the
+//! offset of the clocks up to a constant. The result is best where the round trip is least, which
+//! is also what NTP uses (RFC 5905, section 10):
 //!
 //! ```text
 //! offset_k = forward_k - rtt_k / 2
 //! skew     = slope of offset over time, each sample weighed by exp(-(rtt_k - least rtt) / unit)
 //! ```
 //!
-//! The slope is of weighted least squares whose past fades over `MEMORY`; a `PRIOR` of no skew sees to it that little is
-//! believed before it can be known, or while no round trip is near the least: then queues hide what clocks do, and are larger.
-//! At most `LIMIT` is believed.
+//! The slope comes from weighted least squares whose history decays with the time constant
+//! `MEMORY`. A `PRIOR` of no skew keeps the estimate near zero until there are enough samples, or
+//! while no round trip is near the least one. In the latter case queues hide the drift of the
+//! clocks, and their effect is larger. The result is limited to `LIMIT`.
 
-/// Time constant of what is forgotten, seconds.
+/// Time constant with which the history decays, in seconds.
 const MEMORY: f64 = 300.0;
-/// Weight and squared spread of the prior: 20 samples, 40 s from their mean; as much as samples every second for 73 s.
+/// Weight times squared spread of the prior: 20 samples, 40 s from their mean. Samples every second
+/// have as much weight after 73 s.
 const PRIOR: f64 = 20.0 * 40.0 * 40.0;
-/// The largest skew, beyond which no crystal is.
+/// Largest skew that is accepted; no crystal exceeds it.
 const LIMIT: f64 = 3e-4;
 
-/// Weighted sums.
+/// Weighted sums of the regression.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Skew {
     at: f64,
@@ -31,7 +34,8 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// At `now` the offset of the clocks was `offset` seconds and a constant, believed by `weight` from 0 to 1.
+    /// Adds a sample: at `now` the offset of the clocks was `offset` seconds, plus a constant.
+    /// `weight` is from 0 to 1.
     pub fn add(&mut self, now: f64, offset: f64, weight: f64) {
         let fade = libm::exp(-(now - self.at).max(0.0) / MEMORY);
         self.at = now;
@@ -48,7 +52,8 @@ impl Skew {
         self.time_offset = self.time_offset * fade + weight * late * (offset - self.mean_offset);
     }
 
-    /// Seconds per second by which the peer's clock gains on ours.
+    /// Drift of the peer's clock relative to the local clock, in seconds per second. Positive if
+    /// the peer's clock is faster.
     pub fn get(&self) -> f64 {
         let spread = self.time_time + PRIOR;
         (self.time_offset / spread).clamp(-LIMIT, LIMIT)

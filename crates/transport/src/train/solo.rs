@@ -1,18 +1,29 @@
-//! Trains without the receiver's help: a pacing of TCP, for receivers as they are.
+//! Trains without help of the receiver: a pacing of TCP for unmodified receivers.
 //!
-//! docs/quiet-trains.md, "The sender alone". A stock receiver acknowledges every second segment, or what waits when its timer
-//! expires. Here segments leave in pairs, the second `floor` after the first and two intervals from pair to pair, so that the
-//! receiver's counter and not its timer sends the ACK. After W segments nothing leaves until all are acknowledged, or until
-//! `patience` has passed: then new data asks for the ACK that is missing, and recovery is TCP's.
+//! See docs/quiet-trains.md, "The sender alone". An unmodified receiver acknowledges every second
+//! segment, or, when its timer expires, the segment that waits. Here segments are sent in pairs:
+//! the second one `floor` after the first, and two intervals from pair to pair. The receiver's
+//! segment counter then triggers the ACK, and not its timer. After W segments nothing is sent until
+//! all of them are acknowledged, or until `patience` has passed. Then new data ask for the missing
+//! ACK, and loss recovery is that of TCP.
 //!
-//! An ACK of two segments or more left when the newest of them arrived: its forward delay is (time stamp of the ACK) - (when
-//! that one was sent), by two clocks, of which `peer_clock` finds the unit. An ACK of one segment may have waited for the
-//! timer: its delay is an upper bound, of use if it is below the mean or so small that no timer is in it. If hardly any ACK is of
-//! two, the receiver acknowledges every segment, or its timer always expires; either way the wait is the same in all of
-//! them, and all count. But Linux acknowledges each of the first 22 or so and then every second one: those ACKs cross data and a queue builds up, and a first
-//! sample taken there becomes a floor that is far too high. So as long as no ACK has been of several segments, and at most for the first 32, nothing is sampled and
-//! trains do not grow. With `silence = false` the next pair leaves in its turn and only the window ends a train: the same pacing, for
-//! telling what silence gives from what fewer ACKs give. Without time stamps, or with a clock too coarse, the round trip takes the place of the forward delay.
+//! An ACK of two segments or more was sent when the newest of them arrived. Its forward delay is
+//! (time stamp of the ACK) - (time at which that segment was sent). The two times are from
+//! different clocks; `peer_clock` finds the unit of the peer's. An ACK of one segment may have
+//! waited for the timer, so that its delay is an upper bound. It is used if it is below the mean,
+//! or so small that it cannot contain a timer. If hardly any ACK is for two segments, the receiver
+//! acknowledges every segment, or its timer always expires. In both cases the wait is the same for
+//! all ACKs, and all of them are used.
+//!
+//! But Linux acknowledges each of the first 22 or so segments, and then every second one. Those
+//! first ACKs meet data on the path, and a queue builds up. A first sample taken there would become
+//! a floor that is far too high. So there are no samples, and trains do not grow, until one ACK is
+//! for several segments, or until 32 ACKs have arrived.
+//!
+//! With `silence = false` the next pair is sent in its turn, and only the window ends a train. This
+//! is the same pacing without the silence. It tells the benefit of silence from the benefit of
+//! fewer ACKs. Without time stamps, or with a clock that is too coarse, the round trip takes the
+//! place of the forward delay.
 
 use super::control::{self, Control};
 use super::estimator::{self, Estimator, Sample, exchange, reuse_hops};
@@ -24,29 +35,32 @@ use meshpace_core::parameter;
 use meshpace_core::parameter::{Parameter, ParameterError, Parameters, Slot, Slots};
 use meshpace_core::{Duration, Rate, Time};
 
-/// No receiver's timer is shorter, seconds (Linux: 40 ms), with a reserve.
+/// No receiver's ACK timer is shorter than this, in seconds (Linux: 40 ms), with a margin.
 const NO_TIMER: f64 = 0.030;
-/// Weight of an ACK in the share of those of two segments or more.
+/// Weight of an ACK in the moving share of ACKs for two segments or more.
 const SHARE_WEIGHT: f64 = 0.1;
-/// The longest time between the two of a pair, in exchanges over the hops of channel reuse.
+/// Longest time between the two segments of a pair, in units of n exchanges, with n the hops of
+/// channel reuse.
 const LONGEST_GAP: f64 = 1.1;
-/// Below this share all ACKs count.
+/// Share of ACKs for two segments or more below which all ACKs are used.
 const FEW_PAIRS: f64 = 0.15;
-/// Segments at first that a receiver may acknowledge one by one though it will not do so later (Linux: 16, and one for each with which its window grows).
+/// Number of ACKs at the start that a receiver may send segment by segment although it will not do
+/// so later (Linux: 16, and one for each growth of its window).
 const QUICK: u64 = 32;
 
 /// Parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// Interval and length of a train.
+    /// Parameters of the interval and of the length of a train.
     pub control: control::Config,
-    /// Estimate of the path.
+    /// Parameters of the estimates of the path.
     pub estimator: estimator::Config,
-    /// Whether a train is followed by silence, or the next pair leaves in its turn. Default true.
+    /// True if a train is followed by silence; false if the next pair is sent in its turn. Default
+    /// true.
     pub silence: bool,
 }
 
-/// The declaration of `silence`.
+/// Declaration of the parameter `silence`.
 static SILENCE: Parameter = parameter!(silence: bool = true => FLAG, Expert,
     "whether nothing leaves until a train is acknowledged, or pairs follow each other as far as the window allows");
 
@@ -81,7 +95,7 @@ impl Config {
     }
 }
 
-/// Parts of quiet trains that need a receiver that knows them: without it these change nothing.
+/// Parameters of quiet trains that have no effect without a receiver that knows quiet trains.
 const OF_BOTH_ENDS: [&str; 5] = ["competitive", "claim", "lossy", "aggregates", "listen"];
 
 impl Parameters for Config {
@@ -94,31 +108,32 @@ impl Parameters for Config {
     }
 }
 
-/// Progress that an ACK of new data reports.
+/// Progress reported by an ACK of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Time at which it arrived.
+    /// Time at which the ACK arrived.
     pub now: Time,
-    /// Time at which the newest segment that it acknowledges was sent; none if one of them was sent twice.
+    /// Time at which the newest acknowledged segment was sent; `None` if one of the acknowledged
+    /// segments was sent twice.
     pub sent_at: Option<Time>,
-    /// Number of segments that it acknowledges.
+    /// Number of segments that the ACK acknowledges.
     pub segments: u64,
-    /// Its time stamp, if it has one.
+    /// Time stamp of the ACK; `None` if it has none.
     pub stamp: Option<u32>,
-    /// True if something sent is still unacknowledged.
+    /// True if sent data are still unacknowledged.
     pub outstanding: bool,
 }
 
 /// Phase of the train.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// So many segments of it may still leave.
+    /// The train goes on; this many of its segments may still be sent.
     Sending(u32),
-    /// All of it has left: silence until it is acknowledged, or until then.
+    /// The whole train was sent. Nothing is sent until it is acknowledged, or until this time.
     Quiet(Time),
 }
 
-/// The pacing of one sender.
+/// Pacing of one sender.
 #[derive(Clone, Debug)]
 pub struct Solo {
     silence: bool,
@@ -126,26 +141,27 @@ pub struct Solo {
     path: PathInfo,
     estimator: Estimator,
     control: Control,
-    /// Time for which the ACK of a train is awaited.
+    /// Timer that limits the wait for the ACK of a train.
     patience: Timeout,
     peer_clock: PeerClock,
     phase: Phase,
-    /// Time at which the last pair began, if its second segment is still to leave.
+    /// Time at which the last pair began, if its second segment was not sent yet.
     pair: Option<Time>,
-    /// Time at which the next segment may leave.
+    /// Earliest departure of the next segment.
     earliest: Time,
-    /// Time at which the last one left.
+    /// Time at which the last segment was sent.
     left_at: Time,
-    /// Share of ACKs of two segments or more, lately.
+    /// Moving share of ACKs for two segments or more.
     pairs: f64,
-    /// Segments acknowledged, until one ACK is of several; none from then on.
+    /// Number of ACKs so far, as long as each was for one segment; `None` afterwards, or after
+    /// [`QUICK`] of them.
     one_by_one: Option<u64>,
-    /// Nothing came back until the retransmission timer expired, and nothing has since.
+    /// True from an expiry of the retransmission timer until the next progress.
     in_timeout: bool,
 }
 
 impl Solo {
-    /// Nothing known, for segments of `segment` bytes.
+    /// Creates a pacing without samples, for segments of `segment` bytes.
     pub fn new(config: &Config, segment: u32) -> Solo {
         let path = PathInfo { hops: 1, rate: Rate::from_mbps(2), received_power_dbm: None };
         let mut control = Control::new(&config.control);
@@ -173,7 +189,7 @@ impl Solo {
         }
     }
 
-    /// The path is known or has changed.
+    /// The path is known now, or has changed.
     pub fn on_path(&mut self, path: &PathInfo) {
         let path = self.estimator.assumed(path);
         if path.hops != self.path.hops || path.rate != self.path.rate {
@@ -183,7 +199,7 @@ impl Solo {
         self.path = path;
     }
 
-    /// Time at which the next segment may leave.
+    /// Earliest departure of the next segment.
     pub fn release_at(&self) -> Time {
         match self.phase {
             Phase::Sending(_) => self.earliest,
@@ -191,16 +207,17 @@ impl Solo {
         }
     }
 
-    /// Time at which one that is known to be lost may leave again: a train waits for it.
+    /// Earliest retransmission of a segment that is known to be lost. It need not wait for the end
+    /// of the silence.
     pub fn release_again_at(&self) -> Time {
         self.earliest
     }
 
-    /// A segment leaves.
+    /// Records that a segment is sent.
     pub fn on_sent(&mut self, now: Time, stats: &mut Stats) {
         let left = match self.phase {
             Phase::Sending(left) => left,
-            // Nobody answered: another train asks.
+            // Nobody answered: another train asks for the ACK.
             Phase::Quiet(until) if now >= until => self.control.next_pairs(false),
             Phase::Quiet(_) => 1,
         };
@@ -226,14 +243,15 @@ impl Solo {
         };
     }
 
-    /// The time between the two of a pair, seconds: the floor, but no more than what the channel takes to be free again. A floor
-    /// that has a receiver's wait in it would let the timer expire in every pair, and so would never lose it.
+    /// Time between the two segments of a pair, in seconds: the floor, but no more than the channel
+    /// needs to be free again. A floor that contains the wait of a receiver's timer would let that
+    /// timer expire in every pair, and would so never become smaller.
     fn gap(&self) -> f64 {
         let reuse = reuse_hops(self.path.hops) * exchange(&self.path, f64::from(self.segment) + 40.0);
         self.control.floor().min(LONGEST_GAP * reuse)
     }
 
-    /// An ACK of new data arrived.
+    /// Processes an ACK of new data.
     pub fn on_progress(&mut self, progress: &Progress, stats: &mut Stats) {
         let several = if progress.segments >= 2 { 1.0 } else { 0.0 };
         self.pairs += SHARE_WEIGHT * (several - self.pairs);
@@ -249,7 +267,8 @@ impl Solo {
                 self.phase = Phase::Sending(self.control.next_pairs(whole));
             }
             if !progress.outstanding && self.pair.take().is_some() {
-                // The first of a pair is acknowledged alone: the next one begins a pair.
+                // The first segment of a pair was acknowledged alone: the next segment begins a
+                // pair.
                 self.earliest = self.left_at.saturating_add(Duration::from_secs_f64(self.control.interval()));
             }
         }
@@ -282,12 +301,12 @@ impl Solo {
         }
     }
 
-    /// Something is lost, as duplicate ACKs or reports say.
+    /// Duplicate ACKs or reports show that data are lost.
     pub fn on_loss(&mut self) {
         self.control.on_loss(self.left_at.as_secs_f64());
     }
 
-    /// The retransmission timer expired: one segment, then silence until its ACK.
+    /// The retransmission timer expired: one segment is sent, then nothing until its ACK.
     pub fn on_timeout(&mut self) {
         self.control.on_timeout();
         self.on_loss();
@@ -297,7 +316,7 @@ impl Solo {
         self.earliest = self.left_at;
     }
 
-    /// The handshake is over: a SYN that was repeated says nothing of trains.
+    /// The handshake is complete. A SYN that was retransmitted says nothing about trains.
     pub fn on_open(&mut self) {
         if self.in_timeout && self.left_at == Time::ZERO {
             self.in_timeout = false;

@@ -1,62 +1,64 @@
-//! Data that the application has handed over, and the segments that are cut from them and not acknowledged.
+//! Data that the application has written, and the segments that are cut from them and not
+//! acknowledged yet.
 
 use super::Config;
 use super::segment::Segment;
 use crate::work::step;
 use alloc::collections::VecDeque;
 
-/// More than any application writes.
+/// Number of bytes that stands for data without end; no application writes as many.
 const ENDLESS: u64 = u64::MAX / 2;
 
-/// A segment cut from the stream and not acknowledged.
+/// A segment that is cut from the stream and not acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// Offset of its first byte.
+    /// Offset of the first byte.
     pub offset: u64,
     /// Payload bytes.
     pub payload: u16,
-    /// True if a FIN follows its payload.
+    /// True if a FIN follows the payload.
     pub fin: bool,
-    /// True if it was sent.
+    /// True if the segment was sent.
     pub sent: bool,
-    /// True if it was sent and is known to be missing.
+    /// True if the segment was sent and is known to be missing.
     pub lost: bool,
-    /// True if the peer has reported it beyond a gap.
+    /// True if the peer has reported the segment beyond a gap.
     pub reported: bool,
 }
 
 impl Cut {
-    /// The offset after it; a FIN counts as one byte.
+    /// Offset after the segment; a FIN counts as one byte.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.payload) + u64::from(self.fin)
     }
 
-    /// True if a peer that takes what is before `edge` takes all of its payload.
+    /// True if the whole payload is before `edge`, the end of the peer's window.
     pub fn fits(&self, edge: u64) -> bool {
         self.offset + u64::from(self.payload) <= edge
     }
 }
 
-/// The stream.
+/// The outgoing stream of one sender.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Bytes handed over.
+    /// Bytes that the application has written.
     written: u64,
-    /// Nothing more will come.
+    /// The application will write no more.
     closing: bool,
-    /// Segments cut and not acknowledged.
+    /// Segments that are cut and not acknowledged.
     pub cuts: VecDeque<Cut>,
-    /// Bytes cut.
+    /// Number of bytes that are cut.
     pub cut_bytes: u64,
-    /// The FIN is cut.
+    /// True if the FIN is cut.
     pub fin_cut: bool,
 }
 
-/// Missing segments in a row that count: a route that fails takes the rest of a train.
+/// Largest number of missing segments in a row that count: a route that fails takes the rest of a
+/// train.
 const ROW: u32 = 2;
 
 impl Stream {
-    /// Nothing written yet.
+    /// Creates a stream without any data.
     pub fn new(config: &Config) -> Stream {
         Stream {
             written: 0,
@@ -67,19 +69,20 @@ impl Stream {
         }
     }
 
-    /// The application hands over `bytes`.
+    /// Takes `bytes` that the application writes.
     pub fn write(&mut self, bytes: u64) {
         if !self.closing {
             self.written = self.written.saturating_add(bytes).min(ENDLESS);
         }
     }
 
-    /// The application always has more.
+    /// Takes data without end: the application always has more to send.
     pub fn write_endless(&mut self) {
         self.write(ENDLESS);
     }
 
-    /// The application will write no more. Of data without end nothing more is sent than what is already cut.
+    /// The application will write no more. If it wrote data without end, only segments that are
+    /// already cut are still sent.
     pub fn close(&mut self) {
         self.closing = true;
         if self.written == ENDLESS {
@@ -87,22 +90,22 @@ impl Stream {
         }
     }
 
-    /// True if anything was written.
+    /// True if the application has written anything.
     pub fn has_written(&self) -> bool {
         self.written > 0
     }
 
-    /// True if a new segment would carry anything.
+    /// True if a new segment would carry data or the FIN.
     pub fn has_data(&self) -> bool {
         self.cut_bytes < self.written || (self.closing && !self.fin_cut)
     }
 
-    /// Where the payload of a new one would end, of `segment` bytes at most.
+    /// Offset at which the payload of a new segment of at most `segment` bytes would end.
     pub fn next_end(&self, segment: u32) -> u64 {
         self.cut_bytes + (self.written - self.cut_bytes).min(u64::from(segment))
     }
 
-    /// Cuts it; its place.
+    /// Cuts a new segment. Returns its index.
     pub fn cut(&mut self, segment: u32) -> usize {
         let (offset, end) = (self.cut_bytes, self.next_end(segment));
         let fin = self.closing && end == self.written;
@@ -113,22 +116,22 @@ impl Stream {
         self.cuts.len() - 1
     }
 
-    /// The offset after everything sent, if something of it is not acknowledged.
+    /// Offset after everything sent; `None` if all of it is acknowledged.
     pub fn sent_end(&self) -> Option<u64> {
         self.cuts.iter().rev().inspect(|_| step()).find(|cut| cut.sent).map(Cut::end)
     }
 
-    /// True if something that was sent is not acknowledged.
+    /// True if a segment was sent and is not acknowledged.
     pub fn has_sent(&self) -> bool {
         self.cuts.iter().inspect(|_| step()).any(|cut| cut.sent)
     }
 
-    /// The place of the first that was sent and that the peer has not reported.
+    /// Index of the first segment that was sent and that the peer has not reported.
     pub fn first_unreported(&self) -> Option<usize> {
         self.cuts.iter().inspect(|_| step()).position(|cut| cut.sent && !cut.reported)
     }
 
-    /// Notes what the peer has beyond a gap, by a bit for each `full` bytes.
+    /// Records the peer's report of data beyond a gap, with one bit for each `full` bytes.
     pub fn report(&mut self, segment: &Segment, full: u64) {
         for cut in self.cuts.iter_mut().inspect(|_| step()).filter(|cut| cut.sent && cut.payload > 0) {
             let first = cut.offset.saturating_sub(segment.ack) / full;
@@ -138,7 +141,8 @@ impl Stream {
                 cut.lost = false;
             }
         }
-        // The byte that the peer waits for is missing, whatever was reported of the segment it is in.
+        // The byte that the peer waits for is missing, even if other bytes of its segment were
+        // reported.
         if let Some(first) = self.cuts.front_mut() {
             first.reported = false;
         }
@@ -155,7 +159,7 @@ impl Stream {
         missing
     }
 
-    /// Marks segments that were sent and not reported as lost. True if there are any.
+    /// Marks the segments that were sent and not reported as lost. Returns whether there are any.
     pub fn lose(&mut self) -> bool {
         let mut lost = false;
         for cut in self.cuts.iter_mut().inspect(|_| step()).filter(|cut| cut.sent && !cut.reported) {
@@ -165,7 +169,8 @@ impl Stream {
         lost
     }
 
-    /// The place of the first that is lost and that a peer takes that takes what is before `edge`.
+    /// Index of the first lost segment whose payload is before `edge`, the end of the peer's
+    /// window.
     pub fn lost_within(&self, edge: u64) -> Option<usize> {
         self.cuts.iter().inspect(|_| step()).position(|cut| cut.lost && cut.fits(edge))
     }

@@ -1,8 +1,9 @@
-//! When a train's ACK is given up: RFC 6298, section 2, over the round trips of TAILs.
+//! Time after which the ACK of a train is given up: RFC 6298, section 2, over the round trips of
+//! TAILs.
 //!
-//! Departures: every TAIL is timed, since its stamp comes back (RFC 7323, section 4.1), without the time that the ACK waited;
-//! the smallest RTO is 0.4 s, as long as a receiver waits; the largest is 2 s, since one segment every 2 s harms nobody and a
-//! route may be back at any time.
+//! Departures: every TAIL is timed, since its time stamp is echoed (RFC 7323, section 4.1), without
+//! the time that the ACK waited. The smallest RTO is 0.4 s, as long as a receiver waits. The
+//! largest is 2 s, since one segment every 2 s does no harm and a route may come back at any time.
 
 use meshpace_core::parameter::require;
 use meshpace_core::{Duration, parameters};
@@ -22,22 +23,22 @@ parameters! {
         .and(require(config.initial <= config.max, "initial", config.initial, "at most max"));
 }
 
-/// The estimator's state.
+/// State of the timer.
 #[derive(Clone, Debug)]
 pub struct Timeout {
     config: Config,
-    /// Smoothed round trip and its mean deviation, seconds.
+    /// Smoothed round trip and its mean deviation, in seconds.
     smoothed: Option<(f64, f64)>,
     backoff: u32,
 }
 
 impl Timeout {
-    /// Without a sample.
+    /// Creates a timer without samples.
     pub fn new(config: &Config) -> Timeout {
         Timeout { config: config.clone(), smoothed: None, backoff: 0 }
     }
 
-    /// A TAIL came back after `rtt` seconds.
+    /// The ACK of a TAIL arrived after `rtt` seconds.
     pub fn on_sample(&mut self, rtt: f64) {
         self.backoff = 0;
         self.smoothed = Some(match self.smoothed {
@@ -49,17 +50,17 @@ impl Timeout {
         });
     }
 
-    /// True if there was a sample.
+    /// True if a sample was taken.
     pub fn has_sample(&self) -> bool {
         self.smoothed.is_some()
     }
 
-    /// The timer expired.
+    /// The timer expired: doubles the RTO.
     pub fn on_expiry(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// The RTO now.
+    /// Current RTO.
     pub fn rto(&self) -> Duration {
         let base = match self.smoothed {
             None => self.config.initial,

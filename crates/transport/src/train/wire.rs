@@ -1,4 +1,4 @@
-//! The option of quiet trains in a TCP header: kind 253, for experiments, with an identifier (RFC 6994).
+//! TCP option of quiet trains: the experimental kind 253 with an identifier (RFC 6994).
 //!
 //! ```text
 //! SYN, SYN-ACK   253  4 'Q' 'T'                                                         the sender knows quiet trains
@@ -6,28 +6,29 @@
 //! ACK            253 15 'Q' 'T' segments marked mean(2) least(2) wait beyond(4)  nop    and something is missing
 //! ```
 //!
-//! Numbers are in network order. The rest of a segment is TCP's header and time stamps; TAIL is PSH.
+//! Numbers are in network order. All other fields of a segment are in TCP's header and time stamps;
+//! TAIL is PSH.
 
 use super::segment::{Feedback, Segment};
 use crate::flags::Flags;
 
-/// The kind of option.
+/// Kind of the option.
 pub const KIND: u8 = 253;
-/// Tells this option from others of its kind.
+/// Identifier that tells this option from others of its kind.
 pub const IDENTIFIER: [u8; 2] = *b"QT";
-/// Bytes of the longest one.
+/// Bytes of the longest option, with padding.
 pub const LONGEST: usize = 16;
-/// Does nothing, fills a word.
+/// Option without effect that pads to a whole word.
 const NOP: u8 = 1;
 
 /// Content of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
-    /// Its sender knows quiet trains.
+    /// The sender knows quiet trains.
     Offer,
-    /// Feedback, and what has arrived beyond a gap.
+    /// Feedback, and the data that have arrived beyond a gap.
     Report {
-        /// About what arrived.
+        /// Report on the segments that arrived.
         feedback: Feedback,
         /// Wait of the ACK.
         wait: u8,
@@ -36,7 +37,7 @@ pub enum Content {
     },
 }
 
-/// Content of the option of `segment`, if it has one.
+/// Content of the option that `segment` needs; `None` if it needs no option.
 pub fn content(segment: &Segment) -> Option<Content> {
     if segment.flags.has(Flags::SYN) {
         return Some(Content::Offer);
@@ -45,7 +46,7 @@ pub fn content(segment: &Segment) -> Option<Content> {
     segment.has_report().then_some(Content::Report { feedback, wait, beyond })
 }
 
-/// The option with its padding, and how many bytes that takes.
+/// Encodes the option with its padding. Also returns its length with padding.
 pub fn encode(content: &Content) -> ([u8; LONGEST], usize) {
     let mut bytes = [NOP; LONGEST];
     bytes[0] = KIND;
@@ -67,8 +68,8 @@ pub fn encode(content: &Content) -> ([u8; LONGEST], usize) {
     (bytes, usize::from(length).next_multiple_of(4))
 }
 
-/// Content of an option of kind 253, `body` being the bytes after its kind and length; none if it is not ours or has a wrong
-/// length.
+/// Decodes an option of kind 253; `body` are the bytes after its kind and length. `None` if the
+/// identifier is another one or the length is wrong.
 pub fn decode(body: &[u8]) -> Option<Content> {
     match *body.strip_prefix(&IDENTIFIER)? {
         [] => Some(Content::Offer),

@@ -1,4 +1,4 @@
-//! State of a connection, for its caller.
+//! Accessors for the state of a connection.
 
 use super::Connection;
 use crate::closing::End;
@@ -12,17 +12,18 @@ impl Connection {
         self.receiver.delivered()
     }
 
-    /// The offset that is expected next from the peer; its FIN counts as one byte.
+    /// Next offset that is expected from the peer; its FIN counts as one byte.
     pub fn expected(&self) -> u64 {
         self.receiver.expected()
     }
 
-    /// Payload bytes the peer has acknowledged: whoever keeps them for repetition may let them go.
+    /// Number of payload bytes that the peer has acknowledged. They need not be kept for
+    /// retransmission any longer.
     pub fn acknowledged(&self) -> u64 {
         self.sender.acknowledged()
     }
 
-    /// The offset behind everything sent, a FIN counting as one byte.
+    /// Offset after everything sent; a FIN counts as one byte.
     pub fn outstanding_end(&self) -> u64 {
         self.sender.sent_end()
     }
@@ -47,7 +48,7 @@ impl Connection {
         self.end().is_some()
     }
 
-    /// End of the connection, if it has ended.
+    /// How the connection ended; `None` if it has not.
     pub fn end(&self) -> Option<End> {
         self.state.end()
     }
@@ -57,12 +58,12 @@ impl Connection {
         self.is_done() && !self.reset_due && (self.forget_at == Time::NEVER || now >= self.forget_at)
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// The sending half.
+    /// Returns the sending half.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
