@@ -33,9 +33,10 @@ impl Captures {
         };
         if !replace {
             for run in campaign.all() {
-                let point = campaign.point(run);
+                // A point that is refused has no captures.
+                let Ok(point) = campaign.point(run) else { continue };
                 let nodes = point.config.positions.len();
-                if let Some(path) = PcapProbe::existing(&captures.directory_of(point, run), nodes) {
+                if let Some(path) = PcapProbe::existing(&captures.directory_of(&point, run), nodes) {
                     let message = format!("{} is there already; --force replaces it", path.display());
                     return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
                 }

@@ -12,7 +12,7 @@ use crate::{FAILED, REFUSED, prospect, words};
 use clap::{ArgGroup, Args, ValueEnum};
 use meshpace_command::interrupt::stop_on_interrupt;
 use meshpace_lab::campaign::{self, Campaign, Run, Simulate};
-use meshpace_lab::record::{nodes, summary, table};
+use meshpace_lab::record::nodes;
 use meshpace_lab::session::{Broken, Session};
 use meshpace_lab::until::{self, Growing, Until};
 use meshpace_lab::variants;
@@ -102,10 +102,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let refused = |why: String| (REFUSED, why);
-    let sweeps = arguments.sweep.iter().map(|sweep| variants::sweep(sweep));
-    let sets = arguments.set.iter().cloned().map(Ok).chain(sweeps).collect::<Result<Vec<_>, _>>().map_err(refused)?;
-    let scenario = load(&arguments.file, &sets).map_err(|_| refused(String::new()))?;
-    if scenario.points.iter().any(|point| point.config.flows.is_empty()) {
+    let sets = sets(&arguments.set, &arguments.sweep).map_err(refused)?;
+    let scenario = load_sweep(&arguments.file, &sets).map_err(|_| refused(String::new()))?;
+    if scenario.points.lack_flows() {
         return Err(refused("the scenario has no flow; its programs run under `meshpace emulate`".to_owned()));
     }
     let until = arguments.until.as_ref().map(|text| Until::parse(text, arguments.seeds, arguments.most));
@@ -147,8 +146,30 @@ impl Watchers {
     }
 }
 
+/// The `--set` arguments, with those that the `--sweep` arguments are.
+///
+/// # Errors
+/// What is wrong with a `--sweep` argument.
+pub fn sets(set: &[String], sweep: &[String]) -> Result<Vec<String>, String> {
+    set.iter().cloned().map(Ok).chain(sweep.iter().map(|sweep| variants::sweep(sweep))).collect()
+}
+
 /// Reads the scenario in `file` as `sets` change it; what is wrong with it has been told.
 pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
+    load_with(file, sets, Scenario::read)
+}
+
+/// The same for a campaign: combinations of values of a large sweep are not checked.
+pub fn load_sweep(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
+    load_with(file, sets, Scenario::read_sweep)
+}
+
+/// Reads a scenario; `read` is given the source, the directory where relative file names start, and the name without a title.
+fn load_with(
+    file: &Path,
+    sets: &[String],
+    read: fn(Source, &Path, &str) -> Result<Scenario, Refusal>,
+) -> Result<Scenario, ExitCode> {
     let from_stdin = file == Path::new("-");
     let bytes = if from_stdin {
         let mut bytes = Vec::new();
@@ -183,7 +204,7 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
     let source = Source { name, text, sets: sets.to_vec() };
     let directory = if from_stdin { Path::new("") } else { file.parent().unwrap_or(Path::new("")) };
     let stem = file.file_stem().filter(|_| !from_stdin).map_or("stdin".into(), |stem| stem.to_string_lossy());
-    match Scenario::read(source, directory, &stem) {
+    match read(source, directory, &stem) {
         Ok(scenario) => {
             let named = |warning| note(&format!("warning: {}: {warning}", scenario.source.name));
             scenario.warnings.iter().for_each(named);
@@ -277,8 +298,7 @@ fn execute(
         Err(stopped) => return Err(runner::broken(stopped, out)),
     };
     session.finish(jobs).map_err(|error| runner::broken(error.into(), out))?;
-    let at_the_end = if arguments.format == Format::Summary { summary::render } else { table::render };
-    if let Err(error) = sink.reader.take(&at_the_end(&sink.table)) {
+    if let Err(error) = sink.end() {
         return Ok(failed(&error));
     }
     if let (Some(page), Some(shown)) = (&arguments.report, &sink.shown) {

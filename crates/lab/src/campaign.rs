@@ -2,7 +2,7 @@
 
 use crate::record::directory::{Manifest, host};
 use crate::record::given::Given;
-use crate::record::line::{FORMAT, Key, point_key};
+use crate::record::line::{FORMAT, Key};
 use crate::record::{NodeRecord, Record};
 use crate::warmup;
 use meshpace_scenario::estimate::Estimate;
@@ -121,26 +121,28 @@ impl Campaign {
     }
 
     /// The point of a run, not drawn for its seed.
-    pub fn point(&self, run: Run) -> &Point {
-        &self.scenario.points[run.point]
+    ///
+    /// # Errors
+    /// If its values, each of which is possible, do not go together.
+    pub fn point(&self, run: Run) -> Result<Cow<'_, Point>, String> {
+        self.scenario.points.build(run.point)
     }
 
     /// The keys of its points, in their order.
     pub fn keys(&self) -> Vec<String> {
-        let key = |point: &Point| point_key(&serde_json::Value::Object(point.values.iter().cloned().collect()));
-        self.scenario.points.iter().map(key).collect()
+        (0..self.scenario.points.len()).map(|number| self.scenario.points.key(number)).collect()
     }
 
     /// A run in words.
     pub fn describe(&self, run: Run) -> String {
-        let values = self.point(run).values.iter();
-        let values: Vec<String> = values.map(|(key, value)| format!("{key} = {value}, ")).collect();
+        let values = self.scenario.points.values(run.point);
+        let values: Vec<String> = values.iter().map(|(key, value)| format!("{key} = {value}, ")).collect();
         format!("run with {}seed {}", values.concat(), run.seed)
     }
 
     /// Estimated cost of each point.
     pub fn estimates(&self) -> Vec<Estimate> {
-        self.scenario.points.iter().map(Estimate::of).collect()
+        self.scenario.points.estimates()
     }
 
     /// Estimated cost of a run of each point, seconds of CPU time.
@@ -167,14 +169,15 @@ impl Campaign {
     /// # Errors
     /// Why it failed: its point cannot be drawn for the seed, or the message of a panic.
     pub(crate) fn make(&self, run: Run, simulate: &Simulate) -> Result<Record, String> {
-        let point = self.point(run).drawn(run.seed).map_err(|why| why.to_string())?;
+        let undrawn = self.point(run)?;
+        let point = undrawn.drawn(run.seed).map_err(|why| why.to_string())?;
         // A run shares nothing that a panic could leave half changed.
         let made = catch_unwind(AssertUnwindSafe(|| {
             let point = settled(&point, run.seed);
             (simulate(&point, run), point.config.warmup)
         }));
         let ((outcome, nodes), warmup) = made.map_err(|panic| message_of(&*panic))?;
-        let mut told = Cow::Borrowed(self.point(run));
+        let mut told = Cow::Borrowed(&*undrawn);
         if told.config.warmup != warmup {
             told.to_mut().config.warmup = warmup;
         }

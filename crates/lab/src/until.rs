@@ -230,9 +230,11 @@ impl Growing {
     /// If records cannot be read.
     pub fn told(&self, session: &Session) -> io::Result<Vec<String>> {
         let mut told = Vec::new();
-        for (number, point) in session.campaign().scenario.points.iter().enumerate() {
+        let points = &session.campaign().scenario.points;
+        for number in 0..points.len() {
+            let values = points.values(number);
             let values: Vec<String> =
-                point.values.iter().map(|(key, value)| format!("{key} = {}", crate::record::plain(value))).collect();
+                values.iter().map(|(key, value)| format!("{key} = {}", crate::record::plain(value))).collect();
             told.extend(self.until.told(&values.join(", "), &self.records(session, number)?));
         }
         Ok(told)

@@ -148,7 +148,7 @@ impl Worker {
             let text = job.files.get(name).ok_or_else(|| format!("{name}: it did not come with the job"))?;
             Ok(text.clone().into_bytes())
         };
-        let scenario = Scenario::read_with(source, &load, &job.name).map_err(|refusal| refusal.render(false))?;
+        let scenario = Scenario::read_sweep_with(source, &load, &job.name).map_err(|refusal| refusal.render(false))?;
         job.reference.as_ref().map_or(Ok(()), |reference| reference.check(&scenario))?;
         let campaign = Campaign { scenario, first_seed: 1, seeds: 1 };
         let points = campaign.keys().into_iter().enumerate().map(|(number, key)| (key, number)).collect();

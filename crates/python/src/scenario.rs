@@ -40,7 +40,8 @@ type State = (String, Vec<RuleState>);
 
 impl Paced {
     fn apply(&self, read: &mut Read) -> PyResult<()> {
-        for point in &mut read.points {
+        let mut points = std::mem::take(&mut read.points).into_vec();
+        for point in &mut points {
             let count = point.config.flows.len();
             for index in self.flows.clone().unwrap_or_else(|| (0..count).collect()) {
                 let Some(flow) = point.config.flows.get_mut(index) else {
@@ -54,6 +55,7 @@ impl Paced {
                 self.name.clone_into(&mut point.transports[index]);
             }
         }
+        read.points = points.into();
         Ok(())
     }
 }

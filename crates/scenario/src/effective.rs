@@ -8,14 +8,15 @@
 
 mod built;
 mod defaults;
+mod identities;
 
-use super::sweep::Sweep;
+use super::sweep::{Sweep, Values};
 use super::{MAX_POINTS, overrides, transport};
+pub use identities::{Digest, Identity};
 use meshpace_core::Duration;
 use meshpace_settings::diagnostic::{Problems, Source};
 use meshpace_settings::quantity::{Dimension, TIME};
 use meshpace_settings::value::{Kind, Origin, Table, Value};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Keys that add something to a record and change nothing in its run.
@@ -25,9 +26,6 @@ const EXACT: u64 = 1 << 53;
 /// Digits of a file's digest in a message.
 const DIGITS: usize = 8;
 
-/// A point's values of the sweep, in its order.
-pub type Values = Vec<(String, serde_json::Value)>;
-
 /// A scenario with its `--set` arguments, of which no point is built.
 #[derive(Debug)]
 pub struct Outline {
@@ -35,6 +33,8 @@ pub struct Outline {
     sweep: Sweep,
     /// SHA-256 of the files that the scenario names, by name.
     files: BTreeMap<String, String>,
+    /// Settings that stand in no file: key, meaning and value as it was written.
+    added: Vec<(String, String, String)>,
 }
 
 impl Outline {
@@ -51,7 +51,22 @@ impl Outline {
         let sweep = Sweep::take(&mut root, &problems);
         root.remove("plot");
         root.remove("title");
-        (problems.count() == 0 && sweep.points() <= MAX_POINTS).then_some(Outline { root, sweep, files })
+        (problems.count() == 0 && sweep.points() <= MAX_POINTS).then_some(Outline {
+            root,
+            sweep,
+            files,
+            added: Vec::new(),
+        })
+    }
+
+    /// Adds a setting that stands in no file, such as a rule of another language, to every point.
+    pub fn add(&mut self, key: &str, meaning: &str, written: &str) {
+        self.added.push((key.to_owned(), meaning.to_owned(), written.to_owned()));
+    }
+
+    /// The values of a point as the JSON object that identifies it in records.
+    pub fn key(&self, number: usize) -> String {
+        self.sweep.key(number)
     }
 
     /// Number of points.
@@ -67,6 +82,7 @@ impl Outline {
         for entry in &tree.entries {
             settings.gather(entry.key.clone(), &entry.value, &self.files);
         }
+        self.added.iter().for_each(|(key, meaning, written)| settings.add(key, meaning, written));
         (values, settings)
     }
 
@@ -105,22 +121,21 @@ pub struct Change {
 }
 
 impl Settings {
-    /// Adds a setting that stands in no file, such as a rule of another language.
-    pub fn add(&mut self, key: &str, meaning: &str, written: &str) {
+    fn add(&mut self, key: &str, meaning: &str, written: &str) {
         let setting = Setting { meaning: meaning.to_owned(), written: written.to_owned(), is_file: false };
         self.0.insert(key.to_owned(), setting);
     }
 
-    /// SHA-256 of the settings that decide the run.
-    pub fn digest(&self) -> [u8; 32] {
-        digest_of(self.deciding())
+    /// Digest of the settings that decide the run.
+    pub fn digest(&self) -> Digest {
+        self.deciding().map(|(key, meaning)| Digest::of(key, meaning)).sum()
     }
 
-    /// SHA-256 of the settings that decide the run, without those that may be defaults. Two points with the same digest may be the
+    /// Digest of the settings that decide the run, without those that may be defaults. Two points with the same digest may be the
     /// same run, and [`Outline::built`] decides that.
-    pub fn digest_without_defaults(&self) -> [u8; 32] {
+    pub fn digest_without_defaults(&self) -> Digest {
         let kept = self.deciding().filter(|(key, meaning)| !defaults::may_be(key, meaning));
-        digest_of(kept.map(|(key, meaning)| (defaults::name(key), meaning)))
+        kept.map(|(key, meaning)| Digest::of(defaults::name(key), meaning)).sum()
     }
 
     fn deciding(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -182,15 +197,6 @@ impl Settings {
             _ => self.add(&key, &meaning(value, files), &written(value)),
         }
     }
-}
-
-fn digest_of<'a>(settings: impl Iterator<Item = (&'a str, &'a str)>) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    for part in settings.flat_map(|(key, meaning)| [key, meaning]) {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    hash.finalize().into()
 }
 
 fn is_observed(key: &str) -> bool {

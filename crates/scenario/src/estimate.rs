@@ -115,7 +115,7 @@ mod tests {
 
     fn point(text: &str) -> Point {
         let source = Source { name: "test".to_owned(), text: text.to_owned(), sets: Vec::new() };
-        Scenario::read(source, Path::new(""), "test").unwrap().points.remove(0)
+        Scenario::read(source, Path::new(""), "test").unwrap().points.into_vec().remove(0)
     }
 
     fn random(nodes: u32, side_m: u32, duration_s: u32) -> Estimate {

@@ -122,7 +122,7 @@ pub fn is_listed(path: &str) -> bool {
 pub fn asked(text: &str, load: super::Load<'_>) -> Result<BTreeMap<String, Asked>, String> {
     let problems = Problems::recorded();
     let source = Source { name: "scenario.toml".to_owned(), text: text.to_owned(), sets: Vec::new() };
-    super::read(&source, load, "scenario", &problems);
+    super::read(&source, load, "scenario", usize::MAX, &problems);
     let asked = problems.recording().map(|recording| recording.0.take()).unwrap_or_default();
     match problems.into_vec().first() {
         Some(problem) => Err(problem.message.clone()),

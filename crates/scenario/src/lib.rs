@@ -19,6 +19,7 @@ mod partition;
 mod path;
 mod pieces;
 mod plot;
+mod points;
 mod programs;
 mod propagation;
 mod rates;
@@ -32,6 +33,7 @@ mod warnings;
 pub use files::{Load, MOST as LARGEST_FILE, read as read_file};
 pub use meshpace_settings::{Problem, Refusal, Source, diagnostic, nearest, one_of, quantity, value};
 pub use plot::{METRICS as PLOTTED, Plot};
+pub use points::Points;
 pub use programs::Program;
 pub use topology::{Draw, Unplaced};
 
@@ -43,6 +45,7 @@ use meshpace_mesh::routing::HopCount;
 use meshpace_settings::diagnostic::Problems;
 use meshpace_settings::value::{Origin, Table, Value};
 use meshpace_sim::Mobility;
+use points::Checked;
 use reader::Reader;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -57,6 +60,8 @@ const MAX_SECONDS: f64 = 1e9;
 pub const MAX_POINTS: usize = 1_000_000;
 /// Pairs of nodes that sense each other up to which paths are looked at when a scenario is read (some 2 GB).
 const MAX_PAIRS_IN_READING: f64 = 5e7;
+/// Points of a sweep above which it is large: its combinations of values are checked beside the runs.
+pub const LARGE: usize = 1_000;
 /// The most seeds per point.
 pub const MAX_SEEDS: u64 = 1_000_000;
 /// Length of a run, and the part of it that is not measured.
@@ -75,7 +80,7 @@ pub struct Scenario {
     /// SHA-256 of everything it was read from, in hexadecimal.
     pub digest: String,
     /// The points of its sweep, or the one point of a scenario without.
-    pub points: Vec<Point>,
+    pub points: Points,
     /// Seeds per point.
     pub seeds: u64,
     /// The settings of its report.
@@ -146,8 +151,30 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::read`].
     pub fn read_with(source: Source, load: Load<'_>, stem: &str) -> Result<Scenario, Refusal> {
+        Scenario::checked(source, load, stem, usize::MAX)
+    }
+
+    /// Reads a scenario that is run as a campaign. Of a sweep of more than [`LARGE`] points only those are built and checked that have
+    /// each value alone; a combination of values that is refused is told by [`Points::build`].
+    ///
+    /// # Errors
+    /// As [`Scenario::read`], except for what is wrong with a combination of values alone.
+    pub fn read_sweep(source: Source, directory: &Path, stem: &str) -> Result<Scenario, Refusal> {
+        Scenario::read_sweep_with(source, &|name| files::from_disk(directory, name), stem)
+    }
+
+    /// Reads a scenario that is run as a campaign, whose files come from `load`.
+    ///
+    /// # Errors
+    /// As [`Scenario::read_sweep`].
+    pub fn read_sweep_with(source: Source, load: Load<'_>, stem: &str) -> Result<Scenario, Refusal> {
+        Scenario::checked(source, load, stem, LARGE)
+    }
+
+    /// Reads a scenario; all points of a sweep of at most `most` points are built.
+    fn checked(source: Source, load: Load<'_>, stem: &str, most: usize) -> Result<Scenario, Refusal> {
         let problems = Problems::default();
-        let scenario = read(&source, load, stem, &problems);
+        let scenario = read(&source, load, stem, most, &problems);
         let mut problems = problems.into_vec();
         if problems.is_empty() {
             return Ok(scenario);
@@ -161,11 +188,11 @@ impl Scenario {
     }
 }
 
-fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Scenario {
+fn read(source: &Source, load: Load<'_>, stem: &str, most: usize, problems: &Problems) -> Scenario {
     let mut scenario = Scenario {
         name: stem.to_owned(),
         digest: String::new(),
-        points: Vec::new(),
+        points: Points::default(),
         seeds: 1,
         plot: Plot::default(),
         warnings: Vec::new(),
@@ -188,10 +215,36 @@ fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Sce
     if problems.count() > 0 && sweep.points() > MAX_POINTS {
         return scenario;
     }
+    let singles = if sweep.points() > most { sweep.singles() } else { BTreeSet::new() };
+    // Where few points are left out, all are built.
+    if singles.is_empty() || singles.len() > sweep.points() / 4 {
+        let mut points = Vec::new();
+        read_points(0..sweep.points(), &sweep, &root, load, &mut scenario, problems, |_, point| points.push(point));
+        scenario.points = points.into();
+    } else {
+        let mut checked = Checked::default();
+        read_points(singles, &sweep, &root, load, &mut scenario, problems, |number, point| checked.add(number, &point));
+        if problems.count() == 0 {
+            scenario.points = checked.plan(root, sweep, scenario.files.clone()).into();
+        }
+    }
+    scenario
+}
+
+/// Reads these points, tells `each` of every one, and fills in the scenario's name, warnings, files and digest.
+fn read_points(
+    numbers: impl IntoIterator<Item = usize>,
+    sweep: &Sweep,
+    root: &Table,
+    load: Load<'_>,
+    scenario: &mut Scenario,
+    problems: &Problems,
+    mut each: impl FnMut(usize, Point),
+) {
     let mut files = Vec::new();
-    for number in 0..sweep.points() {
+    for number in numbers {
         problems.enter(None);
-        let (tree, values) = sweep.point(number, &root, problems);
+        let (tree, values) = sweep.point(number, root, problems);
         problems.enter((!values.is_empty()).then(|| {
             let values = values.iter().map(|(key, value)| format!("{key} = {value}"));
             values.collect::<Vec<_>>().join(", ")
@@ -202,7 +255,7 @@ fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Sce
                 scenario.warnings.push(warning);
             }
         }
-        scenario.points.push(point);
+        each(number, point);
         if let Some(title) = title.filter(|_| number == 0) {
             scenario.name = title;
         }
@@ -214,9 +267,8 @@ fn read(source: &Source, load: Load<'_>, stem: &str, problems: &Problems) -> Sce
     }
     files.sort();
     files.dedup();
-    scenario.digest = digest(source, &files);
+    scenario.digest = digest(&scenario.source, &files);
     scenario.files = files;
-    scenario
 }
 
 fn read_point(

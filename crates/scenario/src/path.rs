@@ -43,6 +43,15 @@ impl Path {
         }
     }
 
+    /// True if the path is a whole flow, or all flows.
+    pub fn is_whole_flow(&self) -> bool {
+        match self.0.as_slice() {
+            [flow] => flow == "flow",
+            [flow, number] => flow == "flow" && number.parse::<usize>().is_ok(),
+            _ => false,
+        }
+    }
+
     /// True if setting one can change what the other has set: equal, or one inside the other, also across
     /// `flow.x` and `flow.0.x`.
     pub fn overlaps(&self, other: &Path) -> bool {

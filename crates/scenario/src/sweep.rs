@@ -1,11 +1,17 @@
 //! `[sweep]`: the product of lists of values, in the order of the file, the first key changing slowest. Several
 //! `[[sweep]]` are several products of the same keys, one after the other.
 
+mod singles;
+
 use super::chain;
 use super::path::Path;
 use super::{MAX_POINTS, MAX_SEEDS};
 use meshpace_settings::diagnostic::Problems;
 use meshpace_settings::value::{Kind, Origin, Table, Value};
+use std::collections::BTreeSet;
+
+/// A point's values of the sweep, in its order.
+pub type Values = Vec<(String, serde_json::Value)>;
 
 /// Axes of a sweep.
 #[derive(Default, Debug)]
@@ -28,6 +34,8 @@ struct Axis {
     path: Path,
     origin: Origin,
     values: Vec<Value>,
+    /// The key with each value, as a member of a JSON object.
+    members: Vec<String>,
 }
 
 impl Sweep {
@@ -83,7 +91,7 @@ impl Sweep {
     }
 
     /// The tree of point `number` and the values that make it.
-    pub fn point(&self, number: usize, base: &Table, problems: &Problems) -> (Table, Vec<(String, serde_json::Value)>) {
+    pub fn point(&self, number: usize, base: &Table, problems: &Problems) -> (Table, Values) {
         let mut number = number;
         for product in &self.products {
             match number.checked_sub(product.points()) {
@@ -131,7 +139,7 @@ impl Product {
         self.axes.iter().fold(1usize, |points, axis| points.saturating_mul(axis.values.len()))
     }
 
-    fn point(&self, number: usize, base: &Table, problems: &Problems) -> (Table, Vec<(String, serde_json::Value)>) {
+    fn point(&self, number: usize, base: &Table, problems: &Problems) -> (Table, Values) {
         let mut tree = base.clone();
         let mut values = Vec::new();
         let mut below = self.points();
@@ -174,13 +182,21 @@ impl Axis {
                 return None;
             }
         };
-        for (i, value) in values.iter().enumerate() {
-            if values[..i].iter().any(|earlier| earlier.same(value)) {
+        let member = |value: &Value| format!("{}:{}", serde_json::Value::from(key.as_str()), value.to_json());
+        let members: Vec<String> = values.iter().map(member).collect();
+        let mut seen = BTreeSet::new();
+        for (value, member) in values.iter().zip(&members) {
+            // A whole number and the same number with a fraction are two values, as their JSON says; both zeros are one.
+            let is_new = match value.kind {
+                Kind::Float(0.0) => seen.insert("0.0"),
+                _ => seen.insert(member.as_str()),
+            };
+            if !is_new {
                 let message = format!("sweep.\"{key}\": the value {} is there twice", value.brief());
                 problems.at(&value.origin, message, "expected every value once");
             }
         }
-        Some(Axis { key, path, origin, values })
+        Some(Axis { key, path, origin, values, members })
     }
 
     fn sets_flow_ends(&self) -> bool {

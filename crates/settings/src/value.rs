@@ -191,9 +191,4 @@ impl Value {
             _ => false,
         }
     }
-
-    /// True if both have the same content, wherever they were written.
-    pub fn same(&self, other: &Value) -> bool {
-        self.to_json() == other.to_json() && std::mem::discriminant(&self.kind) == std::mem::discriminant(&other.kind)
-    }
 }

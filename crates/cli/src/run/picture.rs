@@ -71,7 +71,9 @@ pub fn write(page: &Path, campaign: &Campaign, amount: &str, records: &[Record],
     let sets: String = source.sets.iter().map(|set| format!(" --set {}", quoted(set))).collect();
     let seeds = format!(" --seed {} {amount}", campaign.first_seed);
     let command = format!("meshpace run {}{seeds}{sets}", quoted(&source.name));
-    let map = campaign.scenario.points.last().and_then(|point| map(point, campaign.first_seed, watch));
+    let points = &campaign.scenario.points;
+    let last = points.len().checked_sub(1).and_then(|last| points.build(last).ok());
+    let map = last.and_then(|point| map(&point, campaign.first_seed, watch));
     let (title, settings) = (campaign.scenario.name.as_str(), &campaign.scenario.plot);
     picture::write(page, &Subject { title, command: &command, records, map: map.as_ref(), settings })
 }

@@ -5,13 +5,15 @@ use crate::output::{note, results};
 use crate::runner::Told;
 use meshpace_lab::campaign::{Campaign, InOrder, Run, Work};
 use meshpace_lab::record::tally::Tally;
-use meshpace_lab::record::{self, Record, csv, silence};
+use meshpace_lab::record::{self, Record, csv, silence, summary, table};
 use meshpace_lab::register::reproduction::Listener;
 use meshpace_lab::session::{Observer, Session};
-use meshpace_scenario::Point;
+use serde_json::{Map, Value};
 use std::io;
 use std::sync::Arc;
 
+/// The most points of the table.
+const SHOWN: usize = 200;
 /// The most sentences that are told of flows that delivered nothing.
 const SILENT: usize = 5;
 
@@ -20,8 +22,12 @@ pub struct Sink<'a> {
     format: Format,
     told: Told<'a>,
     watchers: Arc<Watchers>,
-    /// The records so far, when they are needed at the end.
-    pub table: Vec<Record>,
+    /// The records of the points that the table shows, or of the point whose summary is next.
+    table: Vec<Record>,
+    /// Points whose records were taken.
+    points: usize,
+    /// The last of them.
+    last: Option<Map<String, Value>>,
     /// The records so far, if they are to be shown.
     pub shown: Option<Vec<Record>>,
     /// Flows that starved in what was written so far.
@@ -77,6 +83,8 @@ impl<'a> Sink<'a> {
             told,
             watchers,
             table: Vec::new(),
+            points: 0,
+            last: None,
             shown: None,
             starved: Tally::default(),
             silent: Vec::new(),
@@ -90,7 +98,7 @@ impl<'a> Sink<'a> {
     /// Takes runs that have ended, and writes what is next in order.
     pub fn put(&mut self, session: &mut Session, runs: &[Run]) -> io::Result<()> {
         runs.iter().for_each(|run| self.order.put(run.index, *run));
-        for run in self.order.by_ref() {
+        while let Some(run) = self.order.next() {
             // A run that failed has no record.
             let Some(line) = session.take(run)? else { continue };
             let record = read(&line)?;
@@ -101,18 +109,57 @@ impl<'a> Sink<'a> {
             match self.format {
                 Format::Json => self.reader.take(&(line + "\n"))?,
                 Format::Csv => self.reader.take(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
-                Format::Table | Format::Summary => self.table.push(record),
+                Format::Table => {
+                    self.enter(&record);
+                    if self.points <= SHOWN {
+                        self.table.push(record);
+                    }
+                }
+                Format::Summary => {
+                    if self.enter(&record) {
+                        self.summarize()?;
+                    }
+                    self.table.push(record);
+                }
             }
         }
         Ok(())
     }
 
-    fn note_silent(&mut self, point: &Point, record: &Record) {
-        if record.flows.iter().all(|flow| flow.delivered_bytes != Some(0)) {
+    /// Counts the point of a record; whether it is another than that of the record before.
+    fn enter(&mut self, record: &Record) -> bool {
+        let is_new = self.last.as_ref() != Some(&record.point);
+        if is_new {
+            self.points += 1;
+            self.last = Some(record.point.clone());
+        }
+        is_new
+    }
+
+    /// Writes the summary of the last point.
+    fn summarize(&mut self) -> io::Result<()> {
+        self.reader.take(&summary::render(&std::mem::take(&mut self.table)))
+    }
+
+    /// Writes what comes after the last record.
+    pub fn end(&mut self) -> io::Result<()> {
+        match self.format {
+            Format::Json | Format::Csv => Ok(()),
+            Format::Summary => self.summarize(),
+            Format::Table => {
+                let left_out = self.points.saturating_sub(SHOWN);
+                self.reader.take(&table::render_first(&self.table, &self.starved, left_out))
+            }
+        }
+    }
+
+    fn note_silent(&mut self, campaign: &Campaign, run: Run, record: &Record) {
+        let room = SILENT - self.silent.len();
+        if room == 0 || record.flows.iter().all(|flow| flow.delivered_bytes != Some(0)) {
             return;
         }
+        let Ok(point) = campaign.point(run) else { return };
         let Ok(drawn) = point.drawn(record.seed) else { return };
-        let room = SILENT - self.silent.len();
         let sentences = silence::of(&drawn, record).into_iter().take(room);
         self.silent.extend(sentences.map(|sentence| format!("seed {}: {sentence}", record.seed)));
     }
@@ -131,7 +178,7 @@ impl Observer for Sink<'_> {
         }
         for (run, result) in made {
             if let Ok(record) = result {
-                self.note_silent(campaign.point(*run), record);
+                self.note_silent(campaign, *run, record);
             }
         }
         Ok(())

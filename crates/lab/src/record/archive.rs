@@ -3,8 +3,11 @@
 use super::Record;
 use super::directory::{MADE_BY, MANIFEST, Manifest, RECORDS, UNFINISHED};
 use super::line::{self, FORMAT, Key, key_of, point_key};
-use std::collections::BTreeMap;
-use std::io;
+use meshpace_scenario::MAX_POINTS;
+use serde_json::Map;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 /// A directory's records, none twice.
@@ -64,21 +67,28 @@ fn strange(manifest: &Manifest, directory: &Path, notes: &mut Vec<String>) -> Re
 /// The records of the finished file, as many as the manifest counts unless a command that adds to them was interrupted.
 fn finished(directory: &Path, manifest: &Manifest, is_open: bool) -> Result<Vec<Record>, String> {
     let path = directory.join(RECORDS);
-    let text = match std::fs::read(&path) {
-        Ok(text) => text,
+    let failed = |error: io::Error| format!("{}: {error}", path.display());
+    let mut reader = match File::open(&path) {
+        Ok(file) => BufReader::new(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound && (is_open || !manifest.complete) => {
             return Ok(Vec::new());
         }
-        Err(error) => return Err(format!("{}: {error}", path.display())),
+        Err(error) => return Err(failed(error)),
     };
-    let (mut records, mut keys) = (Vec::new(), BTreeMap::new());
-    for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+    // The manifest counts the records, unless it was written by hand.
+    let mut records = Vec::with_capacity(manifest.records.min(MAX_POINTS));
+    let (mut keys, mut line) = (BTreeSet::new(), Vec::new());
+    for number in 1.. {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+            break;
+        }
         let at = |why: &str| {
-            format!("{}:{}: the record {why}; the command that made it makes it again", path.display(), number + 1)
+            format!("{}:{number}: the record {why}; the command that made it makes it again", path.display())
         };
         let line = line.strip_suffix(b"\n").ok_or_else(|| at("is cut off"))?;
         let (key, record) = opened(line, manifest).map_err(|why| at(&why))?;
-        if keys.insert(key, ()).is_some() {
+        if !keys.insert(key) {
             return Err(at("is there twice"));
         }
         records.push(record);
@@ -105,9 +115,18 @@ fn opened(line: &[u8], manifest: &Manifest) -> Result<(Key, Record), String> {
     let key = key_of(&record).ok_or("has no point and seed")?;
     let record: Record = serde_json::from_value(record).map_err(|why| format!("is none of this format: {why}"))?;
     match record.model == manifest.model {
-        true => Ok((key, record.judged())),
+        true => Ok((key, compact(record.judged()))),
         false => Err("is of another revision of the model than the manifest says".to_owned()),
     }
+}
+
+/// The same record without memory that it does not use: a directory may have a hundred thousand of them.
+fn compact(mut record: Record) -> Record {
+    record.flows.shrink_to_fit();
+    let mut point = Map::with_capacity(record.point.len());
+    point.append(&mut record.point);
+    record.point = point;
+    record
 }
 
 /// The file of an unfinished campaign.
@@ -149,7 +168,7 @@ impl Unfinished {
 fn joined(records: Vec<Record>, more: Vec<(Key, Record)>, head: &Manifest) -> Vec<Record> {
     let key = |record: &Record| (point_key(&record.point.clone().into()), record.seed);
     let given = head.given(None);
-    let points = given.last().into_iter().flat_map(|given| given.points()).map(|(key, _)| key);
+    let points = given.last().into_iter().flat_map(|given| given.keys());
     let mut order: BTreeMap<String, usize> = points.enumerate().map(|(number, key)| (key, number)).collect();
     let mut all: BTreeMap<(usize, u64), Record> = BTreeMap::new();
     for ((point, seed), record) in records.into_iter().map(|record| (key(&record), record)).chain(more) {

@@ -1,8 +1,8 @@
 //! The scenarios of which a directory holds runs, as its manifest lists them, and what each says of its points.
 
-use super::line::{Key, point_key};
+use super::line::Key;
 use super::rules::{self, Rule};
-use meshpace_scenario::effective::{Change, Outline, Settings};
+use meshpace_scenario::effective::{Change, Identity, Outline, Settings};
 use meshpace_scenario::{Files, Scenario, Source, digest};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -159,34 +159,42 @@ impl Given {
     /// The keys of its runs.
     pub fn runs(&self) -> impl Iterator<Item = Key> {
         let (first, seeds) = (self.first_seed, self.seeds);
-        let of_point = move |(point, _): (String, Settings)| {
-            (0..seeds).map(move |number| (point.clone(), first.saturating_add(number)))
-        };
-        self.points().flat_map(of_point)
+        let of_point = move |point: String| (0..seeds).map(move |number| (point.clone(), first.saturating_add(number)));
+        self.keys().flat_map(of_point)
     }
 
-    /// The key and the settings of each point; none if this program cannot read the text.
-    pub fn points(&self) -> impl Iterator<Item = (String, Settings)> {
+    /// The key of each point; none if this program cannot read the text.
+    pub fn keys(&self) -> impl Iterator<Item = String> {
         let outline = self.outline();
         let number = outline.as_ref().map_or(0, Outline::points);
-        let rules = (!self.rules.is_empty()).then(|| {
+        outline.into_iter().flat_map(move |outline| (0..number).map(move |number| outline.key(number)))
+    }
+
+    /// Tells `each` number, key and identity of every point, likewise.
+    pub(super) fn each_point(&self, mut each: impl FnMut(usize, String, Identity)) {
+        if let Some(outline) = self.complete() {
+            outline.identities().enumerate().for_each(|(number, identity)| each(number, outline.key(number), identity));
+        }
+    }
+
+    /// The settings of the point with this key; `None` if there is no such point.
+    fn settings(&self, key: &str) -> Option<Settings> {
+        let outline = self.complete()?;
+        let number = (0..outline.points()).find(|number| outline.key(*number) == key)?;
+        Some(outline.point(number).1)
+    }
+
+    /// The outline, with the settings that stand in no file.
+    fn complete(&self) -> Option<Outline> {
+        let mut outline = self.outline()?;
+        if !self.rules.is_empty() {
             let names: Vec<&str> = self.rules.iter().map(|rule| rule.name.as_str()).collect();
-            (sha256(rules::meaning(&self.rules).as_bytes()), names.join(", "))
-        });
-        let unlisted = self.unlisted.clone();
-        outline.into_iter().flat_map(move |outline| {
-            let (rules, unlisted) = (rules.clone(), unlisted.clone());
-            (0..number).map(move |number| {
-                let (values, mut settings) = outline.point(number);
-                if let Some((meaning, names)) = &rules {
-                    settings.add(RULES, meaning, names);
-                }
-                if let Some(digest) = &unlisted {
-                    settings.add(FILES, digest, "not listed by the version of meshpace that made the records");
-                }
-                (point_key(&values.into_iter().collect::<serde_json::Map<_, _>>().into()), settings)
-            })
-        })
+            outline.add(RULES, &sha256(rules::meaning(&self.rules).as_bytes()), &names.join(", "));
+        }
+        if let Some(digest) = &self.unlisted {
+            outline.add(FILES, digest, "not listed by the version of meshpace that made the records");
+        }
+        Some(outline)
     }
 }
 
@@ -204,8 +212,7 @@ const NAMED: usize = 3;
 
 /// Why records of the point `key` do not fit the scenario `new`: the keys with both values, and remedies. `old` are the scenarios of the records.
 pub fn conflict(key: &str, old: &[Given], new: &[Given]) -> String {
-    let of = |given: &Given| given.points().find(|(other, _)| other == key).map(|(_, settings)| settings);
-    let settings = |list: &[Given]| list.iter().rev().find_map(of).unwrap_or_default();
+    let settings = |list: &[Given]| list.iter().rev().find_map(|given| given.settings(key)).unwrap_or_default();
     let changes = settings(old).changes(&settings(new));
     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "not written".to_owned());
     let told = |change: &Change| format!("{}: {} → {}", change.key, shown(&change.before), shown(&change.after));

@@ -1,5 +1,6 @@
 //! The line of a record ends with a checksum of the text before it, so that the damaged line is known if a file is damaged.
 
+use memchr::memmem;
 use serde_json::Value;
 
 /// The format of records and manifests. 1 had neither this number nor checksums.
@@ -22,7 +23,17 @@ pub fn seal(object: &str) -> String {
 /// # Errors
 /// The fault of the line, in words.
 pub fn open(line: &str) -> Result<Value, &'static str> {
-    const DAMAGED: &str = "is damaged: its checksum does not fit it";
+    check(line)?;
+    serde_json::from_str(line).map_err(|_| DAMAGED)
+}
+
+const DAMAGED: &str = "is damaged: its checksum does not fit it";
+
+/// The text before the checksum, which fits it.
+///
+/// # Errors
+/// The fault of the line, in words.
+pub fn check(line: &str) -> Result<&str, &'static str> {
     let Some((before, rest)) = line.rsplit_once(CHECK) else {
         let is_record = serde_json::from_str(line).is_ok_and(|value: Value| value.get("seed").is_some());
         return Err(if is_record { "has no checksum" } else { "is no whole record" });
@@ -34,7 +45,54 @@ pub fn open(line: &str) -> Result<Value, &'static str> {
     if sum != Some(hash.finalize()) {
         return Err(DAMAGED);
     }
-    serde_json::from_str(line).map_err(|_| DAMAGED)
+    Ok(before)
+}
+
+/// What a directory has to know of a line.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Head {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The key of its run.
+    pub key: Key,
+    /// What it has besides the results.
+    pub observed: Observed,
+}
+
+/// The head of the record in a line, which comes without its newline.
+///
+/// # Errors
+/// The fault of the line, in words.
+pub fn head(line: &str) -> Result<Head, &'static str> {
+    const NAMELESS: &str = "has no point and seed";
+    if let Some(head) = first_members(check(line)?) {
+        return Ok(head);
+    }
+    let record = open(line)?;
+    let key = key_of(&record).ok_or(NAMELESS)?;
+    let scenario = record.get("scenario").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ok(Head { scenario, key, observed: Observed::of(&record) })
+}
+
+/// The head of a record that begins with scenario, seed and point, as records are written; `None` if it begins otherwise, or may have more than
+/// results.
+fn first_members(record: &str) -> Option<Head> {
+    let is_more = |member: &str| memmem::find(record.as_bytes(), member.as_bytes()).is_some();
+    if is_more("\"nodes\":") || is_more("\"series\":") {
+        return None;
+    }
+    let (scenario, rest) = first_value::<String>(record.strip_prefix("{\"scenario\":")?)?;
+    let (seed, rest) = first_value::<u64>(rest.strip_prefix(",\"seed\":")?)?;
+    let (point, rest) = first_value::<Value>(rest.strip_prefix(",\"point\":")?)?;
+    let is_end = rest.is_empty() || rest.starts_with(',');
+    is_end.then(|| Head { scenario, key: (point_key(&point), seed), observed: Observed::default() })
+}
+
+/// The value that a text begins with, and the rest of the text.
+fn first_value<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Option<(T, &'a str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
+    let value = values.next()?.ok()?;
+    Some((value, &text[values.byte_offset()..]))
 }
 
 /// The line of a record, without newlines, with this name of its scenario and this point: their values are written anew, and the checksum.
@@ -80,11 +138,6 @@ impl Observed {
     }
 }
 
-/// Name of the scenario of a record.
-pub fn scenario_of(record: &Value) -> &str {
-    record.get("scenario").and_then(Value::as_str).unwrap_or_default()
-}
-
 /// The key of a record.
 pub fn key_of(record: &Value) -> Option<Key> {
     Some((point_key(record.get("point")?), record.get("seed")?.as_u64()?))
@@ -122,6 +175,27 @@ mod tests {
         );
         assert_eq!(other, expected.trim_end());
         assert!(renamed(&line.replace("\"seed\":3", "\"seed\":4"), "b", "{}").is_err());
+    }
+
+    #[test]
+    fn the_head_is_that_of_the_whole_record() {
+        let own = r#"{"scenario":"a \"b\",","seed":3,"point":{"a.nodes":0.1,"b":[{"c":"},"}]},"x":null}"#;
+        let whole = Head {
+            scenario: "a \"b\",".to_owned(),
+            key: key_of(&serde_json::from_str(own).unwrap()).unwrap(),
+            observed: Observed::default(),
+        };
+        assert_eq!(first_members(own), Some(whole.clone()), "a record as it is written");
+        assert_eq!(head(seal(own).trim_end()), Ok(whole.clone()));
+        // Another order of members, and more than results: read as a whole.
+        let turned = r#"{"seed":3,"scenario":"a \"b\",","point":{"a.nodes":0.1,"b":[{"c":"},"}]}}"#;
+        assert_eq!((first_members(turned), head(seal(turned).trim_end())), (None, Ok(whole.clone())));
+        let more = own.replace("\"x\":null", "\"series\":{\"links\":null},\"nodes\":[]");
+        let observed = Observed { nodes: true, series: true, links: false };
+        assert_eq!(head(seal(&more).trim_end()), Ok(Head { observed, ..whole }));
+        assert_eq!(head(seal(r#"{"scenario":"a","point":{}}"#).trim_end()), Err("has no point and seed"));
+        assert_eq!(head(&seal(own).trim_end().replace("null", "true")), Err(DAMAGED));
+        assert_eq!(head(own), Err("has no checksum"));
     }
 
     #[test]

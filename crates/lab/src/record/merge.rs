@@ -135,8 +135,7 @@ fn merge_one(mut parts: Vec<Part>, out: &Path, force: bool) -> Result<usize, Str
     if is_whole {
         manifest.failed_runs = 0;
         manifest.wall_time_s = parts.iter().map(|part| part.manifest.wall_time_s).sum();
-        let order: Vec<String> =
-            manifest.sources.last().into_iter().flat_map(Given::points).map(|(key, _)| key).collect();
+        let order: Vec<String> = manifest.sources.last().into_iter().flat_map(Given::keys).collect();
         store.finish(&order, &manifest).map_err(shown)?;
     }
     Ok(count)

@@ -48,7 +48,7 @@ impl Record {
     /// # Errors
     /// A sentence on what is wrong with the line.
     pub fn from_line(line: &str) -> Result<Record, String> {
-        line::open(line).map_err(str::to_owned)?;
+        line::check(line).map_err(str::to_owned)?;
         let record = Record::read(line).map_err(|error| format!("is none of this format: {error}"))?;
         match record.format {
             line::FORMAT => Ok(record),

@@ -1,8 +1,7 @@
 //! Where the lines of records are on the disk. Memory holds only the place of each line, not the line, so that campaigns may be larger than
 //! memory.
 
-use super::line::{self, Key, Observed, key_of, scenario_of};
-use serde_json::Value;
+use super::line::{self, Head, Key, Observed};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -34,53 +33,54 @@ pub struct Place {
 /// The places of lines by run.
 #[derive(Debug, Default)]
 pub struct Places {
-    by_point: BTreeMap<String, BTreeMap<u64, Place>>,
-    count: usize,
+    /// A number for each point.
+    numbers: BTreeMap<String, u32>,
+    /// Places by the number of the point and the seed.
+    by_run: BTreeMap<(u32, u64), Place>,
 }
 
 impl Places {
     /// Their number.
     pub fn len(&self) -> usize {
-        self.count
+        self.by_run.len()
     }
 
     /// Puts a line in; the last one of a run counts.
     pub fn put(&mut self, (point, seed): Key, place: Place) {
-        let before = match self.by_point.get_mut(&point) {
-            Some(of_point) => of_point.insert(seed, place),
-            None => self.by_point.entry(point).or_default().insert(seed, place),
-        };
-        self.count += usize::from(before.is_none());
+        let next = self.numbers.len() as u32;
+        let number = *self.numbers.entry(point).or_insert(next);
+        self.by_run.insert((number, seed), place);
     }
 
     /// Takes a line out.
     pub fn remove(&mut self, (point, seed): &Key) {
-        let gone = self.by_point.get_mut(point).and_then(|of_point| of_point.remove(seed));
-        self.count -= usize::from(gone.is_some());
+        if let Some(number) = self.numbers.get(point) {
+            self.by_run.remove(&(*number, *seed));
+        }
     }
 
     /// Place of a run's line.
     pub fn get(&self, (point, seed): &Key) -> Option<Place> {
-        self.by_point.get(point)?.get(seed).copied()
+        self.by_run.get(&(*self.numbers.get(point)?, *seed)).copied()
     }
 
     /// Those of a point with their seeds, in the order of seeds.
     pub fn of_point(&self, point: &str) -> impl Iterator<Item = (u64, Place)> {
-        self.by_point.get(point).into_iter().flatten().map(|(seed, place)| (*seed, *place))
+        self.numbers.get(point).into_iter().flat_map(|number| self.of_number(*number))
     }
 
     /// The points in the order in which their first lines stand in the files.
     pub fn points(&self) -> Vec<&str> {
-        let first = |of_point: &BTreeMap<u64, Place>| of_point.values().map(|place| (place.file, place.offset)).min();
+        let first = |number: u32| self.of_number(number).map(|(_, place)| (place.file, place.offset)).min();
         let mut points: Vec<_> =
-            self.by_point.iter().filter_map(|(point, of_point)| Some((first(of_point)?, point.as_str()))).collect();
+            self.numbers.iter().filter_map(|(point, number)| Some((first(*number)?, point.as_str()))).collect();
         points.sort_unstable();
         points.into_iter().map(|(_, point)| point).collect()
     }
 
     /// All places in a file in the order of the file, to be changed.
     pub fn in_file(&mut self, file: In) -> Vec<&mut Place> {
-        let all = self.by_point.values_mut().flat_map(BTreeMap::values_mut);
+        let all = self.by_run.values_mut();
         let mut places: Vec<&mut Place> = all.filter(|place| place.file == file).collect();
         places.sort_unstable_by_key(|place| place.offset);
         places
@@ -88,7 +88,11 @@ impl Places {
 
     /// True if one of the lines is called otherwise today.
     pub fn any_renamed(&self) -> bool {
-        self.by_point.values().flat_map(BTreeMap::values).any(|place| place.is_renamed)
+        self.by_run.values().any(|place| place.is_renamed)
+    }
+
+    fn of_number(&self, number: u32) -> impl Iterator<Item = (u64, Place)> {
+        self.by_run.range((number, 0)..=(number, u64::MAX)).map(|((_, seed), place)| (*seed, *place))
     }
 }
 
@@ -102,11 +106,11 @@ pub fn read(mut file: &File, place: Place) -> io::Result<String> {
 
 /// A whole line of a file.
 #[derive(Debug)]
-pub struct Found<'a> {
+pub struct Found {
     /// The key of its run.
     pub key: Key,
     /// Name of the scenario.
-    pub scenario: &'a str,
+    pub scenario: String,
     /// Its place.
     pub place: Place,
 }
@@ -117,7 +121,7 @@ pub fn scan(
     mut file: &File,
     within: In,
     skipped: usize,
-    mut each: impl FnMut(Result<Found<'_>, (usize, &'static str)>) -> io::Result<()>,
+    mut each: impl FnMut(Result<Found, (usize, &'static str)>) -> io::Result<()>,
 ) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::new(file);
@@ -129,18 +133,14 @@ pub fn scan(
         number += 1;
         if number > skipped {
             let text = std::str::from_utf8(line).map_err(|_| "is damaged: it is no text");
-            match text.and_then(line::open) {
+            match text.and_then(line::head) {
                 Err(why) => each(Err((number, why)))?,
-                Ok(record) => {
-                    each(found(&record, within, offset, line.len()).ok_or((number, "has no point and seed")))?
+                Ok(Head { scenario, key, observed }) => {
+                    let place = Place { file: within, offset, length: line.len() as u32, observed, is_renamed: false };
+                    each(Ok(Found { key, scenario, place }))?;
                 }
             }
         }
         offset += length as u64;
     }
-}
-
-fn found(record: &Value, file: In, offset: u64, length: usize) -> Option<Found<'_>> {
-    let place = Place { file, offset, length: length as u32, observed: Observed::of(record), is_renamed: false };
-    Some(Found { key: key_of(record)?, scenario: scenario_of(record), place })
 }

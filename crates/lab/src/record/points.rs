@@ -2,34 +2,20 @@
 
 use super::given::Given;
 use super::rules;
-use meshpace_scenario::effective::{OBSERVED, Outline, Settings};
+use meshpace_scenario::effective::{Digest, Identity, OBSERVED, Outline};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
-/// Everything that the runs of a point depend on as it is written, except the seed and the revision of the model.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Meaning {
-    /// Digest of the settings that decide the run.
-    run: [u8; 32],
-    /// Values of the keys of [`OBSERVED`].
-    observed: [Option<String>; OBSERVED.len()],
-}
-
-impl Meaning {
-    fn of(settings: &Settings) -> Meaning {
-        Meaning { run: settings.digest(), observed: settings.observed() }
-    }
-
-    /// True if records of this point stay where `new` is asked for, though some may have to be made again because more is observed.
-    fn observes_no_more_than(&self, new: &Meaning) -> bool {
-        self.observed.iter().zip(&new.observed).all(|(old, new)| old.is_none() || old == new)
-    }
+/// True if records of a point `old` stay where `new` is asked for, though some may have to be made again because more is observed.
+fn observes_no_more_than(old: &Identity, new: &Identity) -> bool {
+    old.observed.iter().zip(new.observed.iter()).all(|(old, new)| old.is_none() || old == new)
 }
 
 /// A point and where it stands.
 #[derive(Debug)]
 struct Point {
-    meaning: Meaning,
+    /// Everything that its runs depend on as it is written, except the seed and the revision of the model.
+    identity: Identity,
     /// Number of its scenario in the list.
     source: usize,
     /// Its number in that scenario.
@@ -55,10 +41,8 @@ impl Points {
     pub fn of<'a>(list: impl IntoIterator<Item = &'a Given>) -> Points {
         let mut points = Points { sources: list.into_iter().cloned().collect(), ..Points::default() };
         for (source, given) in points.sources.iter().enumerate() {
-            let point = |(number, (key, settings)): (usize, (String, Settings))| {
-                (key, Point { meaning: Meaning::of(&settings), source, number })
-            };
-            points.by_key.extend(given.points().enumerate().map(point));
+            let by_key = &mut points.by_key;
+            given.each_point(|number, key, identity| drop(by_key.insert(key, Point { identity, source, number })));
         }
         points
     }
@@ -69,33 +53,33 @@ impl Points {
     }
 
     /// Digest of what decides the runs of a point as it is written.
-    pub fn run(&self, key: &str) -> Option<[u8; 32]> {
-        self.by_key.get(key).map(|point| point.meaning.run)
+    pub fn run(&self, key: &str) -> Option<Digest> {
+        self.by_key.get(key).map(|point| point.identity.run)
     }
 
     /// What is observed at a point beside its run: the values of the keys of [`OBSERVED`].
     pub fn observed(&self, key: &str) -> [Option<String>; OBSERVED.len()] {
-        self.by_key.get(key).map(|point| point.meaning.observed.clone()).unwrap_or_default()
+        self.by_key.get(key).map(|point| (*point.identity.observed).clone()).unwrap_or_default()
     }
 
     /// True if records of the point `key` here stay where the point `other` of `new` is asked for: both are the same run, and `new`
     /// observes no less.
     pub fn fits(&self, key: &str, new: &Points, other: &str) -> bool {
         let (Some(old), Some(asked)) = (self.by_key.get(key), new.by_key.get(other)) else { return false };
-        old.meaning.observes_no_more_than(&asked.meaning)
-            && (old.meaning.run == asked.meaning.run
+        observes_no_more_than(&old.identity, &asked.identity)
+            && (old.identity.run == asked.identity.run
                 || self.built(key).is_some_and(|built| Some(built) == new.built(other)))
     }
 
     /// The key of a point for each run, by what is written.
-    pub fn by_run(&self) -> BTreeMap<[u8; 32], &str> {
-        self.by_key.iter().rev().map(|(key, point)| (point.meaning.run, key.as_str())).collect()
+    pub fn by_run(&self) -> BTreeMap<Digest, &str> {
+        self.by_key.iter().rev().map(|(key, point)| (point.identity.run, key.as_str())).collect()
     }
 
     /// The keys of points by what is written but for possible defaults: two points that are the same run have the same digest, or differ
     /// in a default that depends on other keys.
-    pub fn without_defaults(&self) -> BTreeMap<[u8; 32], Vec<String>> {
-        let mut groups: BTreeMap<[u8; 32], Vec<String>> = BTreeMap::new();
+    pub fn without_defaults(&self) -> BTreeMap<Digest, Vec<String>> {
+        let mut groups: BTreeMap<Digest, Vec<String>> = BTreeMap::new();
         for key in self.by_key.keys() {
             self.without_default(key)
                 .into_iter()
@@ -105,7 +89,7 @@ impl Points {
     }
 
     /// The digest of one point in [`Points::without_defaults`].
-    pub fn without_default(&self, key: &str) -> Option<[u8; 32]> {
+    pub fn without_default(&self, key: &str) -> Option<Digest> {
         let point = self.by_key.get(key)?;
         Some(self.outline(point.source)?.point(point.number).1.digest_without_defaults())
     }

@@ -125,7 +125,7 @@ impl Store {
         let directory = &self.directory;
         // Lines of one point often stand one after the other.
         let mut last: Option<(String, String)> = None;
-        let each = |found: Result<Found<'_>, _>| {
+        let each = |found: Result<Found, _>| {
             match found {
                 Ok(Found { key: (own, seed), scenario, mut place }) => {
                     let key = match &last {

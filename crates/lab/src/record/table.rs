@@ -23,7 +23,12 @@ const MARK: &str = "! ";
 /// The table of records that come in the order of their points. It is as wide as the terminal at most, elsewhere 80 columns of characters. What
 /// is said of starved flows is in colour on a terminal.
 pub fn render(records: &[Record]) -> String {
-    let text = render_within(terminal().unwrap_or(WIDTH), records);
+    render_first(records, &Tally::of(records), 0)
+}
+
+/// The table of the first points alone: `tally` counts all runs, and `left_out` is the number of the other points.
+pub fn render_first(records: &[Record], tally: &Tally, left_out: usize) -> String {
+    let text = render_within(terminal().unwrap_or(WIDTH), records, tally, left_out);
     if console::colors_enabled() { coloured(&text) } else { text }
 }
 
@@ -41,7 +46,7 @@ fn terminal() -> Option<u16> {
     console::Term::stdout().size_checked().map(|(_, columns)| columns)
 }
 
-fn render_within(width: u16, records: &[Record]) -> String {
+fn render_within(width: u16, records: &[Record], tally: &Tally, left_out: usize) -> String {
     let Some(first) = records.first() else { return String::new() };
     let groups: Vec<&[Record]> = records.chunk_by(|a, b| a.point == b.point).collect();
     let seeds = groups[0].len();
@@ -81,11 +86,23 @@ fn render_within(width: u16, records: &[Record]) -> String {
         seeds => format!(", {seeds} seeds"),
     };
     let head = wrapped(width, &format!("{}{seeds}", first.scenario), "");
-    let starved: String = sentences(records).iter().map(|sentence| wrapped(width, sentence, MARK)).collect();
+    let starved: String = tally.sentences().iter().map(|sentence| wrapped(width, sentence, MARK)).collect();
     let indices = indices(&groups).map(|table| finished(table, first.point.len(), width)).unwrap_or_default();
     let tables = finished(table, numbers_from, width) + &indices;
     let signs: String = signs(&tables, first).iter().map(|sign| wrapped(width, sign, "")).collect();
-    format!("{head}{starved}{tables}{signs}")
+    let rest = match left_out {
+        0 => String::new(),
+        _ => wrapped(width, &beyond(groups.len(), left_out), ""),
+    };
+    format!("{head}{starved}{tables}{rest}{signs}")
+}
+
+/// Says which points a table lacks, and where they are.
+fn beyond(shown: usize, left_out: usize) -> String {
+    format!(
+        "The first {shown} of {} points. --format summary has a line for each point, --format csv a row for each flow and run.",
+        shown + left_out
+    )
 }
 
 /// Meanings of the signs in these tables, for who reads one for the first time.
@@ -96,11 +113,6 @@ fn signs(tables: &str, record: &Record) -> Vec<String> {
         shown.into_iter().map(|(from, to, ends)| format!("{ends}: from node {from} to node {to}")).collect();
     signs.extend(tables.contains('±').then(|| PLUS_MINUS.to_owned()));
     signs
-}
-
-/// Sentences about starved flows that come before anything else.
-pub fn sentences(records: &[Record]) -> Vec<String> {
-    Tally::of(records).sentences()
 }
 
 /// A sentence in lines of so many characters, each with `mark` before it. A word that is longer has a line of its own.
@@ -361,6 +373,10 @@ fn within<const N: usize>(width: Option<u16>, header: [&str; N], rows: impl Iter
 mod tests {
     use super::*;
 
+    fn of_width(width: u16, records: &[Record]) -> String {
+        render_within(width, records, &Tally::of(records), 0)
+    }
+
     fn record(seed: u64, from: u64) -> Record {
         let flow = serde_json::json!({
             "id": 0, "from": from, "to": 7, "hops": 2, "transport": "newreno", "goodput_bps": 1e5 * seed as f64,
@@ -377,7 +393,16 @@ mod tests {
 
     /// Without a limit that matters.
     fn wide(records: &[Record]) -> String {
-        render_within(1000, records)
+        of_width(1000, records)
+    }
+
+    #[test]
+    fn a_table_says_which_points_it_lacks() {
+        let whole = of_width(80, &[record(1, 0)]);
+        let tally = Tally::of(&[record(1, 0)]);
+        let cut = render_within(80, &[record(1, 0)], &tally, 99_999);
+        let told: Vec<&str> = cut.lines().filter(|line| !whole.contains(line)).collect();
+        assert!(told.concat().starts_with("The first 1 of 100000 points. --format summary"), "{cut}");
     }
 
     /// The cells of the row that begins so.
@@ -449,12 +474,12 @@ mod tests {
         let two: Vec<Record> = (1..=3).map(|seed| Record { seed, ..two.clone() }).collect();
         let widest = |table: &str| table.lines().map(|line| line.chars().count()).max();
         assert!(widest(&wide(&two)) > Some(100), "{}", wide(&two));
-        let narrow = render_within(80, &two);
+        let narrow = of_width(80, &two);
         assert!(widest(&narrow) <= Some(80) && narrow.contains("0→7") && narrow.contains("3→7"), "{narrow}");
         assert!(narrow.contains("timeouts") && narrow.contains("median"), "whole words: {narrow}");
-        let narrower = render_within(50, &[record(1, 0)]);
+        let narrower = of_width(50, &[record(1, 0)]);
         assert!(widest(&narrower) <= Some(50) && narrower.contains("\nflow"), "{narrower}");
-        assert!(widest(&render_within(40, &[record(1, 0)])) <= Some(40));
+        assert!(widest(&of_width(40, &[record(1, 0)])) <= Some(40));
     }
 
     #[test]

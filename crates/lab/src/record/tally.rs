@@ -4,6 +4,7 @@ use super::Record;
 use super::starvation::{Silence, Starved};
 use crate::words::told;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A line that says who starved, black on yellow: on every terminal as different in light as colours can be, whatever colours its reader sees.
 pub fn coloured(line: &str, is_coloured: bool) -> String {
@@ -16,17 +17,20 @@ pub struct Tally {
     groups: Vec<Group>,
     /// The silences beyond which a flow is starved, seconds: the shortest and the longest of the runs.
     long: Option<(f64, f64)>,
+    /// Where each group is, by its name.
+    places: BTreeMap<Arc<str>, usize>,
 }
 
 /// The runs of one group.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Group {
     /// Its name for people; empty if it is the only one.
-    name: String,
+    name: Arc<str>,
     runs: usize,
     starved_runs: usize,
     runs_without_path: usize,
-    flows: BTreeMap<usize, Flow>,
+    /// Its flows, by their numbers.
+    flows: Vec<Flow>,
 }
 
 /// A flow of a group.
@@ -78,25 +82,32 @@ const NAMED: usize = 6;
 impl Tally {
     /// Counts another run of the group that people call so.
     pub fn add(&mut self, name: &str, record: &Record) {
-        let place = self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
-            self.groups.push(Group { name: name.to_owned(), ..Group::default() });
-            self.groups.len() - 1
-        });
+        let place = match self.places.get(name) {
+            Some(place) => *place,
+            None => {
+                let name: Arc<str> = name.into();
+                self.places.insert(Arc::clone(&name), self.groups.len());
+                self.groups.push(Group { name, ..Group::default() });
+                self.groups.len() - 1
+            }
+        };
         let group = &mut self.groups[place];
         let is_first = group.runs == 0;
         group.runs += 1;
         let long = record.starved_after();
         let (shortest, longest) = self.long.unwrap_or((long, long));
         self.long = Some((shortest.min(long), longest.max(long)));
-        for (id, flow) in record.flows.iter().enumerate() {
+        if group.flows.len() < record.flows.len() {
+            group.flows.reserve_exact(record.flows.len() - group.flows.len());
+            group.flows.resize_with(record.flows.len(), Flow::default);
+        }
+        for (flow, known) in record.flows.iter().zip(&mut group.flows) {
             let ends = Some((flow.from, flow.to));
-            let known = group.flows.entry(id).or_default();
             known.name = flow.name.clone();
             known.ends = ends.filter(|_| is_first || known.ends == ends);
         }
         let (mut any_starved, mut any_without_path) = (false, false);
-        for (id, flow) in record.flows.iter().enumerate() {
-            let known = group.flows.entry(id).or_default();
+        for (flow, known) in record.flows.iter().zip(&mut group.flows) {
             match record.silence(flow) {
                 Some(Silence::Starved(silent)) => {
                     known.starved.add(silent);
@@ -179,17 +190,17 @@ impl Tally {
 
     /// The numbers of all flows.
     fn ids(&self) -> impl Iterator<Item = usize> {
-        0..self.groups.iter().filter_map(|group| group.flows.keys().last()).max().map_or(0, |last| last + 1)
+        0..self.groups.iter().map(|group| group.flows.len()).max().unwrap_or(0)
     }
 
     fn silent_runs(&self, id: usize, of: Of) -> usize {
-        self.groups.iter().filter_map(|group| group.flows.get(&id)).map(|flow| of(flow).runs()).sum()
+        self.groups.iter().filter_map(|group| group.flows.get(id)).map(|flow| of(flow).runs()).sum()
     }
 
     /// Silence of a flow in words.
     fn of_flow(&self, id: usize, of: Of, why: &str) -> String {
         let all: Vec<(&Group, &Flow)> =
-            self.groups.iter().filter_map(|group| Some((group, group.flows.get(&id)?))).collect();
+            self.groups.iter().filter_map(|group| Some((group, group.flows.get(id)?))).collect();
         let runs: usize = all.iter().map(|(group, _)| group.runs).sum();
         let ends = match all.first().and_then(|(_, flow)| flow.ends) {
             Some((from, to)) if all.iter().all(|(_, flow)| flow.ends == Some((from, to))) => {

@@ -344,12 +344,14 @@ impl Experiment {
             if let Some(stranger) = values.iter().find(|value| !swept(value)) {
                 return Err(format!("{}: quality: only.\"{key}\": {stranger} is not in the sweep", self.file));
             }
-            scenario.points.retain(|point| {
+            let mut points = scenario.points.into_vec();
+            points.retain(|point| {
                 let chosen = |(other, value): &(String, Value)| {
                     other != key || values.iter().any(|chosen| super::select::same(chosen, value))
                 };
                 point.values.iter().all(chosen)
             });
+            scenario.points = points.into();
         }
         if let Some(seeds) = quality.seeds {
             scenario.seeds = seeds;

@@ -39,7 +39,7 @@ fn config(text: &str, sets: &[&str]) -> Config {
     let sets = sets.iter().map(|set| (*set).to_owned()).collect();
     let source = Source { name: "field".to_owned(), text: text.to_owned(), sets };
     let scenario = Scenario::read_with(source, &load, "field");
-    let mut points = scenario.unwrap_or_else(|why| panic!("embedded scenario: {why}")).points;
+    let mut points = scenario.unwrap_or_else(|why| panic!("embedded scenario: {why}")).points.into_vec();
     assert_eq!(points.len(), 1, "embedded scenario: one run is meant");
     points.remove(0).config
 }

@@ -94,7 +94,7 @@ fn cut(point: &Point) -> Point {
 }
 
 fn todo(text: &str, directory: &Path, name: &str, into: &mut Vec<Todo>) {
-    for point in chosen(&read(text, directory, name).points) {
+    for point in chosen(&read(text, directory, name).points.into_vec()) {
         let values: Vec<String> = point.values.iter().map(|(key, value)| format!(" {key}={value}")).collect();
         into.push(Todo {
             name: name.to_owned() + &values.concat(),

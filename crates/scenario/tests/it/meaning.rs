@@ -19,7 +19,7 @@ fn read(text: &str, sets: &[&str]) -> Scenario {
 }
 
 fn config(text: &str, sets: &[&str]) -> Config {
-    read(text, sets).points.remove(0).config
+    read(text, sets).points.into_vec().remove(0).config
 }
 
 fn tcp_of(config: &Config) -> &tcp::Config {
@@ -64,7 +64,7 @@ fn every_key_reaches_the_run() {
     assert_eq!((config.duration, config.warmup), (Duration::from_secs(120), Duration::from_millis(500)));
     // Every flow has started then.
     let text = "duration = '50 s'\nwarmup = 'auto'\n[[flow]]\n[[flow]]\nstart = '5 s'\n";
-    let point = read(text, &[]).points.remove(0);
+    let point = read(text, &[]).points.into_vec().remove(0);
     assert_eq!((point.config.warmup, point.finds_warmup), (Duration::from_millis(5_100), true));
     assert_eq!(places(config), [(0.0, 0.0), (100.0, 0.0), (200.0, 0.0)]);
     assert_eq!((config.mesh.radio.rate, config.mesh.radio.basic_rate), (Rate::from_mbps(11), Rate::from_mbps(2)));

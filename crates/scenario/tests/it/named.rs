@@ -10,7 +10,7 @@ fn read(text: &str) -> Result<Scenario, Refusal> {
 }
 
 fn names(text: &str) -> Vec<Option<String>> {
-    read(text).unwrap_or_else(|refusal| panic!("{refusal}")).points.remove(0).names
+    read(text).unwrap_or_else(|refusal| panic!("{refusal}")).points.into_vec().remove(0).names
 }
 
 #[test]

@@ -45,7 +45,8 @@ fn the_line_makes_a_kind_with_its_parameters() {
 #[test]
 fn the_scenario_of_the_page_runs_with_both_windows() {
     let scenario = scenario(block(PAGE, "toml")).unwrap();
-    let [newreno, gaimd] = &scenario.points[..] else { panic!("{} points", scenario.points.len()) };
+    let points = scenario.points.into_vec();
+    let [newreno, gaimd] = &points[..] else { panic!("{} points", points.len()) };
     let runs = [newreno, gaimd].map(|point| meshpace_sim::run(&point.config, 1));
     for run in &runs {
         // A segment of 1500 bytes is on the air for 6 ms at least, and three hops of a chain do not transmit at once.

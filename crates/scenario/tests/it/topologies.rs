@@ -15,7 +15,7 @@ fn read_in(directory: &Path, text: &str) -> Scenario {
 }
 
 fn point(text: &str) -> Point {
-    read_in(Path::new("."), text).points.remove(0)
+    read_in(Path::new("."), text).points.into_vec().remove(0)
 }
 
 fn ends(config: &Config) -> Vec<(u16, u16)> {
@@ -194,7 +194,7 @@ fn a_map_in_degrees_with_links_can_have_a_firewall() {
         "links": [{"source": "a", "target": "b"}, {"source": "c", "target": "b"}]}"#;
     std::fs::write(directory.path().join("map.json"), map).unwrap();
     let text = "[topology]\nkind = 'nodes'\nfile = 'map.json'\nfirewall = true\n[[flow]]\nfrom = 0\nto = 2\n";
-    let config = read_in(directory.path(), text).points.remove(0).config;
+    let config = read_in(directory.path(), text).points.into_vec().remove(0).config;
     assert_eq!(
         Neighbours::new(&Channel::new(&config.mesh.radio), &config.positions).adjacency()[0],
         [NodeId(1), NodeId(2)]

@@ -3,6 +3,7 @@
 use super::super::given::{Given, conflict};
 use super::super::line::Observed;
 use super::super::points::Points;
+use meshpace_scenario::effective::Digest;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
@@ -17,9 +18,9 @@ pub struct Admission {
     /// Their points; `None` if they are those of today's scenario.
     known: Option<Points>,
     /// The keys of today's points by what decides their runs, where that is needed.
-    by_run: BTreeMap<[u8; 32], String>,
+    by_run: BTreeMap<Digest, String>,
     /// The keys of today's points by what decides their runs, but for defaults that are written, once that is needed.
-    without_defaults: OnceCell<BTreeMap<[u8; 32], Vec<String>>>,
+    without_defaults: OnceCell<BTreeMap<Digest, Vec<String>>>,
 }
 
 impl Admission {
