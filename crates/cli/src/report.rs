@@ -10,6 +10,7 @@ use meshpace_report::picture::{self, Subject};
 use meshpace_scenario::{Plot, Source};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// The arguments of `meshpace report`.
 #[derive(Args, Debug)]
@@ -49,9 +50,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn report(arguments: &Arguments) -> Result<PathBuf, String> {
     let selection = Selection::parse(&arguments.selected).map_err(|why| format!("--where {why}"))?;
     let register = crate::reproduce::register(arguments.register.as_deref())?;
-    let collections = collection::collect(&arguments.directory, &register)?;
+    let mut collections = collection::collect(&arguments.directory, &register)?;
     collections.iter().flat_map(|own| &own.notes).for_each(|sentence| note(sentence));
-    if let [own] = &collections[..]
+    if let [own] = &mut collections[..]
         && own.runs.is_none()
     {
         let page = arguments.page.clone().unwrap_or_else(|| arguments.directory.join(meshpace_report::PAGE));
@@ -61,7 +62,8 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
         let settings = Plot::from_source(&Source { name: own.made.scenario.clone(), text, sets });
         let title = own.made.scenario.as_str();
         let told = |why| format!("{}: --where: {why}", own.directory.display());
-        let records = &selection.of(own.records.to_vec()).map_err(told)?;
+        let records = std::mem::take(Arc::make_mut(&mut own.records));
+        let records = &selection.of(records).map_err(told)?;
         picture::write(&page, &Subject { title, command: &command, records, map: None, settings: &settings })?;
         return Ok(page);
     }

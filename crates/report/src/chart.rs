@@ -81,6 +81,8 @@ pub struct Chart {
 }
 
 pub(crate) const WIDTH: f64 = 400.0;
+/// Points of a plot from which on its lines have no markers and intervals, which would hide one another.
+const CROWDED: usize = 2000;
 const TOP: f64 = 32.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 12.0;
@@ -326,12 +328,13 @@ impl Chart {
         TOP + PLOT + 46.0 + if self.legend { 4.0 + 21.0 * rows as f64 } else { 0.0 }
     }
 
-    /// Lines with markers and intervals, and published values as rings with a cross, two or more of a curve with a dotted line.
+    /// Lines with markers and intervals, unless there are too many points for these, and published values as rings with a cross, two or more of a curve with a dotted line.
     pub fn curves(&self) -> String {
         let mut svg = head(self.height(), &self.description);
         let y = self.vertical(&mut svg);
         let x = self.horizontal(&mut svg, 14.0);
         let count = self.lines.len();
+        let is_crowded = self.points().count() > CROWDED;
         let step = match self.is_shifted {
             true => self.least_gap(&x).map_or(4.0, |gap| (0.6 * gap / count.max(1) as f64).min(4.0)),
             false => 0.0,
@@ -343,12 +346,15 @@ impl Chart {
                 let places: Vec<(f64, f64)> =
                     piece.iter().map(|point| (x.at(point.x) + aside, y.at(point.value))).collect();
                 stroke(&mut svg, &path(places.iter().copied()), &line.style);
-                for (point, (px, py)) in piece.iter().zip(&places) {
+                // A single point has no line.
+                let is_marked = !is_crowded || places.len() == 1;
+                for (point, (px, py)) in piece.iter().zip(&places).filter(|_| is_marked) {
                     interval(&mut svg, *px, &y, point, &line.style.color);
                     marker(&mut svg, *px, *py, &line.style);
                 }
             }
-            for point in line.points.iter().filter(|point| point.value.is_infinite()) {
+            let shown = if is_crowded { 1 } else { usize::MAX };
+            for point in line.points.iter().filter(|point| point.value.is_infinite()).take(shown) {
                 let (at, above) = (x.at(point.x), TOP + 12.0 + 26.0 * number as f64);
                 marker(&mut svg, at, above, &line.style);
                 let _ = write!(

@@ -21,7 +21,7 @@ use meshpace_lab::statistics::Estimate;
 use meshpace_lab::summary::{self, Candidate, Mean};
 use meshpace_scenario::Plot as Settings;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// One plot: its SVG, complete in itself, and its numbers.
@@ -49,6 +49,12 @@ pub struct Subject<'a> {
     /// The scenario's settings of plots.
     pub settings: &'a Settings,
 }
+
+/// The most points whose numbers stand on the page.
+const LISTED: usize = 1000;
+
+/// The most points that have a bar.
+const BARS: usize = 200;
 
 /// Plots that share what is neither axis nor line.
 struct Panel<'a> {
@@ -90,8 +96,9 @@ fn render(
     let seeds: BTreeSet<u64> = subject.records.iter().map(|record| record.seed).collect();
     let file = |plot: &Plot, kind: &str| format!("{stem}-{}.{kind}", plot.name);
     let has = |metric: &&'static Metric| subject.records.iter().any(|record| metric.shown(record).is_some());
-    let told = || usual(subject.records).filter(|metric| metric.name != DELAY).filter(has);
+    let told: Vec<&Metric> = usual(subject.records).filter(|metric| metric.name != DELAY).filter(has).collect();
     let tally = Tally::of(subject.records);
+    let any_starves = tally.starved_runs() > 0;
     let body = html! {
         body { main {
             h1 { (subject.title) }
@@ -108,13 +115,14 @@ fn render(
                 }
             } }
             details { summary { "Numbers of every point" }
+                @if groups.len() > LISTED { p { "Of " (groups.len()) " points the first " (LISTED) " are listed; the CSV of each plot has all." } }
                 div class="wide" { table {
-                    tr { th { "point" } @for metric in told() { th { (metric.heading()) } } th { "seeds" } @if tally.starved_runs() > 0 { th { "runs that starve a flow" } } }
-                    @for group in groups { tr {
+                    tr { th { "point" } @for metric in &told { th { (metric.heading()) } } th { "seeds" } @if any_starves { th { "runs that starve a flow" } } }
+                    @for group in groups.iter().take(LISTED) { tr {
                         td { (group.told()) }
-                        @for metric in told() { td { (data::told(group.mean(|record| metric.shown(record)).as_ref())) } }
+                        @for metric in &told { td { (data::told(group.mean(|record| metric.shown(record)).as_ref())) } }
                         td { (group.records.len()) }
-                        @if tally.starved_runs() > 0 { td { (starved_runs(group)) } }
+                        @if any_starves { td { (starved_runs(group)) } }
                     } }
                 } }
             }
@@ -336,23 +344,32 @@ fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &S
     let drawing = drawing(panel, axis, metric, settings)?;
     let mut csv = csv_row(&["line", axis.unwrap_or("point"), "mean", "half_width", "seeds"].map(str::to_owned));
     let mut drawn: Vec<(String, Vec<Point>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for row in drawing.rows {
         // A delay that a starved flow does not have is an empty cell, as it is `null` in JSON.
         let [mean, half_width] =
             [row.mean, row.half_width].map(|value| value.map(|value| value.to_string()).unwrap_or_default());
         csv.push_str(&csv_row(&[row.line.clone(), row.x.to_string(), mean, half_width, row.seeds.to_string()]));
         let point = Point::new(row.x, row.mean.unwrap_or(f64::INFINITY), row.half_width.unwrap_or(f64::NAN));
-        match drawn.iter_mut().find(|line| line.0 == row.line) {
+        let place = *places.entry(row.line.clone()).or_insert(drawn.len());
+        match drawn.get_mut(place) {
             Some(line) => line.1.push(point),
             None => drawn.push((row.line, vec![point])),
         }
     }
+    // The CSV has the rest.
+    let all = drawn.len();
+    let title = match axis.is_none() && all > BARS {
+        true => format!("{}; the first {BARS} of {all} points", drawing.title),
+        false => drawing.title,
+    };
+    drawn.truncate(if axis.is_none() { BARS } else { all });
     drawn.iter_mut().for_each(|line| line.1.sort_by(|a, b| a.x.total_cmp(&b.x)));
     let labels: Vec<String> = drawn.iter().map(|line| line.0.clone()).collect();
     let styles = look::styles(&labels);
     let line = |((label, points), style)| Line { label, style, points, published: Vec::new() };
     let chart = Chart {
-        description: drawing.title.clone(),
+        description: title.clone(),
         x_title: drawing.x_title.unwrap_or_default(),
         y_title: drawing.y_title,
         lines: drawn.into_iter().zip(styles).map(line).collect(),
@@ -363,7 +380,7 @@ fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &S
         is_shifted: settings.shifted,
     };
     let svg = if axis.is_some() { chart.curves() } else { chart.bars() };
-    Some(Plot { name: metric.plot.unwrap_or(metric.name).to_owned(), title: drawing.title, svg, csv, tall: false })
+    Some(Plot { name: metric.plot.unwrap_or(metric.name).to_owned(), title, svg, csv, tall: false })
 }
 
 #[cfg(test)]

@@ -27,8 +27,14 @@ pub fn estimate_of(values: &[f64]) -> Option<Estimate> {
 /// The records by point, in the order in which they come.
 pub fn groups(records: &[Record]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
+    let mut places: BTreeMap<Vec<(&str, String)>, usize> = BTreeMap::new();
     for record in records {
-        match groups.iter_mut().find(|group| group.point == record.point) {
+        // Whatever the order of the keys.
+        let mut values: Vec<(&str, String)> =
+            record.point.iter().map(|(key, value)| (key.as_str(), value.to_string())).collect();
+        values.sort_unstable();
+        let place = *places.entry(values).or_insert(groups.len());
+        match groups.get_mut(place) {
             Some(group) => group.records.push(record),
             None => groups.push(Group { point: record.point.clone(), records: vec![record] }),
         }

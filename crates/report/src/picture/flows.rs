@@ -4,6 +4,7 @@ use super::data::{self, Group};
 use super::{Plot, csv_row, half, look};
 use crate::chart::{Chart, Line, Point};
 use meshpace_lab::record::Record;
+use std::collections::BTreeSet;
 
 /// Flows of a point that have a bar.
 const BARS: usize = 12;
@@ -25,16 +26,12 @@ fn lines(drawn: Vec<(String, Vec<Point>)>) -> Vec<Line> {
 /// Goodput of each flow, at the first place of the axis for every line.
 pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
-    let mut shown: Vec<&Group> = Vec::new();
-    for group in groups {
-        if !shown.iter().any(|other| label(other) == label(group)) {
-            shown.push(group);
-        }
-    }
+    let mut labels = BTreeSet::new();
+    let shown: Vec<&&Group> = groups.iter().filter(|group| labels.insert(label(group))).collect();
     let mut csv = csv_row(&["point", "flow", "transport", "mean", "half_width", "name"].map(str::to_owned));
     let mut drawn = Vec::new();
     let mut is_cut = false;
-    let several = |group: &&&Group| group.records.first().is_some_and(|record| record.flows.len() > 1);
+    let several = |group: &&&&Group| group.records.first().is_some_and(|record| record.flows.len() > 1);
     for group in shown.iter().filter(several) {
         let count = group.records[0].flows.len();
         is_cut |= count > BARS;
