@@ -4,6 +4,8 @@
 //! for Slurm. Each task of the array is `piece`, which writes a directory of records and resumes if it was killed. `merge` makes the
 //! directory that `run --out` would have made.
 
+mod slurm;
+
 use crate::output::{self, Failure, complain, finish};
 use crate::progress::Progress;
 use crate::runner::{self, Told};
@@ -13,7 +15,7 @@ use meshpace_command::interrupt::stop_on_interrupt;
 use meshpace_command::quantities::seconds;
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Run};
-use meshpace_lab::record::directory::host;
+use meshpace_lab::record::directory::{MANIFEST, host};
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{make_directory, write_whole};
@@ -21,6 +23,8 @@ use meshpace_lab::session::Session;
 use meshpace_lab::until::{self, Growing, Until};
 use meshpace_lab::workers::{Exported, Growth, Job, Worker, chunks};
 use meshpace_scenario::MAX_SEEDS;
+use serde::{Deserialize, Serialize};
+use slurm::Tasks;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,12 +32,19 @@ use std::sync::Arc;
 
 /// The file of a campaign that was exported.
 const EXPORTED: &str = "campaign.json";
-/// The script.
-const SCRIPT: &str = "campaign.slurm";
 /// Where the pieces are.
 const PIECES: &str = "pieces";
 /// Where, beside the pieces, nodes are noted that give other results: a file for each, with the reason.
 const STRANGE: &str = "strange";
+
+/// A campaign that was exported, with the options of its tasks.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Written {
+    #[serde(flatten)]
+    exported: Exported,
+    #[serde(default)]
+    tasks: Tasks,
+}
 
 /// The arguments of `meshpace campaign`.
 #[derive(Args, Debug)]
@@ -66,6 +77,12 @@ struct Export {
     /// Set a key of the scenario, as for `run`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Sweep a key over values, as for `run`.
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    sweep: Vec<String>,
+    /// Export only the runs whose records are not in this directory, so that `merge --out` with the same directory completes it.
+    #[arg(long, value_name = "DIR")]
+    missing_in: Option<PathBuf>,
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -82,6 +99,8 @@ struct Export {
     /// CPU time of a piece by the estimate; a batch system takes seconds to start one.
     #[arg(long, value_name = "TIME", value_parser = seconds, default_value = "600 s")]
     piece: f64,
+    #[command(flatten)]
+    tasks: Tasks,
 }
 
 #[derive(Args, Debug)]
@@ -118,7 +137,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 
 fn export(arguments: &Export) -> Result<String, Failure> {
     let refused = |why: String| (REFUSED, why);
-    let scenario = run::load(&arguments.file, &arguments.set).map_err(|_| refused(String::new()))?;
+    let sets = run::sets(&arguments.set, &arguments.sweep).map_err(refused)?;
+    let scenario = run::load_sweep(&arguments.file, &sets).map_err(|_| refused(String::new()))?;
     let until = arguments.until.as_ref().map(|text| Until::parse(text, arguments.seeds, arguments.most));
     let until = until.transpose().map_err(|why| refused(format!("--until: {why}")))?;
     let seeds = until.map_or_else(|| arguments.seeds.unwrap_or(scenario.seeds), |until| until.first());
@@ -126,24 +146,46 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     if arguments.seed.checked_add(most - 1).is_none() {
         return Err(refused(format!("--seed {} leaves no room for {most} seeds", arguments.seed)));
     }
-    let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
-    let pieces = pieces(&campaign, campaign.all().collect(), arguments.piece);
+    let campaign = Arc::new(Campaign { scenario, first_seed: arguments.seed, seeds });
+    let todo = match &arguments.missing_in {
+        Some(directory) => lacking(&campaign, directory)?,
+        None => campaign.all().collect(),
+    };
+    let runs = todo.len();
+    if runs == 0 {
+        return Ok("0 runs: the directory has them all\n".to_owned());
+    }
+    let pieces = pieces(&campaign, todo, arguments.piece);
     let job = Job::handed_out(&campaign.scenario).map_err(refused)?;
     let number = pieces.len();
+    arguments.tasks.check(number).map_err(refused)?;
     let growth = arguments.until.clone();
     let growth = growth.map(|until| Growth { until, most: arguments.most, piece_s: arguments.piece });
     let exported = Exported { job, first_seed: arguments.seed, seeds, pieces, growth };
+    let written = Written { exported, tasks: arguments.tasks.clone() };
     if arguments.out.join(EXPORTED).exists() {
         return Err(refused(format!("{} has a campaign already; --out writes elsewhere", arguments.out.display())));
     }
     make_directory(&arguments.out.join(PIECES)).map_err(|error| refused(error.to_string()))?;
-    write(&arguments.out, &exported, &campaign.scenario.name, 0)?;
+    let submit = write(&arguments.out, &written, &campaign.scenario.name, 0)?;
     let place = arguments.out.display();
-    Ok(format!(
-        "{} runs in {number} pieces\n{}meshpace campaign merge {place} --out RECORDS\n",
-        campaign.runs(),
-        submit(&place)
-    ))
+    let records = arguments.missing_in.as_deref().unwrap_or(Path::new("RECORDS")).display();
+    Ok(format!("{runs} runs in {number} pieces\n{submit}meshpace campaign merge {place} --out {records}\n"))
+}
+
+/// The runs of a campaign whose records are not in a directory. No record there is changed.
+///
+/// # Errors
+/// As for a command that would add to the directory.
+fn lacking(campaign: &Arc<Campaign>, directory: &Path) -> Result<Vec<Run>, Failure> {
+    if !directory.join(MANIFEST).exists() {
+        return Err((
+            REFUSED,
+            format!("{}: there is no {MANIFEST}, so it is no directory of records", directory.display()),
+        ));
+    }
+    let session = runner::open(campaign, Some(directory), &campaign.manifest(1), false)?;
+    Ok(session.partition(campaign.all()).1)
 }
 
 /// The runs of pieces that take so long each.
@@ -153,38 +195,17 @@ fn pieces(campaign: &Campaign, runs: Vec<Run>, piece_s: f64) -> Vec<Vec<Key>> {
     chunks(campaign, runs, 1, Some(piece_s)).into_iter().map(keys_of).collect()
 }
 
-/// Writes the campaign, and the script that makes its pieces from this number on.
-fn write(directory: &Path, exported: &Exported, name: &str, first: usize) -> Result<(), Failure> {
-    let text = serde_json::to_string(exported).map_err(|error| (FAILED, error.to_string()))?;
+/// Writes the campaign, and the scripts that make its pieces from this number on; returns the commands that submit them.
+fn write(directory: &Path, written: &Written, name: &str, first: usize) -> Result<String, Failure> {
+    let text = serde_json::to_string(written).map_err(|error| (FAILED, error.to_string()))?;
     let failed = |error: std::io::Error| (FAILED, format!("{}: {error}", directory.display()));
-    write_whole(directory, SCRIPT, script(name, first, exported.pieces.len())).map_err(failed)?;
-    write_whole(directory, EXPORTED, text).map_err(failed)
-}
-
-/// The command that submits the script in a directory.
-fn submit(place: impl std::fmt::Display) -> String {
-    format!("sbatch --chdir {place} {place}/{SCRIPT}\n")
-}
-
-/// One task of the array makes one piece.
-fn script(name: &str, first: usize, pieces: usize) -> String {
-    let name: String =
-        name.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign } else { '-' }).take(40).collect();
-    format!(
-        "#!/bin/sh\n\
-         # sbatch --chdir THIS_DIRECTORY {SCRIPT}; a task that was killed goes on when it is submitted again.\n\
-         #SBATCH --job-name=meshpace-{name}\n\
-         #SBATCH --array={first}-{last}\n\
-         #SBATCH --ntasks=1\n\
-         #SBATCH --cpus-per-task=1\n\
-         #SBATCH --output=pieces/%a.log\n\
-         exec \"${{MESHPACE:-meshpace}}\" campaign piece . \"$SLURM_ARRAY_TASK_ID\"\n",
-        last = pieces.saturating_sub(1),
-    )
+    let commands = written.tasks.write(directory, name, first..written.exported.pieces.len()).map_err(failed)?;
+    write_whole(directory, EXPORTED, text).map_err(failed)?;
+    Ok(commands)
 }
 
 /// The campaign of a directory, if this program gives the results that it is of.
-fn read(directory: &Path) -> Result<(Exported, Campaign), Failure> {
+fn read(directory: &Path) -> Result<(Written, Campaign), Failure> {
     let path = directory.join(EXPORTED);
     let refused = |why: String| (REFUSED, format!("{}: {why}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|error| {
@@ -194,10 +215,11 @@ fn read(directory: &Path) -> Result<(Exported, Campaign), Failure> {
         };
         refused(format!("{error}{way}"))
     })?;
-    let exported: Exported = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    let written: Written = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    let exported = &written.exported;
     let worker = Worker::new(&exported.job).map_err(refused)?;
     let campaign = Campaign { first_seed: exported.first_seed, seeds: exported.seeds, ..worker.into_campaign() };
-    Ok((exported, campaign))
+    Ok((written, campaign))
 }
 
 /// Name of this node, as Slurm calls it if it is one of its.
@@ -207,7 +229,7 @@ fn node() -> String {
 
 /// The campaign for a piece. A node that gives other results is noted beside the pieces, and its pieces are to go elsewhere; one that does no
 /// more is noted no more.
-fn read_here(directory: &Path) -> Result<(Exported, Campaign), Failure> {
+fn read_here(directory: &Path) -> Result<(Written, Campaign), Failure> {
     let (node, strange) = (node(), directory.join(PIECES).join(STRANGE));
     let read = read(directory);
     match &read {
@@ -240,7 +262,7 @@ fn strange(pieces: &Path) -> (String, String) {
 }
 
 fn piece(arguments: &Piece) -> Result<String, Failure> {
-    let (exported, campaign) = read_here(&arguments.directory)?;
+    let (Written { exported, .. }, campaign) = read_here(&arguments.directory)?;
     let number = arguments.number;
     let Some(piece) = exported.pieces.get(number) else {
         return Err((REFUSED, format!("there is no piece {number}: they are 0 to {}", exported.pieces.len() - 1)));
@@ -279,7 +301,8 @@ fn merge(arguments: &Merge) -> Result<String, Failure> {
 
 /// Puts the pieces of an exported campaign together.
 fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> {
-    let (exported, campaign) = read(directory)?;
+    let (written, campaign) = read(directory)?;
+    let exported = &written.exported;
     let pieces = directory.join(PIECES);
     let there: Vec<PathBuf> = (0..exported.pieces.len())
         .map(|number| pieces.join(number.to_string()))
@@ -295,22 +318,21 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
     let seeds = exported.growth.as_ref().map_or(campaign.seeds, |growth| growth.most);
     let campaign = Arc::new(Campaign { seeds, ..campaign });
     let mut session = runner::open(&campaign, Some(&arguments.out), &manifest, false)?;
-    let missing = session.store().map(|store| missing(&exported, store)).unwrap_or_default();
+    let missing = session.store().map(|store| missing(exported, store)).unwrap_or_default();
     if !missing.is_empty() {
-        let told: Vec<String> = missing.iter().map(usize::to_string).collect();
         let (exclude, reasons) = strange(&pieces);
         return Err((
             FAILED,
             format!(
-                "{count} of {} runs are there; of these pieces some are missing: sbatch{exclude} --array={}{reasons}",
+                "{count} of {} runs are there; of these pieces some are missing: {}{reasons}",
                 exported.pieces.iter().map(Vec::len).sum::<usize>(),
-                told.join(",")
+                written.tasks.again(&missing, &exclude)
             ),
         ));
     }
     let broken = |error: std::io::Error| runner::broken(error.into(), None);
     if let Some(growth) = &exported.growth {
-        grow(directory, &exported, growth, &session)?;
+        grow(directory, &written, growth, &session)?;
     }
     session.finish(1).map_err(broken)?;
     Ok(format!("{}: {count} runs\n", arguments.out.display()))
@@ -320,7 +342,8 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
 ///
 /// # Errors
 /// If there are such pieces: what to do with them.
-fn grow(directory: &Path, exported: &Exported, growth: &Growth, session: &Session) -> Result<(), Failure> {
+fn grow(directory: &Path, written: &Written, growth: &Growth, session: &Session) -> Result<(), Failure> {
+    let exported = &written.exported;
     let until = Until::parse(&growth.until, Some(exported.seeds), growth.most).map_err(|why| (REFUSED, why))?;
     let broken = |error: std::io::Error| runner::broken(error.into(), None);
     let mut growing = Growing::new(until, session.campaign());
@@ -330,15 +353,12 @@ fn grow(directory: &Path, exported: &Exported, growth: &Growth, session: &Sessio
         return Ok(());
     }
     let (runs, first) = (missing.len(), exported.pieces.len());
-    let mut exported = exported.clone();
-    exported.pieces.extend(pieces(session.campaign(), missing, growth.piece_s));
-    write(directory, &exported, &session.campaign().scenario.name, first)?;
-    let more = exported.pieces.len() - first;
-    let (rule, submit) = (&growth.until, submit(directory.display()));
-    Err((
-        FAILED,
-        format!("{rule} needs {runs} more runs, in {more} more pieces; merge again after: {}", submit.trim_end()),
-    ))
+    let mut grown = written.clone();
+    grown.exported.pieces.extend(pieces(session.campaign(), missing, growth.piece_s));
+    let submit = write(directory, &grown, &session.campaign().scenario.name, first)?;
+    let more = grown.exported.pieces.len() - first;
+    let (rule, submit) = (&growth.until, submit.trim_end().replace('\n', "; "));
+    Err((FAILED, format!("{rule} needs {runs} more runs, in {more} more pieces; merge again after: {submit}")))
 }
 
 /// The numbers of the pieces that are not whole.

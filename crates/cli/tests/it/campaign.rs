@@ -119,6 +119,50 @@ fn what_is_wrong_with_an_exported_campaign_is_told() {
     refused(&["campaign", "piece", "campaign", "0"], "the campaign is of meshpace 9");
 }
 
+/// Arrays of at most five tasks, with options, of the runs that a directory lacks; merged into the directory they complete it.
+#[test]
+fn an_export_completes_a_directory_in_several_arrays() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    let text = SCENARIO.replace("[sweep]\n'topology.hops' = [1, 2, 3]\nseeds = 4\n", "");
+    fs::write(here.join("s.toml"), text).unwrap();
+    let hops = ["--sweep", "topology.hops=1,2,3"];
+    let run = |seeds: &str, out: &str| {
+        let run = [&["run", "s.toml", "--seeds", seeds, "--out", out][..], &hops].concat();
+        assert_eq!(meshpace(here, &run).status.code(), Some(0));
+    };
+    run("2", "records");
+    let options = ["--array", "5", "--at-once", "4", "--time", "1:30:00", "--mem", "500M", "--missing-in", "records"];
+    let export = ["campaign", "export", "s.toml", "--slurm", "--seeds", "4", "--piece", "0.000001", "--out"];
+    let export = |out: &str| said(&meshpace(here, &[&export[..], &[out], &hops, &options].concat()));
+    let (status, stdout, stderr) = export("campaign");
+    let commands =
+        "sbatch --chdir campaign campaign/campaign.slurm\nsbatch --chdir campaign campaign/campaign-1.slurm\n";
+    let last = "meshpace campaign merge campaign --out records\n";
+    assert_eq!((status, stdout), (Some(0), format!("6 runs in 6 pieces\n{commands}{last}")), "{stderr}");
+    let second = fs::read_to_string(here.join("campaign/campaign-1.slurm")).unwrap();
+    for line in ["--array=0-0%2", "--time=1:30:00", "--mem=500M"] {
+        assert!(second.contains(&format!("\n#SBATCH {line}\n")), "{line}: {second}");
+    }
+    let task = |script: &str, number: usize| {
+        let mut command = Command::new("sh");
+        command.arg(script).current_dir(here.join("campaign")).env("SLURM_ARRAY_TASK_ID", number.to_string());
+        assert_eq!(command.env("MESHPACE", cargo_bin("meshpace")).status().unwrap().code(), Some(0));
+    };
+    (0..4).for_each(|number| task("campaign.slurm", number));
+    let merge = ["campaign", "merge", "campaign", "--out", "records"];
+    let (status, _, stderr) = said(&meshpace(here, &merge));
+    let again = "sbatch --array=4 campaign.slurm; sbatch --array=0 campaign-1.slurm";
+    assert!(status == Some(1) && stderr.contains(again), "{stderr}");
+    task("campaign.slurm", 4);
+    task("campaign-1.slurm", 0);
+    assert_eq!(meshpace(here, &merge).status.code(), Some(0));
+    run("4", "whole");
+    let records = |name: &str| fs::read(here.join(name).join("records.jsonl")).unwrap();
+    assert_eq!(records("records"), records("whole"));
+    assert_eq!(export("other").1, "0 runs: the directory has them all\n");
+}
+
 #[test]
 fn a_node_that_is_built_otherwise_makes_no_piece_and_the_others_go_on() {
     let scratch = tempfile::tempdir().unwrap();
