@@ -56,7 +56,9 @@ def test_the_command_on_dask_gives_the_records_and_verdicts_of_a_local_one(
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert run("run", str(sweep), "--format", "json", "--dask", address) == run("run", str(sweep), "--format", "json")
+    for rule in ([], ["--until", "goodput 6 %", "--most", "60"]):
+        local = ["run", str(sweep), "--format", "json", *rule]
+        assert run(*local, "--dask", address) == run(*local)
     for name, more in [("here", []), ("there", ["--dask", address])]:
         run("reproduce", "AP05-X1", "--seeds", "1", "--out", str(tmp_path / name), *more)
     assert (tmp_path / "here/verdicts.json").read_text() == (tmp_path / "there/verdicts.json").read_text()

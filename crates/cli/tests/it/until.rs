@@ -5,7 +5,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// One hop varies little, four hops more.
 const SCENARIO: &str = "duration = '4 s'\n[[flow]]\n[sweep]\n'topology.hops' = [1, 4]\n";
@@ -59,6 +60,45 @@ fn every_point_gets_the_seeds_that_its_interval_needs_whatever_makes_them() {
     assert_eq!(with(&["--out", "kept"]), one);
     assert_eq!(fs::read_to_string(place.join("kept/records.jsonl")).unwrap(), one);
     assert_eq!(with(&["--out", "kept"]), one, "nothing is missing");
+}
+
+/// A program that is killed while points get more seeds leaves the next start the same seeds.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another process works meanwhile")]
+fn after_kills_the_seeds_are_those_of_an_undisturbed_run() {
+    let scratch = tempfile::tempdir().unwrap();
+    let place = scratch.path();
+    let rule = ["--until", "goodput 6 %", "--most", "60", "--jobs", "2"];
+    let (status, undisturbed, stderr) = run(place, &rule);
+    assert_eq!(status, 0, "{stderr}");
+    let mut killed = Vec::new();
+    for attempt in 0..200 {
+        let out = place.join("out");
+        let mut child = Command::new(cargo_bin("meshpace"))
+            .args(["run", "s.toml", "--quiet", "--out", "out"])
+            .args(rule)
+            .current_dir(place)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Each start is killed once it has kept three more records; the first line of the file is its head.
+        let kept = || fs::read_to_string(out.join("unfinished.jsonl")).map_or(0, |text| text.lines().count());
+        let before = killed.last().copied().unwrap_or(1);
+        while kept() < before + 3 && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        if child.wait().unwrap().success() {
+            break;
+        }
+        assert!(attempt < 199, "it does not come to its end");
+        killed.push(kept());
+    }
+    // Forty runs are those that every point has.
+    assert!(killed.iter().any(|kept| (2..41).contains(kept)), "{killed:?}");
+    let (status, again, stderr) = run(place, &[&rule[..], &["--out", "out"]].concat());
+    assert_eq!((status, &again), (0, &undisturbed), "{stderr}");
+    assert_eq!(fs::read_to_string(place.join("out/records.jsonl")).unwrap(), undisturbed);
 }
 
 #[test]
