@@ -1,4 +1,4 @@
-//! One end of a connection that is open: both directions, their ends, and resets.
+//! One end of an open connection: both directions, their ends, and resets.
 
 use super::Config;
 use super::control::Control;
@@ -11,7 +11,8 @@ use crate::output::{Machine, Output};
 use crate::stats::Stats;
 use meshpace_core::Time;
 
-/// One end. Whoever runs it knows that segments are the peer's: a reset is believed.
+/// One end of a connection. Its driver guarantees that segments come from the peer, so that every
+/// reset is accepted.
 #[derive(Clone, Debug)]
 pub struct Connection {
     sender: Sender,
@@ -22,7 +23,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Open, nothing written yet.
+    /// Creates an end of an open connection without any data.
     pub fn new(config: &Config) -> Connection {
         Connection {
             sender: Sender::new(config),
@@ -33,54 +34,57 @@ impl Connection {
         }
     }
 
-    /// The application hands over `bytes`.
+    /// Takes `bytes` that the application writes.
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
     }
 
-    /// The application will write no more; what it wrote is still sent.
+    /// The application will write no more. Data written before are still sent.
     pub fn close(&mut self) {
         self.sender.close();
     }
 
-    /// The application gives up: the peer is told once.
+    /// The application aborts the connection. The peer gets one reset.
     pub fn abort(&mut self) {
         self.reset_due |= self.end.is_none();
         self.end = self.end.or(Some(End::Aborted));
     }
 
-    /// The application has taken `bytes` more of what was delivered. The receive window grows with that if it `may`.
+    /// The application has taken `bytes` more of the delivered data. The receive window may grow
+    /// because of that if `may` allows it.
     pub fn take(&mut self, bytes: u64, may: impl FnOnce() -> bool) {
         self.receiver.take(bytes, may);
     }
 
-    /// Bytes beyond what the application has taken that the peer may send.
+    /// Receive window: bytes beyond what the application has taken that the peer may send.
     pub fn receive_window(&self) -> u64 {
         self.receiver.window()
     }
 
-    /// Asks the peer for a sign of life.
+    /// Probes whether the peer is alive.
     pub fn probe(&mut self) {
         self.sender.ask();
     }
 
-    /// Leaves out the number of the next segment, so that a peer which reports it is found out (RFC 9000, section 21.4). The
-    /// driver calls it at times that the peer cannot predict.
+    /// Skips the number of the next segment, to detect a peer that reports segments which it has
+    /// not received (RFC 9000, section 21.4). The driver calls this at times that the peer cannot
+    /// predict.
     pub fn skip_number(&mut self) {
         self.sender.skip_number();
     }
 
-    /// The peer is reached over another path from now on: the model of the path begins anew.
+    /// The peer is reached over another path from now on: the model of the path starts anew.
     pub fn restart_control(&mut self) {
         self.sender.restart_control();
     }
 
-    /// The peer is reached at another address from now on: a timer that has been doubled is due at once.
+    /// The peer has another address from now on: a backed-off timer expires at once.
     pub fn on_peer_moved(&mut self, now: Time) {
         self.sender.on_peer_moved(now);
     }
 
-    /// A segment that the peer sent. Whether its payload is part of the peer's stream: what is not must not touch what has arrived.
+    /// Processes a segment of the peer. Returns whether its payload is part of the peer's stream.
+    /// Other payload must not overwrite data that have arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) -> bool {
         if !matches!(self.end, None | Some(End::Closed)) {
             return false;
@@ -122,12 +126,12 @@ impl Connection {
         self.receiver.ranges()
     }
 
-    /// Payload bytes that are never sent again, all from the start on.
+    /// Number of payload bytes from the start of the stream that are never sent again.
     pub fn acknowledged(&self) -> u64 {
         self.sender.acknowledged()
     }
 
-    /// True if the peer has closed and everything it sent is delivered.
+    /// True if the peer has closed and everything that it sent is delivered.
     pub fn peer_has_closed(&self) -> bool {
         self.receiver.is_closed()
     }
@@ -137,27 +141,27 @@ impl Connection {
         self.receiver.taken()
     }
 
-    /// The sending half.
+    /// Returns the sending half.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// The model of the path.
+    /// Returns the model of the path.
     pub fn control(&self) -> &Control {
         self.sender.control()
     }
 
-    /// Way in which it has ended, if it has.
+    /// How the connection ended; `None` if it has not.
     pub fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// True if it has ended.
+    /// True if the connection has ended.
     pub fn is_done(&self) -> bool {
         self.end.is_some()
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }

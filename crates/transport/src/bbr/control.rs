@@ -1,39 +1,48 @@
-//! BBR: how fast, and how much may be under way.
+//! BBR congestion control: the pacing rate and the window.
 //!
-//! draft-cardwell-iccrg-bbr-congestion-control-00, sections 4.1 to 4.3. Rates are in bytes per second.
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00, sections 4.1 to 4.3. Rates are in bytes
+//! per second.
 //!
-//! Departure: the start is also over after a round that lost much, as in version 02 of the draft, section 4.3.1.3. Without it an application
-//! that waits for the peer's credit may stay in it for ever: losses keep the peer's reader waiting, and a round in which there was nothing to
-//! send does not count for whether the pipe is full. There 2 % are enough; here it takes [`LOSSY`], since radio links lose some per cent of what is sent.
+//! Departure: Startup also ends after a round with many losses, as in version 02 of the draft,
+//! section 4.3.1.3. Without this rule, an application that waits for credit of the peer may stay in
+//! Startup for ever. Losses keep the peer's application waiting for data, and a round in which the
+//! sender had nothing to send does not count in the decision whether the pipe is full. In the draft
+//! a loss of 2 % is enough; here it has to exceed [`LOSSY`], since radio links lose some per cent
+//! of what is sent.
 
 use super::flight::News;
 use meshpace_core::{Duration, Time};
 
 /// 2/ln 2, the least gain that doubles the rate each round trip (section 4.3.2.1).
 const STARTUP: f64 = 2.885;
-/// Gains of the pacing rate in turn, each for a round trip (section 4.3.4.1).
+/// Gains of the pacing rate, used one after the other for a round trip each (section 4.3.4.1).
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Gain of the window where the rate is probed (section 4.2.3).
+/// Gain of the window in [`Phase::ProbeRate`] (section 4.2.3).
 const WINDOW: f64 = 2.0;
-/// Rounds that a rate counts for (section 4.1.1.3, BtlBwFilterLen).
+/// Number of rounds for which a measured rate counts (section 4.1.1.3, BtlBwFilterLen).
 const ROUNDS: usize = 10;
-/// Time for which a least RTT counts, and time for which it is probed (section 4.1.2, 4.3.5).
+/// Time for which a least RTT counts, and duration of a probe of the RTT (sections 4.1.2 and
+/// 4.3.5).
 const RTT_LIFE: Duration = Duration::from_secs(10);
 const RTT_PROBE: Duration = Duration::from_millis(200);
-/// Growth within a round that a pipe which is not full shows, and how many rounds without are enough (section 4.3.2.2).
+/// Growth of the rate that shows that the pipe is not full, and number of rounds without it that
+/// show that the pipe is full (section 4.3.2.2).
 const GROWTH: f64 = 1.25;
 const FLAT: u32 = 3;
-/// Segments lost in a round, and that as a part of what arrived in it, that show that the pipe is full.
+/// Least number of lost segments in a round, and least ratio of them to the segments that arrived,
+/// that show that the pipe is full.
 const LOSSES: u32 = 6;
 const LOSSY: f64 = 0.1;
-/// Segments: of the first window (RFC 6928), and of the least (section 4.2.3, BBRMinPipeCwnd).
+/// First window (RFC 6928) and least window (section 4.2.3, BBRMinPipeCwnd), in segments.
 const FIRST: u64 = 10;
 const LEAST: u64 = 4;
-/// The RTT of the first rate, before there is a sample (section 4.2.1).
+/// RTT that the first pacing rate assumes before there is a sample, in seconds (section 4.2.1).
 const UNKNOWN_RTT: f64 = 1e-3;
-/// Share of the estimated rate at which the sender paces, below 1 so that no queue is left (as Linux has it since 2016).
+/// Ratio of the pacing rate to the estimated rate, below 1 so that no queue is left (as in Linux
+/// since 2016).
 const MARGIN: f64 = 0.99;
-/// Largest allowance for data that are acknowledged in a bunch, as time at the estimated rate, seconds (as Linux has it since 2019).
+/// Largest allowance for data that are acknowledged in a bunch, as time at the estimated rate, in
+/// seconds (as in Linux since 2019).
 const BUNCH: f64 = 0.1;
 
 /// State of the control.
@@ -41,44 +50,45 @@ const BUNCH: f64 = 0.1;
 pub enum Phase {
     /// Doubles the rate each round trip.
     Startup,
-    /// Drains the queue of the start.
+    /// Drains the queue that Startup has built.
     Drain,
-    /// Holds the rate, and tries for more now and then.
+    /// Keeps the rate, and probes for a higher one from time to time.
     ProbeRate,
-    /// Sends little, so that the least RTT shows.
+    /// Sends little, so that the least RTT can be measured.
     ProbeRtt,
 }
 
-/// The control.
+/// The congestion control of one sender.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Control {
     segment: u64,
     phase: Phase,
-    /// The most that was measured in each of the last rounds; the place of this one.
+    /// Highest rate measured in each of the last rounds; `round` is the index of the current one.
     rates: [f64; ROUNDS],
     round: usize,
-    /// The round ends when what is sent from now on is delivered.
+    /// The round ends when this many bytes are delivered: everything sent before the round began.
     round_ends: u64,
     min_rtt: Option<Duration>,
     min_rtt_at: Time,
-    /// The rate that growth is measured from, and rounds without.
+    /// Rate from which growth is measured, and number of rounds in a row without growth.
     full: f64,
     flat: u32,
     is_full: bool,
-    /// Segments lost and bytes that arrived in this round.
+    /// Segments lost and bytes arrived in the current round.
     lost: u32,
     arrived: u64,
-    /// Place in the cycle, and since when.
+    /// Index in the cycle of gains, and the time since which that gain is used.
     step: usize,
     step_since: Time,
     step_lost: bool,
     probe_until: Time,
-    /// Segments per round trip at least before the pipe is known to be full.
+    /// Least number of segments per round trip before the pipe is known to be full.
     least: u64,
     window: u64,
-    /// The window before it was cut.
+    /// Window before it was reduced after a silence; 0 if it was not.
     before: u64,
-    /// Start of a bunch, bytes reported since then, and the most of them beyond the rate in this half of the rounds and in the one before.
+    /// Start of a bunch of reports, bytes reported since then, and the largest excess of such bytes
+    /// over the rate, in the current and in the previous half of the rounds.
     bunch_since: Time,
     bunch: u64,
     bunches: [u64; 2],
@@ -115,18 +125,19 @@ impl Control {
         }
     }
 
-    /// For a connection that may begin with small messages, which is none in the simulator: before the pipe is known to be full it paces by the least
-    /// window per round trip, and not by a segment.
+    /// Variant for a connection that may begin with small messages; the simulator does not use it.
+    /// Until the pipe is known to be full, the sender paces at least at the least window per round
+    /// trip, and not at one segment per round trip.
     pub fn for_messages(self) -> Control {
         Control { least: LEAST, ..self }
     }
 
-    /// The state of the control.
+    /// Current phase.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// Bytes that may be under way.
+    /// Window: bytes that may be in flight.
     pub fn window(&self) -> u64 {
         match self.phase {
             Phase::ProbeRtt => self.window.min(self.least()),
@@ -134,7 +145,7 @@ impl Control {
         }
     }
 
-    /// The rate of the path, bytes per second; 0 before it is known.
+    /// Estimated rate of the path in bytes per second; 0 before it is known.
     pub fn rate(&self) -> f64 {
         self.rates.iter().fold(0.0, |most, rate| f64::max(most, *rate))
     }
@@ -144,7 +155,7 @@ impl Control {
         self.min_rtt
     }
 
-    /// The rate that segments leave at, bytes per second.
+    /// Pacing rate in bytes per second.
     pub fn pacing_rate(&self) -> f64 {
         let gain = match self.phase {
             Phase::Startup => STARTUP,
@@ -155,8 +166,10 @@ impl Control {
         let rate = self.rate();
         let rtt = self.min_rtt.map_or(UNKNOWN_RTT, Duration::as_secs_f64).max(1e-6);
         if rate > 0.0 {
-            // Before the pipe is known to be full, so many segments per round trip at least: small messages, or one that took long, say nothing of
-            // what the path carries, and what is sent by their rate may take for ever (section 4.2.1 does not go below the first rate either).
+            // Before the pipe is known to be full, the rate is at least this number of segments per
+            // round trip. Small messages, or one that took long, say nothing about what the path
+            // carries. Data sent at their rate might take for ever (section 4.2.1 does not go below
+            // the first rate either).
             let least = if self.is_full { 0.0 } else { (self.least * self.segment) as f64 / rtt };
             return (gain * rate * MARGIN).max(least);
         }
@@ -168,12 +181,13 @@ impl Control {
         half.max(LEAST * self.segment)
     }
 
-    /// Bytes that the path holds.
+    /// Bytes that the path holds: the bandwidth-delay product.
     fn product(&self) -> f64 {
         self.rate() * self.min_rtt.unwrap_or_default().as_secs_f64()
     }
 
-    /// A report has come after which `under_way` bytes are, and `delivered` are there in all.
+    /// Processes a report. After it, `under_way` bytes are in flight and `delivered` bytes have
+    /// been delivered in total.
     pub fn on_report(&mut self, now: Time, news: &News, under_way: u64, delivered: u64) {
         self.step_lost |= news.lost > 0;
         self.lost += news.lost;
@@ -191,7 +205,7 @@ impl Control {
         if let Some(rate) = news.rate.filter(|rate| !news.limited || *rate >= self.rate()) {
             self.rates[self.round] = self.rates[self.round].max(rate);
         } else if is_new_round {
-            // Who has little to send keeps what is known.
+            // A sender that has little to send keeps the known rate.
             self.rates[self.round] = self.rate();
         }
         if is_new_round {
@@ -205,13 +219,13 @@ impl Control {
         self.set_window(news.bytes, delivered);
     }
 
-    /// A round is over: whether its losses show that the pipe is full.
+    /// Decides at the end of a round whether its losses show that the pipe is full.
     fn watch_losses(&mut self) {
         let (lost, arrived) = (core::mem::take(&mut self.lost), core::mem::take(&mut self.arrived));
         self.is_full |= lost >= LOSSES && f64::from(lost) > LOSSY * (arrived as f64 / self.segment as f64);
     }
 
-    /// Notes whether the pipe is full: the rate has not grown for some rounds (section 4.3.2.2).
+    /// Detects a full pipe: the rate has not grown for some rounds (section 4.3.2.2).
     fn watch_growth(&mut self) {
         if self.is_full {
             return;
@@ -248,7 +262,8 @@ impl Control {
     }
 
     fn begin_cycle(&mut self, now: Time) {
-        // Any but the one that drains: which one matters where several flows would try at the same time.
+        // Any gain but the one that drains may be the first. A random choice would matter only
+        // where several flows probe at the same time.
         (self.phase, self.step, self.step_since) = (Phase::ProbeRate, 2, now);
     }
 
@@ -274,7 +289,8 @@ impl Control {
 
     fn set_window(&mut self, bytes: u64, delivered: u64) {
         let gain = if self.phase == Phase::ProbeRate || self.phase == Phase::ProbeRtt { WINDOW } else { STARTUP };
-        // As many as the peer gathers for a report, and the host sends at once (section 4.2.3.2).
+        // As many segments as the peer gathers for a report, and as the host sends at once (section
+        // 4.2.3.2).
         let quanta = 3 * 2 * self.segment;
         let target = (gain * self.product()) as u64 + quanta + self.bunches[0].max(self.bunches[1]);
         if self.before > 0 {
@@ -289,7 +305,8 @@ impl Control {
         self.window = self.window.max(LEAST * self.segment);
     }
 
-    /// Reports that come in bunches seem to leave nothing under way in between: as much more may be.
+    /// Measures reports that arrive in bunches. Between bunches nothing seems to be in flight, so
+    /// that the window grows by the size of a bunch.
     fn allow_for_bunches(&mut self, now: Time, bytes: u64, is_new_round: bool) {
         if is_new_round {
             self.bunch_rounds += 1;
@@ -309,7 +326,7 @@ impl Control {
         }
     }
 
-    /// Nothing was heard for several timeouts: the path may be another.
+    /// Nothing was heard for several timeouts: the path may have changed.
     pub fn on_silence(&mut self) {
         self.before = self.before.max(self.window);
         self.window = LEAST * self.segment;

@@ -1,7 +1,9 @@
-//! Segments under way: which they are, what a report says of them, and which are lost.
+//! Segments in flight: what was sent, what reports say about it, and what is lost.
 //!
-//! Losses: RFC 9002, section 6.1. A segment is lost if one with a number higher by the packet threshold has arrived, or one that left 9/8
-//! of the RTT later. Delivery rate: draft-cheng-iccrg-delivery-rate-estimation-02, section 3.
+//! Losses are detected as in RFC 9002, section 6.1. A segment is lost if a segment has arrived
+//! whose number is higher by the packet threshold, or one that was sent later by the time threshold
+//! of 9/8 of the RTT. The delivery rate is that of draft-cheng-iccrg-delivery-rate-estimation-02,
+//! section 3.
 
 use super::lost::Lost;
 use super::piece::Piece;
@@ -10,19 +12,22 @@ use crate::work::step;
 use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Time};
 
-/// RFC 9002, section 6.1.1: kPacketThreshold; and how high reordering may raise it.
+/// Packet threshold (RFC 9002, section 6.1.1: kPacketThreshold), and its largest value after
+/// reordering.
 const THRESHOLD: u64 = 3;
 const MOST_THRESHOLD: u64 = 256;
 /// RFC 9002, section 6.1.2: kTimeThreshold less one, as a divisor, and kGranularity.
 const TIME_THRESHOLD: u64 = 8;
 const GRANULARITY: Duration = Duration::from_millis(1);
-/// Skipped numbers that are remembered.
+/// Number of skipped numbers that are remembered.
 const SKIPPED: usize = 8;
 
-/// Segments under way at most, besides as many as the window holds full ones: a peer that takes a byte at a time, or an application that
-/// writes so, could otherwise have as many kept as the window has bytes.
+/// Largest number of segments in flight beyond the number of full segments that the window holds.
+/// Without this limit, a peer that accepts one byte at a time, or an application that writes so,
+/// could make the sender remember as many segments as the window has bytes.
 const MOST_OUT: u64 = 4096;
-/// Lost segments that are remembered at most, since they may only be late, besides those under way.
+/// Largest number of lost segments that are remembered, beyond those in flight, since they may only
+/// be late.
 const MOST_LOST: usize = 4096;
 
 /// State of a segment that was sent.
@@ -31,7 +36,7 @@ enum Fate {
     Out,
     Arrived,
     Lost,
-    /// No segment has this number, so that no report can rightly name it.
+    /// No segment has this number, so that no truthful report can name it.
     Skipped,
 }
 
@@ -41,55 +46,58 @@ struct Sent {
     piece: Piece,
     at: Time,
     fate: Fate,
-    /// Bytes delivered by then, when the last of those were, and when the first of those under way had left.
+    /// When the segment was sent: bytes delivered so far, the time of the last delivery, and the
+    /// time at which the first segment in flight was sent.
     delivered: u64,
     delivered_at: Time,
     first_at: Time,
     limited: bool,
 }
 
-/// News that one report has brought.
+/// Result of one report.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct News {
-    /// Bytes that it reports for the first time.
+    /// Bytes that the report names for the first time.
     pub bytes: u64,
-    /// Anything is reported for the first time.
+    /// True if the report names any segment for the first time.
     pub has_arrived: bool,
-    /// Segments found lost.
+    /// Number of segments found lost.
     pub lost: u32,
-    /// RTT of the newest segment, the peer's wait excluded, if that was not reported before.
+    /// RTT of the newest segment without the peer's wait; `None` if that segment was reported
+    /// before.
     pub rtt: Option<Duration>,
-    /// Delivery rate, bytes per second.
+    /// Delivery rate in bytes per second.
     pub rate: Option<f64>,
-    /// That rate is what the application had to send, not what the path carries.
+    /// True if the rate was limited by what the application had to send, and not by the path.
     pub limited: bool,
-    /// Bytes that had been delivered when the newest of the segments left.
+    /// Bytes that had been delivered when the newest of the reported segments was sent.
     pub delivered_before: u64,
 }
 
-/// Segments that are under way.
+/// Segments of one sender that are in flight.
 #[derive(Clone, Debug)]
 pub struct Flight {
     sent: VecDeque<Sent>,
-    /// The number of the first in `sent`.
+    /// Number of the first segment in `sent`.
     base: u64,
     highest: Option<u64>,
     threshold: u64,
-    /// Bytes under way, and segments.
+    /// Bytes and segments in flight.
     bytes: u64,
     out: usize,
-    /// Pieces that are lost and were not sent again, in the order of their loss.
+    /// Pieces that are lost and not sent again yet, in the order of their loss.
     lost: Lost,
-    /// Time at which the next one is lost if nothing comes.
+    /// Time at which the next segment counts as lost if no report names it.
     lost_at: Time,
     delivered: u64,
     delivered_at: Time,
     first_at: Time,
-    /// Rates are the application's until so much is delivered.
+    /// Rates are limited by the application until this many bytes are delivered.
     limited_until: u64,
-    /// The last numbers that were skipped, the newest last.
+    /// Last skipped numbers, the newest last.
     skipped: VecDeque<u64>,
-    /// Segments with lower numbers left for another address of the peer: they are no sample of this path.
+    /// Segments with lower numbers were sent to another address of the peer: they give no samples
+    /// of this path.
     path_from: u64,
 }
 
@@ -113,12 +121,12 @@ impl Flight {
         }
     }
 
-    /// The number of the next segment.
+    /// Number of the next segment.
     fn next_number(&self) -> u64 {
         self.base + self.sent.len() as u64
     }
 
-    /// Leaves out the next number. A peer that reports it is deceiving.
+    /// Skips the next number. A peer that reports it claims data that it has not received.
     pub fn skip_number(&mut self) {
         self.skipped.push_back(self.next_number());
         if self.skipped.len() > SKIPPED {
@@ -136,43 +144,44 @@ impl Flight {
         });
     }
 
-    /// The path is another one from now on: what has left so far tells nothing of its round trip and rate (RFC 9000, section 9.4).
+    /// The path has changed: segments sent so far say nothing about its round trip and rate (RFC
+    /// 9000, section 9.4).
     pub fn restart_samples(&mut self) {
         self.path_from = self.next_number();
     }
 
-    /// Bytes under way.
+    /// Bytes in flight.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Segments that are remembered, and pieces that wait to be sent again.
+    /// Number of remembered segments and of pieces that wait for their retransmission.
     #[cfg(test)]
     pub fn kept(&self) -> usize {
         self.sent.len() + self.lost.len()
     }
 
-    /// True if another segment may be under way where the window holds `full` segments that are full.
+    /// True if another segment may be in flight, with a window of `full` full segments.
     pub fn has_place(&self, full: u64) -> bool {
         (self.out as u64) < full.saturating_add(MOST_OUT)
     }
 
-    /// True if no segment is under way, not even a FIN.
+    /// True if no segment is in flight, not even a FIN.
     pub fn is_empty(&self) -> bool {
         self.out == 0
     }
 
-    /// Bytes delivered in all.
+    /// Total number of delivered bytes.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Time at which something is lost if nothing comes.
+    /// Time at which a segment counts as lost if no report names it.
     pub fn lost_at(&self) -> Time {
         self.lost_at
     }
 
-    /// True if a lost piece is to be sent again.
+    /// True if a lost piece has to be sent again.
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
@@ -182,7 +191,8 @@ impl Flight {
         self.limited_until = (self.delivered + self.bytes).max(1);
     }
 
-    /// What is to be sent again next, and not known to have arrived: of what repeated others only the rest.
+    /// Takes the next piece to retransmit that is not known to have arrived. Of a piece that
+    /// repeated earlier data, only the missing rest is returned.
     pub fn take_lost(&mut self, expected: u64) -> Option<Piece> {
         while let Some(piece) = self.lost.pop() {
             if piece.end() > expected {
@@ -193,7 +203,7 @@ impl Flight {
         None
     }
 
-    /// A piece leaves; its number.
+    /// Records that a piece is sent. Returns its number.
     pub fn send(&mut self, now: Time, piece: Piece) -> u64 {
         if self.out == 0 {
             (self.first_at, self.delivered_at) = (now, now);
@@ -214,18 +224,19 @@ impl Flight {
         number
     }
 
-    /// True if a report can be about segments that were sent.
+    /// True if the report can refer to segments that were sent.
     pub fn is_possible(&self, report: &Report) -> bool {
         report.count == 0 || report.newest < self.next_number()
     }
 
-    /// True if a report names a number that was skipped: the peer claims the arrival of what it has not received.
+    /// True if a report names a skipped number: the peer claims data that it has not received.
     pub fn is_deceiving(&self, report: &Report) -> bool {
         let skipped = |(first, last)| self.skipped.iter().any(|number| (first..=last).contains(number));
         report.numbers().any(skipped)
     }
 
-    /// A report that is possible; `rtt` as it is smoothed, and the least.
+    /// Processes a report that [`Flight::is_possible`] has accepted. `rtt` is the smoothed RTT and
+    /// `least` the least one.
     pub fn on_report(&mut self, now: Time, report: &Report, (rtt, least): (Duration, Duration)) -> News {
         let mut news = News::default();
         let mut newest: Option<Sent> = None;
@@ -243,7 +254,7 @@ impl Flight {
                 sent.fate = Fate::Arrived;
                 let sent = *sent;
                 if before == Fate::Lost {
-                    // It was only late.
+                    // The segment was only late.
                     self.threshold = (2 * self.threshold).min(MOST_THRESHOLD);
                     self.lost.remove(sent.piece);
                 } else {
@@ -275,18 +286,19 @@ impl Flight {
             self.first_at = sent.at;
             (news.limited, news.delivered_before) = (sent.limited, sent.delivered);
             let bytes = (self.delivered - sent.delivered) as f64;
-            // What came faster than a round trip was held up on the way back.
+            // A delivery within less than a round trip means that reports were delayed on the
+            // return path.
             news.rate = (span.0 > 0 && span >= least).then(|| bytes / span.as_secs_f64());
         }
         news.lost = self.find_lost(now, news.rtt.unwrap_or(rtt).max(rtt));
         news
     }
 
-    /// Finds what is lost; how many.
+    /// Marks segments as lost. Returns their number.
     pub fn find_lost(&mut self, now: Time, rtt: Duration) -> u32 {
         let mut found = 0;
         self.lost_at = Time::NEVER;
-        // It grows with the packet threshold, and never beyond another RTT.
+        // The time threshold grows with the packet threshold, up to another RTT.
         let more = (rtt.0 / TIME_THRESHOLD).saturating_mul(self.threshold / THRESHOLD).min(rtt.0);
         let patience = Duration(rtt.0 + more).max(GRANULARITY);
         let Some(highest) = self.highest else { return 0 };
@@ -317,7 +329,7 @@ impl Flight {
         self.lost.push(sent.piece);
     }
 
-    /// Takes the oldest `count` that are under way for lost: nothing was heard for too long.
+    /// Marks the oldest `count` segments in flight as lost, because nothing was heard for too long.
     pub fn suspect(&mut self, count: usize) {
         let mut left = count;
         for place in 0..self.sent.len() {
@@ -332,7 +344,8 @@ impl Flight {
         }
     }
 
-    /// Forgets the oldest whose fate is known. Those that are lost are kept for a while: they may only be late.
+    /// Forgets the oldest segments whose state is final. Lost segments are kept for a while: they
+    /// may only be late.
     fn forget(&mut self) {
         let highest = self.highest.unwrap_or(0);
         while let Some(first) = self.sent.front()

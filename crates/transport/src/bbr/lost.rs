@@ -1,20 +1,21 @@
-//! Pieces that are lost and wait to be sent again, in the order of their loss.
+//! Lost pieces that wait for their retransmission, in the order of their loss.
 //!
-//! A piece that was only late leaves the queue wherever it stands. That costs the logarithm of the length of the queue: a peer that
-//! reports late pieces by the thousand must not have the whole queue searched for each of them.
+//! A piece that was only late is removed from the queue, wherever it is. This takes time in the
+//! logarithm of the length of the queue. A peer that reports late pieces by the thousand must not
+//! cause a search of the whole queue for each of them.
 
 use super::piece::Piece;
 use crate::work::step;
 use alloc::collections::{BTreeMap, BTreeSet};
 
-/// The queue.
+/// Queue of lost pieces.
 #[derive(Clone, Debug, Default)]
 pub struct Lost {
-    /// By the order of their loss.
+    /// Lost pieces by the order of their loss.
     queue: BTreeMap<u64, Piece>,
-    /// The places of each piece in the queue.
+    /// Positions of each piece in the queue.
     places: BTreeSet<(Piece, u64)>,
-    /// The place of the next one.
+    /// Position of the next piece.
     next: u64,
 }
 
@@ -24,7 +25,7 @@ impl Lost {
         self.queue.is_empty()
     }
 
-    /// Number of pieces.
+    /// Number of pieces in the queue.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.queue.len()
@@ -46,7 +47,7 @@ impl Lost {
         Some(piece)
     }
 
-    /// Removes a piece, which has arrived, from all its places.
+    /// Removes a piece, which has arrived, from all its positions.
     pub fn remove(&mut self, piece: Piece) {
         step();
         while let Some((_, place)) = self.places.range((piece, 0)..=(piece, u64::MAX)).next().copied() {

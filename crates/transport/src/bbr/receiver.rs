@@ -1,9 +1,15 @@
-//! The receiving half: puts the stream together, and reports the numbers that have arrived.
+//! The receiving half: reassembles the stream, and reports the numbers of arrived segments.
 //!
-//! RFC 9000, section 13.2: a report for every second segment, at once for one that is out of order or brings the end, and no later than
-//! [`DELAY`] for any other. The report of small messages waits: over 802.11 it takes nearly as much air time as the message, and one that follows an
-//! answer closely meets it on the way. It leaves [`PATIENCE`] after the last of them, and no later than [`LONGEST`] after the first, or with as many bytes as of
-//! others. What is lost is repeated by the next message, and what both lose leaves a gap, which is reported at once.
+//! RFC 9000, section 13.2: a report is sent for every second segment. It is sent at once for a
+//! segment that is out of order or contains the end of the stream, and after at most [`DELAY`] for
+//! any other segment.
+//!
+//! Reports of small messages wait for longer. Over 802.11 a report takes nearly as much air time as
+//! the message, and one that is sent shortly after an answer interferes with it on the path. The
+//! report is sent [`PATIENCE`] after the last small message, but at most [`LONGEST`] after the
+//! first one, or when they have as many bytes as other segments that share a report. The next
+//! message repeats the data of a lost one. If both are lost there is a gap, which is reported at
+//! once.
 
 use super::SMALL;
 use super::segment::{RANGES, Report, Segment};
@@ -16,45 +22,48 @@ use meshpace_core::{Duration, Time};
 
 /// Time for which a report waits for a second segment.
 pub const DELAY: Duration = Duration::from_millis(10);
-/// The same for small messages, which have half of a full segment at most, from the last one on: of twenty a second several share a report.
+/// Time for which a report waits after the last small message, which has at most half of a full
+/// segment. Of twenty messages a second, several share a report.
 pub const PATIENCE: Duration = Duration::from_millis(60);
-/// The same for small messages, from the first one on.
+/// Time for which a report waits after the first small message.
 pub const LONGEST: Duration = Duration::from_millis(300);
-/// Full segments that share a report.
+/// Number of full segments that share a report.
 const EVERY: u32 = 2;
-/// Numbers below the newest that are still reported: a sender forgets what is older than half of that (`flight`), and numbers that it
-/// has skipped are to take no room in every report.
+/// Distance below the newest number up to which numbers are reported. A sender forgets numbers
+/// older than half of this (`flight`), and the gaps of skipped numbers should not take room in
+/// every report.
 const REPORTED: u64 = 1024;
 
-/// The receiving half.
+/// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     stream: Reassembly,
-    /// Ranges of numbers that have arrived, first and last, from the newest down.
+    /// Ranges of arrived numbers, first and last of each, from the newest range down.
     numbers: VecDeque<(u64, u64)>,
     newest_at: Time,
-    /// Payload of a full segment.
+    /// Payload of a full segment in bytes.
     segment: u32,
-    /// Segments since the last report that are not small.
+    /// Number of segments since the last report that are not small.
     unreported: u32,
-    /// Bytes without a gap at the last report.
+    /// Bytes received without a gap at the time of the last report.
     reported: u64,
-    /// A report is to leave at once.
+    /// True if a report has to be sent at once.
     due: bool,
-    /// Time at which it leaves, and that beyond which no further small message puts it off.
+    /// Time of the next report, and the time beyond which further small messages do not delay it.
     at: Time,
     latest: Time,
-    /// Bytes beyond what the application has taken that the peer may send, now and at most.
+    /// Receive window beyond what the application has taken, in bytes, and its largest value.
     window: u64,
     most: u64,
     taken: u64,
-    /// The limit that the peer was told last, and whether it has had a report.
+    /// Limit that the last report announced, and whether any report was sent.
     told: u64,
     has_reported: bool,
 }
 
 impl Receiver {
-    /// Nothing received yet. The peer may send `first` bytes before the application has taken any, and at most `most` beyond that.
+    /// Creates a receiver that has received nothing. The peer may send `first` bytes before the
+    /// application has taken any, and at most `most` bytes beyond what it has taken later.
     pub fn new(segment: u32, most: u64, first: u64) -> Receiver {
         let window = first.min(most);
         Receiver {
@@ -85,13 +94,14 @@ impl Receiver {
         self.stream.ranges()
     }
 
-    /// True if the peer's stream and the end of it have arrived.
+    /// True if the peer's whole stream and its end have arrived.
     pub fn is_closed(&self) -> bool {
         self.stream.is_closed()
     }
 
-    /// The application has taken `bytes` more. The window grows with that if it `may`, and a peer that may wait for it is told. The first report
-    /// leaves at once: the peer learns the round trip.
+    /// The application has taken `bytes` more. The window may grow because of that if `may` allows
+    /// it. A peer that may wait for a larger window gets a report. The first report is sent at
+    /// once, so that the peer learns the round trip.
     pub fn take(&mut self, bytes: u64, may: impl FnOnce() -> bool) {
         self.taken += bytes;
         let window = grown_window(self.window, self.taken, self.most, may);
@@ -102,7 +112,7 @@ impl Receiver {
         self.due |= !self.has_reported || self.taken + self.window >= self.told + self.window / 4;
     }
 
-    /// Bytes beyond what the application has taken that the peer may send.
+    /// Receive window: bytes beyond what the application has taken that the peer may send.
     pub fn window(&self) -> u64 {
         self.window
     }
@@ -112,12 +122,13 @@ impl Receiver {
         self.taken
     }
 
-    /// The peer wants to hear something.
+    /// Makes a report due, because the peer has asked for one.
     pub fn ask(&mut self) {
         self.due = true;
     }
 
-    /// A segment with payload or FIN. Whether its payload is to be kept: there is room for it, and it does not contradict the end.
+    /// Processes a segment with payload or FIN. Returns whether its payload has to be kept: there
+    /// is room for it, and it does not contradict the end of the stream.
     pub fn on_data(&mut self, now: Time, segment: &Segment, stats: &mut Stats) -> bool {
         let end = segment.seq.saturating_add(u64::from(segment.payload));
         let has_fin = segment.flags.has(Flags::FIN);
@@ -131,7 +142,7 @@ impl Receiver {
             _ => Insertion::Known,
         };
         if insertion == Insertion::Refused {
-            // Its number is not reported either, so that the peer sends it again.
+            // The number of the segment is not reported either, so that the peer sends it again.
             return false;
         }
         let in_order = self.note(now, segment.number);
@@ -150,7 +161,7 @@ impl Receiver {
         segment.payload > 0
     }
 
-    /// Says when the report of what has just arrived leaves.
+    /// Sets the time of the report for a segment that has just arrived.
     fn put_off(&mut self, now: Time, is_small: bool) {
         if !is_small {
             self.at = self.at.min(now.saturating_add(DELAY));
@@ -160,7 +171,7 @@ impl Receiver {
         }
     }
 
-    /// Notes a number; whether it is the one after the newest.
+    /// Records a number. Returns whether it is the one after the newest.
     fn note(&mut self, now: Time, number: u64) -> bool {
         let place = self.numbers.iter().position(|(first, _)| *first <= number).unwrap_or(self.numbers.len());
         if place == 0 && self.numbers.front().is_none_or(|(_, last)| *last < number) {
@@ -180,7 +191,8 @@ impl Receiver {
         if is_known {
             return false;
         }
-        // It lies below the range before `place` and above that at it, and may join either or both.
+        // The number is between the range before `place` and the one at `place`, and may join
+        // either or both.
         let joins_above = place > 0 && self.numbers[place - 1].0 == number + 1;
         let joins_below = self.numbers.get(place).is_some_and(|(_, last)| last + 1 == number);
         match (joins_above, joins_below) {
@@ -204,7 +216,7 @@ impl Receiver {
         if self.due { Time::ZERO } else { self.at }
     }
 
-    /// The report, if one is due.
+    /// Returns the report if one is due.
     pub fn report(&mut self, now: Time) -> Option<Segment> {
         if !self.due && now < self.at {
             return None;

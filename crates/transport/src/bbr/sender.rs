@@ -1,16 +1,22 @@
-//! The sending half: cuts the stream, paces segments, repairs what is lost, and probes where nothing is heard.
+//! The sending half: cuts the stream, paces segments, retransmits lost data, and probes a silent
+//! peer.
 //!
-//! Where little is sent at a time, as small messages are, a segment repeats what has left before and is not known to have arrived, as far as it
-//! fits half a segment: what is lost arrives with the next message, and not after a round trip. (Petlund, Evensen, Griwodz and Halvorsen, "TCP
-//! enhancements for interactive thin-stream applications", NOSSDAV 2008: redundant data bundling.) Where nothing was lost for [`CAREFUL`] segments
-//! it repeats the message before it alone, and others as far as all of it fits a quarter of a segment: of messages of 200 bytes, what else fits half of
-//! one takes 0.2 ms of the air at 11 Mbit/s on every hop.
+//! Where the application sends little at a time, as with small messages, a segment repeats earlier
+//! data that are not known to have arrived, up to half of a segment in total. Lost data then arrive
+//! with the next message, and not after a round trip. (Petlund, Evensen, Griwodz and Halvorsen,
+//! "TCP enhancements for interactive thin-stream applications", NOSSDAV 2008: redundant data
+//! bundling.) If nothing was lost for [`CAREFUL`] segments, a segment repeats only the message
+//! before it, and earlier ones only if everything fits into a quarter of a segment. With messages
+//! of 200 bytes, more repeated data, up to half of a segment, would take 0.2 ms of air time at 11
+//! Mbit/s on every hop.
 //!
-//! Where small messages come several at a time, one waits for the others, an eighth of the round trip and [`HOLD`] at most: what programs have to say at one
-//! moment shares a segment, which over 802.11 costs little more air time than one of them. Where none of the last [`CAREFUL`] had company, as
-//! keystrokes have none, nothing waits.
+//! Where several small messages come at about the same time, a message waits for others, for an
+//! eighth of the round trip and at most [`HOLD`]. Messages that programs write at about the same
+//! time then share a segment, which over 802.11 costs little more air time than one of them alone.
+//! If none of the last [`CAREFUL`] messages had company, as with keystrokes, no message waits.
 //!
-//! The timer for what is lost is the probe timeout of RFC 9002, section 6.2. A peer without room is asked for a report, as often.
+//! The timer for lost data is the probe timeout of RFC 9002, section 6.2. A peer without room is
+//! asked for a report with the same timer.
 
 use super::control::Control;
 use super::flight::Flight;
@@ -24,62 +30,70 @@ use meshpace_core::{Duration, Time};
 
 /// RFC 9002, section 6.2.2: kInitialRtt.
 const INITIAL_RTT: Duration = Duration::from_millis(333);
-/// The longest probe timeout, doubled or not.
+/// Longest probe timeout, with or without backoff.
 const MOST: Duration = Duration::from_secs(10);
-/// Segments that a probe timeout takes for lost (section 6.2.4: up to two are sent).
+/// Number of segments that a probe timeout marks as lost (section 6.2.4: up to two are sent).
 const PROBES: usize = 2;
-/// Probe timeouts in a row after which everything is taken for lost (section 7.6: kPersistentCongestionThreshold).
+/// Number of probe timeouts in a row after which everything in flight counts as lost (section 7.6:
+/// kPersistentCongestionThreshold).
 const PERSISTENT: u32 = 3;
-/// The part of a segment, as a divisor, up to which more than one message is repeated where nothing is lost.
+/// Part of a segment, as a divisor, up to which more than one message is repeated while nothing is
+/// lost.
 const LITTLE: u32 = 4;
-/// Segments after a loss, and at the start, that repeat as much as fits; and after company, that wait for it.
+/// Number of segments, after a loss and at the start, that repeat as much as fits. Also the number
+/// of segments, after messages that shared a segment, for which messages wait for others.
 const CAREFUL: u32 = 64;
-/// Segments that may be under way of small messages alone: as many as before anything is known of a path (RFC 6928).
+/// Number of segments that may be in flight while there are only small messages: as many as before
+/// anything is known about a path (RFC 6928).
 const THIN: u64 = 10;
-/// The longest that a small message waits for others, and the part of the RTT that it is at most.
+/// Longest time that a small message waits for others, and the largest part of the RTT, as a
+/// divisor.
 const HOLD: Duration = Duration::from_millis(1);
 const HELD: u64 = 8;
-/// A host that is late makes up for so much of the time, as a part of the RTT and within these bounds.
+/// A host that runs late may make up for this much time: this part of the RTT, as a divisor, within
+/// these bounds.
 const LATE: u64 = 4;
 const LEAST_LATE: Duration = Duration::from_millis(1);
 const MOST_LATE: Duration = Duration::from_millis(20);
 
-/// The sending half.
+/// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
     segment: u32,
     flight: Flight,
     control: Control,
-    /// Bytes handed over, and cut.
+    /// Bytes written by the application, and bytes that are cut into segments.
     written: u64,
     cut: u64,
     closing: bool,
     fin_cut: bool,
-    /// Everything before this offset has arrived, and that up to which there is room.
+    /// Offset before which everything has arrived, and offset up to which the peer has room.
     expected: u64,
     limit: u64,
-    /// Smoothed RTT and its variation, once there is a sample.
+    /// Smoothed RTT and its variation; `None` before the first sample.
     rtt: Option<(Duration, Duration)>,
-    /// Time at which the next segment may leave.
+    /// Earliest departure of the next segment.
     earliest: Time,
-    /// Probe timeouts in a row, when the next one is, and beyond which time no small message puts it off.
+    /// Number of probe timeouts in a row, time of the next one, and the time beyond which small
+    /// messages do not delay it.
     silent: u32,
     probe_at: Time,
     probe_latest: Time,
-    /// Segments that may leave although the window is full.
+    /// Number of segments that may be sent although the window is full.
     probes: usize,
-    /// The peer is to be asked for a report.
+    /// True if the peer has to be asked for a report.
     question: bool,
-    /// The last new piece was no more than [`SMALL`] of a segment, and where it began.
+    /// Whether the last new piece was small, at most one [`SMALL`]th of a segment, and its offset.
     was_small: bool,
     began: u64,
-    /// Time at which the small message that waits for others leaves, and how much it was.
+    /// Time at which the small message that waits for others is sent, and its number of bytes.
     held_until: Time,
     held: u16,
-    /// Segments for which small messages still wait, and when the last of those left.
+    /// Number of further segments for which small messages wait, and the time at which the last
+    /// small message was sent.
     company: u32,
     small_at: Time,
-    /// Segments that still repeat as much as fits.
+    /// Number of further segments that repeat as much as fits.
     careful: u32,
 }
 
@@ -122,33 +136,33 @@ impl Sender {
         self.closing = true;
     }
 
-    /// The model of the path.
+    /// Returns the model of the path.
     pub fn control(&self) -> &Control {
         &self.control
     }
 
-    /// Payload bytes that are never sent again, all from the start on.
+    /// Number of payload bytes from the start of the stream that are never sent again.
     pub fn acknowledged(&self) -> u64 {
         self.expected.min(self.cut)
     }
 
-    /// Segments that are remembered.
+    /// Number of segments that are remembered.
     #[cfg(test)]
     pub fn kept(&self) -> usize {
         self.flight.kept()
     }
 
-    /// Bytes sent, those that were sent again counted once.
+    /// Bytes sent; retransmitted bytes count once.
     pub fn cut(&self) -> u64 {
         self.cut
     }
 
-    /// Bytes handed over and never sent.
+    /// Bytes that are written and were never sent.
     pub fn unsent(&self) -> u64 {
         self.written - self.cut
     }
 
-    /// True if the peer takes nothing for now.
+    /// True if the peer's window is closed.
     pub fn is_shut(&self) -> bool {
         self.limit <= self.expected
     }
@@ -163,7 +177,7 @@ impl Sender {
         self.fin_cut && self.expected > self.cut
     }
 
-    /// Has the peer asked for a report.
+    /// Asks the peer for a report.
     pub fn ask(&mut self) {
         self.question = true;
     }
@@ -172,7 +186,7 @@ impl Sender {
         self.rtt.map_or(INITIAL_RTT, |(smoothed, _)| smoothed)
     }
 
-    /// RFC 9002, section 6.2.1.
+    /// Probe timeout (RFC 9002, section 6.2.1).
     fn patience(&self) -> Duration {
         let (smoothed, variation) = self.rtt.unwrap_or((INITIAL_RTT, Duration(INITIAL_RTT.0 / 2)));
         let wait = if self.was_small { PATIENCE } else { DELAY };
@@ -180,8 +194,9 @@ impl Sender {
         Duration(once.0.saturating_mul(1 << self.silent.min(16))).min(MOST)
     }
 
-    /// Takes a report of the peer. Reports that cannot be true are ignored; false if it names a skipped number, which only a
-    /// peer does that claims what it has not received.
+    /// Processes a report of the peer. Reports that cannot be true are ignored. Returns false if
+    /// the report names a skipped number, which only a peer does that claims data which it has not
+    /// received.
     pub fn on_report(&mut self, now: Time, report: &Report, stats: &mut Stats) -> bool {
         if !self.flight.is_possible(report) || report.expected > self.cut + u64::from(self.fin_cut) {
             return true;
@@ -204,8 +219,9 @@ impl Sender {
         }
         self.on_loss(news.lost, stats);
         self.control.on_report(now, &news, self.flight.bytes(), self.flight.delivered());
-        // RFC 9002, section 6.2.1: a report that says nothing new of what is under way is no reason to wait for longer. Whoever has the peer asked
-        // for reports without end would keep what is lost from being sent again.
+        // RFC 9002, section 6.2.1: a report without news about data in flight is no reason to wait
+        // for longer. Otherwise a peer that is asked for reports without end would keep lost data
+        // from being sent again.
         if has_more || news.has_arrived || self.flight.is_empty() {
             self.silent = 0;
             self.probe_at = Time::NEVER;
@@ -220,7 +236,7 @@ impl Sender {
         }
     }
 
-    /// RFC 9002, section 5.3.
+    /// Updates the smoothed RTT and its variation (RFC 9002, section 5.3).
     fn on_rtt(&mut self, rtt: Duration) {
         self.rtt = Some(match self.rtt {
             None => (rtt, Duration(rtt.0 / 2)),
@@ -230,21 +246,21 @@ impl Sender {
         });
     }
 
-    /// Leaves out the number of the next segment, so that a peer which reports it is found out.
+    /// Skips the number of the next segment, to detect a peer that reports it.
     pub fn skip_number(&mut self) {
         self.flight.skip_number();
     }
 
-    /// The peer is reached over another path from now on: the model of the path and the estimate of the round trip begin anew
-    /// (RFC 9000, section 9.4).
+    /// The peer is reached over another path from now on: the model of the path and the RTT
+    /// estimate start anew (RFC 9000, section 9.4).
     pub fn restart_control(&mut self) {
         self.control = Control::new(self.segment).for_messages();
         self.rtt = None;
         self.flight.restart_samples();
     }
 
-    /// The peer is reached at another address from now on: a probe timeout that has been doubled is due at once, since what it waits for went to
-    /// where the peer no longer is.
+    /// The peer has another address from now on. A backed-off probe timeout expires at once, since
+    /// the data for which it waits went to the old address.
     pub fn on_peer_moved(&mut self, now: Time) {
         if self.silent > 0 {
             self.silent = 0;
@@ -256,8 +272,9 @@ impl Sender {
         self.cut < self.written || (self.closing && !self.fin_cut)
     }
 
-    /// The new piece that the peer has room for. One that only the peer's limit makes shorter waits while anything is under way, whose report may
-    /// raise the limit (RFC 9293, section 3.8.6.2.1): a peer that raises it byte by byte gets no segments of a byte.
+    /// Next new piece for which the peer has room. A piece that only the peer's limit makes shorter
+    /// waits while anything is in flight, because a report may raise the limit (RFC 9293, section
+    /// 3.8.6.2.1). A peer that raises its limit byte by byte thus gets no segments of one byte.
     fn next_new(&self) -> Option<Piece> {
         if !self.has_new() {
             return None;
@@ -272,7 +289,7 @@ impl Sender {
         (payload > 0 || fin).then_some(Piece { offset: self.cut, payload: payload as u16, fin })
     }
 
-    /// Runs the timers that are due at `now`, before a segment is asked for.
+    /// Processes the timers that are due at `now`. To be called before a segment is requested.
     pub fn on_time(&mut self, now: Time, stats: &mut Stats) {
         if self.flight.lost_at() <= now {
             let lost = self.flight.find_lost(now, self.smoothed());
@@ -311,7 +328,7 @@ impl Sender {
         self.probes = PROBES;
     }
 
-    /// When there is something to do: a segment, or a timer.
+    /// Time at which a segment can be sent or a timer is due.
     pub fn next_wakeup(&self) -> Time {
         let timer = self.flight.lost_at().min(self.probe_at);
         let new = self.next_new();
@@ -328,12 +345,13 @@ impl Sender {
         self.probes > 0 || (has_place && self.flight.bytes() + u64::from(self.segment) <= window)
     }
 
-    /// Whether there are but small messages: what the path carries, which they say nothing of, does not hold them back.
+    /// True if there are only small messages. The rate of the path, of which they say nothing, then
+    /// does not limit them.
     fn is_thin(&self) -> bool {
         self.was_small && self.silent == 0 && self.unsent() <= u64::from(self.segment / SMALL)
     }
 
-    /// The next segment, if one may leave now.
+    /// Returns the next segment that may be sent now.
     pub fn next_segment(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
         if core::mem::take(&mut self.question) {
             return Some(Segment { flags: Flags::SYN, ..Segment::default() });
@@ -368,7 +386,7 @@ impl Sender {
         if self.flight.is_empty() {
             self.set_probe(now);
         } else if self.was_small && self.silent == 0 {
-            // The peer puts off its report, too.
+            // The peer delays its report, too.
             let latest = self.probe_latest.max(self.probe_at);
             self.probe_at = self.probe_at.max(now.saturating_add(self.patience()).min(latest));
         }
@@ -377,12 +395,12 @@ impl Sender {
         Some(Segment { flags, number, seq: piece.offset, payload: piece.payload, report: Report::default() })
     }
 
-    /// How long a small message waits for others.
+    /// Time for which a small message waits for others.
     fn hold(&self) -> Duration {
         Duration(self.control.min_rtt().unwrap_or_default().0 / HELD).min(HOLD)
     }
 
-    /// Whether a new piece waits for others.
+    /// True if a new piece waits for others.
     fn is_held(&mut self, now: Time, piece: Piece) -> bool {
         if self.company == 0 || piece.fin || u32::from(piece.payload) > self.segment / SMALL {
             return false;
@@ -393,7 +411,7 @@ impl Sender {
         now < self.held_until
     }
 
-    /// A new piece leaves: whether it is of several messages, or one that has just missed another.
+    /// Records whether a new piece contains several messages, or has just missed another one.
     fn note_company(&mut self, now: Time, piece: Piece) {
         let has_joined = self.held_until != Time::NEVER && piece.payload > self.held;
         let has_missed = self.held_until == Time::NEVER && now.since(self.small_at) < self.hold();
@@ -404,7 +422,8 @@ impl Sender {
         }
     }
 
-    /// A new piece with what is repeated before it, if both it and the one before are small.
+    /// Adds repeated earlier data to a new piece, if both the new piece and the one before are
+    /// small.
     fn bundle(&self, piece: Piece) -> Piece {
         let most = u64::from(self.segment / SMALL);
         if !self.was_small || u64::from(piece.payload) > most {
@@ -422,8 +441,9 @@ impl Sender {
     fn pace(&mut self, now: Time, piece: Piece, stats: &mut Stats) {
         let interval = match self.is_thin() {
             true => Duration::ZERO,
-            // No longer than the probe timeout: on a path whose rate that is, a round trip takes as long. A lower rate is that of a few bytes that took
-            // long, or of an outage.
+            // The interval is at most the probe timeout: on a path that really has this rate, a
+            // round trip takes as long. A lower rate comes from a few bytes that took long, or from
+            // an outage.
             false => {
                 let interval = Duration::from_secs_f64(f64::from(piece.payload) / self.control.pacing_rate());
                 interval.min(self.patience())

@@ -1,4 +1,5 @@
-//! Two ends over a link in virtual time: one bottleneck with a queue, a delay, and loss in both directions.
+//! Tests with two ends over a link in virtual time: one bottleneck with a queue, a delay, and loss
+//! in both directions.
 
 use super::*;
 use crate::closing::End;
@@ -12,23 +13,23 @@ use core::cmp::Reverse;
 use meshpace_core::{Duration, Time};
 
 const SEGMENT: u32 = 1400;
-/// Bytes around a payload: IP, UDP, tag, number, authentication, header.
+/// Bytes beside the payload: IP, UDP, tag, number, authentication, header.
 const AROUND: u64 = 20 + 8 + 32 + 13;
 const BUFFER: u64 = 4 << 20;
 
-/// A link.
+/// Properties of the link.
 #[derive(Clone, Copy)]
 struct Link {
     bits_per_second: f64,
-    /// One way.
+    /// One-way delay.
     delay: Duration,
-    /// Longest wait in its queue; what would wait longer is dropped.
+    /// Longest wait in the queue of the link; packets that would wait for longer are dropped.
     queue: Duration,
-    /// Share of packets that are lost, each way.
+    /// Share of packets that are lost, in each direction.
     loss: f64,
-    /// Every so manieth packet takes a quarter of a round trip longer; 0 for none.
+    /// Every n-th packet takes a quarter of a round trip longer; 0 for none.
     late: u64,
-    /// Nothing passes in this time.
+    /// Period in which no packet passes.
     outage: (Time, Time),
 }
 
@@ -45,24 +46,25 @@ impl Link {
     }
 }
 
-/// Two ends, and what is under way between them.
+/// Two ends, and the packets in flight between them.
 struct World {
     link: Link,
     now: Time,
     ends: [Connection; 2],
     wakeups: [Time; 2],
-    /// By arrival: time, order, to whom, place in `segments`.
+    /// Packets by time of arrival: time, order and addressee, index in `segments`.
     under_way: BinaryHeap<Reverse<(Time, u64, usize)>>,
     segments: Vec<Segment>,
     free_at: [Time; 2],
     random: u64,
     packets: u64,
-    /// Data that each end has kept of the other's stream.
+    /// Data of the other end's stream that each end has kept.
     kept: [Received; 2],
     takes: bool,
     longest_wait: Duration,
-    /// Bytes that the first end's application may hand over beyond what the other end's has taken and told, half a round trip ago, and what
-    /// was told when; none for a writer that waits for nothing.
+    /// Bytes that the first application may write beyond what the second one has taken and
+    /// announced half a round trip ago, and the announcements with their times. `None` for a writer
+    /// that waits for nothing.
     credit: Option<u64>,
     told: VecDeque<(Time, u64)>,
     handed: u64,
@@ -73,7 +75,7 @@ impl World {
         World::with_credit(link, seed, 64 << 10)
     }
 
-    /// Ends that may send so much before they are told more.
+    /// Creates ends that may send `first_credit` bytes before they get more credit.
     fn with_credit(link: Link, seed: u64, first_credit: u64) -> World {
         let config = Config { segment: SEGMENT, receive_buffer: BUFFER, first_credit };
         World {
@@ -126,7 +128,7 @@ impl World {
         self.segments.push(segment);
     }
 
-    /// Runs until then.
+    /// Runs until this many seconds after the start.
     fn run(&mut self, seconds: f64) {
         let until = Time(1_000_000_000) + Duration::from_secs_f64(seconds);
         (0..2).for_each(|end| self.work(end));
@@ -173,7 +175,7 @@ impl World {
         }
     }
 
-    /// The first end's application hands over all up to there.
+    /// The first application writes all bytes up to `limit`.
     fn hand_over(&mut self, limit: u64) {
         self.ends[0].write(limit.saturating_sub(self.handed));
         self.handed = self.handed.max(limit);
@@ -181,8 +183,9 @@ impl World {
     }
 }
 
-/// Share of what the link can carry that a stream gets in so many seconds, and that of segments sent again; the first three not counted, in
-/// which it looks for the rate and overflows the queue.
+/// Share of the link's capacity that a stream gets in this many seconds, and share of retransmitted
+/// segments. The first three seconds, in which the stream looks for the rate and overflows the
+/// queue, are not counted.
 fn share(link: Link, seconds: f64, seed: u64) -> (f64, f64) {
     let mut world = World::new(link, seed);
     world.ends[0].write(1 << 40);
@@ -473,8 +476,8 @@ fn reports_that_cannot_be_true_change_nothing() {
     assert!(!end.peer_has_closed());
 }
 
-/// Delays of messages of 200 bytes, so many milliseconds apart, over a path of 300 ms and 1 Mbit/s that loses so much each way, in order; and what
-/// was sent and reported meanwhile.
+/// Sorted delays of messages of 200 bytes, sent this many milliseconds apart, over a path of 300 ms
+/// and 1 Mbit/s with this loss in each direction; and the counters of both ends.
 fn messages(apart_ms: u64, loss: f64) -> (Vec<Duration>, Stats) {
     let mut world = World::new(Link::new(1.0, 300, loss), 5);
     let (mut delays, mut arrived) = (Vec::new(), 0);
