@@ -1,4 +1,5 @@
-//! One end of a connection: opens by a round trip, carries objects one way, ends when the last one has arrived.
+//! One end of a connection: opens with one round trip, carries objects in one direction, and ends
+//! when the last object has arrived.
 
 use super::Config;
 use super::receiver::Receiver;
@@ -16,7 +17,7 @@ use meshpace_core::Time;
 enum State {
     /// Not opened yet, or waiting for a SYN.
     Closed,
-    /// A SYN is out.
+    /// A SYN was sent.
     Opening,
     /// Data may flow.
     Open,
@@ -24,7 +25,7 @@ enum State {
     Unused,
 }
 
-/// One end: the source by [`Role::Sender`], the sink by [`Role::Receiver`].
+/// One end of a connection: the source for [`Role::Sender`], the sink for [`Role::Receiver`].
 #[derive(Clone, Debug)]
 pub struct Connection {
     role: Role,
@@ -32,15 +33,15 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     stats: Stats,
-    /// A SYN, or the answer to one, is to be sent.
+    /// True if a SYN, or the answer to one, has to be sent.
     syn_due: bool,
-    /// Time at which the SYN is repeated.
+    /// Time at which the SYN is retransmitted.
     syn_at: Time,
     syn_timeout: Timeout,
 }
 
 impl Connection {
-    /// A closed source, or a sink that listens. `config` must pass [`Config::check`].
+    /// Creates a closed source, or a sink that listens. `config` must pass [`Config::check`].
     pub fn new(config: &Config, role: Role) -> Connection {
         Connection {
             role,
@@ -58,7 +59,7 @@ impl Connection {
         self.role == Role::Sender
     }
 
-    /// The application connects. No effect on a sink.
+    /// The application opens the connection. No effect on a sink.
     pub fn open(&mut self) {
         if self.is_source() && self.state == State::Closed {
             self.state = State::Opening;
@@ -66,19 +67,20 @@ impl Connection {
         }
     }
 
-    /// The application hands over `bytes`. A sink sends nothing.
+    /// Takes `bytes` that the application writes. A sink sends nothing.
     pub fn write(&mut self, bytes: u64) {
         if self.is_source() {
             self.sender.write(bytes);
         }
     }
 
-    /// The application always has more.
+    /// Takes data without end: the application always has more to send.
     pub fn write_endless(&mut self) {
         self.write(ENDLESS);
     }
 
-    /// The application will write no more; what it wrote is still sent. A sink closes with its source.
+    /// The application will write no more. Data written before are still sent. A sink closes with
+    /// its source.
     pub fn close(&mut self) {
         if self.is_source() {
             if self.state == State::Closed {
@@ -88,12 +90,12 @@ impl Connection {
         }
     }
 
-    /// The path to the peer is known or has changed.
+    /// The path to the peer is known now, or has changed.
     pub fn on_path(&mut self, path: PathInfo) {
         self.sender.on_path(&path);
     }
 
-    /// A segment of the peer arrived.
+    /// Processes a segment of the peer.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
         match (self.role, self.state) {
             (Role::Sender, State::Opening) if segment.flags.has(Flags::SYN.with(Flags::ACK)) => {
@@ -118,7 +120,7 @@ impl Connection {
         self.receiver.delivered()
     }
 
-    /// True if everything has arrived.
+    /// True if everything has arrived, or the connection was closed before it was opened.
     pub fn is_done(&self) -> bool {
         match self.role {
             Role::Sender => self.state == State::Unused || self.sender.is_finished(),
@@ -126,12 +128,12 @@ impl Connection {
         }
     }
 
-    /// The sending half.
+    /// Returns the sending half.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }

@@ -1,23 +1,33 @@
-//! Flush: objects sent at the pace of the path without acknowledgement, then rounds of NACKs until nothing is missing.
+//! Flush: a transport that sends objects at the pace of the path without acknowledgement, and then
+//! repairs them in rounds of NACKs until nothing is missing.
 //!
-//! S. Kim, R. Fonseca, P. Dutta, A. Tavakoli, D. Culler, P. Levis, S. Shenker, I. Stoica, "Flush: A Reliable Bulk Transport Protocol for
-//! Multihop Wireless Networks", SenSys 2007. One object is sent at a time, each packet an interval after the one before; then the sink
-//! names what is missing in a NACK, the source sends that, and so on until the sink has everything. With delta the time that a node
-//! takes to send a packet, f that of the nodes farther on which disturb the successor,
+//! S. Kim, R. Fonseca, P. Dutta, A. Tavakoli, D. Culler, P. Levis, S. Shenker, I. Stoica, "Flush: A
+//! Reliable Bulk Transport Protocol for Multihop Wireless Networks", SenSys 2007. One object is
+//! sent at a time, its packets an interval apart. Then the sink names the missing packets in a
+//! NACK, the source sends them, and so on until the sink has everything. delta is the time that a
+//! node takes to send a packet, and f the sending time of the nodes farther on that disturb the
+//! successor:
 //!
 //! ```text
 //! d_i = delta_i + delta_(i-1) + f_(i-1)      node i waits for its successor, and for what disturbs that
 //! D_i = max(d_i, D_(i-1))                    and is no faster than any node after it
 //! ```
 //!
-//! which is about three packet times on a path of nodes that only disturb their neighbours: a third of one hop's rate over 48 hops (abstract).
+//! On a path of nodes that disturb only their neighbours, this is about three packet times: a third
+//! of one hop's rate over 48 hops (abstract).
 //!
-//! This is the sender's part. Departures: relays do not pace, nothing is overheard and nothing tells the source that a queue grows, so that two
-//! flows that meet lose most of what they send. Delta is the air time of an exchange at the rate of the path, and D = min(`reuse_hops`, h) delta
-//! with four `reuse_hops`, because an 802.11 node senses two hops far and a node is hidden three hops away (AP05, section 4.3); from there on
-//! `margin` stands for the backoff that a measured delta would have in it. A NACK names up to [`segment::HOLES`] gaps of any length instead of 21 packets. The source opens, as
-//! all transports here do, asks again where no NACK comes, and its timer is that of RFC 6298. A stream is cut into objects: of what has been
-//! written, at most `object` segments.
+//! This module contains the sender's part. Departures:
+//!
+//! - Relays do not pace, nodes do not overhear each other, and nothing tells the source that a
+//!   queue grows. Two flows that meet therefore lose most of what they send.
+//! - Delta is the air time of an exchange at the rate of the path, and D = min(`reuse_hops`, h)
+//!   delta for a path of h hops. `reuse_hops` is four, because an 802.11 node senses two hops far
+//!   and a node three hops away is hidden (AP05, section 4.3). On paths of at least that length,
+//!   `margin` stands for the backoff that a measured delta would contain.
+//! - A NACK names up to [`segment::HOLES`] gaps of any length instead of 21 packets.
+//! - The source opens the connection, as with all transports here. It asks again if no NACK
+//!   arrives, and its timer is that of RFC 6298.
+//! - A stream is cut into objects: each is at most `object` segments of the data written so far.
 
 mod connection;
 mod receiver;
@@ -58,7 +68,7 @@ parameters! {
     also |config| require((1..=65495).contains(&config.segment), "segment", config.segment, "1 to 65495 bytes");
 }
 
-/// Flush.
+/// Flush with its default parameters.
 pub const FLUSH: Named<Config> = Named {
     name: "flush",
     description: "objects at the pace of the path without acknowledgement, then rounds of NACKs; both ends have to know it",
@@ -67,7 +77,7 @@ pub const FLUSH: Named<Config> = Named {
 };
 
 impl Config {
-    /// Its parameters in one line, for people.
+    /// Describes the parameters in one line, for people.
     pub fn describe(&self) -> String {
         let pace = match self.interval {
             Some(interval) => format!("a segment every {interval}"),

@@ -1,23 +1,23 @@
-//! The sink: keeps what comes, and answers the end of a round with what is missing.
+//! The sink: keeps arriving data, and answers the end of a round with the gaps in them.
 
 use super::segment::{HOLES, Hole, Segment};
 use crate::flags::Flags;
 use crate::ranges::{Insertion, Received};
 use crate::stats::Stats;
 
-/// The receiving half.
+/// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     segment: u64,
     received: Received,
-    /// Offset of the FIN, once known.
+    /// Offset of the FIN, once it is known.
     fin_at: Option<u64>,
-    /// The question to be answered.
+    /// Number of the round whose end has to be answered.
     asked: Option<u16>,
 }
 
 impl Receiver {
-    /// Nothing received yet.
+    /// Creates a sink that has received nothing.
     pub fn new(segment: u32) -> Receiver {
         Receiver { segment: u64::from(segment), received: Received::default(), fin_at: None, asked: None }
     }
@@ -27,12 +27,12 @@ impl Receiver {
         self.received.next()
     }
 
-    /// True if all of the stream and its FIN have arrived.
+    /// True if the whole stream and its FIN have arrived.
     pub fn is_closed(&self) -> bool {
         self.fin_at == Some(self.received.next())
     }
 
-    /// A segment of the open connection arrived.
+    /// Processes a segment of the open connection.
     pub fn on_segment(&mut self, segment: &Segment, stats: &mut Stats) {
         let end = segment.offset + u64::from(segment.payload);
         if segment.payload > 0 {
@@ -50,14 +50,14 @@ impl Receiver {
         }
     }
 
-    /// The answer that is due.
+    /// Returns the answer if one is due.
     pub fn answer(&mut self) -> Option<Segment> {
         let round = self.asked.take()?;
         let next = self.received.next();
         let mut holes = [Hole::default(); HOLES];
         let mut from = next;
         for (hole, range) in holes.iter_mut().zip(self.received.beyond()) {
-            // All of an object's segments but its last are full.
+            // All segments of an object except the last one are full.
             let count = |bytes: u64| u16::try_from(bytes.div_ceil(self.segment)).unwrap_or(u16::MAX);
             *hole = Hole { from: count(from - next), length: count(range.start - from) };
             from = range.end;

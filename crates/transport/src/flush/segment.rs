@@ -1,41 +1,42 @@
-//! A segment of Flush: the header of TCP, without payload, and what a NACK names.
+//! A segment of Flush: TCP's header without payload, and the gaps that a NACK names.
 //!
-//! Offsets have 64 bits and never wrap: offset 0 is the first payload byte, the FIN takes the place after the last one. PSH is the end of a
-//! round: the sink is to answer.
+//! Offsets have 64 bits and never wrap: offset 0 is the first payload byte, and the FIN takes the
+//! place after the last one. PSH marks the end of a round, which the sink has to answer.
 
 use crate::flags::Flags;
 use alloc::vec::Vec;
 
-/// Bytes of the IP and transport headers, as for TCP.
+/// Bytes of the IP and transport headers, the same as for TCP.
 pub const HEADER_BYTES: u32 = 40;
-/// Gaps that a NACK names at most.
+/// Largest number of gaps in a NACK.
 pub const HOLES: usize = 6;
-/// Bytes that each of them takes.
+/// Bytes of each gap.
 const HOLE_BYTES: u32 = 4;
-/// Bytes before them: kind, length and identifier of an experimental option (RFC 6994).
+/// Bytes before the gaps: kind, length and identifier of an experimental option (RFC 6994).
 const OPTION_BYTES: u32 = 4;
-/// That identifier: "FL".
+/// Identifier of the option: "FL".
 const IDENTIFIER: [u8; 2] = *b"FL";
 
-/// A gap in what has arrived, in segments.
+/// A gap in the received data, in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Hole {
-    /// Its distance from what the NACK acknowledges.
+    /// Distance of the gap from the offset that the NACK acknowledges.
     pub from: u16,
-    /// Its length; 0 stands for no gap.
+    /// Length of the gap; 0 stands for no gap.
     pub length: u16,
 }
 
 /// A segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
-    /// Offset of the first payload byte; of an answer, the offset before which everything has arrived, a FIN included.
+    /// Offset of the first payload byte. In an answer, the offset before which everything has
+    /// arrived, including a FIN.
     pub offset: u64,
-    /// Gaps beyond that offset, in an answer; the first gap begins there.
+    /// In an answer, the gaps beyond that offset; the first gap begins there.
     pub holes: [Hole; HOLES],
     /// Payload bytes.
     pub payload: u16,
-    /// Number of the round, or of the one that this answers; wrapping.
+    /// Number of the round, or of the round that this segment answers; wrapping.
     pub round: u16,
     /// Header bits.
     pub flags: Flags,
@@ -50,12 +51,12 @@ impl Segment {
         HEADER_BYTES + option + u32::from(self.payload)
     }
 
-    /// The gaps that it names.
+    /// Gaps that the segment names.
     pub fn named(&self) -> impl Iterator<Item = &Hole> {
         self.holes.iter().filter(|hole| hole.length > 0)
     }
 
-    /// The option of TCP that names them, as captures have it; none without a gap.
+    /// TCP option that names the gaps, as written to captures; empty without a gap.
     pub fn option(&self) -> Vec<u8> {
         let holes = self.named().flat_map(|hole| [hole.from.to_be_bytes(), hole.length.to_be_bytes()]).flatten();
         let mut bytes: Vec<u8> = [253, 0].into_iter().chain(IDENTIFIER).chain(holes).collect();

@@ -12,53 +12,54 @@ use crate::train::timeout::Timeout;
 use alloc::vec::Vec;
 use meshpace_core::{Duration, Time};
 
-/// Bytes of the IP and TCP headers, which an exchange carries as well.
+/// Bytes of the IP and TCP headers, which an exchange also carries.
 const HEADERS: f64 = super::segment::HEADER_BYTES as f64;
 
-/// The object under way.
+/// The object in transmission.
 #[derive(Clone, Copy, Debug)]
 struct Object {
     start: u64,
     end: u64,
-    /// The FIN follows it.
+    /// True if the FIN follows the object.
     fin: bool,
 }
 
-/// A round whose last segment has left.
+/// A round whose last segment was sent.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: Time,
-    /// True if it was asked again: its answer is no sample (RFC 6298, section 3).
+    /// True if the end of the round was sent again: the answer then gives no sample (RFC 6298,
+    /// section 3).
     again: bool,
 }
 
-/// The sending half.
+/// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: Config,
     interval: Duration,
     timeout: Timeout,
-    /// Bytes written, and sent once.
+    /// Bytes written by the application, and bytes sent at least once.
     written: u64,
     sent: u64,
     closing: bool,
-    /// The FIN is part of an object.
+    /// True if the FIN is part of an object.
     fin_cut: bool,
     object: Option<Object>,
-    /// Ranges of it that are to be sent in this round, first ones last.
+    /// Ranges of the object that have to be sent in this round, in reverse order.
     pending: Vec<Range>,
     round: u16,
     asked: Option<Asked>,
-    /// Everything before this offset has arrived.
+    /// Offset in the current object before which everything has arrived.
     arrived: u64,
     earliest: Time,
     timeout_at: Time,
-    /// The end of the object is to be sent again, for an answer.
+    /// True if the end of the object has to be sent again, to get an answer.
     probe: bool,
 }
 
 impl Sender {
-    /// Nothing written yet.
+    /// Creates a source without any data.
     pub fn new(config: &Config) -> Sender {
         let mut sender = Sender {
             config: config.clone(),
@@ -81,7 +82,7 @@ impl Sender {
         sender
     }
 
-    /// The path is known or has changed.
+    /// The path is known now, or has changed.
     pub fn on_path(&mut self, path: &PathInfo) {
         if path.rate.0 == 0 {
             return;
@@ -93,19 +94,20 @@ impl Sender {
         self.interval = self.config.interval.unwrap_or(by_path);
     }
 
-    /// The interval between two segments.
+    /// Current interval between two segments.
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// The application hands over `bytes`.
+    /// Takes `bytes` that the application writes.
     pub fn write(&mut self, bytes: u64) {
         if !self.closing {
             self.written = self.written.saturating_add(bytes).min(ENDLESS);
         }
     }
 
-    /// The application will write no more. Of data without end nothing more is sent than what is already part of an object.
+    /// The application will write no more. If it wrote data without end, only the current object is
+    /// still sent.
     pub fn close(&mut self) {
         self.closing = true;
         if self.written == ENDLESS {
@@ -113,12 +115,12 @@ impl Sender {
         }
     }
 
-    /// True if everything has arrived, the FIN included.
+    /// True if everything has arrived, including the FIN.
     pub fn is_finished(&self) -> bool {
         self.fin_cut && self.object.is_none()
     }
 
-    /// The answer to the end of a round arrived.
+    /// Processes the answer to the end of a round.
     pub fn on_answer(&mut self, now: Time, answer: &Segment, stats: &mut Stats) {
         let (Some(object), Some(asked)) = (self.object, self.asked) else { return };
         let last = object.end + u64::from(object.fin);
@@ -149,14 +151,14 @@ impl Sender {
         self.pending.extend(named.filter(|range| range.start < range.end));
         self.pending.reverse();
         if self.pending.is_empty() {
-            // The sink does not know yet that there is more: the end of the object tells it.
+            // The sink does not know yet that there are more data: the end of the object tells it.
             self.probe = true;
         } else {
             stats.fast_retransmits += 1;
         }
     }
 
-    /// The timer may be due.
+    /// Processes the timer if it has expired.
     pub fn on_timer(&mut self, now: Time, stats: &mut Stats) {
         if self.timeout_at <= now {
             self.timeout_at = Time::NEVER;
@@ -166,7 +168,7 @@ impl Sender {
         }
     }
 
-    /// Takes what has been written as the next object.
+    /// Makes the data written so far the next object.
     fn begin_object(&mut self) -> Option<Object> {
         let fits = u64::from(self.config.segment) * u64::from(self.config.object);
         let end = self.written.min(self.sent.saturating_add(fits));
@@ -187,7 +189,7 @@ impl Sender {
         Some(object)
     }
 
-    /// The next segment that may leave.
+    /// Returns the next segment that may be sent now.
     pub fn poll(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
         if now < self.earliest {
             return None;
