@@ -1,4 +1,5 @@
-//! Error messages for scenarios that a person can act on: file, line, column, key, and what was expected.
+//! Error messages for scenarios, with what a person needs to correct them: file, line, column, key,
+//! and what was expected.
 
 use super::recording::Recording;
 use super::value::Origin;
@@ -6,49 +7,51 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::cell::RefCell;
 use std::fmt;
 
-/// One thing that is wrong.
+/// An error in a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// The sentence, beginning with the key.
+    /// Message: a sentence that begins with the key.
     pub message: String,
-    /// Its place in the file or the arguments; `None` if it is about the scenario as a whole.
+    /// Place of the error in the file or the arguments; `None` if the error concerns the scenario
+    /// as a whole.
     pub origin: Option<Origin>,
-    /// The expectation, shown at the place itself.
+    /// What was expected, shown at the place of the error.
     pub expected: String,
-    /// A way out.
+    /// Advice how to correct the error, if there is any.
     pub help: Option<String>,
-    /// The first point of the sweep that has it; filled in by [`Problems`].
+    /// First point of the sweep that has the error; set by [`Problems`].
     pub point: Option<String>,
 }
 
-/// The problems found so far. Readers share it, so that one pass reports all of them.
+/// Errors found so far. Readers share it, so that one pass reports all errors.
 #[derive(Default, Debug)]
 pub struct Problems {
     found: RefCell<Vec<Problem>>,
     point: RefCell<Option<String>>,
-    /// Notes on what is allowed.
+    /// Notes about settings that are allowed but may not be intended.
     notes: RefCell<Vec<String>>,
-    /// The recording of what is read, where somebody wants to know.
+    /// Recording of the keys that are read, if the caller wants one.
     recording: Option<Recording>,
 }
 
 impl Problems {
-    /// No problems yet, and a record of every key that is read.
+    /// Creates an empty list of errors that also records every key that is read.
     pub fn recorded() -> Problems {
         Problems { recording: Some(Recording::default()), ..Problems::default() }
     }
 
-    /// The record of what is read, if there is one.
+    /// Recording of the keys that are read; `None` if there is none.
     pub fn recording(&self) -> Option<&Recording> {
         self.recording.as_ref()
     }
 
-    /// Problems from now on belong to this point of the sweep.
+    /// Sets the point of the sweep to which the following errors belong.
     pub fn enter(&self, point: Option<String>) {
         *self.point.borrow_mut() = point;
     }
 
-    /// Notes a problem, once: what is wrong in several points is told for the first.
+    /// Adds an error, unless it is known already. An error that several points of a sweep share is
+    /// reported for the first of them.
     pub fn add(&self, problem: Problem) {
         let mut problems = self.found.borrow_mut();
         let is_known = problems.iter().any(|known| Problem { point: None, ..known.clone() } == problem);
@@ -57,7 +60,7 @@ impl Problems {
         }
     }
 
-    /// Notes a problem at a place.
+    /// Adds an error at a place.
     pub fn at(&self, origin: &Origin, message: impl Into<String>, expected: impl Into<String>) {
         self.add(Problem {
             message: message.into(),
@@ -68,22 +71,23 @@ impl Problems {
         });
     }
 
-    /// Notes what is no mistake but may not be meant, in one sentence that begins with the key.
+    /// Adds a note about a setting that is no error but may not be intended: one sentence that
+    /// begins with the key.
     pub fn note(&self, sentence: String) {
         self.notes.borrow_mut().push(sentence);
     }
 
-    /// The notes since they were last taken.
+    /// Takes the notes that were added since the last call.
     pub fn take_notes(&self) -> Vec<String> {
         self.notes.take()
     }
 
-    /// Their number.
+    /// Number of errors.
     pub fn count(&self) -> usize {
         self.found.borrow().len()
     }
 
-    /// All of them, in the order in which they were found.
+    /// Returns all errors, in the order in which they were found.
     pub fn into_vec(self) -> Vec<Problem> {
         self.found.into_inner()
     }
@@ -92,28 +96,28 @@ impl Problems {
 /// Source of a scenario.
 #[derive(Clone, Default, Debug)]
 pub struct Source {
-    /// The file's name as it was given, or `<stdin>`.
+    /// Name of the file as it was given, or `<stdin>`.
     pub name: String,
-    /// Its text.
+    /// Content of the file.
     pub text: String,
-    /// The `--set` arguments, in order.
+    /// `--set` arguments, in order.
     pub sets: Vec<String>,
 }
 
-/// Errors that are shown; the others are counted.
+/// Number of errors that are shown; further ones are only counted.
 const SHOWN: usize = 10;
 
-/// A scenario that is refused, with everything that is wrong with it.
+/// Refusal of a scenario, with all of its errors.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// Its source.
+    /// Source of the scenario.
     pub source: Source,
-    /// The problems; not empty.
+    /// Errors of the scenario; not empty.
     pub problems: Vec<Problem>,
 }
 
 impl Refusal {
-    /// The text for a terminal; `color` adds ANSI colours.
+    /// Text for a terminal; `color` adds ANSI colours.
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let mut text = String::new();

@@ -1,40 +1,40 @@
-//! Forms of the values of keys, and the words for them.
+//! Forms of the values that keys accept, and their description in words.
 
 use crate::quantity::Dimension;
 use crate::words::one_of;
 use meshpace_core::parameter::Range;
 
-/// Form of a key's value.
+/// Form of the values that a key accepts.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Form {
     /// A string.
     Text,
-    /// true or false.
+    /// `true` or `false`.
     Flag,
     /// A whole number.
     Whole {
-        /// From the least to the largest.
+        /// Smallest and largest value.
         range: Range,
-        /// Of what.
+        /// Noun for what is counted.
         what: String,
     },
     /// A list of whole numbers.
     Wholes {
         /// Number of values.
         count: usize,
-        /// Of what.
+        /// Noun for what is counted.
         what: String,
     },
     /// A number without a unit.
     Number {
-        /// From the least to the largest.
+        /// Smallest and largest value.
         range: Range,
     },
-    /// A number with a unit, as a string.
+    /// A number with a unit, written as a string.
     Quantity {
-        /// Its dimension, with the units.
+        /// Dimension, with its units.
         dimension: &'static Dimension,
-        /// From the least to the largest, in base units.
+        /// Smallest and largest value, in base units.
         range: Range,
     },
     /// One of these strings.
@@ -43,7 +43,7 @@ pub enum Form {
     Table,
 }
 
-/// Takes in another range: from the least to the largest of both.
+/// Extends `range` to the smallest and largest value of both ranges.
 fn widen(range: &mut Range, other: &Range) {
     if other.least < range.least || other.least == range.least && !other.excludes_least {
         (range.least, range.excludes_least) = (other.least, other.excludes_least);
@@ -54,7 +54,7 @@ fn widen(range: &mut Range, other: &Range) {
 }
 
 impl Form {
-    /// Forms, those of one sort taken together: what any of them takes.
+    /// Merges forms of the same kind: the result accepts what any of `forms` accepts.
     pub fn merged(forms: impl Iterator<Item = Form>) -> Vec<Form> {
         let mut found: Vec<Form> = Vec::new();
         for form in forms {
@@ -65,7 +65,7 @@ impl Form {
         found
     }
 
-    /// Takes in `other`; false if it is of another kind.
+    /// Extends the form to what `other` accepts. Returns false if `other` is of another kind.
     fn widen(&mut self, other: &Form) -> bool {
         match (self, other) {
             (Form::Whole { range, what }, Form::Whole { range: r, what: w }) if what == w => widen(range, r),
@@ -87,7 +87,7 @@ impl Form {
         true
     }
 
-    /// In words.
+    /// Description in words.
     pub fn describe(&self) -> String {
         let plain = |range: &Range| range.words(|number| number.to_string());
         match self {

@@ -1,6 +1,6 @@
-//! What every configuration file of the project is read with: values that know their place in the file ([`value`]), quantities with
-//! units ([`quantity`]), what may be written for a key ([`form`], [`recording`]), and error messages that point at the place
-//! ([`diagnostic`]).
+//! Reading of the project's configuration files. [`value`]s know their place in the file, and
+//! [`quantity`] has numbers with units. [`form`] and [`recording`] describe what may be written for
+//! a key, and [`diagnostic`] has the error messages that point at a place.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 pub mod diagnostic;

@@ -1,20 +1,20 @@
-//! Numbers with units: "200 m", "2 Mbit/s", "20 s", "100 B". The unit is always written.
+//! Numbers with units: "200 m", "2 Mbit/s", "20 s", "100 B". The unit must always be written.
 
 use super::words::nearest;
 use meshpace_core::parameter::{Range, Unit};
 
-/// A kind of quantity and its units.
+/// A physical dimension and its units.
 #[derive(PartialEq, Debug)]
 pub struct Dimension {
-    /// Its name, with its article.
+    /// Name with its article.
     pub name: &'static str,
-    /// The unit of the example in messages.
+    /// Unit of the example in messages.
     pub usual: &'static str,
-    /// An example.
+    /// Example for messages.
     pub example: &'static str,
-    /// The units and how many base units (m, s, bit/s, B) each is.
+    /// Units, each with the number of base units (m, s, bit/s, B) that it has.
     units: &'static [(&'static str, f64)],
-    /// Its unit in declarations.
+    /// Unit of this dimension in declarations of parameters.
     unit: Unit,
 }
 
@@ -76,18 +76,19 @@ pub const RATIO: Dimension = Dimension {
     unit: Unit::Gain,
 };
 
-/// All of them.
+/// All dimensions.
 const DIMENSIONS: [&Dimension; 7] = [&LENGTH, &TIME, &RATE, &SPEED, &SIZE, &POWER, &RATIO];
 
 impl Dimension {
-    /// That of a declaration; `None` if it is no quantity.
+    /// Dimension of a declared unit; `None` if the parameter is not a quantity.
     pub fn of(unit: Unit) -> Option<&'static Dimension> {
         DIMENSIONS.into_iter().find(|dimension| dimension.unit == unit)
     }
 
-    /// The quantity that a text is, of whatever dimension, in base units; a unit belongs to one dimension.
+    /// Parses a quantity of any dimension. Returns the dimension and the value in base units. A
+    /// unit belongs to one dimension.
     pub fn parse_any(text: &str) -> Option<(&'static Dimension, f64)> {
-        // Almost every text that is no quantity begins with a letter.
+        // Almost every text that is not a quantity begins with a letter.
         text.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)).then_some(())?;
         DIMENSIONS.into_iter().find_map(|dimension| Some((dimension, dimension.parse(text).ok()?)))
     }
@@ -99,18 +100,18 @@ impl Dimension {
         if usual { self.example.to_owned() } else { self.unit.show(end) }
     }
 
-    /// A range of it in words: "above zero", "1 ms to 60 s".
+    /// Describes a range in words: "above zero", "1 ms to 60 s".
     pub fn bound(&self, range: &Range) -> String {
         range.words(|number| if number == 0.0 { "zero".to_owned() } else { self.unit.show(number) })
     }
 
-    /// The names of its units, the usual one first.
+    /// Names of the units, the usual one first.
     pub fn units(&self) -> Vec<&'static str> {
         let others = self.units.iter().map(|(name, _)| *name).filter(|name| *name != self.usual);
         std::iter::once(self.usual).chain(others).collect()
     }
 
-    /// The quantity `text` expresses, in base units, finite; or what to write instead.
+    /// Parses `text` into a finite value in base units. The error says what to write instead.
     pub fn parse(&self, text: &str) -> Result<f64, String> {
         let text = text.trim();
         let (number, unit) = split(text);
@@ -136,7 +137,7 @@ impl Dimension {
     }
 }
 
-/// Number and unit; the unit begins at the first letter that is no exponent.
+/// Splits a text into number and unit. The unit begins at the first letter that is not an exponent.
 fn split(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let starts_unit = |(i, c): &(usize, char)| {

@@ -1,5 +1,6 @@
-//! Keys that a reader asks for, recorded while it reads the scenarios of `prototypes`: what may be written for each key, and the declarations of
-//! those that a piece declares.
+//! Recording of the keys that a reader requests while it reads the scenarios of `prototypes`. It
+//! contains what may be written for each key, and the declarations of the keys that a component
+//! declares as parameters.
 
 use super::form::Form;
 use meshpace_core::Parameter;
@@ -8,21 +9,22 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Of which kind the table of a key is, where its kinds have keys of their own.
+/// Kind of the table that contains a key, if different kinds of this table have keys of their own.
 pub type Kind = Option<&'static str>;
 
 /// Requests for one key.
 #[derive(Clone, Default, Debug)]
 pub struct Asked {
-    /// Number of keys that were asked for before it.
+    /// Number of keys that were requested before this one.
     place: usize,
-    /// Accepted forms.
+    /// Accepted forms, each with its kind of table.
     forms: Vec<(Kind, Form)>,
-    /// Its declarations, each with the value that it has where it is not written.
+    /// Declarations of the key, each with its kind of table and the value that an unwritten key
+    /// has.
     declared: Vec<(Kind, &'static Parameter, Option<Value>)>,
 }
 
-/// Requests of a reader.
+/// Requests of a reader, by key.
 #[derive(Default, Debug)]
 pub struct Recording(pub RefCell<BTreeMap<String, Asked>>);
 
@@ -33,17 +35,19 @@ impl Recording {
         change(asked.entry(without_numbers(path).into_owned()).or_insert_with(|| Asked { place, ..Asked::default() }));
     }
 
-    /// Notes that the key at `path` is read for a thing of this kind, as `form` if that is known.
+    /// Records that the key at `path` is read for a table of this kind, with its `form` if that is
+    /// known.
     pub fn note(&self, path: &str, kind: Kind, form: Option<Form>) {
         self.change(path, |asked| asked.forms.extend(form.map(|form| (kind, form))));
     }
 
-    /// Notes the declaration of the key at `path`, which is `unset` where it is not written.
+    /// Records the declaration of the key at `path`. `unset` is its value where the key is not
+    /// written.
     pub fn declare(&self, path: &str, kind: Kind, parameter: &'static Parameter, unset: Option<Value>) {
         self.change(path, |asked| asked.declared.push((kind, parameter, unset)));
     }
 
-    /// Takes in what another reader asked for.
+    /// Adds the requests of another reader for the key at `path`.
     pub fn add(&self, path: &str, other: Asked) {
         self.change(path, |asked| {
             asked.forms.extend(other.forms);
@@ -52,7 +56,7 @@ impl Recording {
     }
 }
 
-/// Values by the kinds that have them, kinds that have the same together.
+/// Groups values by the kinds that have them: kinds with the same value are in one group.
 fn by_kind<T: PartialEq>(all: impl Iterator<Item = (Kind, T)>) -> Vec<(Vec<&'static str>, T)> {
     let mut groups: Vec<(Vec<&'static str>, T)> = Vec::new();
     for (kind, value) in all {
@@ -64,7 +68,7 @@ fn by_kind<T: PartialEq>(all: impl Iterator<Item = (Kind, T)>) -> Vec<(Vec<&'sta
     groups
 }
 
-/// `adaptive: 0.7; dcc: 0.1`.
+/// Describes groups in words: `adaptive: 0.7; dcc: 0.1`.
 pub fn in_words(groups: &[(Vec<&'static str>, String)]) -> String {
     let words = |(kinds, text): &(Vec<&'static str>, String)| match kinds.is_empty() {
         true => text.clone(),
@@ -74,27 +78,27 @@ pub fn in_words(groups: &[(Vec<&'static str>, String)]) -> String {
 }
 
 impl Asked {
-    /// In which order keys were asked for.
+    /// Position of the key in the order of requests.
     pub fn place(&self) -> usize {
         self.place
     }
 
-    /// True if a piece declares the key.
+    /// True if a component declares the key as a parameter.
     pub fn is_declared(&self) -> bool {
         !self.declared.is_empty()
     }
 
-    /// Its declarations, each with the kind of thing that has it.
+    /// Declarations of the key, each with its kind of table.
     pub fn declarations(&self) -> impl Iterator<Item = (Kind, &'static Parameter)> {
         self.declared.iter().map(|(kind, parameter, _)| (*kind, *parameter))
     }
 
-    /// Accepted forms, kinds taken together.
+    /// Accepted forms, merged over all kinds.
     pub fn forms(&self) -> Vec<Form> {
         Form::merged(self.forms.iter().map(|(_, form)| form.clone()))
     }
 
-    /// The same by kind; nothing if all take the same.
+    /// Accepted forms by kind; empty if all kinds accept the same.
     pub fn by_kind(&self) -> Vec<(Vec<&'static str>, Vec<Form>)> {
         let mut kinds: Vec<&'static str> = Vec::new();
         for kind in self.forms.iter().filter_map(|(kind, _)| *kind) {
@@ -108,13 +112,13 @@ impl Asked {
         if groups.len() > 1 { groups } else { Vec::new() }
     }
 
-    /// Meaning of its absence: TOML, or words in parentheses.
+    /// Meaning of an unwritten key: TOML, or words in parentheses.
     pub fn unset(&self) -> Option<String> {
         let mut unset: Vec<(Kind, String)> = Vec::new();
         for (kind, parameter, value) in &self.declared {
             let form = &parameter.form;
             let text = match value {
-                // A default that depends on something else is told in words.
+                // A default that depends on something else is described in words.
                 Some(value) if form.absence.is_empty() || (parameter.default)().is_none() => form.write(value),
                 None if form.or_none => "\"none\"".to_owned(),
                 _ => format!("({})", form.absence),
@@ -137,12 +141,12 @@ impl Asked {
         }
     }
 
-    /// Purpose by its declarations.
+    /// Purpose of the key, from its declarations.
     pub fn meaning(&self) -> String {
         in_words(&by_kind(self.declared.iter().map(|(kind, parameter, _)| (*kind, parameter.meaning.to_owned()))))
     }
 
-    /// Source by its declarations.
+    /// Source of the key, from its declarations.
     pub fn source(&self) -> String {
         let sources = by_kind(self.declared.iter().map(|(kind, parameter, _)| (*kind, parameter.source.to_owned())));
         match &sources[..] {
@@ -154,13 +158,13 @@ impl Asked {
         }
     }
 
-    /// For whom the simplest of its declarations is.
+    /// Level of the users who need the key: the simplest level of its declarations.
     pub fn level(&self) -> Option<Level> {
         self.declared.iter().map(|(_, parameter, _)| parameter.level).min()
     }
 }
 
-/// `flow.0.transport` is `flow.transport`.
+/// Removes the indices from a path: `flow.0.transport` becomes `flow.transport`.
 pub fn without_numbers(path: &str) -> Cow<'_, str> {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if path.split('.').any(is_number) {

@@ -1,4 +1,5 @@
-//! A scenario as a tree of values, each of which knows where it was written, so that an error can point there.
+//! A scenario as a tree of values. Each value knows where it was written, so that an error can
+//! point there.
 
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -6,9 +7,9 @@ use toml::de::{DeTable, DeValue};
 /// Place of a key or value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// Bytes of the scenario file.
+    /// Range of bytes of the scenario file.
     File(Range<usize>),
-    /// The `--set` argument of this number.
+    /// Index of a `--set` argument.
     Set(usize),
 }
 
@@ -17,7 +18,7 @@ pub enum Origin {
 pub struct Value {
     /// The value.
     pub kind: Kind,
-    /// Its place.
+    /// Place where the value was written.
     pub origin: Origin,
 }
 
@@ -32,7 +33,7 @@ pub enum Kind {
     Float(f64),
     /// true or false.
     Bool(bool),
-    /// Something no key takes: a date, or an integer beyond 64 bits, as written.
+    /// A value that no key accepts: a date, or an integer beyond 64 bits, as written.
     Other(String),
     /// A list.
     Array(Vec<Value>),
@@ -43,7 +44,7 @@ pub enum Kind {
 /// Keys and values in the order in which they were written.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Table {
-    /// The entries, in order.
+    /// Entries in the order of the file.
     pub entries: Vec<Entry>,
 }
 
@@ -59,22 +60,22 @@ pub struct Entry {
 }
 
 impl Table {
-    /// The entry of `key`.
+    /// Returns the entry of `key`.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// The value of `key`, to be changed.
+    /// Returns the value of `key` for modification.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.value)
     }
 
-    /// Sets `key`, in place if it is there already.
+    /// Sets `key`. An existing entry keeps its position.
     pub fn set(&mut self, key: &str, origin: Origin, value: Value) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => (entry.origin, entry.value) = (origin, value),
@@ -82,16 +83,16 @@ impl Table {
         }
     }
 
-    /// Takes `key` out of the table.
+    /// Removes `key` from the table and returns its entry.
     pub fn remove(&mut self, key: &str) -> Option<Entry> {
         let place = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(place))
     }
 
-    /// The tree of a parsed table; `origin` says where a span of it was written.
+    /// Converts a parsed table; `origin` maps a span of it to the place where it was written.
     pub fn from_toml(table: &DeTable<'_>, origin: &impl Fn(Range<usize>) -> Origin) -> Table {
         let mut entries: Vec<_> = table.iter().collect();
-        // The parser sorts by name; sweeps count on the order of the file.
+        // The parser sorts by name, but sweeps need the order of the file.
         entries.sort_by_key(|(key, _)| key.span().start);
         let entries = entries
             .into_iter()
@@ -106,7 +107,7 @@ impl Table {
 }
 
 impl Value {
-    /// The tree of a parsed value.
+    /// Converts a parsed value.
     pub fn from_toml(value: &DeValue<'_>, span: Range<usize>, origin: &impl Fn(Range<usize>) -> Origin) -> Value {
         let kind = match value {
             DeValue::String(text) => Kind::String(text.to_string()),
@@ -128,12 +129,12 @@ impl Value {
         Value { kind, origin: origin(span) }
     }
 
-    /// A whole number from 0 on, if it is one.
+    /// Returns the value as a whole number from 0 on; `None` if it is not one.
     pub fn whole(&self) -> Option<u64> {
         if let Kind::Integer(number) = self.kind { u64::try_from(number).ok() } else { None }
     }
 
-    /// The value in one line, for messages and labels. Strings come without quotes.
+    /// Text of the value in one line, for messages and labels. Strings have no quotes.
     pub fn brief(&self) -> String {
         match &self.kind {
             Kind::String(text) | Kind::Other(text) => text.clone(),
@@ -148,7 +149,7 @@ impl Value {
         }
     }
 
-    /// The value in words, for "expected ..., found ...".
+    /// Description of the value, for "expected ..., found ...".
     pub fn describe(&self) -> String {
         match &self.kind {
             Kind::String(text) => format!("the string \"{text}\""),
@@ -158,7 +159,7 @@ impl Value {
         }
     }
 
-    /// The same value in JSON, for records.
+    /// Converts the value to JSON, for records.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.kind {
             Kind::String(text) | Kind::Other(text) => text.as_str().into(),
@@ -172,7 +173,7 @@ impl Value {
         }
     }
 
-    /// The `--set` argument that gave the value or a part of it.
+    /// The `--set` argument that gave the value or a part of it; `None` if none did.
     pub fn set_by(&self) -> Option<Origin> {
         match (&self.origin, &self.kind) {
             (Origin::Set(_), _) => Some(self.origin.clone()),
@@ -182,7 +183,7 @@ impl Value {
         }
     }
 
-    /// True if it is this string, or has it inside.
+    /// True if the value is this string or contains it.
     pub fn has_string(&self, text: &str) -> bool {
         match &self.kind {
             Kind::String(own) => own == text,

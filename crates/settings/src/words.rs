@@ -1,6 +1,6 @@
-//! Words of messages: what a wrong name was meant to be, and lists of names.
+//! Words in messages: suggestions for wrong names, and lists of names.
 
-/// The candidate that `wrong` is most likely a slip for.
+/// Candidate that is most similar to `wrong`; `None` if none is similar.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
@@ -10,7 +10,7 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
-/// "a, b or c".
+/// Joins names for a message: "a, b or c".
 pub fn one_of(names: &[&str]) -> String {
     match names {
         [] => "nothing".to_owned(),
