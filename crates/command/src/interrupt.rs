@@ -1,11 +1,12 @@
-//! Ctrl-C and SIGTERM.
+//! Handling of Ctrl-C and SIGTERM.
 
 use crate::INTERRUPTED;
 use crate::output::complain;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that Ctrl-C and SIGTERM set, so that the line being written is finished. A second one does not wait for that.
+/// Returns a flag that Ctrl-C and SIGTERM set, so that the line being written can be finished. A
+/// second signal ends the process at once.
 pub fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

@@ -1,5 +1,6 @@
-//! What commands have in common: exit statuses, how they speak ([`output`]) and are interrupted ([`interrupt`]), quantities of a
-//! command line ([`quantities`]), and a small HTTP server ([`serve`]).
+//! Common parts of all commands: exit statuses, messages ([`output`]), interruption
+//! ([`interrupt`]), quantities on the command line ([`quantities`]), and a small HTTP server
+//! ([`serve`]).
 
 pub mod interrupt;
 pub mod output;
@@ -11,5 +12,5 @@ pub mod serve;
 pub const FAILED: u8 = 1;
 /// Exit status of a refused scenario or command line.
 pub const REFUSED: u8 = 2;
-/// Exit status after Ctrl-C, as shells expect it.
+/// Exit status after Ctrl-C, which shells expect.
 pub const INTERRUPTED: u8 = 130;

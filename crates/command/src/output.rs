@@ -1,35 +1,37 @@
-//! Standard output carries results and nothing else; everything for people goes to standard error.
+//! Output of commands. Standard output carries results and nothing else; all messages for people go
+//! to standard error.
 
 use crate::printable::printable;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// True if only errors are told.
+/// True if only errors are printed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From now on only errors are told.
+/// From now on only errors are printed.
 pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// True if only errors are told.
+/// True if only errors are printed.
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Says something that is no error, unless nobody wants to know.
+/// Prints a message that is not an error, unless the command is quiet.
 pub fn note(message: &str) {
     if !is_quiet() {
         complain(message);
     }
 }
 
-/// Writes results in one piece, so that an interruption leaves no half line. Programs get them as they are, a terminal nothing that acts on it.
+/// Writes results in one piece, so that an interruption leaves no incomplete line. Programs get the
+/// text unchanged; for a terminal, control characters are escaped.
 ///
 /// # Errors
 ///
-/// Standard output cannot be written to.
+/// Returns the error if standard output cannot be written to.
 pub fn results(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.is_terminal() {
@@ -39,7 +41,7 @@ pub fn results(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Writes results and ends the command.
+/// Writes results and returns the exit status of the command.
 pub fn finish(text: &str) -> ExitCode {
     match results(text) {
         Ok(()) => ExitCode::SUCCESS,
@@ -47,7 +49,8 @@ pub fn finish(text: &str) -> ExitCode {
     }
 }
 
-/// The exit status when results could not be written. A reader that has seen enough (`| head`) is no failure.
+/// Exit status when results could not be written. If the reader has closed the pipe (`| head`),
+/// that is not a failure.
 pub fn failed(error: &io::Error) -> ExitCode {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return ExitCode::SUCCESS;
@@ -56,10 +59,11 @@ pub fn failed(error: &io::Error) -> ExitCode {
     ExitCode::from(crate::FAILED)
 }
 
-/// An exit status and what is said with it.
+/// Exit status of a failed command, and its message.
 pub type Failure = (u8, String);
 
-/// The exit status of a command, whose failure is told. An empty message has been told before: what is wrong with a scenario.
+/// Exit status of a command; prints the message of a failure. The message is empty if it was
+/// printed before, as with the errors of a scenario.
 pub fn end(done: Result<ExitCode, Failure>) -> ExitCode {
     done.unwrap_or_else(|(status, message)| {
         if !message.is_empty() {
@@ -69,13 +73,13 @@ pub fn end(done: Result<ExitCode, Failure>) -> ExitCode {
     })
 }
 
-/// Says what went wrong, on standard error.
+/// Prints an error message to standard error.
 pub fn complain(message: &str) {
     tell(&format!("meshpace: {message}\n"));
 }
 
-/// Writes `text` to standard error, without what acts on a terminal.
+/// Writes `text` to standard error, with control characters escaped.
 pub fn tell(text: &str) {
-    // Nobody is left to be told if standard error is closed.
+    // If standard error is closed, there is no other place for the message.
     let _ = io::stderr().write_all(printable(text).as_bytes());
 }

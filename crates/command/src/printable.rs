@@ -1,10 +1,12 @@
-//! Text of strangers on a terminal: names of targets, titles of scenarios and names in records may hold sequences that move the cursor, hide what was
-//! said, or answer in the reader's place.
+//! Text from untrusted sources on a terminal. Names of targets, titles of scenarios and names in
+//! records may contain sequences that move the cursor, hide earlier output, or make the terminal
+//! send input in the reader's place.
 
 use std::borrow::Cow;
 
-/// The text, with every control character written as an escape (`\u{1b}`) but line ends, tabs and sequences that only colour
-/// (ECMA-48, 8.3.117: SGR). Marks that turn the direction of writing are escaped, too.
+/// Returns the text with every control character written as an escape (`\u{1b}`), except line ends,
+/// tabs and sequences that only set colours (ECMA-48, 8.3.117: SGR). Marks that change the
+/// direction of writing are escaped, too.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -30,7 +32,8 @@ fn is_hidden(character: char) -> bool {
     turns || character.is_control() && !matches!(character, '\n' | '\t')
 }
 
-/// Bytes of the sequence that colours, if the text begins with one: `ESC [ 1 ; 33 m`.
+/// Length in bytes of the colour sequence with which the text begins, such as `ESC [ 1 ; 33 m`;
+/// `None` if it begins with something else.
 fn colour(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;

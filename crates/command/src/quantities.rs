@@ -1,4 +1,4 @@
-//! Values of command lines: rates, times and sizes with their units.
+//! Values on command lines: rates, times and sizes with their units.
 
 use meshpace_core::Rate;
 use meshpace_settings::quantity::{Dimension, RATE, SIZE, TIME};
@@ -7,7 +7,7 @@ use meshpace_settings::quantity::{Dimension, RATE, SIZE, TIME};
 ///
 /// # Errors
 ///
-/// The form or range that was expected instead.
+/// Describes the form or range that was expected instead.
 pub fn quantity(dimension: &Dimension, text: &str) -> Result<f64, String> {
     match dimension.parse(text) {
         Ok(value) if value > 0.0 => Ok(value),
@@ -20,26 +20,26 @@ pub fn quantity(dimension: &Dimension, text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 ///
-/// The form or range that was expected instead.
+/// Describes the form or range that was expected instead.
 pub fn rate(text: &str) -> Result<Rate, String> {
     quantity(&RATE, text).map(|bps| Rate::from_bps(bps.round().max(1.0) as u64))
 }
 
-/// Reads a time: seconds, with a unit or without.
+/// Reads a time, with a unit, or in seconds without one.
 ///
 /// # Errors
 ///
-/// The form or range that was expected instead.
+/// Describes the form or range that was expected instead.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let plain = text.parse::<f64>().is_ok();
     quantity(&TIME, &if plain { format!("{text} s") } else { text.to_owned() })
 }
 
-/// Reads a size: bytes, with a unit, or with k, M or G for thousands.
+/// Reads a size, with a unit, in bytes without one, or with k, M or G for powers of 1000.
 ///
 /// # Errors
 ///
-/// The form or range that was expected instead.
+/// Describes the form or range that was expected instead.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let shorthand = [("k", 1e3), ("M", 1e6), ("G", 1e9)];
     let short = shorthand.iter().find_map(|(letter, factor)| {

@@ -1,7 +1,7 @@
 //! A small HTTP server for one page, on one thread.
 //!
-//! Whoever can connect may be hostile: no client gets more than a bounded share of memory, time and connections, and none stops another.
-//! Parsing, framing and writing are hyper's.
+//! Clients may be hostile. Each client gets only a bounded share of memory, time and connections,
+//! and none can block another. hyper does the parsing, framing and writing.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -25,34 +25,36 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{AbortHandle, LocalSet, yield_now};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// The longest head of a request, bytes. The page's own are below 1 kB; hyper wants 8 KiB or more.
+/// Longest head of a request, in bytes. Those of the page are below 1 kB; hyper requires at least 8
+/// KiB.
 const LONGEST_HEAD: usize = 16 << 10;
-/// The most headers of a request. Browsers send some fifteen.
+/// Largest number of headers in a request. Browsers send about fifteen.
 const MOST_HEADERS: usize = 64;
-/// In this time a client has to send the whole head of its request.
+/// Time in which a client has to send the whole head of its request.
 const HEAD_TIME: Duration = Duration::from_secs(5);
-/// In this time a client has to take the next piece of its answer. A slow one gets a large answer all the same.
+/// Time in which a client has to accept the next piece of its response. A slow client still gets a
+/// large response.
 const PIECE_TIME: Duration = Duration::from_secs(30);
-/// The largest piece of an answer, bytes.
+/// Largest piece of a response, in bytes.
 const PIECE: usize = 64 << 10;
-/// Connections at a time. A browser opens six.
+/// Largest number of open connections. A browser opens six.
 const MOST_CONNECTIONS: usize = 64;
-/// Time to wait when the system has no descriptors for another connection.
+/// Pause when the system has no descriptors for another connection.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// Body of an answer: bytes in memory, or the next bytes of a file.
+/// Body of a response: bytes in memory, or the next bytes of a file.
 pub enum Content {
-    /// In memory.
+    /// Bytes in memory.
     Whole(Bytes),
-    /// As many bytes of a file as the second field says, from where it stands.
+    /// Part of a file: the file, and the number of bytes from its current position.
     Part(File, u64),
 }
 
-/// Serves until the process ends. `answer` gets requests without a body that name this machine by an address or as `localhost`,
-/// and come from no other page.
+/// Serves until the process ends. `answer` gets only requests that have no body, that name this
+/// machine by an address or as `localhost`, and that do not come from another page.
 ///
 /// # Errors
-/// The system's, if the event loop cannot be set up.
+/// Returns the error of the system if the event loop cannot be set up.
 pub fn serve(
     listener: TcpListener,
     answer: impl Fn(&Request<Incoming>) -> Response<Content> + 'static,
@@ -67,10 +69,10 @@ pub fn serve(
     })
 }
 
-/// The same at a Unix socket, whose permissions say who may ask.
+/// Serves like [`serve`], but at a Unix socket, whose permissions decide who may connect.
 ///
 /// # Errors
-/// Those of [`serve`].
+/// As for [`serve`].
 #[cfg(unix)]
 pub fn serve_unix(
     listener: std::os::unix::net::UnixListener,
@@ -85,7 +87,7 @@ pub fn serve_unix(
     })
 }
 
-/// Runs an event loop with what answers requests that are not refused.
+/// Runs an event loop in which `answer` gets the requests that are not refused.
 fn run<A: Fn(&Request<Incoming>) -> Response<Content> + 'static>(
     answer: A,
     is_loopback: bool,
@@ -96,7 +98,7 @@ fn run<A: Fn(&Request<Incoming>) -> Response<Content> + 'static>(
     LocalSet::new().block_on(&runtime, async move { listen(&mut Seats::default(), answer).await })
 }
 
-/// What answers requests that are not refused, and refuses the others.
+/// Wraps `answer` so that it gets only requests that are not refused.
 pub fn guarded(answer: impl Fn(&Request<Incoming>) -> Response<Content> + 'static, is_loopback: bool) -> Answer {
     Rc::new(move |request| match refusal(request, is_loopback) {
         Some((status, why)) => short(status, why),
@@ -107,7 +109,7 @@ pub fn guarded(answer: impl Fn(&Request<Incoming>) -> Response<Content> + 'stati
 /// Function that answers a request.
 pub type Answer = Rc<dyn Fn(&Request<Incoming>) -> Response<Content>>;
 
-/// An answer of one line.
+/// Creates a response of one line of text.
 pub fn short(status: StatusCode, line: &'static str) -> Response<Content> {
     let mut response = Response::new(Content::Whole(Bytes::from_static(line.as_bytes())));
     *response.status_mut() = status;
@@ -115,7 +117,7 @@ pub fn short(status: StatusCode, line: &'static str) -> Response<Content> {
     response
 }
 
-/// Why a request is refused before anybody looks at what it asks for.
+/// Status and reason if a request is refused before `answer` gets it.
 fn refusal(request: &Request<Incoming>, is_loopback: bool) -> Option<(StatusCode, &'static str)> {
     let headers = request.headers();
     let has_body = headers.get_all(CONTENT_LENGTH).iter().any(|length| length != "0");
@@ -123,7 +125,8 @@ fn refusal(request: &Request<Incoming>, is_loopback: bool) -> Option<(StatusCode
         return Some((StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body\n"));
     }
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    // A name that somebody else's server resolves to this machine would make its pages of one origin with this one.
+    // A foreign name that a name server resolves to this machine would give the foreign site's
+    // pages the same origin as this server (DNS rebinding).
     if is_loopback && !host.is_some_and(is_this_machine) {
         return Some((StatusCode::MISDIRECTED_REQUEST, "not here\n"));
     }
@@ -132,7 +135,8 @@ fn refusal(request: &Request<Incoming>, is_loopback: bool) -> Option<(StatusCode
     is_foreign.then_some((StatusCode::FORBIDDEN, "not for other pages\n"))
 }
 
-/// True if a `Host` names a machine in a way that no name server has a part in. The port may be another one, of a tunnel.
+/// True if a `Host` header names a machine without help of a name server. The port may differ, for
+/// example behind a tunnel.
 fn is_this_machine(host: &str) -> bool {
     let end = host.rfind(':').filter(|&colon| host[colon + 1..].bytes().all(|byte| byte.is_ascii_digit()));
     let name = &host[..end.unwrap_or(host.len())];
@@ -140,30 +144,30 @@ fn is_this_machine(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }
 
-/// The connections that are open, oldest first.
+/// Open connections, oldest first.
 #[derive(Default)]
 struct Seats(Vec<Seat>);
 
 struct Seat {
-    /// True if the whole head of its request is there.
+    /// True if the whole head of the connection's request has arrived.
     has_asked: Rc<Cell<bool>>,
     task: AbortHandle,
 }
 
 impl Seats {
-    /// Handles the result of waiting for a client.
+    /// Processes the result of waiting for a client.
     async fn next(&mut self, client: io::Result<impl AsyncRead + AsyncWrite + Unpin + 'static>, answer: &Answer) {
         match client {
             Ok(stream) => self.take(stream, Rc::clone(answer)),
-            // No descriptors are left, or the client is gone already.
+            // The system has no descriptors left, or the client has disconnected already.
             Err(_) => sleep(AGAIN).await,
         }
-        // Whoever has asked is heard before the next one comes.
+        // Connections with a request are served before the next one is accepted.
         yield_now().await;
     }
 
-    /// Serves a connection. If there are too many, the oldest of those that have not asked for anything makes room, or else the
-    /// new one is closed.
+    /// Serves a connection. If too many are open, the oldest one without a request is closed. If
+    /// all have a request, the new one is closed.
     fn take(&mut self, stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answer: Answer) {
         self.0.retain(|seat| !seat.task.is_finished());
         if self.0.len() >= MOST_CONNECTIONS {
@@ -176,7 +180,7 @@ impl Seats {
     }
 }
 
-/// Answers the one request of a connection, as long as its client comes on.
+/// Answers the single request of a connection, as long as its client makes progress in time.
 pub async fn attend(stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer, has_asked: Rc<Cell<bool>>) {
     let until = Rc::new(Cell::new(Instant::now() + HEAD_TIME));
     let service = service_fn(|request| {
@@ -184,7 +188,8 @@ pub async fn attend(stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer,
         let pieces = |content| Pieces { content, until: Rc::clone(&until) };
         ready(Ok::<_, Infallible>(answer(&request).map(pieces)))
     });
-    // Without a second request there is nothing to be read after the first, be it a body or what a client sends in advance.
+    // Without a second request, nothing has to be read after the first one: neither a body nor data
+    // that a client sends in advance.
     let connection = http1::Builder::new()
         .keep_alive(false)
         .title_case_headers(true)
@@ -192,18 +197,18 @@ pub async fn attend(stream: impl AsyncRead + AsyncWrite + Unpin, answer: Answer,
         .max_headers(MOST_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    // A client that has gone away is no failure.
+    // A client that disconnects is not an error.
     while timeout_at(until.get(), connection.as_mut()).await.is_err() && Instant::now() < until.get() {}
 }
 
-/// An answer on its way. Whoever takes a piece gets time for the next.
+/// A response being sent. A client that accepts a piece gets time for the next one.
 struct Pieces {
     content: Content,
     until: Rc<Cell<Instant>>,
 }
 
 impl Pieces {
-    /// Bytes that are left.
+    /// Number of bytes not sent yet.
     fn left(&self) -> u64 {
         match &self.content {
             Content::Whole(rest) => rest.len() as u64,
@@ -238,7 +243,8 @@ impl Body for Pieces {
     }
 }
 
-/// At least one byte of a file and at most `length`. An error if there is none: the length of the answer was told before.
+/// Reads at least one byte of a file and at most `length`. Fails at the end of the file, because
+/// the response has announced more bytes.
 fn piece_of(file: &mut File, length: usize) -> io::Result<Bytes> {
     let mut piece = vec![0; length];
     let got = file.read(&mut piece)?;
