@@ -1,34 +1,35 @@
-//! Which addresses and ports a capture gives to nodes and flows.
+//! Addresses and ports of nodes and flows in a capture.
 //!
-//! The simulator knows numbers. Node n becomes 10.0.x.y and 02:00:00:00:x:y with x.y = n + 1 (the second bit of the first
-//! octet: locally administered, IEEE Std 802-2014, 8.2.2), flow f the ports 49152 + f and 57344 + f from the range that no
-//! service is registered in (RFC 6335, section 6), so that no reader takes the payload for a known protocol.
+//! The simulator has only numbers. Node n gets 10.0.x.y and 02:00:00:00:x:y with x.y = n + 1. The
+//! second bit of the first octet means "locally administered" (IEEE Std 802-2014, 8.2.2). Flow f
+//! gets the ports 49152 + f and 57344 + f. They are from the range in which no service is
+//! registered (RFC 6335, section 6), so that no reader takes the payload for a known protocol.
 
 use meshpace_core::{FlowId, NodeId};
 
-/// The identifier of the independent cell that all nodes form (IEEE Std 802.11-1999, 7.1.3.3.3).
+/// Identifier of the independent BSS that all nodes form (IEEE Std 802.11-1999, 7.1.3.3.3).
 pub const BSSID: [u8; 6] = [0x02, 0x00, 0x01, 0x00, 0x00, 0x00];
 
-/// Flows beyond this number share ports with earlier ones.
+/// Number of flows with ports of their own; later flows share ports with earlier ones.
 const PORTS: u16 = 8192;
 
 fn number(node: NodeId) -> [u8; 2] {
     node.0.wrapping_add(1).to_be_bytes()
 }
 
-/// The MAC address of `node`.
+/// MAC address of `node`.
 pub fn mac(node: NodeId) -> [u8; 6] {
     let [x, y] = number(node);
     if node.is_broadcast() { [0xff; 6] } else { [0x02, 0x00, 0x00, 0x00, x, y] }
 }
 
-/// The IPv4 address of `node`; the limited broadcast address for broadcast.
+/// IPv4 address of `node`; the limited broadcast address for broadcast.
 pub fn ip(node: NodeId) -> [u8; 4] {
     let [x, y] = number(node);
     if node.is_broadcast() { [255; 4] } else { [10, 0, x, y] }
 }
 
-/// The ports of `flow`: at the node that sends the data, at the node that receives it.
+/// Ports of `flow`: at the node that sends the data, and at the node that receives it.
 pub fn ports(flow: FlowId) -> (u16, u16) {
     let number = flow.0 % PORTS;
     (49_152 + number, 57_344 + number)

@@ -1,23 +1,24 @@
-//! AODV messages as RFC 3561 lays them out on the wire.
+//! AODV messages in the wire format of RFC 3561.
 //!
-//! Source: RFC 3561, sections 5.1 to 5.3 (formats), 5 (UDP port 654), 6.3 and 6.6 (what the fields mean). Departures: the
-//! simulator's messages follow ns-2, whose RREQ and RREP are 4 bytes longer than these with IP and UDP (48 and 44 bytes
-//! against 52 and 48 here, because ns-2 counts 8 fewer for UDP), and whose hop counts are those of the receiver, one more
-//! than the sender writes here. ns-2's time of the request has no field in the RFC and is left out.
+//! Source: RFC 3561, sections 5.1 to 5.3 (formats), 5 (UDP port 654), 6.3 and 6.6 (meaning of the
+//! fields). Departures: the simulator's messages follow ns-2, whose RREQ and RREP are 4 bytes
+//! longer than those of the RFC. With IP and UDP they have 48 and 44 bytes, against 52 and 48 here,
+//! because ns-2 counts 8 fewer for UDP. ns-2's hop counts are those of the receiver, one more than
+//! the sender writes here. ns-2's time of the request has no field in the RFC and is left out.
 
 use super::network;
 use meshpace_core::NodeId;
 use meshpace_mesh::routing::aodv::Message;
 
-/// The UDP port of AODV.
+/// UDP port of AODV.
 const PORT: u16 = 654;
 const RREQ: u8 = 1;
 const RREP: u8 = 2;
 const RERR: u8 = 3;
-/// RREQ flag U: the destination's sequence number is not known.
+/// RREQ flag U: the destination's sequence number is unknown.
 const UNKNOWN_SEQUENCE: u8 = 0x08;
 
-/// Appends the IP packet with which `from` sends `message` to its neighbour `to`.
+/// Appends the IP packet in which `from` sends `message` to its neighbour `to`.
 pub fn write(out: &mut Vec<u8>, message: &Message, from: NodeId, to: NodeId) {
     let mut body = Vec::with_capacity(52);
     let ttl = match message {
@@ -36,7 +37,7 @@ pub fn write(out: &mut Vec<u8>, message: &Message, from: NodeId, to: NodeId) {
             body.extend(super::address::ip(reply.destination));
             body.extend(reply.destination_sequence.to_be_bytes());
             body.extend(super::address::ip(reply.origin));
-            // Seconds here, milliseconds there.
+            // The simulator has seconds, the message milliseconds.
             body.extend(reply.lifetime.saturating_mul(1000).to_be_bytes());
             reply.ttl
         }

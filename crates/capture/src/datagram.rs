@@ -1,9 +1,9 @@
-//! A UDP datagram in a captured packet, and the same packet with another content.
+//! Finds the UDP datagram in a captured packet, and builds the same packet with another payload.
 
 use etherparse::{IpHeaders, UdpHeader, ip_number};
 use pcap_file::DataLink;
 
-/// Place of a datagram in a packet.
+/// A UDP datagram in a captured packet.
 #[derive(Debug)]
 pub struct Datagram<'a> {
     /// Bytes before the IP header.
@@ -14,12 +14,12 @@ pub struct Datagram<'a> {
     pub content: &'a [u8],
 }
 
-/// Ethernet's numbers of what a frame carries.
+/// Ethernet types of the payloads that are recognised.
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const VLAN: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 
-/// Where the IP packet begins, if there is one.
+/// Position of the IP packet; `None` if there is none.
 fn ip_at(link: DataLink, packet: &[u8]) -> Option<usize> {
     let kind = |at: usize| packet.get(at..at + 2)?.first_chunk::<2>().copied();
     let is_ip = |kind: Option<[u8; 2]>| kind == Some(IPV4) || kind == Some(IPV6);
@@ -40,7 +40,8 @@ fn ip_at(link: DataLink, packet: &[u8]) -> Option<usize> {
 }
 
 impl Datagram<'_> {
-    /// The UDP datagram in a packet of this kind of link, if it is one and no fragment.
+    /// Finds the UDP datagram in a packet of this link type. `None` if there is none or if it is a
+    /// fragment.
     pub fn find(link: DataLink, packet: &[u8]) -> Option<Datagram<'_>> {
         let (link, rest) = packet.split_at_checked(ip_at(link, packet)?)?;
         let (ip, payload) = IpHeaders::from_slice(rest).ok()?;
@@ -51,11 +52,11 @@ impl Datagram<'_> {
         Some(Datagram { link, ip, udp, content })
     }
 
-    /// The packet with this content, its lengths and checksums set right.
+    /// Builds the packet with `content` as payload, with correct lengths and checksums.
     pub fn with(&self, content: &[u8]) -> Vec<u8> {
         let mut ip = self.ip.clone();
         let UdpHeader { source_port, destination_port, .. } = self.udp;
-        // Never longer than what was captured, so that every length fits.
+        // The payload is never longer than the captured one, so that every length fits.
         let udp = match &ip {
             IpHeaders::Ipv4(ip, _) => UdpHeader::with_ipv4_checksum(source_port, destination_port, ip, content),
             IpHeaders::Ipv6(ip, _) => UdpHeader::with_ipv6_checksum(source_port, destination_port, ip, content),

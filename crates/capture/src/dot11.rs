@@ -1,10 +1,13 @@
 //! 802.11 frames as they are on the air.
 //!
-//! Source: IEEE Std 802.11-1999, 7.1.3 (frame control, duration, addresses, sequence control), 7.2.1 (RTS, CTS, ACK), 7.2.2
-//! (data; addresses of a frame within an independent cell), 7.1.3.6 (FCS); the packet inside is marked by LLC and SNAP
-//! headers (RFC 1042). With 802.11n: IEEE Std 802.11-2016, 9.2.4.5 (QoS control: TID, ack policy), 9.3.1.8 and 9.3.1.9 (block ACK, its
-//! request); the header has the 26 bytes that the simulator computes with. Departure from the simulator's lengths: its data header has 34 bytes under the profile `ns2` and 28
-//! under `ieee`, FCS included; here it has 36 (24 + 8 for LLC and SNAP + 4).
+//! Source: IEEE Std 802.11-1999, 7.1.3 (frame control, duration, addresses, sequence control),
+//! 7.2.1 (RTS, CTS, ACK), 7.2.2 (data; addresses of a frame within an independent BSS), 7.1.3.6
+//! (FCS). LLC and SNAP headers (RFC 1042) identify the packet inside. With 802.11n: IEEE Std
+//! 802.11-2016, 9.2.4.5 (QoS control: TID, ack policy), 9.3.1.8 and 9.3.1.9 (block ACK request and
+//! block ACK); the header has the 26 bytes that the simulator uses.
+//!
+//! Departure from the simulator's lengths: its data header has 34 bytes under the profile `ns2` and
+//! 28 under `ieee`, including the FCS. Here it has 36 (24 + 8 for LLC and SNAP + 4).
 
 use super::address::{BSSID, mac};
 use super::network::{self, FlowFacts};
@@ -23,23 +26,25 @@ const DATA: u8 = 0x08;
 const NULL: u8 = 0x48;
 const BLOCK_ACK: u8 = 0x94;
 const BLOCK_ACK_REQ: u8 = 0x84;
-/// Bit of the first byte of the frame control field: a data frame has QoS control.
+/// Bit of the first byte of the frame control field: the data frame has QoS control.
 const QOS: u8 = 0x80;
-/// QoS control: nobody answers a broadcast.
+/// QoS control: broadcasts are not acknowledged.
 const NO_ACK: u16 = 0x0020;
-/// Control field of a compressed block ACK and of its request, beside the TID in its highest four bits.
+/// Control field of a compressed block ACK and of its request, without the TID in its highest four
+/// bits.
 const COMPRESSED: u16 = 0x0004;
-/// Second byte of the frame control field: the frame was sent before.
+/// Second byte of the frame control field: the frame is a retransmission.
 const RETRY: u8 = 0x08;
-/// The largest time the duration field can hold, in microseconds; larger values mean something else.
+/// Largest time in the duration field, in microseconds; larger values have other meanings.
 const MAX_DURATION: u64 = 32_767;
-/// Length of the FCS.
+/// Length of the FCS in bytes.
 const FCS: u32 = 4;
 
 const IPV4: [u8; 2] = [0x08, 0x00];
 const ARP: [u8; 2] = [0x08, 0x06];
 
-/// TID of a category: the first of its two user priorities (IEEE Std 802.11-2016, table 10-1); best effort is 0.
+/// TID of a category: the first of its two user priorities (IEEE Std 802.11-2016, table 10-1); best
+/// effort is 0.
 fn tid(category: Category) -> u16 {
     match category {
         Category::Background => 1,
@@ -49,7 +54,8 @@ fn tid(category: Category) -> u16 {
     }
 }
 
-/// Appends `frame`, whose data header has QoS control if `has_qos`; returns how many bytes at its end, payload and FCS, are left out.
+/// Appends `frame`; its data header has QoS control if `has_qos` is set. Returns the number of
+/// bytes at its end that are left out: payload and FCS.
 pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, has_qos: bool, flows: &[FlowFacts]) -> u32 {
     let begin = out.len();
     let kind = match (frame.kind, &frame.body) {
@@ -97,7 +103,7 @@ pub fn write(out: &mut Vec<u8>, frame: &Frame<SimPacket>, has_qos: bool, flows: 
 }
 
 fn body(out: &mut Vec<u8>, body: &Body<SimPacket>, frame: &Frame<SimPacket>, flows: &[FlowFacts]) -> u32 {
-    // LLC: SNAP on both sides, unnumbered information; SNAP: Ethernet types.
+    // LLC header: SNAP on both sides, unnumbered information. SNAP header: Ethernet types.
     out.extend([0xaa, 0xaa, 0x03, 0, 0, 0]);
     match body {
         Body::Data(packet) => {

@@ -1,8 +1,9 @@
-//! A pcapng file that is open only while a block of it is written.
+//! A pcapng file that is open only while blocks are written to it.
 //!
-//! Source: IETF draft-ietf-opsawg-pcapng (section header, interface description with `if_tsresol`, enhanced packet with
-//! `epb_flags`). A mesh has two files per node; kept open, they would exceed what a process may have open. So each keeps a
-//! buffer and is opened to append to it, one at a time.
+//! Source: IETF draft-ietf-opsawg-pcapng (section header, interface description with `if_tsresol`,
+//! enhanced packet with `epb_flags`). A mesh has two files per node. If all of them stayed open,
+//! they would exceed the number of files that a process may open. Each file therefore has a buffer,
+//! and is opened only to append it; one file is open at a time.
 
 use meshpace_core::Time;
 use pcap_file::pcapng::PcapNgWriter;
@@ -14,12 +15,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes gathered before a file is opened.
+/// Number of buffered bytes at which the file is opened and written.
 const BUFFER: usize = 16 * 1024;
 /// `if_tsresol`: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Which way a packet went.
+/// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// To the node.
@@ -34,7 +35,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Creates the file at `path`, which must not exist unless `replace`.
+    /// Creates the file at `path`. An existing file is an error unless `replace` is set.
     pub fn create(path: &Path, link: DataLink, interface: &str, replace: bool) -> io::Result<Capture> {
         let mut options = OpenOptions::new();
         if replace {
@@ -44,7 +45,7 @@ impl Capture {
         };
         options.open(path)?;
         let spool = Spool { path: path.to_owned(), buffer: Vec::new(), failed: false };
-        // One byte order on every machine: the same run writes the same bytes.
+        // The byte order is the same on every machine, so that the same run writes the same bytes.
         let mut writer = PcapNgWriter::with_endianness(spool, Endianness::Little).map_err(as_io)?;
         let description = InterfaceDescriptionBlock {
             linktype: link,
@@ -58,7 +59,8 @@ impl Capture {
         Ok(Capture { writer })
     }
 
-    /// Adds a packet of which `data` is captured and `left_out` bytes are not.
+    /// Adds a packet. `data` is the captured part, and `left_out` the number of bytes that are not
+    /// captured.
     pub fn packet(&mut self, now: Time, direction: Direction, data: &[u8], left_out: u32) -> io::Result<()> {
         let block = EnhancedPacketBlock {
             interface_id: 0,
@@ -74,12 +76,12 @@ impl Capture {
         if self.writer.get_ref().buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
     }
 
-    /// Writes out what is buffered.
+    /// Writes the buffered blocks to the file.
     pub fn flush(&mut self) -> io::Result<()> {
         self.writer.get_mut().append()
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.writer.get_ref().path
     }
@@ -92,11 +94,11 @@ fn as_io(error: PcapError) -> io::Error {
     }
 }
 
-/// Whole blocks on their way to a file.
+/// Buffer of whole blocks for a file.
 struct Spool {
     path: PathBuf,
     buffer: Vec<u8>,
-    /// After a failure the file may end within a block: nothing more is added.
+    /// True after a failure. The file may then end within a block, and nothing more is appended.
     failed: bool,
 }
 

@@ -1,13 +1,15 @@
-//! The body for fuzzers: a function of the bytes of a capture that panics when something is wrong.
+//! Fuzz target: a function of the bytes of a capture that panics if the code has an error.
 //!
-//! Built by fuzzers alone (`--cfg fuzzing`, as `cargo fuzz` does it; `fuzz/` has the target), and by this crate's tests, which run it on the inputs in
-//! `fuzz/corpus` and on changes of them.
+//! It is built only by fuzzers (`--cfg fuzzing`, as `cargo fuzz` sets it; the target is in `fuzz/`)
+//! and by the tests of this crate. The tests run it on the inputs in `fuzz/corpus` and on
+//! variations of them.
 
 use crate::rewrite::{Done, Keys, MAGIC, rewrite};
 use pcap_file::pcapng::PcapNgWriter;
 use std::io;
 
-/// Keys for what begins with an even byte; what is opened is longer, shorter or nothing, as its bytes say.
+/// Keys for datagrams that begin with an even byte. The content of the datagram decides the length
+/// of the result, which may be shorter or zero.
 struct Even(bool);
 
 impl Keys for Even {
@@ -21,7 +23,7 @@ impl Keys for Even {
     }
 }
 
-/// The capture as it is written.
+/// Copies the capture, and returns the counts and the bytes written.
 fn written(data: &[u8], keys: bool) -> io::Result<(Done, Vec<u8>)> {
     let magic: [u8; MAGIC] = *data.first_chunk().ok_or(io::ErrorKind::InvalidData)?;
     let mut writer = PcapNgWriter::new(Vec::new()).map_err(crate::rewrite::as_io)?;
@@ -29,11 +31,12 @@ fn written(data: &[u8], keys: bool) -> io::Result<(Done, Vec<u8>)> {
     Ok((done, writer.into_inner()))
 }
 
-/// A capture that somebody has made: it is read, or refused; what is written of it can be read.
+/// Copies a capture of unknown origin: it is either read or refused, and the copy can be read
+/// again.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If the code violates this.
 pub fn captures(data: &[u8]) {
     for keys in [false, true] {
         match written(data, keys) {

@@ -1,9 +1,13 @@
-//! Captures for Wireshark: the frames of every node's radio and the packets of every node's transport.
+//! Captures for Wireshark: the frames of every node's radio and the packets of every node's
+//! transport.
 //!
-//! Node K writes `nK-radio.pcapng` (radiotap and 802.11: every frame it transmits, stamped when it begins, and every frame
-//! it decodes, stamped when it ends, whomever it is for) and `nK-ip.pcapng` (the packets its transport hands down and
-//! receives, above the queue). Payload is not captured; original lengths count it. The heads of `network`, `aodv` and `dot11` say which
-//! lengths differ from those that the simulator computes with.
+//! Node K writes two files. `nK-radio.pcapng` (radiotap and 802.11) contains every frame that the
+//! node transmits, with the time of its beginning, and every frame that it decodes, with the time
+//! of its end, whatever its destination. `nK-ip.pcapng` contains the packets that the transport of
+//! the node sends and receives, above the queue.
+//!
+//! Payload is not captured, but the original lengths include it. The heads of `network`, `aodv` and
+//! `dot11` say which lengths differ from those that the simulator uses.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod address;
@@ -32,21 +36,21 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Layers that a node's files show.
+/// Layers that are captured, one file each per node.
 const LAYERS: [&str; 2] = ["radio", "ip"];
-/// Bytes before each MPDU of an aggregate.
+/// Bytes of the delimiter before each MPDU of an aggregate.
 const DELIMITER: u32 = 4;
 
 fn path(dir: &Path, node: usize, layer: &str) -> PathBuf {
     dir.join(format!("n{node}-{layer}.pcapng"))
 }
 
-/// A capture that could not be written.
+/// Error when a capture could not be written.
 #[derive(Debug)]
 pub struct CaptureError {
-    /// The file or directory.
+    /// The file or directory concerned.
     pub path: PathBuf,
-    /// The system's error.
+    /// Error of the system.
     pub source: io::Error,
 }
 
@@ -67,31 +71,33 @@ impl std::error::Error for CaptureError {
     }
 }
 
-/// A probe that captures one run. After the run, [`PcapProbe::finish`] says whether everything is on disk.
+/// A probe that captures one run. After the run, [`PcapProbe::finish`] tells whether everything was
+/// written.
 pub struct PcapProbe {
     radios: Vec<Capture>,
     transports: Vec<Capture>,
     flows: Vec<FlowFacts>,
     config: RadioConfig,
-    /// True if the MAC is that of 802.11n, whose data frames have the header with QoS control.
+    /// True if the MAC is that of 802.11n, whose data frames have a header with QoS control.
     has_qos: bool,
-    /// So many aggregates are in the file of each node's radio: their reference numbers.
+    /// Number of aggregates in the radio file of each node: the next reference number.
     aggregates: Vec<u32>,
-    /// The packet being encoded; kept for its memory.
+    /// Buffer for the packet being encoded; kept to reuse its memory.
     scratch: Vec<u8>,
-    /// The first failure, after which nothing is written.
+    /// First failure; nothing is written after it.
     failure: Option<CaptureError>,
 }
 
 impl PcapProbe {
-    /// The first file in `dir` that captures of `nodes` nodes would overwrite.
+    /// First file in `dir` that captures of `nodes` nodes would overwrite; `None` if there is none.
     pub fn existing(dir: &Path, nodes: usize) -> Option<PathBuf> {
         let all = (0..nodes).flat_map(|node| LAYERS.map(|layer| path(dir, node, layer)));
         all.into_iter().find(|path| path.symlink_metadata().is_ok())
     }
 
-    /// Creates `dir` if it is not there and in it the files of every node of `config`. A file that exists is an error,
-    /// found before any is created, unless `replace`.
+    /// Creates `dir` if it does not exist, and in it the files of every node of `config`. An
+    /// existing file is an error unless `replace` is set; the check happens before any file is
+    /// created.
     pub fn create(dir: &Path, config: &Config, replace: bool) -> Result<PcapProbe, CaptureError> {
         let nodes = config.positions.len();
         if let Some(path) = PcapProbe::existing(dir, nodes).filter(|_| !replace) {
@@ -118,7 +124,7 @@ impl PcapProbe {
         })
     }
 
-    /// Writes out what is left, or returns the first failure since the start.
+    /// Writes what is still buffered, or returns the first failure since the start.
     pub fn finish(mut self) -> Result<(), CaptureError> {
         for capture in self.radios.iter_mut().chain(&mut self.transports) {
             let written = capture.flush();
@@ -127,9 +133,9 @@ impl PcapProbe {
         self.failure.map_or(Ok(()), Err)
     }
 
-    /// A frame that `heard` says was received, or that `node` sends.
+    /// Writes a frame that `node` received with the power `heard`, or sent if `heard` is `None`.
     fn frame(&mut self, now: Time, node: NodeId, frame: &Frame<SimPacket>, heard: Option<f64>) {
-        // The MPDUs of an aggregate come in an event of their own.
+        // The MPDUs of an aggregate come in a separate event.
         if self.failure.is_none() && !is_aggregate(frame) {
             self.write(now, node, frame, heard, Part { offset: Duration::ZERO, aggregate: None });
         }
@@ -139,7 +145,7 @@ impl PcapProbe {
         let begins = if heard.is_some() { Time(now.0.saturating_sub(frame.air_time.0)) } else { now };
         let (rate, header) = self.config.rate_and_header(frame.rate);
         self.scratch.clear();
-        // The clock of the radio counts the MPDU's first bit, after the PLCP header.
+        // The radio's clock refers to the first bit of the MPDU, after the PLCP header.
         let radio = Radio {
             tsft: begins.saturating_add(header + part.offset).0 / 1_000,
             frequency_mhz: (self.config.frequency_hz() / 1e6) as u16,
@@ -170,11 +176,11 @@ impl PcapProbe {
     }
 }
 
-/// Data of the radio about an MPDU beside its frame.
+/// Radio data of one MPDU in addition to its frame.
 struct Part {
-    /// From the end of the PLCP header to its first bit.
+    /// Time from the end of the PLCP header to the first bit of the MPDU.
     offset: Duration,
-    /// If it is one of an aggregate.
+    /// Reference to the aggregate, if the MPDU is part of one.
     aggregate: Option<radiotap::Aggregate>,
 }
 
@@ -204,7 +210,7 @@ impl Probe<SimPacket> for PcapProbe {
         }
     }
 
-    /// The MPDUs that were received, or all that the sender sends.
+    /// Writes the received MPDUs of an aggregate, or at the sender all that it sends.
     fn on_aggregate(&mut self, now: Time, aggregate: Aggregate<'_, SimPacket>) {
         if self.failure.is_some() {
             return;

@@ -1,9 +1,10 @@
-//! The network layer of a capture: IPv4 with TCP or UDP, and ARP.
+//! Network layer of a capture: IPv4 with TCP or UDP, and ARP.
 //!
-//! Source: RFC 791, RFC 9293, RFC 768, RFC 826; window scale as in RFC 7323, section 2. Departures from the simulator's own
-//! lengths: a SYN carries its two options (8 bytes, which cost nothing in the simulator), and a UDP datagram has its true
-//! header of 8 bytes (ns-2 counts 20 for IP and UDP together). Time stamps (RFC 7323) are not written: an option in every
-//! segment would make every packet longer than what the simulator sent.
+//! Source: RFC 791, RFC 9293, RFC 768, RFC 826; window scale as in RFC 7323, section 2. Departures
+//! from the simulator's own lengths: a SYN carries its two options (8 bytes, which the simulator
+//! does not count), and a UDP datagram has its true header of 8 bytes (ns-2 counts 20 for IP and
+//! UDP together). Time stamps (RFC 7323) are not written: an option in every segment would make
+//! every packet longer than the one that the simulator sent.
 
 use super::address;
 use etherparse::{
@@ -15,28 +16,29 @@ use meshpace_sim::{Flow, SimPacket};
 use meshpace_transport::tcp::{self, Flags};
 use meshpace_transport::{Config, Segment, flush, tpa, train, udp};
 
-/// Payload that every segment is taken to have: it is not captured, but checksums cover it.
+/// Payload that every segment is assumed to have. It is not captured, but checksums cover it.
 static PAYLOAD: [u8; 65_535] = [0; 65_535];
 
-/// Initial sequence number of the end that sends the data. Any would do; fixed, because a capture must not vary, and not
-/// 0, which readers take for "not seen yet".
+/// Initial sequence number of the end that sends the data. Its value is arbitrary. It is fixed so
+/// that captures of the same run are identical, and not 0, which readers understand as "not seen
+/// yet".
 const SENDER_ISN: u32 = 1_000_000;
 /// Initial sequence number of the end that receives the data.
 const RECEIVER_ISN: u32 = 2_000_000;
 
-/// Facts about a flow that a capture needs besides its packets.
+/// Facts about a flow that a capture needs in addition to its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowFacts {
-    /// The node that sends the data.
+    /// Node that sends the data.
     from: NodeId,
-    /// Payload of a full segment, the maximum segment size of both ends' SYN.
+    /// Payload of a full segment: the maximum segment size in the SYNs of both ends.
     mss: u16,
-    /// By how many bits the window field is shifted.
+    /// Number of bits by which the window field is shifted.
     window_scale: u8,
 }
 
 impl FlowFacts {
-    /// The facts of `flow`.
+    /// Derives the facts from the configuration of `flow`.
     pub fn new(flow: &Flow) -> FlowFacts {
         let window = match &flow.transport {
             Config::Tcp(config) => config.segment.saturating_mul(config.max_window),
@@ -47,18 +49,19 @@ impl FlowFacts {
         FlowFacts {
             from: flow.from,
             mss: u16::try_from(flow.transport.segment()).unwrap_or(u16::MAX),
-            // 14 is the largest shift allowed (RFC 7323, section 2.3).
+            // The largest shift allowed is 14 (RFC 7323, section 2.3).
             window_scale: (0..14).find(fits).unwrap_or(14),
         }
     }
 }
 
-/// A window in units of 2^`shift` bytes, rounded up: the reader must not see less than the sender was granted.
+/// Converts a window to units of 2^`shift` bytes, rounded up: the window in the capture must not be
+/// smaller than the one that was offered.
 fn scaled(window: u32, shift: u8) -> u32 {
     window.div_ceil(1 << shift)
 }
 
-/// Appends the headers of `packet`; returns the payload bytes that are left out.
+/// Appends the headers of `packet`. Returns the number of payload bytes that are left out.
 pub fn packet(out: &mut Vec<u8>, packet: &SimPacket, flow: &FlowFacts) -> u32 {
     let (from_port, to_port) = address::ports(packet.flow);
     let sends_data = packet.source == flow.from;
@@ -68,7 +71,7 @@ pub fn packet(out: &mut Vec<u8>, packet: &SimPacket, flow: &FlowFacts) -> u32 {
         Segment::Tcp(segment) => {
             let mut header = tcp_header(segment, ports, sends_data, flow);
             let payload = &PAYLOAD[..usize::from(segment.payload)];
-            // Segments are limited so that they fit into an IP packet.
+            // The size of segments is limited, so that they fit into an IP packet.
             header.checksum = header.calc_checksum_ipv4_raw(source, destination, payload).unwrap_or(0);
             ip_header(out, packet, IpNumber::TCP, header.header_len_u16(), u32::from(segment.payload));
             out.extend_from_slice(&header.to_bytes());
@@ -91,7 +94,7 @@ pub fn packet(out: &mut Vec<u8>, packet: &SimPacket, flow: &FlowFacts) -> u32 {
             ip_header(out, packet, IpNumber::UDP, UdpHeader::LEN_U16, u32::from(*payload));
             udp_header(out, ports, (source, destination), &PAYLOAD[..usize::from(*payload)]);
         }
-        // Over UDP, as its authors ran it.
+        // TPA runs over UDP, as in the implementation of its authors.
         Segment::Tpa(segment) => {
             let header = tpa::wire::encode_inside_udp(segment);
             let payload = [&header, &PAYLOAD[..usize::from(segment.payload)]].concat();
@@ -122,13 +125,13 @@ fn tcp_header(segment: &tcp::Segment, ports: (u16, u16), sends_data: bool, flow:
             TcpOptionElement::Noop,
             TcpOptionElement::WindowScale(flow.window_scale),
         ];
-        // Eight of at most forty bytes.
+        // The options take eight of at most forty bytes.
         header.options = TcpOptions::try_from_elements(&options).unwrap_or_default();
     }
     header
 }
 
-/// TCP's header with the option of quiet trains; in a SYN that alone.
+/// TCP header with the option of quiet trains, which is the only option in a SYN.
 fn train_header(segment: &train::Segment, ports: (u16, u16), sends_data: bool, flow: &FlowFacts) -> TcpHeader {
     let as_tcp = tcp::Segment {
         seq: segment.seq,
@@ -146,7 +149,8 @@ fn train_header(segment: &train::Segment, ports: (u16, u16), sends_data: bool, f
     header
 }
 
-/// TCP's header with what a NACK names as an option. A sink acknowledges alone, a source alone has data, and there is no window.
+/// TCP header with an option for the gaps that a NACK names. Only the sink sends acknowledgements,
+/// only the source sends data, and there is no window.
 fn flush_header(segment: &flush::Segment, ports: (u16, u16), sends_data: bool, flow: &FlowFacts) -> TcpHeader {
     let as_tcp = tcp::Segment {
         seq: if sends_data { segment.offset } else { 0 },
@@ -166,7 +170,7 @@ fn flush_header(segment: &flush::Segment, ports: (u16, u16), sends_data: bool, f
 
 fn ip_header(out: &mut Vec<u8>, packet: &SimPacket, protocol: IpNumber, header: u16, payload: u32) {
     let mut ip = ipv4(packet.ttl, protocol, packet.source, packet.destination, u32::from(header) + payload);
-    // The number wraps; it tells packets apart that are in the air together.
+    // The identification wraps. It distinguishes packets that are in the network at the same time.
     ip.identification = packet.id as u16;
     ip.dscp = IpDscp::try_new(packet.dscp).unwrap_or_default();
     if packet.ce {
@@ -199,12 +203,12 @@ fn udp_header(out: &mut Vec<u8>, ports: (u16, u16), ip: ([u8; 4], [u8; 4]), payl
         length: u16::try_from(UdpHeader::LEN + payload.len()).unwrap_or(u16::MAX),
         checksum: 0,
     };
-    // Datagrams are limited so that they fit into an IP packet.
+    // The size of datagrams is limited, so that they fit into an IP packet.
     header.checksum = header.calc_checksum_ipv4_raw(ip.0, ip.1, payload).unwrap_or(0);
     out.extend_from_slice(&header.to_bytes());
 }
 
-/// Appends a whole UDP packet that `source` sends to port `port` of `destination` from the same port.
+/// Appends a whole UDP packet from `source` to `destination`; `port` is the port at both ends.
 pub fn udp_message(out: &mut Vec<u8>, ttl: u8, port: u16, source: NodeId, destination: NodeId, payload: &[u8]) {
     let length = UdpHeader::LEN + payload.len();
     finish_ip(out, ipv4(ttl, IpNumber::UDP, source, destination, length as u32));
@@ -212,13 +216,13 @@ pub fn udp_message(out: &mut Vec<u8>, ttl: u8, port: u16, source: NodeId, destin
     out.extend_from_slice(payload);
 }
 
-/// Appends an ARP packet: `sender` asks for `target`, or answers it.
+/// Appends an ARP packet: a request of `sender` for `target`, or its reply to `target`.
 pub fn arp(out: &mut Vec<u8>, request: bool, sender: NodeId, target: NodeId) {
     let packet = ArpEthIpv4Packet {
         operation: if request { ArpOperation::REQUEST } else { ArpOperation::REPLY },
         sender_mac: address::mac(sender),
         sender_ipv4: address::ip(sender),
-        // Who asks does not know it.
+        // A request does not know the address yet.
         target_mac: if request { [0; 6] } else { address::mac(target) },
         target_ipv4: address::ip(target),
     };

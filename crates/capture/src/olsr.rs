@@ -1,8 +1,8 @@
-//! OLSR messages as RFC 3626 lays them out on the wire.
+//! OLSR messages in the wire format of RFC 3626.
 //!
-//! Source: RFC 3626, sections 3.3 (packet and message header), 3.1 (UDP port 698), 6.1 (HELLO), 9.1 (TC), 18.3 (validity
-//! times); olsrd 0.4.10 for the messages with delivery ratios (types 201 and 202). Nothing is left out: lengths are
-//! the simulator's.
+//! Source: RFC 3626, sections 3.3 (packet and message header), 3.1 (UDP port 698), 6.1 (HELLO), 9.1
+//! (TC), 18.3 (validity times); olsrd 0.4.10 for the messages with delivery ratios (types 201 and
+//! 202). Messages are complete, and their lengths are those of the simulator.
 
 use super::address::ip;
 use super::network;
@@ -12,12 +12,12 @@ use meshpace_mesh::routing::olsr::{
     Content, HELLO_INTERVAL, LinkCode, Listed, Message, NEIGHB_HOLD_TIME, TOP_HOLD_TIME,
 };
 
-/// The UDP port of OLSR.
+/// UDP port of OLSR.
 const PORT: u16 = 698;
 /// Willingness of every node: WILL_DEFAULT.
 const WILLINGNESS: u8 = 3;
 
-/// Appends the IP packet with which `from` broadcasts `message`.
+/// Appends the IP packet in which `from` broadcasts `message`.
 pub fn write(out: &mut Vec<u8>, message: &Message, from: NodeId) {
     let ratios = message.metric == OlsrMetric::Etx;
     let mut body = Vec::with_capacity(128);
@@ -52,7 +52,7 @@ pub fn write(out: &mut Vec<u8>, message: &Message, from: NodeId) {
     packet.extend([message.ttl, message.hop_count]);
     packet.extend(message.sequence.to_be_bytes());
     packet.extend(body);
-    // The packet itself travels one hop; the message has its own time to live.
+    // The packet travels one hop; the message has its own time to live.
     network::udp_message(out, 1, PORT, from, NodeId::BROADCAST, &packet);
 }
 
@@ -65,8 +65,8 @@ fn list(body: &mut Vec<u8>, listed: &[Listed], ratios: bool) {
     }
 }
 
-/// Section 6.1.1: link type in bits 0 and 1 (asymmetric 1, symmetric 2, lost 3), neighbour type in bits 2 and 3 (not 0,
-/// symmetric 1, MPR 2).
+/// Link code (section 6.1.1): link type in bits 0 and 1 (asymmetric 1, symmetric 2, lost 3),
+/// neighbour type in bits 2 and 3 (not a neighbour 0, symmetric 1, MPR 2).
 fn link_code(code: LinkCode) -> u8 {
     match code {
         LinkCode::Asymmetric => 1,
@@ -76,9 +76,10 @@ fn link_code(code: LinkCode) -> u8 {
     }
 }
 
-/// Section 18.3: (1 + a / 16) 2^b / 16 s, a in the upper and b in the lower four bits, rounded up.
+/// Encodes a time (section 18.3): (1 + a / 16) 2^b / 16 s, a in the upper and b in the lower four
+/// bits, rounded up.
 fn time(span: Duration) -> u8 {
-    // In units of 1/256 s, so that a whole unit of a is a whole number for b >= 0.
+    // The unit is 1/256 s, so that each step of a is a whole number for b >= 0.
     let units = (span.0 * 256).div_ceil(1_000_000_000);
     let (mut a, mut b) = (0, 0);
     while b < 15 && (32 << b) <= units {

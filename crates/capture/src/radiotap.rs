@@ -1,4 +1,4 @@
-//! The radiotap header: what the radio knows of a frame besides its bytes.
+//! Radiotap header: what the radio knows about a frame in addition to its bytes.
 //!
 //! Source: radiotap.org, "Radiotap" (header, `it_present`) and "Defined fields" (TSFT, Flags, Rate, Channel, Antenna
 //! signal, MCS, A-MPDU status). Little-endian; a field is aligned to its own size, counted from the start of the header.
@@ -15,38 +15,40 @@ const ANTENNA_SIGNAL: u32 = 1 << 5;
 const MCS: u32 = 1 << 19;
 const AMPDU_STATUS: u32 = 1 << 20;
 
-/// Flags: the frame ends with its FCS; not encrypted, no fragment.
+/// Flags: the frame ends with its FCS; it is not encrypted and not a fragment.
 const FCS_AT_END: u8 = 0x10;
 /// Flags: a short preamble precedes the frame.
 const SHORT_PREAMBLE: u8 = 0x02;
-/// Channel flags: the modulations of IEEE 802.11b.
+/// Channel flags: a modulation of IEEE 802.11b.
 const CCK: u16 = 0x0020;
 /// Channel flags: OFDM.
 const OFDM: u16 = 0x0040;
-/// Channel flags: the bands.
+/// Channel flags: frequency bands.
 const BAND_2_GHZ: u16 = 0x0080;
 const BAND_5_GHZ: u16 = 0x0100;
 
-/// MCS: bandwidth, index, guard interval, format, code, STBC and extension streams are known.
+/// MCS: the fields bandwidth, index, guard interval, format, code, STBC and extension streams are
+/// valid.
 const MCS_KNOWN: u8 = 0x7f;
-/// MCS flags: the short guard interval. Zeros: 20 MHz, HT-mixed, BCC, no STBC, no extension streams.
+/// MCS flags: short guard interval. All other bits are zero: 20 MHz, HT-mixed, BCC, no STBC, no
+/// extension streams.
 const SHORT_GUARD: u8 = 0x04;
 
-/// A-MPDU status: whether it is the last MPDU is known.
+/// A-MPDU status: the flag for the last MPDU is valid.
 const LAST_KNOWN: u16 = 0x0004;
 const IS_LAST: u16 = 0x0008;
 
-/// The rate of an HT frame.
+/// Rate of an HT frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Ht {
-    /// 0 to 15.
+    /// MCS index, 0 to 15.
     pub mcs: u8,
-    /// True if its guard intervals are the short ones.
+    /// True if the guard intervals are short.
     pub short_guard: bool,
 }
 
 impl Ht {
-    /// Of a rate, if it is one of 802.11n.
+    /// HT rate of `rate`; `None` if it is not one of 802.11n.
     pub fn of(rate: OfdmRate) -> Option<Ht> {
         match rate {
             OfdmRate::Ht { mcs, short_guard } => Some(Ht { mcs, short_guard }),
@@ -55,40 +57,40 @@ impl Ht {
     }
 }
 
-/// Place of an MPDU in an aggregate.
+/// Position of an MPDU in an aggregate.
 #[derive(Clone, Copy, Debug)]
 pub struct Aggregate {
-    /// The same for all MPDUs of an aggregate, and for no other of the file.
+    /// Number that all MPDUs of an aggregate share, and no other aggregate in the file has.
     pub reference: u32,
-    /// True if no MPDU of the aggregate follows it.
+    /// True if the MPDU is the last one of the aggregate.
     pub is_last: bool,
 }
 
-/// Description of one frame, for its radiotap header.
+/// Data of one frame for its radiotap header.
 #[derive(Clone, Copy, Debug)]
 pub struct Radio {
-    /// When the first bit of the MPDU was on the air here, microseconds.
+    /// Time at which the first bit of the MPDU was on the air at this node, in microseconds.
     pub tsft: u64,
-    /// Carrier frequency, MHz.
+    /// Carrier frequency in MHz.
     pub frequency_mhz: u16,
-    /// True if its preamble is the short one.
+    /// True if the preamble is short.
     pub short_preamble: bool,
-    /// True if it is of OFDM.
+    /// True if the modulation is OFDM.
     pub is_ofdm: bool,
-    /// Its bit rate.
+    /// Bit rate.
     pub rate: Rate,
-    /// Rate of a frame of 802.11n, which is written in place of the bit rate.
+    /// Rate of an 802.11n frame, which is written instead of the bit rate.
     pub ht: Option<Ht>,
-    /// If it is an MPDU of an aggregate.
+    /// Position in an aggregate; `None` if the frame is not part of one.
     pub aggregate: Option<Aggregate>,
-    /// Power at which it was received, dBm; None for the node's own transmissions.
+    /// Received power in dBm; `None` for the node's own transmissions.
     pub signal: Option<i8>,
 }
 
-/// Appends the header to the empty `out`.
+/// Writes the header to `out`, which must be empty.
 pub fn write(out: &mut Vec<u8>, radio: Radio) {
     debug_assert!(out.is_empty(), "alignment counts from the start of the header");
-    // The field has 8 bits for units of 500 kbit/s; another rate is left out.
+    // The field has 8 bits, in units of 500 kbit/s. A rate that does not fit is left out.
     let plain = Some(radio.rate.0).filter(|bps| radio.ht.is_none() && bps % 500_000 == 0);
     let rate = plain.and_then(|bps| u8::try_from(bps / 500_000).ok());
     let present = TSFT
@@ -102,7 +104,7 @@ pub fn write(out: &mut Vec<u8>, radio: Radio) {
     out.extend(present.to_le_bytes());
     out.extend(radio.tsft.to_le_bytes());
     out.push(FCS_AT_END | if radio.short_preamble { SHORT_PREAMBLE } else { 0 });
-    // The rate, or the byte that aligns the channel.
+    // The rate, or the padding byte that aligns the channel field.
     out.push(rate.unwrap_or(0));
     out.extend(radio.frequency_mhz.to_le_bytes());
     let band = if radio.frequency_mhz < 3_000 { BAND_2_GHZ } else { BAND_5_GHZ };
@@ -117,7 +119,7 @@ pub fn write(out: &mut Vec<u8>, radio: Radio) {
         out.resize(out.len().next_multiple_of(4), 0);
         out.extend(aggregate.reference.to_le_bytes());
         out.extend((LAST_KNOWN | if aggregate.is_last { IS_LAST } else { 0 }).to_le_bytes());
-        // The CRC of the delimiter, which is not known, and a reserved byte.
+        // The CRC of the delimiter, which is unknown, and a reserved byte.
         out.extend([0, 0]);
     }
     let length = (out.len() as u16).to_le_bytes();

@@ -1,4 +1,5 @@
-//! A capture that somebody else has made, written again with other contents of its UDP datagrams, such as those without encryption.
+//! Copies a capture that some other program has made, with other payloads in its UDP datagrams, for
+//! example decrypted ones.
 //!
 //! Sources: IETF draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap.
 
@@ -11,15 +12,16 @@ use pcap_file::{DataLink, PcapError};
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-/// Bytes that a capture begins with, which say of which kind it is.
+/// Number of bytes at the start of a capture that identify its format.
 pub const MAGIC: usize = 4;
 
-/// Keys of datagrams.
+/// Keys that decrypt datagrams.
 pub trait Keys {
-    /// True if there is a key for datagrams that begin like this.
+    /// True if there is a key for datagrams that begin with these bytes.
     fn know(&self, datagram: &[u8]) -> bool;
 
-    /// The datagram without encryption; none if there is no key for it or it is not whole.
+    /// Decrypts a datagram. `None` if there is no key for it, or if it is incomplete or was
+    /// changed.
     fn open(&mut self, datagram: &[u8]) -> Option<Vec<u8>>;
 }
 
@@ -28,16 +30,18 @@ pub trait Keys {
 pub struct Done {
     /// Packets read.
     pub packets: u64,
-    /// Datagrams opened.
+    /// Datagrams decrypted.
     pub opened: u64,
-    /// Datagrams that there is a key for and that are not whole.
+    /// Datagrams for which there is a key, but which are incomplete or were changed.
     pub broken: u64,
 }
 
-/// Writes a capture, pcap or pcapng, that begins with `magic` (those bytes included in it) to `out`, as pcapng, with datagrams opened by `keys`.
+/// Copies a pcap or pcapng capture to `out`, as pcapng, with datagrams decrypted by `keys`. `magic`
+/// are the first bytes of the capture, which are part of it.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] for a capture that is none or is cut short, and the system's for reading and writing.
+/// Returns [`io::ErrorKind::InvalidData`] if the input is not a capture or is cut short, and the
+/// system's errors of reading and writing.
 pub fn rewrite<W: Write>(
     magic: [u8; MAGIC],
     capture: impl Read,
@@ -53,7 +57,7 @@ pub fn rewrite<W: Write>(
     Ok(plain.done)
 }
 
-/// The system's error for an error of the capture.
+/// Converts an error of the capture library to an I/O error.
 pub fn as_io(error: PcapError) -> io::Error {
     let cut = || io::Error::new(io::ErrorKind::InvalidData, "it ends in the middle of a packet");
     match error {
@@ -64,7 +68,7 @@ pub fn as_io(error: PcapError) -> io::Error {
     }
 }
 
-/// The capture that is being written.
+/// State of one copy.
 struct Plain<'a, W: Write, K: Keys> {
     writer: &'a mut PcapNgWriter<W>,
     keys: &'a mut K,
@@ -85,7 +89,7 @@ impl<W: Write, K: Keys> Plain<'_, W, K> {
                     if let Block::InterfaceDescription(interface) = &block {
                         links.push(interface.linktype);
                     } else if let Block::SectionHeader(_) = &block {
-                        // Its interfaces are counted from zero again.
+                        // The interfaces of the new section are counted from zero again.
                         links.clear();
                     }
                     self.writer.write_block(&block).map_err(as_io)?;
@@ -114,7 +118,7 @@ impl<W: Write, K: Keys> Plain<'_, W, K> {
         Ok(())
     }
 
-    /// Writes what a packet is without encryption; a packet of anything else as it is.
+    /// Writes the packet decrypted; a packet that cannot be decrypted is copied unchanged.
     fn packet(&mut self, link: DataLink, packet: &EnhancedPacketBlock<'_>) -> io::Result<()> {
         self.done.packets += 1;
         let whole = packet.data.len() == packet.original_len as usize;
@@ -140,8 +144,9 @@ impl<W: Write, K: Keys> Plain<'_, W, K> {
     }
 }
 
-/// The datagrams of a packet without encryption; none if it is not all of them. A host that captures what it sends sees several datagrams of one
-/// size in one packet, before they are cut (UDP GSO).
+/// Decrypts all datagrams in the payload of a packet; empty if any of them cannot be decrypted. A
+/// host that captures its own traffic sees several datagrams of one size in one packet, before they
+/// are split (UDP GSO).
 fn opened(keys: &mut impl Keys, content: &[u8]) -> Vec<Vec<u8>> {
     if !keys.know(content) {
         return Vec::new();
@@ -149,7 +154,7 @@ fn opened(keys: &mut impl Keys, content: &[u8]) -> Vec<Vec<u8>> {
     let next = (1..content.len()).filter(|at| keys.know(&content[*at..]));
     let sizes: Vec<usize> = std::iter::once(content.len()).chain(next).collect();
     for size in sizes {
-        // Their authentication says whether this is where one ends and the next begins.
+        // The authentication of the datagrams shows whether one ends here and the next begins.
         let all: Option<Vec<_>> = content.chunks(size).map(|datagram| keys.open(datagram)).collect();
         if let Some(all) = all {
             return all;
