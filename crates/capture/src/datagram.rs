@@ -78,10 +78,11 @@ mod tests {
     use super::*;
     use etherparse::PacketBuilder;
 
-    /// Maker of the bytes before an IP packet of a kind.
+    /// Function that builds the bytes before an IP packet of the given Ethernet type.
     type Head = fn([u8; 2]) -> Vec<u8>;
 
-    /// Behind every kind of link, what is put in is found, and what replaces it too, with right checksums.
+    /// With every link type, the payload that was put in is found, and so is the one that replaces
+    /// it, with correct checksums.
     #[test]
     fn contents_are_found_and_replaced() {
         let v4 = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 60).udp(7800, 9);

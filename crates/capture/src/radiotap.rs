@@ -1,7 +1,8 @@
 //! Radiotap header: what the radio knows about a frame in addition to its bytes.
 //!
-//! Source: radiotap.org, "Radiotap" (header, `it_present`) and "Defined fields" (TSFT, Flags, Rate, Channel, Antenna
-//! signal, MCS, A-MPDU status). Little-endian; a field is aligned to its own size, counted from the start of the header.
+//! Source: radiotap.org, "Radiotap" (header, `it_present`) and "Defined fields" (TSFT, Flags, Rate,
+//! Channel, Antenna signal, MCS, A-MPDU status). All fields are little-endian. A field is aligned
+//! to its own size, counted from the start of the header.
 
 use meshpace_core::Rate;
 use meshpace_mesh::radio::ofdm::OfdmRate;

@@ -15,14 +15,14 @@ pub enum Form {
     Whole {
         /// Smallest and largest value.
         range: Range,
-        /// Noun for what is counted.
+        /// What the number counts, such as "segments".
         what: String,
     },
     /// A list of whole numbers.
     Wholes {
         /// Number of values.
         count: usize,
-        /// Noun for what is counted.
+        /// What the numbers are, such as "nodes".
         what: String,
     },
     /// A number without a unit.

@@ -9,8 +9,9 @@
 //! successor:
 //!
 //! ```text
-//! d_i = delta_i + delta_(i-1) + f_(i-1)      node i waits for its successor, and for what disturbs that
-//! D_i = max(d_i, D_(i-1))                    and is no faster than any node after it
+//! d_i = delta_i + delta_(i-1) + f_(i-1)      node i waits for its successor and for the nodes that
+//!                                            disturb the successor
+//! D_i = max(d_i, D_(i-1))                    node i is no faster than any node after it
 //! ```
 //!
 //! On a path of nodes that disturb only their neighbours, this is about three packet times: a third

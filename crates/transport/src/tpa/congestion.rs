@@ -207,7 +207,8 @@ mod tests {
         Congestion::new(&Config { notices, route_timeouts, congestion_timeouts, acks, ..Config::default() })
     }
 
-    /// TPA, section 3.5: th_CONG timeouts in a row begin congestion and th_ACK ACKs in a row end it.
+    /// TPA, section 3.5: th_CONG timeouts in a row begin the congested state, and th_ACK ACKs in a
+    /// row end it.
     #[test]
     fn congestion_begins_and_ends_at_its_thresholds() {
         for threshold in 1..=3 {
@@ -236,7 +237,8 @@ mod tests {
         }
     }
 
-    /// TPA, section 3.5: without ELFN the two conditions are one, entered at th_ROUTE timeouts and left at th_ACK ACKs.
+    /// TPA, section 3.5: without ELFN the two states are one, entered after th_ROUTE timeouts and
+    /// left after th_ACK ACKs.
     #[test]
     fn without_notices_there_is_one_condition() {
         let mut ours = congestion(Notices::None, 2, 1, 2);

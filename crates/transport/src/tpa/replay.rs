@@ -106,8 +106,9 @@ mod tests {
     replay!(Short, u8, 1);
     replay!(Long, u8, 2);
 
-    /// Looks at every step from every state of a window of numbers of 8 bits: what is new is what the set of all numbers seen says, and the
-    /// step leads to the state that stands for the set with one more. So by induction it holds after any list of numbers.
+    /// Tests every step from every state of a window of 8-bit numbers. A number is new if and only
+    /// if it is not in the set of all numbers seen, and the step leads to the state that stands for
+    /// the set with one more number. By induction this holds after any list of numbers.
     macro_rules! every_step {
         ($name:ident, $all:ident, $nexts:expr, $reach:expr) => {{
             const WINDOW: i32 = <$name>::WINDOW as i32;

@@ -87,7 +87,8 @@ mod tests {
     use alloc::vec::Vec;
     use meshpace_core::Rate;
 
-    /// MCS 7 with RTS: 5484 us less a preamble of 36 us; AIFS 43, 7.5 slots of 9 us, RTS 52, CTS 44, three SIFS of 16, block ACK 32.
+    /// Link at MCS 7 with RTS: 5484 us less a preamble of 36 us; AIFS 43, 7.5 slots of 9 us,
+    /// RTS 52, CTS 44, three SIFS of 16, block ACK 32.
     const ACCESS: Access = Access {
         fixed: Duration::from_micros(43 + 67 + 52 + 44 + 48 + 36 + 32),
         frame_bytes: 42,

@@ -16,11 +16,12 @@
 //! failed, and signs are ignored for a time that doubles with each failure.
 //!
 //! ```text
-//! law  += (1 - exp(-0.3 dt)) (log asked - law)     asked: what the law asks for, floors
-//! signs = signs exp(-dt / 2 s) + log asked         the latter if asked >= company
-//! hold  for 30 s once asked >= company and signs >= 1.3 log company, and as long as law >= log company
-//! deaf  for 240 s 2^k after holds in vain, of which k in a row were before
-//! I    >= company floors  while it holds and asked has been below 1.2 for 1 s
+//! law  += (1 - exp(-0.3 dt)) (log asked - law)  asked: interval that the law asks for, in floors
+//! signs = signs exp(-dt / 2 s) + log asked      the second term only if asked >= company
+//! hold    begins when asked >= company and signs >= 1.3 log company, and lasts 30 s;
+//!         starts anew while law >= log company
+//! deaf    signs are ignored for 240 s 2^k after a failed hold that follows k failed holds in a row
+//! I    >= company floors  during a hold, once asked has been below 1.2 for 1 s
 //! ```
 
 /// Duration of a hold, and time for which signs are ignored after the first failed hold, in
@@ -96,7 +97,8 @@ impl Company {
 mod tests {
     use super::*;
 
-    /// Of so many half seconds those in which two floors are the least, while the law asks for `asked`.
+    /// Counts, of `halves` half seconds in which the law asks for `asked`, those in which two
+    /// floors are the least interval.
     fn held(company: &mut Company, halves: u32, asked: f64) -> u32 {
         let weight = 1.0 - libm::exp(-0.15);
         (0..halves)

@@ -61,7 +61,7 @@ impl Competition {
 mod tests {
     use super::*;
 
-    /// Number of trains in a row, all `lossy` or none, until the tolerance is `expected`.
+    /// Number of trains in a row, all of them `lossy` or none, until the tolerance is `expected`.
     fn trains_until(competition: &mut Competition, lossy: bool, expected: f64) -> usize {
         (1..100)
             .find(|_| {

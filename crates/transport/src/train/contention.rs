@@ -17,9 +17,11 @@
 //!
 //! ```text
 //! tau0    = min(least tau, 1.5 n t_d)
-//! active  once (d + tau - tau0) / (scale tau0) has been above 2.8 for 4 s
-//! until   it is below 1.4, or a fifth of the segments is lost, or for 40 s: then it has to be seen again, while the sender yields
-//! I      <= 1.07 tau0 / claim  while it is active
+//! delay   = (d + tau - tau0) / (scale tau0)
+//! active  once the delay has been above 2.8 for 4 s
+//! until   the delay is below 1.4, or a fifth of the segments is lost, or 40 s have passed;
+//!         then the sender yields, and the delay has to be seen for 4 s again
+//! I      <= 1.07 tau0 / claim  while active
 //! ```
 //!
 //! The claim is a share of the path and not a tolerated delay: a bound on delay would have to
@@ -114,7 +116,7 @@ mod tests {
 
     const TAU: f64 = 0.012;
 
-    /// Over a path whose empty tau is [`TAU`], with this claim.
+    /// Detector with this claim, over a path whose empty tau is [`TAU`].
     fn over_a_path(claim: f64) -> Contention {
         let mut contention = Contention::new(claim);
         contention.on_path(TAU / 1.1);
@@ -122,7 +124,7 @@ mod tests {
         contention
     }
 
-    /// Seconds until it is active, or is no more, while tau and d are so many [`TAU`].
+    /// Seconds until `active` is the state of the detector, with tau and d in units of [`TAU`].
     fn seconds_until(contention: &mut Contention, active: bool, tau: f64, queueing: f64) -> u32 {
         let turned = |contention: &mut Contention| {
             contention.on_sample(1.0, tau * TAU, queueing * TAU, 1.0);

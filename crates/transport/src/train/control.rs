@@ -131,7 +131,8 @@ const SLOWEST: f64 = 30.0;
 const FORGIVENESS: f64 = 0.3;
 
 impl Config {
-    /// Its parameters in one line, for people: the longest train, and what is not the default.
+    /// Describes the parameters in one line, for people: the longest train, and all parameters that
+    /// do not have their default.
     pub fn describe(&self) -> String {
         let line = [format!("trains of up to {} segments", self.train)];
         let changes = parameter::changes(&mut self.clone(), &mut Config::default());

@@ -2,13 +2,14 @@
 //! payload.
 //!
 //! ```text
-//! byte 0       flags as in TCP (RFC 9293, section 3.1): FIN 1, SYN 2, RST 4, PSH 8 (the train's TAIL), ACK 16
-//! byte 1       wait of the ACK, 4 ms
-//! bytes 2-3    receive window, full segments
+//! byte 0       flags as in TCP (RFC 9293, section 3.1): FIN 1, SYN 2, RST 4, PSH 8 (the train's
+//!              TAIL), ACK 16
+//! byte 1       wait of the ACK, in units of 4 ms
+//! bytes 2-3    receive window, in full segments
 //! bytes 4-11   offset of the first byte in the stream
-//! bytes 12-19  offset expected next
+//! bytes 12-19  next offset expected from the peer
 //! bytes 20-23  the sender's clock, microseconds
-//! bytes 24-27  that of the newest segment that arrived
+//! bytes 24-27  clock value in the newest segment that arrived
 //! bytes 28-31  data that have arrived beyond a gap
 //! bytes 32-37  feedback, as in the option of [`super::wire`]
 //! ```

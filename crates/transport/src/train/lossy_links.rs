@@ -10,7 +10,7 @@
 //! (docs/quiet-trains.md). So the share of lost segments tells the two cases apart:
 //!
 //! ```text
-//! p    += (1 - exp(-n / 256)) (l / n - p)      after a train of n segments, l of them lost, of those in a row two at most
+//! p    += (1 - exp(-n / 256)) (l / n - p)      after a train of n segments, l of them lost
 //! active from p > 0.135 until p < 0.12
 //! ```
 //!

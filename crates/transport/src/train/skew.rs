@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! offset_k = forward_k - rtt_k / 2
-//! skew     = slope of offset over time, each sample weighed by exp(-(rtt_k - least rtt) / unit)
+//! skew     = slope of offset over time, each sample weighted by exp(-(rtt_k - least rtt) / unit)
 //! ```
 //!
 //! The slope comes from weighted least squares whose history decays with the time constant

@@ -48,7 +48,7 @@ const FEW_PAIRS: f64 = 0.15;
 /// so later (Linux: 16, and one for each growth of its window).
 const QUICK: u64 = 32;
 
-/// Parameters.
+/// Parameters of trains without help of the receiver.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     /// Parameters of the interval and of the length of a train.

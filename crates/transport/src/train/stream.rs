@@ -180,7 +180,8 @@ impl Stream {
 mod tests {
     use super::*;
 
-    /// A train of ten segments, of which those at `arrived` were reported and those at `before` were missing in an earlier train already.
+    /// Number of missing segments in a train of ten, of which those at `arrived` were reported, and
+    /// those at `before` were already missing in an earlier train.
     fn missing(arrived: &[usize], before: &[usize]) -> u32 {
         let mut stream = Stream::new(&Config::default());
         stream.write(10 * 1460);

@@ -1,9 +1,12 @@
 //! TCP option of quiet trains: the experimental kind 253 with an identifier (RFC 6994).
 //!
 //! ```text
-//! SYN, SYN-ACK   253  4 'Q' 'T'                                                         the sender knows quiet trains
-//! ACK            253 11 'Q' 'T' segments marked mean(2) least(2) wait  nop              about what arrived
-//! ACK            253 15 'Q' 'T' segments marked mean(2) least(2) wait beyond(4)  nop    and something is missing
+//! SYN, SYN-ACK: the sender knows quiet trains
+//!     253  4 'Q' 'T'
+//! ACK: report on what arrived
+//!     253 11 'Q' 'T' segments marked mean(2) least(2) wait nop
+//! ACK: the same report if something is missing
+//!     253 15 'Q' 'T' segments marked mean(2) least(2) wait beyond(4) nop
 //! ```
 //!
 //! Numbers are in network order. All other fields of a segment are in TCP's header and time stamps;
