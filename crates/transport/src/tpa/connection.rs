@@ -268,7 +268,7 @@ impl Connection {
         if self.syn_at <= now {
             self.syn_at = Time::NEVER;
             // After its last SYN+ACK this end keeps waiting. The peer may have been open since the
-            // first SYN+ACK, and nobody else would tell it that this end is not.
+            // first SYN+ACK, and no other message would tell it that this end is not open.
             if self.state != State::SynReceived || self.syn_times < ATTEMPTS {
                 self.stats.timeouts += 1;
                 self.syn_due = true;

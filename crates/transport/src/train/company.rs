@@ -1,13 +1,13 @@
 //! Detection of neighbours that are hidden from the sender, and the share of the path that they are
 //! left after they were noticed.
 //!
-//! Up to three hops, a train at the floor leaves gaps of 3 %. If the route of a neighbour breaks
-//! that is hidden from the nodes of the train, the neighbour finds no gap in which to search for
-//! another route. Without a route it causes no delay to which the train could yield, and it stays
-//! silent. Two that share a path need no more than half of it each. So the sender takes notice when
-//! the control law asks for two floors, which an empty path does not cause, and then for hardly
-//! more than one. The interval is then at least two floors for some seconds. While a neighbour is
-//! active, the law itself follows the neighbour's needs.
+//! Up to three hops, a train at the floor (the least interval) leaves gaps of 3 %. A neighbour may
+//! be hidden from the nodes of the train. If its route breaks, it finds no gap in which to search
+//! for another one. Without a route it causes no delay to which the train could yield, so that it
+//! stays silent. A sender that shares a path needs no more than half of it. So the detector waits
+//! until the control law has asked for two floors, which an empty path does not cause, and then for
+//! hardly more than one. The interval is then at least two floors for some seconds: a hold. While a
+//! neighbour is active, the law itself follows the neighbour's needs.
 //!
 //! Frames that the MAC retransmits look the same: an occasional delay. Over a chain without
 //! RTS/CTS, one train in hundreds asks for little more than two floors. A neighbour delays several
@@ -20,14 +20,14 @@
 //! signs = signs exp(-dt / 2 s) + log asked      the second term only if asked >= company
 //! hold    begins when asked >= company and signs >= 1.3 log company, and lasts 30 s;
 //!         starts anew while law >= log company
-//! deaf    signs are ignored for 240 s 2^k after a failed hold that follows k failed holds in a row
+//! ignore  signs are ignored for 240 s 2^k after a failed hold that follows k failed holds in a row
 //! I    >= company floors  during a hold, once asked has been below 1.2 for 1 s
 //! ```
 
 /// Duration of a hold, and time for which signs are ignored after the first failed hold, in
 /// seconds.
 const HOLD_S: f64 = 30.0;
-const DEAF_S: f64 = 240.0;
+const IGNORE_S: f64 = 240.0;
 /// Largest number of doublings of that time: up to 45 days.
 const DOUBLINGS: u32 = 14;
 /// Time constant with which signs are forgotten, in seconds, and the sum of signs that is enough,
@@ -51,9 +51,9 @@ pub struct Company {
     signs: f64,
     /// Remaining time of the hold, and remaining time for which signs are ignored, in seconds.
     left_s: f64,
-    deaf_s: f64,
+    ignore_s: f64,
     /// Number of failed holds in a row.
-    vain: u32,
+    failed_holds: u32,
     /// Time since the law last asked for an interval that shows a neighbour, in seconds.
     silent_s: f64,
 }
@@ -61,7 +61,7 @@ pub struct Company {
 impl Company {
     /// Creates a detector that has noticed no neighbour.
     pub fn new(floors: f64) -> Company {
-        Company { floors, law: 0.0, signs: 0.0, left_s: 0.0, deaf_s: 0.0, vain: 0, silent_s: 0.0 }
+        Company { floors, law: 0.0, signs: 0.0, left_s: 0.0, ignore_s: 0.0, failed_holds: 0, silent_s: 0.0 }
     }
 
     /// Processes a sample: for the last `dt` seconds the law has asked for an interval of `asked`
@@ -69,20 +69,20 @@ impl Company {
     pub fn on_sample(&mut self, dt: f64, asked: f64, weight: f64) {
         self.law += weight * (libm::log(asked) - self.law);
         self.silent_s = if asked < SILENT { self.silent_s + dt } else { 0.0 };
-        self.deaf_s -= dt;
+        self.ignore_s -= dt;
         self.signs *= libm::exp(-dt / SIGNS_S);
         if asked >= self.floors {
             self.signs += libm::log(asked);
         }
         if self.law >= libm::log(self.floors) {
-            (self.left_s, self.vain) = (HOLD_S, 0);
+            (self.left_s, self.failed_holds) = (HOLD_S, 0);
         } else if self.left_s > 0.0 {
             self.left_s -= dt;
             if self.left_s <= 0.0 {
-                self.deaf_s = DEAF_S * f64::from(1_u32 << self.vain);
-                self.vain = (self.vain + 1).min(DOUBLINGS);
+                self.ignore_s = IGNORE_S * f64::from(1_u32 << self.failed_holds);
+                self.failed_holds = (self.failed_holds + 1).min(DOUBLINGS);
             }
-        } else if asked >= self.floors && self.signs >= ENOUGH * libm::log(self.floors) && self.deaf_s <= 0.0 {
+        } else if asked >= self.floors && self.signs >= ENOUGH * libm::log(self.floors) && self.ignore_s <= 0.0 {
             self.left_s = HOLD_S;
         }
     }

@@ -340,7 +340,7 @@ impl Connection {
         let attempts = if self.is_host() { SYN_ACK_ATTEMPTS } else { AGENT_SYN_ATTEMPTS };
         if self.state == State::SynReceived && self.syn_times >= attempts {
             // An agent keeps waiting. Its peer may have been open since the first SYN-ACK, and
-            // nobody else would tell it that this end is not.
+            // no other message would tell it that this end is not open.
             if self.is_host() {
                 self.state = State::Ended(End::TimedOut);
             }

@@ -1,5 +1,7 @@
 //! Quiet trains: a transport that sends a train of paced segments and is then silent until the ACK
-//! of the last segment arrives. Terms such as train, TAIL and floor stand in docs/terms.md.
+//! of the last segment arrives. docs/terms.md defines train and TAIL. The *floor* is the least
+//! interval between two segments that the path allows. A *claim* is a share of the path that a
+//! sender takes beside others that do not yield.
 //!
 //! This is a design of this project, described in docs/quiet-trains.md; no paper describes it. On a
 //! path of several 802.11 hops, ACKs cost the channel as much as a third of what data cost. Jitter
