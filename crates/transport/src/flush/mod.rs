@@ -17,7 +17,7 @@
 //! On a path of nodes that disturb only their neighbours, this is about three packet times: a third
 //! of one hop's rate over 48 hops (abstract).
 //!
-//! This module contains the sender's part. Departures:
+//! Only the sender's part of the paper's rate control is implemented. Departures:
 //!
 //! - Relays do not pace, nodes do not overhear each other, and nothing tells the source that a
 //!   queue grows. Two flows that meet therefore lose most of what they send.
