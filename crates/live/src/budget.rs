@@ -10,8 +10,8 @@
 //! been given back. The price: whoever has addresses in many networks can fill the memory from all of them, and then the connection that
 //! ends may be an honest one that holds much.
 //!
-//! A connection that is ended gives its memory back when its thread next looks at it. Until then others may take that memory already; the
-//! buffers hold at most a quarter more than the port may for this time.
+//! A connection that is ended gives its memory back when its thread next looks at it. Until then sources that hold little may
+//! take that memory already; the buffers hold at most a quarter more than the port may for this time.
 
 use crate::networks::{ALL, Census, Network};
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,26 +111,30 @@ impl Ledger {
         if holding.is_ended() {
             return Err(Refusal::Ended(holding.bytes));
         }
-        if self.by_network.amount(holding.source).saturating_add(bytes) > source {
+        let of_source = self.by_network.amount(holding.source).saturating_add(bytes);
+        if of_source > source {
             return Err(Refusal::Source(source));
         }
         if holding.key.is_some_and(|holder| self.of_key(holder).saturating_add(bytes) > key) {
             return Err(Refusal::Key(key));
         }
         let needed = self.used.saturating_add(bytes);
-        if needed - self.leaving > port || needed > port.saturating_add(port / 4) {
+        // What is leaving is still held: it is for those who hold little. Others would use up the quarter before a newcomer comes.
+        let is_light = || of_source <= self.leaving / 2 || self.heaviest_over(holding.source, bytes).is_some();
+        if needed - self.leaving > port || needed > port.saturating_add(port / 4) || (needed > port && !is_light()) {
             return Err(Refusal::Port(port));
         }
         Ok(())
     }
 
-    /// The connection that is to give way to one of `source` that needs `bytes` more: the largest one of the heaviest source that has
-    /// more than twice what the asking networks then have.
+    /// The connection that is to give way to one of `source` that needs `bytes` more, unless what is leaving is enough already.
     fn heaviest_instead_of(&self, source: Network, bytes: usize) -> Option<u64> {
-        // What is leaving is enough already.
-        if self.used.saturating_add(bytes) - self.leaving <= self.bounds.port {
-            return None;
-        }
+        let is_enough = self.used.saturating_add(bytes) - self.leaving <= self.bounds.port;
+        if is_enough { None } else { self.heaviest_over(source, bytes) }
+    }
+
+    /// The largest connection of the heaviest source that has more than twice what the networks of `source` have with `bytes` more.
+    fn heaviest_over(&self, source: Network, bytes: usize) -> Option<u64> {
         let mut around = ALL;
         for own in source.around() {
             let (most, heaviest) = self.by_network.heaviest_in(around)?;
@@ -435,6 +439,19 @@ mod tests {
         drop(left.remove(gone));
         assert!(!budget.has_ended());
         assert_eq!((budget.used(), fill(&late)), (750, 250));
+    }
+
+    #[test]
+    fn what_is_leaving_is_for_those_who_hold_little() {
+        let budget = budget();
+        let greedy: Vec<Account> = (1..=4).map(|number| budget.account(source(number), None)).collect();
+        greedy.iter().for_each(|account| assert_eq!(account.take(250), Ok(())));
+        let newcomers = [8, 9].map(|number| budget.account(source(number), None));
+        assert_eq!(newcomers[0].take(10), Ok(()));
+        // One of the four has been ended and still holds its memory: the others get none of it, and another newcomer does.
+        assert_eq!(greedy.iter().filter(|account| account.ended().is_some()).count(), 1);
+        assert_eq!(greedy.iter().map(fill).sum::<usize>(), 0);
+        assert_eq!(newcomers[1].take(100), Ok(()));
     }
 
     #[test]
