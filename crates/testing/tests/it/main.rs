@@ -4,6 +4,7 @@ mod architecture;
 mod check;
 mod dependencies;
 mod licences;
+mod planted_bugs;
 mod pointers;
 mod promises;
 mod proofs;
