@@ -1,6 +1,7 @@
 //! Room for streams at an exit: each takes a descriptor and two threads.
 //!
-//! Some descriptors are kept back for all else that the process does. What is left is shared out: a source, an IPv4 address or an IPv6 network
+//! Some descriptors are kept back for all else that the process does, and half of the memory: what the threads of a stream take is in no
+//! budget of buffers. What is left is shared out: a source, an IPv4 address or an IPv6 network
 //! of 64 bits, may have half as many streams as are left for all, a wider network 31 times as many as are left. So whoever takes what he can
 //! get leaves twice as much to others, and so do several, one after the other.
 
@@ -15,6 +16,13 @@ const RESERVED: u64 = 64;
 
 /// Threads of a stream.
 const THREADS: u64 = 2;
+
+/// Bytes of a stream that no budget of buffers counts: of each thread 8 to 12 KiB of the stack, and what the kernel keeps for both threads
+/// and the socket, 51 KiB (measured in a memory control group, 200 streams that carry).
+const UNCOUNTED: usize = 72 << 10;
+
+/// Which part of the memory that the process may use streams may take so.
+const PART: usize = 2;
 
 /// Streams at most, however many descriptors there may be: twice as many threads.
 const MOST: usize = 8192;
@@ -42,13 +50,20 @@ pub(super) struct Place {
     source: IpAddr,
 }
 
-/// Streams that the process has descriptors and threads for.
+/// Streams that the process has descriptors, threads and memory for.
 fn most() -> usize {
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(now, _)| now);
     let threads = getrlimit(Resource::RLIMIT_NPROC).map_or(u64::MAX, |(now, _)| now);
     static OF_GROUPS: LazyLock<u64> = LazyLock::new(|| memory::threads().map_or(u64::MAX, |threads| threads as u64));
-    let of_threads = threads.min(*OF_GROUPS).saturating_sub(RESERVED) / THREADS;
-    usize::try_from(descriptors.saturating_sub(RESERVED).min(of_threads)).unwrap_or(MOST).min(MOST)
+    static MEMORY: LazyLock<usize> = LazyLock::new(|| memory::limit().unwrap_or(usize::MAX));
+    most_with(descriptors, threads.min(*OF_GROUPS), *MEMORY)
+}
+
+/// As many as so many descriptors, threads and bytes of memory are enough for.
+fn most_with(descriptors: u64, threads: u64, memory: usize) -> usize {
+    let of_threads = threads.saturating_sub(RESERVED) / THREADS;
+    let most = usize::try_from(descriptors.saturating_sub(RESERVED).min(of_threads)).unwrap_or(MOST);
+    most.min(memory / PART / UNCOUNTED).min(MOST)
 }
 
 impl Room {
@@ -87,6 +102,17 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_scarcest_of_descriptors_threads_and_memory_bounds_streams() {
+        const NONE: u64 = u64::MAX;
+        assert_eq!(most_with(1024, NONE, usize::MAX), 960);
+        assert_eq!(most_with(1024, 564, usize::MAX), 250);
+        assert_eq!(most_with(NONE, NONE, usize::MAX), 8192);
+        // Their threads and sockets take no more than half of 128 MiB, however many descriptors there are.
+        let of_memory = most_with(20_000, NONE, 128 << 20);
+        assert!(of_memory > 900 && of_memory * (72 << 10) <= 64 << 20, "{of_memory}");
+    }
 
     /// As many places as an address can get.
     fn all(room: &Room, source: [u8; 4]) -> Vec<Place> {
