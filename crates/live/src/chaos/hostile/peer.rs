@@ -9,6 +9,7 @@ use crate::tpa::session::connection::forging::Forgery;
 use crate::tpa::session::engine::AnySegment;
 use crate::tpa::session::handshake::{Kind, Opening, Tag, tag_of};
 use crate::tpa::session::path_frame::PathFrame;
+use crate::tpa::session::seal::is_piece;
 use crate::tpa::session::settings::Settings;
 use meshpace_core::{Duration, Rng, Time};
 use meshpace_transport::flags::Flags;
@@ -140,6 +141,8 @@ impl Peer {
         if is_acceptance && now < self.unfinished_until {
             return false;
         }
+        // What comes in pieces is not read here.
+        self.lies.has_missed |= tag_of(bytes) != Some(0) && is_piece(bytes);
         let seen = self.spy.see(bytes, self.plan.inner, self.machine.port.keys());
         self.foresees |= seen.as_ref().is_some_and(|(_, heard, _)| heard.is_predictable(self.plan.inner));
         if let Some((tag, heard, segment)) = seen
