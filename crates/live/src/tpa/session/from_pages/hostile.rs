@@ -70,7 +70,8 @@ impl Peer {
         keys.seal(tag, *next - 1, content)
     }
 
-    /// A claim that a segment with this content, which is thrown away, has arrived.
+    /// A claim that a segment with this content, which is thrown away, has arrived. `None` for content without data: two hostile ends that
+    /// claimed to have each other's claims would do so for ever, and more often each time where somebody repeats datagrams.
     pub(super) fn claims(
         &mut self,
         carried: InnerTransport,
@@ -90,7 +91,7 @@ impl Peer {
 
 /// "AckBlockSeqNumber, BitmapAck, AckTxSeqNumber": the whole block, by the transmission that was seen or another.
 fn claim_of_tpa(mut last: Vec<u8>, arrived: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
-    let data = number(arrived.get(..4)?);
+    let data = number(arrived.get(..4).filter(|_| arrived.len() > TPA_HEADER)?);
     let transmission = if rng.below(4) == 0 { rng.below(256) } else { data & 0xff };
     last.truncate(TPA_HEADER);
     // No data of its own, and every place of the block.
@@ -104,7 +105,7 @@ fn claim_of_tpa(mut last: Vec<u8>, arrived: &[u8], rng: &mut Rng) -> Option<Vec<
 
 /// "12 to 19: offset expected next; 24 to 27: that clock in the newest segment that arrived".
 fn claim_of_trains(mut last: Vec<u8>, arrived: &[u8]) -> Option<Vec<u8>> {
-    let length = arrived.len().checked_sub(TRAIN_HEADER)?;
+    let length = arrived.len().checked_sub(TRAIN_HEADER).filter(|length| *length > 0)?;
     last.resize(TRAIN_HEADER, 0);
     last[0] = 0x10;
     write(&mut last[2..4], 255);

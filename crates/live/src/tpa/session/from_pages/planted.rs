@@ -4,7 +4,7 @@ use super::application::{Application, bytes_of};
 use super::checks;
 use super::codec::Keys;
 use super::monitor::Monitor;
-use super::plan::{Incident, Kind, Observer, Path, Plan, Protection, Talk};
+use super::plan::{Hostile, Incident, Kind, Observer, Path, Plan, Protection, Talk};
 use super::run;
 use super::world::World;
 use crate::budget::Account;
@@ -67,6 +67,20 @@ fn a_good_run_breaks_nothing_and_one_without_a_path_does() {
         let kind = Kind::Blackout { for_ms: 900_000 };
         let dark = Plan { incidents: vec![Incident { at_ms: 20, kind }], ..good };
         assert!(breaks(&run(&dark).broken, "all of it once the wire is good"), "{carried:?}");
+    }
+}
+
+#[test]
+fn two_hostile_ends_and_an_observer_who_repeats_come_to_an_end() {
+    for carried in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        for seed in 0..4 {
+            let mut hostile = Plan { protection: Protection::Plain, seed, ..plan(carried) };
+            let claims = Hostile { changed: 0, added: 500, spoofed: 0, jumps: 0, claims: 800 };
+            (hostile.hostile_listener, hostile.talks[0].hostile) = (Some(claims), Some(claims));
+            hostile.talks[0].bytes = [60_000; 2];
+            (hostile.observer.replayed, hostile.observer.overtaken) = (500, 300);
+            assert_eq!(run(&hostile).broken, Vec::<String>::new(), "{carried:?}, seed {seed}");
+        }
     }
 }
 
