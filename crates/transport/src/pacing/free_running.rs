@@ -10,7 +10,8 @@ use alloc::collections::VecDeque;
 use meshpace_core::{Duration, Time};
 
 /// The shortest period of the timer. It is below the air time of any 802.11 frame with its
-/// preamble.
+/// preamble, and so below every interval that a round trip gives: no run of a scenario depends on
+/// it.
 const SHORTEST_TICK: Duration = Duration::from_micros(100);
 
 /// State of the gate. Segments are identified by numbers that the caller chooses.
