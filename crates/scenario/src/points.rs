@@ -271,7 +271,8 @@ mod tests {
 
     #[test]
     fn files_are_read_once() {
-        let text = large("from = 0\nto = 1\n").replace("[sweep]", "[topology]\nkind = 'nodes'\nfile = 'map.csv'\n[sweep]");
+        let text =
+            large("from = 0\nto = 1\n").replace("[sweep]", "[topology]\nkind = 'nodes'\nfile = 'map.csv'\n[sweep]");
         let scenario = read(&text).unwrap();
         assert_eq!(scenario.files.len(), 1);
         assert_eq!(scenario.points.build(77).unwrap().config.positions.len(), 2);

@@ -36,6 +36,7 @@ pub fn spare_port() -> u16 {
 /// # Panics
 ///
 /// The port is still in use after 60 s.
+#[expect(clippy::disallowed_methods, reason = "other processes decide when the port is free")]
 pub fn wait_until_free(port: u16) {
     let begun = Instant::now();
     while !is_free(Protocol::Udp, port) {
@@ -94,17 +95,13 @@ fn ports_differ_are_free_and_are_not_the_kernels_to_give() {
 
 #[test]
 fn a_port_in_use_is_not_free_and_one_given_back_is() {
-    let sockets: [Box<dyn Fn(u16) -> (Box<dyn std::any::Any>, Protocol)>; 4] = [
-        Box::new(|port| (Box::new(UdpSocket::bind(("127.0.0.1", port)).unwrap()), Protocol::Udp)),
-        Box::new(|port| (Box::new(UdpSocket::bind(("0.0.0.0", port)).unwrap()), Protocol::Udp)),
-        Box::new(|port| (Box::new(TcpListener::bind(("127.0.0.1", port)).unwrap()), Protocol::Tcp)),
-        Box::new(|port| (Box::new(TcpListener::bind(("0.0.0.0", port)).unwrap()), Protocol::Tcp)),
-    ];
-    for bind in sockets {
+    for host in ["127.0.0.1", "0.0.0.0"] {
         let port = spare_port();
-        let (socket, protocol) = bind(port);
-        assert!(!is_free(protocol, port), "port {port}");
-        drop(socket);
+        let udp = UdpSocket::bind((host, port)).unwrap();
+        assert!(!is_free(Protocol::Udp, port) && is_free(Protocol::Tcp, port), "{host}:{port}");
+        let tcp = TcpListener::bind((host, port)).unwrap();
+        assert!(!is_free(Protocol::Tcp, port), "{host}:{port}");
+        drop((udp, tcp));
         wait_until_free(port);
     }
 }
