@@ -274,7 +274,7 @@ fn half_the_rate_loses_under_every_model() {
     assert_eq!((&goodput["better"], &robust["holds"]), (&"b".into(), &robust["of"]), "{robust}");
     assert!(robust["of"].as_u64().unwrap() >= 8, "{robust}");
     let told = robust["words"].as_str().unwrap();
-    assert!(told.starts_with("2 Mbit/s has the higher goodput: "), "{told}");
+    assert!(told.starts_with("as written 2 Mbit/s has the higher goodput by "), "{told}");
     // Static routes have no repair, whose choice is told with its reason.
     let reasons = robust["not_applicable"].as_array().unwrap();
     assert!(
@@ -430,7 +430,7 @@ fn a_sweep_is_compared_point_by_point() {
     let told = compare(&[]);
     let rows: Vec<&str> = told.lines().filter(|line| line.starts_with("| topology.hops = ")).collect();
     assert_eq!(rows.len(), 3, "{told}");
-    assert!(told.contains("; mean over 3 points (topology.hops = 1, 2, 4)"), "{told}");
+    assert!(told.contains("\nValues are means over 3 points (topology.hops = 1, 2, 4).\n"), "{told}");
     let table = compare(&["--format", "csv"]);
     assert!(table.lines().next().unwrap().ends_with(",better_in_family,point"), "{table}");
     assert_eq!(table.lines().count(), 1 + 4 * all.len());

@@ -14,7 +14,7 @@ impl TpaStream {
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::connect`]; [`io::ErrorKind::Interrupted`] if a signal has ended the wait: it goes on being opened.
+    /// Those of [`connect`](crate::tpa::TpaPort::connect); [`io::ErrorKind::Interrupted`] if a signal has ended the wait: it goes on being opened.
     pub fn wait_until_open(&self) -> io::Result<()> {
         let patience = Patience { deadline: Time::NEVER, ends_with_signal: self.waiting()?.interruptible };
         let mut state = self.shared.enter()?;
