@@ -87,21 +87,26 @@ impl Tasks {
     /// Whatever the file system refuses.
     pub fn write(&self, directory: &Path, name: &str, pieces: Range<usize>) -> io::Result<String> {
         let scripts = self.scripts(pieces);
-        let limit = self.at_once.map(|at_once| (at_once as usize / scripts.len().max(1)).max(1));
+        let limit = self.limit(scripts.len());
         let mut commands = String::new();
         for script in scripts {
             let file = file(script.number);
-            write_whole(directory, &file, self.text(name, &script, limit))?;
+            write_whole(directory, &file, self.text(name, &script, &limit))?;
             commands += &format!("sbatch --chdir {place} {place}/{file}\n", place = directory.display());
         }
         Ok(commands)
     }
 
-    fn text(&self, name: &str, script: &Script, limit: Option<usize>) -> String {
+    /// The end of an option --array: the tasks at a time of each of so many arrays.
+    fn limit(&self, arrays: usize) -> String {
+        let share = |at_once: u32| format!("%{}", (at_once as usize / arrays.max(1)).max(1));
+        self.at_once.map(share).unwrap_or_default()
+    }
+
+    fn text(&self, name: &str, script: &Script, limit: &str) -> String {
         let name: String =
             name.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign } else { '-' }).take(40).collect();
         let (first, last) = (script.tasks.start, script.tasks.end.saturating_sub(1));
-        let limit = limit.map(|limit| format!("%{limit}")).unwrap_or_default();
         let before = script.number * self.per_array();
         let (log, piece) = match before {
             0 => ("%a".to_owned(), "\"$SLURM_ARRAY_TASK_ID\"".to_owned()),
@@ -132,10 +137,11 @@ impl Tasks {
         for piece in pieces {
             by_script.entry(piece / self.per_array()).or_default().push(piece % self.per_array());
         }
+        let limit = self.limit(by_script.len());
         let several = by_script.keys().any(|number| *number > 0);
         let command = |(number, tasks): (&usize, &Vec<usize>)| {
             let script = if several { format!(" {}", file(*number)) } else { String::new() };
-            format!("sbatch{options} --array={}{script}", ranges(tasks))
+            format!("sbatch{options} --array={}{limit}{script}", ranges(tasks))
         };
         by_script.iter().map(command).collect::<Vec<_>>().join("; ")
     }
@@ -208,7 +214,7 @@ mod tests {
     #[test]
     fn pieces_that_are_missing_are_told_by_their_arrays() {
         assert_eq!(tasks(10, None).again(&[4], " --exclude=n7"), "sbatch --exclude=n7 --array=4");
-        assert_eq!(tasks(10, None).again(&[0, 1, 2, 5], ""), "sbatch --array=0-2,5");
+        assert_eq!(tasks(10, Some(4)).again(&[0, 1, 2, 5], ""), "sbatch --array=0-2,5%4");
         let told = "sbatch --array=9 campaign.slurm; sbatch --array=0-1,5 campaign-1.slurm";
         assert_eq!(tasks(10, None).again(&[9, 10, 11, 15], ""), told);
         assert_eq!(Tasks::default().again(&[1001, 6095], ""), "sbatch --array=1001,6095");

@@ -97,30 +97,38 @@ impl<'a> Sink<'a> {
 
     /// Takes runs that have ended, and writes what is next in order.
     pub fn put(&mut self, session: &mut Session, runs: &[Run]) -> io::Result<()> {
-        runs.iter().for_each(|run| self.order.put(run.index, *run));
-        while let Some(run) = self.order.next() {
-            // A run that failed has no record.
-            let Some(line) = session.take(run)? else { continue };
-            let record = read(&line)?;
-            self.starved.add(&record::told(&record.point), &record);
-            if let Some(shown) = &mut self.shown {
-                shown.push(record.clone());
+        for run in runs {
+            self.order.put(run.index, *run);
+            while let Some(next) = self.order.next() {
+                self.write(session, next)?;
             }
-            match self.format {
-                Format::Json => self.reader.take(&(line + "\n"))?,
-                Format::Csv => self.reader.take(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
-                Format::Table => {
-                    self.enter(&record);
-                    if self.points <= SHOWN {
-                        self.table.push(record);
-                    }
-                }
-                Format::Summary => {
-                    if self.enter(&record) {
-                        self.summarize()?;
-                    }
+        }
+        Ok(())
+    }
+
+    /// Takes the run that is next in order.
+    fn write(&mut self, session: &mut Session, run: Run) -> io::Result<()> {
+        // A run that failed has no record.
+        let Some(line) = session.take(run)? else { return Ok(()) };
+        let record = read(&line)?;
+        self.starved.add(&record::told(&record.point), &record);
+        if let Some(shown) = &mut self.shown {
+            shown.push(record.clone());
+        }
+        match self.format {
+            Format::Json => self.reader.take(&(line + "\n"))?,
+            Format::Csv => self.reader.take(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
+            Format::Table => {
+                self.enter(&record);
+                if self.points <= SHOWN {
                     self.table.push(record);
                 }
+            }
+            Format::Summary => {
+                if self.enter(&record) {
+                    self.summarize()?;
+                }
+                self.table.push(record);
             }
         }
         Ok(())
