@@ -98,14 +98,15 @@ class Transport(asyncio.Transport):
 
     def _receive(self) -> int:
         """Reads a piece and hands it over; its length."""
-        protocol = self._protocol
+        protocol: Any = self._protocol
         if isinstance(protocol, asyncio.BufferedProtocol):
-            got = self._socket.recv_into(protocol.get_buffer(-1))  # type: ignore[arg-type]
+            buffer: Any = protocol.get_buffer(-1)
+            got = self._socket.recv_into(buffer)
             if got:
                 protocol.buffer_updated(got)
             return got
         data = self._socket.recv(_PIECE)
-        if data and isinstance(protocol, asyncio.Protocol):
+        if data:
             protocol.data_received(data)
         return len(data)
 

@@ -264,7 +264,9 @@ class Server(asyncio.AbstractServer):
             except BlockingIOError:
                 return
             except OSError as error:
-                self._loop.call_exception_handler({"message": "accepting a connection failed", "exception": error})
+                # Nothing will come any more.
+                self._loop.call_exception_handler({"message": "accepting connections failed", "exception": error})
+                self.close()
                 return
             socket.setblocking(False)
             self._begin(socket)
