@@ -157,8 +157,6 @@ pub struct Answer {
     pub floor_bps: Option<f64>,
 }
 
-/// Error of the model of a sender, as a share of what was measured of it.
-const SENDER_ERROR: f64 = 0.2;
 /// Largest share of the usual delay with which another sender is advised for delay where [`Answer::floor_bps`]
 /// is known: the queue of the sender in use is not that of its model either.
 const SHORTER: f64 = 0.5;
@@ -182,11 +180,20 @@ impl Answer {
     }
 
     /// True if it is clearly ahead by goodput and starves a flow in no more runs than what is usual does.
-    pub fn gains(&self) -> bool {
+    fn is_ahead(&self) -> bool {
         let (_, starved, usual) = self.starved();
-        let is_ahead = self.carries_more()
-            || starved <= usual && self.lines.first().and_then(Line::ahead_in_family) == Some(Side::B);
-        is_ahead && self.floor_bps.is_none_or(|floor| self.lines.first().is_some_and(|line| line.b > floor))
+        self.carries_more() || starved <= usual && self.lines.first().and_then(Line::ahead_in_family) == Some(Side::B)
+    }
+
+    /// True if it is ahead by more than the error of the model of its sender.
+    pub fn gains(&self) -> bool {
+        let exceeds = |floor: f64| self.lines.first().is_some_and(|line| line.b > floor);
+        self.is_ahead() && self.floor_bps.is_none_or(exceeds)
+    }
+
+    /// True if it is ahead, but by no more than the error of the model of its sender.
+    fn is_unsure(&self) -> bool {
+        self.is_ahead() && !self.gains()
     }
 
     /// The comparison of delays.
@@ -196,7 +203,8 @@ impl Answer {
 
     /// True if packets wait less for sure, nobody starves, and little goodput is lost.
     pub fn waits_less(&self) -> bool {
-        let costs_goodput = self.lines.first().is_some_and(|line| line.difference < -COST * line.a);
+        let allowed = |line: &Line| (1.0 - COST) * self.floor_bps.unwrap_or(line.a);
+        let costs_goodput = self.lines.first().is_some_and(|line| line.b < allowed(line));
         let is_less = |line: &Line| self.floor_bps.is_none() || line.b < SHORTER * line.a;
         !costs_goodput && self.delay().is_some_and(|line| line.better_in_family == Some(Side::B) && is_less(line))
     }
@@ -227,8 +235,25 @@ fn ordered<'a>(
     found
 }
 
+/// A sentence on the choices that are ahead in the model and not advised; empty if there are none.
+fn unsure(answers: &[Answer]) -> String {
+    let names: Vec<&str> = answers.iter().filter(|answer| answer.is_unsure()).map(|answer| &*answer.choice).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Not advised, although more is simulated: {}. It is not enough more than what was measured of the sender in use (docs/measuring-kit.md).\n",
+        names.join(", ")
+    )
+}
+
 /// The choices that help, over all questions, in sentences: against starving, for goodput, for delay, the largest first. If none does, a sentence that says so.
 pub fn helps(answers: &[Answer]) -> String {
+    let text = advised(answers);
+    text + &unsure(answers)
+}
+
+fn advised(answers: &[Answer]) -> String {
     let mut text = String::new();
     for (answer, line) in ordered(answers, GOODPUT, Answer::feeds, true) {
         let (runs, _, usual) = answer.starved();
@@ -275,8 +300,9 @@ pub fn helps(answers: &[Answer]) -> String {
 
 /// Notes what was measured of all flows together, bit/s, in the answers that change their sender.
 pub fn measured(answers: &mut [Answer], goodput_bps: f64) {
-    for answer in answers.iter_mut().filter(|answer| SENDER.contains(&answer.question)) {
-        answer.floor_bps = Some((1.0 + SENDER_ERROR) * goodput_bps);
+    for answer in answers {
+        let error = SENDER.iter().find(|(question, _)| *question == answer.question).map(|(_, error)| error);
+        answer.floor_bps = error.map(|error| (1.0 + error) * goodput_bps);
     }
 }
 
