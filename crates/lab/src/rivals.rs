@@ -42,14 +42,14 @@ impl Rival {
 }
 
 /// The values of the key at a point, each with its records.
-type Values = Vec<(String, Vec<Record>)>;
+type Values<'a> = Vec<(String, Vec<&'a Record>)>;
 
 /// Compares `value` of `key` with every other value of it, at each point of the other keys, in the order of the records.
 ///
 /// # Errors
 /// If the records have no such key or value, with what they have instead.
 pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, String> {
-    let mut points: Vec<(Map<String, Value>, Values)> = Vec::new();
+    let mut points: Vec<(Map<String, Value>, Values<'_>)> = Vec::new();
     for record in records {
         let mut point = record.point.clone();
         let Some(own) = point.remove(key) else {
@@ -57,7 +57,7 @@ pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, 
             let way = if keys.is_empty() { ": --against takes a key that the scenario sweeps ([sweep])" } else { "" };
             return Err(format!("the records do not sweep {key}; they sweep {}{way}", listed(&keys)));
         };
-        member(member(&mut points, point), plain(&own)).push(record.clone());
+        member(member(&mut points, point), plain(&own)).push(record);
     }
     let mut found = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
@@ -68,8 +68,11 @@ pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, 
             }
         }
         let Some((_, given)) = values.iter().find(|(own, _)| own == value) else { continue };
+        // Copies of the runs of one point, and not of all.
+        let copies = |records: &[&Record]| records.iter().map(|record| (*record).clone()).collect::<Vec<_>>();
+        let given = copies(given);
         for (other, records) in values.iter().filter(|(other, _)| other != value) {
-            let lines = compare(given, records)?;
+            let lines = compare(&given, &copies(records))?;
             found.push(Rival { point: point.clone(), value: other.clone(), lines });
         }
     }

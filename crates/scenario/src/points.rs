@@ -19,7 +19,7 @@ pub struct Points {
     plan: Option<Arc<Plan>>,
 }
 
-/// What builds the points of a large sweep.
+/// Everything that is needed to build a point of a large sweep.
 #[derive(Debug)]
 pub struct Plan {
     /// The tree of the scenario, without its sweep.
@@ -35,7 +35,7 @@ pub struct Plan {
     factors: Vec<Vec<Vec<Estimate>>>,
 }
 
-/// What is kept of the points of a large sweep that are checked when the scenario is read.
+/// Results of checking the points that have each value of a large sweep alone.
 #[derive(Default)]
 pub struct Checked {
     costs: BTreeMap<usize, Estimate>,

@@ -1,6 +1,6 @@
-//! The array scripts of a campaign for Slurm. A cluster takes arrays of so many tasks, so that there is a script for every so many
-//! pieces: `campaign.slurm` for the first, `campaign-1.slurm` for the next, and so on. Task T of script S makes piece S times that number
-//! plus T, also after pieces were added.
+//! Array scripts of a campaign for Slurm. A cluster limits the tasks of an array to some number N, so each script has at most N
+//! pieces: `campaign.slurm` the first N, `campaign-1.slurm` the next N, and so on. Task T of script S makes piece S * N + T, also
+//! after pieces were added.
 
 use clap::Args;
 use meshpace_lab::record::write_whole;
@@ -30,14 +30,14 @@ pub struct Tasks {
     mem: Option<String>,
 }
 
-/// As exports were before they had options.
+/// Options of campaigns that were exported before there were options: one array without limits.
 impl Default for Tasks {
     fn default() -> Tasks {
         Tasks { array: u32::MAX, at_once: None, time: None, mem: None }
     }
 }
 
-/// A value that stands in a script as it is.
+/// Checks a value of `sbatch`, which is written into a script without quotes.
 fn word(text: &str) -> Result<String, String> {
     let is_plain = !text.is_empty() && text.chars().all(|sign| sign.is_ascii_alphanumeric() || ":-.".contains(sign));
     if is_plain { Ok(text.to_owned()) } else { Err("expected digits, letters, and : - .".to_owned()) }
@@ -67,10 +67,10 @@ impl Tasks {
         (pieces.start / size..pieces.end.div_ceil(size)).map(script).collect()
     }
 
-    /// Refuses fewer tasks at a time than there are arrays for so many pieces.
+    /// Checks that each array may have a task at work.
     ///
     /// # Errors
-    /// What is wrong, and what to do.
+    /// If `--at-once` is less than the number of arrays that this number of pieces needs.
     pub fn check(&self, pieces: usize) -> Result<(), String> {
         let arrays = self.scripts(0..pieces).len();
         match self.at_once {
@@ -97,7 +97,7 @@ impl Tasks {
         Ok(commands)
     }
 
-    /// The end of an option --array: the tasks at a time of each of so many arrays.
+    /// Suffix of `--array`: the share that each of `arrays` arrays has in the limit of simultaneous tasks.
     fn limit(&self, arrays: usize) -> String {
         let share = |at_once: u32| format!("%{}", (at_once as usize / arrays.max(1)).max(1));
         self.at_once.map(share).unwrap_or_default()

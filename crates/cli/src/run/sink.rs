@@ -106,7 +106,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Takes the run that is next in order.
+    /// Writes the record of the next run in order, or keeps it for the table.
     fn write(&mut self, session: &mut Session, run: Run) -> io::Result<()> {
         // A run that failed has no record.
         let Some(line) = session.take(run)? else { return Ok(()) };
@@ -134,7 +134,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Counts the point of a record; whether it is another than that of the record before.
+    /// Counts points. Returns true if the record belongs to another point than the record before it.
     fn enter(&mut self, record: &Record) -> bool {
         let is_new = self.last.as_ref() != Some(&record.point);
         if is_new {

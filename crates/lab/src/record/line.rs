@@ -48,14 +48,14 @@ pub fn check(line: &str) -> Result<&str, &'static str> {
     Ok(before)
 }
 
-/// What a directory has to know of a line.
+/// Members of a record that a directory needs to place its line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Head {
     /// Name of the scenario.
     pub scenario: String,
     /// The key of its run.
     pub key: Key,
-    /// What it has besides the results.
+    /// Additional data in the record, such as a time series.
     pub observed: Observed,
 }
 

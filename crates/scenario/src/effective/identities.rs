@@ -15,7 +15,7 @@ const COMPARED: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct Digest([u64; 4]);
 
-/// What a point depends on, except for the seed and the revision of the model.
+/// Identity of a point's runs: everything that they depend on, except the seed and the revision of the model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// Digest of the settings that decide the run.
