@@ -1,6 +1,8 @@
 //! Tests with two ends over a link in virtual time: one bottleneck with a queue, a delay, and loss
 //! in both directions.
 
+mod table;
+
 use super::*;
 use crate::closing::End;
 use crate::flags::Flags;
