@@ -9,7 +9,7 @@ mod slurm;
 use crate::output::{self, Failure, complain, finish};
 use crate::progress::Progress;
 use crate::runner::{self, Told};
-use crate::{FAILED, REFUSED, run};
+use crate::{FAILED, REFUSED, run, share};
 use clap::{ArgGroup, Args, Subcommand};
 use meshpace_command::interrupt::stop_on_interrupt;
 use meshpace_command::quantities::seconds;
@@ -61,6 +61,10 @@ enum What {
     Piece(Piece),
     /// Put together the pieces of an exported campaign, or campaigns that were run in several places or with several ranges of seeds.
     Merge(Merge),
+    /// Write a directory of records, with the files that its scenarios name, as one file that others unpack and check.
+    Archive(share::Archive),
+    /// Check a directory of records: everything is whole, and some of its runs, made again, are the same.
+    Check(share::Check),
 }
 
 #[derive(Args, Debug)]
@@ -131,6 +135,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         What::Export(arguments) => export(arguments),
         What::Piece(arguments) => piece(arguments),
         What::Merge(arguments) => merge(arguments),
+        What::Archive(arguments) => share::archive(arguments),
+        What::Check(arguments) => share::check(arguments),
     };
     output::end(done.map(|text| finish(&text)))
 }
@@ -269,7 +275,7 @@ fn piece(arguments: &Piece) -> Result<String, Failure> {
     };
     let campaign = Arc::new(campaign);
     let place = arguments.directory.join(PIECES).join(number.to_string());
-    let mut session = runner::open(&campaign, Some(&place), &campaign.manifest(1), false)?;
+    let mut session = runner::open(&campaign, Some(&place), &campaign.manifest(1).without_files(), false)?;
     let points: BTreeMap<&str, usize> =
         session.keys().iter().enumerate().map(|(point, key)| (key.as_str(), point)).collect();
     let run =

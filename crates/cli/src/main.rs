@@ -15,9 +15,11 @@ mod progress;
 mod prospect;
 mod report;
 mod reproduce;
+mod rerun;
 mod run;
 mod runner;
 mod scenarios;
+mod share;
 mod transports;
 mod validate;
 mod view;
@@ -63,7 +65,9 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Write the report of records on disk anew.
     Report(report::Arguments),
-    /// Write a campaign for a batch system, make its pieces there, and put campaigns together.
+    /// Make one run of a directory of records again, from what the directory keeps, and compare it with its record.
+    Rerun(rerun::Arguments),
+    /// Write a campaign for a batch system, make its pieces there, put campaigns together, and hand them on.
     Campaign(campaign::Arguments),
     /// Say what to set in a mesh that is known by a map, a list of links or a dump of its routing daemon.
     Advise(advise::Arguments),
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
         Command::Scenarios(arguments) => scenarios::main(&arguments),
         Command::Reproduce(arguments) => reproduce::main(&arguments),
         Command::Report(arguments) => report::main(&arguments),
+        Command::Rerun(arguments) => rerun::main(&arguments),
         Command::Compare(arguments) => compare::main(&arguments),
         Command::Advise(arguments) => advise::main(&arguments),
         Command::Campaign(arguments) => campaign::main(&arguments),

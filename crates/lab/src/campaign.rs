@@ -3,7 +3,7 @@
 use crate::record::directory::{Manifest, host};
 use crate::record::given::Given;
 use crate::record::line::{FORMAT, Key};
-use crate::record::{NodeRecord, Record};
+use crate::record::{NodeRecord, Record, keys_of};
 use crate::warmup;
 use meshpace_scenario::estimate::Estimate;
 use meshpace_scenario::{Point, Scenario};
@@ -126,6 +126,12 @@ impl Campaign {
     /// If its values, each of which is possible, do not go together.
     pub fn point(&self, run: Run) -> Result<Cow<'_, Point>, String> {
         self.scenario.points.build(run.point)
+    }
+
+    /// The keys that are swept, in the order in which points have them.
+    pub fn swept(&self) -> Vec<String> {
+        let of_point = |number: usize| self.scenario.points.values(number).into_iter().map(|(key, _)| key);
+        keys_of((0..self.scenario.points.len()).map(of_point))
     }
 
     /// The keys of its points, in their order.

@@ -3,6 +3,7 @@
 pub mod advise;
 pub mod backend;
 pub mod campaign;
+pub mod check;
 pub mod compare;
 pub mod field;
 #[cfg(any(test, fuzzing))]
@@ -11,6 +12,7 @@ mod pool;
 pub mod record;
 pub mod reference;
 pub mod register;
+pub mod rerun;
 pub mod rivals;
 pub mod robust;
 pub mod routes;

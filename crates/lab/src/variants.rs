@@ -203,11 +203,19 @@ pub fn axis(keys: &[&str], by: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// The keys that differ between points: those of which there are two values or more.
+/// The keys that differ between points: those with two values or more, and those that only some points have.
 pub fn swept<'a>(points: &[&'a Map<String, Value>]) -> Vec<&'a str> {
     let Some(first) = points.first() else { return Vec::new() };
-    let is_swept = |key: &&String| points.iter().any(|point| point.get(*key) != first.get(*key));
-    first.keys().filter(is_swept).map(String::as_str).collect()
+    let is_swept = |key: &&str| points.iter().any(|point| point.get(*key) != first.get(*key));
+    let mut keys: Vec<&str> = Vec::new();
+    for key in points.iter().flat_map(|point| point.keys()).map(String::as_str) {
+        // Points of several scenarios have keys of their own.
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys.retain(is_swept);
+    keys
 }
 
 /// Records by the values of a swept key, which leaves their points: each value with its name, in the order in which they come.

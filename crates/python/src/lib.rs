@@ -33,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use super::reproduce::{experiments, reproduce};
     #[pymodule_export]
-    use super::scenario::{Scenario, models, restored_scenario};
+    use super::scenario::{Scenario, kept_scenario, models, restored_scenario};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::sockets::{TpaDescriptor, TpaListener, TpaOptions, TpaPort, TpaStream, tpa_finish_process, tpa_new_key};

@@ -1,6 +1,7 @@
 //! A scenario as it was read.
 
 use crate::{errors, pacing};
+use meshpace_lab::rerun::Directory;
 use meshpace_lab::robust::{self, Choice};
 use meshpace_lab::workers::{Job, Worker};
 use meshpace_scenario::estimate::Estimate;
@@ -19,6 +20,8 @@ pub struct Scenario {
     plain: Read,
     /// The pacing rules of Python in it.
     rules: Vec<Paced>,
+    /// True if it is one point of a directory of records, whose text may have more.
+    is_kept: bool,
 }
 
 /// A pacing rule of Python, and the flows that have it: all of them if there is no list.
@@ -72,7 +75,7 @@ pub fn models(py: Python<'_>, scenarios: Vec<Py<Scenario>>) -> PyResult<Vec<Mode
         let rules = scenario.get().rules.clone();
         let mut read = plain.clone();
         rules.iter().try_for_each(|paced| paced.apply(&mut read))?;
-        Ok(Scenario { read, plain, rules })
+        Ok(Scenario { read, plain, rules, is_kept: scenario.get().is_kept })
     };
     let model = |choice: Choice| match choice.scenarios {
         Err(why) => Ok((choice.name, Some(why), Vec::new())),
@@ -92,7 +95,18 @@ pub fn restored_scenario(py: Python<'_>, job: &str) -> PyResult<Scenario> {
         Ok::<_, String>(Worker::new(&job)?.into_campaign().scenario)
     };
     let read = read().map_err(|why| errors::worker(py, why))?;
-    Ok(Scenario { plain: read.clone(), read, rules: Vec::new() })
+    Ok(Scenario { plain: read.clone(), read, rules: Vec::new(), is_kept: false })
+}
+
+/// The scenario of one point of a directory of records, without its pacing rules of Python; `point` is the JSON of its values.
+#[pyfunction]
+pub fn kept_scenario(py: Python<'_>, directory: PathBuf, point: &str) -> PyResult<Scenario> {
+    let read = || {
+        let point = serde_json::from_str(point).map_err(|why| why.to_string())?;
+        Directory::open(&directory)?.of_point(&point)
+    };
+    let read = py.detach(read).map_err(|why: String| errors::records(py, why))?;
+    Ok(Scenario { plain: read.clone(), read, rules: Vec::new(), is_kept: true })
 }
 
 impl Scenario {
@@ -117,7 +131,7 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let source = Source { name: file, text, sets };
         match py.detach(|| Read::read(source, &directory, stem)) {
-            Ok(read) => Ok(Scenario { plain: read.clone(), read, rules: Vec::new() }),
+            Ok(read) => Ok(Scenario { plain: read.clone(), read, rules: Vec::new(), is_kept: false }),
             Err(refusal) => Err(errors::refusal(py, &refusal)),
         }
     }
@@ -131,7 +145,7 @@ impl Scenario {
         let paced = Paced { name: name.to_owned(), rule, flows, id, raised: pacing::Raised::default() };
         paced.apply(&mut read)?;
         let rules = self.rules.iter().cloned().chain([paced]).collect();
-        Ok(Scenario { read, plain: self.plain.clone(), rules })
+        Ok(Scenario { read, plain: self.plain.clone(), rules, is_kept: self.is_kept })
     }
 
     /// The pacing rules of Python in it: a run needs this process then.
@@ -142,6 +156,10 @@ impl Scenario {
 
     /// What it is pickled as; [`restored_scenario`] and `paced` make it again.
     fn state(&self, py: Python<'_>) -> PyResult<State> {
+        if self.is_kept {
+            let why = "a point of a directory of records is run in this process: it is not pickled";
+            return Err(PyValueError::new_err(why));
+        }
         let job = Job::of(&self.plain).map_err(|why| errors::records(py, why))?;
         let job = serde_json::to_string(&job).map_err(|why| errors::records(py, why.to_string()))?;
         Ok((job, self.paced_by(py)))

@@ -181,3 +181,17 @@ def test_every_part_of_a_rule_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         after = made(text)
         assert [name for name in before if before[name] != after[name]][:1] == [part] or before[part] != after[part]
     assert made(RULE) == before
+
+
+def test_a_run_with_a_rule_is_made_again_from_the_directory_alone(tmp_path: Path) -> None:
+    (tmp_path / "map.csv").write_text("x_m,y_m\n0,0\n150,0\n300,0\n")
+    text = "duration = '3 s'\n[topology]\nkind = 'nodes'\nfile = 'map.csv'\n[[flow]]\nfrom = 0\nto = 1\n[sweep]\n'flow.to' = [1, 2]\n"
+    scenario = meshpace.Scenario.parse(text, directory=tmp_path).paced(Global, name="mine")
+    records = list(scenario.sweep(seeds=2, out=tmp_path / "records"))
+    (tmp_path / "map.csv").unlink()
+    for record in records:
+        again = meshpace.Scenario.kept(tmp_path / "records", record["point"]).paced(Global, name="mine")
+        assert again.points == [record["point"]]
+        assert again.run(seed=record["seed"])["fingerprint"] == record["fingerprint"]
+    with pytest.raises(meshpace.RecordsError, match="no record is of the point"):
+        meshpace.Scenario.kept(tmp_path / "records", {"flow.to": 3})

@@ -9,14 +9,17 @@
 mod built;
 mod defaults;
 mod identities;
+mod outlines;
 
 use super::sweep::{Sweep, Values};
+use super::toml_text::toml_text;
 use super::{MAX_POINTS, overrides, transport};
 pub use identities::{Digest, Identity};
 use meshpace_core::Duration;
 use meshpace_settings::diagnostic::{Problems, Source};
 use meshpace_settings::quantity::{Dimension, TIME};
 use meshpace_settings::value::{Kind, Origin, Table, Value};
+pub use outlines::Outlines;
 use std::collections::BTreeMap;
 
 /// Keys that add something to a record and change nothing in its run.
@@ -261,7 +264,7 @@ fn meaning(value: &Value, files: &BTreeMap<String, String>) -> String {
 fn written(value: &Value) -> String {
     match &value.kind {
         Kind::String(text) if is_plain(text) => text.clone(),
-        _ => quoted(value),
+        _ => toml_text(value),
     }
 }
 
@@ -269,25 +272,6 @@ fn written(value: &Value) -> String {
 fn is_plain(text: &str) -> bool {
     let has_letter = text.chars().any(char::is_alphabetic) && text != "true" && text != "false";
     has_letter && text.chars().all(|c| c.is_alphanumeric() || " ./_+-".contains(c)) && text.trim() == text
-}
-
-/// The value in TOML.
-fn quoted(value: &Value) -> String {
-    match &value.kind {
-        Kind::String(text) => format!("{text:?}"),
-        Kind::Float(number) => format!("{number:?}"),
-        Kind::Array(items) => format!("[{}]", items.iter().map(quoted).collect::<Vec<_>>().join(", ")),
-        Kind::Table(table) if table.entries.is_empty() => "{}".to_owned(),
-        Kind::Table(table) => {
-            let entry = |entry: &meshpace_settings::value::Entry| {
-                let is_bare = entry.key.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
-                let key = if is_bare { entry.key.clone() } else { format!("{:?}", entry.key) };
-                format!("{key} = {}", quoted(&entry.value))
-            };
-            format!("{{ {} }}", table.entries.iter().map(entry).collect::<Vec<_>>().join(", "))
-        }
-        _ => value.brief(),
-    }
 }
 
 #[cfg(test)]

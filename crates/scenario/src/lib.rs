@@ -9,6 +9,7 @@ mod files;
 mod flow;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+mod joint;
 pub mod json_lines;
 pub mod keys;
 mod link;
@@ -25,12 +26,14 @@ mod propagation;
 mod rates;
 mod reader;
 mod sweep;
+mod toml_text;
 mod topology;
 mod traffic;
 mod transport;
 mod warnings;
 
 pub use files::{Load, MOST as LARGEST_FILE, read as read_file};
+pub use joint::{PART, Part};
 pub use meshpace_settings::{Problem, Refusal, Source, diagnostic, nearest, one_of, quantity, value};
 pub use plot::{METRICS as PLOTTED, Plot};
 pub use points::Points;
@@ -91,6 +94,8 @@ pub struct Scenario {
     pub source: Source,
     /// The files it names, with their contents, by name.
     pub files: Files,
+    /// The scenarios that it joins, if it is a campaign of several.
+    pub parts: Vec<Part>,
 }
 
 /// Files by the names that a scenario has for them, with their contents.
@@ -137,7 +142,7 @@ impl Point {
 }
 
 impl Scenario {
-    /// Reads a scenario. `directory` is where relative file names in it start, `stem` what it is called without a
+    /// Reads a scenario, or a campaign of several ([`Part`]). `directory` is where relative file names in it start, `stem` what it is called without a
     /// title.
     ///
     /// # Errors
@@ -171,8 +176,11 @@ impl Scenario {
         Scenario::checked(source, load, stem, LARGE)
     }
 
-    /// Reads a scenario; all points of a sweep of at most `most` points are built.
+    /// Reads a scenario, or a campaign of several; all points of a sweep of at most `most` points are built.
     fn checked(source: Source, load: Load<'_>, stem: &str, most: usize) -> Result<Scenario, Refusal> {
+        if let Some(root) = joint::tree(&source.text) {
+            return joint::read(&root, source, load, stem);
+        }
         let problems = Problems::default();
         let scenario = read(&source, load, stem, most, &problems);
         let mut problems = problems.into_vec();
@@ -198,6 +206,7 @@ fn read(source: &Source, load: Load<'_>, stem: &str, most: usize, problems: &Pro
         warnings: Vec::new(),
         source: source.clone(),
         files: Vec::new(),
+        parts: Vec::new(),
     };
     let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
     if !errors.is_empty() {

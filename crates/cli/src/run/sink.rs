@@ -36,6 +36,8 @@ pub struct Sink<'a> {
     silent: Vec<String>,
     /// True if a CSV header is still to be written.
     header: bool,
+    /// The keys of the sweep, which are columns of CSV.
+    keys: Vec<String>,
     /// Runs that wait for those before them.
     order: InOrder<Run>,
     /// Where the results go.
@@ -89,6 +91,7 @@ impl<'a> Sink<'a> {
             starved: Tally::default(),
             silent: Vec::new(),
             header: true,
+            keys: Vec::new(),
             order: InOrder::default(),
             reader: if files { Reader::MayLeave } else { Reader::Needed },
             holds: false,
@@ -117,7 +120,13 @@ impl<'a> Sink<'a> {
         }
         match self.format {
             Format::Json => self.reader.take(&(line + "\n"))?,
-            Format::Csv => self.reader.take(&csv::rows(&record, std::mem::take(&mut self.header))?)?,
+            Format::Csv => {
+                let header = std::mem::take(&mut self.header);
+                if header {
+                    self.keys = session.campaign().swept();
+                }
+                self.reader.take(&csv::rows(&record, &self.keys, header)?)?;
+            }
             Format::Table => {
                 self.enter(&record);
                 if self.points <= SHOWN {

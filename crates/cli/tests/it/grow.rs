@@ -87,6 +87,74 @@ fn a_campaign_that_grew_in_six_steps_is_the_one_that_was_run_at_once() {
     assert_eq!((&made["points"], &made["seeds"], &made["records"]), (&7.into(), &40.into(), &280.into()));
 }
 
+/// The scenarios of a chain and of a grid, which sweep different keys, and a campaign of both.
+fn topologies(here: &Path, hops: &str) {
+    scenario(here, "chain.toml", "A chain", &format!("[sweep]\n'topology.hops' = [{hops}]\n"));
+    let grid = "duration = '3 s'\n[topology]\nkind = 'grid'\ncolumns = 2\n[[flow]]\nfrom = 0\nto = 3\n[sweep]\n'topology.rows' = [2, 3]\n";
+    fs::create_dir_all(here.join("grids")).unwrap();
+    fs::write(here.join("grids/grid.toml"), grid).unwrap();
+    let joint =
+        "title = 'Both'\n[[part]]\nfile = 'chain.toml'\n[[part]]\nfile = 'grids/grid.toml'\nset = ['duration=2 s']\n";
+    fs::write(here.join("both.toml"), joint).unwrap();
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another process works meanwhile")]
+fn a_campaign_of_two_topologies_grows_in_six_steps_to_the_one_that_was_run_at_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    let grow = |name: &str, more: &[&str]| {
+        well(here, &[&["run", name, "--out", "grown", "--format", "json", "--jobs", "2"], more].concat())
+    };
+    topologies(here, "1, 4");
+    grow("chain.toml", &[]);
+    // Seeds, points, a value in the middle.
+    grow("chain.toml", &["--seeds", "2"]);
+    topologies(here, "1, 4, 5");
+    grow("chain.toml", &["--seeds", "2"]);
+    topologies(here, "1, 2, 4, 5");
+    grow("chain.toml", &["--seeds", "2"]);
+    // The second topology: the runs of the first are those that are there.
+    let before: Value = serde_json::from_str(records(&here.join("grown")).lines().next().unwrap()).unwrap();
+    assert_eq!(grow("both.toml", &["--seeds", "2"]).lines().count(), 12);
+    let grown = records(&here.join("grown"));
+    let after: Value = serde_json::from_str(grown.lines().next().unwrap()).unwrap();
+    assert_eq!(grown.lines().count(), 12);
+    assert_eq!(before["fingerprint"], after["fingerprint"]);
+    assert_eq!(after["point"].to_string(), "{\"part\":\"chain\",\"topology.hops\":1}");
+    // Two machines.
+    well(here, &["run", "both.toml", "--out", "elsewhere", "--seed", "3", "--seeds", "2"]);
+    well(here, &["campaign", "merge", "grown", "elsewhere", "--out", "merged"]);
+    assert_eq!(records(&here.join("merged")).lines().count(), 24);
+    // An interrupt. The last step names the whole.
+    let last = ["run", "both.toml", "--out", "merged", "--format", "json", "--seeds", "30"];
+    let mut child = Command::new(cargo_bin("meshpace"));
+    let mut child = child.args(last).current_dir(here).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !here.join("merged/unfinished.jsonl").exists() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let printed = well(here, &last);
+    let fresh = well(here, &["run", "both.toml", "--out", "fresh", "--format", "json", "--seeds", "30"]);
+    assert!(printed == fresh, "what is printed is that of a fresh run");
+    assert!(records(&here.join("merged")) == fresh, "and so is the directory");
+    // Everything reads the campaign as it reads others.
+    let grids = well(here, &["compare", "merged", "--by", "topology.rows", "--where", "part=grid"]);
+    assert!(grids.contains("rows 2 and rows 3"), "{grids}");
+    let table = well(here, &["run", "both.toml", "--out", "merged", "--seeds", "30", "--format", "csv"]);
+    let rows: Vec<&str> = table.lines().collect();
+    assert!(rows[0].starts_with("scenario,seed,part,topology.hops,topology.rows,duration_s"), "{}", rows[0]);
+    assert!(rows[1].starts_with("Both,1,chain,1,,3,") && rows[180].starts_with("Both,30,grid,,3,2,"), "{}", rows[180]);
+    assert!(well(here, &["report", "merged"]).contains("index.html"));
+    // One run of the second topology, when the scenarios are gone.
+    for file in ["chain.toml", "grids/grid.toml", "both.toml"] {
+        fs::remove_file(here.join(file)).unwrap();
+    }
+    let again = ["rerun", "merged", "--point", "part=grid", "--point", "topology.rows=3", "--seed", "30"];
+    assert!(well(here, &again).contains("as in the record, and so are all results"));
+}
+
 /// A directory as version 0.1.0 wrote it at revision 11, with its scenario. Where the revision is another today, a fresh run gives the
 /// records, since that directory could only be read.
 fn older(here: &Path, name: &str, sets: &[&str]) -> PathBuf {

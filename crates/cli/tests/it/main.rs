@@ -21,6 +21,7 @@ mod picture;
 mod report_page;
 mod reproduce;
 mod run;
+mod share;
 mod soak;
 mod store;
 mod tunnel;

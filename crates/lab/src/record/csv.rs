@@ -66,16 +66,17 @@ fn flow_name(column: &Column<FlowRecord>) -> String {
     }
 }
 
-/// The rows of a record, with the header if `header` is set. A value that could not be measured is an empty cell.
+/// The rows of a record, with the header if `header` is set. `keys` are those of the sweep. A value that could not be measured is an empty cell,
+/// and so is a key that the record's point does not have.
 ///
 /// # Errors
 /// None are known: it writes to memory.
-pub fn rows(record: &Record, header: bool) -> io::Result<String> {
+pub fn rows(record: &Record, keys: &[String], header: bool) -> io::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     if header {
-        writer.write_record(header_of(record))?;
+        writer.write_record(header_of(keys))?;
     }
-    for row in values_of(record) {
+    for row in values_of(record, keys) {
         writer.write_record(row.iter().map(cell))?;
     }
     let bytes = writer.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
@@ -83,25 +84,26 @@ pub fn rows(record: &Record, header: bool) -> io::Result<String> {
 }
 
 /// The names of the columns.
-pub fn header_of(record: &Record) -> Vec<String> {
-    names(&columns(), record)
+pub fn header_of(keys: &[String]) -> Vec<String> {
+    names(&columns(), keys)
 }
 
 /// The values of each row, by column.
-pub fn values_of(record: &Record) -> Vec<Vec<Value>> {
-    values(&columns(), record)
+pub fn values_of(record: &Record, keys: &[String]) -> Vec<Vec<Value>> {
+    values(&columns(), record, keys)
 }
 
-fn names(columns: &[Cells], record: &Record) -> Vec<String> {
+fn names(columns: &[Cells], keys: &[String]) -> Vec<String> {
     let mut names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-    names.splice(POINT..POINT, record.point.keys().cloned());
+    names.splice(POINT..POINT, keys.iter().cloned());
     names
 }
 
-fn values(columns: &[Cells], record: &Record) -> Vec<Vec<Value>> {
+fn values(columns: &[Cells], record: &Record, keys: &[String]) -> Vec<Vec<Value>> {
+    let key = |key: &String| record.point.get(key).cloned().unwrap_or_default();
     let row = |flow: &FlowRecord| {
         let mut row: Vec<Value> = columns.iter().map(|column| column.of(record, flow)).collect();
-        row.splice(POINT..POINT, record.point.values().cloned());
+        row.splice(POINT..POINT, keys.iter().map(key));
         row
     };
     record.flows.iter().map(row).collect()
@@ -129,12 +131,12 @@ mod tests {
                 {"id": 2, "delivered_bytes": 9, "longest_gap_s": 9.5, "delay_p95_s": 0.25},
             ],
         }));
-        let header = header_of(&record);
+        let header = header_of(&[]);
         assert_eq!(header[22..27], ["delay_p95_s", "longest_gap_s", "starved", "starved_flows", "name"]);
-        let text = rows(&record, true).unwrap();
+        let text = rows(&record, &[], true).unwrap();
         assert!(text.starts_with("scenario,seed,duration_s,"), "{text}");
         let ends: Vec<Vec<String>> =
-            values_of(&record).iter().map(|row| row[22..27].iter().map(cell).collect()).collect();
+            values_of(&record, &[]).iter().map(|row| row[22..27].iter().map(cell).collect()).collect();
         assert_eq!(
             ends,
             [
@@ -146,12 +148,21 @@ mod tests {
         assert!(text.contains(",99,nothing,2,\"long, or not\","), "{text}");
     }
 
+    #[test]
+    fn points_of_several_scenarios_have_a_column_for_each_of_their_keys() {
+        let record =
+            crate::record::record(json!({"point": {"part": "grid", "topology.rows": 3}, "flows": [{"id": 0}]}));
+        let keys = ["part", "topology.hops", "topology.rows"].map(str::to_owned);
+        let names: Vec<String> = header_of(&keys).into_iter().skip(POINT).take(3).collect();
+        assert_eq!(names, keys);
+        assert_eq!(values_of(&record, &keys)[0][POINT..POINT + 3], [json!("grid"), Value::Null, json!(3)]);
+    }
+
     /// The columns that programs may count, as they were before others came.
     #[test]
     fn the_first_columns_keep_their_names_and_places() {
-        let record = crate::record::record(json!({"point": {"topology.hops": 4}}));
         assert_eq!(
-            header_of(&record)[..28].join(","),
+            header_of(&["topology.hops".to_owned()])[..28].join(","),
             "scenario,seed,topology.hops,duration_s,aggregate_goodput_bps,jain,jain_2s,idle_windows,retransmission_index,frames,\
              flow,from,to,hops,transport,goodput_bps,delivered_bytes,segments_sent,retransmissions,timeouts,rtt_mean_s,cov_rtt,\
              loss_ratio,delay_p95_s,longest_gap_s,starved,starved_flows,name"
@@ -165,16 +176,16 @@ mod tests {
         let columns = columns_of(Record::COLUMNS, &[FlowRecord::COLUMNS, &[added]].concat());
         let flow = FlowRecord { goodput_bps: 3.0, ..FlowRecord::default() };
         let record = Record { flows: vec![flow], ..Record::default() };
-        let number = names(&columns, &record).iter().position(|name| name == "twice_bps").unwrap();
-        assert_eq!(values(&columns, &record)[0][number], json!(6.0));
-        let before = header_of(&record);
-        assert_eq!(names(&columns, &record).len(), before.len() + 1);
-        assert_eq!(names(&columns, &record)[..28], before[..28], "the columns that programs may count stay");
+        let number = names(&columns, &[]).iter().position(|name| name == "twice_bps").unwrap();
+        assert_eq!(values(&columns, &record, &[])[0][number], json!(6.0));
+        let before = header_of(&[]);
+        assert_eq!(names(&columns, &[]).len(), before.len() + 1);
+        assert_eq!(names(&columns, &[])[..28], before[..28], "the columns that programs may count stay");
     }
 
     #[test]
     fn every_single_value_of_the_table_has_a_column_and_no_two_have_one_name() {
-        let mut names = header_of(&Record::default());
+        let mut names = header_of(&[]);
         let is_there = |name: &str| names.iter().any(|other| other == name);
         for column in Record::COLUMNS.iter().filter(|column| column.kind != Kind::Nested) {
             assert!(is_there(column.name), "{}", column.name);

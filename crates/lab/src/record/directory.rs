@@ -1,6 +1,7 @@
 //! A directory of records: `records.jsonl`, one line for each run, and `manifest.json`, which says what made them.
 
 use super::given::Given;
+use super::kept::Contents;
 use super::line::FORMAT;
 use super::rules::Rule;
 use meshpace_sim::MODEL_REVISION;
@@ -8,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The records, one line of JSON each.
 pub const RECORDS: &str = "records.jsonl";
@@ -114,6 +114,13 @@ impl Manifest {
         Manifest { rules, scenario_sha256, ..self }
     }
 
+    /// The same for a directory that keeps no files, because another one keeps them.
+    #[must_use]
+    pub fn without_files(mut self) -> Manifest {
+        self.sources.iter_mut().for_each(|given| given.contents = Contents::default());
+        self
+    }
+
     /// Checks that both are of the same format and of the same revision of the model.
     ///
     /// # Errors
@@ -144,7 +151,8 @@ impl Manifest {
             rules: self.rules.clone(),
             version: self.version.clone(),
             unlisted: None,
-            contents: Arc::default(),
+            parts: Vec::new(),
+            contents: Contents::default(),
         };
         vec![given.proved(&self.scenario_sha256, now)]
     }

@@ -1,13 +1,14 @@
 //! The scenarios of which a directory holds runs, as its manifest lists them, and what each says of its points.
 
+use super::kept::{self, Contents};
 use super::line::Key;
 use super::rules::{self, Rule};
-use meshpace_scenario::effective::{Change, Identity, Outline, Settings};
-use meshpace_scenario::{Files, Scenario, Source, digest};
+use meshpace_scenario::effective::{Change, Identity, Outlines, Settings};
+use meshpace_scenario::{Files, Part, Scenario, Source, digest};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A scenario that was run into a directory, with its seeds and the program.
@@ -35,15 +36,18 @@ pub struct Given {
     /// SHA-256 of the scenario with its files or rules, where the program did not list these yet; `None` if they are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<String>,
-    /// The files themselves, if the scenario was read by this program.
+    /// The scenarios that it joins, if it is a campaign of several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// Sources of the contents of the files.
     #[serde(skip)]
-    pub(super) contents: Arc<Files>,
+    pub contents: Contents,
 }
 
 impl Given {
     /// A scenario that was read, with its seeds.
     pub fn new(scenario: &Scenario, first_seed: u64, seeds: u64) -> Given {
-        let file = |(name, bytes): &(std::path::PathBuf, Vec<u8>)| (name.display().to_string(), sha256(bytes));
+        let file = |(name, bytes): &(std::path::PathBuf, Vec<u8>)| (name.display().to_string(), kept::sha256(bytes));
         Given {
             scenario: scenario.name.clone(),
             text: scenario.source.text.clone(),
@@ -54,7 +58,8 @@ impl Given {
             rules: Vec::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             unlisted: None,
-            contents: Arc::new(scenario.files.clone()),
+            parts: scenario.parts.clone(),
+            contents: Contents { read: Arc::new(scenario.files.clone()), directory: None },
         }
     }
 
@@ -71,7 +76,8 @@ impl Given {
             rules: Vec::new(),
             version: "1".to_owned(),
             unlisted: None,
-            contents: Arc::default(),
+            parts: Vec::new(),
+            contents: Contents::default(),
         }
     }
 
@@ -84,10 +90,10 @@ impl Given {
         }
         let outline = self.outline();
         let is_named = |name: &str| outline.as_ref().is_some_and(|outline| outline.names(name));
-        let mut files: Files = now.map(|(now, _)| now.contents.to_vec()).unwrap_or_default();
+        let mut files: Files = now.map(|(now, _)| now.contents.read.to_vec()).unwrap_or_default();
         files.retain(|(name, _)| is_named(&name.display().to_string()));
         if digest(&self.source(), &files) == sha256 {
-            self.files = files.iter().map(|(name, bytes)| (name.display().to_string(), self::sha256(bytes))).collect();
+            self.files = files.iter().map(|(name, bytes)| (name.display().to_string(), kept::sha256(bytes))).collect();
         } else {
             self.unlisted = Some(sha256.to_owned());
         }
@@ -96,6 +102,7 @@ impl Given {
 
     /// True if both are the same text with the same arguments, files and rules.
     pub fn is_same_scenario(&self, other: &Given) -> bool {
+        // The texts of the parts are among the files.
         let of = |given: &Given| (given.text.clone(), given.set.clone(), given.files.clone(), given.unlisted.clone());
         of(self) == of(other) && rules::meaning(&self.rules) == rules::meaning(&other.rules)
     }
@@ -125,35 +132,43 @@ impl Given {
     }
 
     /// Its outline; `None` if this program cannot read the text.
-    pub(super) fn outline(&self) -> Option<Outline> {
-        Outline::read(&self.source(), self.files.clone())
+    pub(super) fn outline(&self) -> Option<Outlines> {
+        Outlines::read(&self.source(), &self.parts, &self.files)
     }
 
-    /// The content of a file that it names, if that is known.
+    /// The content of a file that it names.
     ///
     /// # Errors
-    /// That it is not.
-    pub(super) fn load(&self, name: &str) -> Result<Vec<u8>, String> {
-        let found = self.contents.iter().find(|(known, _)| known.as_os_str() == name);
-        found.map(|(_, bytes)| bytes.clone()).ok_or_else(|| format!("{name}: its content is not known"))
+    /// Why it cannot be had.
+    pub fn load(&self, name: &str) -> Result<Vec<u8>, String> {
+        let digest = self.files.get(name).ok_or_else(|| format!("{name}: the scenario did not name it"))?;
+        self.contents.load(name, digest)
     }
 
-    /// Takes the contents of its files from another scenario, as far as they are the same.
-    pub(super) fn take_contents(&mut self, other: &Given) {
-        let content = |name: &String, digest: &String| {
-            let is_same = |(_, known): &(&String, &String)| *known == digest;
-            let (known, _) = other.files.iter().find(is_same)?;
+    /// Has the contents of its files come from the directory of its records, and those that this does not keep from another scenario with the
+    /// same ones.
+    pub fn find_contents(&mut self, other: Option<&Given>, directory: &Path) {
+        let content = |(name, digest): (&String, &String)| {
+            let other = other.filter(|_| !kept::has(directory, digest))?;
+            let (known, _) = other.files.iter().find(|(_, known)| *known == digest)?;
             Some((PathBuf::from(name), other.load(known).ok()?))
         };
-        let more: Files = self
-            .files
-            .iter()
-            .filter(|(name, _)| self.load(name).is_err())
-            .filter_map(|(name, digest)| content(name, digest))
-            .collect();
-        if !more.is_empty() {
-            self.contents = Arc::new(self.contents.iter().cloned().chain(more).collect());
-        }
+        let read = if self.contents.read.is_empty() {
+            Arc::new(self.files.iter().filter_map(content).collect())
+        } else {
+            Arc::clone(&self.contents.read)
+        };
+        self.contents = Contents { read, directory: Some(directory.to_owned()) };
+    }
+
+    /// Keeps its files in a directory of records, as far as their contents can be had.
+    ///
+    /// # Errors
+    /// Whatever the file system refuses.
+    pub(super) fn keep_files(&self, directory: &Path) -> io::Result<()> {
+        let missing = self.files.iter().filter(|(_, digest)| !kept::has(directory, digest));
+        let contents = missing.filter_map(|(name, _)| self.load(name).ok());
+        contents.into_iter().try_for_each(|bytes| kept::keep(directory, &bytes))
     }
 
     /// The keys of its runs.
@@ -166,30 +181,33 @@ impl Given {
     /// The key of each point; none if this program cannot read the text.
     pub fn keys(&self) -> impl Iterator<Item = String> {
         let outline = self.outline();
-        let number = outline.as_ref().map_or(0, Outline::points);
-        outline.into_iter().flat_map(move |outline| (0..number).map(move |number| outline.key(number)))
+        let number = outline.as_ref().map_or(0, Outlines::points);
+        outline.into_iter().flat_map(move |outline| (0..number).filter_map(move |number| outline.key(number)))
     }
 
     /// Tells `each` number, key and identity of every point, likewise.
     pub(super) fn each_point(&self, mut each: impl FnMut(usize, String, Identity)) {
         if let Some(outline) = self.complete() {
-            outline.identities().enumerate().for_each(|(number, identity)| each(number, outline.key(number), identity));
+            let keys = (0..outline.points()).filter_map(|number| outline.key(number));
+            keys.zip(outline.identities())
+                .enumerate()
+                .for_each(|(number, (key, identity))| each(number, key, identity));
         }
     }
 
     /// The settings of the point with this key; `None` if there is no such point.
     fn settings(&self, key: &str) -> Option<Settings> {
         let outline = self.complete()?;
-        let number = (0..outline.points()).find(|number| outline.key(*number) == key)?;
-        Some(outline.point(number).1)
+        let number = (0..outline.points()).find(|number| outline.key(*number).is_some_and(|own| own == key))?;
+        Some(outline.point(number)?.1)
     }
 
-    /// The outline, with the settings that stand in no file.
-    fn complete(&self) -> Option<Outline> {
+    /// The outlines, with the settings that stand in no file.
+    fn complete(&self) -> Option<Outlines> {
         let mut outline = self.outline()?;
         if !self.rules.is_empty() {
             let names: Vec<&str> = self.rules.iter().map(|rule| rule.name.as_str()).collect();
-            outline.add(RULES, &sha256(rules::meaning(&self.rules).as_bytes()), &names.join(", "));
+            outline.add(RULES, &kept::sha256(rules::meaning(&self.rules).as_bytes()), &names.join(", "));
         }
         if let Some(digest) = &self.unlisted {
             outline.add(FILES, digest, "not listed by the version of meshpace that made the records");
@@ -202,10 +220,6 @@ impl Given {
 pub const RULES: &str = "the pacing rules of Python";
 /// Name of a setting that is no key of a scenario: the files, where the manifest does not list them.
 pub const FILES: &str = "the content of the files that it names";
-
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Changed keys that a message names at most.
 const NAMED: usize = 3;

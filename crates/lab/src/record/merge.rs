@@ -21,6 +21,14 @@ struct Part {
     lines: Vec<(Key, String)>,
 }
 
+impl Part {
+    /// Lists its scenarios in the manifest, with the contents of their files.
+    fn find_sources(&mut self, now: Option<(&Given, &str)>) {
+        self.manifest.sources = self.manifest.given(now);
+        self.manifest.sources.iter_mut().for_each(|given| given.find_contents(None, &self.directory));
+    }
+}
+
 /// Puts the records of `inputs` (directories of records, or directories of such directories) into `out`; returns how many it
 /// has then. Where all runs of a campaign are there, its records are finished; where some are missing, the campaign is
 /// left as one that was interrupted, which goes on where it was.
@@ -106,12 +114,10 @@ fn merge_one(mut parts: Vec<Part>, out: &Path, force: bool) -> Result<usize, Str
             let one = told(&part.directory, &part.manifest);
             return Err(format!("{one}, and {}: they are not merged", told(&place, &last)));
         }
-        part.manifest.sources = part.manifest.given(now);
+        part.find_sources(now);
     }
-    let there = (!force && out.join(MANIFEST).exists()).then(|| read(out)).transpose()?.map(|mut there| {
-        there.manifest.sources = there.manifest.given(now);
-        there
-    });
+    let mut there = (!force && out.join(MANIFEST).exists()).then(|| read(out)).transpose()?;
+    there.iter_mut().for_each(|there| there.find_sources(now));
     agree(there.iter().chain(&parts))?;
     let mut sources = Vec::new();
     parts.iter().flat_map(|part| &part.manifest.sources).for_each(|given| Given::put(&mut sources, given.clone()));

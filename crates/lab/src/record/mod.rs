@@ -7,15 +7,17 @@ pub mod csv;
 pub mod directory;
 pub mod fields;
 pub mod given;
+pub mod kept;
 pub mod kind;
 pub mod line;
 pub mod merge;
 pub mod metrics;
 pub mod nodes;
+pub mod pack;
 pub mod parquet;
 mod pieces;
 mod places;
-mod points;
+pub mod points;
 pub mod rules;
 pub mod silence;
 pub mod starvation;
@@ -77,6 +79,17 @@ impl CompletionRecord {
     pub fn time_s(&self) -> f64 {
         self.end_s - self.start_s
     }
+}
+
+/// The keys that any of these points has, in the order in which they come.
+pub fn keys_of<K: AsRef<str>>(points: impl Iterator<Item = impl Iterator<Item = K>>) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for key in points.flatten() {
+        if !keys.iter().any(|known| known == key.as_ref()) {
+            keys.push(key.as_ref().to_owned());
+        }
+    }
+    keys
 }
 
 /// A value, or `None` if it was not measured.

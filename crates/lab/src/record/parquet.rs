@@ -111,30 +111,27 @@ impl Column {
     }
 }
 
-/// Writes the file of the records that `records` gives, each time the same; nothing if there are none.
+/// Writes the file of the records that `records` gives, each time the same; nothing if there are none. `keys` are those of the sweep.
 ///
 /// # Errors
 /// That of `records`, and of writing.
-pub fn write<W, I>(into: W, records: impl Fn() -> I) -> io::Result<()>
+pub fn write<W, I>(into: W, keys: &[String], records: impl Fn() -> I) -> io::Result<()>
 where
     W: Write + Send,
     I: Iterator<Item = io::Result<Record>>,
 {
-    let (mut names, mut kinds) = (Vec::new(), Vec::new());
+    let names = csv::header_of(keys);
+    let (mut kinds, mut is_empty) = (vec![Kind::Nothing; names.len()], true);
     for record in records() {
-        let record = record?;
-        if names.is_empty() {
-            names = csv::header_of(&record);
-            kinds = vec![Kind::Nothing; names.len()];
-        }
-        for row in csv::values_of(&record) {
+        is_empty = false;
+        for row in csv::values_of(&record?, keys) {
             kinds.iter_mut().zip(&row).for_each(|(kind, value)| *kind = kind.with(value));
         }
     }
-    if names.is_empty() {
+    if is_empty {
         return Ok(());
     }
-    write_table(into, &names, &kinds, records()).map_err(|error| match error {
+    write_table(into, keys, &names, &kinds, records()).map_err(|error| match error {
         ParquetError::External(error) => io::Error::other(error),
         error => io::Error::other(error),
     })
@@ -142,6 +139,7 @@ where
 
 fn write_table<W: Write + Send>(
     into: W,
+    keys: &[String],
     names: &[String],
     kinds: &[Kind],
     records: impl Iterator<Item = io::Result<Record>>,
@@ -152,7 +150,7 @@ fn write_table<W: Write + Send>(
     let columns = || kinds.iter().map(|kind| kind.column()).collect::<Vec<Column>>();
     let mut group = columns();
     for record in records {
-        for row in csv::values_of(&record?) {
+        for row in csv::values_of(&record?, keys) {
             group.iter_mut().zip(&row).for_each(|(column, value)| column.put(value));
         }
         if group[0].rows() >= GROUP {
@@ -187,7 +185,8 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("records.parquet");
         let file = std::fs::File::create(&path).unwrap();
-        write(file, || records.iter().cloned().map(Ok)).unwrap();
+        let keys = crate::record::keys_of(records.iter().map(|record| record.point.keys().map(String::as_str)));
+        write(file, &keys, || records.iter().cloned().map(Ok)).unwrap();
         SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap()
     }
 

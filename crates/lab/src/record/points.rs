@@ -2,11 +2,12 @@
 
 use super::given::Given;
 use super::rules;
-use meshpace_scenario::effective::{Digest, Identity, OBSERVED, Outline};
+use meshpace_scenario::effective::{Digest, Identity, OBSERVED, Outlines};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
-/// True if records of a point `old` stay where `new` is asked for, though some may have to be made again because more is observed.
+/// True if a point `new` asks for no less beside its run than a point `old`. If it asks for more, the records of `old` stay, and are
+/// made again where they lack something.
 fn observes_no_more_than(old: &Identity, new: &Identity) -> bool {
     old.observed.iter().zip(new.observed.iter()).all(|(old, new)| old.is_none() || old == new)
 }
@@ -22,7 +23,7 @@ struct Point {
     number: usize,
 }
 
-/// What a point is built as, with its pacing rules in Python.
+/// Digest of the point that the reader builds, and the meaning of its pacing rules in Python.
 type Built = ([u8; 32], String);
 
 /// The points of scenarios by their keys, each as the last scenario that names it has it.
@@ -31,13 +32,13 @@ pub struct Points {
     by_key: BTreeMap<String, Point>,
     sources: Vec<Given>,
     /// Outlines of the scenarios, once a point is built.
-    outlines: OnceCell<Vec<Option<Outline>>>,
-    /// What the points that were built are; `None` if that cannot be known.
+    outlines: OnceCell<Vec<Option<Outlines>>>,
+    /// Points that were built; `None` for a point that cannot be built.
     built: RefCell<BTreeMap<String, Option<Built>>>,
 }
 
 impl Points {
-    /// Those of a list of scenarios.
+    /// Creates the table of the points of a list of scenarios.
     pub fn of<'a>(list: impl IntoIterator<Item = &'a Given>) -> Points {
         let mut points = Points { sources: list.into_iter().cloned().collect(), ..Points::default() };
         for (source, given) in points.sources.iter().enumerate() {
@@ -52,18 +53,23 @@ impl Points {
         self.by_key.contains_key(key)
     }
 
-    /// Digest of what decides the runs of a point as it is written.
+    /// Digest of the settings that decide the runs of a point, as the scenario writes them.
     pub fn run(&self, key: &str) -> Option<Digest> {
         self.by_key.get(key).map(|point| point.identity.run)
     }
 
-    /// What is observed at a point beside its run: the values of the keys of [`OBSERVED`].
+    /// Place of a point's scenario in the list, and the number of the point in it.
+    pub fn place(&self, key: &str) -> Option<(usize, usize)> {
+        self.by_key.get(key).map(|point| (point.source, point.number))
+    }
+
+    /// Values of the keys of [`OBSERVED`] at a point.
     pub fn observed(&self, key: &str) -> [Option<String>; OBSERVED.len()] {
         self.by_key.get(key).map(|point| (*point.identity.observed).clone()).unwrap_or_default()
     }
 
-    /// True if records of the point `key` here stay where the point `other` of `new` is asked for: both are the same run, and `new`
-    /// observes no less.
+    /// True if the point `key` and the point `other` of `new` are the same run, and `new` observes no less.
+    /// Records of `key` then belong to `other`.
     pub fn fits(&self, key: &str, new: &Points, other: &str) -> bool {
         let (Some(old), Some(asked)) = (self.by_key.get(key), new.by_key.get(other)) else { return false };
         observes_no_more_than(&old.identity, &asked.identity)
@@ -71,13 +77,13 @@ impl Points {
                 || self.built(key).is_some_and(|built| Some(built) == new.built(other)))
     }
 
-    /// The key of a point for each run, by what is written.
+    /// Keys of points by the digests of their settings.
     pub fn by_run(&self) -> BTreeMap<Digest, &str> {
         self.by_key.iter().rev().map(|(key, point)| (point.identity.run, key.as_str())).collect()
     }
 
-    /// The keys of points by what is written but for possible defaults: two points that are the same run have the same digest, or differ
-    /// in a default that depends on other keys.
+    /// Keys of points by the digests of their settings without possible defaults. Points with the same
+    /// digest may be the same run, and [`Points::fits`] decides that.
     pub fn without_defaults(&self) -> BTreeMap<Digest, Vec<String>> {
         let mut groups: BTreeMap<Digest, Vec<String>> = BTreeMap::new();
         for key in self.by_key.keys() {
@@ -91,14 +97,14 @@ impl Points {
     /// The digest of one point in [`Points::without_defaults`].
     pub fn without_default(&self, key: &str) -> Option<Digest> {
         let point = self.by_key.get(key)?;
-        Some(self.outline(point.source)?.point(point.number).1.digest_without_defaults())
+        Some(self.outline(point.source)?.point(point.number)?.1.digest_without_defaults())
     }
 
-    fn outline(&self, source: usize) -> Option<&Outline> {
+    fn outline(&self, source: usize) -> Option<&Outlines> {
         self.outlines.get_or_init(|| self.sources.iter().map(Given::outline).collect()).get(source)?.as_ref()
     }
 
-    /// What a point is built as; `None` if a file is not known, or this program refuses the point.
+    /// Builds a point, once. `None` if a file is not known, or this program refuses the point.
     fn built(&self, key: &str) -> Option<Built> {
         if let Some(known) = self.built.borrow().get(key) {
             return known.clone();

@@ -6,6 +6,8 @@
 //! older files in the directory are not changed. An incomplete last line, which a kill or a full disk can leave behind, is cut
 //! off when the file is opened again; a damaged line is reported, and its run is made again.
 //!
+//! The files that the scenarios name are kept beside the records ([`super::kept`]).
+//!
 //! A directory may hold runs of several scenarios ([`super::given`]). A record belongs to a point of today's scenario if the same
 //! settings decide its run, whatever its own scenario and point are called; it is called as today's scenario calls it
 //! whenever it is read from here. Records of points that today's scenario does not name stay, behind the others.
@@ -113,6 +115,8 @@ impl Store {
         if !directory.join(MANIFEST).exists() {
             store.write(MANIFEST, &store.manifest)?;
         }
+        let kept = store.manifest.sources.iter().try_for_each(|given| given.keep_files(directory));
+        kept.map_err(named)?;
         Ok(store)
     }
 

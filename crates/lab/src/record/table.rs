@@ -4,7 +4,7 @@ use super::kind::FlowKind;
 use super::metrics::has_shares;
 use super::starvation::Starved;
 use super::tally::{self, Tally};
-use super::{CompletionRecord, FlowRecord, Record};
+use super::{CompletionRecord, FlowRecord, Record, keys_of};
 use crate::summary::{Mean, PLUS_MINUS, median};
 use crate::words::spoken;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
@@ -59,7 +59,8 @@ fn render_within(width: u16, records: &[Record], tally: &Tally, left_out: usize)
         columns.extend([Column::Files, Column::FileTime]);
     }
     let mut table = empty();
-    let mut header: Vec<String> = first.point.keys().map(|key| short(key, first)).collect();
+    let keys = keys_of(records.iter().map(|record| record.point.keys().map(String::as_str)));
+    let mut header: Vec<String> = keys.iter().map(|key| short(key, &keys)).collect();
     let numbers_from = header.len() + 1;
     header.push("flow".to_owned());
     header.extend(columns.iter().map(|column| column.title(first.warmup_s > 0.0).to_owned()));
@@ -71,8 +72,10 @@ fn render_within(width: u16, records: &[Record], tally: &Tally, left_out: usize)
             rows.push(Row::Total);
         }
         for (number, row) in rows.iter().enumerate() {
-            let key = |value| if number == 0 { spoken(value) } else { String::new() };
-            let mut cells: Vec<String> = group[0].point.values().map(key).collect();
+            let mut cells: Vec<String> = keys.iter().map(|key| told(&group[0], key)).collect();
+            if number > 0 {
+                cells.iter_mut().for_each(String::clear);
+            }
             cells.push(row.label(group));
             cells.extend(columns.iter().map(|column| column.cell(row, group)));
             let count = if number == 0 { group.len().to_string() } else { String::new() };
@@ -87,7 +90,7 @@ fn render_within(width: u16, records: &[Record], tally: &Tally, left_out: usize)
     };
     let head = wrapped(width, &format!("{}{seeds}", first.scenario), "");
     let starved: String = tally.sentences().iter().map(|sentence| wrapped(width, sentence, MARK)).collect();
-    let indices = indices(&groups).map(|table| finished(table, first.point.len(), width)).unwrap_or_default();
+    let indices = indices(&groups, &keys).map(|table| finished(table, keys.len(), width)).unwrap_or_default();
     let tables = finished(table, numbers_from, width) + &indices;
     let signs: String = signs(&tables, first).iter().map(|sign| wrapped(width, sign, "")).collect();
     let rest = match left_out {
@@ -133,10 +136,15 @@ fn wrapped(width: u16, sentence: &str, mark: &str) -> String {
 }
 
 /// The last part of a key, or all of it where another one ends so.
-fn short(key: &str, record: &Record) -> String {
+fn short(key: &str, keys: &[String]) -> String {
     let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
-    let is_alone = record.point.keys().filter(|other| last(other) == last(key)).count() == 1;
+    let is_alone = keys.iter().filter(|other| last(other) == last(key)).count() == 1;
     if is_alone { last(key) } else { key.to_owned() }
+}
+
+/// The value of a key at a record's point, in words; empty where the point has no such key.
+fn told(record: &Record, key: &str) -> String {
+    record.point.get(key).map(spoken).unwrap_or_default()
 }
 
 /// Subject of a row.
@@ -196,16 +204,16 @@ impl Row {
 }
 
 /// Jain's index of the points whose flows it says something of; nothing if there are none.
-fn indices(groups: &[&[Record]]) -> Option<Table> {
+fn indices(groups: &[&[Record]], keys: &[String]) -> Option<Table> {
     let shared: Vec<&&[Record]> = groups.iter().filter(|group| group.iter().all(has_shares)).collect();
-    let first = &shared.first()?[0];
+    shared.first()?;
     let mut table = empty();
-    let keys = first.point.keys().map(|key| short(key, first));
-    table.set_header(keys.chain(["Jain's index".to_owned(), "in windows of 2 s".to_owned()]));
+    let heads = keys.iter().map(|key| short(key, keys));
+    table.set_header(heads.chain(["Jain's index".to_owned(), "in windows of 2 s".to_owned()]));
     let index = |group: &[Record], of: fn(&Record) -> f64| cell(group, of, |_| 3);
     for group in shared {
         let indices = [index(group, |record| record.jain), index(group, |record| record.jain_2s)];
-        table.add_row(group[0].point.values().map(spoken).chain(indices));
+        table.add_row(keys.iter().map(|key| told(&group[0], key)).chain(indices));
     }
     Some(table)
 }

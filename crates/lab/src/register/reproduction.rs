@@ -85,20 +85,23 @@ impl Reproduction<'_> {
                 break failed;
             }
         };
-        session.store().map_or(Ok(()), |store| self.write_tables(store, session.keys()))?;
+        session
+            .store()
+            .map_or(Ok(()), |store| self.write_tables(store, session.keys(), &session.campaign().swept()))?;
         session.finish(self.jobs)?;
         Ok(failed)
     }
 
     /// Writes the records as tables, one record after the other: memory does not grow with their number.
-    fn write_tables(&self, store: &Store, keys: &[String]) -> io::Result<()> {
-        let records = || store.in_order(keys).map(|line| Ok(Record::read(&line?)?));
+    fn write_tables(&self, store: &Store, points: &[String], swept: &[String]) -> io::Result<()> {
+        let records = || store.in_order(points).map(|line| Ok(Record::read(&line?)?));
         write_whole_by(&self.directory, TABLE, |file| {
             let mut header = true;
-            records()
-                .try_for_each(|record| file.write_all(csv::rows(&record?, std::mem::take(&mut header))?.as_bytes()))
+            records().try_for_each(|record| {
+                file.write_all(csv::rows(&record?, swept, std::mem::take(&mut header))?.as_bytes())
+            })
         })?;
-        write_whole_by(&self.directory, PARQUET, |file| parquet::write(file, records))
+        write_whole_by(&self.directory, PARQUET, |file| parquet::write(file, swept, records))
     }
 
     /// One more seed for each point whose interval is too wide; whether there is such a point.

@@ -79,6 +79,15 @@ class Scenario:
         """
         return cls(_native.Scenario(document(tree), "<dict>", os.fspath(directory), "dict", []))
 
+    @classmethod
+    def kept(cls, directory: str | os.PathLike[str], point: Mapping[str, Any] | None = None) -> Scenario:
+        """One point of a directory of records, from what the directory keeps: the text of its scenario, and the files that this names.
+
+        ``point`` are the values of the point, as its records have them: ``{"topology.hops": 4}``. A pacing rule of Python is added with :meth:`paced`, and
+        :meth:`run` makes a run again. Raises :class:`meshpace.RecordsError` if the directory has no such point, or if a file is missing.
+        """
+        return cls(_native.kept_scenario(os.fspath(directory), json.dumps(dict(point or {}))))
+
     @property
     def name(self) -> str:
         """Its title, or the name of its file without extension."""

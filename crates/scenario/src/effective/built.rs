@@ -1,4 +1,5 @@
-//! The point that the reader makes of an outline: everything that its runs depend on, whatever the text says about it.
+//! Digest of the point that the reader builds from an outline. The built point has everything that its
+//! runs depend on, also defaults that no key writes.
 
 use super::Outline;
 use crate::files::Load;
@@ -7,7 +8,7 @@ use meshpace_settings::diagnostic::Problems;
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 
-/// Hashes what is formatted into it, so that the text of a large point is never in memory.
+/// Hash of formatted text. The text of a large point is never in memory as a whole.
 struct Hashing(Sha256);
 
 impl Write for Hashing {
@@ -18,9 +19,9 @@ impl Write for Hashing {
 }
 
 impl Outline {
-    /// SHA-256 of point `number` as it is built, with files from `load`, without its values of the sweep and without what only adds
-    /// something to records. Points with the same digest have the same runs, and the same names of transports and flows in their
-    /// records. `None` if this program refuses the point.
+    /// Builds point `number` with files from `load`, and returns its SHA-256. Values of the sweep and the
+    /// keys of [`super::OBSERVED`] are left out. Points with the same digest have the same runs, and
+    /// their records name transports and flows alike. `None` if this program refuses the point.
     pub fn built(&self, number: usize, load: Load<'_>) -> Option<[u8; 32]> {
         let problems = Problems::default();
         let (tree, _) = self.sweep.point(number, &self.root, &problems);
@@ -82,7 +83,7 @@ mod tests {
             let of = |sets: &[&str]| outline(TEXT, sets, &[]).point(0).1;
             assert_ne!(of(&[set]).digest(), of(&[]).digest(), "{set}");
             // The end of a flow has no default that stands in a list of keys.
-            let is_listed = !set.starts_with("flow.0.to");
+            let is_listed = !set.starts_with("flow.0.to=");
             let digest = |sets: &[&str]| of(sets).digest_without_defaults();
             assert_eq!(digest(&[set]) == digest(&[]), is_listed, "{set}");
         }

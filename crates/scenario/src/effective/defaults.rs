@@ -1,5 +1,5 @@
-//! Values that keys may have where they are not written, taken from the list of keys. They are hints: a default may depend on
-//! other keys, so that a value in this list is not always the default. They tell for which points it is worth to build them.
+//! Possible defaults of keys, from the list of keys. A default may depend on other keys, so that a
+//! value of this table is not always the default: the table only tells which points to build.
 
 use super::{meaning, transport_meaning};
 use crate::keys;
@@ -20,7 +20,8 @@ static DEFAULTS: LazyLock<BTreeMap<String, BTreeSet<String>>> = LazyLock::new(||
     defaults
 });
 
-/// The key as it is compared: a piece is a keyword, or a table whose `kind` is that keyword.
+/// Name under which a key is compared. A piece is a keyword, or a table whose `kind` is that keyword, so
+/// that `link.queue.kind` is compared as `link.queue`.
 pub fn name(key: &str) -> &str {
     key.strip_suffix(".kind").unwrap_or(key)
 }

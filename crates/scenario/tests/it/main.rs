@@ -3,6 +3,7 @@
 mod declared;
 mod ht;
 mod initial_ssthresh;
+mod joint;
 mod keys;
 mod limitations;
 mod meaning;

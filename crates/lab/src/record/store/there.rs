@@ -67,9 +67,7 @@ impl There {
         last.same_model(manifest).map_err(refuse)?;
         let now = manifest.sources.last().map(|given| (given, manifest.scenario_sha256.as_str()));
         let mut sources = last.given(now);
-        if let Some((now, _)) = now {
-            sources.iter_mut().for_each(|given| given.take_contents(now));
-        }
+        sources.iter_mut().for_each(|given| given.find_contents(now.map(|(now, _)| now), directory));
         let rules = manifest.sources.last().map_or(&[][..], |given| &given.rules);
         if let Some(changed) = sources.iter().find_map(|given| rules::difference(&given.rules, rules)) {
             return Err(refuse(format!("records of {changed}")));

@@ -1,0 +1,52 @@
+//! `meshpace rerun`: one run of a directory again, from what the directory keeps.
+
+use crate::output::{self, Failure, finish, note};
+use crate::{FAILED, REFUSED};
+use clap::Args;
+use meshpace_lab::rerun::{Compared, Directory, key};
+use meshpace_lab::selection::Selection;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The arguments of `meshpace rerun`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// The directory of records: that of `run --out`, of `campaign merge`, or one that came out of an archive.
+    directory: PathBuf,
+    /// The value of a swept key at the point, such as topology.hops=4; may be given again for another key.
+    #[arg(long, value_name = "KEY=VALUE")]
+    point: Vec<String>,
+    /// The seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Runs the command.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    output::end(rerun(arguments).map(|text| finish(&text)))
+}
+
+fn rerun(arguments: &Arguments) -> Result<String, Failure> {
+    let refused = |why: String| (REFUSED, why);
+    let mut directory = Directory::open(&arguments.directory).map_err(refused)?;
+    directory.archive().notes.iter().for_each(|sentence| note(sentence));
+    let selection = Selection::parse(&arguments.point).map_err(refused)?;
+    let record = directory.find(&selection, arguments.seed).map_err(refused)?;
+    let compared = directory.make(&record).map_err(refused)?;
+    let told = format!("seed {} at {}: {}", record.seed, key(&record), told(&compared));
+    if compared.is_same() { Ok(told + "\n") } else { Err((FAILED, told)) }
+}
+
+/// A comparison in words.
+pub fn told(compared: &Compared) -> String {
+    let Compared { kept, made, differing, lacking } = compared;
+    let lacking = match &lacking[..] {
+        [] => String::new(),
+        columns => format!("; the record lacks {}", columns.join(", ")),
+    };
+    match (kept == made, &differing[..]) {
+        (true, []) => format!("fingerprint {made}, as in the record, and so are all results{lacking}"),
+        (true, columns) => format!("fingerprint {made}, as in the record, but other {}{lacking}", columns.join(", ")),
+        (false, _) => format!("fingerprint {made}; the record has {kept}"),
+    }
+}

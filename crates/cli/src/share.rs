@@ -1,0 +1,65 @@
+//! `meshpace campaign archive` and `check`: a directory of records as one file for others, and what these do with it.
+
+use crate::output::{Failure, note};
+use crate::{FAILED, REFUSED, rerun};
+use clap::Args;
+use meshpace_lab::check::check as check_directory;
+use meshpace_lab::record::pack::pack;
+use std::path::PathBuf;
+
+/// Arguments of `meshpace campaign archive`.
+#[derive(Args, Debug)]
+pub struct Archive {
+    /// The directory of records.
+    directory: PathBuf,
+    /// The file to write, such as records.tar.gz.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Leave out the name of the machine, the number of jobs and the time that the runs took.
+    #[arg(long)]
+    anonymous: bool,
+    /// Replace the file if it is there.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Arguments of `meshpace campaign check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// The directory of records, such as one that came out of an archive.
+    directory: PathBuf,
+    /// Number of runs that are made again and compared with their records.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    runs: usize,
+    /// Another number draws other runs.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    draw: u64,
+}
+
+/// Writes an archive.
+pub fn archive(arguments: &Archive) -> Result<String, Failure> {
+    let out = arguments.out.display();
+    if arguments.out.exists() && !arguments.force {
+        return Err((REFUSED, format!("{out} is there already; --force replaces it")));
+    }
+    let packed = pack(&arguments.directory, &arguments.out, arguments.anonymous).map_err(|why| (REFUSED, why))?;
+    let (records, files, name) = (packed.records, packed.files, packed.name);
+    Ok(format!("{out}: {records} runs and {files} files\ntar xf {out} && meshpace campaign check {name}\n"))
+}
+
+/// Checks a directory.
+pub fn check(arguments: &Check) -> Result<String, Failure> {
+    let checked = check_directory(&arguments.directory, arguments.runs, arguments.draw);
+    let checked = checked.map_err(|why| (FAILED, why))?;
+    checked.notes.iter().for_each(|sentence| note(sentence));
+    let others = checked.made.iter().filter(|(_, compared)| !compared.is_same());
+    let told: Vec<String> = others.map(|(run, compared)| format!("{run}: {}", rerun::told(compared))).collect();
+    if !told.is_empty() {
+        return Err((FAILED, format!("runs that were made again are others:\n{}", told.join("\n"))));
+    }
+    let (place, records, files) = (arguments.directory.display(), checked.records, checked.files);
+    let made = checked.made.len();
+    Ok(format!(
+        "{place}: {records} records and {files} files are whole; {made} runs were made again and are the same\n"
+    ))
+}
