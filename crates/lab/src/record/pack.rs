@@ -123,6 +123,7 @@ fn add<W: Write>(tar: &mut Builder<W>, path: &str, size: u64, content: impl Read
     header.set_size(size);
     header.set_mode(0o644);
     header.set_mtime(TIME);
-    (header.set_uid(0), header.set_gid(0));
+    header.set_uid(0);
+    header.set_gid(0);
     tar.append_data(&mut header, path, content)
 }
