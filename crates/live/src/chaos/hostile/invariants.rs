@@ -230,10 +230,11 @@ impl World {
             let Some(before) = self.deaf[index] else { continue };
             let (came, left) = self.traffic_of(index);
             // What it sends is answered as what strangers send; a handshake under way may become a connection.
-            let connections = before.connections + 1;
-            let most = FACTOR * (before.left + came - before.came) + connections * DEAF;
+            let most = |connections: u64| FACTOR * (before.left + came - before.came) + (connections + 1) * DEAF;
             let more = left - before.left;
-            if more > most {
+            // Handshakes that were under way have become connections by now. They are counted only where that matters.
+            if more > most(before.connections) && more > most(before.connections.max(self.connections_of(index))) {
+                let most = most(before.connections);
                 let inner = self.plan.peers[index].inner;
                 let had = before.left;
                 return self.breaks(

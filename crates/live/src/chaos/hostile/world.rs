@@ -234,12 +234,16 @@ impl World {
             self.drain_peer(index);
             if self.peers[index].deaf_since.is_some() && self.deaf[index].is_none() {
                 let (came, left) = self.traffic_of(index);
-                let parties = self.target.port.parties.values();
-                let owners = parties.map(|party| self.owners.get(&party.application.opener));
-                let connections = owners.filter(|owner| *owner == Some(&Owner::Peer(index))).count() as u64;
-                self.deaf[index] = Some(Deaf { connections, came, left });
+                self.deaf[index] = Some(Deaf { connections: self.connections_of(index), came, left });
             }
         }
+    }
+
+    /// Connections that a hostile peer has with the end under attack.
+    pub(super) fn connections_of(&self, index: usize) -> u64 {
+        let parties = self.target.port.parties.values();
+        let owners = parties.map(|party| self.owners.get(&party.application.opener));
+        owners.filter(|owner| *owner == Some(&Owner::Peer(index))).count() as u64
     }
 
     /// Bytes that came from all addresses of a hostile peer, and that left for them.
