@@ -161,6 +161,9 @@ pub struct Answer {
 /// is known: the queue of the sender in use is not that of its model either.
 const SHORTER: f64 = 0.5;
 
+/// Largest probability of [`Answer::chance`] with which a choice is advised against starving: three of five runs, or three of four.
+const CHANCE: f64 = 0.1;
+
 impl Answer {
     /// Runs of all, and those in which some flow starves with the choice and with what is usual.
     fn starved(&self) -> (usize, usize, usize) {
@@ -168,10 +171,23 @@ impl Answer {
         (counts[1].runs, counts[1].starved_runs, counts[0].starved_runs)
     }
 
-    /// True if every flow gets something in every run, where with what is usual one starves in some.
+    /// True if every flow gets something in every run, and that is hardly chance: with what is usual a flow starves in many runs.
     pub fn feeds(&self) -> bool {
-        let (runs, starved, usual) = self.starved();
-        runs > 0 && starved == 0 && usual > 0
+        let (_, starved, usual) = self.starved();
+        starved == 0 && usual > 0 && self.chance() <= CHANCE
+    }
+
+    /// True if nobody starves where with what is usual a flow starves in so few runs that it may be chance.
+    fn may_feed(&self) -> bool {
+        let (_, starved, usual) = self.starved();
+        starved == 0 && usual > 0 && self.chance() > CHANCE
+    }
+
+    /// The probability that all runs in which a flow starves are those of what is usual, if the choice makes no difference (the
+    /// one-sided test of Fisher; Statistical Methods for Research Workers, section 21.02).
+    fn chance(&self) -> f64 {
+        let (runs, _, usual) = self.starved();
+        (0..usual).map(|taken| runs.saturating_sub(taken) as f64 / (2 * runs - taken) as f64).product()
     }
 
     /// True if it carries more for sure and starves nobody.
@@ -247,10 +263,20 @@ fn unsure(answers: &[Answer]) -> String {
     )
 }
 
+/// A sentence on the choices with which nobody starves, which may be chance; empty if there are none.
+fn maybe_fed(answers: &[Answer]) -> String {
+    let found: Vec<&Answer> = answers.iter().filter(|answer| answer.may_feed()).collect();
+    let Some((runs, _, usual)) = found.first().map(|answer| answer.starved()) else { return String::new() };
+    let names: Vec<&str> = found.iter().map(|answer| &*answer.choice).collect();
+    format!(
+        "A flow starves in {usual} of {runs} runs as it is. That nobody does with these may be chance, and more --seeds tell: {}.\n",
+        names.join(", ")
+    )
+}
+
 /// The choices that help, over all questions, in sentences: against starving, for goodput, for delay, the largest first. If none does, a sentence that says so.
 pub fn helps(answers: &[Answer]) -> String {
-    let text = advised(answers);
-    text + &unsure(answers)
+    advised(answers) + &maybe_fed(answers) + &unsure(answers)
 }
 
 fn advised(answers: &[Answer]) -> String {
@@ -281,6 +307,9 @@ fn advised(answers: &[Answer]) -> String {
     if text.is_empty() {
         let starves = answers.iter().any(|answer| answer.starved().2 > 0);
         return match starves {
+            true if answers.iter().any(Answer::may_feed) => {
+                format!("Nothing helps for sure: none of the {tried} choices carries more or lets packets wait less.\n")
+            }
             true => format!(
                 "Nothing that was tried helps: with each of the {tried} choices some flow still starves in some run. Other routes, other rates of the flows or \
                  another channel for some links are what is left.\n"
