@@ -24,7 +24,7 @@ def test_half_the_rate_loses_under_every_model() -> None:
     assert found.holds == found.of == len(found.models) >= 8
     assert not found.flips_with and not found.starves_with and not found.cannot_be_told_with
     assert "AODV" in found.not_applicable["routing.local_repair = off"]
-    assert found.words.startswith("b has the higher goodput: ")
+    assert found.words.startswith("as written b has the higher goodput by ")
     # Three seeds of two sides for each model; the share of the work only grows, up to all of it.
     assert told[-1][:2] == (6 * found.of, 6 * found.of) and told[-1][2] == pytest.approx(1.0)
     shares = [share for _, _, share in told]
