@@ -20,6 +20,8 @@ pub struct Progress<'a> {
     done: Work,
     total: Work,
     looked: Option<Instant>,
+    /// True once a run has failed.
+    has_failed: bool,
     stop: &'a Arc<AtomicBool>,
     /// Where pacing rules of Python leave what they raise.
     rules: &'a [Raised],
@@ -32,7 +34,8 @@ pub struct Progress<'a> {
 impl<'a> Progress<'a> {
     /// For so much work in all, of which some is done; sets `stop` to stop.
     pub fn new(told: Option<Py<PyAny>>, total: Work, done: Work, stop: &'a Arc<AtomicBool>) -> Progress<'a> {
-        Progress { told, done, total, looked: None, stop, rules: &[], raised: None, said: Vec::new() }
+        let (looked, raised, said) = (None, None, Vec::new());
+        Progress { told, done, total, looked, has_failed: false, stop, rules: &[], raised, said }
     }
 
     /// The same, which an exception of one of these pacing rules stops, too.
@@ -82,12 +85,15 @@ impl Observer for Progress<'_> {
             Some(format!("{} failed: {}", campaign.describe(*run), result.as_ref().err()?))
         };
         self.said.extend(made.iter().filter_map(failed));
+        self.has_failed |= made.iter().any(|(_, result)| result.is_err());
         Ok(())
     }
 
     fn on_kept(&mut self, _session: &mut Session, _runs: &[Run], work: Work) -> io::Result<()> {
-        // The run of a rule that raised has ended, and is among those that failed.
-        self.ask_rules();
+        // A rule may have raised in a run that is still to come: it ends the campaign once that run is among those that failed.
+        if self.has_failed {
+            self.ask_rules();
+        }
         self.done(work);
         Ok(())
     }
