@@ -40,14 +40,19 @@ seeds = 12
 """
 
 
-def slow_case(value: str, test: str, reason: str) -> Any:
-    """A parameter of a test that runs with MESHPACE_SLOW only, as `./check slow` sets it. `./check` lists what was skipped."""
+def slow_only(test: str, reason: str) -> pytest.MarkDecorator:
+    """A mark for tests that run with MESHPACE_SLOW only, as `./check slow` sets it. `./check` lists what was skipped."""
     is_skipped = not os.environ.get("MESHPACE_SLOW")
     skips = os.environ.get("MESHPACE_SKIPS")
     if is_skipped and skips:
         with open(skips, "a") as listed:
             listed.write(f"SKIPPED slow: crates/python/tests: {test}: {reason}\n")
-    return pytest.param(value, marks=pytest.mark.skipif(is_skipped, reason=reason))
+    return pytest.mark.skipif(is_skipped, reason=reason)
+
+
+def slow_case(value: str, test: str, reason: str) -> Any:
+    """A parameter of a test that is :func:`slow_only`."""
+    return pytest.param(value, marks=slow_only(test, reason))
 
 
 @pytest.fixture

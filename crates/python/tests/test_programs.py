@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import os
 import threading
 from contextlib import contextmanager
 from typing import Any, Awaitable, Callable, Iterator
 
 import pytest
+from conftest import slow_only
 
 from meshpace import tpa, tpa_asyncio
 
-pytestmark = pytest.mark.skipif(not os.environ.get("MESHPACE_SLOW"), reason="slow: MESHPACE_SLOW=1")
+pytestmark = slow_only("test_programs.py", "an MQTT client and broker, and an ASGI server, over TPA")
 
 #: Seconds for what takes a few on a machine that is not busy.
 LONG = 300.0
