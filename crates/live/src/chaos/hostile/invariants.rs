@@ -4,7 +4,7 @@ use super::super::stream::{Ending, compare};
 use super::held::Holding;
 use super::machine::User;
 use super::plan::{client, key_of};
-use super::world::{LATEST, Owner, World, applications};
+use super::world::{Deaf, LATEST, Owner, World, applications};
 use crate::ring::PAGE;
 use crate::tpa::session::handshake::InnerTransport;
 use crate::tpa::session::port::Party;
@@ -232,9 +232,14 @@ impl World {
             // What it sends is answered as what strangers send; a handshake under way may become a connection.
             let most = |connections: u64| FACTOR * (before.left + came - before.came) + (connections + 1) * DEAF;
             let more = left - before.left;
-            // Handshakes that were under way have become connections by now. They are counted only where that matters.
-            if more > most(before.connections) && more > most(before.connections.max(self.connections_of(index))) {
-                let most = most(before.connections);
+            if more <= most(before.connections) {
+                continue;
+            }
+            // Handshakes that were under way have become connections, which end one by one.
+            let connections = before.connections.max(self.connections_of(index));
+            self.deaf[index] = Some(Deaf { connections, ..before });
+            let most = most(connections);
+            if more > most {
                 let inner = self.plan.peers[index].inner;
                 let had = before.left;
                 return self.breaks(
