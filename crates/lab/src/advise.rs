@@ -186,8 +186,10 @@ impl Answer {
     /// The probability that all runs in which a flow starves are those of what is usual, if the choice makes no difference (the
     /// one-sided test of Fisher; Statistical Methods for Research Workers, section 21.02).
     fn chance(&self) -> f64 {
-        let (runs, _, usual) = self.starved();
-        (0..usual).map(|taken| runs.saturating_sub(taken) as f64 / (2 * runs - taken) as f64).product()
+        let [usual, choice] = self.lines.first().map(|line| line.counts).unwrap_or_default();
+        // What is usual may have more runs than the choice: its own seeds are added until its goodput is known.
+        let share = |taken: usize| (usual.runs - taken) as f64 / (usual.runs + choice.runs - taken) as f64;
+        (0..usual.starved_runs.min(usual.runs)).map(share).product()
     }
 
     /// True if it carries more for sure and starves nobody.
@@ -266,7 +268,8 @@ fn unsure(answers: &[Answer]) -> String {
 /// A sentence on the choices with which nobody starves, which may be chance; empty if there are none.
 fn maybe_fed(answers: &[Answer]) -> String {
     let found: Vec<&Answer> = answers.iter().filter(|answer| answer.may_feed()).collect();
-    let Some((runs, _, usual)) = found.first().map(|answer| answer.starved()) else { return String::new() };
+    let Some(line) = found.first().and_then(|answer| answer.lines.first()) else { return String::new() };
+    let (runs, usual) = (line.counts[0].runs, line.counts[0].starved_runs);
     let names: Vec<&str> = found.iter().map(|answer| &*answer.choice).collect();
     format!(
         "A flow starves in {usual} of {runs} runs as it is. That nobody does with these may be chance, and more --seeds tell: {}.\n",

@@ -94,6 +94,11 @@ fn what_helps_starves_nobody_and_nothing_may_help() {
             && !told.contains("- fair: nobody starves"),
         "{told}"
     );
+    // What is usual may have more runs than a choice.
+    let long = [usual.clone(), usual.clone(), usual.clone()].concat();
+    let long: Vec<Record> = (1..).zip(long).map(|(seed, record)| Record { seed, ..record }).collect();
+    let told = helps(&answers(&question(), &long, &[(choice("fair", &[]), fed[..1].to_vec())]).unwrap());
+    assert!(told.contains("A flow starves in 9 of 12 runs as it is"), "{told}");
     // Nobody starves and nothing is clear.
     let same = answers(&question(), &fed, &[(choice("same", &[]), fed.clone())]).unwrap();
     assert!(helps(&same).starts_with("Nothing to change"), "{}", helps(&same));
