@@ -5,10 +5,18 @@ use crate::record::directory::{MANIFEST, RECORDS, UNFINISHED};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
-use std::time::SystemTime;
 
-/// Length and time of the last change of each file of a campaign; none for a file that is not there.
-type Files = [Option<(u64, Option<SystemTime>)>; 3];
+/// Each file of a campaign; none for one that is not there.
+type Files = [Option<Seen>; 3];
+
+/// A file as it was seen. Programs that work in a directory replace a file or append to it. A time of last change would not tell
+/// a replaced file for certain: two changes within a few milliseconds have the same time.
+#[derive(Debug, PartialEq)]
+pub struct Seen {
+    /// The file, kept open: otherwise the system could give its number to the file that replaces it.
+    file: same_file::Handle,
+    length: u64,
+}
 
 /// The lock, and what the files were when it was given back.
 #[derive(Debug)]
@@ -62,7 +70,8 @@ impl Lock {
 
 fn files(directory: &Path) -> Files {
     [RECORDS, UNFINISHED, MANIFEST].map(|name| {
-        let found = directory.join(name).metadata().ok()?;
-        Some((found.len(), found.modified().ok()))
+        let file = same_file::Handle::from_path(directory.join(name)).ok()?;
+        let length = file.as_file().metadata().ok()?.len();
+        Some(Seen { file, length })
     })
 }
