@@ -162,6 +162,11 @@ impl Message {
         self.values(libc::RTA_METRICS).filter_map(of).min()
     }
 
+    /// Of a device: whether the kernel passes packets through it. That begins some time after the device has been switched on.
+    pub(crate) fn is_running(&self) -> bool {
+        self.head.get(8..12).and_then(number).is_some_and(|flags| flags & libc::IFF_RUNNING as u32 != 0)
+    }
+
     /// Of a device: its MTU.
     pub(crate) fn mtu(&self) -> Option<u32> {
         self.number(IFLA_MTU)
@@ -267,7 +272,7 @@ fn tell(what: &str, message: Message, flags: u16) -> io::Result<()> {
 }
 
 /// The number of a device.
-fn index(device: &str) -> io::Result<u32> {
+pub(crate) fn index(device: &str) -> io::Result<u32> {
     let number = if_nametoindex(device).map_err(io::Error::from);
     number.map_err(|error| io::Error::new(error.kind(), format!("device {device}: {error}")))
 }

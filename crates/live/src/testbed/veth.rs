@@ -2,10 +2,15 @@
 //! a time. Needs root and the command `ip`.
 
 use super::namespace::Namespace;
+use crate::netlink;
 use crate::tun::ip;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// How long a device may take until it passes packets.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Joins `sides` by a pair of devices, both called `name`, with these addresses in a network of 24 bits and this MTU in bytes.
 ///
@@ -29,6 +34,22 @@ pub fn join(sides: [&Namespace; 2], name: &str, addresses: [Ipv4Addr; 2], mtu: u
             ip(&["address", "add", &format!("{address}/24"), "dev", name])?;
             ip(&["link", "set", name, "mtu", &mtu.to_string(), "up"])
         })?;
+    }
+    sides.iter().try_for_each(|side| side.run(|| wait_until_it_runs(name)))
+}
+
+/// Waits until the device passes packets. The kernel does the last step of switching a device on in a queue that all namespaces share,
+/// and drops what is sent until then. On a busy machine that can take longer than the 3 s after which the kernel gives up a neighbour that
+/// does not answer.
+#[expect(clippy::disallowed_methods, reason = "the kernel takes its time")]
+fn wait_until_it_runs(name: &str) -> io::Result<()> {
+    let (socket, index) = (netlink::socket()?, netlink::index(name)?);
+    let until = Instant::now() + PATIENCE;
+    while !netlink::link(&socket, index)?.is_running() {
+        if Instant::now() > until {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{name} does not run after {PATIENCE:?}")));
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
     Ok(())
 }
