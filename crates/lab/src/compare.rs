@@ -12,8 +12,8 @@ mod words;
 
 pub use points::{AtPoint, at_points, disagreeing, over, place};
 pub use ranking::{Rank, ranking, ranking_of};
-pub use silent::FlowLine;
 use silent::silent_flows;
+pub use silent::{FlowLine, head as silent_head};
 pub use table::{LEGEND, MOST_ROWS, Table, table};
 pub use words::{Sentences, amount, cell, mean, words};
 

@@ -2,7 +2,9 @@
 
 use crate::parts;
 use maud::{Markup, html};
-use meshpace_lab::compare::{LEGEND, Line, MOST_ROWS, Metric, Rank, Sentences, cell, metric, ranking_of, table};
+use meshpace_lab::compare::{
+    LEGEND, Line, MOST_ROWS, Metric, Rank, Sentences, cell, metric, ranking_of, silent_head, table,
+};
 use meshpace_lab::record::Record;
 use meshpace_lab::record::tally::Tally;
 use meshpace_lab::robust::{Answer, Asked, FRAMES, Reading, Robust, Row, Verdict, answer, count, starving, verdict};
@@ -104,7 +106,7 @@ fn silent_flows(pair: &Pair<'_>) -> Markup {
     let [a, b] = pair.names;
     html! { @if !flows.is_empty() {
         div class="wide" { table class="silent" {
-            tr { th { "starved flow" } th { (a) } th { (b) } th { "difference of the shares, percentage points" } }
+            tr { th { (silent_head(pair.lines)) } th { (a) } th { (b) } th { "difference of the shares, percentage points" } }
             @for flow in flows { tr {
                 td { (flow.name) } td { (flow.a.told()) } td { (flow.b.told()) } td { (crate::parts::signs(&flow.difference_told())) }
             } }

@@ -176,8 +176,8 @@ fn silent_flows(pair: &Compared<'_>) -> String {
         return String::new();
     }
     let [a, b] = pair.names;
-    let mut text =
-        format!("| starved flow | {a} | {b} | difference of the shares, percentage points |\n|---|---|---|---|\n");
+    let head = compare::silent_head(&pair.lines);
+    let mut text = format!("| {head} | {a} | {b} | difference of the shares, percentage points |\n|---|---|---|---|\n");
     for flow in flows {
         let cells =
             [&flow.name, &flow.a.told(), &flow.b.told(), &flow.difference_told()].map(|cell| format!(" {cell} |"));

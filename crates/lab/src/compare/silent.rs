@@ -1,5 +1,6 @@
 //! The flows that were silent on a side of a comparison: how often each was, and by how much that differs.
 
+use super::{Line, at_points};
 use crate::record::Record;
 use crate::record::starvation::{Silence, Starved};
 use crate::statistics::{difference, estimate};
@@ -37,6 +38,11 @@ pub struct FlowCounts {
     pub longest_gap_s: f64,
     /// Runs in which it was silent because it had no path.
     pub runs_without_path: usize,
+}
+
+/// The head of the column of flows in a table of [`FlowLine`]s, which counts the runs at all points.
+pub fn head(lines: &[Line]) -> &'static str {
+    if at_points(lines).is_empty() { "starved flow" } else { "starved flow, all points together" }
 }
 
 /// All flows that were silent on one of the sides, by their number. `is_paired`: runs of equal seeds are compared with each other.

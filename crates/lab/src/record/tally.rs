@@ -4,6 +4,7 @@ use super::Record;
 use super::starvation::{Silence, Starved};
 use crate::words::told;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A line that says who starved, black on yellow: on every terminal as different in light as colours can be, whatever colours its reader sees.
@@ -145,11 +146,11 @@ impl Tally {
     pub fn sentences(&self) -> Vec<String> {
         let without_path = self.groups.iter().map(|group| group.runs_without_path).sum();
         let mut sentences = Vec::new();
-        if let Some(which) = self.which("was starved", self.starved_runs()) {
+        if let Some(which) = self.which("was starved", self.starved_runs(), |flow| &flow.starved) {
             sentences.push(format!("STARVED: {which}. {}", self.definition()));
             sentences.extend(self.of_flows(|flow| &flow.starved, ""));
         }
-        if let Some(which) = self.which("had no path for long", without_path) {
+        if let Some(which) = self.which("had no path for long", without_path, |flow| &flow.without_path) {
             sentences.push(format!("NO PATH: {which}; that is not starvation by others."));
             sentences.extend(self.of_flows(|flow| &flow.without_path, " because it had no path"));
         }
@@ -165,14 +166,22 @@ impl Tally {
         format!("A starved flow has a path and delivers nothing, or nothing for more than {long}.")
     }
 
-    /// "a flow was starved in 5 of 6 runs"; `None` if it was in none.
-    fn which(&self, what: &str, count: usize) -> Option<String> {
-        match (count, self.runs()) {
-            (0, _) => None,
-            (1, 1) => Some(format!("a flow {what}")),
-            (count, runs) if count == runs => Some(format!("a flow {what} in every one of {runs} runs")),
-            (count, runs) => Some(format!("a flow {what} in {count} of {runs} runs")),
-        }
+    /// "a flow was starved in 5 of 6 runs (8 of 12 flows in all runs)"; `None` if it was in none.
+    fn which(&self, what: &str, count: usize, of: Of) -> Option<String> {
+        let runs = match (count, self.runs()) {
+            (0, _) => return None,
+            (1, 1) => String::new(),
+            (count, runs) if count == runs => format!(" in every one of {runs} runs"),
+            (count, runs) => format!(" in {count} of {runs} runs"),
+        };
+        let flows: usize = self.groups.iter().map(|group| group.runs * group.flows.len()).sum();
+        let silent: usize = self.ids().map(|id| self.silent_runs(id, of)).sum();
+        // With one flow in each run both counts say the same.
+        let flows = match self.ids().len() {
+            0 | 1 => String::new(),
+            _ => format!(" ({silent} of {flows} flows{})", if self.runs() > 1 { " in all runs" } else { "" }),
+        };
+        Some(format!("a flow {what}{runs}{flows}"))
     }
 
     /// A sentence for each flow that was silent for that reason, the worst first.
@@ -189,7 +198,7 @@ impl Tally {
     }
 
     /// The numbers of all flows.
-    fn ids(&self) -> impl Iterator<Item = usize> {
+    fn ids(&self) -> Range<usize> {
         0..self.groups.iter().map(|group| group.flows.len()).max().unwrap_or(0)
     }
 
@@ -206,6 +215,8 @@ impl Tally {
             Some((from, to)) if all.iter().all(|(_, flow)| flow.ends == Some((from, to))) => {
                 format!(" (node {from} to node {to})")
             }
+            // Of a point: nodes that move, or flows at random.
+            _ if all.iter().any(|(_, flow)| flow.ends.is_none()) => " (its nodes differ between runs)".to_owned(),
             _ => String::new(),
         };
         let names = |(_, flow): &(&Group, &Flow)| flow.name.clone();
@@ -289,7 +300,7 @@ mod tests {
         assert_eq!(
             tally.sentences(),
             [
-                "STARVED: a flow was starved in 5 of 6 runs. A starved flow has a path and delivers nothing, or nothing for more than 8 s.",
+                "STARVED: a flow was starved in 5 of 6 runs (8 of 12 flows in all runs). A starved flow has a path and delivers nothing, or nothing for more than 8 s.",
                 "flow 0 (node 0 to node 6) delivered nothing in 5 of 6 runs: cubic 2 of 3, quiet-train 3 of 3.",
                 "flow 1 (node 0 to node 6) was silent for up to 20.0 s in 3 of 6 runs: quiet-train 3 of 3.",
             ]
@@ -297,7 +308,7 @@ mod tests {
         let one = Tally::of(&all[5..]);
         assert_eq!(
             one.sentences()[0],
-            "STARVED: a flow was starved. A starved flow has a path and delivers nothing, or nothing for more than 8 s."
+            "STARVED: a flow was starved (2 of 2 flows). A starved flow has a path and delivers nothing, or nothing for more than 8 s."
         );
         assert_eq!(one.sentences()[1], "flow 0 (node 0 to node 6) delivered nothing.");
     }
@@ -328,9 +339,9 @@ mod tests {
         assert_eq!(
             Tally::of(&all).sentences(),
             [
-                "STARVED: a flow was starved in every one of 3 runs. A starved flow has a path and delivers nothing, or nothing for more than 8 s.",
+                "STARVED: a flow was starved in every one of 3 runs (3 of 6 flows in all runs). A starved flow has a path and delivers nothing, or nothing for more than 8 s.",
                 "flow 1 (node 0 to node 6) was silent for up to 20.0 s in 3 of 3 runs.",
-                "NO PATH: a flow had no path for long in every one of 3 runs; that is not starvation by others.",
+                "NO PATH: a flow had no path for long in every one of 3 runs (3 of 6 flows in all runs); that is not starvation by others.",
                 "flow 0 (node 0 to node 6) was silent for up to 40.0 s in 3 of 3 runs because it had no path.",
             ]
         );
