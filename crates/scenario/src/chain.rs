@@ -1,13 +1,14 @@
-//! The last node of a chain is where flows end: an end that the file puts there stays there when `--set` or a sweep changes
-//! `topology.hops`. Otherwise `to = 7` on a chain of 7 hops would stand in the way of every other length. An end that is itself
-//! set or swept stays where it was put.
+//! Ends of flows at the last node of a chain. If the file puts an end there, the end follows the
+//! last node when `--set` or a sweep changes `topology.hops`. Otherwise a file with `to = 7` and a
+//! chain of 7 hops could not be used with any other length. An end that is itself set or swept
+//! keeps its node.
 
 use super::topology::DEFAULT_HOPS;
 use meshpace_settings::value::{Kind, Origin, Table};
 
-/// The last node of the chain that a scenario describes; none if it describes something else.
+/// Last node of the chain that a scenario describes; `None` if its topology is not a chain.
 pub fn last_node(root: &Table) -> Option<i64> {
-    // Without a topology it is a chain of the usual length.
+    // A scenario without a topology is a chain of the default length.
     let nothing = Table::default();
     let topology = match root.get("topology").map(|value| &value.kind) {
         Some(Kind::Table(topology)) => topology,
@@ -26,7 +27,8 @@ pub fn last_node(root: &Table) -> Option<i64> {
     hops.filter(|_| is_chain)
 }
 
-/// Moves the ends that the file has put at node `before` to the last node of the chain that `root` now describes.
+/// Moves the ends that the file puts at node `before` to the last node of the chain that `root` now
+/// describes.
 pub fn carry_ends(root: &mut Table, before: Option<i64>) {
     let (Some(before), Some(after)) = (before, last_node(root)) else { return };
     let Some(Kind::Array(flows)) = root.get_mut("flow").map(|value| &mut value.kind) else { return };

@@ -1,10 +1,11 @@
-//! Code points of differentiated services by their names.
+//! Code points of differentiated services (DSCP) by name.
 //!
-//! Sources: RFC 2474 (DF, CS0 to CS7), RFC 2597 (AF11 to AF43), RFC 3246 (EF), RFC 5865 (VA), RFC 8622 (LE).
+//! Sources: RFC 2474 (DF, CS0 to CS7), RFC 2597 (AF11 to AF43), RFC 3246 (EF), RFC 5865 (VA), RFC
+//! 8622 (LE).
 
 use super::reader::Reader;
 
-/// The names, as `tc` and `iperf3` write them.
+/// Names and their code points, spelled as in `tc` and `iperf3`.
 const NAMES: [(&str, u8); 24] = [
     ("DF", 0),
     ("LE", 1),
@@ -32,7 +33,7 @@ const NAMES: [(&str, u8); 24] = [
     ("EF", 46),
 ];
 
-/// The code point at `key`; best effort if there is none.
+/// Reads the code point at `key`. The default is best effort (0).
 pub fn read(keys: &mut Reader<'_>, key: &'static str) -> u8 {
     keys.choice(key, &NAMES, &[]).unwrap_or_default()
 }

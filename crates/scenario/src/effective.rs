@@ -1,10 +1,14 @@
-//! The effective scenario of each point of a sweep: the settings that decide its runs, after `--set` and `[sweep]`, with
-//! quantities in base units and files by their content.
+//! Effective scenario of each point of a sweep: the settings that decide the results of its runs.
+//! `--set` and `[sweep]` are applied, quantities are in base units, and a file is represented by
+//! its content.
 //!
-//! Title, `[plot]`, comments and white space decide nothing and are left out. The settings are calculated from the text, and no
-//! point is built, so that a sweep of many points is compared quickly with what a directory of records holds. Where two points
-//! differ in their settings, [`Outline::built`] still tells whether they are the same run: a key that is written with its default
-//! changes nothing. Only the point itself tells that, because many defaults depend on other keys.
+//! Title, `[plot]`, comments and white space do not change results and are left out. The settings
+//! are calculated from the text without building the points. A sweep of many points can so be
+//! compared quickly with the content of a directory of records.
+//!
+//! Two points whose settings differ may still be the same run, because writing a key with its
+//! default changes nothing. [`Outline::built`] answers that question. Only the built point can
+//! answer it, because many defaults depend on other keys.
 
 mod built;
 mod defaults;
@@ -22,27 +26,27 @@ use meshpace_settings::value::{Kind, Origin, Table, Value};
 pub use outlines::Outlines;
 use std::collections::BTreeMap;
 
-/// Keys that add something to a record and change nothing in its run.
+/// Keys that add content to a record and do not change the run.
 pub const OBSERVED: [&str; 2] = ["series", "watch"];
-/// Largest absolute value up to which every whole number is a floating-point number of its own.
+/// Absolute value up to which every whole number is represented exactly by a floating-point number.
 const EXACT: u64 = 1 << 53;
-/// Digits of a file's digest in a message.
+/// Number of digits of a file's digest in a message.
 const DIGITS: usize = 8;
 
-/// A scenario with its `--set` arguments, of which no point is built.
+/// A scenario with its `--set` arguments. No point of it is built.
 #[derive(Debug)]
 pub struct Outline {
     root: Table,
     sweep: Sweep,
     /// SHA-256 of the files that the scenario names, by name.
     files: BTreeMap<String, String>,
-    /// Settings that stand in no file: key, meaning and value as it was written.
+    /// Settings that are not in a file: key, meaning, and value as it was written.
     added: Vec<(String, String, String)>,
 }
 
 impl Outline {
-    /// The outline of a text with its arguments; `files` has the SHA-256 of each file that it names. `None` if the text is no
-    /// scenario.
+    /// Reads the outline of a text with its arguments. `files` contains the SHA-256 of each file
+    /// that the text names. `None` if the text is not a valid scenario.
     pub fn read(source: &Source, files: BTreeMap<String, String>) -> Option<Outline> {
         let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
         if !errors.is_empty() {
@@ -62,12 +66,13 @@ impl Outline {
         })
     }
 
-    /// Adds a setting that stands in no file, such as a rule of another language, to every point.
+    /// Adds to every point a setting that is not in a file, such as a control rule written in
+    /// another language.
     pub fn add(&mut self, key: &str, meaning: &str, written: &str) {
         self.added.push((key.to_owned(), meaning.to_owned(), written.to_owned()));
     }
 
-    /// The values of a point as the JSON object that identifies it in records.
+    /// Values of point `number` as the JSON object that identifies the point in records.
     pub fn key(&self, number: usize) -> String {
         self.sweep.key(number)
     }
@@ -77,7 +82,7 @@ impl Outline {
         self.sweep.points()
     }
 
-    /// The values and the settings of point `number`.
+    /// Values and settings of point `number`.
     pub fn point(&self, number: usize) -> (Values, Settings) {
         // The arguments and the sweep were checked when the outline was read.
         let (tree, values) = self.sweep.point(number, &self.root, &Problems::default());
@@ -89,37 +94,40 @@ impl Outline {
         (values, settings)
     }
 
-    /// True if the string occurs as a value: then a file of that name may be one that the scenario reads.
+    /// True if `text` occurs as a value. A file of that name may then be one that the scenario
+    /// reads.
     pub fn names(&self, text: &str) -> bool {
         self.root.entries.iter().any(|entry| entry.value.has_string(text)) || self.sweep.has_string(text)
     }
 }
 
-/// The settings that decide the runs of a point, by dotted key.
+/// Settings that decide the results of a point's runs, by dotted key.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Settings(BTreeMap<String, Setting>);
 
 /// One setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Setting {
-    /// Equal for two values if and only if they mean the same.
+    /// Meaning of the value. Two values have equal meanings if and only if they have the same
+    /// effect.
     meaning: String,
     /// The value as it was written, for messages.
     written: String,
-    /// True if it is a file.
+    /// True if the value names a file.
     is_file: bool,
 }
 
-/// A key of which two scenarios have different values.
+/// A key that has different values in two scenarios.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
     /// The key.
     pub key: String,
-    /// The value before, in TOML; `None` if it was not written.
+    /// Value before the change, in TOML; `None` if it was not written.
     pub before: Option<String>,
-    /// The value after, likewise.
+    /// Value after the change, in TOML; `None` if it is not written.
     pub after: Option<String>,
-    /// True if the values are files, which are told with the beginnings of their digests.
+    /// True if a value is the name of a file. Messages show such a value with the first digits of
+    /// the file's digest.
     pub is_file: bool,
 }
 
@@ -129,13 +137,13 @@ impl Settings {
         self.0.insert(key.to_owned(), setting);
     }
 
-    /// Digest of the settings that decide the run.
+    /// Digest of the settings that decide the results of the run.
     pub fn digest(&self) -> Digest {
         self.deciding().map(|(key, meaning)| Digest::of(key, meaning)).sum()
     }
 
-    /// Digest of the settings that decide the run, without those that may be defaults. Two points with the same digest may be the
-    /// same run, and [`Outline::built`] decides that.
+    /// Digest of the deciding settings whose values cannot be defaults. Two points with the same
+    /// digest may be the same run; [`Outline::built`] decides whether they are.
     pub fn digest_without_defaults(&self) -> Digest {
         let kept = self.deciding().filter(|(key, meaning)| !defaults::may_be(key, meaning));
         kept.map(|(key, meaning)| Digest::of(defaults::name(key), meaning)).sum()
@@ -146,7 +154,7 @@ impl Settings {
         pairs.map(|(key, setting)| (key.as_str(), setting.meaning.as_str()))
     }
 
-    /// Meanings of the keys of [`OBSERVED`]; `None` for one that is not written.
+    /// Meanings of the keys of [`OBSERVED`]; `None` for a key that is not written.
     pub fn observed(&self) -> [Option<String>; OBSERVED.len()] {
         OBSERVED.map(|observed| {
             let of_key = self.0.iter().filter(|(key, _)| is_part(key, observed));
@@ -155,7 +163,7 @@ impl Settings {
         })
     }
 
-    /// The keys whose values mean something else in `after`.
+    /// Keys whose values have a different meaning in `after`.
     pub fn changes(&self, after: &Settings) -> Vec<Change> {
         let keys = self.0.keys().chain(after.0.keys().filter(|key| !self.0.contains_key(*key)));
         let change = |key: &String| {
@@ -166,7 +174,7 @@ impl Settings {
             (!is_same).then(|| Change { key: key.clone(), before: written(before), after: written(after), is_file })
         };
         let changes: Vec<Change> = keys.filter_map(change).collect();
-        // A table that is there or not because of its keys is told by its keys.
+        // A table that exists only because of the keys in it is not reported. Its keys are.
         let is_of_keys = |change: &Change| {
             let (before, after) = (change.before.as_deref(), change.after.as_deref());
             let is_table = before.or(after) == Some("{}") && before.is_some() != after.is_some();
@@ -184,13 +192,13 @@ impl Settings {
             Kind::Array(items) if !items.is_empty() && items.iter().all(|item| matches!(item.kind, Kind::Table(_))) => {
                 self.add(&key, &format!("{} tables", items.len()), &format!("{} tables", items.len()));
                 for (number, item) in items.iter().enumerate() {
-                    // The number of tables says that an empty one is there.
+                    // The number of tables, added above, already accounts for an empty table.
                     if !matches!(&item.kind, Kind::Table(table) if table.entries.is_empty()) {
                         self.gather(format!("{key}.{number}"), item, files);
                     }
                 }
             }
-            // A name is no quantity, even if it looks like one.
+            // The value of a `name` key is never a quantity, even if it looks like one.
             Kind::String(name) if key.ends_with(".name") => self.add(&key, &format!("{name:?}"), &written(value)),
             Kind::String(name) if files.contains_key(name) => {
                 let content: String = files[name].chars().take(DIGITS).collect();
@@ -206,19 +214,19 @@ fn is_observed(key: &str) -> bool {
     OBSERVED.iter().any(|observed| is_part(key, observed))
 }
 
-/// True if `key` is `whole` or a key inside it.
+/// True if `key` is `whole` or a key inside `whole`.
 fn is_part(key: &str, whole: &str) -> bool {
     key.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// True for `flow.0.transport`.
+/// True for the transport of a flow, such as `flow.0.transport`.
 fn is_transport(key: &str) -> bool {
     let mut parts = key.split('.');
     (parts.next(), parts.nth(1), parts.next()) == (Some("flow"), Some("transport"), None)
 }
 
-/// Meaning of a flow's transport. Records call the transport by its table as it is written, so that two ways to write a
-/// table are two transports.
+/// Meaning of a flow's transport. Records label a transport by its table as it is written. Two
+/// spellings of the same table are therefore two transports.
 fn transport_meaning(value: &Value) -> String {
     match &value.kind {
         Kind::String(name) => transport::spelled_out(name),
@@ -226,20 +234,21 @@ fn transport_meaning(value: &Value) -> String {
     }
 }
 
-/// Meaning of a value: equal for two values if and only if every reader of the key takes them for the same.
+/// Meaning of a value. Two values have the same meaning if and only if every reader of the key
+/// treats them alike.
 fn meaning(value: &Value, files: &BTreeMap<String, String>) -> String {
     match &value.kind {
         Kind::String(text) => match (files.get(text), Dimension::parse_any(text)) {
-            // The end of the name may say what the content is.
+            // The extension of the name may determine the format of the content.
             (Some(content), _) => format!("file *.{} {content}", text.rsplit('.').next().unwrap_or_default()),
-            // Every reader takes a time as whole nanoseconds.
+            // Every reader converts a time to whole nanoseconds.
             (None, Some((dimension, seconds))) if *dimension == TIME => {
                 format!("{} {}", TIME.name, Duration::from_secs_f64(seconds).0)
             }
             (None, Some((dimension, number))) => format!("{} {number:?}", dimension.name),
             (None, None) => format!("{text:?}"),
         },
-        // A key that takes fractions takes whole numbers as well.
+        // A key that takes fractions also takes whole numbers.
         Kind::Integer(number) if number.unsigned_abs() <= EXACT => format!("{:?}", *number as f64),
         Kind::Integer(number) => number.to_string(),
         Kind::Float(number) => format!("{number:?}"),
@@ -260,7 +269,7 @@ fn meaning(value: &Value, files: &BTreeMap<String, String>) -> String {
     }
 }
 
-/// The value in TOML. A string stands without its quotes where an argument of `--sweep` takes it so.
+/// The value in TOML. A string has no quotes if an argument of `--sweep` takes it without them.
 fn written(value: &Value) -> String {
     match &value.kind {
         Kind::String(text) if is_plain(text) => text.clone(),
@@ -268,7 +277,7 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// True for a text that is taken as a string without quotes.
+/// True if an argument takes the text as a string although it has no quotes.
 fn is_plain(text: &str) -> bool {
     let has_letter = text.chars().any(char::is_alphabetic) && text != "true" && text != "false";
     has_letter && text.chars().all(|c| c.is_alphanumeric() || " ./_+-".contains(c)) && text.trim() == text

@@ -1,9 +1,10 @@
-//! Cost of a run, before it starts: time and memory from nodes, load and duration.
+//! Estimate of the cost of a run before it starts: time and memory, from nodes, load and duration.
 //!
-//! The figures behind it are those of the workloads in `scenarios/bench` (`docs/performance.md`): of the order of a thousand
-//! frames per second in every patch of the mesh where only one station can send at a time, and for each frame a fixed price
-//! and one for every node that senses it. It serves to refuse campaigns that are too long or too large for the machine, and
-//! to start long runs first; it can be wrong by a factor of a few.
+//! The constants come from the workloads in `scenarios/bench` (`docs/performance.md`). In every
+//! patch of the mesh where only one station can send at a time, about a thousand frames are sent
+//! per second. Each frame has a fixed cost and a cost for every node that senses it. The estimate
+//! is used to refuse campaigns that are too long or too large for the machine, and to start long
+//! runs first. The estimate can be wrong by a factor of a few.
 
 use crate::Point;
 use meshpace_mesh::config::{Position, RoutingConfig};
@@ -11,31 +12,36 @@ use meshpace_mesh::radio::Channel;
 use meshpace_sim::Mobility;
 use std::collections::BTreeMap;
 
-/// Frames per second in a patch that one transmission fills, at the rates of 802.11b.
+/// Frames per second in a patch that one transmission occupies, at the rates of 802.11b.
 const FRAMES_PER_PATCH: f64 = 1_300.0;
-/// CPU seconds per frame, and per node that senses it.
+/// CPU seconds per frame, and per frame and node that senses it.
 const FRAME_S: f64 = 0.4e-6;
 const SENSED_S: f64 = 0.05e-6;
-/// Frames per second of 802.11n, and CPU seconds per frame: an aggregate is one frame and carries up to 64 packets (HT-F2, F3 and F5: 5,250 to
-/// 7,600 frames per second of 0.5 to 5.9 us each).
+/// Frames per second of 802.11n, and CPU seconds per frame. An aggregate is one frame and carries
+/// up to 64 packets. The workloads HT-F2, F3 and F5 have 5,250 to 7,600 frames per second of 0.5 to
+/// 5.9 us each.
 const HT_FRAMES_PER_PATCH: f64 = 7_000.0;
 const HT_FRAME_S: f64 = 2e-6;
-/// Cost of movement per node that senses a frame: its table is made anew.
+/// CPU seconds that movement adds per frame and node that senses it, because neighbour tables are
+/// computed again.
 const MOVING_S: f64 = 0.3e-6;
-/// Cost of OLSR per second, times the number of nodes to the power 2.5: every node keeps a map of all, and computes its routes anew (measured
-/// with 25, 100 and 196 nodes: 0.3, 5.5 and 34 ms per second).
+/// CPU seconds of OLSR per simulated second, divided by the number of nodes to the power 2.5. Every
+/// node keeps a map of all nodes and computes its routes again. Measured with 25, 100 and 196
+/// nodes: 0.3, 5.5 and 34 ms per second.
 const MAP_S: f64 = 6e-8;
-/// Bytes per node, per pair of nodes that sense each other, per flow, and per entry of a map of all nodes.
+/// Bytes per node, per pair of nodes that sense each other, per flow, and per entry of a map of all
+/// nodes.
 const NODE_BYTES: f64 = 4_000.0;
 const PAIR_BYTES: f64 = 40.0;
 const FLOW_BYTES: f64 = 40_000.0;
 const MAP_BYTES: f64 = 150.0;
 /// Bytes of the program itself.
 const PROGRAM_BYTES: f64 = 8e6;
-/// Meshes of up to so many nodes are counted pair by pair.
+/// Largest number of nodes for which pairs are counted one by one.
 const COUNTED: usize = 200;
-/// AODV: bytes per flow and node, as nearly every node learns of whoever asks. (More ask than there are flows, and not all hear
-/// it.)
+/// AODV: bytes per flow and node, since nearly every node learns of every node that requests a
+/// route. Two errors of this estimate have opposite signs: more nodes than the flows have ends send
+/// requests, and not every node receives each request.
 const ROUTE_BYTES: f64 = 35.0;
 /// Static routes: bytes per destination and node.
 const TREE_BYTES: f64 = 4.0;
@@ -45,7 +51,7 @@ const TREE_BYTES: f64 = 4.0;
 pub struct Estimate {
     /// CPU time, s.
     pub cpu_s: f64,
-    /// Memory at its largest, bytes.
+    /// Largest memory, bytes.
     pub bytes: f64,
 }
 
@@ -57,7 +63,7 @@ impl Estimate {
         let pairs = pairs(&config.positions, &Channel::new(&config.mesh.radio));
         let sensed = pairs / nodes.max(1.0);
         let duration_s = config.duration.as_secs_f64();
-        // No more patches than flows: somebody has to send.
+        // There are at most as many active patches as flows.
         let flows = config.flows.len() as f64;
         let patches = (nodes / (1.0 + sensed)).clamp(1.0, flows.max(1.0));
         let moves = config.mobility != Mobility::Still;
@@ -70,7 +76,8 @@ impl Estimate {
         let map = if is_map { nodes * nodes } else { 0.0 };
         let routes = if matches!(config.mesh.routing, RoutingConfig::Aodv(_)) { nodes * flows.min(nodes) } else { 0.0 };
         let trees = if config.mesh.routing == RoutingConfig::Static { 2.0 * flows * nodes } else { 0.0 };
-        // A run that finds its warm-up is made once to look at it.
+        // A run that finds its own warm-up is simulated twice; the first time only finds the
+        // warm-up.
         let times = if point.finds_warmup { 2.0 } else { 1.0 };
         Estimate {
             cpu_s: times * duration_s * (frames * patches * frame_s + map * nodes.sqrt() * MAP_S),
@@ -85,8 +92,9 @@ impl Estimate {
     }
 }
 
-/// About how many ordered pairs of nodes sense each other: in a large mesh counted by cells of a grid, so that a mesh which
-/// is too large is not built to find that out.
+/// Approximate number of ordered pairs of nodes that sense each other. In a large mesh, pairs are
+/// counted by the cells of a grid, so that the mesh does not have to be built to find that it is
+/// too large.
 pub(crate) fn pairs(positions: &[Position], channel: &Channel) -> f64 {
     let width = channel.reach().max(1e-3);
     if positions.len() <= COUNTED {
@@ -102,7 +110,7 @@ pub(crate) fn pairs(positions: &[Position], channel: &Channel) -> f64 {
         let near = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| (x + dx, y + dy)));
         near.filter_map(|cell| cells.get(&cell)).sum()
     };
-    // The disc a node reaches is this share of its nine cells.
+    // Share of the nine cells' area that is within the reach of a node.
     let share = std::f64::consts::PI / 9.0;
     cells.iter().map(|(cell, count)| count * (share * around(cell)).max(count - 1.0).max(0.0).min(around(cell))).sum()
 }

@@ -1,4 +1,4 @@
-//! `[[flow]]`: who sends what to whom, when, over which transport, and what people call it.
+//! `[[flow]]`: sender, receiver, application, times, transport and name of each flow.
 
 use super::MAX_SECONDS;
 use super::dscp;
@@ -19,7 +19,7 @@ use meshpace_transport::{Config, names};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Letters of the longest name of a flow.
+/// Largest number of characters of a flow's name.
 const LONGEST_NAME: usize = 40;
 
 static COUNT: Parameter = parameter!(count: u64 = 1 => whole("flows alike", 1, 1000), Basic, "flows alike");
@@ -34,24 +34,24 @@ static START_JITTER: Parameter = parameter!(start_jitter: Duration = Duration::f
 static STOP: Parameter = parameter!(stop: Option<Duration> = None => TIME.above(0.0).to(MAX_SECONDS).or("the end of the run"), Basic,
     "when its application stops");
 
-/// The flows and what records call their transports.
+/// Flows and the names that records use for them.
 #[derive(Default, Debug)]
 pub struct Flows {
-    /// By flow number.
+    /// Flows, by number.
     pub flows: Vec<Flow>,
-    /// The label of each flow's transport.
+    /// Label of each flow's transport.
     pub labels: Vec<String>,
     /// Name of each flow, if it has one.
     pub names: Vec<Option<String>>,
-    /// The traces that flows replay.
+    /// Traces that the flows replay.
     pub traces: Vec<Vec<TraceWrite>>,
-    /// The files that were read, with their contents, for the digest.
+    /// Files that were read, with their contents, for the digest.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// One flow with what belongs to it.
+/// The flows of one `[[flow]]` table, with everything that belongs to them.
 struct One {
-    /// So many flows alike.
+    /// Number of identical flows.
     count: u64,
     flow: Flow,
     label: String,
@@ -74,7 +74,7 @@ impl Flows {
     }
 }
 
-/// The name of each of so many flows of one table: with a number behind it where they are several.
+/// Names of the flows of one table. If there are several, each name ends with a number.
 fn numbered(name: Option<&str>, count: usize) -> impl Iterator<Item = Option<String>> {
     (1..=count).map(move |number| match count {
         1 => name.map(str::to_owned),
@@ -82,7 +82,8 @@ fn numbered(name: Option<&str>, count: usize) -> impl Iterator<Item = Option<Str
     })
 }
 
-/// Where the topology says how many flows there are: one table for each of them, or one for all.
+/// Makes the flows if the topology determines their number. There is one table for each of them, or
+/// one table for all.
 fn make_flows(all: &mut Flows, root: &Reader<'_>, topology: &Topology, tables: usize) {
     let ends = &topology.default_ends;
     if tables != 1 && tables != ends.len() {
@@ -142,7 +143,7 @@ pub fn read(
             format!("expected 1 to 65535 flows, found {}", value.describe()),
             "expected [[flow]], in two brackets: there can be several",
         ),
-        // A scenario of programs is for `meshpace emulate`.
+        // A scenario that has programs instead of flows is for `meshpace emulate`.
         None if root.value("program").is_some() => {}
         None => root.problems().add(Problem {
             message: "flow: the scenario has no flow".to_owned(),
@@ -164,7 +165,8 @@ fn read_one(
     load: Load<'_>,
 ) -> Option<One> {
     let before = keys.problems().count();
-    // The ends that the topology gives to flows that name none; a chain gives the same ones to all.
+    // Ends that the topology gives to flows that name none. A chain gives the same ends to all
+    // flows.
     let default = match topology.default_ends.as_slice() {
         [only] => Some(*only),
         several => several.get(number).copied(),
@@ -207,7 +209,7 @@ fn read_one(
         }
         Config::Tpa(tpa) => {
             tpa.segment = segment.unwrap_or(tpa.segment);
-            // The header has 8 bits for it.
+            // The header of TPA has 8 bits for the window.
             tpa.receive_window = max_window.map_or(tpa.receive_window, |segments| segments.min(255) as u8);
         }
         Config::Train(train) => {
@@ -238,7 +240,7 @@ fn read_one(
     Some(One { count, flow, label: transport.label, name, trace: application.trace, file: application.file })
 }
 
-/// `name`: one line of printable characters.
+/// Reads `name`: one line of printable characters.
 fn name(keys: &mut Reader<'_>) -> Option<String> {
     let name = keys.text("name")?;
     let length = name.chars().count();
@@ -249,13 +251,15 @@ fn name(keys: &mut Reader<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// True for a character that cannot stand in a line of text: control characters, and those that break lines or turn their direction.
+/// True for a character that cannot appear in a line of text: control characters, and characters
+/// that break lines or change the direction of writing.
 fn is_unprintable(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Refuses names that two flows have, also where one has its number behind it.
+/// Refuses a name that two flows have. A name with the number that [`numbered`] adds counts as
+/// well.
 fn refuse_shared_names(root: &Reader<'_>, items: &[Value], names: &[Option<String>]) {
     let mut seen = BTreeSet::new();
     for name in names.iter().flatten().filter(|name| !seen.insert(name.as_str())) {
@@ -289,7 +293,7 @@ fn end(keys: &mut Reader<'_>, key: &'static str, topology: &Topology, default: O
     };
     match value.kind {
         Kind::Integer(node) if node >= 0 && (node as u64) < nodes => Some(node as u64),
-        // A topology that could not be read has no nodes; that has been reported already.
+        // A topology that could not be read has no nodes. That has been reported already.
         Kind::Integer(_) if nodes == 0 => None,
         Kind::Integer(node) => {
             let set_by = value.set_by().or_else(|| topology.set_by.clone());

@@ -1,7 +1,9 @@
-//! Bodies for fuzzers: functions of the bytes of a user's files that panic when something is wrong.
+//! Bodies of fuzz targets: functions of the bytes of a user's files that panic if an invariant does
+//! not hold.
 //!
-//! Built by fuzzers alone (`--cfg fuzzing`, as `cargo fuzz` does it; `fuzz/` has the targets), and by this crate's tests, which run each on the inputs in
-//! `fuzz/corpus` and on changes of them.
+//! The module is compiled only for fuzzers and for the tests of this crate. Fuzzers set `--cfg
+//! fuzzing`, as `cargo fuzz` does; the targets are in `fuzz/`. The tests run each body on the
+//! inputs in `fuzz/corpus` and on mutations of them.
 
 use super::files::Load;
 use super::{Scenario, Source};
@@ -10,19 +12,21 @@ use meshpace_settings::value::{Kind, Origin, Table, Value};
 use meshpace_sim::Mobility;
 use meshpace_sim::mobility::Motion;
 
-/// Stands between the parts of an input, which are text: the form feed.
+/// Separator between the parts of an input: the form feed.
 const NEXT: char = '\x0c';
-/// The largest number of nodes, rows or hops that an input may ask for, and of points: what is large takes time, and is nothing else.
+/// Largest number of nodes, rows or hops that an input may request. Larger inputs take more time
+/// and test nothing else.
 const LARGEST: i64 = 64;
-/// The most points of a sweep.
+/// Largest number of points of a sweep.
 const POINTS: usize = 16;
 
-/// A scenario, and behind form feeds arguments of `--set` and files that it names, each behind a line with its name: it is read, or refused with
-/// places that are there.
+/// Reads a scenario. Form feeds separate its text from arguments of `--set` and from the files that
+/// it names. A part with a line break is a file, and its first line is the file's name.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If a scenario that is accepted is not valid, or if the errors of a refused one do not point at
+/// existing places.
 pub fn scenario(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut parts = text.split(NEXT);
@@ -42,7 +46,7 @@ pub fn scenario(data: &[u8]) {
     read(text, sets, &load);
 }
 
-/// True if a scenario is read in little time.
+/// True if the scenario can be read quickly.
 fn is_small(text: &str) -> bool {
     let (document, _) = toml::de::DeTable::parse_recoverable(text);
     let root = Table::from_toml(document.get_ref(), &Origin::File);
@@ -64,7 +68,7 @@ fn is_small(text: &str) -> bool {
     })
 }
 
-/// The largest whole number in a value.
+/// Largest whole number in a value.
 fn largest(value: &Value) -> i64 {
     match &value.kind {
         Kind::Integer(number) => *number,
@@ -74,7 +78,7 @@ fn largest(value: &Value) -> i64 {
     }
 }
 
-/// Scenarios that name one file, by the kind of file.
+/// Scenarios that name one file, one for each kind of file.
 const WITH_FILES: [&str; 7] = [
     "[topology]\nkind = 'nodes'\nfile = 'f.csv'",
     "[topology]\nkind = 'nodes'\nfile = 'f.graphml'",
@@ -85,16 +89,18 @@ const WITH_FILES: [&str; 7] = [
     "[topology]\nkind = 'chain'\nhops = 3\n[[flow]]\ntraffic = 'trace'\ntrace = 'f.csv'",
 ];
 
-/// A map (CSV, GraphML, JSON), a trace of movement (ns-2, BonnMotion, with a map or without), a list of links or a trace of writes, as the first byte
-/// says: the scenario that names it is read, or refused.
+/// Reads a scenario that names one file. The first byte of the input selects the kind of file: a
+/// map (CSV, GraphML, JSON), a trace of movement (ns-2, BonnMotion, with a map or without), a list
+/// of links, or a trace of writes.
 ///
 /// # Panics
 ///
-/// If it is otherwise, or what is read cannot be.
+/// If a scenario that is accepted is not valid or did not keep the content of the file, or if the
+/// errors of a refused one do not point at existing places.
 pub fn files(data: &[u8]) {
     let Some((which, content)) = data.split_first() else { return };
     let named = WITH_FILES[usize::from(*which) % WITH_FILES.len()];
-    // Nodes that move want a protocol of routing; far ones are no mistake here.
+    // Nodes that move need a routing protocol. Nodes without a path are no error here.
     let flow = if named.contains("[[flow]]") { "" } else { "[[flow]]\nfrom = 0\nto = 1" };
     let text = format!("[routing]\nprotocol = 'aodv'\n{named}\n{flow}\n");
     let text = text.replace("[topology]\n", "[topology]\nallow_partition = true\n");
@@ -106,12 +112,13 @@ pub fn files(data: &[u8]) {
     assert_eq!(scenario.files, [(scenario.files[0].0.clone(), content.to_vec())]);
 }
 
-/// True if no number is so large that so many nodes take long.
+/// True if no opening parenthesis is followed by five digits, as in `$node_(10000)`. A trace with
+/// such a node number takes long to read.
 fn is_short(content: &[u8]) -> bool {
     !content.windows(6).any(|digits| digits[0] == b'(' && digits[1..].iter().all(u8::is_ascii_digit))
 }
 
-/// Reads a scenario, and looks at what must hold whatever it says.
+/// Reads a scenario and checks the invariants that hold for every input.
 fn read(text: &str, sets: Vec<String>, load: Load<'_>) -> Option<Scenario> {
     let source = Source { name: "fuzz.toml".to_owned(), text: text.to_owned(), sets };
     let refusal = match Scenario::read_with(source, load, "fuzz") {

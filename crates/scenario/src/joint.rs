@@ -1,7 +1,8 @@
-//! A campaign of several scenarios in one file: each `[[part]]` names a file, and may set and sweep keys of it.
+//! A campaign of several scenarios in one file. Each `[[part]]` names a file, and may set and sweep
+//! keys of it.
 //!
 //! The points of all parts become the points of one scenario. The first value of each point is
-//! `part`, the name of its part, so that no two points of different parts are the same.
+//! `part`, the name of its part, so that points of different parts always differ.
 
 use super::files::Load;
 use super::plot::Plot;
@@ -13,40 +14,40 @@ use meshpace_settings::value::{Entry, Kind, Origin, Table, Value};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Key of a part's name in the values of its points.
+/// Key of the part's name among the values of a point.
 pub const PART: &str = "part";
-/// Keys of the file.
+/// Keys of the campaign's file.
 const KEYS: [&str; 3] = ["title", "seeds", PART];
 /// Keys of a part.
 const KEYS_OF_PART: [&str; 4] = ["name", "file", "set", "sweep"];
-/// The most parts.
+/// Largest number of parts.
 const MOST: usize = 1000;
 
 /// A scenario that is part of a campaign.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Part {
-    /// Its name in the campaign.
+    /// Name of the part in the campaign.
     pub name: String,
-    /// Its file, as the campaign names it.
+    /// Name of the scenario's file, as the campaign spells it.
     pub file: String,
-    /// Its text.
+    /// Text of the scenario.
     pub text: String,
-    /// The arguments that change it, those of the command line last.
+    /// `--set` arguments of the part. Those of the command line come last.
     pub sets: Vec<String>,
 }
 
 impl Part {
-    /// What the campaign calls a file that the part names.
+    /// Name in the campaign of a file that the part calls `file`.
     pub fn name_of(&self, file: &str) -> PathBuf {
         self.directory().join(file)
     }
 
-    /// What the part calls a file of the campaign.
+    /// Name in the part of a file that the campaign calls `file`.
     pub fn own_name_of<'a>(&self, file: &'a str) -> &'a str {
         Path::new(file).strip_prefix(self.directory()).ok().and_then(Path::to_str).unwrap_or(file)
     }
 
-    /// What the part was read from.
+    /// Source of the part's scenario.
     pub fn source(&self) -> Source {
         Source { name: self.file.clone(), text: self.text.clone(), sets: self.sets.clone() }
     }
@@ -56,7 +57,7 @@ impl Part {
     }
 }
 
-/// The tree of a text if that is a campaign of several scenarios.
+/// Tree of a text if it is a campaign of several scenarios; otherwise `None`.
 pub fn tree(text: &str) -> Option<Table> {
     text.contains(PART).then_some(())?;
     let (document, errors) = toml::de::DeTable::parse_recoverable(text);
@@ -64,10 +65,10 @@ pub fn tree(text: &str) -> Option<Table> {
     (errors.is_empty() && root.get(PART).is_some()).then_some(root)
 }
 
-/// Reads a campaign whose tree is `root`; the files of its scenarios come from `load`.
+/// Reads a campaign whose tree is `root`. The files of its scenarios come from `load`.
 ///
 /// # Errors
-/// Everything that is wrong with the file, or with the first scenario that is refused.
+/// All errors of the campaign's file, or all errors of the first scenario that is refused.
 pub fn read(root: &Table, source: Source, load: Load<'_>, stem: &str) -> Result<Scenario, Refusal> {
     let problems = Problems::default();
     let (title, seeds, parts) = head(root, &source.sets, load, &problems);
@@ -115,7 +116,7 @@ pub fn read(root: &Table, source: Source, load: Load<'_>, stem: &str) -> Result<
     Ok(all)
 }
 
-/// Title, seeds and parts of a campaign.
+/// Reads title, seeds and parts of a campaign.
 fn head(
     root: &Table,
     sets: &[String],
@@ -159,7 +160,7 @@ fn head(
     (title, seeds, parts)
 }
 
-/// One part, with the arguments of the command line behind its own.
+/// Reads one part. The arguments of the command line follow its own.
 fn part(table: &Table, origin: &Origin, sets: &[String], load: Load<'_>, problems: &Problems) -> Option<Part> {
     refuse_others(table, &KEYS_OF_PART, "a part of a campaign", problems);
     let Some(file) = text(table, "file", problems) else {
@@ -182,7 +183,7 @@ fn part(table: &Table, origin: &Origin, sets: &[String], load: Load<'_>, problem
     Some(Part { name, file, text: content, sets: own.chain(sets.iter().cloned()).collect() })
 }
 
-/// The text of a scenario that is no campaign itself.
+/// Text of a scenario that is not itself a campaign of several scenarios.
 fn scenario_text(file: &str, load: Load<'_>) -> Result<String, String> {
     let content = String::from_utf8(load(file)?).map_err(|_| format!("{file}: this is no UTF-8 text"))?;
     match tree(&content) {
@@ -191,7 +192,7 @@ fn scenario_text(file: &str, load: Load<'_>) -> Result<String, String> {
     }
 }
 
-/// `set = ["topology.hops=4"]`.
+/// Reads the arguments of `set`, such as `set = ["topology.hops=4"]`.
 fn own_sets(table: &Table, problems: &Problems) -> Vec<String> {
     let Some(value) = table.get("set") else { return Vec::new() };
     let argument = |item: &Value| if let Kind::String(text) = &item.kind { Some(text.clone()) } else { None };
@@ -205,7 +206,7 @@ fn own_sets(table: &Table, problems: &Problems) -> Vec<String> {
     })
 }
 
-/// `sweep = { "topology.hops" = [2, 4] }` as arguments.
+/// Converts `sweep`, such as `sweep = { "topology.hops" = [2, 4] }`, into arguments.
 fn sweeps(table: &Table, problems: &Problems) -> Vec<String> {
     let Some(value) = table.get("sweep") else { return Vec::new() };
     let Kind::Table(axes) = &value.kind else {

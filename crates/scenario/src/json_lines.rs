@@ -1,33 +1,33 @@
-//! Lines of the entries of a JSON document, which a parsed value does not have: an error in a map
-//! or in a dump names the line.
+//! Line numbers of the entries of a JSON document. A parsed value does not contain them, and an
+//! error in a map or in a dump names the line.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Key of an entry of an object (empty in a list), and its line.
+/// Key of an entry of an object, and the entry's line. The key is empty in a list.
 type Entry = (String, usize);
 
-/// Lines of the entries of a document. Those of a list or an object are found at the first
-/// question.
+/// Line numbers of the entries of a document. Those of a list or an object are determined when they
+/// are requested for the first time.
 pub struct Lines<'a> {
     text: &'a str,
     known: RefCell<BTreeMap<String, Vec<Entry>>>,
 }
 
 impl<'a> Lines<'a> {
-    /// Reads the lines of a document, which must be correct JSON.
+    /// Creates the index of a document, which must be correct JSON.
     pub fn new(text: &'a str) -> Lines<'a> {
         Lines { text, known: RefCell::default() }
     }
 
-    /// The line of entry `number` of the list at this path; 1 if there is none. A step of the path
-    /// is the key of an object, or the number of an entry of a list.
+    /// Line of entry `number` of the list at this path; 1 if there is no such entry. Each step of
+    /// the path is the key of an object, or the number of an entry of a list.
     pub fn of(&self, path: &[&str], number: usize) -> String {
         self.line(path, |entries| entries.get(number))
     }
 
-    /// The line of entry `key` of the object at this path; 1 if there is none. Of several entries
-    /// with one key the last counts, as for the reader of the document.
+    /// Line of entry `key` of the object at this path; 1 if there is no such entry. If several
+    /// entries have the key, the last one counts, as it does for the parser of the document.
     pub fn of_key(&self, path: &[&str], key: &str) -> String {
         self.line(path, |entries| entries.iter().rfind(|(known, _)| known == key))
     }
@@ -53,7 +53,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A place in a document.
+/// Scanner of a document, with its current position.
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -70,7 +70,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Goes behind a text and returns what stands in its quotes.
+    /// Skips a string and returns the bytes between its quotes.
     fn text(&mut self) -> &[u8] {
         let from = self.at + 1;
         self.at = from;
@@ -86,7 +86,7 @@ impl Scan<'_> {
         &self.bytes[from.min(end)..end]
     }
 
-    /// Goes behind a value.
+    /// Skips a value.
     fn value(&mut self) {
         self.space();
         let mut depth = 0usize;
@@ -117,7 +117,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Enters the object or the list here, to the value of `key`.
+    /// Moves to the value of `key` in the object or list at the current position. Returns false if
+    /// there is no such value.
     fn enter(&mut self, key: &str) -> bool {
         self.space();
         match self.peek() {
@@ -152,7 +153,8 @@ impl Scan<'_> {
         self.peek().is_some_and(|byte| byte != b']')
     }
 
-    /// Calls `seen` with the beginning and the key of each entry of the list or object here.
+    /// Calls `seen` with the position and the key of each entry of the object or list at the
+    /// current position.
     fn entries(&mut self, mut seen: impl FnMut(&Self, usize, String)) {
         self.space();
         let is_object = match self.peek() {

@@ -1,9 +1,12 @@
-//! Every key that a scenario may have.
+//! List of all keys that a scenario may have.
 //!
-//! Keys that a piece declares ([`mod@meshpace_core::parameter`]) come from its declarations; the reader is given those and nothing else. Names,
-//! defaults and meanings of the other keys are `keys/table.txt`; the reader takes no other. What may be written comes from the reader itself: it
-//! reads the scenarios of `prototypes`, which together make it ask for everything, and what it asks for is recorded. The table adds that
-//! only where a bound depends on the rest of the scenario or is checked later.
+//! Keys that a component declares ([`mod@meshpace_core::parameter`]) are listed from its
+//! declarations, and the reader is given exactly these. Name, default and meaning of every other
+//! key are in `keys/table.txt`; the reader accepts no further keys.
+//!
+//! The accepted values come from the reader itself. It reads the scenarios of `prototypes`, which
+//! together make it request every key, and these requests are recorded. The table contains accepted
+//! values only where a bound depends on the rest of the scenario or is checked later.
 
 mod page;
 mod prototypes;
@@ -24,30 +27,32 @@ use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("keys/table.txt");
 
-/// A key.
+/// A key of a scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Key {
-    /// Its dotted name, without the numbers of flows and the like.
+    /// Dotted name, without the numbers of flows and of other list entries.
     pub name: String,
-    /// Accepted forms: any of these.
+    /// Accepted forms. A value may have any of them.
     pub forms: Vec<Form>,
-    /// The same by the kinds of thing that have the key (of pacing, of topology, ...), where they take different values; empty
-    /// where all take the same.
+    /// Accepted forms by the kinds (of pacing, of topology, ...) that have the key. Empty if all
+    /// kinds accept the same values.
     pub by_kind: Vec<(Vec<&'static str>, Vec<Form>)>,
-    /// Accepted values in words where the reader does not say it by itself: this counts, then.
+    /// Accepted values in words, if the reader cannot describe them. This text then replaces the
+    /// forms.
     pub written: Option<String>,
-    /// Meaning of its absence: TOML, or words in parentheses; `None` if there is no default.
+    /// Meaning of an absent key: TOML, or words in parentheses. `None` if the key has no default.
     pub default: Option<String>,
-    /// Its purpose.
+    /// Purpose of the key.
     pub meaning: String,
-    /// Its source: a paper's section, an RFC, a standard, another program; empty for what is this program's own.
+    /// Source of the key: a paper's section, an RFC, a standard or another program. Empty if this
+    /// program is the source.
     pub source: String,
-    /// Its audience.
+    /// Level of the users who need the key.
     pub level: Level,
 }
 
 impl Key {
-    /// Accepted values, in words.
+    /// Description of the accepted values in words.
     pub fn takes(&self) -> String {
         let all = |forms: &[Form]| forms.iter().map(Form::describe).collect::<Vec<_>>().join("; or ");
         match &self.written {
@@ -59,17 +64,17 @@ impl Key {
         }
     }
 
-    /// True if it is a list of tables.
+    /// True if the key is a list of tables.
     pub fn is_list_of_tables(&self) -> bool {
         self.written.as_deref().is_some_and(|written| written.starts_with("list of tables"))
     }
 
-    /// True if one of `keys` is below it.
+    /// True if one of `keys` is inside this key.
     fn is_above(&self, keys: &[(usize, Key)]) -> bool {
         keys.iter().any(|(_, key)| key.name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('.')))
     }
 
-    /// A key of the table or of a declaration, with what is asked for it.
+    /// Completes a key of the table or of a declaration with what the reader recorded for it.
     fn complete(self, asked: &Asked) -> Key {
         let with = |own: String, declared: String| match (own.is_empty(), declared.is_empty()) {
             (_, true) => own,
@@ -87,7 +92,7 @@ impl Key {
     }
 }
 
-/// The lines of the table, in its order; without forms.
+/// Keys of the table, in its order and without forms.
 fn table() -> Vec<Key> {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines
@@ -103,22 +108,22 @@ fn table() -> Vec<Key> {
         .collect()
 }
 
-/// True if the key at `path` is in the table, so that the reader may ask for it without a declaration.
+/// True if the key at `path` is in the table. The reader may then request it without a declaration.
 pub(crate) fn is_in_table(path: &str) -> bool {
     static NAMES: LazyLock<BTreeSet<String>> = LazyLock::new(|| table().into_iter().map(|key| key.name).collect());
     NAMES.contains(without_numbers(path).as_ref())
 }
 
-/// True if the key at `path` is one of all keys, of the table or declared.
+/// True if the key at `path` is in the table or is declared.
 pub fn is_listed(path: &str) -> bool {
     static NAMES: LazyLock<BTreeSet<String>> = LazyLock::new(|| all().into_iter().map(|key| key.name).collect());
     NAMES.contains(without_numbers(path).as_ref())
 }
 
-/// Keys that the reader asks for in a scenario; `Err` if it refuses the scenario.
+/// Returns the keys that the reader requests in a scenario.
 ///
 /// # Errors
-/// The scenario is refused.
+/// If the scenario is refused.
 pub fn asked(text: &str, load: super::Load<'_>) -> Result<BTreeMap<String, Asked>, String> {
     let problems = Problems::recorded();
     let source = Source { name: "scenario.toml".to_owned(), text: text.to_owned(), sets: Vec::new() };
@@ -130,12 +135,13 @@ pub fn asked(text: &str, load: super::Load<'_>) -> Result<BTreeMap<String, Asked
     }
 }
 
-/// The scenarios that together make the reader ask for everything, and what loads their files.
+/// Scenarios that together make the reader request every key, and the loader of their files.
 pub fn examples() -> (Vec<String>, super::Load<'static>) {
     (prototypes::all(), &prototypes::load)
 }
 
-/// Every key in the order in which the reader asks, each followed by what is below it; sections in the order of the table.
+/// All keys. Each is followed by the keys inside it. Sections are in the order of the table; all
+/// other keys are in the order of the reader's requests.
 pub fn all() -> Vec<Key> {
     let recording = Recording::default();
     let (texts, load) = examples();
@@ -165,7 +171,7 @@ pub fn all() -> Vec<Key> {
     ordered
 }
 
-/// The keys directly below `table`, each followed by those below it.
+/// Appends to `ordered` the keys directly inside `table`, each followed by the keys inside it.
 fn below(keys: &[Key], table: &str, ordered: &mut Vec<Key>) {
     for key in keys.iter().filter(|key| key.name.rsplit_once('.').map_or("", |(above, _)| above) == table) {
         ordered.push(key.clone());
@@ -173,10 +179,10 @@ fn below(keys: &[Key], table: &str, ordered: &mut Vec<Key>) {
     }
 }
 
-/// The keys of `section` and below: `flow`, `flow.transport`, or one key.
+/// Keys at and inside `section`: `flow`, `flow.transport`, or one key.
 ///
 /// # Errors
-/// There are none; the message says which sections there are.
+/// If there is no such key. The message lists the sections.
 pub fn of(section: &str) -> Result<Vec<Key>, String> {
     let all = all();
     let section = without_numbers(section);
@@ -192,7 +198,7 @@ pub fn of(section: &str) -> Result<Vec<Key>, String> {
     Err(format!("no key or section is called {section}.{hint} The sections are {there}"))
 }
 
-/// The sections: tables at the top of a scenario.
+/// Sections: the tables at the top of a scenario.
 pub fn sections(all: &[Key]) -> Vec<&str> {
     let mut sections: Vec<&str> = all.iter().filter_map(|key| Some(key.name.split_once('.')?.0)).collect();
     sections.dedup();

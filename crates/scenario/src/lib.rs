@@ -1,4 +1,4 @@
-//! Scenario files: TOML in, checked configurations out, or a list of everything that is wrong.
+//! Reads scenario files in TOML. The result is checked configurations, or a list of all errors.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod chain;
@@ -57,15 +57,17 @@ use std::path::{Path, PathBuf};
 use sweep::Sweep;
 use topology::Topology;
 
-/// The longest run, seconds of simulated time (31 years).
+/// Longest run, seconds of simulated time (31 years).
 const MAX_SECONDS: f64 = 1e9;
-/// The most points of a sweep.
+/// Largest number of points of a sweep.
 pub const MAX_POINTS: usize = 1_000_000;
-/// Pairs of nodes that sense each other up to which paths are looked at when a scenario is read (some 2 GB).
+/// Largest number of pairs of nodes that sense each other for which the length of paths is checked
+/// when a scenario is read. So many pairs need about 2 GB.
 const MAX_PAIRS_IN_READING: f64 = 5e7;
-/// Points of a sweep above which it is large: its combinations of values are checked beside the runs.
+/// Number of points above which a sweep is large. The combinations of values of a large sweep are
+/// checked during the campaign instead of before it.
 pub const LARGE: usize = 1_000;
-/// The most seeds per point.
+/// Largest number of seeds per point.
 pub const MAX_SEEDS: u64 = 1_000_000;
 /// Length of a run, and the part of it that is not measured.
 static DURATION: Parameter = parameter!(duration: Duration = Duration::from_secs(200) => TIME.above(0.0).to(MAX_SECONDS), Basic,
@@ -78,55 +80,57 @@ static STARVED_AFTER: Parameter = parameter!(starved_after: f64 = 0.1 => number(
 /// A scenario that can be run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Its title, or its file's name without extension.
+    /// Title, or the name of the file without its extension.
     pub name: String,
-    /// SHA-256 of everything it was read from, in hexadecimal.
+    /// SHA-256 of everything that the scenario was read from, in hexadecimal.
     pub digest: String,
-    /// The points of its sweep, or the one point of a scenario without.
+    /// Points of the sweep. A scenario without a sweep has one point.
     pub points: Points,
     /// Seeds per point.
     pub seeds: u64,
-    /// The settings of its report.
+    /// Settings of the report.
     pub plot: Plot,
-    /// Warnings about what is allowed but hardly meant, one sentence each.
+    /// Warnings about settings that are allowed but probably not intended, one sentence each.
     pub warnings: Vec<String>,
-    /// Its source.
+    /// Source of the scenario.
     pub source: Source,
-    /// The files it names, with their contents, by name.
+    /// Files that the scenario names, with their contents, by name.
     pub files: Files,
-    /// The scenarios that it joins, if it is a campaign of several.
+    /// Scenarios of a campaign of several; empty for a single scenario.
     pub parts: Vec<Part>,
 }
 
-/// Files by the names that a scenario has for them, with their contents.
+/// Files by the names that the scenario has for them, with their contents.
 pub type Files = Vec<(PathBuf, Vec<u8>)>;
 
 /// One point of a sweep.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// The values of the sweep, in its order.
+    /// Values of the sweep at this point, in the sweep's order.
     pub values: Vec<(String, serde_json::Value)>,
-    /// The configuration of the runs; what is drawn for each seed is that of seed 1, see [`Point::drawn`].
+    /// Configuration of the runs. Positions and ends that are drawn for each seed are those of
+    /// seed 1; see [`Point::drawn`].
     pub config: meshpace_sim::Config,
     /// Name of each flow's transport in records.
     pub transports: Vec<String>,
     /// Name of each flow, if the scenario gives it one.
     pub names: Vec<Option<String>>,
-    /// The draw for each seed: places, ends of flows.
+    /// Draw of positions and of ends of flows for each seed.
     pub draw: Option<Draw>,
-    /// Programs of an emulation, in the order of start.
+    /// Programs of an emulation, in the order in which they start.
     pub programs: Vec<Program>,
-    /// True if each run finds its warm-up; that of `config` ends then with the start of the last flow.
+    /// True if each run determines its own warm-up. The warm-up in `config` then ends with the
+    /// start of the last flow.
     pub finds_warmup: bool,
-    /// The share of the measured interval beyond which a gap of a flow is starvation.
+    /// Share of the measured interval. A flow that delivers nothing for longer is starved.
     pub starved_after: f64,
 }
 
 impl Point {
-    /// The point as it is for one seed.
+    /// The point with the positions and ends that are drawn for `seed`.
     ///
     /// # Errors
-    /// If no placement is good enough.
+    /// If no suitable placement was found.
     pub fn drawn(&self, seed: u64) -> Result<Cow<'_, Point>, Unplaced> {
         let Some(draw) = &self.draw else { return Ok(Cow::Borrowed(self)) };
         let drawn = draw.of(seed)?;
@@ -142,11 +146,11 @@ impl Point {
 }
 
 impl Scenario {
-    /// Reads a scenario, or a campaign of several ([`Part`]). `directory` is where relative file names in it start, `stem` what it is called without a
-    /// title.
+    /// Reads a scenario, or a campaign of several ([`Part`]). File names are relative to
+    /// `directory`. The name of a scenario without a title is `stem`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the file as far as possible.
+    /// All errors of the scenario, in the order of the file as far as possible.
     pub fn read(source: Source, directory: &Path, stem: &str) -> Result<Scenario, Refusal> {
         Scenario::read_with(source, &|name| files::from_disk(directory, name), stem)
     }
@@ -159,11 +163,12 @@ impl Scenario {
         Scenario::checked(source, load, stem, usize::MAX)
     }
 
-    /// Reads a scenario that is run as a campaign. Of a sweep of more than [`LARGE`] points only those are built and checked that have
-    /// each value alone; a combination of values that is refused is told by [`Points::build`].
+    /// Reads a scenario that is run as a campaign. If its sweep has more than [`LARGE`] points,
+    /// only a selection is built and checked: every value of every axis occurs in it. An error in
+    /// another combination of values is reported by [`Points::build`].
     ///
     /// # Errors
-    /// As [`Scenario::read`], except for what is wrong with a combination of values alone.
+    /// As [`Scenario::read`], except for errors that only a combination of values has.
     pub fn read_sweep(source: Source, directory: &Path, stem: &str) -> Result<Scenario, Refusal> {
         Scenario::read_sweep_with(source, &|name| files::from_disk(directory, name), stem)
     }
@@ -176,7 +181,8 @@ impl Scenario {
         Scenario::checked(source, load, stem, LARGE)
     }
 
-    /// Reads a scenario, or a campaign of several; all points of a sweep of at most `most` points are built.
+    /// Reads a scenario, or a campaign of several. If a sweep has at most `most` points, all of
+    /// them are built.
     fn checked(source: Source, load: Load<'_>, stem: &str, most: usize) -> Result<Scenario, Refusal> {
         if let Some(root) = joint::tree(&source.text) {
             return joint::read(&root, source, load, stem);
@@ -225,7 +231,7 @@ fn read(source: &Source, load: Load<'_>, stem: &str, most: usize, problems: &Pro
         return scenario;
     }
     let singles = if sweep.points() > most { sweep.singles() } else { BTreeSet::new() };
-    // Where few points are left out, all are built.
+    // If the selection would leave out few points, all points are built.
     if singles.is_empty() || singles.len() > sweep.points() / 4 {
         let mut points = Vec::new();
         read_points(0..sweep.points(), &sweep, &root, load, &mut scenario, problems, |_, point| points.push(point));
@@ -240,7 +246,8 @@ fn read(source: &Source, load: Load<'_>, stem: &str, most: usize, problems: &Pro
     scenario
 }
 
-/// Reads these points, tells `each` of every one, and fills in the scenario's name, warnings, files and digest.
+/// Reads the points in `numbers` and passes each to `each`. Sets the scenario's name, warnings,
+/// files and digest.
 fn read_points(
     numbers: impl IntoIterator<Item = usize>,
     sweep: &Sweep,
@@ -269,7 +276,8 @@ fn read_points(
             scenario.name = title;
         }
         files.extend(read);
-        // A mistake in one point is often there in all: enough is enough.
+        // An error in one point is often an error in all. After more than 20 errors, further points
+        // are not read.
         if problems.count() > 20 {
             break;
         }
@@ -312,8 +320,8 @@ fn read_point(
     if topology.mobility == Mobility::Still {
         accept_weak_links(&mut mesh.radio, &mut channel, &topology, &flows);
     }
-    // Nodes that move may part and meet again.
-    // A list of links that could not be read has been reported.
+    // A list of links that could not be read has been reported already. Nodes that move may be
+    // separated for a time.
     let has_links = !matches!(&mesh.radio.propagation, Propagation::Links(links) if links.all().is_empty());
     if topology.mobility == Mobility::Still && !topology.allow_partition && has_links {
         refuse_partition(&root, &topology, &channel, &flows);
@@ -324,7 +332,8 @@ fn read_point(
     if topology.mobility != Mobility::Still && mesh.routing == RoutingConfig::Static {
         refuse_static_routes(&root);
     }
-    // Known, though taken out of the tree before.
+    // The keys `sweep` and `plot` were taken out of the tree before. They are requested here so
+    // that they are not unknown.
     root.get("sweep");
     root.table("plot");
     let place = root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology"));
@@ -365,8 +374,9 @@ fn read_point(
     (point, title, topology.files)
 }
 
-/// Lets links from a file be used that carry fewer than half of the frames, where without these a flow has no path in both directions: the file says that frames
-/// arrive there.
+/// Allows the use of links that carry fewer than half of the frames, if a flow has no path in both
+/// directions without them. Only links from a file are concerned: the file says that frames arrive
+/// over them.
 fn accept_weak_links(
     radio: &mut RadioConfig,
     channel: &mut Channel,
@@ -399,7 +409,7 @@ fn accept_weak_links(
 fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, flows: &[meshpace_sim::Flow]) {
     let links = topology.accepted_links();
     let components = components(&topology.positions, channel, links.as_deref());
-    // Neighbours by the drawing, but too far apart.
+    // Two nodes that the topology makes neighbours, although they are too far apart.
     let has_distances = channel.link_range().is_finite();
     let gap = topology.links.iter().flatten().filter(|_| has_distances).find_map(|&(a, b)| {
         let place = |node: u64| topology.positions.get(node as usize).copied();
@@ -408,7 +418,7 @@ fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, f
         (!channel.is_link(NodeId(a as u16), NodeId(b as u16), distance))
             .then(|| format!("; nodes {a} and {b} are neighbours, but {} m apart", rounded(distance)))
     });
-    // Attenuators and shadows of their own make each link another.
+    // With an attenuator per node, or with shadowing, every link has a range of its own.
     let reach = match channel.has_one_range() {
         true => format!(" up to {} m", rounded(channel.link_range())),
         false => String::new(),
@@ -437,7 +447,7 @@ fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, f
     }
 }
 
-/// A packet does not survive more hops than its time to live.
+/// Refuses paths that have more hops than a packet's time to live.
 fn refuse_long_paths(
     root: &Reader<'_>,
     topology: &Topology,
@@ -449,7 +459,8 @@ fn refuse_long_paths(
     if topology.positions.len() as u64 <= limit + 1 {
         return;
     }
-    // A crowd: what it costs is told before it is built.
+    // The path lengths of a very dense mesh are not checked, because building its neighbour table
+    // is expensive. The estimate reports the cost of the run before the mesh is built.
     if estimate::pairs(&topology.positions, channel) > MAX_PAIRS_IN_READING {
         return;
     }
@@ -479,7 +490,7 @@ fn refuse_long_paths(
     }
 }
 
-/// Metres with three significant digits.
+/// Formats metres with three significant digits.
 fn rounded(metres: f64) -> String {
     let decimals = (2 - metres.log10().floor() as i32).clamp(0, 6) as usize;
     format!("{metres:.decimals$}")
@@ -496,7 +507,8 @@ fn refuse_static_routes(root: &Reader<'_>) {
     });
 }
 
-/// SHA-256 of everything that a scenario is read from, each part preceded by its length so that no two scenarios share a digest.
+/// SHA-256 of everything that a scenario is read from. Each part is preceded by its length, so that
+/// no two scenarios share a digest.
 pub fn digest(source: &Source, files: &[(PathBuf, Vec<u8>)]) -> String {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {

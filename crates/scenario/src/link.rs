@@ -1,11 +1,12 @@
-//! `[link]`: the queue discipline and the marker between routing and MAC, each a kind or a table that spells it out.
+//! `[link]`: the queue discipline and the marker between routing and MAC. Each is written as a
+//! kind, or as a table with a kind and parameters.
 
 use super::reader::Reader;
 use meshpace_core::ParameterError;
 use meshpace_mesh::config::{Jitter, LinkConfig, MarkerConfig, QueueConfig, Repeats};
 use meshpace_settings::value::{Kind, Value};
 
-/// Reads the table.
+/// Reads the table `[link]`.
 pub fn read(root: &mut Reader<'_>) -> LinkConfig {
     let mut keys = root.table("link");
     let queue = piece(&mut keys, "queue", &QueueConfig::kinds(), |keys, queue| {
@@ -32,8 +33,8 @@ pub fn read(root: &mut Reader<'_>) -> LinkConfig {
     LinkConfig { queue, marker, repeats, jitter, ..LinkConfig::default() }
 }
 
-/// Reads `key`: one of `kinds`, or a table with its `kind` and parameters, which `parameters` reads; it returns what an
-/// unknown key is unknown in.
+/// Reads `key`: one of `kinds`, or a table with its `kind` and parameters. `parameters` reads the
+/// parameters; it returns the name of the component for the message about an unknown key.
 fn piece<T: Clone + Default>(
     keys: &mut Reader<'_>,
     key: &'static str,
@@ -50,7 +51,7 @@ fn piece<T: Clone + Default>(
             let names: Vec<String> = kinds.iter().map(|(name, _)| format!("\"{name}\"")).collect();
             keys.report_invalid("kind", "is missing", format!("expected one of {}", names.join(", ")));
         }
-        // What the parameters mean is unknown, so they are not looked at.
+        // Without a kind the meaning of the parameters is unknown, so they are not checked.
         return T::default();
     };
     let context = parameters(&mut keys, &mut piece);
@@ -58,7 +59,7 @@ fn piece<T: Clone + Default>(
     piece
 }
 
-/// Points at the key of a parameter that is out of its range.
+/// Reports a parameter that is out of its range, at its key.
 fn report(keys: &Reader<'_>, checked: Result<(), ParameterError>) {
     if let Err(error) = checked {
         let key = error.name.rsplit('.').next().unwrap_or_default();

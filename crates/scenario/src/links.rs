@@ -1,9 +1,13 @@
-//! `radio.links`: a file that says how each node hears each other one, as real meshes are known.
+//! `radio.links`: a file that says how strongly each node receives each other node. Measurements of
+//! real meshes have this form.
 //!
-//! Columns `from` and `to` (numbers or names of nodes) and any of `loss_db`, `snr_db` and `delivery`, of which each line has one; with 802.11n also `mcs`, the rate of the direction. A
-//! line is for both directions unless the other direction has a line of its own. Pairs without a line hear nothing of each other.
+//! The columns are `from` and `to` (numbers or names of nodes) and any of `loss_db`, `snr_db` and
+//! `delivery`; each line has a value in exactly one of the latter. With 802.11n there may also be
+//! `mcs`, the rate of the direction. A line applies to both directions, unless the other direction
+//! has a line of its own. Nodes of a pair without a line do not receive each other.
 //!
-//! A name is one of the map in `topology.file`. Without a map that has names, nodes are numbered in the order in which the file names them.
+//! A name is that of a node of the map in `topology.file`. Without a map that has names, nodes are
+//! numbered in the order in which the file names them.
 
 use super::Files;
 use super::files::Load;
@@ -14,7 +18,7 @@ use meshpace_mesh::config::{Propagation, RadioConfig, RateControl};
 use meshpace_mesh::radio::{Channel, Links, LogDistance, Ofdm, OfdmRate};
 use std::path::PathBuf;
 
-/// Measure of a link in a line.
+/// Measure by which a line describes a link.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
     Loss,
@@ -25,13 +29,15 @@ enum Measure {
 const COLUMNS: [(&str, Measure); 3] =
     [("loss_db", Measure::Loss), ("snr_db", Measure::Snr), ("delivery", Measure::Delivery)];
 
-/// Distance that keeps a ratio on its side of the detection threshold in spite of rounding, dB.
+/// Difference that keeps a ratio on its side of the detection threshold in spite of rounding, dB.
 const MARGIN_DB: f64 = 0.01;
 
-/// Share from which a delivery counts as one without loss: every stronger signal delivers as much.
+/// Delivery ratio from which a link counts as lossless. At such a ratio a stronger signal does not
+/// deliver more.
 const WHOLE: f64 = 0.999;
 
-/// Reads the key; everything else of `radio` is known. `names` are the nodes of the map, if it has names. Returns the file.
+/// Reads the key, after all other keys of `radio`. `names` are the names of the map's nodes; the
+/// list is empty if they have none. Returns the file.
 pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, names: &[String], load: Load<'_>) -> Files {
     let Some(name) = keys.text("links") else { return Files::new() };
     let others = [
@@ -45,7 +51,7 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, names: &[String], lo
         "shadowing_seed",
     ];
     refuse(keys, &others, "links that are computed", "either radio.links or these");
-    // Without its list the radio has no links: distances would say nothing of it.
+    // If the list cannot be read, the radio has no links. Links by distance would hide the error.
     let log_distance = std::mem::replace(&mut radio.propagation, Propagation::Links(Links::default()));
     let power_dbm = match &log_distance {
         Propagation::LogDistance(model) => model.transmit_power_dbm,
@@ -83,21 +89,23 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, names: &[String], lo
     vec![(PathBuf::from(name), bytes)]
 }
 
-/// From, to, and received power in dBm.
+/// Sender, receiver, and received power in dBm.
 type Link = (NodeId, NodeId, f64);
 
-/// Content of the file: both directions of each line, the lines themselves last.
+/// Content of the file. For each line, both directions are in the list. The directions that were
+/// written come last, so that they replace the others.
 #[derive(Default)]
 struct List {
     links: Vec<Link>,
     rates: Vec<(NodeId, NodeId, u8)>,
-    /// Least ratio of signal to noise at which a frame has to be detected for its delivery, dB. `None` without a column `delivery`.
+    /// Smallest signal-to-noise ratio that a `delivery` in the file stands for, dB. Frames must be
+    /// detected at this ratio. `None` if the file has no `delivery`.
     least_db: Option<f64>,
 }
 
 impl List {
     fn put_into(self, radio: &mut RadioConfig, has_rate_control: bool) {
-        // Frames that arrive have been detected, whatever the default says.
+        // Frames that were delivered were detected, whatever the default threshold is.
         radio.detect_ratio_db =
             self.least_db.map_or(radio.detect_ratio_db, |least| (least - MARGIN_DB).min(radio.detect_ratio_db));
         if !self.rates.is_empty() && !has_rate_control {
@@ -107,12 +115,12 @@ impl List {
     }
 }
 
-/// Numbers of nodes by what a file calls them.
+/// Numbers of nodes by the names that the file uses for them.
 struct Numbers<'a> {
     of_map: &'a [String],
-    /// Names in the order of the file, where no map has names.
+    /// Names in the order of the file, if there is no map with names.
     seen: Vec<String>,
-    /// True if the file has numbers.
+    /// True if the file uses numbers.
     has_numbers: bool,
 }
 
@@ -148,7 +156,8 @@ impl Numbers<'_> {
     }
 }
 
-/// The MCS of a line: of 802.11n, and up to that of `radio.rate`.
+/// Parses the MCS of a line: one of 802.11n, at most that of `radio.rate`. `None` if the line has
+/// no MCS.
 fn mcs(text: &str, radio: &RadioConfig) -> Result<Option<u8>, String> {
     if text.is_empty() {
         return Ok(None);
@@ -160,7 +169,7 @@ fn mcs(text: &str, radio: &RadioConfig) -> Result<Option<u8>, String> {
     number.map(Some).ok_or_else(|| format!("expected an MCS up to {highest}, which is radio.rate, found \"{text}\""))
 }
 
-/// The radio at the rate of one direction.
+/// The radio with the rate of one direction of a link.
 fn at_rate(radio: &RadioConfig, mcs: Option<u8>) -> RadioConfig {
     let data = |ofdm: Ofdm| mcs.map_or(ofdm.data, |mcs| ofdm.chosen(mcs));
     RadioConfig {

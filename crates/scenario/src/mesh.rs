@@ -1,4 +1,4 @@
-//! `[radio]`, `[mac]` and `[routing]`; `[link]` has a file of its own.
+//! `[radio]`, `[mac]` and `[routing]`. Module `link` reads `[link]`.
 
 use super::Files;
 use super::files::Load;
@@ -19,7 +19,7 @@ use meshpace_settings::value::Kind;
 static QUEUE: Parameter = parameter!(queue: usize = LinkConfig::default().limit => whole("packets", 1, 1_000_000), Basic,
     "packets that wait in a drop-tail queue", "ns-2.35, Queue/DropTail/PriQueue");
 
-/// Reads everything below the transport, and the files that it names.
+/// Reads everything below the transport, and returns the configuration and the files that it names.
 pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
     let mut mac = mac(reader);
     let names = node_names(reader, load);
@@ -40,7 +40,8 @@ pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
     (MeshConfig { radio, mac, routing: routing(reader), link }, files)
 }
 
-/// `[radio]`, which also says when RTS/CTS is used and how many packets wait in a drop-tail queue.
+/// Reads `[radio]`. The table also determines the use of RTS/CTS and the length of a drop-tail
+/// queue.
 fn radio(
     reader: &mut Reader<'_>,
     mac: &mut MacConfig,
@@ -72,7 +73,8 @@ fn radio(
     (radio, limit, files)
 }
 
-/// Names of the nodes of the map in `topology.file`, by which `radio.links` may call them; empty without such a map.
+/// Names of the nodes of the map in `topology.file`, which `radio.links` may use. Empty if there is
+/// no such map or no `radio.links`.
 fn node_names(reader: &Reader<'_>, load: Load<'_>) -> Vec<String> {
     let table = |key: &str| match reader.value(key).map(|value| &value.kind) {
         Some(Kind::Table(table)) => Some(table),
@@ -83,7 +85,7 @@ fn node_names(reader: &Reader<'_>, load: Load<'_>) -> Vec<String> {
     }
     let file = table("topology").and_then(|topology| topology.get("file")).map(|value| &value.kind);
     let Some(Kind::String(name)) = file else { return Vec::new() };
-    // What is wrong with the map is reported where its places are read.
+    // Errors in the map are reported where its positions are read.
     load(name).map(|bytes| topology::node_names(name, &bytes)).unwrap_or_default()
 }
 
@@ -116,8 +118,8 @@ fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
     let mut protocols: Vec<_> = RoutingConfig::all().collect();
     let places: Vec<_> = protocols.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
     let chosen = keys.choice("protocol", &places, &[]);
-    // The keys of every protocol are read under each, also where they have no effect, so that a sweep over
-    // protocols can keep them.
+    // The keys of every protocol are read with each protocol, even where they have no effect. A
+    // sweep over protocols can therefore keep them.
     for (_, protocol) in &mut protocols {
         if let Some(parameters) = protocol.parameters() {
             keys.parameters(parameters);
@@ -131,7 +133,8 @@ fn routing(reader: &mut Reader<'_>) -> RoutingConfig {
     routing
 }
 
-/// Whether OLSR also learns of lost links from the MAC. `routing.detection`, which AODV declares, says so for both.
+/// Returns whether OLSR also learns of lost links from the MAC. AODV declares the key
+/// `routing.detection`, which applies to both protocols.
 fn is_olsr_told_of_failures(keys: &Reader<'_>, protocols: &[(&str, RoutingConfig)]) -> bool {
     let detection = protocols.iter().find_map(|(_, protocol)| match protocol {
         RoutingConfig::Aodv(aodv) => Some(aodv.detection),

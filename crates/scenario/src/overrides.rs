@@ -1,4 +1,4 @@
-//! `--set key=value` on the command line.
+//! `--set key=value` arguments of the command line.
 
 use super::chain;
 use super::path::Path;
@@ -6,14 +6,15 @@ use meshpace_settings::diagnostic::{Problem, Problems};
 use meshpace_settings::value::{Kind, Origin, Table, Value};
 use toml::de::DeValue;
 
-/// Form of an argument.
+/// Advice about the form of an argument.
 const FORM: &str = "write --set key=value, such as --set topology.hops=4";
 
 /// Applies the arguments in order.
 ///
-/// An argument for a key that the sweep varies fixes that key: its axis leaves the sweep. One that merely touches what
-/// the sweep varies (a flow of `flow.transport`, say) is refused, because the sweep would undo it. Ends of flows follow the
-/// last node of a chain, see [`chain`].
+/// An argument for a key that the sweep varies fixes that key, and removes its axis from the sweep.
+/// An argument that overlaps with a swept key is refused, because the sweep would undo it: for
+/// example, it sets one flow's transport while the sweep varies `flow.transport`. Ends of flows
+/// follow the last node of a chain; see [`chain`].
 pub fn apply(root: &mut Table, arguments: &[String], problems: &Problems) {
     let last = chain::last_node(root);
     for (index, argument) in arguments.iter().enumerate() {
@@ -49,7 +50,7 @@ pub fn apply(root: &mut Table, arguments: &[String], problems: &Problems) {
     chain::carry_ends(root, last);
 }
 
-/// A TOML value if it is one, otherwise the text itself as a string.
+/// Parses a TOML value. Any other text is taken as a string.
 fn parse_value(text: &str, origin: &Origin) -> Value {
     match DeValue::parse(text) {
         Ok(value) => Value::from_toml(value.get_ref(), value.span(), &|_| origin.clone()),
@@ -76,7 +77,8 @@ fn leave_sweep(root: &mut Table, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Of several sweeps no key can leave: the same points would be there more than once.
+/// Refuses an argument for a key that one of several sweeps varies. Without the key, several sweeps
+/// would contain the same points.
 fn spare_sweeps(sweeps: &[Value], path: &Path) -> Result<(), String> {
     for sweep in sweeps {
         let Kind::Table(sweep) = &sweep.kind else { continue };

@@ -1,5 +1,7 @@
-//! Moving nodes part and meet again. A flow that has no path for long measures where its nodes are and not its protocols, so that a
-//! scenario that says `topology.allow_partition = false` is refused then.
+//! Refuses scenarios whose moving nodes leave a flow without a path for too long.
+//!
+//! The results of such a flow depend on where its nodes are, and not on its protocols. The check
+//! applies to scenarios with `topology.allow_partition = false`.
 
 use super::Point;
 use meshpace_core::{Duration, NodeId, Time};
@@ -8,16 +10,18 @@ use meshpace_mesh::radio::connectivity::components;
 use meshpace_sim::Mobility;
 use meshpace_sim::mobility::Motion;
 
-/// Time between two looks at the mesh.
+/// Time between two checks of the mesh.
 const STEP: Duration = Duration::from_secs(1);
-/// Places of nodes that are looked at when a scenario is read, at most; later seeds are not looked at.
+/// Largest number of node positions that are checked when a scenario is read. Seeds beyond that are
+/// not checked.
 const MOST: u64 = 2_000_000;
 
 /// Advice for a scenario that is refused.
 pub const HELP: &str =
     "use more nodes or a smaller area, raise topology.longest_partition, or say topology.allow_partition = true";
 
-/// The sentence on a point with a flow that has no path for longer than `limit` with one of the seeds from 1 on; nothing if nodes do not move.
+/// Message about a flow of `point` that has no path for longer than `limit`, with the first such
+/// seed; seeds are checked from 1 on. `None` if there is no such flow or if nodes do not move.
 pub fn fault(point: &Point, channel: &Channel, limit: Duration, seeds: u64) -> Option<String> {
     let config = &point.config;
     let each = config.positions.len() as u64 * (config.duration.0 / STEP.0 + 1);
@@ -37,7 +41,7 @@ pub fn fault(point: &Point, channel: &Channel, limit: Duration, seeds: u64) -> O
     })
 }
 
-/// The longest time without a path of one flow.
+/// Longest time that one flow is without a path.
 struct Longest {
     flow: usize,
     ends: (NodeId, NodeId),
@@ -45,7 +49,8 @@ struct Longest {
     time: Duration,
 }
 
-/// The longest time without a path of every flow within the measured interval, seen once a second.
+/// Longest time without a path of every flow within the measured interval. The mesh is checked once
+/// a second.
 fn longest(config: &meshpace_sim::Config, channel: &Channel, seed: u64) -> Vec<Longest> {
     if config.mobility == Mobility::Still {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! Dotted paths such as `topology.hops`, `flow.transport` (every flow) and `flow.0.transport` (the first).
+//! Dotted paths such as `topology.hops`, `flow.transport` (of every flow) and `flow.0.transport`
+//! (of the first flow).
 
 use meshpace_settings::value::{Kind, Origin, Table, Value};
 
@@ -29,12 +30,12 @@ impl Path {
         self.0.iter().eq(parts)
     }
 
-    /// True if the path is `part` or a key inside it.
+    /// True if the path is `part` or a key inside `part`.
     pub fn starts_with(&self, part: &str) -> bool {
         self.0.first().is_some_and(|first| first == part)
     }
 
-    /// True if the path names `key` of one or of every flow.
+    /// True if the path is `key` of one flow or of every flow.
     pub fn is_of_flow(&self, key: &str) -> bool {
         match self.0.as_slice() {
             [flow, last] => flow == "flow" && last == key,
@@ -43,7 +44,7 @@ impl Path {
         }
     }
 
-    /// True if the path is a whole flow, or all flows.
+    /// True if the path is one whole flow, or the list of all flows.
     pub fn is_whole_flow(&self) -> bool {
         match self.0.as_slice() {
             [flow] => flow == "flow",
@@ -52,8 +53,8 @@ impl Path {
         }
     }
 
-    /// True if setting one can change what the other has set: equal, or one inside the other, also across
-    /// `flow.x` and `flow.0.x`.
+    /// True if setting one path can change what the other has set. This is so if the paths are
+    /// equal or if one is inside the other; `flow.x` also overlaps with `flow.0.x`.
     pub fn overlaps(&self, other: &Path) -> bool {
         let (a, b) = (self.every_flow(), other.every_flow());
         let flows_differ = match (self.flow_number(), other.flow_number()) {
@@ -70,7 +71,7 @@ impl Path {
         }
     }
 
-    /// The path without its flow number.
+    /// Parts of the path without the flow number.
     fn every_flow(&self) -> Vec<&str> {
         let mut parts: Vec<&str> = self.0.iter().map(String::as_str).collect();
         if self.flow_number().is_some() {
@@ -79,7 +80,7 @@ impl Path {
         parts
     }
 
-    /// Sets the path in the tree, making tables that are missing.
+    /// Sets the value at the path, and creates missing tables.
     pub fn set(&self, root: &mut Table, origin: &Origin, value: &Value) -> Result<(), String> {
         let [first, rest @ ..] = self.0.as_slice() else { return Ok(()) };
         if first != "flow" || rest.is_empty() {
@@ -130,7 +131,8 @@ fn set_in(table: &mut Table, parts: &[String], origin: &Origin, value: &Value) -
     }
 }
 
-/// Turns the short form of a piece, `transport = "tcp-ap"`, into the long one, `{ name = "tcp-ap" }`.
+/// Turns the short form of a component, such as `transport = "tcp-ap"`, into its long form, such as
+/// `{ name = "tcp-ap" }`.
 fn spell_out(key: &str, value: &mut Value) {
     let inner = match key {
         "transport" => "name",

@@ -1,4 +1,4 @@
-//! `series`, `watch` and `[batches]`: the pieces of a run that are measured one by one.
+//! `series`, `watch` and `[batches]`: measurements of parts of a run.
 
 use super::reader::{Reader, Sign};
 use meshpace_core::{Duration, NodeId};
@@ -6,10 +6,10 @@ use meshpace_settings::quantity::TIME;
 use meshpace_settings::value::{Kind, Value};
 use meshpace_sim::config::{Batches, Watch};
 
-/// The most windows of a time series: what a record can hold without becoming a burden.
+/// Largest number of windows of a time series, so that records do not become too large.
 const MAX_WINDOWS: f64 = 100_000.0;
 
-/// Reads `watch`: links whose state the time series tells.
+/// Reads `watch`: the links whose state the time series contains.
 pub fn watch(root: &mut Reader<'_>, nodes: usize) -> Vec<Watch> {
     let Some(value) = root.get("watch") else { return Vec::new() };
     let expected = "expected a list such as [{ node = 0, toward = 9 }]";
@@ -35,7 +35,7 @@ pub fn watch(root: &mut Reader<'_>, nodes: usize) -> Vec<Watch> {
             if keys.get(key).is_none() {
                 keys.report_invalid(key, "is missing", format!("expected {key} = the number of a node"));
             }
-            // Without nodes the topology was refused, and that has been said.
+            // If there are no nodes, the topology was refused, and that has been reported.
             keys.integer(key, 0..=nodes.max(1) as u64 - 1, "a node").map(|node| NodeId(node as u16))
         };
         if let (Some(node), Some(toward)) = (node("node"), node("toward")) {
@@ -46,7 +46,7 @@ pub fn watch(root: &mut Reader<'_>, nodes: usize) -> Vec<Watch> {
     watched
 }
 
-/// Reads the others.
+/// Reads `series` and `[batches]`.
 pub fn read(root: &mut Reader<'_>, duration: Duration) -> (Option<Duration>, Option<Batches>) {
     let seconds = duration.as_secs_f64();
     let series = root.quantity("series", &TIME, Sign::Positive, seconds);
@@ -61,7 +61,7 @@ pub fn read(root: &mut Reader<'_>, duration: Duration) -> (Option<Duration>, Opt
         return (None, None);
     }
     let are_wanted = root.value("batches").is_some();
-    // Asked for in any case, so that the list of keys has it.
+    // The table is always requested, so that the list of keys contains it.
     let mut table = root.table("batches");
     let batches = are_wanted.then(|| {
         let mut batches = Batches::default();

@@ -1,4 +1,5 @@
-//! `[plot]`: how `run --report` plots the results of a sweep. No key of it changes a run.
+//! `[plot]`: settings of the plots that `run --report` draws for a sweep. No key of this table
+//! changes a run.
 
 use super::reader::Reader;
 use super::sweep::Sweep;
@@ -8,7 +9,8 @@ use meshpace_settings::diagnostic::Problems;
 use meshpace_settings::value::{Entry, Kind, Table, Value};
 use meshpace_settings::{nearest, one_of};
 
-/// Names that `plot.metrics` takes; docs/records.md says what each is made of. Each is drawn against the horizontal axis.
+/// Names that `plot.metrics` accepts; docs/records.md explains how each metric is calculated. Each
+/// metric is drawn against the horizontal axis.
 pub const METRICS: [&str; 16] = [
     "goodput",
     "jain",
@@ -37,22 +39,23 @@ static SHIFTED: Parameter = parameter!(shifted: bool = false => FLAG, Expert,
 /// Settings of a scenario's plots.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plot {
-    /// The swept key of the horizontal axis; the report chooses one if it is `None`.
+    /// Swept key of the horizontal axis. `None` if the report chooses one.
     pub x: Option<String>,
-    /// The swept keys whose values are told apart by the lines of one plot; `None` means all but `x`. Each combination of the values of
-    /// the remaining swept keys gets plots of its own.
+    /// Swept keys whose values are distinguished by the lines of one plot. `None` means all but
+    /// `x`. Each combination of the values of the remaining swept keys gets its own plots.
     pub lines: Option<Vec<String>>,
-    /// The metrics that are drawn, of [`METRICS`]; the report's own selection if it is `None`.
+    /// Metrics that are drawn, from [`METRICS`]. `None` if the report chooses them.
     pub metrics: Option<Vec<&'static str>>,
     /// True if the vertical axes are logarithmic.
     pub logarithmic: bool,
-    /// True if the points of several lines at one x stand side by side.
+    /// True if the points of several lines at the same x are drawn side by side.
     pub shifted: bool,
 }
 
 impl Plot {
-    /// The settings in the text of a scenario. The rest of it is not checked, so that the records of a scenario that this version refuses can
-    /// still be drawn. A setting that is wrong is left out; a text that is no TOML gives the defaults.
+    /// Reads the settings from the text of a scenario. The rest of the text is not checked, so that
+    /// the records of a scenario that this version refuses can still be plotted. A wrong setting is
+    /// left out; a text that is not TOML gives the defaults.
     pub fn from_source(source: &Source) -> Plot {
         let problems = Problems::default();
         let (document, errors) = toml::de::DeTable::parse_recoverable(&source.text);
@@ -65,7 +68,7 @@ impl Plot {
         Plot::take(&mut root, &sweep, &source.sets, &problems)
     }
 
-    /// Removes `[plot]` from the root table, and checks it.
+    /// Removes `[plot]` from the root table and checks it.
     pub(super) fn take(root: &mut Table, sweep: &Sweep, sets: &[String], problems: &Problems) -> Plot {
         let Some(Entry { value: Value { kind, origin }, .. }) = root.remove("plot") else { return Plot::default() };
         let Kind::Table(table) = kind else {
@@ -75,7 +78,7 @@ impl Plot {
         let mut plot = Reader::new(&table, Some(&origin), "plot".to_owned(), problems);
         let swept = sweep.keys();
         let check_swept = |plot: &Reader<'_>, key: &'static str, name: &str| {
-            // A key that --set fixes is swept no more: it is ignored, and no error.
+            // A key that `--set` fixes is no longer swept. It is ignored, and this is no error.
             let is_set = sets.iter().any(|set| set.split('=').next().map(str::trim) == Some(name));
             if !swept.contains(&name) && !is_set {
                 let near = nearest(name, swept.iter().copied());
@@ -93,7 +96,7 @@ impl Plot {
         let lines = names(&mut plot, "lines");
         let lines = lines.map(|lines| {
             let mut lines: Vec<String> = lines.into_iter().filter(|name| check_swept(&plot, "lines", name)).collect();
-            // What is on the axis cannot tell lines apart.
+            // The key on the horizontal axis cannot distinguish lines.
             lines.retain(|name| x.as_ref() != Some(name));
             lines
         });
@@ -115,7 +118,7 @@ impl Plot {
     }
 }
 
-/// A list of at least one string; anything else is reported.
+/// Reads a list of at least one string; anything else is reported.
 fn names(plot: &mut Reader<'_>, key: &'static str) -> Option<Vec<String>> {
     let value = plot.get(key)?;
     let name = |value: &Value| if let Kind::String(text) = &value.kind { Some(text.clone()) } else { None };

@@ -1,5 +1,8 @@
-//! The points of a scenario. Those of a small sweep are built and checked when the scenario is read. Of a large sweep only the points
-//! that have each value alone are; every other point is built when somebody asks for it, and may be refused then.
+//! The points of a scenario. All points of a small sweep are built and checked when the scenario is
+//! read.
+//!
+//! Of a large sweep, only a selection of points is built then, in which every value of every axis
+//! occurs. Every other point is built when it is requested, and may be refused then.
 
 use super::estimate::Estimate;
 use super::sweep::{Sweep, Values};
@@ -11,31 +14,31 @@ use std::collections::BTreeMap;
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
 
-/// The points of a scenario, in the order of its sweep.
+/// Points of a scenario, in the order of its sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
     kept: Vec<OnceLock<Box<Point>>>,
-    /// Builds what is not kept; `None` if all points are.
+    /// Builds points that are not kept. `None` if all points are kept.
     plan: Option<Arc<Plan>>,
 }
 
 /// Everything that is needed to build a point of a large sweep.
 #[derive(Debug)]
 pub struct Plan {
-    /// The tree of the scenario, without its sweep.
+    /// Tree of the scenario, without its sweep.
     root: Table,
     sweep: Sweep,
-    /// The files that the scenario names.
+    /// Files that the scenario names.
     files: Files,
-    /// True if a point that was checked has no flow.
+    /// True if one of the checked points has no flow.
     lacks_flows: bool,
     /// Cost of the first point of each product.
     first: Vec<Estimate>,
-    /// For each product, axis and value: by how much the value multiplies that cost.
+    /// Factor by which each value multiplies that cost, by product, axis and value.
     factors: Vec<Vec<Vec<Estimate>>>,
 }
 
-/// Results of checking the points that have each value of a large sweep alone.
+/// Results of checking the selected points of a large sweep.
 #[derive(Default)]
 pub struct Checked {
     costs: BTreeMap<usize, Estimate>,
@@ -43,13 +46,14 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Adds a point.
+    /// Adds a checked point.
     pub fn add(&mut self, number: usize, point: &Point) {
         self.costs.insert(number, Estimate::of(point));
         self.lacks_flows |= point.config.flows.is_empty();
     }
 
-    /// The plan, once every value of the sweep stood alone in one of the points.
+    /// Creates the plan, after every value of the sweep was checked in combination with the first
+    /// values of the other axes.
     pub fn plan(self, root: Table, sweep: Sweep, files: Files) -> Plan {
         let cost = |number: usize| self.costs[&number];
         let ratio = |one: f64, other: f64| if other > 0.0 { one / other } else { 1.0 };
@@ -82,20 +86,20 @@ impl From<Plan> for Points {
 }
 
 impl Points {
-    /// Their number.
+    /// Number of points.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// True if there is none.
+    /// True if there are no points.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// Point `number`, which is not kept if it has to be built.
+    /// Returns point `number`. A point that has to be built is not kept.
     ///
     /// # Errors
-    /// What is wrong with this combination of values.
+    /// The first error of this combination of values, or that there is no such point.
     pub fn build(&self, number: usize) -> Result<Cow<'_, Point>, String> {
         match (self.kept.get(number).and_then(OnceLock::get), &self.plan) {
             (Some(point), _) => Ok(Cow::Borrowed(point)),
@@ -104,7 +108,7 @@ impl Points {
         }
     }
 
-    /// The values of point `number`.
+    /// Values of point `number`.
     pub fn values(&self, number: usize) -> Values {
         match &self.plan {
             Some(plan) => plan.sweep.values(number),
@@ -112,7 +116,7 @@ impl Points {
         }
     }
 
-    /// The values of point `number` as the JSON object that identifies the point in records.
+    /// Values of point `number` as the JSON object that identifies the point in records.
     pub fn key(&self, number: usize) -> String {
         match &self.plan {
             Some(plan) => plan.sweep.key(number),
@@ -120,7 +124,8 @@ impl Points {
         }
     }
 
-    /// Estimated cost of a run of each point. In a large sweep each value multiplies the cost by the same factor everywhere.
+    /// Estimated cost of a run of each point. In a large sweep, each value is assumed to multiply
+    /// the cost by the same factor at all points.
     pub fn estimates(&self) -> Vec<Estimate> {
         match &self.plan {
             Some(plan) => (0..self.len()).map(|number| plan.estimate(number)).collect(),
@@ -128,7 +133,8 @@ impl Points {
         }
     }
 
-    /// True if a point has no flow; of a large sweep, if one of those has none that were checked when it was read.
+    /// True if a point has no flow. In a large sweep, only the points that were checked when it was
+    /// read are considered.
     pub fn lack_flows(&self) -> bool {
         match &self.plan {
             Some(plan) => plan.lacks_flows,
@@ -141,27 +147,28 @@ impl Points {
         self.iter().next()
     }
 
-    /// Point `number`; `None` beyond the last.
+    /// Point `number`; `None` beyond the last point.
     pub fn get(&self, number: usize) -> Option<&Point> {
         (number < self.len()).then(|| &self[number])
     }
 
-    /// All points. Those of a large sweep are built, as for [`Points::index`].
+    /// All points. Points of a large sweep are built and kept, as by [`Points::index`].
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Point> {
         (0..self.len()).map(|number| &self[number])
     }
 
-    /// All points, each of them built.
+    /// Builds all points and returns them.
     pub fn into_vec(self) -> Vec<Point> {
         self.iter().for_each(drop);
         self.kept.into_iter().filter_map(OnceLock::into_inner).map(|point| *point).collect()
     }
 }
 
-/// The point, which is kept from then on.
+/// Returns the point, and keeps it for later requests.
 ///
 /// # Panics
-/// Beyond the last point; and if a point of a large sweep is refused, which [`Points::build`] tells.
+/// Beyond the last point, and if a point of a large sweep is refused. [`Points::build`] returns an
+/// error instead.
 impl Index<usize> for Points {
     type Output = Point;
 
@@ -183,7 +190,7 @@ impl<'a> IntoIterator for &'a Points {
 }
 
 impl Plan {
-    /// Builds a point with the files that were read with the scenario.
+    /// Builds a point from the files that were read with the scenario.
     fn build(&self, number: usize) -> Result<Point, String> {
         let load = |name: &str| {
             let found = self.files.iter().find(|(known, _)| known.as_os_str() == name);

@@ -7,9 +7,9 @@ use meshpace_settings::value::{Kind, Value};
 /// A program of an emulation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// The node it runs in.
+    /// Node in which the program runs.
     pub node: NodeId,
-    /// The command line for a shell.
+    /// Command line for a shell.
     pub command: String,
 }
 
@@ -34,7 +34,7 @@ pub fn read(root: &mut Reader<'_>, nodes: usize) -> Vec<Program> {
                 keys.report_invalid(key, "is missing", format!("expected {key} = {expected}"));
             }
         }
-        // Without nodes the topology was refused, and that has been said.
+        // If there are no nodes, the topology was refused, and that has been reported.
         let node = keys.integer("node", 0..=nodes.max(1) as u64 - 1, "a node");
         let command = keys.text("command").map(str::trim);
         if command == Some("") {

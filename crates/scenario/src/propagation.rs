@@ -9,7 +9,7 @@ use meshpace_settings::diagnostic::Problem;
 use meshpace_settings::quantity::RATIO;
 use meshpace_settings::value::{Kind, Origin, Value};
 
-/// Reads the keys; `radio` has its rates already.
+/// Reads the keys; the rates of `radio` are set already.
 pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
     let is_ofdm = radio.ofdm.is_some();
     let links = keys.value("links").is_some();
@@ -27,7 +27,8 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
     }
     let mut usual = LogDistance::default();
     if let Some(ofdm) = radio.ofdm {
-        // Thermal noise over 20 MHz and 7 dB; 20 log10(MHz) - 28; energy detection (IEEE Std 802.11-2016, 17.3.10.6).
+        // Thermal noise over 20 MHz with a noise figure of 7 dB; reference loss of 20 log10(MHz) -
+        // 28 dB; threshold of energy detection (IEEE Std 802.11-2016, 17.3.10.6).
         (radio.noise_dbm, radio.carrier_sense_dbm) = (-94.0, -62.0);
         usual.reference_loss_db = 20.0 * libm::log10(ofdm.band.frequency_hz() / 1e6) - 28.0;
     }
@@ -47,13 +48,13 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
     }
 }
 
-/// Keys without effect under two-ray.
+/// Keys that have no effect with the two-ray model.
 fn log_distance_only() -> Vec<&'static str> {
     let declared = LogDistance::PARAMETERS.iter().map(|parameter| parameter.key);
     declared.chain(["attenuator"]).collect()
 }
 
-/// Refuses keys that belong to something else.
+/// Refuses keys that belong to `owner`, which this scenario does not use.
 pub fn refuse(keys: &Reader<'_>, names: &[&str], owner: &str, instead: &str) {
     for name in names.iter().filter(|name| keys.value(name).is_some()) {
         keys.report_invalid(name, format!("belongs to {owner}"), format!("expected {instead} with it"));
@@ -79,7 +80,7 @@ fn log_distance(keys: &mut Reader<'_>, mut model: LogDistance) -> LogDistance {
     model
 }
 
-/// One attenuator's setting, or what is wrong with it and where.
+/// Reads the setting of one attenuator, or reports an error at `origin`.
 fn attenuator(keys: &Reader<'_>, value: &Value, origin: &Origin, whose: &str) -> Option<f64> {
     let expected = match parse_quantity(value, &RATIO, Sign::Any, f64::MAX) {
         Ok(db) if (0.0..=MAX_ATTENUATOR_DB).contains(&db) => return Some(db),
@@ -96,7 +97,7 @@ fn attenuator(keys: &Reader<'_>, value: &Value, origin: &Origin, whose: &str) ->
     None
 }
 
-/// Refuses a list of attenuators that is not as long as there are nodes.
+/// Refuses a list of attenuators whose length differs from the number of nodes.
 pub fn refuse_miscounted_attenuators(root: &Reader<'_>, radio: &RadioConfig, nodes: usize) {
     let Propagation::LogDistance(model) = &radio.propagation else { return };
     let listed = model.attenuators_db.len();

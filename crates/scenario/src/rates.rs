@@ -1,7 +1,7 @@
 //! `radio.rate` and the keys that depend on it: the 802.11 standard of the radio.
 //!
-//! 802.11b, 802.11a and 802.11n have no rate in common here, so the rate selects the standard. 802.11n is `mac.profile = "ht"`, whose rates are
-//! written `MCS 7`.
+//! The supported rates of 802.11b, 802.11a and 802.11n are all different, so the rate selects the
+//! standard. 802.11n is `mac.profile = "ht"`; its rates are written as `MCS 7`.
 
 use super::propagation::refuse;
 use super::reader::{Reader, Sign};
@@ -11,12 +11,13 @@ use meshpace_mesh::radio::{Band, Ofdm, OfdmRate};
 use meshpace_settings::quantity::RATE;
 use meshpace_settings::value::{Kind, Value};
 
-/// The rates of 802.11b, bit/s.
+/// Rates of 802.11b, bit/s.
 const DSSS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
-/// The mandatory rates of OFDM, bit/s.
+/// Mandatory rates of OFDM, bit/s.
 const MANDATORY: [u64; 3] = [6_000_000, 12_000_000, 24_000_000];
 
-/// Reads `rate`, `basic_rate`, `preamble`, `band`, `channel_width` and `guard_interval`; the profile of the MAC is known.
+/// Reads `rate`, `basic_rate`, `preamble`, `band`, `channel_width`, `guard_interval` and
+/// `rate_control`. The profile of the MAC has been read already.
 pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, mac: &MacConfig) {
     let preambles = [("long", Preamble::Long), ("short", Preamble::Short)];
     radio.preamble = keys.choice("preamble", &preambles, &[]).unwrap_or_default();
@@ -42,7 +43,7 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, mac: &MacConfig) {
     (radio.rate, radio.basic_rate, radio.ofdm) = (data.rate(), ofdm.basic.rate(), Some(ofdm));
 }
 
-/// `MCS 7`.
+/// Reads a rate of 802.11n, such as `MCS 7`.
 fn mcs(keys: &mut Reader<'_>, short_guard: bool) -> Option<OfdmRate> {
     let fallback = OfdmRate::mcs(7, short_guard);
     let Some(value) = keys.get("rate") else { return fallback };
@@ -53,7 +54,7 @@ fn mcs(keys: &mut Reader<'_>, short_guard: bool) -> Option<OfdmRate> {
     rate.or(fallback)
 }
 
-/// A bit rate; None if it is one of 802.11b, which then is in `radio`.
+/// Reads a rate in bit/s. `None` if it is a rate of 802.11b, which is then stored in `radio`.
 fn non_ht(keys: &mut Reader<'_>, radio: &mut RadioConfig, has_ofdm: bool) -> Option<OfdmRate> {
     if let Some(Value { kind: Kind::String(text), .. }) = keys.get("rate")
         && number(text).is_some()
@@ -76,7 +77,7 @@ fn non_ht(keys: &mut Reader<'_>, radio: &mut RadioConfig, has_ofdm: bool) -> Opt
     ofdm
 }
 
-/// The number of an MCS.
+/// Parses the number of an MCS.
 fn number(text: &str) -> Option<u8> {
     text.trim().strip_prefix("MCS")?.trim().parse().ok()
 }

@@ -1,4 +1,5 @@
-//! Reads one TOML table of a scenario. Keys that are written and that nothing asked for are reported as unknown.
+//! Reads one TOML table of a scenario. Keys that are written but never requested are reported as
+//! unknown.
 
 use super::keys::{self, Form};
 use meshpace_core::parameter::{self, Parameter, Parameters, Range, Slot, Unit};
@@ -8,21 +9,23 @@ use meshpace_settings::value::{Kind, Origin, Table, Value};
 use meshpace_settings::{nearest, one_of};
 use std::ops::RangeInclusive;
 
-/// A table being read. A key that is missing or wrong gives `None`. Each mistake is added to the [`Problems`], and a scenario with a problem is not run.
+/// A table that is being read. A key that is missing or wrong gives `None`. Each error is added to
+/// the [`Problems`], and a scenario with a problem is not run.
 pub struct Reader<'a> {
     table: &'a Table,
-    /// File and line of the table, or the `--set` argument that wrote it; `None` if it is not written.
+    /// Place of the table in the file, or the `--set` argument that wrote it. `None` if the table
+    /// is not written.
     origin: Option<&'a Origin>,
-    /// The table's own dotted path; empty at the root.
+    /// Dotted path of the table; empty at the root.
     path: String,
-    /// The value of the table's `kind`, where the keys that are allowed depend on it.
+    /// Value of the table's `kind`, if the keys that are allowed depend on it.
     kind: Option<&'static str>,
-    /// Keys that were asked for; all others are unknown.
+    /// Keys that were requested. All others are unknown.
     known: Vec<&'static str>,
     problems: &'a Problems,
 }
 
-/// The signs that a quantity may have.
+/// Signs that a quantity may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sign {
     /// Above zero.
@@ -34,7 +37,7 @@ pub enum Sign {
 }
 
 impl Sign {
-    /// The numbers of this sign.
+    /// Range of the numbers that have this sign.
     const fn range(self) -> Range {
         match self {
             Sign::Positive => Range { excludes_least: true, ..Range::new(0.0, f64::INFINITY) },
@@ -43,7 +46,7 @@ impl Sign {
         }
     }
 
-    /// The numbers of this sign whose absolute value is at most `most`.
+    /// Range of the numbers that have this sign and an absolute value of at most `most`.
     const fn at_most(self, most: f64) -> Range {
         let range = self.range();
         Range { least: if range.least == 0.0 { 0.0 } else { -most }, most, ..range }
@@ -53,23 +56,24 @@ impl Sign {
 static EMPTY_TABLE: Table = Table { entries: Vec::new() };
 
 impl<'a> Reader<'a> {
-    /// A reader of `table`, which is found at `path`.
+    /// Creates a reader of `table`, which is at `path`.
     pub fn new(table: &'a Table, origin: Option<&'a Origin>, path: String, problems: &'a Problems) -> Reader<'a> {
         Reader { table, origin, path, kind: None, known: Vec::new(), problems }
     }
 
-    /// The list of problems.
+    /// List of problems.
     pub fn problems(&self) -> &'a Problems {
         self.problems
     }
 
-    /// The dotted path of `key`.
+    /// Dotted path of `key`.
     pub fn path(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The value of `key`; [`Reader::finish`] does not report the key. It must be a parameter's, or listed in keys/table.txt: any other
-    /// panics in a debug build and gives `None` in a release build.
+    /// Returns the value of `key`. [`Reader::finish`] then does not report the key as unknown. The
+    /// key must be declared as a parameter or listed in keys/table.txt. For any other key the
+    /// method panics in a debug build and returns `None` in a release build.
     pub fn get(&mut self, key: &'static str) -> Option<&'a Value> {
         let is_listed = self.known.contains(&key) || keys::is_in_table(&self.path(key));
         debug_assert!(is_listed, "{}: declare it, or add it to keys/table.txt", self.path(key));
@@ -83,40 +87,44 @@ impl<'a> Reader<'a> {
         self.table.get(key)
     }
 
-    /// True if `key` is written. [`Reader::finish`] does not report the key, even if nothing reads its value.
+    /// Returns whether `key` is written. [`Reader::finish`] then does not report the key, even if
+    /// its value is never read.
     pub fn allow(&mut self, key: &'static str) -> bool {
         self.known.push(key);
         self.value(key).is_some()
     }
 
-    /// Says the table's kind. docs/keys.md lists keys that are read after this call under that kind.
+    /// Sets the table's kind. docs/keys.md lists keys that are read after this call under that
+    /// kind.
     pub fn set_kind(&mut self, kind: &'static str) {
         self.kind = Some(kind);
     }
 
-    /// Sets the kind to the name of the first of `kinds` for which `matches` holds, or to none.
+    /// Sets the kind to the name of the first of `kinds` for which `matches` holds. If there is
+    /// none, the table has no kind.
     pub fn set_kind_matching<T>(&mut self, kinds: &[(&'static str, T)], matches: impl Fn(&T) -> bool) {
         self.kind = kinds.iter().find(|(_, kind)| matches(kind)).map(|(name, _)| *name);
     }
 
-    /// Notes for the list of keys, if one is being made, that `key` is read as `form`; `None` if only its presence was asked for.
+    /// Records for the list of keys, if one is being made, that `key` is read as `form`. The form
+    /// is `None` if only the presence of the key is requested.
     fn record_read(&self, key: &str, form: Option<Form>) {
         if let Some(recording) = self.problems.recording() {
             recording.note(&self.path(key), self.kind, form);
         }
     }
 
-    /// The value of `key`, which stays unknown if nothing else asks for it.
+    /// Returns the value of `key` without making the key known.
     pub fn value(&self, key: &str) -> Option<&'a Value> {
         self.table.get(key)
     }
 
-    /// Where `key` is written, or else its table.
+    /// Place where `key` is written; the place of the table if the key is not written.
     pub fn origin(&self, key: &str) -> Option<Origin> {
         self.table.get(key).map(|value| &value.origin).or(self.origin).cloned()
     }
 
-    /// Adds the problem that the value of `key` is wrong.
+    /// Reports that the value of `key` is wrong.
     pub fn report_invalid(&self, key: &str, message: impl AsRef<str>, expected: impl Into<String>) {
         self.problems.add(Problem {
             message: format!("{}: {}", self.path(key), message.as_ref()),
@@ -127,8 +135,9 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Adds the problem that `keys` contradict each other. The message names the first. Its place is the first of them that `--set` wrote, the
-    /// likely culprit; else the first that is written; else the table.
+    /// Reports that `keys` contradict each other. The message names the first key. The place is the
+    /// first key that `--set` wrote, since that is the likely cause. Without one it is the first
+    /// key that is written, or else the table.
     pub fn report_conflict(&self, keys: &[&str], message: impl AsRef<str>, expected: impl Into<String>) {
         let set = keys.iter().find_map(|key| self.table.get(key)?.set_by());
         let written = keys.iter().find(|key| self.table.get(key).is_some());
@@ -141,7 +150,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Adds the problem that `value` is not what is expected, such as "true or false".
+    /// Reports that `value` is not what is expected, such as "true or false".
     fn report_unexpected(&self, key: &str, value: &Value, expected: impl Into<String>) {
         let expected = expected.into();
         self.report_invalid(
@@ -151,7 +160,8 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// Reads the parameters that a piece of the model declares. One that is missing or wrong keeps its value.
+    /// Reads the parameters that a component declares. A parameter that is missing or wrong keeps
+    /// its value.
     pub fn parameters(&mut self, piece: &mut dyn Parameters) {
         let mut tables: Vec<(&'static str, Reader<'a>)> = Vec::new();
         for slot in piece.slots() {
@@ -172,14 +182,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A parameter that is no field of a piece: the value that is written, or its default.
+    /// Reads a parameter that is not a field of a component. Returns the written value or the
+    /// default.
     pub fn standalone<T: parameter::Kind + Default>(&mut self, parameter: &'static Parameter) -> T {
         let mut value: T = (parameter.default)().and_then(|default| T::of(&default)).unwrap_or_default();
         self.parameter(Slot::new(parameter, &mut value));
         value
     }
 
-    /// The same; `None` if `word` is written instead of a value.
+    /// As [`Reader::standalone`], but returns `None` if `word` is written instead of a value.
     pub fn standalone_or<T: parameter::Kind + Default>(
         &mut self,
         parameter: &'static Parameter,
@@ -191,7 +202,7 @@ impl<'a> Reader<'a> {
                 self.known.push(parameter.key);
                 None
             }
-            // Another word, and no quantity with a wrong unit.
+            // A text without digits is a wrong word, not a quantity with a wrong unit.
             Some(value @ Value { kind: Kind::String(text), .. }) if !text.contains(|c: char| c.is_ascii_digit()) => {
                 self.report_unexpected(parameter.key, value, format!("\"{word}\", or a number and a unit"));
                 self.known.push(parameter.key);
@@ -201,7 +212,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads one parameter of a piece. One that is missing or wrong keeps its value.
+    /// Reads one parameter of a component. A parameter that is missing or wrong keeps its value.
     pub fn parameter(&mut self, Slot { parameter, setting, .. }: Slot<'_>) {
         if let Some(recording) = self.problems.recording() {
             recording.declare(&self.path(parameter.key), self.kind, parameter, setting.get());
@@ -212,7 +223,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value that is written for a parameter, in the type, unit and range that it declares.
+    /// Returns the value that is written for a parameter, in the type, unit and range that the
+    /// parameter declares.
     fn read_declared(&mut self, parameter: &Parameter) -> Option<parameter::Value> {
         let (key, form) = (parameter.key, parameter.form);
         if form.or_none {
@@ -237,7 +249,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string.
+    /// Reads a string.
     pub fn text(&mut self, key: &'static str) -> Option<&'a str> {
         self.record_read(key, Some(Form::Text));
         let value = self.get(key)?;
@@ -250,7 +262,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// true or false.
+    /// Reads `true` or `false`.
     pub fn flag(&mut self, key: &'static str) -> Option<bool> {
         self.record_read(key, Some(Form::Flag));
         let value = self.get(key)?;
@@ -263,7 +275,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An integer within `range`. `noun` is the thing counted, for messages.
+    /// Reads an integer within `range`. `noun` names what the integer counts, for messages.
     pub fn integer(&mut self, key: &'static str, range: RangeInclusive<u64>, noun: &str) -> Option<u64> {
         self.integer_in(key, Range::new(*range.start() as f64, *range.end() as f64), noun)
     }
@@ -279,7 +291,7 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// A list of `count` integers within `range`. `noun` is the thing counted, for messages.
+    /// Reads a list of `count` integers within `range`. `noun` names what they count, for messages.
     fn integers(&mut self, key: &'static str, count: usize, range: Range, noun: &str) -> Option<Vec<u64>> {
         self.record_read(key, Some(Form::Wholes { count, what: noun.to_owned() }));
         let value = self.get(key)?;
@@ -296,7 +308,7 @@ impl<'a> Reader<'a> {
         numbers
     }
 
-    /// A dimensionless number within `range`.
+    /// Reads a number without a unit, within `range`.
     fn number(&mut self, key: &'static str, range: Range) -> Option<f64> {
         self.record_read(key, Some(Form::Number { range }));
         let value = self.get(key)?;
@@ -309,7 +321,7 @@ impl<'a> Reader<'a> {
             return Some(number);
         }
         let bound = range.words(|number| number.to_string());
-        // "a number from 0 to 1", "a number of at least 2", "a number above 0".
+        // The result is "a number from 0 to 1", "a number of at least 2" or "a number above 0".
         let preposition = match (range.least.is_finite(), range.most.is_finite()) {
             (true, true) if !range.excludes_least && !range.excludes_most => "from ",
             (true, _) if !range.excludes_least => "of ",
@@ -319,12 +331,14 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A quantity of absolute value at most `max`, in the dimension's base unit, such as s, m or bit/s.
+    /// Reads a quantity whose absolute value is at most `max`, in the dimension's base unit, such
+    /// as s, m or bit/s.
     pub fn quantity(&mut self, key: &'static str, dimension: &'static Dimension, sign: Sign, max: f64) -> Option<f64> {
         self.quantity_in(key, dimension, sign.at_most(max), sign.range())
     }
 
-    /// A quantity within `range`. `stated` is the range that the documentation and messages give; it may leave out a technical upper limit.
+    /// Reads a quantity within `range`. Documentation and messages give the range `stated`, which
+    /// may leave out a technical upper limit.
     fn quantity_in(
         &mut self,
         key: &'static str,
@@ -343,7 +357,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of `choices`; the key `kind` also sets the table's kind. A word of `later` is reported as not supported by this version.
+    /// Reads one of `choices`. If the key is `kind`, the table's kind is set as well. A word of
+    /// `later` is reported as not supported by this version.
     pub fn choice<T: Clone>(&mut self, key: &'static str, choices: &[(&'static str, T)], later: &[&str]) -> Option<T> {
         self.record_read(key, Some(Form::Choice(choices.iter().map(|(name, _)| *name).collect())));
         let value = self.get(key)?;
@@ -374,7 +389,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A reader of the table at `key`, or of an empty table if the key is missing or no table.
+    /// Reader of the table at `key`. If the key is missing or not a table, the reader has an empty
+    /// table.
     pub fn table(&mut self, key: &'static str) -> Reader<'a> {
         let path = self.path(key);
         self.record_read(key, Some(Form::Table));
@@ -388,7 +404,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reports the keys that nothing asked for. `context` names the thing that does not have them, such as "a chain".
+    /// Reports the keys that were never requested. `context` names the thing that does not have
+    /// them, such as "a chain".
     pub fn finish(self, context: &str) {
         for entry in self.table.entries.iter().filter(|entry| !self.known.contains(&entry.key.as_str())) {
             let near = nearest(&entry.key, self.known.iter().copied());
@@ -408,7 +425,8 @@ fn quoted(names: &[&str]) -> String {
     one_of(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// The quantity in the dimension's base unit, or the words that follow "expected" in the message.
+/// Returns the quantity in the dimension's base unit. The error contains the words that follow
+/// "expected" in the message.
 pub fn parse_quantity(value: &Value, dimension: &Dimension, sign: Sign, max: f64) -> Result<f64, String> {
     parse_quantity_in(value, dimension, &sign.at_most(max), &sign.range())
 }

@@ -1,5 +1,6 @@
-//! `[sweep]`: the product of lists of values, in the order of the file, the first key changing slowest. Several
-//! `[[sweep]]` are several products of the same keys, one after the other.
+//! `[sweep]`: all combinations of values from several lists. The points are in the order of the
+//! file, and the first key changes slowest. Several `[[sweep]]` are several products over the same
+//! keys, one after the other.
 
 mod singles;
 
@@ -10,10 +11,10 @@ use meshpace_settings::diagnostic::Problems;
 use meshpace_settings::value::{Kind, Origin, Table, Value};
 use std::collections::BTreeSet;
 
-/// A point's values of the sweep, in its order.
+/// Values of the sweep at one point, in the sweep's order.
 pub type Values = Vec<(String, serde_json::Value)>;
 
-/// Axes of a sweep.
+/// Products of a sweep, and its seeds.
 #[derive(Default, Debug)]
 pub struct Sweep {
     products: Vec<Product>,
@@ -21,7 +22,7 @@ pub struct Sweep {
     pub seeds: u64,
 }
 
-/// One table: every combination of its values.
+/// One table: all combinations of the values of its axes.
 #[derive(Default, Debug)]
 struct Product {
     axes: Vec<Axis>,
@@ -39,7 +40,7 @@ struct Axis {
 }
 
 impl Sweep {
-    /// Takes `[sweep]` out of the tree.
+    /// Removes `[sweep]` from the tree and reads it.
     pub fn take(root: &mut Table, problems: &Problems) -> Sweep {
         let mut sweep = Sweep { products: vec![Product::default()], seeds: 1 };
         let Some(entry) = root.remove("sweep") else { return sweep };
@@ -74,12 +75,12 @@ impl Sweep {
         sweep
     }
 
-    /// The keys that are swept.
+    /// Keys that are swept.
     pub fn keys(&self) -> Vec<&str> {
         self.products.first().into_iter().flat_map(|product| &product.axes).map(|axis| axis.key.as_str()).collect()
     }
 
-    /// True if the string is one of the values, or inside one.
+    /// True if the string is one of the values, or is inside one.
     pub fn has_string(&self, text: &str) -> bool {
         let values = self.products.iter().flat_map(|product| &product.axes).flat_map(|axis| &axis.values);
         values.into_iter().any(|value| value.has_string(text))
@@ -90,7 +91,7 @@ impl Sweep {
         self.products.iter().fold(0usize, |points, product| points.saturating_add(product.points()))
     }
 
-    /// The tree of point `number` and the values that make it.
+    /// Tree of point `number`, and the values of the sweep at that point.
     pub fn point(&self, number: usize, base: &Table, problems: &Problems) -> (Table, Values) {
         let mut number = number;
         for product in &self.products {
@@ -104,7 +105,7 @@ impl Sweep {
 }
 
 impl Product {
-    /// Reads one table; `seeds` is what the tables before it said.
+    /// Reads one table. `seeds` is the number of seeds of the tables before it, and is updated.
     fn read(table: Table, seeds: &mut Option<u64>, problems: &Problems) -> Product {
         let mut product = Product::default();
         for entry in table.entries {
@@ -170,7 +171,7 @@ impl Axis {
         };
         let values = match value.kind {
             Kind::Array(values) if !values.is_empty() => values,
-            // A dotted key without quotes nests tables: [sweep] topology.hops = [1, 2].
+            // A dotted key without quotes makes nested tables: [sweep] topology.hops = [1, 2].
             Kind::Table(_) => {
                 let message = format!("sweep.{key}: expected a list of values, found a table");
                 problems.at(&origin, message, "write the dotted key in quotes, such as \"topology.hops\" = [1, 2]");
@@ -186,7 +187,7 @@ impl Axis {
         let members: Vec<String> = values.iter().map(member).collect();
         let mut seen = BTreeSet::new();
         for (value, member) in values.iter().zip(&members) {
-            // A whole number and the same number with a fraction are two values, as their JSON says; both zeros are one.
+            // 1 and 1.0 are two values, because their JSON differs. 0.0 and -0.0 are one value.
             let is_new = match value.kind {
                 Kind::Float(0.0) => seen.insert("0.0"),
                 _ => seen.insert(member.as_str()),

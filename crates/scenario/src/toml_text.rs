@@ -1,8 +1,8 @@
-//! Values as TOML text.
+//! Formats values as TOML text.
 
 use meshpace_settings::value::{Entry, Kind, Value};
 
-/// The value in TOML.
+/// Text of the value in TOML.
 pub fn toml_text(value: &Value) -> String {
     match &value.kind {
         Kind::String(text) => format!("{text:?}"),

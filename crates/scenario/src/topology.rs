@@ -1,4 +1,4 @@
-//! `[topology]`: where the nodes are, and whether they move.
+//! `[topology]`: positions and movement of the nodes.
 
 mod draw;
 mod map;
@@ -20,41 +20,45 @@ use meshpace_settings::value::{Kind, Origin, Value};
 use meshpace_sim::Mobility;
 use std::path::PathBuf;
 
-/// Names of the nodes in the map of that name, by node number; empty if it has none, or cannot be read.
+/// Names of the nodes in the map `name`, by node number. Empty if the map has no names or cannot be
+/// read.
 pub fn node_names(name: &str, bytes: &[u8]) -> Vec<String> {
     map::read(name, bytes).map(|map| map.names).unwrap_or_default()
 }
 
-/// Hops of a chain that does not say.
+/// Number of hops of a chain for which no number is written.
 pub const DEFAULT_HOPS: u64 = 7;
-/// The largest distance from the origin, metres.
+/// Largest absolute value of a coordinate, metres.
 const MAX_COORDINATE: f64 = 1e7;
 const MAX_NODES: u64 = NodeId::MAX_NODES as u64;
 
-/// Positions of the nodes, and ends of the flows that do not say theirs.
+/// Positions of the nodes, and ends of the flows that name none.
 #[derive(Default, Debug)]
 pub struct Topology {
-    /// By node number; where they are drawn, those of seed 1.
+    /// Positions by node number. If they are drawn, they are those of seed 1.
     pub positions: Vec<Position>,
-    /// The ends of flow 0, 1, ...; a chain has the same for every flow.
+    /// Ends of flow 0, 1, .... A chain has one entry, which applies to every flow.
     pub default_ends: Vec<(u64, u64)>,
-    /// True if `topology.flows` asks for as many flows as there are default ends.
+    /// True if `topology.flows` determines the number of flows, which is then the number of default
+    /// ends.
     pub makes_flows: bool,
-    /// Pairs of scripted neighbours, where the topology has such; `None` where who hears whom is all there is.
+    /// Pairs of nodes that the topology defines as neighbours. `None` if the topology defines only
+    /// positions, and the radio alone determines the neighbours.
     pub links: Option<Vec<(u64, u64)>>,
-    /// True if frames from others than scripted neighbours are dropped.
+    /// True if a node drops frames from nodes that the topology does not define as its neighbours.
     pub firewall: bool,
     /// Movement of the nodes.
     pub mobility: Mobility,
-    /// Draw of places or flows for each seed.
+    /// Draw of positions or of ends of flows for each seed.
     pub draw: Option<Draw>,
-    /// True if flows may have ends that no path connects.
+    /// True if flows are allowed whose ends no path connects.
     pub allow_partition: bool,
-    /// Of moving nodes: the longest time for which a flow may be without a path; `None` if the scenario does not ask for that.
+    /// Longest time for which a flow between moving nodes may be without a path. `None` if the
+    /// scenario does not request the check.
     pub longest_partition: Option<Duration>,
     /// The `--set` argument that changed the topology.
     pub set_by: Option<Origin>,
-    /// The files that were read, with their contents, for the digest.
+    /// Files that were read, with their contents, for the digest.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
@@ -82,8 +86,9 @@ enum TopologyKind {
 }
 
 impl Topology {
-    /// Reads `[topology]`; files that it names come from `load`, `channel` says who is connected, `spacing` is the distance of neighbours, in
-    /// metres, where the scenario has none.
+    /// Reads `[topology]`. The files that it names come from `load`, and `channel` determines which
+    /// nodes are connected. `spacing` is the distance of neighbours, in metres, if the scenario has
+    /// none.
     pub fn read(reader: &mut Reader<'_>, load: Load<'_>, channel: &Channel, spacing: f64) -> Topology {
         let before = reader.problems().count();
         let set_by = reader.get("topology").and_then(Value::set_by);
@@ -103,7 +108,7 @@ impl Topology {
         let given = keys.get("kind").is_some();
         let kind = match keys.choice("kind", &kinds, &[]) {
             Some(kind) => kind,
-            // Which other keys belong here is unknown: reporting them would be noise.
+            // The kind is wrong, so the keys that belong to it are unknown and are not reported.
             None if given => return Topology::default(),
             None => TopologyKind::Chain,
         };
@@ -139,7 +144,7 @@ impl Topology {
             };
         }
         refuse_shared_places(&keys, &topology.positions);
-        // The crossing chains of the TPA testbed are chains only thanks to it.
+        // Without the firewall, the crossing chains of the TPA testbed would not be chains.
         topology.firewall = firewall.unwrap_or(kind == TopologyKind::TpaCross);
         if topology.firewall {
             refuse_pointless_firewall(&keys, &topology);
@@ -157,13 +162,14 @@ impl Topology {
             TopologyKind::Waypoint => "a random waypoint topology",
         });
         if reader.problems().count() > before {
-            // Without nodes nothing more is said about flows: it would only be noise.
+            // A topology without nodes suppresses further errors about flows, which would only
+            // repeat this one.
             return Topology::default();
         }
         topology
     }
 
-    /// The links that the firewall leaves; `None` without one.
+    /// Links that the firewall leaves; `None` if there is no firewall.
     pub fn accepted_links(&self) -> Option<Vec<(NodeId, NodeId)>> {
         let links = self.links.as_ref().filter(|_| self.firewall)?;
         Some(links.iter().map(|&(a, b)| (NodeId(a as u16), NodeId(b as u16))).collect())
@@ -174,7 +180,7 @@ fn at(x: f64, y: f64) -> Position {
     Position { x, y }
 }
 
-/// `width` and `height` of an area that has to be given.
+/// Reads `width` and `height` of an area; both are required.
 fn area(keys: &mut Reader<'_>) -> Option<(f64, f64)> {
     let mut side = |parameter: &'static Parameter| {
         let length: Option<f64> = keys.standalone(parameter);
@@ -199,7 +205,7 @@ fn refuse_pointless_firewall(keys: &Reader<'_>, topology: &Topology) {
 
 fn refuse_shared_places(keys: &Reader<'_>, positions: &[Position]) {
     let mut order: Vec<usize> = (0..positions.len()).collect();
-    // Adding zero makes -0 and 0 the same place.
+    // The addition of zero turns -0 into 0, so that both are the same position.
     let place = |i: usize| (positions[i].x + 0.0, positions[i].y + 0.0);
     order.sort_by(|&a, &b| {
         let (a, b) = (place(a), place(b));

@@ -1,4 +1,4 @@
-//! The application of a flow: `traffic` and the keys that go with it.
+//! `traffic`: the application of a flow, with the keys that belong to it.
 
 use super::MAX_SECONDS;
 use super::files::Load;
@@ -11,14 +11,15 @@ use std::path::PathBuf;
 
 /// Payload of a datagram of speech, bytes (LLAP, figure 12).
 const VOIP_SEGMENT: u32 = 50;
-/// Payload and rate of music (TPA, figure 9, gives the rate alone).
+/// Payload, bytes, and rate of music (TPA, figure 9, gives only the rate).
 const MP3_SEGMENT: u32 = 1000;
 const MP3_RATE: Rate = Rate(192_000);
 static WRITE_JITTER: Parameter = parameter!(write_jitter: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic,
     "fixed-rate: how late a write may be");
 static FILE_SIZE: Parameter = parameter!(file_size: f64 = 30_000.0 => SIZE.above(0.0).to(1e12), Basic,
     "http: mean size of a file", "AP05, section 5.2.5");
-// With a shape of 1 or less there is no mean; close above it nothing converges.
+// With a shape of 1 or less the distribution has no mean; slightly above 1 the mean converges too
+// slowly.
 static FILE_SHAPE: Parameter = parameter!(file_shape: f64 = 1.5 => number(1.01, 100.0), Basic,
     "http: shape of the Pareto distribution of sizes", "AP05, section 5.2.5");
 static PAUSE: Parameter = parameter!(pause: Option<Duration> = None => TIME.to(MAX_SECONDS), Basic,
@@ -27,20 +28,20 @@ static PAUSE: Parameter = parameter!(pause: Option<Duration> = None => TIME.to(M
 static PERSISTENT: Parameter =
     parameter!(persistent: bool = false => FLAG, Expert, "http: one connection for all files");
 
-/// The application of a flow, as read.
+/// Application of a flow.
 #[derive(Debug)]
 pub struct Application {
-    /// Traffic for the simulator; a trace has number 0 until all are counted.
+    /// Traffic for the simulator. A trace has number 0 until the traces of all flows are numbered.
     pub traffic: Traffic,
-    /// The writes of a trace.
+    /// Writes of the trace, if the application replays one.
     pub trace: Option<Vec<TraceWrite>>,
-    /// The file of the trace, with its contents.
+    /// File of the trace, with its contents.
     pub file: Option<(PathBuf, Vec<u8>)>,
-    /// True if what is written is limited by more than the transport, so that UDP can carry it.
+    /// True if the application itself limits its rate, so that UDP can carry the flow.
     pub is_limited: bool,
-    /// The transport of a flow that names none, where it is not the usual one.
+    /// Transport of a flow that names none; `None` if it is the usual default.
     pub transport: Option<&'static str>,
-    /// The segment of a flow that gives none, where it is not the transport's.
+    /// Segment size of a flow that gives none; `None` if it is the transport's.
     pub segment: Option<u32>,
 }
 
@@ -55,7 +56,7 @@ enum TrafficKind {
     Trace,
 }
 
-/// The keys that belong to some kinds of traffic only, and to which.
+/// Keys that belong to some kinds of traffic only: the key, the kinds, and the names of the kinds.
 const KEYS: [(&str, &[TrafficKind], &str); 7] = [
     (
         "rate",
@@ -70,7 +71,7 @@ const KEYS: [(&str, &[TrafficKind], &str); 7] = [
     ("trace", &[TrafficKind::Trace], "trace"),
 ];
 
-/// Reads `traffic` and its keys; `segment` is that of the flow, if it says.
+/// Reads `traffic` and its keys. `segment` is the flow's segment size, if one is written.
 pub fn read(keys: &mut Reader<'_>, load: Load<'_>, segment: Option<u32>) -> Application {
     let kinds = [
         ("ftp", TrafficKind::Ftp),
@@ -100,7 +101,7 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>, segment: Option<u32>) -> Appl
             );
         }
     }
-    // A kind that is none was reported; which keys belong to it is unknown.
+    // A wrong kind has been reported already. The keys that belong to it are unknown.
     let Some(kind) = kind.filter(|kind| *kind != TrafficKind::Ftp) else { return application };
     application.is_limited = kind != TrafficKind::Http;
     match kind {
@@ -176,8 +177,8 @@ fn trace(keys: &mut Reader<'_>, load: Load<'_>, application: &mut Application) {
     }
 }
 
-/// The writes of a CSV file with the columns `time_s` (counted from the start of the flow) and `bytes`; an error comes
-/// with its line.
+/// Parses the writes of a CSV file with the columns `time_s` (since the start of the flow) and
+/// `bytes`. An error contains its line.
 fn writes(bytes: &[u8]) -> Result<Vec<TraceWrite>, (u64, String)> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
     let header = reader.headers().map_err(|error| (1, error.to_string()))?.clone();

@@ -1,4 +1,4 @@
-//! `flow.transport`: a name of the table, or a table that spells out pieces and parameters.
+//! `flow.transport`: the name of a known transport, or a table with components and parameters.
 
 pub mod pacing;
 mod tcp;
@@ -10,21 +10,21 @@ use meshpace_settings::{nearest, one_of};
 use meshpace_transport::pacing::{Config as Pacing, Measure, OutOfInterference};
 use meshpace_transport::{Config, names};
 
-/// The name of a transport that is not given.
+/// Name of the transport of a flow that names none.
 const DEFAULT_NAME: &str = "tcp-ap";
-/// The transport whose pieces a table without a name changes.
+/// Name of the transport that a table without a name modifies.
 const DEFAULT_PIECES: &str = "newreno";
 
-/// The transport of a flow and what records call it.
+/// Transport of a flow, and its label in records.
 pub struct Transport {
-    /// Its parameters, before those of the flow.
+    /// Configuration of the transport, before keys of the flow are applied.
     pub config: Config,
-    /// Its name, with what was changed in braces.
+    /// Name of the transport, followed by the changes in braces.
     pub label: String,
 }
 
-/// Reads the key `transport` of a flow; `None` if it is wrong. `usual` is the out-of-interference delay that belongs to the
-/// radio.
+/// Reads the key `transport` of a flow; `None` if the key is wrong. `usual` is the
+/// out-of-interference delay that belongs to the radio.
 pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transport> {
     match flow.get("transport") {
         None => Some(Transport { config: names::lookup(DEFAULT_NAME)?, label: DEFAULT_NAME.to_owned() }),
@@ -63,7 +63,7 @@ pub fn read(flow: &mut Reader<'_>, usual: &OutOfInterference) -> Option<Transpor
     }
 }
 
-/// The table in TOML that says the same as the name of a transport alone.
+/// TOML table with the same meaning as the plain name of a transport.
 pub fn spelled_out(name: &str) -> String {
     format!("{{ name = {name:?} }}")
 }
@@ -93,7 +93,7 @@ fn named(reader: &Reader<'_>, key: &str, name: &str, usual: &OutOfInterference) 
     config
 }
 
-/// `tcp-ap{pacing.alpha=0.5}`.
+/// Label such as `tcp-ap{pacing.alpha=0.5}`.
 fn label(name: &str, table: &Table) -> String {
     let mut changes = Vec::new();
     flatten("", table, &mut changes);

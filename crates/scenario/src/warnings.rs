@@ -8,7 +8,7 @@ use meshpace_mesh::routing::{RoutingConfig, StaticRoutes};
 use meshpace_sim::Flow;
 use meshpace_transport::{Config, pacing};
 
-/// One sentence for each.
+/// Returns the warnings for a point, one sentence each.
 pub fn of(point: &Point) -> Vec<String> {
     let mut told = Vec::new();
     let is_dcc = |config: &Config| match config {
@@ -35,16 +35,18 @@ pub fn of(point: &Point) -> Vec<String> {
     told
 }
 
-/// The time by which every flow has started.
+/// Time by which every flow has started.
 pub(super) fn last_start(flows: &[Flow]) -> Duration {
     let starts = flows.iter().map(|flow| Duration(flow.start.0) + flow.start_jitter);
     starts.max().unwrap_or(Duration::ZERO)
 }
 
-/// Share of the measured time that a flow may miss at its beginning without a warning: its goodput is lower by less.
+/// Share of the measured time that a flow may miss at its beginning without a warning. Its goodput
+/// is reduced by less than this share.
 const EARLY: f64 = 0.01;
 
-/// Measured time that begins before a flow does: its goodput is then a mean over time in which it was not there.
+/// Warns of a flow that starts after the beginning of the measured time. Its goodput is then a mean
+/// over time in which the flow did not exist.
 fn early(point: &Point) -> Option<String> {
     let config = &point.config;
     let (number, flow) = config.flows.iter().enumerate().max_by_key(|(_, flow)| flow.start)?;
@@ -62,11 +64,12 @@ fn early(point: &Point) -> Option<String> {
     ))
 }
 
-/// The first hop of a static route over which too few frames arrive: a flow, the sender, the receiver. Only links from a file have two different directions.
+/// First hop of a static route over which too few frames arrive: the flow, the sender and the
+/// receiver. Only links from a file can differ between their two directions.
 fn one_way(config: &meshpace_sim::Config) -> Option<(usize, NodeId, NodeId)> {
     let is_possible = matches!(config.mesh.radio.propagation, Propagation::Links(_))
         && matches!(config.mesh.routing, RoutingConfig::Static);
-    // A scenario that is refused may name nodes that are not there.
+    // A scenario that is refused may name nodes that do not exist.
     let is_whole = config.flows.iter().all(|flow| flow.from.index().max(flow.to.index()) < config.positions.len());
     if !(is_possible && is_whole) {
         return None;

@@ -1,5 +1,5 @@
-//! Digest of the point that the reader builds from an outline. The built point has everything that its
-//! runs depend on, also defaults that no key writes.
+//! Digest of the point that the reader builds from an outline. The built point contains everything
+//! that its runs depend on, including the defaults of keys that are not written.
 
 use super::Outline;
 use crate::files::Load;
@@ -8,7 +8,7 @@ use meshpace_settings::diagnostic::Problems;
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 
-/// Hash of formatted text. The text of a large point is never in memory as a whole.
+/// Hash of formatted text. The whole text of a large point is never in memory.
 struct Hashing(Sha256);
 
 impl Write for Hashing {
@@ -19,9 +19,10 @@ impl Write for Hashing {
 }
 
 impl Outline {
-    /// Builds point `number` with files from `load`, and returns its SHA-256. Values of the sweep and the
-    /// keys of [`super::OBSERVED`] are left out. Points with the same digest have the same runs, and
-    /// their records name transports and flows alike. `None` if this program refuses the point.
+    /// Builds point `number` with files from `load`, and returns its SHA-256. The values of the
+    /// sweep and the keys of [`super::OBSERVED`] are left out. Points with the same digest have the
+    /// same runs, and their records use the same names for transports and flows. `None` if this
+    /// program refuses the point.
     pub fn built(&self, number: usize, load: Load<'_>) -> Option<[u8; 32]> {
         let problems = Problems::default();
         let (tree, _) = self.sweep.point(number, &self.root, &problems);
@@ -31,7 +32,7 @@ impl Outline {
         }
         (point.config.series, point.config.watch) = (None, Vec::new());
         let mut hash = Hashing(Sha256::new());
-        // Numbers are written with all digits that tell them apart.
+        // The debug format writes numbers with enough digits to distinguish any two values.
         write!(hash, "{point:?}").ok()?;
         Some(hash.0.finalize().into())
     }

@@ -1,5 +1,6 @@
-//! Possible defaults of keys, from the list of keys. A default may depend on other keys, so that a
-//! value of this table is not always the default: the table only tells which points to build.
+//! Possible defaults of keys, from the list of keys. A default may depend on other keys, so a value
+//! in this table is not always the default. The table only selects the points that have to be
+//! built.
 
 use super::{meaning, transport_meaning};
 use crate::keys;
@@ -8,7 +9,7 @@ use meshpace_settings::value::{Kind, Origin, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// Meanings of possible defaults by key, without the numbers of flows.
+/// Meanings of possible defaults by key. Keys have no flow numbers.
 static DEFAULTS: LazyLock<BTreeMap<String, BTreeSet<String>>> = LazyLock::new(|| {
     let mut defaults: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for key in keys::all() {
@@ -20,21 +21,22 @@ static DEFAULTS: LazyLock<BTreeMap<String, BTreeSet<String>>> = LazyLock::new(||
     defaults
 });
 
-/// Name under which a key is compared. A piece is a keyword, or a table whose `kind` is that keyword, so
-/// that `link.queue.kind` is compared as `link.queue`.
+/// Name under which a key is compared. A component is written as a keyword, or as a table whose
+/// `kind` is that keyword. For that reason `link.queue.kind` is compared as `link.queue`.
 pub fn name(key: &str) -> &str {
     key.strip_suffix(".kind").unwrap_or(key)
 }
 
-/// True if the value with this meaning may be the default of `key`. An empty table has nothing but defaults.
+/// True if a value with this meaning may be the default of `key`. An empty table contains only
+/// defaults.
 pub fn may_be(key: &str, meaning: &str) -> bool {
     let listed = |key: &str| DEFAULTS.get(key).is_some_and(|values| values.contains(meaning));
     let path = without_numbers(key);
     meaning == "{}" || listed(&path) || listed(name(&path))
 }
 
-/// Values in the column of defaults: a value in TOML, or words in parentheses such as "(chain: 7; parallel: 4)" and "(2 Mbit/s; MCS 7
-/// with "ht")".
+/// Values in the column of defaults. The column contains a value in TOML, or words in parentheses
+/// such as "(chain: 7; parallel: 4)" and "(2 Mbit/s; MCS 7 with "ht")".
 fn values(text: &str) -> Vec<Value> {
     let Some(words) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return vec![value(text)] };
     let one = |part: &str| {
@@ -46,7 +48,7 @@ fn values(text: &str) -> Vec<Value> {
     words.split([';', ',']).map(one).collect()
 }
 
-/// A value in TOML, or else a string.
+/// Parses a value in TOML. A text that is not TOML becomes a string.
 fn value(text: &str) -> Value {
     let document = format!("value = {text}");
     let parsed = toml::de::DeTable::parse(&document).ok();

@@ -1,6 +1,9 @@
-//! Identities of all points of a sweep. The digest of a point is the sum of digests of its settings, so that a value that changes
-//! settings of its own changes the sum by the same amount at every point. The identity of a point follows then from that of the
-//! first point and its values, and the settings of few points are gathered.
+//! Identities of all points of a sweep.
+//!
+//! The digest of a point is the sum of the digests of its settings. If the values of each axis
+//! change settings that no other axis changes, a value changes the sum by the same amount at every
+//! point. The identity of a point then follows from the identity of the first point and from the
+//! point's values. Settings need to be gathered for a few points only.
 
 use super::{Outline, Settings, is_observed};
 use sha2::Sha256;
@@ -8,17 +11,19 @@ use std::collections::BTreeSet;
 use std::iter::Sum;
 use std::sync::Arc;
 
-/// Points whose identity is calculated in both ways before those of a product are summed up.
+/// Number of points of a product whose identity is calculated in both ways before the sums are used
+/// for all of its points.
 const COMPARED: usize = 16;
 
-/// Digest of settings, in any order.
+/// Digest of a set of settings; their order does not matter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct Digest([u64; 4]);
 
-/// Identity of a point's runs: everything that they depend on, except the seed and the revision of the model.
+/// Identity of a point's runs: everything that they depend on, except the seed and the revision of
+/// the model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
-    /// Digest of the settings that decide the run.
+    /// Digest of the settings that decide the results of the run.
     pub run: Digest,
     /// Meanings of the keys of [`super::OBSERVED`].
     pub observed: Arc<[Option<String>; super::OBSERVED.len()]>,
@@ -59,10 +64,10 @@ impl Identity {
     }
 }
 
-/// How the values of a product's axes change the digest of its first point.
+/// Amounts by which the values of a product's axes change the digest of its first point.
 struct Sums {
     first: Identity,
-    /// For each axis and value.
+    /// Change of the digest, by axis and value.
     changes: Vec<Vec<Digest>>,
 }
 
@@ -73,7 +78,7 @@ impl Sums {
 }
 
 impl Outline {
-    /// The identity of each point, in the order of the sweep.
+    /// Identity of each point, in the order of the sweep.
     pub fn identities(&self) -> impl Iterator<Item = Identity> {
         let products = self.sweep.shape().len();
         let sums: Vec<Option<Sums>> = (0..products).map(|product| self.sums(product)).collect();
@@ -86,7 +91,8 @@ impl Outline {
         })
     }
 
-    /// The sums of a product; `None` if its axes do not change settings of their own, or if some of these are observed.
+    /// Calculates the sums of a product. `None` if the product is so small that sums save nothing,
+    /// if two axes change the same setting, or if an axis changes an observed key.
     fn sums(&self, product: usize) -> Option<Sums> {
         let lengths = self.sweep.shape().swap_remove(product);
         let points: usize = lengths.iter().product();
@@ -115,7 +121,8 @@ impl Outline {
 }
 
 impl Sums {
-    /// Compares points that are spread evenly over a product, the last among them, with what their settings say.
+    /// Checks the sums against the settings at points that are spread evenly over the product and
+    /// include the last one.
     fn hold(&self, outline: &Outline, product: usize, points: usize) -> bool {
         let before = outline.sweep.alone(product, 0, 0);
         (1..=COMPARED).map(|part| before + points * part / COMPARED - 1).all(|number| {
@@ -126,7 +133,8 @@ impl Sums {
 }
 
 impl Settings {
-    /// The keys whose meaning is another in `other`, those that only one of them has included.
+    /// Keys whose meanings differ between the two settings. A key that only one of them contains
+    /// counts as different.
     fn changed(&self, other: &Settings) -> BTreeSet<String> {
         let differs = |key: &&String| {
             self.0.get(*key).map(|setting| &setting.meaning) != other.0.get(*key).map(|setting| &setting.meaning)

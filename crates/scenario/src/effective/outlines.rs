@@ -1,4 +1,4 @@
-//! The outline of a scenario, or those of the scenarios of a campaign one after the other.
+//! Outline of a scenario, or outlines of all scenarios of a campaign in their order.
 
 use super::{Identity, Outline, Settings};
 use crate::files::Load;
@@ -7,13 +7,14 @@ use crate::sweep::Values;
 use meshpace_settings::diagnostic::Source;
 use std::collections::BTreeMap;
 
-/// Outlines in order, each with its part of the campaign if there is one.
+/// Outlines in order. In a campaign of several scenarios, each has its part.
 #[derive(Debug)]
 pub struct Outlines(Vec<(Option<Part>, Outline)>);
 
 impl Outlines {
-    /// Reads the outline of a text with its arguments, or those of the parts if it is a campaign. `files`
-    /// has the SHA-256 of each file that they name. `None` if a text is no scenario.
+    /// Reads the outline of a text with its arguments, or the outlines of `parts` if there are any.
+    /// `files` contains the SHA-256 of each file that they name. `None` if a text is not a valid
+    /// scenario.
     pub fn read(source: &Source, parts: &[Part], files: &BTreeMap<String, String>) -> Option<Outlines> {
         if parts.is_empty() {
             return Some(Outlines(vec![(None, Outline::read(source, files.clone())?)]));
@@ -30,12 +31,14 @@ impl Outlines {
         self.0.iter().map(|(_, outline)| outline.points()).sum()
     }
 
-    /// Adds a setting that stands in no file, such as a rule of another language, to every point.
+    /// Adds to every point a setting that is not in a file, such as a control rule written in
+    /// another language.
     pub fn add(&mut self, key: &str, meaning: &str, written: &str) {
         self.0.iter_mut().for_each(|(_, outline)| outline.add(key, meaning, written));
     }
 
-    /// The values of a point as the JSON object that identifies it in records; `None` if there is no such point.
+    /// Values of point `number` as the JSON object that identifies the point in records; `None` if
+    /// there is no such point.
     pub fn key(&self, number: usize) -> Option<String> {
         let (part, outline, number) = self.at(number)?;
         let Some(part) = part else { return Some(outline.key(number)) };
@@ -44,12 +47,12 @@ impl Outlines {
         Some(serde_json::Value::Object(std::iter::once(name).chain(values).collect()).to_string())
     }
 
-    /// The identity of each point, in their order.
+    /// Identity of each point, in order.
     pub fn identities(&self) -> impl Iterator<Item = Identity> {
         self.0.iter().flat_map(|(_, outline)| outline.identities())
     }
 
-    /// The values and the settings of point `number`; `None` if there is no such point.
+    /// Values and settings of point `number`; `None` if there is no such point.
     pub fn point(&self, number: usize) -> Option<(Values, Settings)> {
         let (part, outline, number) = self.at(number)?;
         let (values, settings) = outline.point(number);
@@ -57,7 +60,7 @@ impl Outlines {
         Some((name.into_iter().chain(values).collect(), settings))
     }
 
-    /// Builds point `number` with files from `load`: see [`Outline::built`].
+    /// Builds point `number` with files from `load`; see [`Outline::built`].
     pub fn built(&self, number: usize, load: Load<'_>) -> Option<[u8; 32]> {
         let (part, outline, number) = self.at(number)?;
         match part {
@@ -66,12 +69,13 @@ impl Outlines {
         }
     }
 
-    /// True if the string occurs as a value: then a file of that name may be one that a scenario reads.
+    /// True if `text` occurs as a value. A file of that name may then be one that a scenario reads.
     pub fn names(&self, text: &str) -> bool {
         self.0.iter().any(|(_, outline)| outline.names(text))
     }
 
-    /// The outline that has point `number`, and the number of the point in it.
+    /// Outline that contains point `number`, its part, and the number of the point within the
+    /// outline.
     fn at(&self, mut number: usize) -> Option<(Option<&Part>, &Outline, usize)> {
         for (part, outline) in &self.0 {
             match number.checked_sub(outline.points()) {

@@ -1,4 +1,4 @@
-//! The page `docs/keys.md`.
+//! Generates the page `docs/keys.md`.
 
 use super::{Key, Level, all, sections};
 
@@ -11,7 +11,7 @@ alone. The source of a key is a paper of [terms](terms.md), a standard or a prog
 written by the program.
 ";
 
-/// The page.
+/// Text of the page.
 pub fn page() -> String {
     let all = all();
     let mut text = HEAD.to_owned();

@@ -1,10 +1,10 @@
-//! Scenarios that together make the reader ask for every key that there is.
+//! Scenarios that together make the reader request every key.
 
 use meshpace_mesh::config::{MarkerConfig, QueueConfig};
 use meshpace_transport::pacing;
 use meshpace_transport::tcp::{ack, window};
 
-/// Everything but the topology and the flow.
+/// Parts of a scenario besides the topology and the flow.
 const REST: &str = "\
 series = '1 s'
 [plot]
@@ -24,14 +24,14 @@ model = 'log-distance'
 spacing = '100 m'
 ";
 
-/// Radios that need more than a line of their own.
+/// Radios that are written in several tables.
 const RADIOS: [&str; 3] = [
     "[radio]\nrate = 'MCS 7'\n[mac]\nprofile = 'ht'\n[topology]\nspacing = '10 m'\n",
     "[radio]\nrate = 'MCS 7'\n[mac]\nprofile = 'ht'\nedca = true\n[topology]\nspacing = '10 m'\n",
     "[radio]\nlinks = 'links.csv'\n[topology]\nkind = 'chain'\nhops = 1\n",
 ];
 
-/// Shapes whose flows say nothing.
+/// Topologies whose flows need no ends.
 const TOPOLOGIES: [&str; 12] = [
     "",
     "moves = [{ node = 1, start = '1 s', end = '2 s', to = ['0 m', '9 m'] }]",
@@ -47,7 +47,7 @@ const TOPOLOGIES: [&str; 12] = [
     "kind = 'waypoint'\nnodes = 8\nwidth = '400 m'\nheight = '400 m'\nflows = { count = 1 }",
 ];
 
-/// Positions of nodes that have no flows of their own.
+/// Topologies that give no ends to flows.
 const PLACES: [&str; 2] = ["positions = [['0 m', '0 m'], ['200 m', '0 m']]", "file = 'map.csv'"];
 
 /// Flows over a chain.
@@ -68,10 +68,10 @@ const FLOWS: [&str; 14] = [
     "transport = { name = 'quiet-train' }",
 ];
 
-/// All of them.
+/// All scenarios.
 pub fn all() -> Vec<String> {
     let mut texts = vec![format!("{REST}[[flow]]\n"), format!("{OTHER_REST}[[flow]]\n")];
-    // Static routes do not follow nodes that move.
+    // Static routes cannot be used with nodes that move.
     let shape = |shape: &&str| format!("[routing]\nprotocol = 'aodv'\n[topology]\n{shape}\n[[flow]]\n");
     texts.extend(TOPOLOGIES.iter().map(shape));
     let place = |place: &&str| format!("[topology]\nkind = 'nodes'\n{place}\n[[flow]]\nfrom = 0\nto = 1\n");
@@ -88,7 +88,7 @@ pub fn all() -> Vec<String> {
     texts
 }
 
-/// The files that they name.
+/// Files that the scenarios name.
 pub fn load(name: &str) -> Result<Vec<u8>, String> {
     Ok(match name {
         "links.csv" => b"from,to,loss_db\n0,1,60\n".to_vec(),

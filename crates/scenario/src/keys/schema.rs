@@ -1,4 +1,4 @@
-//! A JSON Schema of scenarios, for editors (Even Better TOML, Taplo and others).
+//! JSON Schema of scenarios, for editors (Even Better TOML, Taplo and others).
 
 use super::{Form, Key, all};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// The table at `path`, empty for the whole scenario.
+/// Schema of the table at `path`. An empty path is the whole scenario.
 fn table(keys: &[Key], path: &str) -> Value {
     let mut properties = Map::new();
     for key in keys {
@@ -59,7 +59,7 @@ fn property(keys: &[Key], key: &Key) -> Value {
     property
 }
 
-/// JSON schema of a key, from the words of the table.
+/// Schema of a key whose accepted values `keys/table.txt` describes in words.
 fn by_words(written: &str) -> Value {
     match written.split([' ', ',']).next().unwrap_or_default() {
         "number" if written == "number of a node" => json!({"type": "integer", "minimum": 0}),

@@ -1,14 +1,14 @@
-//! Points of a sweep by the places of their values in the lists, without building a point.
+//! Points of a sweep, described by the positions of their values in the lists. No point is built.
 
 use super::{Product, Sweep, Values};
 use crate::path::Path;
 use std::collections::BTreeSet;
 
-/// Where a point stands: the number of its product, and for each axis of that the number of the value.
+/// Position of a point: the number of its product, and the number of its value on each axis.
 pub type Place = (usize, Vec<usize>);
 
 impl Sweep {
-    /// The place of point `number`; `None` beyond the last.
+    /// Position of point `number`; `None` beyond the last point.
     pub fn place(&self, number: usize) -> Option<Place> {
         let mut left = number;
         for (product, axes) in self.products.iter().enumerate() {
@@ -20,14 +20,14 @@ impl Sweep {
         None
     }
 
-    /// The values of a point, in the order of the axes.
+    /// Values of point `number`, in the order of the axes.
     pub fn values(&self, number: usize) -> Values {
         let Some((product, place)) = self.place(number) else { return Values::new() };
         let axes = self.products[product].axes.iter().zip(place);
         axes.map(|(axis, value)| (axis.key.clone(), axis.values[value].to_json())).collect()
     }
 
-    /// The same as the JSON object that identifies the point in records.
+    /// Values of point `number` as the JSON object that identifies the point in records.
     pub fn key(&self, number: usize) -> String {
         let Some((product, place)) = self.place(number) else { return "{}".to_owned() };
         let axes = self.products[product].axes.iter().zip(place);
@@ -35,19 +35,21 @@ impl Sweep {
         format!("{{{}}}", members.join(","))
     }
 
-    /// The numbers of values of each axis, for each product.
+    /// Number of values of each axis, by product.
     pub fn shape(&self) -> Vec<Vec<usize>> {
         self.products.iter().map(|product| product.axes.iter().map(|axis| axis.values.len()).collect()).collect()
     }
 
-    /// Number of the point that has one value, by its number, on one axis and the first value on every other axis.
+    /// Number of the point that has value `value` on axis `axis` and the first value on every other
+    /// axis.
     pub fn alone(&self, product: usize, axis: usize, value: usize) -> usize {
         let before: usize = self.products[..product].iter().map(Product::points).sum();
         before + value * self.products[product].stride(axis)
     }
 
-    /// False if what one axis of a product sets may depend on the value of another: the ends of flows are carried along with the hops of a
-    /// chain, which other keys of the topology and lists of flows may allow or not.
+    /// False if the effect of one axis of a product may depend on the value of another axis. This
+    /// can happen with `topology.hops`, because ends of flows move with the last node of a chain.
+    /// Other keys of the topology, and lists of flows, decide whether they move.
     pub fn is_separable(&self, product: usize) -> bool {
         let axes = &self.products[product].axes;
         let is_hops = |path: &Path| path.is(&["topology", "hops"]);
@@ -55,7 +57,8 @@ impl Sweep {
         !axes.iter().any(|axis| is_hops(&axis.path)) || !axes.iter().any(|axis| disturbs(&axis.path))
     }
 
-    /// Points that have every value of every axis at least once: beside the first values of the other axes, and beside the last ones.
+    /// A selection of points in which every value of every axis occurs: once with the first values
+    /// of the other axes, and once with their last values.
     pub fn singles(&self) -> BTreeSet<usize> {
         let mut numbers = BTreeSet::new();
         for (product, lengths) in self.shape().iter().enumerate() {
@@ -75,7 +78,7 @@ impl Sweep {
 }
 
 impl Product {
-    /// Points between one value of an axis and the next.
+    /// Number of points between one value of an axis and the next.
     fn stride(&self, axis: usize) -> usize {
         self.axes.iter().skip(axis + 1).map(|axis| axis.values.len()).product()
     }

@@ -1,8 +1,9 @@
-//! Places of nodes and ends of flows, drawn for each seed.
+//! Draws positions of nodes and ends of flows for each seed.
 //!
-//! Both come from streams of their own, of the run's seed or, with `placement = N`, of N whatever the run's seed is, so
-//! that several runs can share a placement. A placement that is not connected, or has no suitable ends for its flows, is
-//! rejected and drawn again, a bounded number of times.
+//! Positions and ends have separate random streams. They are derived from the run's seed or, with
+//! `placement = N`, from N, so that several runs can share a placement. A placement is rejected and
+//! drawn again if it is not connected or has no suitable ends for its flows. The number of attempts
+//! is bounded.
 
 use super::super::MAX_SECONDS;
 use super::super::reader::Reader;
@@ -18,30 +19,30 @@ use meshpace_sim::Mobility;
 use meshpace_sim::mobility::{Motion, Waypoint};
 use std::fmt;
 
-/// Placements tried when a scenario is read: one that is found so rarely would make every run wait.
+/// Attempts when a scenario is read. A placement that is found less often would delay every run.
 const TRIES_FOR_READING: u32 = 1_000;
-/// Placements tried for a run.
+/// Attempts for a run.
 const TRIES_FOR_RUN: u32 = 100_000;
-/// Pairs of nodes tried for a flow on one placement.
+/// Pairs of nodes that are tried for one flow on one placement.
 const TRIES_FOR_PAIR: u32 = 1_000;
-/// Streams of [`Purpose::Topology`].
+/// Numbers of the streams of [`Purpose::Topology`].
 const PLACES: u64 = 0;
 const PAIRS: u64 = 1;
 
-/// Parts of a scenario that the seed decides.
+/// Parts of a scenario that are drawn by the seed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Draw {
-    /// Draws instead of the run's seed.
+    /// Seed that replaces the run's seed; `None` if the run's seed is used.
     placement: Option<u64>,
     places: Places,
     pairs: Option<Pairs>,
-    /// Says who is connected.
+    /// Determines which nodes are connected.
     channel: Channel,
 }
 
 #[derive(Clone, PartialEq, Debug)]
 enum Places {
-    /// Where the scenario puts them.
+    /// The scenario gives the positions.
     Given,
     Uniform {
         nodes: u64,
@@ -58,22 +59,24 @@ enum Places {
 /// Draw of the ends of flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pairs {
-    /// `count` pairs of nodes that are all different, each pair this many hops apart.
+    /// `count` pairs of nodes. All nodes are different, and the nodes of each pair are `min_hops`
+    /// to `max_hops` hops apart.
     Random { count: u64, min_hops: u64, max_hops: u64 },
-    /// LLAP-GRID10: `per_side` different nodes of each side of a grid, each with any node of the opposite side.
+    /// LLAP-GRID10: `per_side` different nodes of each side of a grid, each paired with any node of
+    /// the opposite side.
     Sides { rows: u64, columns: u64, per_side: u64 },
 }
 
 /// Result of a draw.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Drawn {
-    /// Positions at time zero, if they were drawn.
+    /// Positions at time zero; `None` if they were not drawn.
     pub positions: Option<Vec<Position>>,
-    /// The ends of all flows, if they were drawn.
+    /// Ends of all flows; `None` if they were not drawn.
     pub ends: Option<Vec<(u64, u64)>>,
 }
 
-/// No placement was good enough.
+/// Error: no suitable placement was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unplaced {
     tries: u32,
@@ -88,20 +91,20 @@ impl fmt::Display for Unplaced {
 impl std::error::Error for Unplaced {}
 
 impl Draw {
-    /// Flows drawn on nodes that have their places.
+    /// Draws only the ends of flows; the positions of the nodes are given.
     pub fn of_pairs(pairs: Pairs, placement: Option<u64>, channel: &Channel) -> Draw {
         Draw { placement, places: Places::Given, pairs: Some(pairs), channel: channel.clone() }
     }
 
-    /// The draw for `seed`.
+    /// Result of the draw for `seed`.
     ///
     /// # Errors
-    /// If no placement was good enough.
+    /// If no suitable placement was found.
     pub fn of(&self, seed: u64) -> Result<Drawn, Unplaced> {
         self.draw(seed, TRIES_FOR_RUN)
     }
 
-    /// The ends of flows that seed 1 gets; none if they cannot be drawn.
+    /// Ends of flows for seed 1; empty if they cannot be drawn.
     pub fn ends_for_reading(&self) -> Vec<(u64, u64)> {
         self.draw(1, TRIES_FOR_READING).ok().and_then(|drawn| drawn.ends).unwrap_or_default()
     }
@@ -149,7 +152,7 @@ fn draw_pairs(pairs: Pairs, positions: &[Position], channel: &Channel, rng: &mut
         Pairs::Sides { rows, columns, per_side } => {
             let node = |row: u64, column: u64| row * columns + column;
             let mut ends = Vec::new();
-            // West to east and back, south to north and back.
+            // West to east, east to west, south to north, north to south.
             for (side, length) in [(0, rows), (1, rows), (2, columns), (3, columns)] {
                 let place = |end: u64, along: u64| match side {
                     0 => node(along, end * (columns - 1)),
@@ -169,7 +172,8 @@ fn draw_pairs(pairs: Pairs, positions: &[Position], channel: &Channel, rng: &mut
             let nodes = positions.len() as u64;
             let any_distance = min_hops <= 1 && max_hops >= nodes;
             let adjacency = if any_distance { Vec::new() } else { Neighbours::new(channel, positions).adjacency() };
-            // What is too far even as the crow flies needs no search.
+            // A pair whose distance is too large for `max_hops` hops on a straight line needs no
+            // search.
             let farthest = max_hops as f64 * channel.link_reach() * 1.001;
             let mut count_hops = HopCount::default();
             let mut used = vec![false; positions.len()];
@@ -201,7 +205,7 @@ static PLACEMENT: Parameter = parameter!(placement: Option<u64> = None => whole(
     Basic, "random, waypoint, grid: draws places and flows instead of the run's seed");
 static NODES: Parameter =
     parameter!(nodes: Option<u64> = None => whole("nodes", 2, MAX_NODES), Basic, "random, waypoint: number of nodes");
-// The slowest node crosses the largest area within the longest run.
+// These limits let the slowest node cross the largest area within the longest run.
 static MIN_SPEED: Parameter =
     parameter!(min_speed: f64 = 1.0 => SPEED.above(0.0).to(1e4), Basic, "waypoint: lowest speed", "TPA");
 static MAX_SPEED: Parameter =
@@ -209,7 +213,7 @@ static MAX_SPEED: Parameter =
 static PAUSE: Parameter = parameter!(pause: Duration = Duration::from_secs(20) => TIME.to(MAX_SECONDS), Basic,
     "how long a node stays", "Johnson and Maltz, 1996");
 
-/// `placement = N`.
+/// Reads `placement = N`.
 pub fn placement(keys: &mut Reader<'_>) -> Option<u64> {
     keys.standalone(&PLACEMENT)
 }
@@ -222,7 +226,8 @@ fn number_of_nodes(keys: &mut Reader<'_>) -> Option<u64> {
     nodes
 }
 
-/// `flows = { count = 10, min_hops = 2, max_hops = 6 }`; where nodes move hops mean nothing and are unknown keys.
+/// Reads `flows = { count = 10, min_hops = 2, max_hops = 6 }`. If nodes move, numbers of hops have
+/// no meaning, and their keys are unknown.
 fn random_flows(keys: &mut Reader<'_>, nodes: u64, with_hops: bool) -> Option<Pairs> {
     let value = keys.get("flows")?;
     if !matches!(value.kind, Kind::Table(_)) {
@@ -252,7 +257,7 @@ fn random_flows(keys: &mut Reader<'_>, nodes: u64, with_hops: bool) -> Option<Pa
     Some(Pairs::Random { count: count?, min_hops, max_hops })
 }
 
-/// Nodes uniform in a rectangle, drawn until they are connected.
+/// Nodes at uniformly distributed positions in a rectangle, drawn until they are connected.
 pub fn random(keys: &mut Reader<'_>, allow_partition: bool, channel: &Channel) -> Topology {
     let before = keys.problems().count();
     let nodes = number_of_nodes(keys);
@@ -268,7 +273,7 @@ pub fn random(keys: &mut Reader<'_>, allow_partition: bool, channel: &Channel) -
     topology(keys, Draw { placement, places, pairs, channel: channel.clone() }, &why)
 }
 
-/// Random waypoint in a rectangle, from a stationary start.
+/// Random waypoint movement in a rectangle. It begins in the stationary distribution.
 pub fn waypoint(keys: &mut Reader<'_>, channel: &Channel) -> Topology {
     let before = keys.problems().count();
     let nodes = number_of_nodes(keys);

@@ -1,12 +1,18 @@
-//! Maps of real meshes: CSV, GraphML and JSON node lists, in metres or degrees.
+//! Maps of real meshes: lists of nodes in CSV, GraphML and JSON, in metres or degrees.
 //!
-//! A node says where it is as `x_m` and `y_m` (metres) or as latitude and longitude (degrees, WGS 84; also `lat` and
-//! `lon`, `lng` or `long`, in any case). In CSV a plain `x` and `y` are metres, too; degrees under these names are refused by how close to each
-//! other the nodes would be. In GraphML and JSON they are places on somebody's screen and not taken. GraphML and JSON also tell links. JSON comes in the shapes of community networks: `nodes` as a list or an object, the place in the
-//! node itself or in its `properties` (NetJSON), `location` (meshviewer), `position` or `nodeinfo.location` (Freifunk).
+//! The position of a node is `x_m` and `y_m` (metres), or latitude and longitude (degrees, WGS 84;
+//! also `lat` and `lon`, `lng` or `long`, in upper or lower case). In CSV, plain `x` and `y` are
+//! metres as well. If all nodes of such a file are within one metre, the numbers are probably
+//! degrees, and the file is refused. In GraphML and JSON, plain `x` and `y` are positions in a
+//! drawing and are not used.
 //!
-//! Degrees become metres on a plane that touches the sphere at the middle of the map (equirectangular projection): within
-//! 0.1 % of the great-circle distance for maps up to 100 km wide in temperate latitudes.
+//! GraphML and JSON also contain links. JSON is accepted in the formats of community networks.
+//! `nodes` is a list or an object. The position is in the node itself, in its `properties`
+//! (NetJSON), `location` (meshviewer), `position` or `nodeinfo.location` (Freifunk).
+//!
+//! Degrees are converted to metres on a plane that touches the sphere at the middle of the map
+//! (equirectangular projection). For maps up to 100 km wide in temperate latitudes, distances are
+//! within 0.1 % of the great-circle distance.
 
 use super::{MAX_COORDINATE, at};
 use crate::json_lines::Lines;
@@ -20,15 +26,15 @@ const EARTH_RADIUS_M: f64 = 6_371_008.8;
 /// A map.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Map {
-    /// By node number, in the order of the file.
+    /// Positions by node number, in the order of the file.
     pub positions: Vec<Position>,
-    /// The links, if the file has them.
+    /// Links; `None` if the format or the file has none.
     pub links: Option<Vec<(u64, u64)>>,
     /// Names of the nodes, by number; empty if the file has none.
     pub names: Vec<String>,
 }
 
-/// An error in a map: the line and the sentence.
+/// An error in a map: the line and the message.
 pub type Wrong = (String, String);
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -39,7 +45,7 @@ enum Place {
 
 const EXPECTED: &str = "expected x_m and y_m (metres) or latitude and longitude (degrees)";
 
-/// The map in the file `name`, whose end says what kind it is.
+/// Reads the map in the file `name`, whose extension selects the format.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Map, Wrong> {
     match name.rsplit('.').next().map(str::to_ascii_lowercase).as_deref() {
         Some("graphml" | "xml") => graphml(bytes),
@@ -48,7 +54,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Map, Wrong> {
     }
 }
 
-/// The place made of named texts; `Err` says what is missing or wrong.
+/// Parses a position from named texts. The error says what is missing or wrong.
 fn place<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Result<Place, String> {
     let first = |names: &[&str]| names.iter().find_map(|name| get(name).map(|text| text.trim().to_owned()));
     let number = |what: &str, text: String, limit: f64| match text.parse::<f64>() {
@@ -70,7 +76,7 @@ fn place<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Result<Place, String> {
     }
 }
 
-/// All places on one plane.
+/// Converts all positions to one plane.
 fn project(places: &[(String, Place)]) -> Result<Vec<Position>, Wrong> {
     let degrees = |place: &Place| match *place {
         Place::Degrees { latitude, longitude } => Some((latitude, longitude)),
@@ -91,7 +97,8 @@ fn project(places: &[(String, Place)]) -> Result<Vec<Position>, Wrong> {
         let Some((latitude, longitude)) = degrees(place) else {
             return Err((whose.clone(), "metres, where the nodes before it have degrees".to_owned()));
         };
-        // The short way around, also across the date line.
+        // The difference of longitudes on the shorter way around the earth, even across the date
+        // line.
         points.push((latitude, (longitude - origin + 540.0).rem_euclid(360.0) - 180.0));
     }
     let middle = |values: &mut dyn Iterator<Item = f64>| {
@@ -100,7 +107,7 @@ fn project(places: &[(String, Place)]) -> Result<Vec<Position>, Wrong> {
     };
     let latitude = middle(&mut points.iter().map(|point| point.0));
     let longitude = middle(&mut points.iter().map(|point| point.1));
-    // The cosine of the standard library differs from machine to machine.
+    // The cosine of the standard library differs between machines.
     let shrink = libm::cos(latitude.to_radians());
     let metres = |degrees: f64| degrees.to_radians() * EARTH_RADIUS_M;
     Ok(points.iter().map(|point| at(metres(point.1 - longitude) * shrink, metres(point.0 - latitude))).collect())
@@ -139,7 +146,8 @@ fn csv(bytes: &[u8]) -> Result<Map, Wrong> {
     Ok(Map { positions, links: None, names })
 }
 
-/// True if the numbers of a map cannot be metres, and may be degrees: a mesh is larger than a metre.
+/// True if the numbers of a map cannot be metres and may be degrees, since a mesh is larger than a
+/// metre.
 fn are_degrees(positions: &[Position]) -> bool {
     let first = positions[0];
     positions.iter().all(|place| place.x.abs() <= 180.0 && place.y.abs() <= 180.0 && place.distance(first) < 1.0)

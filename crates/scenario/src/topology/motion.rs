@@ -1,13 +1,17 @@
-//! Movement from traces of other programs: ns-2 (the output of `setdest`, or of what writes such) and BonnMotion.
+//! Movement from traces of other programs: ns-2 (the output of `setdest` and of compatible
+//! programs) and BonnMotion.
 //!
-//! *ns-2*: `$node_(3) set X_ 83.4` says where a node begins; `$ns_ at 2.0 "$node_(3) setdest 90.4 44.9 1.37"` that at 2 s it leaves for that
-//! place, in metres, at that speed, in m/s. It leaves from where it is then, also on its way; a speed of 0 stops it. Lines that do not begin with a place or
-//! a movement of `$node_(N)` are passed over: heights (`Z_`), distances (`$god_`), and traffic that stands in the same script.
+//! *ns-2*: `$node_(3) set X_ 83.4` is the initial position of a node. `$ns_ at 2.0 "$node_(3)
+//! setdest 90.4 44.9 1.37"` means that at 2 s the node starts to move to that position, in metres,
+//! at that speed, in m/s. The node starts at its current position, even in the middle of a
+//! movement; a speed of 0 stops it. Lines that do not begin with a position or a movement of
+//! `$node_(N)` are ignored: heights (`Z_`), distances (`$god_`), and traffic in the same script.
 //!
-//! *BonnMotion* (N. Aschenbruck et al., "BonnMotion: a mobility scenario generation and analysis tool", SIMUTools 2010): a line for each
-//! node, with times in seconds and places in metres, "t x y t x y": straight and at constant speed from one to the next.
+//! *BonnMotion* (N. Aschenbruck et al., "BonnMotion: a mobility scenario generation and analysis
+//! tool", SIMUTools 2010): one line per node, with times in seconds and positions in metres, "t x y
+//! t x y". The node moves straight and at constant speed from one position to the next.
 //!
-//! After its last line a node rests.
+//! After its last movement a node stays where it is.
 
 use super::super::MAX_SECONDS;
 use super::super::files::Load;
@@ -20,10 +24,12 @@ use meshpace_sim::Mobility;
 use meshpace_sim::mobility::Move;
 use std::path::PathBuf;
 
-/// Largest distance between the beginnings of a node in a map and in a trace, metres: both are rounded.
+/// Largest distance between the initial positions of a node in a map and in a trace, metres. Both
+/// are rounded.
 const SAME_M: f64 = 1e-3;
 
-/// Reads `motion = "FILE"`: the moves, and where nodes begin if `topology` has no positions.
+/// Reads `motion = "FILE"`. Returns the moves, and sets the initial positions if `topology` has
+/// none.
 pub fn read(keys: &Reader<'_>, name: &str, load: Load<'_>, topology: &mut Topology) -> Mobility {
     let bytes = match load(name) {
         Ok(bytes) => bytes,
@@ -46,15 +52,16 @@ pub fn read(keys: &Reader<'_>, name: &str, load: Load<'_>, topology: &mut Topolo
     if moves.is_empty() { Mobility::Still } else { Mobility::Scripted(moves) }
 }
 
-/// The movement of all nodes.
+/// Movement of all nodes.
 struct Trace {
-    /// By node number, at time zero.
+    /// Positions by node number, at time zero.
     positions: Vec<Position>,
-    /// Those of a node are in the order of time and do not overlap.
+    /// Moves by node. The moves of one node are ordered by time and do not overlap.
     moves: Vec<Move>,
 }
 
-/// The trace in a file, of nodes that begin at `places`; where it says if there are none.
+/// Parses the trace in a file. `places` are the initial positions of the nodes; if there are none,
+/// the trace must contain them.
 fn trace(bytes: &[u8], places: &[Position]) -> Result<Trace, Wrong> {
     if bytes.starts_with(&[0x1f, 0x8b]) {
         return Err(wrong(1, "it is compressed: gunzip it first"));
@@ -84,13 +91,13 @@ fn wrong(line: usize, why: impl Into<String>) -> Wrong {
     (line.to_string(), why.into())
 }
 
-/// The beginning of a node, and the line that says so.
+/// Initial position of a node and its line; `None` if the trace does not contain it.
 type Start = Option<(usize, Position)>;
 
-/// Beginnings and moves, by node.
+/// Initial positions and moves, by node.
 type Found = (Vec<Start>, Vec<Vec<Move>>);
 
-/// The beginnings that trace and map agree about.
+/// Initial positions of all nodes, after a check that trace and map agree.
 fn agreed(starts: &[Start], places: &[Position]) -> Result<Vec<Position>, Wrong> {
     if places.is_empty() {
         let start = |(node, start): (usize, &Start)| {
@@ -116,7 +123,7 @@ fn agreed(starts: &[Start], places: &[Position]) -> Result<Vec<Position>, Wrong>
     Ok(places.to_vec())
 }
 
-/// A number of at most this size.
+/// Parses a number between `least` and `most`.
 fn number(line: usize, what: &str, text: &str, (least, most): (f64, f64)) -> Result<f64, Wrong> {
     match text.parse::<f64>() {
         Ok(number) if number >= least && number <= most => Ok(number),
@@ -135,7 +142,7 @@ fn time(line: usize, text: &str) -> Result<Time, Wrong> {
     Ok(Time::ZERO + Duration::from_secs_f64(number(line, "a time in seconds", text, SECONDS)?))
 }
 
-/// One `setdest`.
+/// One `setdest` command.
 struct Order {
     line: usize,
     at: Time,
@@ -144,7 +151,8 @@ struct Order {
     speed: f64,
 }
 
-/// True if a line of a script of ns-2 sets something of a node, or moves it. Other lines are of traffic and of what the script prints.
+/// True if a line of an ns-2 script sets an attribute of a node or moves it. Other lines belong to
+/// traffic or to the output of the script.
 fn is_of_movement(words: &[&str]) -> bool {
     let (node, verb) = match words {
         [_, "at", _, node, verb, ..] | [node, verb, ..] => (node, verb),
@@ -189,7 +197,7 @@ fn ns2(lines: &[(usize, &str)], places: &[Position]) -> Result<Found, Wrong> {
             _ => return Err(wrong(line, format!("node {node} has X_ or Y_ and not the other"))),
         });
     }
-    // Orders of one time are carried out in the order of the file.
+    // Commands with the same time are executed in the order of the file.
     orders.sort_by_key(|order| order.at);
     let nodes = orders.iter().map(|order| order.node + 1).max().unwrap_or(0).max(starts.len());
     let mut moves: Vec<Vec<Move>> = vec![Vec::new(); nodes];
@@ -211,7 +219,7 @@ fn ns2(lines: &[(usize, &str)], places: &[Position]) -> Result<Found, Wrong> {
     Ok((starts, moves))
 }
 
-/// The node of "$node_(3)".
+/// Parses the node of "$node_(3)".
 fn node_of(line: usize, word: &str) -> Result<usize, Wrong> {
     let inside = word.strip_prefix('$').and_then(|word| word.split_once('(')?.1.strip_suffix(')'));
     match inside.and_then(|number| number.parse::<usize>().ok()) {
@@ -221,7 +229,8 @@ fn node_of(line: usize, word: &str) -> Result<usize, Wrong> {
     }
 }
 
-/// Lets a node that began at `start` and has made `moves` leave for another place.
+/// Executes a command: the node, which began at `start` and has made `moves`, leaves for another
+/// position.
 fn obey(moves: &mut Vec<Move>, start: Position, order: &Order) {
     let before = moves.len().checked_sub(2).map_or(start, |last| moves[last].to);
     let mut here = moves.last().map_or(start, |last| last.to);

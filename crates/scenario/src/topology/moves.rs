@@ -10,8 +10,8 @@ use meshpace_settings::value::{Kind, Value};
 use meshpace_sim::Mobility;
 use meshpace_sim::mobility::Move;
 
-/// `moves = [{ node = 3, start = "40 s", end = "60 s", to = ["350 m", "50 m"] }, ...]`, in the order of time for each
-/// node.
+/// Reads `moves = [{ node = 3, start = "40 s", end = "60 s", to = ["350 m", "50 m"] }, ...]`. The
+/// moves of each node must be in the order of time.
 pub fn read(keys: &mut Reader<'_>, nodes: usize) -> Mobility {
     let Some(value) = keys.get("moves") else { return Mobility::Still };
     let Kind::Array(items) = &value.kind else {
@@ -85,8 +85,9 @@ static PAUSE: Parameter = parameter!(pause: Duration = Duration::from_secs(40) =
 static TRAVEL: Parameter = parameter!(travel: Duration = Duration::from_secs(20) => TIME.above(0.0).to(MAX_SECONDS), Expert,
     "roaming: how long it is under way", "TPA");
 
-/// TPA-ROAM: N1, N2, N3 (nodes 0, 1, 2) in a row; N4 (node 3) stays with each in turn, at P1, P2, P3, P2, P1, for
-/// `pause`, and takes `travel` from one to the next. Its connection runs from N4 to N1.
+/// TPA-ROAM: N1, N2 and N3 (nodes 0, 1 and 2) are in a row. N4 (node 3) stays near each of them in
+/// turn, at P1, P2, P3, P2, P1. Each stay takes `pause`, and each move `travel`. The connection
+/// runs from N4 to N1.
 pub fn roaming(keys: &mut Reader<'_>) -> Topology {
     let (pause, travel): (Duration, Duration) = (keys.standalone(&PAUSE), keys.standalone(&TRAVEL));
     let (p1, p2, p3) = (at(100.0, 50.0), at(350.0, 50.0), at(580.0, 50.0));

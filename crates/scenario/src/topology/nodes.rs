@@ -1,4 +1,4 @@
-//! Nodes where the scenario or a map puts them.
+//! Nodes at positions that the scenario or a map gives.
 
 use super::super::files::Load;
 use super::super::reader::{Reader, Sign, parse_quantity};
@@ -9,7 +9,8 @@ use meshpace_settings::quantity::LENGTH;
 use meshpace_settings::value::{Kind, Origin, Value};
 use std::path::PathBuf;
 
-/// `positions = [["0 m", "0 m"], ...]` or `file = "map.csv"`; nothing yet where `motion` says where nodes begin.
+/// Reads `positions = [["0 m", "0 m"], ...]` or `file = "map.csv"`. With neither, the topology has
+/// no nodes yet, and `motion` must give the initial positions.
 pub fn read(keys: &mut Reader<'_>, load: Load<'_>) -> Topology {
     let inline = keys.get("positions");
     let file = keys.text("file");

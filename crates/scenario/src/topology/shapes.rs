@@ -1,4 +1,4 @@
-//! Chains, crosses, grids: the regular topologies of the papers.
+//! Regular topologies of the papers: chains, crosses and grids.
 
 use super::super::reader::Reader;
 use super::draw::{self, Draw, Pairs};
@@ -12,7 +12,7 @@ static SPACING: Parameter = parameter!(spacing: f64 = 200.0 => LENGTH.above(0.0)
 static SEPARATION: Parameter = parameter!(separation: f64 = 400.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of parallel chains; without it and with OFDM twice the usual spacing");
 static HOPS: Parameter =
     parameter!(hops: u64 = DEFAULT_HOPS => whole("hops", 1, MAX_NODES - 1), Basic, "hops of a chain");
-/// Two chains have half of the nodes each.
+/// Each of the two chains has half of the nodes.
 static PARALLEL_HOPS: Parameter =
     parameter!(hops: u64 = 4 => whole("hops", 1, MAX_NODES / 2 - 1), Basic, "hops of a chain");
 static ROWS: Parameter =
@@ -20,8 +20,11 @@ static ROWS: Parameter =
 static COLUMNS: Parameter =
     parameter!(columns: u64 = 5 => whole("columns", 1, MAX_NODES), Basic, "columns of a grid, from the west");
 
-/// The distance of neighbours where a scenario has none, metres: 200, as in the papers; with OFDM, whose links may be far shorter, four fifths of
-/// their range, as 200 m are of the 250 m of 802.11b. Two digits of it, so that it can be written.
+/// Distance of neighbours in a scenario that has none, metres.
+///
+/// It is 200 m, as in the papers, which is four fifths of the range of 802.11b, 250 m. Links with
+/// OFDM may be much shorter, so their spacing is four fifths of the link range. That value is
+/// rounded down to two digits, so that it can be written.
 pub fn usual_spacing(radio: &RadioConfig, channel: &Channel) -> f64 {
     let range = channel.link_range();
     if radio.ofdm.is_none() || !channel.has_one_range() || !(range > 0.0 && range < 1e5) {
@@ -32,18 +35,18 @@ pub fn usual_spacing(radio: &RadioConfig, channel: &Channel) -> f64 {
     libm::floor(spacing / unit) * unit
 }
 
-/// A length as it is written, or the usual one.
+/// Reads a length; `usual` if none is written.
 fn length(keys: &mut Reader<'_>, parameter: &'static Parameter, usual: f64) -> f64 {
     let written: f64 = keys.standalone(parameter);
     if keys.value(parameter.key).is_some() { written } else { usual }
 }
 
-/// The links of a chain whose nodes have the numbers from `first` to `last`.
+/// Links of a chain whose nodes have the numbers `first` to `last`.
 fn chain_links(first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
     (first..last).map(|node| (node, node + 1))
 }
 
-/// Nodes 0..=hops at (spacing * i, 0).
+/// Chain: nodes 0..=hops at (spacing * i, 0).
 pub fn chain(keys: &mut Reader<'_>, usual: f64) -> Topology {
     let hops: u64 = keys.standalone(&HOPS);
     let spacing = length(keys, &SPACING, usual);
@@ -52,7 +55,7 @@ pub fn chain(keys: &mut Reader<'_>, usual: f64) -> Topology {
     Topology { positions, default_ends: vec![(0, hops)], links, ..Topology::default() }
 }
 
-/// CROSS9: nodes 0..4 west to east; 5, 6, (2), 7, 8 south to north.
+/// CROSS9: nodes 0 to 4 from west to east; nodes 5, 6, (2), 7, 8 from south to north.
 pub fn cross(keys: &mut Reader<'_>, usual: f64) -> Topology {
     let d = length(keys, &SPACING, usual);
     let horizontal = (0..5).map(|i| at(d * f64::from(i), 2.0 * d));
@@ -62,8 +65,8 @@ pub fn cross(keys: &mut Reader<'_>, usual: f64) -> Topology {
     Topology { positions, default_ends: vec![(0, 4), (5, 8)], links: Some(links), ..Topology::default() }
 }
 
-/// TPA-CROSS8: two chains of four nodes that cross between their middle links. The paper's N1..N8 are nodes 0..7; the
-/// second connection runs from N8 to N5.
+/// TPA-CROSS8: two chains of four nodes whose middle links cross. The paper's N1..N8 are nodes
+/// 0..7. The second connection runs from N8 to N5.
 pub fn tpa_cross() -> Topology {
     let along = [-300.0, -100.0, 100.0, 300.0];
     let horizontal = along.map(|x| at(x, 0.0));
@@ -73,7 +76,8 @@ pub fn tpa_cross() -> Topology {
     Topology { positions, default_ends: vec![(0, 3), (7, 4)], links: Some(links), ..Topology::default() }
 }
 
-/// Two chains, the first with nodes 0..=hops, the second north of it with the next numbers (PAR4 with 4 hops).
+/// Two chains. The first has nodes 0..=hops; the second is north of it and has the next numbers
+/// (PAR4 with 4 hops).
 pub fn parallel(keys: &mut Reader<'_>, usual: f64) -> Topology {
     let hops: u64 = keys.standalone(&PARALLEL_HOPS);
     let (spacing, separation) = (length(keys, &SPACING, usual), length(keys, &SEPARATION, 2.0 * usual));
@@ -84,8 +88,8 @@ pub fn parallel(keys: &mut Reader<'_>, usual: f64) -> Topology {
     Topology { positions, default_ends, links: Some(links), ..Topology::default() }
 }
 
-/// ASYM: a short chain of four hops, nodes 0 to 4, and north of it a long one, nodes 5 to 15, that goes on for three
-/// hops more on either side.
+/// ASYM: a short chain of four hops, nodes 0 to 4, and a long chain north of it, nodes 5 to 15. The
+/// long chain extends three hops beyond the short one at both ends.
 pub fn asymmetric(keys: &mut Reader<'_>, usual: f64) -> Topology {
     let (spacing, separation) = (length(keys, &SPACING, usual), length(keys, &SEPARATION, 2.0 * usual));
     let short = (3..=7).map(|i| at(spacing * f64::from(i), 0.0));
@@ -95,7 +99,8 @@ pub fn asymmetric(keys: &mut Reader<'_>, usual: f64) -> Topology {
     Topology { positions, default_ends: vec![(0, 4), (5, 15)], links: Some(links), ..Topology::default() }
 }
 
-/// Row by row from the south, each from west to east: node = row * columns + column.
+/// Grid: rows from the south, each from west to east. The number of a node is row * columns +
+/// column.
 pub fn grid(keys: &mut Reader<'_>, channel: &Channel, usual: f64) -> Topology {
     let (rows, columns): (u64, u64) = (keys.standalone(&ROWS), keys.standalone(&COLUMNS));
     let spacing = length(keys, &SPACING, usual);
@@ -114,7 +119,7 @@ pub fn grid(keys: &mut Reader<'_>, channel: &Channel, usual: f64) -> Topology {
     Topology { positions, links, default_ends, makes_flows, draw, ..Topology::default() }
 }
 
-/// `flows = "paper"` (GRID5), `"symmetric"` (GRID-SYM), or `{ per_side = 5 }` (LLAP-GRID10).
+/// Reads `flows`: `"paper"` (GRID5), `"symmetric"` (GRID-SYM), or `{ per_side = 5 }` (LLAP-GRID10).
 fn grid_flows(keys: &mut Reader<'_>, rows: u64, columns: u64, channel: &Channel) -> (Vec<(u64, u64)>, Option<Draw>) {
     let none = (Vec::new(), None);
     let Some(value) = keys.get("flows") else { return none };
@@ -144,7 +149,7 @@ fn grid_flows(keys: &mut Reader<'_>, rows: u64, columns: u64, channel: &Channel)
     let ends = if is_paper {
         vec![east(3), east(2), east(1), north(1), north(2), north(3)]
     } else {
-        // A quarter turn takes each flow to the next.
+        // A rotation by 90 degrees maps each flow to the next.
         vec![east(1), north(3), back(east(3)), back(north(1))]
     };
     (ends, None)

@@ -1,4 +1,4 @@
-//! `flow.transport.pacing`: when the next segment may leave.
+//! `flow.transport.pacing`: determines when the next segment may be sent.
 
 use super::DEFAULT_PIECES;
 use crate::reader::Reader;
@@ -8,8 +8,10 @@ use meshpace_settings::value::{Kind, Value};
 use meshpace_transport::pacing::carrier_sense::{CarrierSense, LinkBudget};
 use meshpace_transport::pacing::{self, AdaptiveConfig, LinkDelay, Measure, OutOfInterference, RtsCts, Sensing};
 
-/// The out-of-interference delay as a node of this mesh has it unless the flow says otherwise: the threshold, exponent
-/// and budget of a log-distance radio are its own (AP10 asks the driver), and there are RTS and CTS or not.
+/// Out-of-interference delay for a node of this mesh, unless the flow sets another.
+///
+/// With a log-distance radio, threshold, exponent and link budget are those of the radio (AP10
+/// obtains them from the driver), and the use of RTS and CTS is that of the MAC.
 pub fn usual_interference(mesh: &MeshConfig) -> OutOfInterference {
     let radio = &mesh.radio;
     let Propagation::LogDistance(model) = &radio.propagation else { return OutOfInterference::default() };
@@ -29,7 +31,8 @@ pub fn usual_interference(mesh: &MeshConfig) -> OutOfInterference {
     }
 }
 
-/// Reads the key `pacing`, a kind or a table; `usual` is the out-of-interference delay that belongs to the radio.
+/// Reads the key `pacing`, a kind or a table. `usual` is the out-of-interference delay that belongs
+/// to the radio.
 pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInterference) {
     let kinds = pacing::Config::kinds();
     if !matches!(keys.get("pacing"), Some(Value { kind: Kind::Table(_), .. })) {
@@ -39,7 +42,7 @@ pub fn read(keys: &mut Reader<'_>, pacing: &mut pacing::Config, usual: &OutOfInt
     let given = keys.value("name").map_or_else(|| DEFAULT_PIECES.to_owned(), Value::brief);
     let path = keys.path("pacing");
     let mut keys = keys.table("pacing");
-    // A profile is one of adaptive pacing's: it says as much as the kind does.
+    // A profile belongs to adaptive pacing and therefore implies the kind.
     let says = ["kind", "profile"].iter().any(|key| keys.value(key).is_some());
     let adaptive = pacing::Config::Adaptive(AdaptiveConfig::paper());
     if !says && *pacing == pacing::Config::None {
@@ -125,7 +128,7 @@ fn read_interference(keys: &mut Reader<'_>, config: &mut OutOfInterference) {
     keys.parameters(config);
 }
 
-/// Sets what was given.
+/// Sets `field` if there is a value.
 pub fn assign<T>(field: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *field = value;

@@ -1,4 +1,4 @@
-//! The pieces of a TCP in `flow.transport`: window, acknowledgements, marks, timer.
+//! Components of TCP in `flow.transport`: window, acknowledgements, ECN and timer.
 
 use super::pacing::{self, assign};
 use crate::reader::Reader;
@@ -8,7 +8,7 @@ use meshpace_settings::value::{Kind, Value};
 use meshpace_transport::pacing::OutOfInterference;
 use meshpace_transport::tcp::{self, ack, ecn, window};
 
-/// Reads all of them.
+/// Reads all components.
 pub fn read(keys: &mut Reader<'_>, config: &mut tcp::Config, usual: &OutOfInterference) {
     keys.parameters(config);
     read_window(keys, config);
