@@ -15,7 +15,7 @@ pub struct Problem {
     /// Place of the error in the file or the arguments; `None` if the error concerns the scenario
     /// as a whole.
     pub origin: Option<Origin>,
-    /// What was expected, shown at the place of the error.
+    /// Expectation, shown at the place of the error.
     pub expected: String,
     /// Advice how to correct the error, if there is any.
     pub help: Option<String>,
@@ -40,7 +40,7 @@ impl Problems {
         Problems { recording: Some(Recording::default()), ..Problems::default() }
     }
 
-    /// Recording of the keys that are read; `None` if there is none.
+    /// Returns the recording of the keys that are read; `None` if keys are not recorded.
     pub fn recording(&self) -> Option<&Recording> {
         self.recording.as_ref()
     }
@@ -82,7 +82,7 @@ impl Problems {
         self.notes.take()
     }
 
-    /// Number of errors.
+    /// Number of errors found so far.
     pub fn count(&self) -> usize {
         self.found.borrow().len()
     }

@@ -15,14 +15,14 @@ pub enum Form {
     Whole {
         /// Smallest and largest value.
         range: Range,
-        /// What the number counts, such as "segments".
+        /// Thing that the number counts, such as "segments".
         what: String,
     },
     /// A list of whole numbers.
     Wholes {
-        /// Number of values.
+        /// Required number of values.
         count: usize,
-        /// What the numbers are, such as "nodes".
+        /// Thing that the numbers count, such as "nodes".
         what: String,
     },
     /// A number without a unit.
@@ -87,7 +87,7 @@ impl Form {
         true
     }
 
-    /// Description in words.
+    /// Describes the form in words.
     pub fn describe(&self) -> String {
         let plain = |range: &Range| range.words(|number| number.to_string());
         match self {

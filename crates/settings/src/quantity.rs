@@ -10,7 +10,7 @@ pub struct Dimension {
     pub name: &'static str,
     /// Unit of the example in messages.
     pub usual: &'static str,
-    /// Example for messages.
+    /// Example of a quantity, for messages.
     pub example: &'static str,
     /// Units, each with the number of base units (m, s, bit/s, B) that it has.
     units: &'static [(&'static str, f64)],

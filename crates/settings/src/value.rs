@@ -16,7 +16,7 @@ pub enum Origin {
 /// A value and where it was written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Value {
-    /// The value.
+    /// Value in the types of TOML.
     pub kind: Kind,
     /// Place where the value was written.
     pub origin: Origin,
@@ -51,11 +51,11 @@ pub struct Table {
 /// A key, where it was written, and its value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
-    /// The key.
+    /// Name of the key.
     pub key: String,
     /// Place of the key.
     pub origin: Origin,
-    /// Its value.
+    /// Value of the key.
     pub value: Value,
 }
 

@@ -1,6 +1,6 @@
 //! Words in messages: suggestions for wrong names, and lists of names.
 
-/// Candidate that is most similar to `wrong`; `None` if none is similar.
+/// Returns the candidate that is most similar to `wrong`; `None` if no candidate is similar enough.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
