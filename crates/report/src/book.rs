@@ -1,5 +1,5 @@
-//! The report page: which claims are reproduced and why the others are not, then a section for each experiment. Every count is one of
-//! `verdicts.json`.
+//! The report page. It begins with the claims that are reproduced and the causes of the others,
+//! followed by a section for each experiment. Every count on the page comes from `verdicts.json`.
 
 mod front;
 mod lead;
@@ -14,20 +14,21 @@ use meshpace_lab::register::{Experiment, Register, STUDIES, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Everything a page is made from.
+/// Everything that a page is made from.
 #[derive(Debug)]
 pub struct Book<'a> {
-    /// The register of what was published.
+    /// Register of the published experiments.
     pub register: &'a Register,
-    /// The collections of runs.
+    /// Collections of runs.
     pub collections: &'a [Collection],
-    /// The directory of the page, if it links to the records in it; none if it is read elsewhere.
+    /// Directory of the page, if the page links to the records in it. `None` if the page is read
+    /// elsewhere.
     pub links: Option<&'a Path>,
-    /// Place of the page of `meshpace view --export`, if scenarios are linked to it.
+    /// Place of the page of `meshpace view --export`, if links to it play the scenarios.
     pub viewer: Option<&'a str>,
 }
 
-/// An experiment that is shown: its verdicts, and its runs if it can be judged.
+/// An experiment on the page: its verdicts, and its runs if there are any.
 struct Chapter<'a> {
     experiment: &'a Experiment,
     collection: Option<&'a Collection>,
@@ -47,7 +48,7 @@ impl Chapter<'_> {
         self.count(Verdict::Reproduced) + self.count(Verdict::InShape)
     }
 
-    /// Causes with their counts, the most frequent first.
+    /// Causes with their counts, the most frequent cause first.
     fn causes(&self) -> Vec<(&'static str, usize)> {
         causes(self.entries.iter().copied())
     }
@@ -68,7 +69,7 @@ fn causes<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(&'static str, us
 }
 
 impl Book<'_> {
-    /// The page as HTML, complete in itself.
+    /// Text of the page as self-contained HTML.
     pub fn render(&self) -> String {
         let entries = verdicts::of(self.register, self.collections);
         let chapters: Vec<Chapter> = self
@@ -111,18 +112,19 @@ impl Book<'_> {
         self.collections.iter().find(|collection| collection.runs.as_ref() == Some(&owner.published.id))
     }
 
-    /// True if the page is of studies of this project's own alone.
+    /// True if the page contains only studies of this project.
     fn is_of_studies(&self) -> bool {
         self.papers().iter().all(|paper| STUDIES.contains(paper))
     }
 
-    /// What a page of several experiments is called.
+    /// Heading of a page of several experiments.
     fn heading(&self) -> &'static str {
         if self.is_of_studies() { "Studies of this project, repeated" } else { "Published experiments, repeated" }
     }
 
-    /// The papers of the register in its order; studies of this project's own only if some of them was run, the others all or, beside
-    /// studies alone, none.
+    /// Papers of the register, in its order. A study of this project is included if one of its
+    /// experiments was run. The other papers are all included; if only studies were run, none of
+    /// them is.
     fn papers(&self) -> Vec<&str> {
         let was_run = |paper: &str| {
             let of_paper = |runs: &String| runs.split('-').next() == Some(paper);

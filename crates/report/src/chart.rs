@@ -1,24 +1,26 @@
-//! Charts as SVG, each complete in itself: no script, no style sheet, no font that must be installed. A page may change all colours except those of
-//! transports, by the classes `paper`, `ink`, `axis`, `grid` and `halo` (what is around a label).
+//! Charts as self-contained SVG: no script, no style sheet, and no font that must be installed. A
+//! page may change all colours except those of transports. It uses the classes `paper`, `ink`,
+//! `axis`, `grid` and `halo` (the outline around a label).
 
 use crate::palette::{Fill, Look, Shape, corners, css};
 use std::fmt::Write;
 
-/// A value at an x, with the ends of its interval; NaN without one.
+/// A value at an x, with the ends of its interval. The ends are NaN if there is no interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// Its position.
+    /// Horizontal position.
     pub x: f64,
-    /// The value; infinite where there is none that a number could stand for, which is written instead of drawn.
+    /// The value. Infinite if no number describes the result; the chart then shows the word "none".
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Point {
-    /// A value with the half width of its interval, NaN for none.
+    /// Creates a point from a value and the half width of its interval. A half width of NaN means
+    /// no interval.
     pub fn new(x: f64, value: f64, half: f64) -> Point {
         Point { x, value, low: value - half, high: value + half }
     }
@@ -27,13 +29,13 @@ impl Point {
 /// Look of a line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Style {
-    /// Of line and marker, as CSS writes it.
+    /// Colour of line and marker, in CSS notation.
     pub color: String,
     /// Lengths of dashes and gaps; empty for a solid line.
     pub dashes: String,
-    /// The marker.
+    /// Shape of the marker.
     pub shape: Shape,
-    /// Its fill.
+    /// Fill of the marker.
     pub fill: Fill,
 }
 
@@ -47,53 +49,57 @@ impl From<Look> for Style {
 /// A line of a chart.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Line {
-    /// Its label.
+    /// Label in the legend.
     pub label: String,
-    /// Its look.
+    /// Colour, dashes and marker.
     pub style: Style,
-    /// Ascending in x.
+    /// Points, ascending in x.
     pub points: Vec<Point>,
-    /// Published values, at their x.
+    /// Published values, as pairs of x and value.
     pub published: Vec<(f64, f64)>,
 }
 
 /// Lines over one pair of axes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Chart {
-    /// Description for a reader who cannot see it.
+    /// Description for readers who cannot see the chart.
     pub description: String,
-    /// Below.
+    /// Title of the horizontal axis.
     pub x_title: String,
-    /// Above.
+    /// Title of the vertical axis, above the plot.
     pub y_title: String,
-    /// The lines.
+    /// Lines of the chart.
     pub lines: Vec<Line>,
-    /// The largest value that there can be, if there is one: the axis ends there, and so do intervals.
+    /// Largest possible value, if there is one. The axis and the intervals end there.
     pub most: Option<f64>,
     /// True if the vertical axis is logarithmic.
     pub log: bool,
-    /// True if a legend below names the lines.
+    /// True if a legend below the plot names the lines.
     pub legend: bool,
-    /// The vertical range, instead of the one that the values need.
+    /// Vertical range. `None` if the values determine it.
     pub range: Option<(f64, f64)>,
-    /// True if the points of several lines at one x stand side by side, so that no interval hides another.
+    /// True if the points of several lines at the same x are drawn side by side, so that no
+    /// interval hides another.
     pub is_shifted: bool,
 }
 
 pub(crate) const WIDTH: f64 = 400.0;
-/// Points of a plot from which on its lines have no markers and intervals, which would hide one another.
+/// Number of points above which lines have no markers and intervals, because these would hide one
+/// another.
 const CROWDED: usize = 2000;
 const TOP: f64 = 32.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 12.0;
 const PLOT: f64 = 216.0;
-/// Beyond this multiple of the largest value an interval is cut off rather than allowed to flatten everything else.
+/// Multiple of the largest value at which intervals are cut off, so that a wide interval does not
+/// flatten the rest of the chart.
 const REACH: f64 = 1.5;
 
-/// Letters of a label above a bar that fit into a picture.
+/// Number of characters of a label above a bar that fit into a chart.
 const BAR_LABEL: usize = 54;
 
-/// A label of so many letters at most. The middle is left out: what tells variants apart may be the beginning or the end.
+/// Shortens a label to at most `most` characters by leaving out its middle. Variants often differ
+/// only at the beginning or at the end of their labels.
 fn shortened(label: &str, most: usize) -> String {
     let letters: Vec<char> = label.chars().collect();
     if letters.len() <= most {
@@ -103,12 +109,12 @@ fn shortened(label: &str, most: usize) -> String {
     letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
 }
 
-/// A text for SVG.
+/// Escapes a text for SVG.
 pub(crate) fn text(value: &str) -> String {
     value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The start of a picture of this height.
+/// Beginning of a chart of this height.
 pub(crate) fn head(height: f64, description: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" font-family=\"system-ui, sans-serif\" \
@@ -118,10 +124,10 @@ pub(crate) fn head(height: f64, description: &str) -> String {
     )
 }
 
-/// Its end.
+/// End of a chart.
 pub(crate) const TAIL: &str = "</g></svg>";
 
-/// About five round numbers from `low`, or below, to `high`, or above.
+/// About five round numbers that cover the range from `low` to `high`.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let span = (high - low).max(1e-9);
     let power = 10f64.powf((span / 4.0).log10().floor());
@@ -131,7 +137,8 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     (first..=last).map(|number| number as f64 * step).collect()
 }
 
-/// 1, 2 and 5 of every power of ten in a range; the powers alone where those are many.
+/// The numbers 1, 2 and 5 times every power of ten in a range. If these are more than 9, only the
+/// powers of ten.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let powers = || (-9..=12).map(|power| 10f64.powi(power));
     let within = |tick: &f64| (low..=high).contains(tick);
@@ -139,7 +146,7 @@ fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     if all.len() > 9 { powers().filter(within).collect() } else { all }
 }
 
-/// A number as short as it can be.
+/// Formats a number without trailing zeros.
 fn shown(value: f64) -> String {
     let rounded = format!("{value:.6}");
     let short = rounded.trim_end_matches('0').trim_end_matches('.');
@@ -156,7 +163,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// True if a value is on the axis: an interval that goes on beyond it has no end there.
+    /// True if a value is on the axis. An interval that continues beyond the axis has no end mark.
     fn has(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -177,14 +184,14 @@ impl Chart {
         self.lines.iter().flat_map(|line| &line.points)
     }
 
-    /// The vertical range in which all of `charts` can be compared.
+    /// Vertical range in which all of `charts` can be compared.
     pub fn common_range(charts: &[Chart]) -> Option<(f64, f64)> {
         let drawn = charts.iter().filter(|chart| chart.points().next().is_some());
         let ranges = drawn.map(|chart| chart.needed()).map(|(low, high, _)| (low, high));
         ranges.reduce(|(low, high), (other_low, other_high)| (low.min(other_low), high.max(other_high)))
     }
 
-    /// The vertical range with its ticks.
+    /// Vertical range with its ticks.
     fn vertical_range(&self) -> (f64, f64, Vec<f64>) {
         match self.range {
             None => self.needed(),
@@ -197,7 +204,7 @@ impl Chart {
         }
     }
 
-    /// The range that the values need, with its ticks.
+    /// Range that the values need, with its ticks.
     fn needed(&self) -> (f64, f64, Vec<f64>) {
         let published = self.lines.iter().flat_map(|line| &line.published).map(|(_, value)| *value);
         let numbers = self.points().map(|point| point.value).filter(|value| value.is_finite());
@@ -211,7 +218,7 @@ impl Chart {
             return (low / 1.15, high * 1.15, log_ticks(low / 1.15, high * 1.15));
         }
         let smallest = values.iter().copied().fold(0.0, f64::min);
-        // Zeros alone: no ticks at fractions of nothing.
+        // If all values are zero, the ticks are 0 and 1 instead of tiny fractions.
         if smallest == 0.0 && largest == 0.0 && self.most.is_none() {
             return (0.0, 1.0, vec![0.0, 1.0]);
         }
@@ -224,7 +231,7 @@ impl Chart {
         (smallest.min(marks[0]), marks.last().copied().unwrap_or(1.0), marks)
     }
 
-    /// The vertical axis.
+    /// Draws the vertical axis.
     fn vertical(&self, svg: &mut String) -> Scale {
         let (low, high, marks) = self.vertical_range();
         let scale = Scale { low, high, from: TOP + PLOT, to: TOP, log: self.log };
@@ -243,8 +250,9 @@ impl Chart {
         scale
     }
 
-    /// The horizontal axis from the least x to the largest, with `room` at both ends. Where few values were run, these are its
-    /// ticks: nobody runs half a hop.
+    /// Draws the horizontal axis from the smallest to the largest x, with `room` at both ends. If
+    /// at most 12 different values were run, they are the ticks. If all values are whole numbers,
+    /// so are the ticks.
     fn horizontal(&self, svg: &mut String, room: f64) -> Scale {
         let of_lines = |line: &Line| -> Vec<f64> {
             line.points.iter().map(|point| point.x).chain(line.published.iter().map(|(x, _)| *x)).collect()
@@ -261,7 +269,7 @@ impl Chart {
         scale
     }
 
-    /// The horizontal axis of a time: from zero on, unless the lines begin long after it.
+    /// Draws a horizontal axis for time. It starts at zero, unless the lines start much later.
     fn along_time(&self, svg: &mut String) -> Scale {
         let ends = self.points().map(|point| point.x);
         let (least, high) = ends.fold((f64::MAX, 1e-9), |(least, high), x| (x.min(least), x.max(high)));
@@ -279,7 +287,7 @@ impl Chart {
             let (x, y, label) = (scale.at(*tick), TOP + PLOT, shown(*tick));
             let half = 4.2 * label.chars().count() as f64;
             let _ = write!(svg, "<path class=\"axis\" d=\"M{x:.1} {y}v5\" stroke=\"#444\"/>");
-            // A label that would touch the one before is left out.
+            // A label that would touch the previous one is left out.
             if x - half < free {
                 continue;
             }
@@ -301,7 +309,7 @@ impl Chart {
         self.lines.iter().any(|line| !line.published.is_empty())
     }
 
-    /// `marked`: whether the lines have markers.
+    /// Appends the legend and the end of the chart. `marked` says whether the lines have markers.
     fn named(&self, mut svg: String, marked: bool) -> String {
         if !self.legend {
             return svg + TAIL;
@@ -328,7 +336,9 @@ impl Chart {
         TOP + PLOT + 46.0 + if self.legend { 4.0 + 21.0 * rows as f64 } else { 0.0 }
     }
 
-    /// Lines with markers and intervals, unless there are too many points for these, and published values as rings with a cross, two or more of a curve with a dotted line.
+    /// Draws lines with markers and intervals; both are left out if there are too many points.
+    /// Published values are rings with a cross. A dotted line connects the published values of a
+    /// curve if there are at least two.
     pub fn curves(&self) -> String {
         let mut svg = head(self.height(), &self.description);
         let y = self.vertical(&mut svg);
@@ -341,12 +351,12 @@ impl Chart {
         };
         for (number, line) in self.lines.iter().enumerate() {
             let aside = step * (number as f64 - (count as f64 - 1.0) / 2.0);
-            // A line ends where there is no number.
+            // A line is interrupted where a point has no number.
             for piece in line.points.split(|point| point.value.is_infinite()).filter(|piece| !piece.is_empty()) {
                 let places: Vec<(f64, f64)> =
                     piece.iter().map(|point| (x.at(point.x) + aside, y.at(point.value))).collect();
                 stroke(&mut svg, &path(places.iter().copied()), &line.style);
-                // A single point has no line.
+                // A single point has no line, so it always has a marker.
                 let is_marked = !is_crowded || places.len() == 1;
                 for (point, (px, py)) in piece.iter().zip(&places).filter(|_| is_marked) {
                     interval(&mut svg, *px, &y, point, &line.style.color);
@@ -381,19 +391,19 @@ impl Chart {
         self.named(svg, true)
     }
 
-    /// The least distance between neighbouring points on the page.
+    /// Smallest distance between neighbouring points of a line in the chart.
     fn least_gap(&self, x: &Scale) -> Option<f64> {
         let gaps =
             self.lines.iter().flat_map(|line| line.points.windows(2).map(|pair| x.at(pair[1].x) - x.at(pair[0].x)));
         gaps.filter(|gap| *gap > 0.0).min_by(f64::total_cmp)
     }
 
-    /// Lines without markers over bands as wide as the intervals.
+    /// Draws lines without markers. A band behind each line shows the intervals.
     pub fn bands(&self) -> String {
         let mut svg = head(self.height(), &self.description);
         let y = self.vertical(&mut svg);
         let x = self.along_time(&mut svg);
-        // All bands first: none hides a line.
+        // All bands are drawn first, so that none hides a line.
         for line in &self.lines {
             let inside: Vec<&Point> = line.points.iter().filter(|point| point.high.is_finite()).collect();
             let upper = inside.iter().map(|point| (x.at(point.x), y.at(point.high)));
@@ -414,7 +424,7 @@ impl Chart {
         self.named(svg, false)
     }
 
-    /// Standing bars: at each x one for each line.
+    /// Draws upright bars: at each x one bar for each line.
     pub fn columns(&self) -> String {
         let mut svg = head(self.height(), &self.description);
         let y = self.vertical(&mut svg);
@@ -441,7 +451,7 @@ impl Chart {
         self.named(svg, true)
     }
 
-    /// A bar for each line's first point, lying, with its label.
+    /// Draws a horizontal bar with a label for the first point of each line.
     pub fn bars(&self) -> String {
         let row = 44.0;
         let height = TOP + row * self.lines.len() as f64 + 30.0;
@@ -464,7 +474,7 @@ impl Chart {
             let y = TOP + row * number as f64;
             let shortened = shortened(&line.label, BAR_LABEL);
             let (start, end) = (x.at(0.0), if point.value.is_finite() { x.at(point.value) } else { x.at(0.0) });
-            // A bar of no length is none to see.
+            // A bar without length is invisible, so the value is written instead.
             let word = if point.value.is_infinite() { "none" } else { "0" };
             if point.value.is_infinite() || point.value == 0.0 {
                 let _ = write!(
@@ -526,10 +536,10 @@ fn interval(svg: &mut String, x: f64, y: &Scale, point: &Point, color: &str) {
     let _ = write!(svg, "<path d=\"M{x:.1} {top:.1}V{bottom:.1}{ends}\" stroke=\"{color}\"/>");
 }
 
-/// The line through published values.
+/// Dashes of the line through published values.
 pub(crate) const PUBLISHED_DASHES: &str = "1 4";
 
-/// A ring with a cross: a published value.
+/// Draws a published value: a ring with a cross.
 pub(crate) fn published(svg: &mut String, x: f64, y: f64, color: &str) {
     let _ = write!(
         svg,
@@ -540,7 +550,7 @@ pub(crate) fn published(svg: &mut String, x: f64, y: f64, color: &str) {
     );
 }
 
-/// The marker of a line.
+/// Draws the marker of a line.
 pub(crate) fn marker(svg: &mut String, x: f64, y: f64, style: &Style) {
     let Style { color, shape, fill, .. } = style;
     let inside = if *fill == Fill::Full { color.as_str() } else { "#fff" };

@@ -1,4 +1,5 @@
-//! The page of a comparison: starved flows, the better variant in each metric, and with which other models of medium access, routing and reception that holds.
+//! Page of a comparison: starved flows, the better variant in each metric, and whether these
+//! results hold with other models of medium access, routing and reception.
 
 use crate::parts;
 use maud::{Markup, html};
@@ -12,36 +13,36 @@ use meshpace_lab::statistics;
 use meshpace_lab::summary::{CORRECTED, PLUS_MINUS};
 use std::path::Path;
 
-/// Two variants against each other.
+/// Comparison of two variants.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
-    /// Their names for people.
+    /// Names of the variants, as shown on the page.
     pub names: [&'a str; 2],
-    /// Metric by metric.
+    /// Results by metric.
     pub lines: &'a [Line],
 }
 
 /// Subject of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// Its title.
+    /// Title of the page.
     pub title: &'a str,
-    /// Command that makes it again.
+    /// Command that makes the page again.
     pub command: &'a str,
-    /// Settings that all variants have.
+    /// Settings that all variants share.
     pub common: &'a [String],
-    /// The variants with their runs.
+    /// Variants with their runs.
     pub variants: &'a [(&'a str, &'a [Record])],
-    /// Each but the first against the first.
+    /// Comparisons of each further variant with the first one.
     pub pairs: &'a [Pair<'a>],
-    /// Result of the tests under other models, pair by pair.
+    /// Result of the tests under other models, by pair.
     pub asked: &'a Asked,
 }
 
 /// Writes the page.
 ///
 /// # Errors
-/// If it cannot be written, with its name.
+/// If the page cannot be written. The message names the file.
 pub fn write(page: &Path, subject: &Subject<'_>) -> Result<(), String> {
     parts::write(page, &render(subject))
 }
@@ -72,7 +73,7 @@ fn render(subject: &Subject<'_>) -> String {
     parts::page(subject.title, include_str!("comparison/style.css"), &body)
 }
 
-/// One pair, in sentences.
+/// One pair, described in sentences.
 fn compared(pair: &Pair<'_>) -> Markup {
     let [a, b] = pair.names;
     let Sentences { shared, lines } = Sentences::of(pair.lines, pair.names);
@@ -85,7 +86,7 @@ fn compared(pair: &Pair<'_>) -> Markup {
     }
 }
 
-/// The pair at each point of the keys that are swept; nothing if there is one point only.
+/// The pair at each point of the swept keys. Empty if there is only one point.
 fn by_point(pair: &Pair<'_>) -> Markup {
     let [a, b] = pair.names;
     html! { @if let Some(table) = table(pair.lines, pair.names) {
@@ -100,7 +101,7 @@ fn by_point(pair: &Pair<'_>) -> Markup {
     } }
 }
 
-/// The flows that were silent on a side of a pair, all of them; nothing if none was.
+/// All flows that were silent in a variant of the pair. Empty if there are none.
 fn silent_flows(pair: &Pair<'_>) -> Markup {
     let flows: Vec<_> = pair.lines.iter().flat_map(|line| &line.flows).collect();
     let [a, b] = pair.names;
@@ -138,7 +139,7 @@ fn ranked(subject: &Subject<'_>) -> Markup {
     }
 }
 
-/// The section on whether the results hold under other models.
+/// Section that says whether the results hold under other models.
 fn held(subject: &Subject<'_>) -> Markup {
     match subject.asked {
         Asked::No => html! {},
@@ -163,7 +164,7 @@ fn held(subject: &Subject<'_>) -> Markup {
     }
 }
 
-/// The sentences of a pair, and a table for each metric.
+/// Sentences about a pair, and a table for each metric.
 fn answers(robust: &Robust, names: [&str; 2]) -> Markup {
     let metrics: Vec<&Metric> = robust.told().filter_map(metric).collect();
     let points = robust.at_points();
@@ -178,7 +179,7 @@ fn answers(robust: &Robust, names: [&str; 2]) -> Markup {
     }
 }
 
-/// The answer in each metric, one sentence each, and one on who starves.
+/// The answer in each metric, one sentence each, and a sentence about starved flows.
 fn sentences(robust: &Robust, names: [&str; 2]) -> Markup {
     html! { ul class="answers" {
         @for metric in robust.told().filter_map(metric) {
@@ -188,11 +189,11 @@ fn sentences(robust: &Robust, names: [&str; 2]) -> Markup {
     } }
 }
 
-/// Heads of the columns of [`models`]. Where there is no room for columns, the cells that nobody would understand otherwise have them
-/// before what they say.
+/// Titles of the columns of [`models`]. On a page that is too narrow for columns, a cell that would
+/// not be understood without its title shows the title before its content.
 const HEADS: [&str; 6] = ["model", "", "difference", "better", "answer", "runs that starve a flow"];
 
-/// The models of a metric, each with its difference on one scale for all.
+/// Table of the models for one metric. All differences are drawn to one scale.
 fn models(robust: &Robust, metric: &Metric, names: [&str; 2]) -> Markup {
     let rows: Vec<Row<'_>> = std::iter::once(robust.first(metric.name, Reading::InFamily))
         .chain(robust.rows(metric.name, Reading::InFamily))
@@ -239,7 +240,8 @@ fn class(row: &Row<'_>) -> &'static str {
     }
 }
 
-/// The verdict with its sign. Where nobody is better as written there is nothing that could hold.
+/// The verdict with its sign. If neither variant is better with the model as written, there is no
+/// result that could hold.
 fn said(row: &Row<'_>, written: Answer) -> String {
     if row.is_same_run {
         return "= changes nothing here".to_owned();
@@ -255,10 +257,11 @@ fn said(row: &Row<'_>, written: Answer) -> String {
     format!("{sign} {}", row.verdict.name())
 }
 
-/// Width of the drawing of a difference, in its own units.
+/// Width of the drawing of a difference, in units of the drawing.
 const WIDTH: f64 = 200.0;
 
-/// A difference with its interval between `low` and `high`, without text, so that it may be stretched; a line stands at zero.
+/// Draws a difference with its interval, between `low` and `high`, and a line at zero. The drawing
+/// has no text, so that it can be stretched.
 fn bar(interval: Option<[f64; 2]>, mean: Option<f64>, [low, high]: [f64; 2]) -> Markup {
     let span = if high > low { high - low } else { 1.0 };
     let x = |value: f64| format!("{:.1}", 4.0 + (WIDTH - 8.0) * (value - low) / span);

@@ -1,5 +1,5 @@
-//! The causes of a gain: the same comparison over several panels, each of which adds one cause. The gain is divided into factors
-//! whose product is the whole gain.
+//! Causes of a gain. The same comparison is made in several panels, each of which adds one cause.
+//! The gain is divided into factors whose product is the whole gain.
 
 use super::parts::signs;
 use maud::{Markup, html};
@@ -8,14 +8,15 @@ use meshpace_lab::register::data::{Curve, Decomposition, Metric};
 use meshpace_lab::register::observations::Observations;
 use meshpace_lab::register::select::X;
 
-/// A gain at one x and its factors; None where the runs of two panels are the very same.
+/// Gain at one x and its factors. A factor is `None` if the runs of its two panels have the same
+/// results.
 struct Row<'a> {
     x: &'a X,
     whole: Gain,
     factors: Vec<Option<Gain>>,
 }
 
-/// The section of an experiment.
+/// Section of an experiment.
 pub fn section(decomposition: &Decomposition, observations: &Observations) -> Markup {
     let published = observations.published;
     let Some(metric) = published.metric(&published.first_metric()) else { return html! {} };

@@ -1,4 +1,4 @@
-//! The figures of an experiment, redrawn from its records.
+//! Figures of an experiment, redrawn from its records.
 
 use super::chart::{Chart, Line, Point, Style};
 use super::palette::{self, Look};
@@ -14,7 +14,7 @@ use meshpace_lab::statistics::{Estimate, estimate};
 
 /// Draws the figures of one experiment.
 pub struct Painter<'a> {
-    /// The observations.
+    /// Observations of the experiment.
     pub observations: &'a Observations<'a>,
 }
 
@@ -29,14 +29,15 @@ impl Painter<'_> {
         } }
     }
 
-    /// The curves of a figure that were run.
+    /// Curves of a figure that were run.
     fn curves(&self, figure: &Figure) -> Vec<&Curve> {
         let is_meant = |curve: &Curve| figure.curves.is_empty() || figure.curves.contains(&curve.id);
         let shown = |curve: &&Curve| is_meant(curve) && self.observations.has_runs(&curve.id);
         self.observations.published.curves.iter().filter(shown).collect()
     }
 
-    /// Look of a curve: as the transport it is named after or says, or else grey.
+    /// Look of a curve: that of the transport in its `look` or its name. A curve of no known
+    /// transport is grey.
     pub fn look(&self, curve: &Curve) -> Look {
         let named = |curve: &Curve| palette::look(curve.look.as_ref().unwrap_or(&curve.id));
         let strangers = self.observations.published.curves.iter().filter(|other| named(other).is_none());
@@ -52,7 +53,7 @@ impl Painter<'_> {
         estimate(&self.observations.values(panel, curve, metric, flow, x), self.observations.published.level)
     }
 
-    /// A figure.
+    /// Draws a figure.
     pub fn figure(&self, figure: &Figure) -> Markup {
         let metrics = figure.metrics.iter().filter_map(|id| self.observations.published.metric(id)).collect::<Vec<_>>();
         html! {
@@ -109,12 +110,13 @@ impl Painter<'_> {
                     @else { (PreEscaped(Chart { range: common, ..chart }.curves())) }
                 }
             } }
-            // A ratio is drawn from the numbers of another figure.
+            // The numbers of a ratio are in the figure of its metric.
             @if over.is_none() { details { summary { "All numbers" } (self.numbers(&curves, metric)) } }
         }
     }
 
-    /// A metric against x in a panel as the ratio to a curve, with the interval of the ratio.
+    /// Chart of a metric against x in one panel, as the ratio to the curve `over`, with the
+    /// interval of the ratio.
     fn ratios(&self, panel: usize, curves: &[&Curve], over: &Curve, metric: &Metric) -> Chart {
         let line = |curve: &&Curve| {
             let point = |x: &X| {
@@ -122,7 +124,7 @@ impl Painter<'_> {
                 let gain = Gain::of(&values(curve), &values(over))?;
                 let (low, high) = gain.interval_pct();
                 let ratio = |pct: f64| 1.0 + pct / 100.0;
-                // The curve itself is 1, without an interval.
+                // The reference curve is 1 everywhere and has no interval.
                 let (low, high) = if curve.id == over.id { (f64::NAN, f64::NAN) } else { (ratio(low), ratio(high)) };
                 Some(Point { x: x.value, value: ratio(gain.pct()), low, high })
             };
@@ -144,7 +146,8 @@ impl Painter<'_> {
         }
     }
 
-    /// A metric against x in a panel; published values stand in the paper's own, which is the first.
+    /// Chart of a metric against x in one panel. Published values are drawn in the first panel,
+    /// which is the paper's own.
     pub fn chart(&self, panel: usize, curves: &[&Curve], metric: &Metric, log: bool) -> Chart {
         let xs = self.observations.xs();
         let published: Vec<Cell> = if panel == 0 { cells(self.observations, 0) } else { Vec::new() };
@@ -175,7 +178,8 @@ impl Painter<'_> {
         }
     }
 
-    /// Every number of a metric: x down, curves across, a table for each panel.
+    /// Tables with all numbers of a metric, one for each panel. Rows are the values of x, columns
+    /// are the curves.
     fn numbers(&self, curves: &[&Curve], metric: &Metric) -> Markup {
         let published = self.observations.published;
         html! { @for panel in 0..self.panels() {
@@ -200,7 +204,7 @@ impl Painter<'_> {
         } }
     }
 
-    /// The value of the tuned parameter that was chosen, and those that were tried.
+    /// Text with the chosen value of the tuned parameter and the range of values that were tried.
     fn chosen(&self, panel: usize, curve: &Curve, x: &X) -> Option<String> {
         let choices = self.observations.choices(panel, curve, x);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -208,7 +212,8 @@ impl Painter<'_> {
         Some(format!("{} of {} to {}", best.text, choices.first()?.text, choices.last()?.text))
     }
 
-    /// For each panel and x one chart: a group of bars for each flow, one for each curve.
+    /// Draws one chart for each panel and x. It has a group of bars for each flow, with one bar for
+    /// each curve.
     fn per_flow(&self, figure: &Figure, metric: &Metric) -> Markup {
         let curves = self.curves(figure);
         let places = (0..self.panels()).flat_map(|panel| self.observations.xs().iter().map(move |x| (panel, x)));
@@ -241,7 +246,7 @@ impl Painter<'_> {
         }
     }
 
-    /// "7 hops", "20 kbit/s".
+    /// Value of x with its unit, such as "7 hops" or "20 kbit/s".
     fn x_told(&self, x: &X) -> String {
         match &self.observations.published.x {
             Some(axis) if axis.title == "hops" && x.value == 1.0 => "1 hop".to_owned(),
@@ -250,7 +255,7 @@ impl Painter<'_> {
         }
     }
 
-    /// The bars of each flow in a panel and at an x.
+    /// Chart with the bars of each flow in one panel at one x.
     fn columns(&self, panel: usize, x: &X, curves: &[&Curve], metric: &Metric) -> Chart {
         let line = |curve: &&Curve| {
             let point = |flow: usize| {
@@ -280,7 +285,8 @@ impl Painter<'_> {
         records.first().map_or(0, |record| metric.of_each(record).len())
     }
 
-    /// A plot for each curve: a quantity of each flow against time, in the run of the first seed.
+    /// Draws one plot for each curve: a metric of each flow against time, in the run of the first
+    /// seed.
     fn against_time(&self, figure: &Figure, metric: &Metric) -> Markup {
         let mut plots = Vec::new();
         for panel in 0..self.panels() {
@@ -293,7 +299,8 @@ impl Painter<'_> {
             }
         }
         let points = || plots.iter().flat_map(|plot| plot.3.iter().flatten()).copied();
-        // The highest of a thousand values is an outlier; it is cut off rather than allowed to flatten everything else.
+        // The vertical axis ends a little above the 99.5th percentile. Outliers are cut off, so
+        // that they do not flatten the rest.
         let mut values: Vec<f64> = points().map(|(_, value)| value).collect();
         values.sort_by(f64::total_cmp);
         let highest = values.get((0.995 * values.len() as f64) as usize).or(values.last()).copied().unwrap_or(1.0);
@@ -320,7 +327,7 @@ impl Painter<'_> {
         }
     }
 
-    /// The distribution of runs, or of flows.
+    /// Draws the distribution of a metric over runs, or over flows.
     fn distribution(&self, figure: &Figure, metric: &Metric) -> Markup {
         let curves = self.curves(figure);
         let samples = |panel: usize, curve: &Curve| {
@@ -362,7 +369,7 @@ impl Painter<'_> {
         }
     }
 
-    /// Rows are curves; columns are metrics, each for every x.
+    /// Table with a row for each curve, and a column for each metric and x.
     fn table(&self, figure: &Figure, metrics: &[Metric]) -> Markup {
         let curves = self.curves(figure);
         let columns: Vec<(&Metric, &X)> =
@@ -394,7 +401,7 @@ impl Painter<'_> {
         } }
     }
 
-    /// The published number below ours.
+    /// The published number and the verdict on it, below our number.
     fn beside(&self, cell: &Cell) -> Markup {
         let half = cell.published.half_width();
         html! {
@@ -413,19 +420,20 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(below + (above - below) * place.fract())
 }
 
-/// Largest over smallest value up to which a linear axis shows more than a logarithmic one.
+/// Ratio of the largest to the smallest value above which a logarithmic axis is used.
 const LINEAR: f64 = 30.0;
 
-/// True if values lie so far apart that a linear axis would hide the small ones.
+/// True if the values differ so much that a linear axis would hide the small ones.
 fn spans(lines: &[Line]) -> bool {
     let values = || lines.iter().flat_map(|line| &line.points).map(|point| point.value).filter(|value| *value > 0.0);
     values().fold(0.0, f64::max) > LINEAR * values().fold(f64::MAX, f64::min)
 }
 
-/// Dashes that tell the lines of flows apart besides their colour.
+/// Dashes that distinguish the lines of flows, in addition to their colours.
 const FLOW_DASHES: [&str; 6] = ["", "7 3", "2 3", "12 4", "5 5", "1 5"];
 
-/// A flow over time: the first has the colour of its transport, every other is grey.
+/// Line of a flow over time. The first, third, fifth, ... flow has the colour of its transport; the
+/// flows between them are grey.
 fn flow_line(look: &Look, flow: usize, line: &[(f64, f64)]) -> Line {
     let own = Style::from(*look);
     let color = if flow.is_multiple_of(2) { own.color.clone() } else { "#777777".to_owned() };
@@ -434,7 +442,7 @@ fn flow_line(look: &Look, flow: usize, line: &[(f64, f64)]) -> Line {
     Line { label: format!("flow {}", flow + 1), style: Style { color, dashes, ..own }, points, published: Vec::new() }
 }
 
-/// The share of sorted samples that are no larger than a value.
+/// Empirical distribution function: the share of the sorted samples that are at most a value.
 fn stairs(look: Look, samples: &[f64]) -> Line {
     let share = |count: usize| count as f64 / samples.len() as f64;
     let steps = samples.iter().enumerate();
@@ -444,7 +452,7 @@ fn stairs(look: Look, samples: &[f64]) -> Line {
 }
 
 fn flow_swatch(flow: usize) -> Markup {
-    // The first has the colour of its transport, whichever that is.
+    // The swatch stands for flows of any transport, so it has no transport's colour.
     let color = if flow.is_multiple_of(2) { "currentColor" } else { "#777777" };
     let dashes = FLOW_DASHES[flow % FLOW_DASHES.len()];
     html! { svg.flow viewBox="0 0 30 16" aria-hidden="true" { line x1="0" y1="8" x2="30" y2="8" stroke=(color) stroke-width="2.5" stroke-dasharray=(dashes) {} } }

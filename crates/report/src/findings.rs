@@ -1,5 +1,6 @@
-//! The page docs/findings.md: the results of the published experiments, in words. Its text is `findings.md` beside this file; the
-//! numbers in it are references to records, its tables and lists are counted from the verdicts.
+//! Page docs/findings.md: the results of the published experiments in words. The text is
+//! `findings.md` beside this file. Numbers in it are references to records. Its tables and lists
+//! are calculated from the verdicts.
 
 use meshpace_lab::register::collection::Collection;
 use meshpace_lab::register::data::Cause;
@@ -8,10 +9,10 @@ use meshpace_lab::register::verdicts::Entry;
 use meshpace_lab::register::{Experiment, PAPERS, Register, STUDIES, Verdict};
 use std::fmt::Write;
 
-/// The text, with a comment where something counted stands.
+/// Text of the page. A comment marks each place of a calculated table or list.
 pub const TEXT: &str = include_str!("findings.md");
 
-/// The tags of the papers; studies of this project's own have pages of their own.
+/// Tags of the papers. Studies of this project have their own pages.
 fn papers() -> impl Iterator<Item = &'static str> + Clone {
     PAPERS.into_iter().filter(|paper| !STUDIES.contains(paper))
 }
@@ -20,12 +21,12 @@ fn is_of(entry: &Entry, paper: &str) -> bool {
     entry.experiment.split('-').next() == Some(paper)
 }
 
-/// The page.
+/// Generates the page.
 pub fn page(register: &Register, collections: &[Collection], entries: &[Entry]) -> String {
     filled(&Resolver::new(register, collections).text("", TEXT), register, entries)
 }
 
-/// A text with what is counted in the place of its comments.
+/// Replaces the comments of a text by the tables and lists that are calculated from the entries.
 fn filled(text: &str, register: &Register, entries: &[Entry]) -> String {
     let mut page =
         text.replace("<!-- verdicts -->\n", &verdicts(entries)).replace("<!-- causes -->\n", &causes(entries));
@@ -35,7 +36,7 @@ fn filled(text: &str, register: &Register, entries: &[Entry]) -> String {
     page
 }
 
-/// Number of claims that hold, by paper.
+/// Table with the number of claims for each verdict, by paper.
 fn verdicts(entries: &[Entry]) -> String {
     let mut text =
         "| Claims and published numbers | All | Reproduced | In shape | Differ | Cannot be told | Cannot be judged |\n|---|---|---|---|---|---|---|\n"
@@ -55,7 +56,7 @@ fn verdicts(entries: &[Entry]) -> String {
     text
 }
 
-/// Causes of differing claims, by paper.
+/// Table with the causes of differing claims, by paper.
 fn causes(entries: &[Entry]) -> String {
     let titles: Vec<&str> = papers().collect();
     let mut text = format!("| Cause | {} | All |\n|---|{}---|\n", titles.join(" | "), "---|".repeat(titles.len()));
@@ -74,7 +75,7 @@ fn causes(entries: &[Entry]) -> String {
     text
 }
 
-/// Verdict on each claim of a paper.
+/// List of the verdicts on each claim of a paper.
 fn claims(register: &Register, entries: &[Entry], paper: &str) -> String {
     let mut text = String::new();
     for experiment in register.experiments.iter().filter(|experiment| experiment.paper() == paper) {
@@ -96,7 +97,8 @@ fn one(text: &mut String, experiment: &Experiment, own: &[&Entry]) {
         }
         None => text.push_str("\n\n"),
     }
-    // A published number stands for itself; a claim has its evidence in words. (Not by its text, which may have changed since.)
+    // Entries without evidence are published numbers; a claim has evidence in words. The text of
+    // the claim is not used, because it may have changed since.
     let is_number = |entry: &&&Entry| entry.evidence.is_empty();
     for entry in own.iter().filter(|entry| published.unjudged.is_some() || !is_number(entry)) {
         let why = entry.cause.map(|cause| format!(" ({})", cause.words())).unwrap_or_default();

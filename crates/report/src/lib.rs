@@ -1,4 +1,5 @@
-//! Reports of records on disk: one self-contained page for everything in a directory, of a scenario, of a comparison.
+//! Reports from records on disk. A report is one self-contained page about a whole directory of
+//! experiments, about a scenario, or about a comparison.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod book;
@@ -18,15 +19,18 @@ use meshpace_lab::register::Register;
 use meshpace_lab::register::collection::Collection;
 use std::path::{Path, PathBuf};
 
-/// The page.
+/// File name of the page.
 pub const PAGE: &str = "index.html";
 
-/// Writes the report of `collections`, which come from `root`, replacing the one that is there. It goes into that directory, or
-/// to `page`, without links to the records then: it is read elsewhere. Scenarios are linked to the page of `meshpace view --export`
-/// at `viewer`, if that is given. Returns its path.
+/// Writes the report of `collections`, which come from the directory `root`, and returns its path.
+/// An existing report is replaced.
+///
+/// The report is written into `root`, or to `page` if that is given. A report at `page` does not
+/// link to the records, because it is read elsewhere. Scenarios are linked to the page of `meshpace
+/// view --export` at `viewer`, if that is given.
 ///
 /// # Errors
-/// If none of them is of a registered experiment, or the page cannot be written.
+/// If no collection is of a registered experiment, or if the page cannot be written.
 pub fn write(
     root: &Path,
     collections: &[Collection],

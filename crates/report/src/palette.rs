@@ -1,15 +1,17 @@
-//! One colour and one marker per transport, the same everywhere.
+//! Colour and marker of each transport, the same in all plots.
 //!
-//! A family of transports has a colour and a shape; its members differ in the fill of the marker and the dashes of the line. The
-//! colours are those of M. Okabe and K. Ito, "Color Universal Design", 2008, and for the families beyond those the dark ones
-//! of P. Tol, "Colour schemes", SRON 2021, which people with any kind of colour vision can tell apart, and a bronze; shape and fill say
-//! the same without colour.
+//! A family of transports has a colour and a shape. Its members differ in the fill of the marker
+//! and the dashes of the line, so that shape and fill identify a transport without colour.
+//!
+//! The colours are those of M. Okabe and K. Ito, "Color Universal Design", 2008. Further families
+//! have the dark colours of P. Tol, "Colour schemes", SRON 2021, which people with any kind of
+//! colour vision can distinguish, and a bronze.
 
-/// Red, green and blue.
+/// Colour as red, green and blue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Color(u8, u8, u8);
 
-/// The shape of a marker.
+/// Shape of a marker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// A disc.
@@ -58,7 +60,7 @@ pub enum Fill {
 }
 
 impl Fill {
-    /// Length of dashes and of the gaps between them, pixels; None for a solid line.
+    /// Lengths of the dashes and of the gaps between them, pixels. `None` for a solid line.
     pub fn dashes(self) -> Option<(u32, u32)> {
         match self {
             Fill::Full => None,
@@ -72,11 +74,11 @@ impl Fill {
 /// Look of a transport.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Look {
-    /// Its colour.
+    /// Colour of line and marker.
     pub color: Color,
-    /// Its marker.
+    /// Shape of the marker.
     pub shape: Shape,
-    /// Its place in the family.
+    /// Fill, which identifies the member of the family.
     pub fill: Fill,
 }
 
@@ -115,7 +117,7 @@ pub fn corners(shape: Shape) -> &'static [(i32, i32)] {
 
 const FILLS: [Fill; 4] = [Fill::Full, Fill::Hollow, Fill::Dot, Fill::Stroke];
 
-/// A family: colour, shape, and its members in the order of their fills.
+/// A family: colour, shape, and its members in the order of [`FILLS`].
 type Family = (Color, Shape, &'static [&'static str]);
 
 const VERMILLION: Color = Color(0xd5, 0x5e, 0x00);
@@ -156,11 +158,13 @@ const FAMILIES: &[Family] = &[
     (BLACK, Shape::Plus, &["quiet-train", "quiet-train+marks", "quiet-train+competitive", "quiet-train-solo"]),
 ];
 
-/// Looks of curves that are no transport by name: grey, told apart by shape and fill.
+/// Shapes of curves that are not named after a transport. They are grey and are distinguished by
+/// shape and fill.
 const OTHERS: [Shape; 6] = [Shape::Bow, Shape::Disc, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Funnel];
 const GREY: Color = Color(0x77, 0x77, 0x77);
 
-/// Look of the transport called `name`, none of its parameters in the name; None if it has no look of its own.
+/// Look of the transport called `name`; the name must not contain parameters. `None` if no look is
+/// defined for the transport.
 pub fn look(name: &str) -> Option<Look> {
     FAMILIES.iter().find_map(|(color, shape, members)| {
         let number = members.iter().position(|other| *other == name)?;
@@ -168,17 +172,18 @@ pub fn look(name: &str) -> Option<Look> {
     })
 }
 
-/// The look of number `number` of those that have none of their own.
+/// Look number `number` for curves without a defined look.
 pub fn other(number: usize) -> Look {
     Look { color: GREY, shape: OTHERS[number % OTHERS.len()], fill: FILLS[number / OTHERS.len() % FILLS.len()] }
 }
 
-/// A colour as CSS writes it.
+/// Colour in CSS notation.
 pub fn css(color: Color) -> String {
     format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2)
 }
 
-/// Luminance of what dark pages are drawn on, about #161616, and the contrast that lines need to be seen (WCAG 2.1, 1.4.11: 3).
+/// Luminance of the background of dark pages, about #161616, and the contrast that lines have to
+/// it. WCAG 2.1, 1.4.11, requires a contrast of 3.
 const DARK_PAPER: f64 = 0.008;
 const CONTRAST: f64 = 3.5;
 
@@ -191,7 +196,8 @@ fn luminance(color: Color) -> f64 {
     0.2126 * linear(color.0) + 0.7152 * linear(color.1) + 0.0722 * linear(color.2)
 }
 
-/// A colour on dark paper: as much lighter as it must be; black is white there.
+/// Colour on a dark background. A colour is lightened until the contrast is sufficient; black
+/// becomes white.
 fn on_dark(color: Color) -> Color {
     if color == BLACK {
         return Color(255, 255, 255);
@@ -204,7 +210,8 @@ fn on_dark(color: Color) -> Color {
     (0..=20).map(mixed).find(seen).unwrap_or(Color(255, 255, 255))
 }
 
-/// Style of a page that may be dark: the colours of transports that would not be seen there are lighter.
+/// Style sheet for dark pages. It lightens the colours of transports that would not be visible
+/// there.
 pub fn dark_style() -> String {
     let rule = |color: Color| {
         let (own, light) = (css(color), css(on_dark(color)));

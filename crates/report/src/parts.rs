@@ -1,4 +1,4 @@
-//! Small parts of a page: verdicts in their colours, numbers, the marks of transports.
+//! Small parts of a page: verdicts in their colours, numbers, and markers of transports.
 
 use super::chart::{self, Style};
 use super::palette::{self, Look};
@@ -8,7 +8,7 @@ use meshpace_lab::register::Verdict;
 use meshpace_lab::statistics::{self, Estimate};
 use std::path::Path;
 
-/// A page: its title, its style sheet and its element `body`.
+/// Creates a page from its title, its style sheet and its element `body`.
 pub fn page(title: &str, style: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
@@ -25,10 +25,10 @@ pub fn page(title: &str, style: &str, body: &Markup) -> String {
     page.into_string()
 }
 
-/// Writes a file of a page whole or not at all.
+/// Writes a file of a page. The file is written completely or not at all.
 ///
 /// # Errors
-/// If it cannot be written, with its path.
+/// If the file cannot be written. The message contains its path.
 pub fn write(path: &Path, text: &str) -> Result<(), String> {
     let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
@@ -38,7 +38,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), String> {
     write_whole(directory, name, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The class of a verdict in the style sheet.
+/// Class of a verdict in the style sheet.
 pub fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
@@ -49,7 +49,7 @@ pub fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A verdict in its colour, with a sign that says it without.
+/// A verdict in its colour, with a sign that has the same meaning without colour.
 pub fn chip(verdict: Verdict) -> Markup {
     let sign = match verdict {
         Verdict::Reproduced => "✓",
@@ -61,7 +61,7 @@ pub fn chip(verdict: Verdict) -> Markup {
     html! { span class=(format!("chip {}", class(verdict))) { (sign) " " span.words { (verdict.words()) } } }
 }
 
-/// Hyphens before digits become minus signs, unless they are part of a name such as TPA-2.
+/// Replaces hyphens before digits by minus signs, unless they are part of a name such as TPA-2.
 pub fn signs(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -76,7 +76,7 @@ pub fn signs(text: &str) -> String {
     out
 }
 
-/// A mean with its half width.
+/// A mean with the half width of its interval.
 pub fn number(estimate: &Estimate) -> Markup {
     if estimate.mean.is_nan() {
         return html! { "–" };
@@ -87,12 +87,12 @@ pub fn number(estimate: &Estimate) -> Markup {
     }
 }
 
-/// As many digits as mean something; a dash for what could not be measured.
+/// Formats a number with its significant digits. A value that could not be measured is a dash.
 pub fn digits(value: f64) -> String {
     signs(&statistics::digits(value))
 }
 
-/// The mark of a transport, as in the plots.
+/// Line and marker of a transport, as in the plots.
 pub fn swatch(look: &Look) -> Markup {
     let style = Style::from(*look);
     let mut drawn = String::new();
@@ -105,7 +105,7 @@ pub fn swatch(look: &Look) -> Markup {
     }
 }
 
-/// The mark of published values.
+/// Marker of published values.
 pub fn ring() -> Markup {
     let mut drawn = String::new();
     chart::published(&mut drawn, 15.0, 8.0, "#777");
@@ -115,7 +115,7 @@ pub fn ring() -> Markup {
     } }
 }
 
-/// "3 min 20 s"
+/// Formats a duration, such as "3 min 20 s".
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {

@@ -1,7 +1,9 @@
-//! The page of a user's own scenario: results against the swept values, by flow, over time, and on a map.
+//! Page of a user's own scenario: results against the swept values, by flow, over time, and on a
+//! map.
 //!
-//! The horizontal axis is the swept key with the most numbers in it, the lines are the other values of the sweep, unless the
-//! scenario says otherwise in `[plot]`. Points are means over the seeds with 95 % intervals, from three seeds on.
+//! The horizontal axis is the swept key with the most different numbers, and the lines are the
+//! other values of the sweep, unless `[plot]` of the scenario says otherwise. Points are means over
+//! the seeds. From three seeds on, they have 95 % intervals.
 
 mod data;
 mod flows;
@@ -24,49 +26,50 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// One plot: its SVG, complete in itself, and its numbers.
+/// One plot: its self-contained SVG, and its numbers.
 struct Plot {
-    /// Name of its files.
+    /// Part of the names of its files.
     name: String,
     title: String,
     svg: String,
     csv: String,
-    /// True if it is higher than others are: as high as two of them.
+    /// True if the plot is as high as two other plots.
     tall: bool,
 }
 
 /// Subject of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The scenario's title.
+    /// Title of the scenario.
     pub title: &'a str,
-    /// Command that makes it again.
+    /// Command that makes the page again.
     pub command: &'a str,
-    /// The runs.
+    /// Runs of the scenario.
     pub records: &'a [Record],
     /// Positions of the nodes, if they are known.
     pub map: Option<&'a Map>,
-    /// The scenario's settings of plots.
+    /// Settings of the scenario's plots.
     pub settings: &'a Settings,
 }
 
-/// The most points whose numbers stand on the page.
+/// Largest number of points whose numbers are on the page.
 const LISTED: usize = 1000;
 
-/// The most points that have a bar.
+/// Largest number of points that have a bar.
 const BARS: usize = 200;
 
-/// Plots that share what is neither axis nor line.
+/// Points with the same values of the keys that are neither the axis nor distinguished by lines.
 struct Panel<'a> {
-    /// Their common values, in words; empty for all.
+    /// Common values of the points, in words. Empty if there is only one panel.
     told: String,
     groups: Vec<&'a Group<'a>>,
 }
 
-/// Writes the page to `page`, and beside it every plot as SVG and its numbers as CSV, named after the page.
+/// Writes the page to `page`. Every plot is also written beside it as SVG, with its numbers as CSV,
+/// in files that are named after the page.
 ///
 /// # Errors
-/// If there are no records, or a file cannot be written, which is named.
+/// If there are no records, or if a file cannot be written. The message names the file.
 pub fn write(page: &Path, subject: &Subject) -> Result<(), String> {
     let groups = groups(subject.records);
     let axis = data::axis(&groups, subject.settings);
@@ -131,7 +134,7 @@ fn render(
     parts::page(subject.title, include_str!("picture/style.css"), &body)
 }
 
-/// Starved flows, before anything else; nothing if there are none.
+/// Warning about starved flows, at the top of the page. Empty if there are none.
 fn starved(tally: &Tally) -> Markup {
     let sentences = tally.sentences();
     html! { @if let Some((first, others)) = sentences.split_first() {
@@ -139,13 +142,13 @@ fn starved(tally: &Tally) -> Markup {
     } }
 }
 
-/// Runs of a point in which a flow was starved.
+/// Number of runs of a point in which a flow was starved.
 fn starved_runs(group: &Group) -> usize {
     group.records.iter().filter(|record| starvation::starves(record)).count()
 }
 
-/// Ranking of the lines: for each quantity the mean over the axis, seed by seed; the best one is marked if it is clearly better than every other and
-/// starves no flow.
+/// Ranking of the lines: for each metric the mean over the axis, calculated seed by seed. The best
+/// line is marked if it is clearly better than every other and starves no flow.
 fn ranking(panel: &Panel, axis: Option<&str>, records: &[Record]) -> Markup {
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
     let mut lines: Vec<(String, Vec<&Group>)> = Vec::new();
@@ -159,7 +162,7 @@ fn ranking(panel: &Panel, axis: Option<&str>, records: &[Record]) -> Markup {
     if lines.len() < 2 {
         return html! {};
     }
-    // Runs in which a flow was starved, and all of them.
+    // Number of runs in which a flow was starved, and number of all runs, by line.
     let starved: Vec<(usize, usize)> = lines
         .iter()
         .map(|(_, groups)| {
@@ -218,7 +221,7 @@ fn panels<'a>(groups: &'a [Group<'a>], axis: Option<&str>, settings: &Settings) 
     panels
 }
 
-/// The metrics that a scenario chooses, in its order, or else those that are usual.
+/// Metrics that the scenario chooses, in its order. Without a choice, the usual metrics.
 fn drawn(settings: &Settings, records: &[Record]) -> Vec<&'static Metric> {
     let called = |name: &&str| METRICS.iter().find(|metric| metric.plot == Some(name));
     match &settings.metrics {
@@ -260,49 +263,53 @@ fn csv_row(cells: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// The half width as a cell; an empty one where there is no interval.
+/// Half width as a CSV cell; empty if there is no interval.
 fn half(estimate: &Estimate) -> String {
     if estimate.half_width.is_finite() { estimate.half_width.to_string() } else { String::new() }
 }
 
-/// A quantity against the axis of a panel, or point by point without an axis: what a plot shows, in numbers.
+/// Numbers of a plot: a metric against the axis of a panel. Without an axis, the metric of each
+/// point.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Drawing {
-    /// Its title.
+    /// Title of the plot.
     pub title: String,
-    /// The values that its panel has in common, in words; empty if there is one panel only.
+    /// Values that the points of its panel have in common, in words. Empty if there is only one
+    /// panel.
     pub panel: String,
-    /// Title of the horizontal axis; `None` if the points have names and no numbers.
+    /// Title of the horizontal axis. `None` if there is no axis, so that the points have names
+    /// only.
     pub x_title: Option<String>,
     /// Title of the vertical axis, with the unit.
     pub y_title: String,
-    /// The largest value that there can be.
+    /// Largest possible value, if there is one.
     pub most: Option<f64>,
     /// True if the vertical axis is logarithmic.
     pub logarithmic: bool,
-    /// Every point of every line, in the order of the records.
+    /// Points of all lines, in the order of the records.
     pub rows: Vec<Row>,
 }
 
 /// A point of a line.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// Label of the line; without an axis that of the point.
+    /// Label of the line. Without an axis, label of the point.
     pub line: String,
-    /// The place on the axis; without one the number of the point.
+    /// Position on the axis. Without an axis, number of the point within its panel.
     pub x: f64,
-    /// The mean; `None` if a run has no value that a number could stand for.
+    /// Mean over the runs. `None` if a run has no value that a number can describe.
     pub mean: Option<f64>,
-    /// Half width of the 95 % interval; `None` if there is none.
+    /// Half width of the 95 % interval; `None` if there is no interval.
     pub half_width: Option<f64>,
-    /// Runs with a value.
+    /// Number of runs with a value.
     pub seeds: usize,
 }
 
-/// The quantity of this name in `plot.metrics`, as the page of `records` draws it: a drawing for each panel.
+/// Numbers of the plots of one metric, as the page of `records` draws them: one drawing for each
+/// panel. `quantity` is a name of `plot.metrics` or of the metric itself.
 ///
 /// # Errors
-/// If there is no such quantity, with those that there are.
+/// If there is no such metric. The message lists the metrics.
 pub fn drawings(records: &[Record], quantity: &str, settings: &Settings) -> Result<Vec<Drawing>, String> {
     let called = |metric: &&Metric| metric.plot == Some(quantity) || metric.name == quantity;
     let metric = METRICS.iter().filter(|metric| metric.plot.is_some()).find(called).ok_or_else(|| {
@@ -346,7 +353,7 @@ fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &S
     let mut drawn: Vec<(String, Vec<Point>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for row in drawing.rows {
-        // A delay that a starved flow does not have is an empty cell, as it is `null` in JSON.
+        // The delay of a starved flow does not exist. It is an empty cell here and `null` in JSON.
         let [mean, half_width] =
             [row.mean, row.half_width].map(|value| value.map(|value| value.to_string()).unwrap_or_default());
         csv.push_str(&csv_row(&[row.line.clone(), row.x.to_string(), mean, half_width, row.seeds.to_string()]));
@@ -357,7 +364,7 @@ fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &S
             None => drawn.push((row.line, vec![point])),
         }
     }
-    // The CSV has the rest.
+    // The page shows a limited number of bars; the CSV contains all points.
     let all = drawn.len();
     let title = match axis.is_none() && all > BARS {
         true => format!("{}; the first {BARS} of {all} points", drawing.title),

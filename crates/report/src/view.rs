@@ -1,5 +1,6 @@
-//! Links to the page of `meshpace view`. After the `#` is what the page plays, packed as in `web/src/link.ts`: JSON of the scenario,
-//! deflated without a header (RFC 1951), in base64url without padding (RFC 4648, section 5).
+//! Links to the page of `meshpace view`. The part after the `#` contains what the page plays, in
+//! the format of `web/src/link.ts`. It is a JSON object with the scenario, deflated without a
+//! header (RFC 1951), in base64url without padding (RFC 4648, section 5).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,16 +10,18 @@ use meshpace_scenario::{Files, Point, Scenario, Source};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// The version of the format.
+/// Version of the format.
 const VERSION: &str = "v1.";
-/// Level of compression: 0 to 10.
+/// Compression level, 0 to 10.
 const LEVEL: u8 = 9;
 
-/// A link that plays `experiment` on `page`: the first of its runs that count, with another curve's transport beside it if the
-/// transports are all that differs. None for an experiment without runs.
+/// Link that plays `experiment` on `page`: the first point of the first curve with runs. If another
+/// curve differs only in its transport, that transport is played beside it. `None` for an
+/// experiment without runs.
 pub fn link(page: &str, register: &Register, experiment: &Experiment) -> Option<String> {
     let scenario = register.runs(experiment, Effort::Paper).ok()??.scenario;
-    // All points, with the keys as the file has them: some are not run, and runs are longer than anybody watches.
+    // All points are read, with the keys as written in the file. Some points are not run in the
+    // experiment, and its runs are too long to watch.
     let source = Source { sets: Vec::new(), ..scenario.source };
     let all = Scenario::read_with(source.clone(), &among(&scenario.files), &scenario.name).ok()?;
     let published = &experiment.published;
@@ -39,7 +42,7 @@ pub fn link(page: &str, register: &Register, experiment: &Experiment) -> Option<
     Some(address(page, &source, &scenario.files, point, beside))
 }
 
-/// Gives a scenario the files that were read for it before.
+/// Loader that returns files which were read before.
 fn among(files: &Files) -> impl Fn(&str) -> Result<Vec<u8>, String> {
     move |name| {
         let file = files.iter().find(|(path, _)| path == Path::new(name));
@@ -47,7 +50,8 @@ fn among(files: &Files) -> impl Fn(&str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The address of a view of `source`, which names `files`, at a point of its sweep, `compare` beside it.
+/// Address of a view of `source` at point `point` of its sweep. `files` are the files that the
+/// source names. `compare` is the transport that is played beside it.
 fn address(page: &str, source: &Source, files: &Files, point: usize, compare: Option<&str>) -> String {
     let (name, text, sets) = (&source.name, &source.text, &source.sets);
     let text_of = |(path, content): &(PathBuf, Vec<u8>)| {

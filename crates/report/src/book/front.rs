@@ -1,4 +1,5 @@
-//! The beginning of the page: how many claims are reproduced, why the others are not, one figure, and the list of experiments.
+//! Beginning of the page: the number of claims that are reproduced, the causes of the others, one
+//! figure, and the list of experiments.
 
 use super::{Book, Chapter, causes, count, lead};
 use crate::parts::{chip, class, duration};
@@ -36,7 +37,7 @@ fn words(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A bar for each paper.
+/// A bar of verdicts for each paper.
 fn papers(book: &Book, entries: &[Entry]) -> Markup {
     let of = |paper: &str| -> Vec<&Entry> {
         entries.iter().filter(|entry| entry.experiment.split('-').next() == Some(paper)).collect()
@@ -70,7 +71,8 @@ fn papers(book: &Book, entries: &[Entry]) -> Markup {
     } }
 }
 
-/// Causes of claims that are not reproduced, each cause with its count; a press shows only those.
+/// Causes of claims that are not reproduced, with their counts. Each is a button that filters the
+/// experiments.
 fn whys(entries: &[Entry]) -> Markup {
     let found = causes(entries.iter());
     html! { @if !found.is_empty() { section.causes aria-label="why the others are not reproduced" {
@@ -85,7 +87,7 @@ fn meaning(words: &str) -> &'static str {
     Cause::ALL.into_iter().find(|cause| cause.words() == words).map_or("", Cause::meaning)
 }
 
-/// Search and filters, which need a script: without one they are not shown.
+/// Search and filters. They need a script and are hidden without one.
 fn find() -> Markup {
     html! { form.find role="search" hidden {
         label { "Find " input type="search" placeholder="TCP-AP, chain, fairness, F14" autocomplete="off"; }
@@ -125,7 +127,7 @@ fn entry(chapter: &Chapter) -> Markup {
     }
 }
 
-/// The way to the next experiment, the one before and the top.
+/// Links to the previous experiment, the top and the next experiment.
 pub fn onward(chapters: &[&Chapter], number: usize) -> Markup {
     let near = |number: Option<usize>| number.and_then(|number| chapters.get(number)).map(|chapter| chapter.id());
     html! { nav.onward aria-label="experiments" {

@@ -1,4 +1,5 @@
-//! The one figure at the top: goodput against hops, with the routing as a switch. It works without a script.
+//! Figure at the top of the page: goodput against hops, with a switch for the routing. The switch
+//! works without a script.
 
 use super::Chapter;
 use crate::chart::Chart;
@@ -10,12 +11,14 @@ use meshpace_lab::register::data::{Curve, Published};
 use meshpace_lab::statistics::Estimate;
 use std::sync::Arc;
 
-/// The curves that are shown: the usual transport and the one that the papers are about, in the reading that is judged if there is one.
+/// Curves that are shown: NewReno, and TCP-AP, which the papers are about. If the experiment judges
+/// one reading of TCP-AP, that reading is shown.
 fn shown(published: &Published) -> [&'static str; 2] {
     ["newreno", if published.curve("ap").is_some() { "ap" } else { "tcp-ap" }]
 }
 
-/// The figure from the first experiment that has goodput over hops on several kinds of routes.
+/// Draws the figure from the first experiment with runs that plots goodput against hops with
+/// several kinds of routing.
 pub fn figure(chapters: &[&Chapter]) -> Markup {
     let found = chapters
         .iter()
@@ -65,7 +68,7 @@ pub fn figure(chapters: &[&Chapter]) -> Markup {
 }
 
 fn told(ours: &Estimate) -> String {
-    // Of two runs an interval says nothing.
+    // The interval is shown from `LEAST` runs on. An interval from fewer runs has no meaning.
     if ours.half_width.is_finite() && ours.count >= meshpace_lab::compare::LEAST {
         format!("{} ± {}", digits(ours.mean), digits(ours.half_width))
     } else {

@@ -1,4 +1,4 @@
-//! The section of one experiment: a sentence, the figures, the claims.
+//! Section of one experiment: a summary, the figures and the claims.
 
 use super::{Book, Chapter};
 use crate::figure::Painter;
@@ -58,8 +58,8 @@ fn judged(chapter: &Chapter, collection: &Collection, book: &Book, resolver: &Re
     }
 }
 
-/// A sentence on whether the numbers that the paper published are drawn beside the runs; None of studies of this project's own and of
-/// experiments without plots.
+/// Sentence that says whether the paper's published numbers are drawn beside the runs. `None` for
+/// studies of this project, and for experiments without plots.
 fn drawn(published: &Published, paper: &str) -> Option<&'static str> {
     let has_plots = published.figures.iter().any(|figure| figure.kind != FigureKind::Table);
     if STUDIES.contains(&paper) || !has_plots {
@@ -72,7 +72,7 @@ fn drawn(published: &Published, paper: &str) -> Option<&'static str> {
     })
 }
 
-/// The readings of the paper that were tried, with what each gave.
+/// Readings of the paper that were tried, each with its result.
 fn readings(published: &Published, words: impl Fn(&str) -> String) -> Markup {
     html! { details.readings {
         summary { "Readings tried: " (published.readings.len()) }
@@ -83,12 +83,12 @@ fn readings(published: &Published, words: impl Fn(&str) -> String) -> Markup {
     } }
 }
 
-/// Verdicts with their counts, those that there are.
+/// Verdicts that occur, with their counts.
 fn counted(chapter: &Chapter) -> impl Iterator<Item = (Verdict, usize)> + Clone {
     Verdict::ALL.into_iter().map(|verdict| (verdict, chapter.count(verdict))).filter(|(_, number)| *number > 0)
 }
 
-/// The verdicts as a bar with a part for each kind.
+/// Bar with one part for each verdict that occurs.
 pub fn bar(chapter: &Chapter) -> Markup {
     let parts = counted(chapter);
     let told: Vec<String> = parts.clone().map(|(verdict, number)| format!("{number} {}", verdict.words())).collect();
@@ -98,7 +98,7 @@ pub fn bar(chapter: &Chapter) -> Markup {
     } }
 }
 
-/// The bar with a legend that has its counts; nothing without verdicts.
+/// Bar of verdicts with a legend of the counts. Empty if there are no verdicts.
 fn verdicts_of(chapter: &Chapter) -> Markup {
     html! { @if !chapter.entries.is_empty() { div.verdicts {
         (bar(chapter))
@@ -106,7 +106,7 @@ fn verdicts_of(chapter: &Chapter) -> Markup {
     } } }
 }
 
-/// Findings beside the published text: how many claims hold, and which do not.
+/// Summary of the findings: the number of claims that hold, and the claims that do not.
 fn account(chapter: &Chapter, resolver: &Resolver) -> Markup {
     if let Some(why) = &chapter.experiment.published.unjudged {
         return html! { p.sentence { "It cannot be judged: " (why) } };
@@ -147,7 +147,7 @@ fn verdict(judgement: &Judgement) -> Markup {
     html! { (chip(judgement.verdict)) ". " (signs(&judgement.evidence)) "." }
 }
 
-/// Authors, title and place of publication, without the section.
+/// Authors, title and place of publication, without the section of the paper.
 pub fn citation(experiment: &Experiment) -> &str {
     let source = experiment.published.source.as_str();
     let ends =
@@ -156,7 +156,8 @@ pub fn citation(experiment: &Experiment) -> &str {
     &source[..end.unwrap_or(source.len())]
 }
 
-/// Link to the paper: its DOI, or else its page, or else a search for its title. Nothing for what is no paper.
+/// Link to the paper: its DOI, else its page, else a search for its title. Empty if the source is
+/// not a paper.
 pub fn link(experiment: &Experiment) -> Markup {
     let published = &experiment.published;
     let title = citation(experiment).split_once(": ").map(|(_, rest)| rest.split(". ").next().unwrap_or(rest));

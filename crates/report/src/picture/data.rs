@@ -1,4 +1,4 @@
-//! Records by point of the sweep, and the choice of the axis.
+//! Groups records by point of the sweep, and chooses the axis.
 
 use crate::parts::digits;
 use meshpace_lab::record::{FlowRecord, Record};
@@ -8,15 +8,16 @@ use meshpace_scenario::Plot as Settings;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The runs of one point.
+/// Runs of one point.
 pub struct Group<'a> {
-    /// The values of the sweep.
+    /// Values of the sweep at the point.
     pub point: Map<String, Value>,
-    /// The runs, one for each seed.
+    /// Runs of the point, one for each seed.
     pub records: Vec<&'a Record>,
 }
 
-/// The mean of values that are numbers, with its interval from three on.
+/// Mean of the finite values. It has an interval if there are at least three values. `None` if
+/// there is no finite value.
 pub fn estimate_of(values: &[f64]) -> Option<Estimate> {
     let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     let found = estimate(&values, 0.95);
@@ -24,12 +25,12 @@ pub fn estimate_of(values: &[f64]) -> Option<Estimate> {
     (!values.is_empty()).then_some(Estimate { half_width, ..found })
 }
 
-/// The records by point, in the order in which they come.
+/// Groups the records by point, in the order in which the points first occur.
 pub fn groups(records: &[Record]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: BTreeMap<Vec<(&str, String)>, usize> = BTreeMap::new();
     for record in records {
-        // Whatever the order of the keys.
+        // Points are equal even if their keys have different orders.
         let mut values: Vec<(&str, String)> =
             record.point.iter().map(|(key, value)| (key.as_str(), value.to_string())).collect();
         values.sort_unstable();
@@ -50,12 +51,12 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Unit that follows the number.
+/// Unit that follows the number; empty if there is none.
 fn unit(value: &Value) -> &str {
     value.as_str().and_then(|text| text.split_once(' ')).map_or("", |(_, unit)| unit)
 }
 
-/// A key with the unit of its values.
+/// A key, followed by the unit of its values if they have one.
 pub fn with_unit(key: &str, groups: &[&Group]) -> String {
     match groups.first().and_then(|group| group.point.get(key)).map_or("", unit) {
         "" => key.to_owned(),
@@ -63,8 +64,9 @@ pub fn with_unit(key: &str, groups: &[&Group]) -> String {
     }
 }
 
-/// The key of the horizontal axis: the one that the scenario names, or else the swept key with the most different numbers of one
-/// unit. None if no key has two, or the one named has values that are no such numbers.
+/// Key of the horizontal axis: the one that the scenario names, or else the swept key with the most
+/// different numbers. All values of the key must be numbers of the same unit, and at least two must
+/// differ. `None` if no key fits.
 pub fn axis(groups: &[Group], settings: &Settings) -> Option<String> {
     let lines = settings.lines.as_deref().unwrap_or_default();
     let may_be = |key: &&String| match &settings.x {
@@ -90,17 +92,18 @@ pub fn axis(groups: &[Group], settings: &Settings) -> Option<String> {
 }
 
 impl Group<'_> {
-    /// The point in words.
+    /// Values of the sweep at the point, in words.
     pub fn told(&self) -> String {
         self.label(|_| true)
     }
 
-    /// The point in words but for the axis.
+    /// Values of the sweep at the point without that of the axis, in words.
     pub fn label_without(&self, axis: &str) -> String {
         self.label(|key| key != axis)
     }
 
-    /// A flow of the point in words; that of a single point by its transport, and with it where the flows have different ones.
+    /// Label of a flow of the point. It contains the transport if there are no swept values, or if
+    /// the flows have different transports.
     pub fn flow_label(&self, flow: usize) -> String {
         let transport = self.transport(flow);
         let count = self.records.first().map_or(0, |record| record.flows.len());
@@ -114,22 +117,22 @@ impl Group<'_> {
         }
     }
 
-    /// The name of a flow's transport.
+    /// Name of a flow's transport.
     pub fn transport(&self, flow: usize) -> &str {
         self.flow(flow).map(|flow| flow.transport.as_str()).unwrap_or_default()
     }
 
-    /// The name that the scenario gives a flow.
+    /// Name that the scenario gives to a flow.
     pub fn name(&self, flow: usize) -> Option<&str> {
         self.flow(flow).and_then(|flow| flow.name.as_deref())
     }
 
-    /// A flow of the first run.
+    /// Record of a flow in the first run.
     fn flow(&self, number: usize) -> Option<&FlowRecord> {
         self.records.first().and_then(|record| record.flows.get(number))
     }
 
-    /// The values of the keys that are to be shown, in words; empty if there are none.
+    /// Values of the selected keys, in words. Empty if there are none.
     pub fn values(&self, is_shown: impl Fn(&str) -> bool) -> String {
         meshpace_lab::record::told_values(&self.point, is_shown)
     }
@@ -139,11 +142,12 @@ impl Group<'_> {
         if !told.is_empty() {
             return told;
         }
-        // Without other values, the transports say what the line is.
+        // Without swept values, the label consists of the names of the transports.
         let mut names: Vec<&str> = Vec::new();
         let flows = self.records.first().map(|record| record.flows.as_slice()).unwrap_or_default();
         for name in flows.iter().map(|flow| flow.transport.as_str()) {
-            // Along an axis of a parameter its value is no name of the line.
+            // The swept value is already on the axis, so the parameters of the transport are not
+            // part of the label.
             let name = if self.point.is_empty() { name } else { name.split('{').next().unwrap_or(name) };
             if !names.contains(&name) {
                 names.push(name);
@@ -157,23 +161,25 @@ impl Group<'_> {
         number(self.point.get(axis)?)
     }
 
-    /// The mean over the runs, with its interval.
+    /// Mean over the runs, with its interval.
     pub fn estimate(&self, of: impl Fn(&Record) -> Option<f64>) -> Option<Estimate> {
         estimate_of(&self.records.iter().filter_map(|record| of(record)).collect::<Vec<_>>())
     }
 
-    /// The same with "none" where a flow was starved.
+    /// Mean over the runs that also counts the runs with the result "none", in which a flow was
+    /// starved.
     pub fn mean(&self, of: impl Fn(&Record) -> Option<f64>) -> Option<Mean> {
         Mean::of(&self.records.iter().map(|record| of(record).unwrap_or(f64::NAN)).collect::<Vec<_>>())
     }
 }
 
-/// A mean for people.
+/// Formats a mean for people.
 pub fn told(mean: Option<&Mean>) -> String {
     mean.map_or_else(|| "–".to_owned(), |mean| mean.told(digits))
 }
 
-/// The mean over several points for each seed that all of them have: infinite for "none", NaN where it was not measured in one.
+/// Mean over several points, for each seed that all of them have. It is infinite if a point has the
+/// result "none", and NaN if the metric was not measured at a point.
 pub fn over_groups(groups: &[&Group], of: impl Fn(&Record) -> Option<f64>) -> BTreeMap<u64, f64> {
     let mut by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for record in groups.iter().flat_map(|group| &group.records) {

@@ -1,4 +1,4 @@
-//! The goodput of each flow: bars, and lines over time.
+//! Goodput of each flow: as bars, and as lines over time.
 
 use super::data::{self, Group};
 use super::{Plot, csv_row, half, look};
@@ -6,16 +6,16 @@ use crate::chart::{Chart, Line, Point};
 use meshpace_lab::record::Record;
 use std::collections::BTreeSet;
 
-/// Flows of a point that have a bar.
+/// Largest number of flows of a point that have a bar.
 const BARS: usize = 12;
 
-/// Bars from which on they are higher than another plot.
+/// Number of bars from which the plot is higher than other plots.
 const TALL: usize = 7;
 
-/// Points, and flows of each, that have a line over time.
+/// Largest number of points, and of flows of each point, that have a line over time.
 const LINES: usize = 6;
 
-/// A line for each label.
+/// Creates a line for each label.
 fn lines(drawn: Vec<(String, Vec<Point>)>) -> Vec<Line> {
     let labels: Vec<String> = drawn.iter().map(|(label, _)| label.clone()).collect();
     let styles = look::styles(&labels);
@@ -23,7 +23,7 @@ fn lines(drawn: Vec<(String, Vec<Point>)>) -> Vec<Line> {
     drawn.into_iter().zip(styles).map(line).collect()
 }
 
-/// Goodput of each flow, at the first place of the axis for every line.
+/// Plot of the goodput of each flow, at the first value of the axis for every line.
 pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
     let mut labels = BTreeSet::new();
@@ -62,7 +62,7 @@ pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     Some(Plot { name: "flows".to_owned(), title, svg: chart.bars(), csv, tall })
 }
 
-/// Of each line the point in the middle of the axis; all points without an axis.
+/// Selects the point in the middle of the axis for each line. Without an axis, all points.
 fn middles<'a>(groups: &[&'a Group<'a>], axis: Option<&str>) -> Vec<&'a Group<'a>> {
     let Some(axis) = axis else { return groups.to_vec() };
     let mut lines: Vec<(String, Vec<&Group>)> = Vec::new();
@@ -80,7 +80,8 @@ fn middles<'a>(groups: &[&'a Group<'a>], axis: Option<&str>) -> Vec<&'a Group<'a
     lines.into_iter().map(middle).collect()
 }
 
-/// Goodput over time, the mean over the seeds, where the records have a series.
+/// Plot of goodput over time, as the mean over the seeds. `None` if the records contain no time
+/// series.
 pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let mut csv = csv_row(&["point", "flow", "transport", "time_s", "mean", "half_width", "name"].map(str::to_owned));
     let mut drawn = Vec::new();

@@ -1,26 +1,28 @@
-//! The look of lines: that of their transport if they have one.
+//! Look of lines: that of their transport if it has one.
 
 use crate::chart::Style;
 use crate::palette::{self, Fill, Shape};
 
-/// M. Okabe and K. Ito, "Color Universal Design", 2008, the darker ones: for lines that are no transport's.
+/// Colours of lines that do not have a transport's look: the darker ones of M. Okabe and K. Ito,
+/// "Color Universal Design", 2008.
 const COLORS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 const SHAPES: [Shape; 6] =
     [Shape::Disc, Shape::Triangle, Shape::Square, Shape::Diamond, Shape::Funnel, Shape::Pentagon];
 const DASHES: [&str; 6] = ["", "7 4", "2 3", "12 4 2 4", "12 4", "5 2 1 2"];
 
-/// The look of the transport that a part of a label names, whatever its parameters are and whatever is added to it.
+/// Look of the transport that a part of a label names. Parameters in braces and additions after a
+/// plus sign are ignored if the full name has no look.
 fn own(part: &str) -> Option<palette::Look> {
     let name = part.split('{').next().unwrap_or(part);
     palette::look(name).or_else(|| palette::look(name.split('+').next()?))
 }
 
-/// Subject of a line without a transport's look: its label without the number of a flow.
+/// Subject of a line without a transport's look: the label without the number of the flow.
 fn subject(label: &str) -> &str {
     label.rsplit_once(", flow ").map_or(label, |(subject, _)| subject)
 }
 
-/// The looks of so many lines of one subject: by colours first, then by dashes.
+/// Looks of `count` lines of the same subject. They differ in colour first, then in dashes.
 pub fn apart(count: usize) -> Vec<Style> {
     let style = |number: usize| Style {
         color: COLORS[number % COLORS.len()].to_owned(),
@@ -31,7 +33,8 @@ pub fn apart(count: usize) -> Vec<Style> {
     (0..count).map(style).collect()
 }
 
-/// The look of each line by its label: lines of one colour differ in their dashes, flows of one point have one colour.
+/// Look of each line, by its label. Lines of the same colour differ in their dashes; the flows of
+/// one point have the same colour.
 pub fn styles(labels: &[String]) -> Vec<Style> {
     let owns: Vec<Option<Style>> =
         labels.iter().map(|label| label.split(", ").find_map(own).map(Style::from)).collect();

@@ -1,33 +1,36 @@
-//! The map of a scenario: nodes, links, flows and the routes that their packets took.
+//! Map of a scenario: nodes, links, flows, and the routes that their packets took.
 
 use super::{look, numbers};
 use crate::chart::{TAIL, WIDTH, head, text};
 use std::fmt::Write;
 
-/// Content of a map. Places are in metres; links, flows and routes name nodes by number.
+/// Content of a map. Positions are in metres; links, flows and routes identify nodes by number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Map {
-    /// Places.
+    /// Positions of the nodes.
     pub nodes: Vec<(f64, f64)>,
-    /// Pairs of nodes that are connected.
+    /// Pairs of nodes that have a link.
     pub links: Vec<(usize, usize)>,
-    /// From whom to whom, with which transport.
+    /// Source, destination and transport of each flow.
     pub flows: Vec<(usize, usize, String)>,
-    /// By flow, the name that the scenario gives it.
+    /// Name that the scenario gives to each flow, by flow.
     pub names: Vec<Option<String>>,
-    /// By flow, the hops of its packets in the run that `of` names: from, to, and number of frames. Empty if the run was not watched.
+    /// Hops of each flow's packets in the run that `of` names, by flow: sender, receiver and number
+    /// of frames. Empty if the run was not observed.
     pub routes: Vec<Vec<(usize, usize, u64)>>,
-    /// Description of the run from which the routes are.
+    /// Description of the run whose routes are drawn.
     pub of: String,
 }
 
-/// Greatest height of the area of the nodes, units of the SVG.
+/// Largest height of the area with the nodes, in units of the SVG.
 const HIGH: f64 = 330.0;
-/// Hops with fewer frames than this share of the flow's busiest hop are not drawn: what AODV tried briefly is no route.
+/// Share of the frames on the flow's busiest hop. Hops with a smaller share are not drawn, so that
+/// routes that AODV tried only briefly are left out.
 const SHARE: f64 = 0.05;
 
 impl Map {
-    /// The map: links grey, flows in the colours of their transports, nodes with their numbers where there is room.
+    /// Draws the map: links in grey, flows in the colours of their transports, and nodes. A node
+    /// has its number if there is room for it.
     pub fn draw(&self) -> String {
         let ends = |of: fn(&(f64, f64)) -> f64| {
             let values = self.nodes.iter().map(of);
@@ -35,7 +38,7 @@ impl Map {
         };
         let ((left, right), (bottom, top)) = (ends(|node| node.0), ends(|node| node.1));
         let (wide, high) = ((right - left).max(1.0), (top - bottom).max(1.0));
-        // One scale for both directions.
+        // Both directions have the same scale.
         let factor = ((WIDTH - 60.0) / wide).min(HIGH / high);
         let tall = high.min(HIGH / factor) * factor + 90.0;
         let height = tall + 20.0 * self.flows.len().min(LEGEND) as f64;
@@ -50,7 +53,7 @@ impl Map {
             lines.links.push(((x, y), (to_x, to_y)));
             let _ = write!(svg, "<path class=\"grid\" d=\"M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}\" stroke=\"#ccc\"/>");
         }
-        // The settings of a transport in braces are too long for the legend.
+        // Parameters in braces would be too long for the legend.
         let name = |transport: &str| {
             transport.split_once('{').map_or(transport.to_owned(), |(name, _)| name.to_owned() + "{...}")
         };
@@ -60,7 +63,8 @@ impl Map {
         };
         let labels: Vec<String> =
             self.flows.iter().enumerate().map(|(number, flow)| format!("{}, {}", name(&flow.2), own(number))).collect();
-        // If all flows have the same transport its colour would not tell them apart: each has its own.
+        // If all flows have the same transport, its colour would not distinguish them. Each flow
+        // then has its own colour.
         let of_one = self.flows.iter().all(|flow| flow.2 == self.flows[0].2);
         let styles = if of_one && self.flows.len() > 1 { look::apart(labels.len()) } else { look::styles(&labels) };
         for (number, ((from, to, _), style)) in self.flows.iter().zip(&styles).enumerate() {
@@ -75,7 +79,7 @@ impl Map {
             match self.routes.get(number).filter(|hops| !hops.is_empty()) {
                 Some(hops) => lines.flows.extend(route(&mut svg, hops, number, self.flows.len(), &place)),
                 None => {
-                    // Bent, so that a flow along a chain does not hide its links.
+                    // The line is bent, so that a flow along a chain does not hide the links.
                     let (x, y) = place(*from);
                     let (bend_x, bend_y) =
                         ((x + to_x) / 2.0 + (y - to_y) * 0.12, (y + to_y) / 2.0 - (to_x - x).abs() * 0.06 - 12.0);
@@ -118,7 +122,8 @@ impl Map {
         svg + TAIL
     }
 
-    /// The nodes, and their numbers over everything: those of sources and destinations first, then the others where room is left.
+    /// Draws the nodes, and their numbers on top of everything. Sources and destinations are
+    /// numbered first, then the other nodes if there is room.
     fn write_nodes(&self, svg: &mut String, lines: &numbers::Lines, place: impl Fn(usize) -> (f64, f64)) {
         let places: Vec<(f64, f64)> = (0..self.nodes.len()).map(place).collect();
         for (x, y) in &places {
@@ -136,10 +141,11 @@ impl Map {
     }
 }
 
-/// The most flows that the legend names.
+/// Largest number of flows in the legend.
 const LEGEND: usize = 8;
 
-/// Draws the hops of a flow, shifted sideways so that flows over the same link do not hide each other; returns the lines drawn.
+/// Draws the hops of a flow and returns the lines. They are shifted sideways, so that flows over
+/// the same link do not hide each other.
 fn route(
     svg: &mut String,
     hops: &[(usize, usize, u64)],

@@ -1,27 +1,29 @@
-//! Where the numbers of nodes stand on a map: beside their nodes, off the lines of flows, none over another number or node.
+//! Places the numbers of nodes on a map: beside their nodes, away from the lines of flows where
+//! possible, and never over another number or node.
 
-/// A place on the page.
+/// A position on the page.
 pub type Place = (f64, f64);
 /// A straight line on the page.
 pub type Segment = (Place, Place);
 
-/// Lines under the numbers.
+/// Lines that are drawn below the numbers.
 #[derive(Default)]
 pub struct Lines {
-    /// Thin lines.
+    /// Lines of links, which are thin.
     pub links: Vec<Segment>,
-    /// Thick ones.
+    /// Lines of flows, which are thick.
     pub flows: Vec<Segment>,
 }
 
-/// Half the width of a digit and half the height of a number, with what is to be free around it.
+/// Half the width of a digit and half the height of a number, including the free space around it.
 const HALF: (f64, f64) = (3.6, 6.0);
-/// From a node to the nearest edge of its number: beyond the ring of a flow's end.
+/// Distance from a node to the nearest edge of its number. It is larger than the ring around the
+/// end of a flow.
 const BESIDE: f64 = 9.0;
-/// Penalty of a number over a flow against one over a link.
+/// Penalty for a number over the line of a flow; over the line of a link the penalty is 1.
 const FLOW: usize = 5;
 
-/// A number's rectangle: its middle, and half its width and height.
+/// Rectangle of a number: its middle, and half of its width and height.
 #[derive(Clone, Copy)]
 struct Label {
     middle: Place,
@@ -35,7 +37,7 @@ impl Label {
     }
 
     fn is_on(&self, (from, to): &Segment) -> bool {
-        // The part of the line within the rectangle, axis by axis.
+        // Clips the line to the rectangle, axis by axis.
         let (mut first, mut last) = (0.0f64, 1.0f64);
         for (start, end, middle, half) in
             [(from.0, to.0, self.middle.0, self.half.0), (from.1, to.1, self.middle.1, self.half.1)]
@@ -54,7 +56,7 @@ impl Label {
     }
 }
 
-/// A curve of one bend as straight pieces.
+/// Divides a curve with one bend into straight pieces.
 pub fn bent(from: Place, bend: Place, to: Place) -> impl Iterator<Item = Segment> {
     const PIECES: u32 = 8;
     let at = move |piece: u32| {
@@ -66,7 +68,8 @@ pub fn bent(from: Place, bend: Place, to: Place) -> impl Iterator<Item = Segment
     (0..PIECES).map(move |piece| (at(piece), at(piece + 1)))
 }
 
-/// The numbers that have room and the middles of their places: first those of `ends`, then all others in their order.
+/// Numbers that have room, with the middles of their places. The nodes of `ends` come first, then
+/// all others in order.
 pub fn placed(nodes: &[Place], ends: &[usize], lines: &Lines) -> Vec<(usize, Place)> {
     let mut labels: Vec<(usize, Label)> = Vec::new();
     let spots: Vec<Label> = nodes.iter().map(|node| Label { middle: *node, half: (3.5, 3.5) }).collect();
@@ -89,11 +92,11 @@ pub fn placed(nodes: &[Place], ends: &[usize], lines: &Lines) -> Vec<(usize, Pla
     labels.into_iter().map(|(node, label)| (node, label.middle)).collect()
 }
 
-/// The places around a node for a number of so many digits, the usual one first.
+/// Possible places around a node for a number with `digits` digits, in the order of preference.
 fn around((x, y): Place, digits: usize) -> [Label; 8] {
     let half = (HALF.0 * digits as f64, HALF.1);
     let (aside, above) = (BESIDE + half.0, BESIDE + half.1);
-    // At the corners a little nearer: the ring is round.
+    // The places at the corners are a little nearer, because the ring is round.
     let (near_aside, near_above) = (aside - 2.0, above - 2.0);
     [
         (0.0, above),
