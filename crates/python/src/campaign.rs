@@ -1,4 +1,5 @@
-//! A campaign: its runs, made here or by workers, kept in memory or in a directory.
+//! Campaigns. The runs are made here or by workers, and their records are kept in memory or in a
+//! directory.
 
 use crate::errors;
 use crate::pacing::Raised;
@@ -20,25 +21,27 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 struct State {
     session: Session,
-    /// Damaged records that were found in the directory, a sentence each.
+    /// Damaged records that were found in the directory, one sentence each.
     damaged: Vec<String>,
-    /// The seeds of each point, if they are as many as an interval needs.
+    /// Numbers of seeds of the points; `None` unless each point gets as many seeds as its interval
+    /// requires.
     growing: Option<Growing>,
-    /// Points that have not got the interval, a sentence each.
+    /// Points whose interval is still wider than required, one sentence each.
     wide: Vec<String>,
 }
 
-/// A scenario with its seeds, and what has been made of it.
+/// A scenario with its seeds, and the runs made so far.
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct Campaign {
     runs: Arc<Runs>,
     directory: Option<PathBuf>,
     state: Mutex<State>,
-    /// Where the pacing rules of Python leave what they raise.
+    /// Exceptions of the scenario's Python pacing rules.
     rules: Vec<Raised>,
 }
 
-/// Panics in runs are told with their runs, not by the default hook.
+/// Suppresses the default message about panics, unless `RUST_BACKTRACE` is set. A panic in a run is
+/// reported with the run.
 pub fn silence_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -50,9 +53,13 @@ pub fn silence_panics() {
 
 #[pymethods]
 impl Campaign {
-    /// Of so many seeds per point, from `seed` on. With a directory every record is on the disk as soon as it is there, and those
-    /// of an earlier start are taken over. `identity` is the digest of the scenario with its rules of Python, and these rules as JSON. `until` is a
-    /// rule by which points get more seeds, with the most that a point may get.
+    /// Creates a campaign with `seeds` seeds per point, starting at `seed`. With a directory, every
+    /// record is written to the disk as soon as its run is finished, and records of an earlier
+    /// start are reused.
+    ///
+    /// `identity` is the digest of the scenario with its Python rules, and these rules as JSON.
+    /// `until` is a rule by which points get more seeds, with the largest number of seeds of a
+    /// point.
     #[new]
     #[pyo3(signature = (scenario, seed, seeds, directory, force, identity, until=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of the class in Python")]
@@ -86,7 +93,8 @@ impl Campaign {
                 session.map_err(|error| errors::of_io(py, error))?
             }
         };
-        // The directory is locked while runs are made, and not for as long as Python keeps this object.
+        // The directory is locked only while runs are made, and not during the whole lifetime of
+        // this Python object.
         session.release();
         let damaged = session.store().map(|store| store.damaged().to_vec()).unwrap_or_default();
         let growing = until.map(|until| Growing::new(until, &runs));
@@ -94,19 +102,20 @@ impl Campaign {
         Ok(Campaign { runs, directory, state, rules: scenario.raised() })
     }
 
-    /// Number of runs; where points get as many seeds as they need, those so far.
+    /// Number of runs. If points get as many seeds as they need, the number of runs so far.
     #[getter]
     fn total(&self, py: Python<'_>) -> PyResult<usize> {
         let state = self.state(py)?;
         Ok(state.growing.as_ref().map_or_else(|| self.runs.runs(), |growing| growing.runs(&self.runs).count()))
     }
 
-    /// Points whose interval is wider than the rule says, though they have the most seeds; a sentence each.
+    /// Points that have the largest number of seeds and an interval that is wider than the rule
+    /// requires, one sentence each.
     fn wide(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         Ok(self.state(py)?.wide.clone())
     }
 
-    /// Number of runs that are made.
+    /// Number of finished runs.
     fn done(&self, py: Python<'_>) -> PyResult<usize> {
         let state = self.state(py)?;
         Ok(match &state.growing {
@@ -115,20 +124,22 @@ impl Campaign {
         })
     }
 
-    /// The damaged records that were found in the directory, a sentence each; their runs are made again.
+    /// Damaged records that were found in the directory, one sentence each. Their runs are made
+    /// again.
     fn damaged(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         Ok(self.state(py)?.damaged.clone())
     }
 
-    /// The runs that failed, each with what it was and why.
+    /// Failed runs, each with its description and the reason.
     fn failed(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let state = self.state(py)?;
         let told = |(index, why): (&usize, &String)| (self.runs.describe(self.runs.run(*index)), why.clone());
         Ok(state.session.failed().iter().map(told).collect())
     }
 
-    /// Makes the runs that are missing, on `jobs` threads or by the workers behind `carrier`, in chunks of `chunk_s` seconds. `progress` is called with the runs
-    /// made, all runs, and the share of the cost that is behind.
+    /// Makes the missing runs, on `jobs` threads or by the workers behind `carrier`, in chunks of
+    /// `chunk_s` seconds. `progress` is called with the number of finished runs, the number of all
+    /// runs, and the share of the cost that is finished.
     fn run(
         &self,
         py: Python<'_>,
@@ -149,11 +160,11 @@ impl Campaign {
         made.map_err(|error| errors::of_io(py, error))
     }
 
-    /// The records of its runs that are there, in the order of the campaign.
+    /// Existing records of the campaign's runs, in the campaign's order.
     fn records(&self, py: Python<'_>) -> PyResult<Records> {
         let state = self.state(py)?;
         match (state.session.store(), &self.directory) {
-            // A session without its directory has finished it.
+            // Without a store, the session has finished its directory.
             (None, Some(directory)) => self.finished(&state.session, directory),
             _ => state.session.lines().map(Records::of),
         }
@@ -162,7 +173,8 @@ impl Campaign {
 }
 
 impl Campaign {
-    /// The records of its runs in the finished file of a directory, which may have others.
+    /// Records of the campaign's runs in the file of a finished directory, which may contain other
+    /// runs.
     fn finished(&self, session: &Session, directory: &Path) -> io::Result<Records> {
         let all = Records::in_file(directory.join(RECORDS))?;
         if all.len() == self.runs.runs() - session.failed().len() {
@@ -184,7 +196,7 @@ impl Campaign {
         }
     }
 
-    /// Makes the runs that are missing; a sentence for each point whose interval stays too wide.
+    /// Makes the missing runs. Returns a sentence for each point whose interval remains too wide.
     fn make(
         &self,
         session: &mut Session,
@@ -201,12 +213,12 @@ impl Campaign {
         let work = session.work(&all);
         let (known, todo) = session.partition(all);
         let stop = Arc::default();
-        // What an earlier campaign of this scenario left there is not of this one.
+        // Discards exceptions of an earlier campaign of this scenario.
         self.rules.iter().for_each(|raised| drop(raised.take()));
         let mut progress = Progress::new(progress, work, session.work(&known), &stop).and_rules(&self.rules);
         let mut wide = Vec::new();
         let made = match growing {
-            // A directory that this session has finished has all its runs.
+            // A directory that this session has finished contains all its runs.
             Some(_) if session.is_finished() => Ok(0),
             Some(growing) => {
                 let made = growing.make(session, &mut *backend(carrier, jobs, chunk_s, &stop), &mut progress);

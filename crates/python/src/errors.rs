@@ -6,18 +6,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::io;
 
-/// An exception of that type of `meshpace._errors`, with these arguments.
+/// Creates an exception of type `kind` of `meshpace._errors` from these arguments.
 fn raise<'py>(py: Python<'py>, kind: &str, arguments: impl pyo3::call::PyCallArgs<'py>) -> PyErr {
     let made = py.import("meshpace._errors").and_then(|errors| errors.getattr(kind)?.call1(arguments));
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// Records that cannot be kept, read or compared.
+/// Error: records cannot be kept, read or compared.
 pub fn records(py: Python<'_>, why: impl Into<String>) -> PyErr {
     raise(py, "RecordsError", (why.into(),))
 }
 
-/// The exception for an error of an engine of runs: a Python exception that was on its way, or an error of files.
+/// Converts an error of the campaign's code. A Python exception that the error contains is returned
+/// as it is; any other error becomes an error of records.
 pub fn of_io(py: Python<'_>, error: io::Error) -> PyErr {
     match error.downcast::<PyErr>() {
         Ok(exception) => exception,
@@ -25,12 +26,12 @@ pub fn of_io(py: Python<'_>, error: io::Error) -> PyErr {
     }
 }
 
-/// A program of another version.
+/// Error: a worker runs another version of the program.
 pub fn worker(py: Python<'_>, why: String) -> PyErr {
     raise(py, "WorkerError", (why,))
 }
 
-/// A scenario that is refused, with every problem: its file, line, column and key.
+/// Error: a scenario is refused. It contains every problem with its file, line, column and key.
 pub fn refusal(py: Python<'_>, refusal: &Refusal) -> PyErr {
     let problem = |problem: &meshpace_scenario::Problem| -> PyResult<Py<PyDict>> {
         let dict = PyDict::new(py);
@@ -60,7 +61,7 @@ pub fn refusal(py: Python<'_>, refusal: &Refusal) -> PyErr {
     }
 }
 
-/// Line and column of a byte, from 1.
+/// Line and column of a byte; both count from 1.
 fn place(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

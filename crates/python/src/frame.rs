@@ -1,8 +1,9 @@
-//! Records as tables for other programs, by Arrow's C stream interface (the PyCapsule protocol of Arrow). Batches are made as they
-//! are asked for, so that a table may be larger than memory.
+//! Records as tables for other programs, through Arrow's C stream interface (the PyCapsule protocol
+//! of Arrow). Batches are created on request, so that a table may be larger than memory.
 //!
-//! Columns are the fields of a record, from the table that declares it: numbers, whole numbers and text. What could not be measured is null.
-//! Lists (series, batches, completions) have no column; they are in the records themselves.
+//! The columns are the fields of a record, as declared in its table of columns: numbers, whole
+//! numbers and text. A value that could not be measured is null. Lists (series, batches,
+//! completions) have no column; they are only in the records themselves.
 
 use crate::errors;
 use crate::lines::Lines;
@@ -19,17 +20,17 @@ use serde_json::{Map, Value};
 use std::io;
 use std::sync::Arc;
 
-/// Records in a batch.
+/// Number of records in a batch.
 const BATCH: usize = 2048;
 
 /// Meaning of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rows {
-    /// A run.
+    /// One run per row.
     Runs,
-    /// A flow of a run.
+    /// One flow of a run per row.
     Flows,
-    /// The value itself.
+    /// The object of the line itself.
     Whole,
 }
 
@@ -43,7 +44,7 @@ impl Rows {
     }
 }
 
-/// Where the value of a column is.
+/// Source of a column's value.
 #[derive(Clone, Debug)]
 enum Place {
     Run(fn(&Record) -> Value),
@@ -60,7 +61,7 @@ struct Column {
     kind: DataType,
 }
 
-/// A row.
+/// Source of the values of a row.
 #[derive(Clone, Copy)]
 enum Row<'a> {
     Run(&'a Record),
@@ -82,7 +83,7 @@ impl Column {
     }
 }
 
-/// The lines of a batch, as they are read.
+/// Parsed lines of a batch.
 enum Batch {
     Records(Vec<Record>),
     Objects(Vec<Value>),
@@ -118,7 +119,7 @@ impl Batch {
     }
 }
 
-/// A table that other programs take over.
+/// Table that is exported to other programs.
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct Table {
     lines: Lines,
@@ -127,7 +128,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of records.
+    /// Creates the table of records.
     pub fn new(lines: Lines, rows: Rows) -> io::Result<Table> {
         let mut points: Vec<(String, DataType)> = Vec::new();
         for line in lines.iter()? {
@@ -148,7 +149,7 @@ impl Table {
     }
 }
 
-/// The type of a value of a sweep, or of a table of no records.
+/// Type of a swept value, or of a value in a table of other objects.
 fn kind_of(value: &Value) -> DataType {
     match value {
         Value::Number(number) if number.is_i64() => DataType::Int64,
@@ -167,7 +168,7 @@ fn wider(one: &DataType, other: &DataType) -> DataType {
     }
 }
 
-/// The columns, in the order of the record's fields.
+/// Columns, in the order of the record's fields.
 fn columns(rows: Rows, points: &[(String, DataType)]) -> Vec<Column> {
     let mut columns = Vec::new();
     let of_point = |columns: &mut Vec<Column>| {
@@ -203,7 +204,8 @@ fn columns(rows: Rows, points: &[(String, DataType)]) -> Vec<Column> {
     columns
 }
 
-/// The type of a column; none of what is no single value. Counts are signed, so that differences of them are right.
+/// Type of a column; `None` for a column that is not a single value. Counts are signed, so that
+/// differences between them are correct.
 fn scalar(kind: Kind) -> Option<DataType> {
     match kind {
         Kind::Whole => Some(DataType::Int64),
@@ -213,7 +215,7 @@ fn scalar(kind: Kind) -> Option<DataType> {
     }
 }
 
-/// Batches as they are asked for.
+/// Batches, created on request.
 struct Batches {
     lines: Box<dyn Iterator<Item = io::Result<String>> + Send>,
     rows: Rows,
@@ -276,8 +278,8 @@ impl RecordBatchReader for Batches {
 
 #[pymethods]
 impl Table {
-    /// The rows of the records from number `first` on, of `most` records at most: a JSON array each, in the order of the columns. None after the
-    /// last record.
+    /// Rows of the records from number `first` on, of at most `most` records. Each row is a JSON
+    /// array in the order of the columns. `None` after the last record.
     fn rows(&self, py: Python<'_>, first: usize, most: usize) -> PyResult<Option<Vec<String>>> {
         let read = || -> io::Result<Option<Vec<String>>> {
             let batch = Batch::read(self.rows, self.lines.iter()?.skip(first).take(most))?;
@@ -294,34 +296,34 @@ impl Table {
         py.detach(read).map_err(|error| errors::of_io(py, error))
     }
 
-    /// All that it is made of: the lines of its records, and what a row is; for [`restored`].
+    /// State of the table for [`restored`]: the lines of its records, and the meaning of a row.
     fn state(&self, py: Python<'_>) -> PyResult<(Vec<String>, &'static str)> {
         let read = || self.lines.iter()?.collect::<io::Result<Vec<String>>>();
         let lines = py.detach(read).map_err(|error| errors::of_io(py, error))?;
         Ok((lines, self.rows.name()))
     }
 
-    /// The names of the columns.
+    /// Names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
-    /// The stream of the table's batches, as Arrow's PyCapsule protocol has it. Another schema cannot be asked for.
+    /// Stream of the table's batches for Arrow's PyCapsule protocol. A requested schema is ignored.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The protocol allows to answer with the schema that there is.
+        // The protocol allows a producer to answer with its own schema.
         drop(requested_schema);
         let lines = self.lines.iter().map_err(|error| errors::of_io(py, error))?;
         let batches = Batches { lines, rows: self.rows, columns: self.columns.clone(), schema: self.schema() };
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
 
-    /// The schema of the table, likewise.
+    /// Schema of the table for Arrow's PyCapsule protocol.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(&*self.schema());
         let schema = schema.map_err(|error| errors::records(py, error.to_string()))?;
@@ -329,7 +331,7 @@ impl Table {
     }
 }
 
-/// The table of a list of objects, each a line of JSON.
+/// Creates the table of a list of objects, each a line of JSON.
 #[pyfunction]
 pub fn table(py: Python<'_>, lines: Vec<String>) -> PyResult<Table> {
     let mut kinds: Vec<(String, DataType)> = Vec::new();
@@ -352,7 +354,7 @@ pub fn table(py: Python<'_>, lines: Vec<String>) -> PyResult<Table> {
     Ok(Table { lines: Lines::Memory(Arc::new(lines)), rows: Rows::Whole, columns })
 }
 
-/// The table of which this is the [`Table::state`].
+/// Creates a table from its [`Table::state`].
 #[pyfunction]
 pub fn restored(py: Python<'_>, lines: Vec<String>, rows: &str) -> PyResult<Table> {
     let rows = match rows {

@@ -1,4 +1,5 @@
-//! The native part of the Python package `meshpace`: scenarios, campaigns, tables. What people call is in `python/meshpace`.
+//! Native part of the Python package `meshpace`: scenarios, campaigns and tables. The public
+//! interface is in `python/meshpace`.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod campaign;

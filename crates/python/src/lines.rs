@@ -9,14 +9,15 @@ use std::sync::Arc;
 /// Records as JSON, one per line.
 #[derive(Clone)]
 pub enum Lines {
-    /// In memory.
+    /// Lines in memory.
     Memory(Arc<Vec<String>>),
-    /// In a file.
+    /// Lines in a file.
     File(Arc<PathBuf>),
 }
 
 impl Lines {
-    /// The lines, without their newlines. A file is opened anew by each call; a line that cannot be read is an error.
+    /// Returns the lines, without their newlines. Each call opens the file again. A line that
+    /// cannot be read is an error.
     pub fn iter(&self) -> io::Result<Box<dyn Iterator<Item = io::Result<String>> + Send>> {
         Ok(match self {
             Lines::Memory(lines) => {
@@ -27,7 +28,7 @@ impl Lines {
         })
     }
 
-    /// The record of every line.
+    /// Parses the record of every line.
     pub fn records(&self) -> io::Result<Vec<Record>> {
         self.iter()?.map(|line| Ok(Record::read(&line?)?)).collect()
     }

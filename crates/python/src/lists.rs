@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
 
-/// The named transports, an object each: name, description, parameters, source.
+/// Named transports, one object each: name, description, parameters, source.
 #[pyfunction]
 pub fn transports() -> Vec<String> {
     let entries = meshpace_transport::names::table();
@@ -16,7 +16,8 @@ pub fn transports() -> Vec<String> {
     entries.iter().map(|entry| object(entry).to_string()).collect()
 }
 
-/// The keys of a scenario, of one section or one key if that is given, those for everybody first: an object each.
+/// Keys of a scenario, one object each. The keys for all users come first. `section` restricts the
+/// list to one section or key.
 #[pyfunction]
 pub fn keys(section: Option<&str>) -> PyResult<Vec<String>> {
     let found = match section {

@@ -1,6 +1,7 @@
-//! A pacing rule written in Python, as the simulator asks it.
+//! Pacing rules written in Python, as the simulator calls them.
 //!
-//! Python is called once per measurement, and once per ACK if the rule wants that. The interval is kept here, so that segments leave without Python.
+//! Python is called once per measurement, and once per ACK if the rule has a method for it. The
+//! interval is stored here, so that segments are sent without calling Python.
 
 use meshpace_transport::Config;
 use meshpace_transport::pacing::{self, custom};
@@ -10,17 +11,19 @@ use pyo3::types::PyTracebackMethods;
 use std::panic::panic_any;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The first exception of a rule since somebody took it. The rules of all senders of a scenario share it.
+/// First exception of a rule since the last call of [`Raised::take`]. The rules of all senders in a
+/// scenario share it.
 #[derive(Clone, Debug, Default)]
 pub struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
-    /// Takes the exception out.
+    /// Takes the exception.
     pub fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Ends a run whose rule raised an exception: the run panics, and the campaign finds the exception here.
+    /// Ends a run whose rule raised an exception. The run panics, and the campaign takes the
+    /// exception from here.
     fn give_up(&self, py: Python<'_>, exception: PyErr) -> ! {
         let trace = exception.traceback(py).and_then(|traceback| traceback.format().ok()).unwrap_or_default();
         let message = format!("the pacing rule raised an exception\n{trace}{exception}");
@@ -47,12 +50,12 @@ impl Sample {
     }
 }
 
-/// A rule at work for one sender.
+/// A rule of one sender.
 #[derive(Debug)]
 struct Rule {
     object: Py<PyAny>,
     hears_of_acks: bool,
-    /// Interval that it returned last, seconds.
+    /// Interval that the rule returned last, seconds.
     interval: f64,
     raised: Raised,
 }
@@ -67,7 +70,7 @@ impl Rule {
         })
     }
 
-    /// Takes over what the rule says, `None` being what it said before.
+    /// Calls the rule and stores the interval that it returns. `None` keeps the previous interval.
     fn tell(&mut self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<Option<f64>>) {
         Python::attach(|py| match call(self.object.bind(py)) {
             Ok(Some(interval)) if !(interval >= 0.0 && interval.is_finite()) => {
@@ -107,10 +110,11 @@ impl custom::Rule for Rule {
     }
 }
 
-/// The pacing of this transport is the rule that `factory` makes; what it raises is in `raised`.
+/// Sets the pacing of `transport` to the rule that `factory` creates. Exceptions of the rule are
+/// stored in `raised`.
 ///
 /// # Errors
-/// The kind of the transport, where it is neither a TCP nor a TPA.
+/// If the transport is neither a TCP nor a TPA. The error describes the transport.
 pub fn pace(transport: &mut Config, name: &str, factory: &Arc<Py<PyAny>>, raised: &Raised) -> Result<(), &'static str> {
     let pacing = match transport {
         Config::Tcp(tcp) => &mut tcp.pacing,

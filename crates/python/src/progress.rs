@@ -11,39 +11,42 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The least time between two looks at Python, so that short runs do not wait for its lock.
+/// Shortest time between two calls of Python, so that short runs do not wait for Python's global
+/// lock.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A callable of Python that is told how far a campaign is; an exception in it, or Ctrl-C, stops the campaign.
+/// Observer that reports the progress of a campaign to a Python callable. An exception in the
+/// callable, or Ctrl-C, stops the campaign.
 pub struct Progress<'a> {
     told: Option<Py<PyAny>>,
     done: Work,
     total: Work,
     looked: Option<Instant>,
-    /// True once a run has failed.
+    /// True after a run has failed.
     has_failed: bool,
     stop: &'a Arc<AtomicBool>,
-    /// Where pacing rules of Python leave what they raise.
+    /// Exceptions of the Python pacing rules.
     rules: &'a [Raised],
-    /// The exception.
+    /// Exception that stopped the campaign.
     pub raised: Option<io::Error>,
-    /// Sentences for people, and the runs that failed.
+    /// Messages for people, including one for each failed run.
     pub said: Vec<String>,
 }
 
 impl<'a> Progress<'a> {
-    /// For so much work in all, of which some is done; sets `stop` to stop.
+    /// Creates an observer for `total` work, of which `done` is finished. The observer sets `stop`
+    /// to stop the campaign.
     pub fn new(told: Option<Py<PyAny>>, total: Work, done: Work, stop: &'a Arc<AtomicBool>) -> Progress<'a> {
         let (looked, raised, said) = (None, None, Vec::new());
         Progress { told, done, total, looked, has_failed: false, stop, rules: &[], raised, said }
     }
 
-    /// The same, which an exception of one of these pacing rules stops, too.
+    /// Adds pacing rules. An exception of one of them also stops the campaign.
     pub fn and_rules(self, rules: &'a [Raised]) -> Self {
         Progress { rules, ..self }
     }
 
-    /// Stops if a pacing rule has raised an exception.
+    /// Stops the campaign if a pacing rule has raised an exception.
     pub fn ask_rules(&mut self) {
         if let Some(exception) = self.rules.iter().find_map(Raised::take) {
             self.end(exception);
@@ -60,7 +63,8 @@ impl<'a> Progress<'a> {
         self.look(self.done.runs >= self.total.runs);
     }
 
-    /// Tells Python if it is time, and asks whether it has been interrupted.
+    /// Calls Python if enough time has passed or if `at_once` is set: checks for Ctrl-C and reports
+    /// the progress.
     fn look(&mut self, at_once: bool) {
         if !at_once && self.looked.is_some_and(|looked| looked.elapsed() < PAUSE) {
             return;
@@ -90,7 +94,8 @@ impl Observer for Progress<'_> {
     }
 
     fn on_kept(&mut self, _session: &mut Session, _runs: &[Run], work: Work) -> io::Result<()> {
-        // A rule may have raised in a run that is still to come: it ends the campaign once that run is among those that failed.
+        // The exception of a rule is known before the record of its run arrives. It ends the
+        // campaign only after a run has failed, so that the failed run is among the messages.
         if self.has_failed {
             self.ask_rules();
         }

@@ -1,4 +1,4 @@
-//! Records: their lines, in memory or in a file, and the tables, plots and reports made from them.
+//! Records, in memory or in a file, and the tables, plots and reports made from them.
 
 use crate::errors;
 use crate::frame::{Rows, Table};
@@ -19,7 +19,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The records of a campaign.
+/// Records of a campaign.
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct Records {
     lines: Lines,
@@ -27,18 +27,18 @@ pub struct Records {
 }
 
 impl Records {
-    /// Those of these lines.
+    /// Records that are these lines.
     pub fn of(lines: Vec<String>) -> Records {
         Records { count: lines.len(), lines: Lines::Memory(Arc::new(lines)) }
     }
 
-    /// Those of a file.
+    /// Records in a file.
     pub fn in_file(path: PathBuf) -> io::Result<Records> {
         let lines = Lines::File(Arc::new(path));
         Ok(Records { count: lines.iter()?.count(), lines })
     }
 
-    /// Their number.
+    /// Number of records.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -55,13 +55,13 @@ impl Records {
         self.count
     }
 
-    /// The lines from number `first` on, so many at most.
+    /// Returns at most `most` lines from number `first` on.
     fn lines(&self, py: Python<'_>, first: usize, most: usize) -> PyResult<Vec<String>> {
         let read = || self.lines.iter()?.skip(first).take(most).collect::<io::Result<Vec<String>>>();
         py.detach(read).map_err(|error| errors::of_io(py, error))
     }
 
-    /// Sentences on the flows that starved, and the number of runs in which one did.
+    /// Sentences about the flows that starved, and the number of runs in which a flow starved.
     fn starved(&self, py: Python<'_>) -> PyResult<(Vec<String>, usize)> {
         let counted = || -> io::Result<(Vec<String>, usize)> {
             let mut tally = Tally::default();
@@ -74,7 +74,7 @@ impl Records {
         py.detach(counted).map_err(|error| errors::of_io(py, error))
     }
 
-    /// Those that fulfil the conditions, each as `--where` of the command takes it.
+    /// Records that meet all conditions. A condition has the form of `--where` of the command.
     #[pyo3(name = "where")]
     fn selected(&self, py: Python<'_>, conditions: Vec<String>) -> PyResult<Records> {
         let select = || -> Result<Records, String> {
@@ -86,12 +86,12 @@ impl Records {
         py.detach(select).map_err(|why| errors::records(py, why))
     }
 
-    /// One row per run.
+    /// Table with one row per run.
     fn runs(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| Table::new(self.lines.clone(), Rows::Runs)).map_err(|error| errors::of_io(py, error))
     }
 
-    /// One row per flow of each run.
+    /// Table with one row per flow of each run.
     fn flows(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| Table::new(self.lines.clone(), Rows::Flows)).map_err(|error| errors::of_io(py, error))
     }
@@ -116,13 +116,14 @@ impl Borrow<Record> for Told {
     }
 }
 
-/// The records of these lines.
+/// Records that are these lines.
 #[pyfunction]
 pub fn records(lines: Vec<String>) -> Records {
     Records::of(lines)
 }
 
-/// The records of a directory, finished or not, with its manifest as JSON and what a reader should know.
+/// Records of a directory, which need not be finished, with its manifest as JSON and notes for the
+/// reader.
 #[pyfunction]
 pub fn open(py: Python<'_>, directory: PathBuf) -> PyResult<(Records, String, Vec<String>)> {
     let read = py.detach(|| -> Result<(Records, String, Vec<String>), String> {
@@ -140,15 +141,17 @@ pub fn open(py: Python<'_>, directory: PathBuf) -> PyResult<(Records, String, Ve
     read.map_err(|why| errors::records(py, why))
 }
 
-/// Comparison of two sets of records, seed by seed, as JSON: one object per metric, each with the sentence for people.
+/// Comparison of two sets of records, seed by seed, as JSON: one object per metric, each with a
+/// sentence for people.
 #[pyfunction]
 pub fn compare(py: Python<'_>, a: &Records, b: &Records, names: [String; 2]) -> PyResult<String> {
     let compared = py.detach(|| Ok::<_, String>(told(&trial("as written", a, b)?, &names, |_| None)));
     compared.map_err(|why| errors::records(py, why))
 }
 
-/// The same with what becomes of each answer under other models: `others` has the name and the records of each, `not_applicable` the name and the
-/// reason of those that cannot be.
+/// Comparison that also says whether each answer holds under other models. `others` has the name
+/// and the two sets of records of each model. `not_applicable` has the name and the reason of each
+/// model that cannot be used.
 #[pyfunction]
 pub fn compare_robustly(
     py: Python<'_>,
@@ -173,7 +176,8 @@ fn trial(model: &str, a: &Records, b: &Records) -> Result<Trial, String> {
     Ok(Trial { model: model.to_owned(), lines: meshpace_lab::compare::compare(&a?, &b?)? })
 }
 
-/// Lines as JSON, each with its sentence and what `robust` has of its metric.
+/// Lines of a comparison as JSON. Each has its sentence, and the value that `robust` returns for
+/// its metric.
 fn told(trial: &Trial, names: &[String; 2], robust: impl Fn(&str) -> Option<Value>) -> String {
     let told = trial.lines.iter().map(|line| {
         let mut value = serde_json::to_value(line).unwrap_or_default();
@@ -186,8 +190,9 @@ fn told(trial: &Trial, names: &[String; 2], robust: impl Fn(&str) -> Option<Valu
     Value::Array(told.collect()).to_string()
 }
 
-/// What the page of `meshpace report` draws of a quantity, as JSON: a drawing for each panel. `text` and `sets` are the scenario whose `[plot]` counts;
-/// `x` and `lines` are instead of those in it.
+/// Numbers of the plots of one metric on the page of `meshpace report`, as JSON: one drawing for
+/// each panel. `text` and `sets` are the scenario whose `[plot]` is used; `x` and `lines` override
+/// its settings.
 #[pyfunction]
 pub fn drawings(
     py: Python<'_>,
@@ -208,7 +213,8 @@ pub fn drawings(
     made.map_err(PyValueError::new_err)
 }
 
-/// Writes the page of plots that `meshpace report` writes, as the scenario of that text and those `sets` wants them.
+/// Writes the page of plots that `meshpace report` writes. `text` and `sets` are the scenario whose
+/// `[plot]` is used.
 #[pyfunction]
 pub fn report(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Published experiments, run again and judged.
+//! Repeats and judges published experiments.
 
 use crate::errors;
 use crate::progress::Progress;
@@ -22,16 +22,17 @@ pub fn experiments() -> Vec<(String, String)> {
     Register::embedded().experiments.into_iter().map(told).collect()
 }
 
-/// Why there are no verdicts.
+/// Reason why there are no verdicts.
 enum Failure {
-    /// The exception of Python, or an error of files.
+    /// A Python exception, or an error of the file system.
     Io(io::Error),
-    /// In words.
+    /// A message.
     Words(String),
 }
 
-/// Makes the runs of experiments, writes the report, and gives back the verdicts as the text of `verdicts.json`, and sentences for
-/// people. Without a directory the records are gone afterwards.
+/// Makes the runs of experiments and writes the report. Returns the verdicts as the text of
+/// `verdicts.json`, and messages for people. Without a directory, the records are deleted
+/// afterwards.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the options of the command, each with its name in Python")]
 pub fn reproduce(

@@ -1,4 +1,4 @@
-//! A scenario as it was read.
+//! Scenarios.
 
 use crate::{errors, pacing};
 use meshpace_lab::rerun::Directory;
@@ -16,29 +16,30 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct Scenario {
     pub read: Read,
-    /// As it was read, without pacing rules of Python.
+    /// Scenario as it was read, without Python pacing rules.
     plain: Read,
-    /// The pacing rules of Python in it.
+    /// Python pacing rules of the scenario.
     rules: Vec<Paced>,
-    /// True if it is one point of a directory of records, whose text may have more.
+    /// True if the scenario is one point of a directory of records. The text may then have further
+    /// points.
     is_kept: bool,
 }
 
-/// A pacing rule of Python, and the flows that have it: all of them if there is no list.
+/// A Python pacing rule and the flows that use it. `None` means all flows.
 #[derive(Clone)]
 struct Paced {
     name: String,
     rule: Arc<Py<PyAny>>,
     flows: Option<Vec<usize>>,
-    /// Identity that its author has chosen, if any.
+    /// Identity that the author of the rule has chosen, if any.
     id: Option<String>,
     raised: pacing::Raised,
 }
 
-/// Of a rule: name, factory, flows and the identity that its author has chosen.
+/// State of a rule: name, factory, flows, and the identity that its author has chosen.
 type RuleState = (String, Py<PyAny>, Option<Vec<usize>>, Option<String>);
 
-/// What a scenario is pickled as: its job as JSON, and its rules.
+/// State of a pickled scenario: its job as JSON, and its rules.
 type State = (String, Vec<RuleState>);
 
 impl Paced {
@@ -63,10 +64,12 @@ impl Paced {
     }
 }
 
-/// A model: its name for people, why it is not applicable if it is not, and the scenarios with it if it is.
+/// A model: its name for people, the reason if it is not applicable, and otherwise the scenarios
+/// with this model.
 type Model = (String, Option<String>, Vec<Scenario>);
 
-/// The other choices of the model under which scenarios are compared ([`meshpace_lab::robust::choices`]).
+/// Other choices of the model under which scenarios are compared
+/// ([`meshpace_lab::robust::choices`]).
 #[pyfunction]
 pub fn models(py: Python<'_>, scenarios: Vec<Py<Scenario>>) -> PyResult<Vec<Model>> {
     let plain: Vec<Read> = scenarios.iter().map(|scenario| scenario.get().plain.clone()).collect();
@@ -87,7 +90,7 @@ pub fn models(py: Python<'_>, scenarios: Vec<Py<Scenario>>) -> PyResult<Vec<Mode
     choices.into_iter().map(model).collect()
 }
 
-/// The scenario of a job, as JSON, without pacing rules of Python.
+/// Scenario of a job, which is JSON. It has no Python pacing rules.
 #[pyfunction]
 pub fn restored_scenario(py: Python<'_>, job: &str) -> PyResult<Scenario> {
     let read = || {
@@ -98,7 +101,8 @@ pub fn restored_scenario(py: Python<'_>, job: &str) -> PyResult<Scenario> {
     Ok(Scenario { plain: read.clone(), read, rules: Vec::new(), is_kept: false })
 }
 
-/// The scenario of one point of a directory of records, without its pacing rules of Python; `point` is the JSON of its values.
+/// Scenario of one point of a directory of records, without its Python pacing rules. `point` is the
+/// JSON of the point's values.
 #[pyfunction]
 pub fn kept_scenario(py: Python<'_>, directory: PathBuf, point: &str) -> PyResult<Scenario> {
     let read = || {
@@ -110,7 +114,7 @@ pub fn kept_scenario(py: Python<'_>, directory: PathBuf, point: &str) -> PyResul
 }
 
 impl Scenario {
-    /// Where its pacing rules leave what they raise.
+    /// Exceptions of the scenario's pacing rules.
     pub fn raised(&self) -> Vec<pacing::Raised> {
         self.rules.iter().map(|paced| paced.raised.clone()).collect()
     }
@@ -118,8 +122,9 @@ impl Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// Reads a text. `file` is what messages call it, `directory` where names of files in it start, `stem` its name unless it has a
-    /// title, `sets` are `key=value`.
+    /// Reads a text. Messages call it `file`, and names of files in it are relative to `directory`.
+    /// `stem` is the scenario's name if it has no title. `sets` are arguments of the form
+    /// `key=value`.
     #[new]
     fn new(
         py: Python<'_>,
@@ -136,8 +141,9 @@ impl Scenario {
         }
     }
 
-    /// The same with the pacing of some flows, or of all, by a rule of Python. Each sender gets what `rule` makes of the bytes in
-    /// its segments. `id` is the identity that its author has chosen, if any.
+    /// Returns a copy in which a Python rule paces some flows, or all. `rule` is called for each
+    /// sender with the payload of its segments in bytes, and returns the sender's rule. `id` is the
+    /// identity that the author of the rule has chosen, if any.
     #[pyo3(signature = (name, rule, flows, id))]
     fn paced(&self, name: &str, rule: Py<PyAny>, flows: Option<Vec<usize>>, id: Option<String>) -> PyResult<Scenario> {
         let mut read = self.read.clone();
@@ -148,13 +154,14 @@ impl Scenario {
         Ok(Scenario { read, plain: self.plain.clone(), rules, is_kept: self.is_kept })
     }
 
-    /// The pacing rules of Python in it: a run needs this process then.
+    /// Names of the Python pacing rules. A scenario with such rules can only be run in this
+    /// process.
     #[getter]
     fn rules(&self) -> Vec<String> {
         self.rules.iter().map(|paced| paced.name.clone()).collect()
     }
 
-    /// What it is pickled as; [`restored_scenario`] and `paced` make it again.
+    /// State for pickling. [`restored_scenario`] and `paced` create the scenario from it.
     fn state(&self, py: Python<'_>) -> PyResult<State> {
         if self.is_kept {
             let why = "a point of a directory of records is run in this process: it is not pickled";
@@ -165,7 +172,7 @@ impl Scenario {
         Ok((job, self.paced_by(py)))
     }
 
-    /// The pacing rules of Python in it: of each the name, the factory, the flows and the identity that its author has chosen.
+    /// Python pacing rules: name, factory, flows, and the identity that its author has chosen.
     fn paced_by(&self, py: Python<'_>) -> Vec<RuleState> {
         let rule =
             |paced: &Paced| (paced.name.clone(), paced.rule.clone_ref(py), paced.flows.clone(), paced.id.clone());
@@ -207,13 +214,13 @@ impl Scenario {
         self.read.warnings.clone()
     }
 
-    /// The points as JSON: objects of what is swept.
+    /// Points as JSON: one object with the swept values each.
     fn points(&self) -> String {
         let point = |point: &meshpace_scenario::Point| Value::Object(point.values.iter().cloned().collect());
         Value::Array(self.read.points.iter().map(point).collect()).to_string()
     }
 
-    /// Estimated cost of a run of each point: seconds of CPU time, bytes of memory.
+    /// Estimated cost of a run of each point: CPU time in seconds, memory in bytes.
     fn estimates(&self) -> Vec<(f64, f64)> {
         let estimate = |point| {
             let Estimate { cpu_s, bytes } = Estimate::of(point);

@@ -1,7 +1,7 @@
-//! TPA over UDP for Python. What people call is `meshpace/tpa.py`.
+//! TPA over UDP for Python. The public interface is in `meshpace/tpa.py`.
 //!
-//! A call that may wait releases Python's global lock, and takes it ten times a second to check for Ctrl-C. Timeouts are seconds: `None`
-//! waits without limit, zero does not wait.
+//! A call that may block releases Python's global lock, and takes it ten times per second to check
+//! for Ctrl-C. Timeouts are in seconds: `None` waits without limit, zero does not wait.
 
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_live::Clock;
@@ -20,10 +20,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Time for which a call waits before it looks for signals.
+/// Time for which a call blocks before it checks for signals.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// The exception of Python's that an error stands for, by its errno.
+/// Python exception for an error, with its errno.
 fn os_error(error: &io::Error) -> PyErr {
     PyOSError::new_err((tpa::errno_of(error), error.to_string()))
 }
@@ -40,7 +40,8 @@ fn deadline(timeout: Option<f64>) -> Time {
     timeout.map_or(Time::NEVER, |seconds| Clock.now().saturating_add(Duration::from_secs_f64(seconds)))
 }
 
-/// Repeats `step`, which waits for at most the span it is given, until it has an answer, the time is up, or a signal's handler raises.
+/// Repeats `step` until it returns a result, the time is over, or the handler of a signal raises an
+/// exception. `step` blocks for at most the duration that it is given.
 fn wait<T: Send>(
     py: Python<'_>,
     timeout: Option<f64>,
@@ -62,12 +63,12 @@ fn wait<T: Send>(
     }
 }
 
-/// The addresses of a host; an empty one is all of this host's.
+/// Addresses of a host. An empty name stands for all IPv4 addresses of this host.
 fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
     if host.is_empty() {
         return Ok(vec![(Ipv4Addr::UNSPECIFIED, port).into()]);
     }
-    // Python's own function raises what Python's programs expect, `socket.gaierror`.
+    // Python's own function raises the exception that Python programs expect, `socket.gaierror`.
     let socket = py.import("socket")?;
     let kind = socket.getattr("SOCK_DGRAM")?;
     let found = socket.getattr("getaddrinfo")?.call1((host, port, 0, kind))?;
@@ -82,10 +83,11 @@ fn resolve(py: Python<'_>, host: &str, port: u16) -> PyResult<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// Asks a callable of Python's about keys. What it raises is reported as Python reports it for a destructor, and admits nobody.
+/// Calls a Python callable to decide about a peer's key. An exception is reported in the way in
+/// which Python reports exceptions of destructors, and the peer is refused.
 fn admission(admits: Py<PyAny>) -> Admission {
     Admission::new(move |key| {
-        // None once the interpreter ends.
+        // The result is `None` if the interpreter is ending.
         let asked = Python::try_attach(|py| {
             let answer = admits.call1(py, (PyBytes::new(py, key),)).and_then(|answer| answer.is_truthy(py));
             answer.unwrap_or_else(|error| {
@@ -97,7 +99,8 @@ fn admission(admits: Py<PyAny>) -> Admission {
     })
 }
 
-/// Host and port as Python has them; an address of one link with its zone, so that it can be connected to.
+/// Host and port in the form that Python uses. A link-local address includes its zone, so that it
+/// can be connected to.
 fn pair(address: io::Result<SocketAddr>) -> PyResult<(String, u16)> {
     let address = address.map_err(|error| os_error(&error))?;
     let zone = match address {
@@ -107,7 +110,7 @@ fn pair(address: io::Result<SocketAddr>) -> PyResult<(String, u16)> {
     Ok((format!("{}{zone}", address.ip()), address.port()))
 }
 
-/// A key of 32 bytes, or as it stands in a file.
+/// Parses a key: 32 bytes, or the text of a key file.
 fn key(bytes: &[u8]) -> PyResult<[u8; 32]> {
     let text = || std::str::from_utf8(bytes).ok().and_then(keys::parse);
     bytes.try_into().ok().or_else(text).ok_or_else(|| value_error("expected a key: 32 bytes, or 64 hexadecimal digits"))
@@ -192,14 +195,15 @@ impl TpaOptions {
     }
 }
 
-/// A pair of keys: private and public.
+/// Creates a pair of keys: private and public.
 #[pyfunction]
 pub fn tpa_new_key(py: Python<'_>) -> PyResult<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)> {
     let (own, public) = Security::new_key().map_err(|error| os_error(&error))?;
     Ok((PyBytes::new(py, &own), PyBytes::new(py, &public)))
 }
 
-/// Closes every connection and waits as long as each lingers until what was sent has arrived; a sentence if it has not.
+/// Closes every connection, and waits for at most the linger time of each until all sent data has
+/// arrived. Returns a sentence if it has not.
 #[pyfunction]
 pub fn tpa_finish_process(py: Python<'_>) -> Option<String> {
     py.detach(tpa::finish_process)
@@ -211,14 +215,14 @@ pub struct TpaPort(tpa::TpaPort);
 
 #[pymethods]
 impl TpaPort {
-    /// Bound to a host's first address.
+    /// Creates a port that is bound to the first address of a host.
     #[new]
     fn new(py: Python<'_>, host: &str, port: u16, options: &TpaOptions) -> PyResult<TpaPort> {
         let addresses = resolve(py, host, port)?;
         tpa::TpaPort::with_options(&addresses[..], options.0.clone()).map(TpaPort).map_err(|error| os_error(&error))
     }
 
-    /// One that reaches `host`.
+    /// Creates a port from which `host` can be reached.
     #[staticmethod]
     fn reaching(py: Python<'_>, host: &str, options: &TpaOptions) -> PyResult<TpaPort> {
         let addresses = resolve(py, host, 0)?;
@@ -246,21 +250,22 @@ impl TpaPort {
         let mut attempts = self.0.attempts(&addresses[..]).map_err(|error| os_error(&error))?;
         let opened = wait(py, timeout, |left| attempts.wait(Clock.now() + left));
         let stream = opened.map_err(|error| match attempts.refusal() {
-            // The time is up: what was said meanwhile is why.
+            // The time is over. A refusal that was received in the meantime is the reason.
             Some(refusal) if error.is_instance_of::<PyTimeoutError>(py) => os_error(&refusal),
             _ => error,
         })?;
         Ok(TpaStream::new(stream))
     }
 
-    /// Begins to open a connection to a host's first address of this port's families.
+    /// Starts to open a connection to the first address of the host that has an address family of
+    /// this port.
     fn begin(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<TpaStream> {
         let addresses = resolve(py, host, port)?;
         self.0.connect_nonblocking(&addresses[..]).map(TpaStream::new).map_err(|error| os_error(&error))
     }
 }
 
-/// What `select` and its like wait for in the place of a stream or listener.
+/// File descriptor for `select` and similar functions. It stands for a stream or listener.
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct TpaDescriptor(Arc<Descriptor>);
 
@@ -276,7 +281,7 @@ impl TpaDescriptor {
     }
 }
 
-/// The descriptor that was attached to a stream or listener, if any.
+/// Descriptor that is attached to a stream or listener, if any.
 #[derive(Default)]
 struct Attached(Mutex<Option<Arc<Descriptor>>>);
 
@@ -293,7 +298,7 @@ impl Attached {
     }
 }
 
-/// Connections that are accepted.
+/// Listener that accepts connections.
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct TpaListener(tpa::TpaListener, Attached);
 
@@ -316,7 +321,7 @@ impl TpaListener {
         self.1.set(descriptor);
     }
 
-    /// Connections refused because of the peer's key.
+    /// Number of connections that were refused because of the peer's key.
     #[getter]
     fn refused_keys(&self) -> u64 {
         self.0.counters().refused
@@ -327,13 +332,13 @@ impl TpaListener {
     }
 }
 
-/// A connection, and whether its application has given it up.
+/// A connection, and whether its application has aborted it.
 #[pyclass(frozen, module = "meshpace._native")]
 pub struct TpaStream(tpa::TpaStream, AtomicBool, Attached);
 
 impl Drop for TpaStream {
     fn drop(&mut self) {
-        // The collector of garbage waits for nobody; `close` does.
+        // The garbage collector must not block. Only `close` waits for sent data.
         let _ = self.0.set_nonblocking(true);
     }
 }
@@ -368,7 +373,7 @@ impl TpaStream {
         pair(self.0.peer_addr())
     }
 
-    /// The peer's public key; none without known keys.
+    /// Public key of the peer; `None` if the connection does not use known keys.
     #[getter]
     fn peer_key<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let key = self.0.peer_key().map_err(|error| os_error(&error))?;
@@ -439,7 +444,8 @@ impl TpaStream {
         done
     }
 
-    /// Whether the handshake is over; the reason, as an exception, if the connection has failed.
+    /// True if the handshake is complete. If the connection has failed, the reason is raised as an
+    /// exception.
     fn is_open(&self) -> PyResult<bool> {
         self.0.is_open().map_err(|error| os_error(&error))
     }
@@ -449,7 +455,8 @@ impl TpaStream {
         self.2.set(descriptor);
     }
 
-    /// As the constants of `socket`: 0 reading, 1 writing, 2 both.
+    /// Shuts down directions of the connection, with the constants of `socket`: 0 reading, 1
+    /// writing, 2 both.
     fn shutdown(&self, how: i32) -> PyResult<()> {
         let how = match how {
             0 => Shutdown::Read,
@@ -460,8 +467,8 @@ impl TpaStream {
         self.0.shutdown(how).map_err(|error| os_error(&error))
     }
 
-    /// Closes both directions and waits, at most `linger` seconds, until what was sent has arrived. That the connection has failed is an
-    /// error only if something had not.
+    /// Closes both directions and waits for at most `linger` seconds until all sent data has
+    /// arrived. A failure of the connection is an error only if some data had not arrived.
     fn close(&self, py: Python<'_>, linger: f64) -> PyResult<()> {
         let deadline = deadline(Some(linger));
         let owes = self.0.unacknowledged() > 0 && !self.1.load(Ordering::Relaxed);
@@ -470,7 +477,8 @@ impl TpaStream {
             let closed = self.0.set_linger(std(left)).and_then(|()| py.detach(|| self.0.finish()));
             match closed {
                 Ok(()) => return Ok(()),
-                // The connection's own failure; without one only the time was up.
+                // This is a failure of the connection. Any other error means that the time of this
+                // step is over.
                 Err(error) if error.get_ref().is_some_and(|inner| inner.is::<TpaError>()) => {
                     return if owes { Err(os_error(&error)) } else { Ok(()) };
                 }
@@ -482,7 +490,8 @@ impl TpaStream {
         }
     }
 
-    /// Closes both directions and does not wait; does nothing in a child of the process that opened it.
+    /// Closes both directions without waiting. In a child of the process that opened the
+    /// connection, the call has no effect.
     fn let_go(&self) {
         let _ = self.0.let_go();
     }

@@ -1,4 +1,5 @@
-//! Runs made by other processes: the campaign's end and the worker's end. The carrier between them is a Python object.
+//! Runs made by other processes: the side of the campaign, and the side of the worker. A Python
+//! object carries jobs and results between them.
 
 use crate::errors;
 use meshpace_lab::backend::{Backend, Threads};
@@ -9,10 +10,10 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The last job and its worker: chunks of one campaign come one after another.
+/// Last job and its worker, since successive chunks usually belong to the same campaign.
 static LAST: Mutex<Option<(String, Arc<Worker>)>> = Mutex::new(None);
 
-/// Makes the runs of a chunk, both as JSON, and gives back what came of them.
+/// Makes the runs of a chunk and returns their results. Job, chunk and results are JSON.
 #[pyfunction]
 pub fn work(py: Python<'_>, job: String, chunk: &str) -> PyResult<String> {
     let keys: Vec<Key> = serde_json::from_str(chunk).map_err(|why| errors::worker(py, why.to_string()))?;
@@ -41,7 +42,8 @@ pub fn identity(py: Python<'_>) -> (&'static str, u32, u32, &'static str) {
     (env!("CARGO_PKG_VERSION"), meshpace_sim::MODEL_REVISION, FORMAT, py.detach(meshpace_lab::reference::common))
 }
 
-/// The workers behind `carrier`, with chunks of `chunk_s` seconds, or else threads of this process.
+/// Returns a backend: the workers behind `carrier`, with chunks of `chunk_s` seconds, or threads of
+/// this process if there is no carrier.
 pub fn backend(
     carrier: Option<Py<PyAny>>,
     jobs: usize,
@@ -54,7 +56,8 @@ pub fn backend(
     }
 }
 
-/// A carrier of Python: `workers`, `send` and `receive` of `meshpace._remote.Carrier`.
+/// Carrier implemented in Python, with the methods `workers`, `send` and `receive` of
+/// `meshpace._remote.Carrier`.
 struct Remote(Py<PyAny>);
 
 impl Remote {
