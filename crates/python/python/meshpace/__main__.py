@@ -1,4 +1,4 @@
-"""The command: what ``meshpace`` and ``python -m meshpace`` run."""
+"""The command that ``meshpace`` and ``python -m meshpace`` run."""
 
 import os
 import pathlib
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Runs the command that the wheel has inside, in place of this process."""
+    """Replaces this process by the command that is in the wheel."""
     command = pathlib.Path(__file__).parent / "bin" / "meshpace"
     if not command.exists():
         sys.exit(

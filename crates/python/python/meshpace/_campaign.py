@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     Executor = Union[_Executor, Carrier]
 
-#: Is told the runs made, all runs, and the share of the estimated cost that is behind, 0 to 1.
+#: Called with the number of finished runs, the number of all runs, and the share of the estimated
+#: cost that is finished, 0 to 1.
 Progress = Callable[[int, int, float], object]
 ProgressArgument = Union[Progress, bool, None]
 
@@ -29,7 +30,7 @@ class _Closing(Protocol):
 
 
 class _Bar:
-    """A line on standard error, or tqdm's bar where that is installed, which notebooks show as their own."""
+    """A progress line on standard error. If tqdm is installed, its bar, which notebooks show natively."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -58,7 +59,7 @@ class _Bar:
 
 
 def _progress(argument: ProgressArgument, what: str) -> tuple[Progress | None, _Closing | None]:
-    """What is told, and what is closed afterwards. Only ``True`` shows a bar."""
+    """Callable for progress, and the object to close afterwards. Only ``True`` shows a bar."""
     if argument is True:
         bar = _Bar(what)
         return bar, bar
@@ -77,9 +78,9 @@ def _jobs(jobs: int | None) -> int:
 class Campaign:
     """Every point of a scenario with its seeds.
 
-    With ``out`` every record is on the disk as soon as it is there, in the form of ``meshpace run --out``: whatever ends the
-    program, the same campaign goes on where it was, here or from the shell. Without, records are in memory, and a campaign
-    that was interrupted goes on with another call of :meth:`run`.
+    With ``out``, every record is written to the disk as soon as its run is finished, in the form of ``meshpace run --out``.
+    After any end of the program, the same campaign continues where it stopped, in Python or from the shell. Without ``out``,
+    records are in memory, and another call of :meth:`run` continues a campaign that was interrupted.
     """
 
     def __init__(
@@ -93,14 +94,14 @@ class Campaign:
         until: str | None = None,
         most: int = 400,
     ) -> None:
-        """``seed`` is the first of ``seeds`` seeds per point (the scenario's number of seeds unless told). ``force`` makes all runs anew.
+        """``seed`` is the first of ``seeds`` seeds per point (default: the scenario's number of seeds). ``force`` makes all runs again.
 
-        With ``until="goodput 2 %"`` each point gets more seeds, at most ``most``, until half of the 95 % confidence interval of that quantity is within
-        that share of its mean. Every point has 20 seeds, or ``seeds`` if that is more. How many each point gets depends on the records alone. A point whose
-        interval stays wider is told by a :class:`RuntimeWarning`.
+        With ``until="goodput 2 %"``, each point gets more seeds, at most ``most``, until half of the 95 % confidence interval of
+        that quantity is within that share of its mean. Every point has at least 20 seeds, or ``seeds`` if that is more. The number
+        of seeds of a point depends only on the records. A :class:`RuntimeWarning` names each point whose interval stays wider.
 
-        Other programs may work in ``out`` while this campaign makes no runs. If they change the records, :meth:`run` refuses to go on with
-        what this object has read.
+        Other programs may work in ``out`` while this campaign makes no runs. If they change the records, :meth:`run` refuses to
+        continue with the records that this object has read.
 
         Raises :class:`meshpace.RecordsError` if ``out`` holds another campaign or another process makes runs in it, and
         :class:`ValueError` if a pacing rule has a part that cannot be compared, and no ``id`` (:meth:`meshpace.Scenario.paced`).
@@ -122,12 +123,12 @@ class Campaign:
 
     @property
     def total(self) -> int:
-        """How many runs it has; with ``until`` those of the seeds so far."""
+        """Number of runs. With ``until``, the runs of the seeds so far."""
         return self._native.total
 
     @property
     def done(self) -> int:
-        """How many of them are made."""
+        """Number of finished runs."""
         return self._native.done()
 
     def run(
@@ -138,18 +139,19 @@ class Campaign:
         chunk_seconds: float | None = None,
         progress: ProgressArgument = None,
     ) -> Results:
-        """Makes the runs that are missing.
+        """Makes the missing runs.
 
-        On ``jobs`` threads (as many as there are processors unless told; Python's lock is free meanwhile), or by an ``executor``:
-        any of ``concurrent.futures`` whose workers can import this package, or :func:`meshpace.dask.connect`. It gets chunks of runs, those
-        first that take longest, of ``chunk_seconds`` of CPU time each by the estimate (several per worker and 60 s at most unless told);
-        the records are the same bytes as those of a local run.
+        The runs are made on ``jobs`` threads (default: the number of processors), during which Python's global lock is free. With
+        an ``executor``, its workers make the runs. It may be any executor of ``concurrent.futures`` whose workers can import this
+        package, or the result of :func:`meshpace.dask.connect`. The executor gets chunks of runs, the longest runs first. A chunk
+        has ``chunk_seconds`` of CPU time by the estimate (default: several chunks per worker, of at most 60 s). The records are
+        the same, byte for byte, as those of a local run.
 
-        ``progress`` is called with the runs made, all runs and the share of the work that is behind; ``True`` shows a bar.
-        What it raises ends the campaign. So does what a pacing rule raises, and Ctrl-C: the records that are there stay
-        (:meth:`results`).
+        ``progress`` is called with the number of finished runs, the number of all runs and the share of the work that is
+        finished; ``True`` shows a bar. An exception in it ends the campaign, as do an exception in a pacing rule and Ctrl-C. The
+        records made until then are kept (:meth:`results`).
 
-        Runs that fail are in ``failed`` of the results; they do not end the others.
+        Runs that fail are in ``failed`` of the results; they do not end the other runs.
         """
         from ._remote import carry
 
@@ -160,7 +162,8 @@ class Campaign:
         try:
             self._native.run(_jobs(jobs), told, carrier, chunk_seconds)
         except Exception as raised:
-            # From Python 3.11 on an exception says in which run a pacing rule raised it.
+            # From Python 3.11 on, a note of the exception says in which run a pacing rule raised
+            # it.
             if self.scenario.rules and hasattr(raised, "add_note"):
                 for what, _ in self._native.failed()[:1]:
                     raised.add_note(f"in the run {what}")
@@ -180,7 +183,7 @@ class Campaign:
         return results
 
     def results(self) -> Results:
-        """The records that are there."""
+        """The records made so far."""
         native, scenario = self._native, self.scenario._native
         return Results(
             native.records(),

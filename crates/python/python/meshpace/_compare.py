@@ -1,4 +1,4 @@
-"""Two sets of records against each other."""
+"""Comparison of two sets of records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._scenario import Scenario
 
 Side = Union[Results, Scenario, str, "os.PathLike[str]"]
 
-#: Seeds below which an interval would say nothing.
+#: Smallest number of seeds for which an interval is meaningful.
 _LEAST = 3
 
 _log = logging.getLogger("meshpace")
@@ -26,53 +26,61 @@ _log = logging.getLogger("meshpace")
 class Robustness:
     """Whether an answer holds under other models, one choice at a time: ``docs/robust.md``."""
 
-    #: With how many of the other models it is the same, and how many there are.
+    #: Number of other models with which the answer is the same, and number of other models.
     holds: int
     of: int
-    #: Models with which the other side is better, or one is where neither was.
+    #: Models with which the other side is better, or with which one side is better although neither
+    #: was with the model as written.
     flips_with: tuple[str, ...]
-    #: Models with which the side that is ahead starves a flow.
+    #: Models with which the better side starves a flow.
     starves_with: tuple[str, ...]
-    #: Models with which it cannot be told who is better.
+    #: Models with which no side can be called better.
     cannot_be_told_with: tuple[str, ...]
     #: Models that could not be tried, with the reason.
     not_applicable: dict[str, str]
-    #: Models whose runs are those of the scenarios as written, by their fingerprints: they change nothing here. They are counted in ``holds`` and ``of``.
+    #: Models whose runs have the same fingerprints as those with the scenarios as written, so that
+    #: the model has no effect here. They are counted in ``holds`` and ``of``.
     changes_nothing_with: tuple[str, ...]
-    #: The comparison under each model, as ``meshpace compare --robust --format json`` has it.
+    #: Comparison under each model, as ``meshpace compare --robust --format json`` writes it.
     models: tuple[dict[str, Any], ...]
-    #: The sentence.
+    #: The result as a sentence.
     words: str
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How a metric differs: the second side less the first."""
+    """Difference in one metric: the second side minus the first."""
 
-    #: The metric, a field of records.
+    #: Name of the metric, which is a field of records.
     metric: str
-    #: Means of both sides, and their difference. None where a flow was starved: a starved flow has no delay, which is worse than any number.
+    #: Means of both sides, and their difference. ``None`` if a flow was starved: a starved flow has
+    #: no delay, which is worse than any number.
     a: float | None
     b: float | None
     difference: float | None
-    #: The 95 % confidence interval of the difference; none with fewer than three runs on a side.
+    #: The 95 % confidence interval of the difference; ``None`` with fewer than three runs on a
+    #: side.
     interval: tuple[float, float] | None
-    #: Seeds that were compared in pairs; 0 if there were none in common.
+    #: Number of seeds that were compared in pairs; 0 if the sides have no seeds in common.
     seeds: int
-    #: The better side by this metric alone: the interval has no zero in it, and that side starves no flow. None if there is no such side.
+    #: The better side by this metric alone: zero is outside of the interval, and the side starves
+    #: no flow. ``None`` if there is no such side.
     better: str | None
-    #: Runs of a and of b in which a flow was starved.
+    #: Numbers of runs of ``a`` and ``b`` in which a flow was starved.
     starved: tuple[int, int]
-    #: The sentence.
+    #: The result as a sentence.
     words: str
-    #: Whether it holds under other models; none unless that was asked.
+    #: Result of the tests under other models; ``None`` unless these were requested.
     robust: Robustness | None = None
-    #: Two-sided p-value of the test that the interval belongs to, and the same after Holm's correction for all metrics of the comparison.
+    #: Two-sided p-value of the test to which the interval belongs, and this value after Holm's
+    #: correction for all metrics of the comparison.
     p: float | None = None
     p_holm: float | None = None
-    #: The better side, if it is still clear after that correction. The sentence says this.
+    #: The better side, if the difference is still clear after the correction. The sentence states
+    #: this side.
     better_in_family: str | None = None
-    #: The same metric at each point of the keys that are swept, as ``meshpace compare --format json`` has it; the other fields are of the means over them.
+    #: The metric at each point of the swept keys, as ``meshpace compare --format json`` writes it.
+    #: All other fields concern the means over the points.
     points: tuple[dict[str, Any], ...] = ()
 
 
@@ -86,15 +94,17 @@ def compare(
     jobs: int | None = None,
     progress: ProgressArgument = None,
 ) -> list[Difference]:
-    """What ``meshpace compare`` says of two scenarios, results or directories of records: metric by metric, in pairs of equal seeds.
+    """Compares two scenarios, results or directories of records as ``meshpace compare`` does: metric by metric, in pairs of equal seeds.
 
-    Scenarios are run, with ``seeds`` seeds from ``seed`` on (the scenario's number, but at least three), ``jobs`` runs at a time.
+    Scenarios are run with ``seeds`` seeds from ``seed`` on (default: the scenario's number, but at least three), ``jobs`` runs at
+    a time.
 
-    With ``robust=True`` the same comparison is made under other models, one choice at a time (medium access, routing and its repair, reception, RTS, carrier
-    sense, windows, queues), and ``robust`` of each difference says with which of them the answer holds. Both sides have to be scenarios then. It takes about as
-    long again for each model; the logger ``meshpace`` says how many runs and frames, and ``progress`` is called as in a campaign.
+    With ``robust=True``, the comparison is also made under other models, one choice at a time (medium access, routing and its
+    repair, reception, RTS, carrier sense, windows, queues). ``robust`` of each difference then says with which models the answer
+    holds. Both sides must be scenarios. Each model takes about as long as the comparison itself; the logger ``meshpace`` reports
+    the number of runs and frames, and ``progress`` is called as in a campaign.
 
-    Raises :class:`ValueError` if ``robust`` is asked of records.
+    Raises :class:`ValueError` if ``robust`` is requested for records.
     """
     if robust and not (isinstance(a, Scenario) and isinstance(b, Scenario)):
         raise ValueError("robust: records cannot be made again under another model; compare their scenarios")

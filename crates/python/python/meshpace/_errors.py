@@ -1,4 +1,4 @@
-"""What can go wrong."""
+"""Exceptions of the package."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from typing import Any, Mapping, Sequence
 
 
 class Error(Exception):
-    """Everything that this package raises of its own."""
+    """Base class of the exceptions of this package."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a scenario."""
+    """One error in a scenario."""
 
-    #: The sentence.
+    #: Message, one sentence.
     message: str
-    #: The file, or what stands for it; the line and the column in it, from 1; none if no line is to blame.
+    #: File, or its substitute for a text or a dictionary, and line and column of the problem, both
+    #: from 1. Line and column are ``None`` if the problem has no place in the file.
     file: str
     line: int | None
     column: int | None
-    #: The key.
+    #: Key that has the problem.
     key: str | None
-    #: What was expected there, and a way out.
+    #: Expected value, and advice.
     expected: str
     help: str | None
-    #: The point of the sweep that has it.
+    #: First point of the sweep that has the problem.
     point: str | None
-    #: The `key=value` that is to blame.
+    #: Argument ``key=value`` that caused the problem.
     set: str | None
 
 
 class ScenarioError(Error, ValueError):
-    """A scenario that is refused, with everything that is wrong with it."""
+    """A scenario is refused; the exception contains all of its errors."""
 
     def __init__(self, text: str, problems: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(text, problems)
@@ -52,28 +53,28 @@ class ScenarioError(Error, ValueError):
 
     @property
     def line(self) -> int | None:
-        """Its line, from 1."""
+        """The line of the first problem, from 1."""
         first = self._first()
         return first.line if first else None
 
     @property
     def key(self) -> str | None:
-        """Its key."""
+        """The key of the first problem."""
         first = self._first()
         return first.key if first else None
 
 
 class RecordsError(Error):
-    """Records that cannot be kept, read or compared; the text names the directory or file."""
+    """Records cannot be kept, read or compared; the message names the directory or file."""
 
 
 class RunError(Error):
-    """A run that failed; the text says which and why."""
+    """A run failed; the message says which run and why."""
 
 
 class WorkerError(Error):
-    """A worker that cannot take part: it is of another version or another revision of the model, or lacks this package."""
+    """A worker cannot take part: it has another version or another revision of the model, or lacks this package."""
 
 
 class CarrierError(Error):
-    """The way to the workers is gone, or a chunk was lost twice. What was made until then is kept."""
+    """The connection to the workers is lost, or a chunk was lost twice. Records made until then are kept."""

@@ -20,10 +20,11 @@ import textwrap
 import types
 from typing import Any, Iterator, NamedTuple
 
-#: Texts longer than this are represented by their SHA-256.
+#: Longest text that is stored as it is. A longer text is represented by its SHA-256.
 _LONGEST = 60
 
-#: Attributes of classes that Python or :mod:`abc` sets, and that change nothing in what a rule does.
+#: Attributes of classes that Python or :mod:`abc` sets, and that do not change the effect of a
+#: rule.
 _IGNORED = {"__annotations__", "__dict__", "__doc__", "__module__", "__qualname__", "__weakref__", "_abc_impl", "__abstractmethods__",
             "__firstlineno__", "__static_attributes__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__parameters__", "__orig_bases__"}  # fmt: skip
 
@@ -33,11 +34,11 @@ _INSTALLED = tuple(os.path.join(path, "") for path in {sysconfig.get_paths()[key
 class Identity(NamedTuple):
     """Identity of a rule."""
 
-    #: Source of the rule, as far as it has one.
+    #: Source of the rule; empty if the source is not available.
     source: str
-    #: Chosen by the user, for rules of which a part cannot be compared.
+    #: Identity chosen by the user, for rules with a part that cannot be compared.
     id: str | None
-    #: Text of every part, by its name.
+    #: Text of every part, by the part's name.
     parts: dict[str, str]
     #: Names of the parts that cannot be compared, with the reason.
     missing: dict[str, str]
@@ -77,7 +78,7 @@ def _sha256(text: str | bytes) -> str:
 
 
 def _is_installed(module: str | None) -> bool:
-    """True for modules of Python itself and of installed packages, whose name and version say what they do."""
+    """True for modules of Python and of installed packages; name and version identify their behaviour."""
     found = sys.modules.get((module or "").partition(".")[0])
     if found is None:
         return False
@@ -97,9 +98,11 @@ class _Walk:
     def __init__(self, home: str | None) -> None:
         self._home = home
         self._seen: set[int] = set()
-        #: Objects whose ids are in ``_seen``: as long as they are kept no other object gets their ids.
+        #: Objects whose ids are in ``_seen``. They are kept, so that no other object gets their
+        #: ids.
         self._kept: list[object] = []
-        #: Ids of the containers that are walked just now: one that contains itself ends there.
+        #: Ids of the containers that are being walked. They end the walk of a container that
+        #: contains itself.
         self._open: set[int] = set()
         self.parts: dict[str, str] = {}
         self.missing: dict[str, str] = {}
@@ -115,7 +118,7 @@ class _Walk:
             self.parts[name] = text if len(text) <= _LONGEST else f"sha256 {_sha256(text)}"
 
     def _text(self, name: str, value: object) -> str | None:
-        """The text of a value; ``None`` for functions, classes and objects, whose parts are added one by one."""
+        """Text of a value. ``None`` for functions, classes and objects; their parts are added one by one."""
         plain = _plain(value)
         if plain is not None:
             return plain
@@ -171,7 +174,7 @@ class _Walk:
             self._open.remove(id(value))
 
     def _object(self, name: str, value: object) -> None:
-        """An object with attributes: its class, and what it keeps."""
+        """Adds the class and the attributes of an object."""
         slots = [slot for base in type(value).__mro__ for slot in _slots(base) if hasattr(value, slot)]
         kept = getattr(value, "__dict__", None)
         if kept is None and not slots:
@@ -203,7 +206,8 @@ class _Walk:
         if value.__defaults__ or value.__kwdefaults__:
             self.value(f"{name}: defaults", [value.__defaults__, value.__kwdefaults__])
         for variable, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-            # The class of a method that uses super() is walked by itself; an empty cell has no value yet.
+            # The class in the cell of a method that uses super() is walked separately. An empty
+            # cell has no value yet.
             if variable != "__class__":
                 try:
                     self.value(variable, cell.cell_contents)
@@ -215,7 +219,7 @@ class _Walk:
 
 
 class _Incomparable(Exception):
-    """A value that has no text that says all of it."""
+    """No text describes the value completely."""
 
 
 def _slots(base: type) -> Iterator[str]:
@@ -224,7 +228,7 @@ def _slots(base: type) -> Iterator[str]:
 
 
 def _plain(value: object) -> str | None:
-    """The text of a value that has no parts; ``None`` for others."""
+    """Text of a value without parts; ``None`` for a value with parts."""
     if value is None or value is Ellipsis or isinstance(value, enum.Enum):
         return str(value)
     if type(value) in (bool, int, float, complex, str, bytes, bytearray, range):
@@ -241,7 +245,7 @@ def _plain(value: object) -> str | None:
 
 
 def _loaded(code: types.CodeType, names: dict[str, Any]) -> dict[str, Any]:
-    """The globals that a function or one within it loads; of modules the attributes, as far as the code names them."""
+    """Globals that a function, or a function inside it, loads. For a module, the attributes that the code names."""
     found: dict[str, Any] = {}
     instructions = [one for one in dis.get_instructions(code) if one.opname not in ("CACHE", "EXTENDED_ARG", "PUSH_NULL")]
     for place, instruction in enumerate(instructions):

@@ -1,4 +1,4 @@
-"""The native part: see the package's own modules for what its parts mean."""
+"""Native part of the package. The modules of the package explain its parts."""
 
 from typing import Any, Callable, Protocol, final
 
@@ -42,7 +42,7 @@ class Scenario:
 
 @final
 class Sample:
-    """One measurement of a sender, of a segment that was sent once."""
+    """One measurement of a sender, from a segment that was sent only once."""
 
     @property
     def rtt(self) -> float:
@@ -58,7 +58,7 @@ class Sample:
         """Channel rate in bit/s."""
     @property
     def path_power_dbm(self) -> float | None:
-        """Power at which the next hop is received, if the routing table tells."""
+        """Power with which packets of the next hop are received, dBm, if the routing table contains it."""
 
 @final
 class Campaign:

@@ -1,4 +1,4 @@
-"""Figures and tables for papers: what the page of a report draws, by matplotlib, LaTeX and CSV."""
+"""Figures and tables for papers: the plots of a report's page with matplotlib, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from ._results import Results
 
-#: Widths of a column and of a page of two columns (IEEE, ACM), inches.
+#: Widths of a column and of a page with two columns (IEEE, ACM), inches.
 WIDTHS = {"column": 3.5, "page": 7.16}
-#: Embedded subsets of TrueType fonts, as publishers want them, and no letter below 7 pt.
+#: Style of figures: fonts are embedded as subsets of TrueType, which publishers require, and no
+#: text is smaller than 7 pt.
 _STYLE: Any = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
@@ -32,14 +33,15 @@ _STYLE: Any = {
     "lines.linewidth": 1.0,
     "lines.markersize": 4,
 }
-#: Colours that people of any colour vision tell apart (Okabe and Ito, "Color Universal Design", 2008); the markers and the dashes tell the lines apart in grey.
+#: Colours that people with any kind of colour vision can distinguish (Okabe and Ito, "Color
+#: Universal Design", 2008). In grey, markers and dashes distinguish the lines.
 _COLOURS = ["#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
 _MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">"]
 _DASHES: list[Any] = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1))]
 
 
 def _drawing(results: Results, quantity: str, x: str | None, lines: Sequence[str] | None, panel: str | None) -> dict[str, Any]:
-    """What the page draws of a quantity; of several panels the one of this name."""
+    """Numbers of a quantity's plot on the page; ``panel`` selects one of several panels."""
     chosen = None if lines is None else list(lines)
     drawings = json.loads(_native.drawings(results._records, quantity, results._text, results._sets, x, chosen))
     if not drawings:
@@ -56,13 +58,13 @@ def _lines(drawing: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     lines: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(drawing["rows"], key=lambda row: float(row["x"])):
         lines.setdefault(row["line"], []).append(row)
-    # In the order of the records, not of the axis.
+    # The lines are in the order of the records, not of their values on the axis.
     order = list(dict.fromkeys(row["line"] for row in drawing["rows"]))
     return {line: lines[line] for line in order}
 
 
 def _whiskers(rows: list[dict[str, Any]], most: float | None, logarithmic: bool) -> list[list[float]]:
-    """Lengths of the intervals below and above the means, cut off where no value can be."""
+    """Lengths of the intervals below and above the means, cut off at the bounds of possible values."""
     below, above = [], []
     for row in rows:
         mean, half = row["mean"], row["half_width"] or 0.0
@@ -78,7 +80,7 @@ def _draw(axes: Axes, drawing: dict[str, Any], labels: dict[str, str], shifted: 
     gap = min((right - left for left, right in zip(xs, xs[1:])), default=1.0)
     for number, (line, rows) in enumerate(lines.items()):
         aside = 0.04 * gap * (number - (len(lines) - 1) / 2) if shifted and has_axis else 0.0
-        # A line ends where there is no number.
+        # NaN interrupts a line where a point has no number.
         means = [math.nan if row["mean"] is None else row["mean"] for row in rows]
         style: dict[str, Any] = {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
         dashes = _DASHES[number % len(_DASHES)] if has_axis else ""
@@ -131,13 +133,13 @@ def figure(
     with matplotlib.rc_context(_STYLE):
         drawn = Figure(figsize=(inches, 0.62 * min(inches, 4.0) if height is None else height), layout="constrained")
         _draw(drawn.subplots(), drawing, labels or {}, shifted)
-        # Without the time the same figure is the same file.
+        # Without the creation date, equal figures are equal files.
         drawn.savefig(file, metadata={"CreationDate": None} if os.fspath(file).endswith(".pdf") else None)
     return drawn
 
 
 def _rounded(row: dict[str, Any]) -> tuple[str, str]:
-    """A mean and its half width, to two digits of the latter that mean something."""
+    """A mean and its half width, rounded to two significant digits of the half width."""
     mean, half = row["mean"], row["half_width"]
     if half is None or half <= 0.0:
         return f"{mean:.4g}", ""

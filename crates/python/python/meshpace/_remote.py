@@ -1,4 +1,4 @@
-"""Chunks of runs on executors, and what workers do with them."""
+"""Distribution of chunks of runs to executors, and the side of the workers."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from . import _native
 from ._errors import CarrierError, WorkerError
 
-#: Seconds after which the campaign looks at what else there is to do.
+#: Time for which the campaign waits for a result before it does other work, seconds.
 _PAUSE = 0.1
-#: How often in succession chunks may be refused before nobody is taken to be there who makes them.
+#: Number of successive refusals of chunks after which no suitable worker is assumed to exist.
 _TRIES = 20
-#: Name of the reason in the answer of a worker that refuses a chunk.
+#: Key of the reason in the answer of a worker that refuses a chunk.
 _REFUSED = "refused"
 
 
 def where() -> str:
-    """What this worker is called."""
+    """Name of this worker."""
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 
 def work(job: str, chunk: str) -> str:
-    """Makes a chunk of runs, or says why this worker does not: what workers do.
+    """Makes a chunk of runs on a worker, or returns why this worker refuses it.
 
-    A refusal is an answer and no exception: not every cluster brings back exceptions of tasks whole.
+    A refusal is a result and not an exception, because not every cluster transfers exceptions of tasks unchanged.
     """
     try:
         return _native.work(job, chunk)
@@ -38,7 +38,7 @@ def work(job: str, chunk: str) -> str:
 
 
 def fits(job: str) -> str | None:
-    """Why this worker does not give the results of a job; ``None`` if it does."""
+    """Reason why this worker cannot reproduce the results of a job; ``None`` if it can."""
     try:
         _native.work(job, "[]")
     except Exception as error:
@@ -47,10 +47,11 @@ def fits(job: str) -> str | None:
 
 
 class Carrier:
-    """Takes chunks to the workers of an executor and brings back what they made.
+    """Hands out chunks to the workers of an executor and returns their results.
 
-    A chunk whose worker died is handed out once more; the second time the campaign ends, with what is made kept. A worker that gives
-    other results refuses its chunk: it is named once, and the chunk waits until another worker has made one.
+    A chunk whose worker died is handed out a second time. If that worker dies as well, the campaign ends, and the records made until
+    then are kept. A worker that gives other results refuses its chunk. A message names such a worker once, and the chunk waits until
+    another worker has finished a chunk.
     """
 
     def __init__(self, executor: Executor, workers: int | None = None) -> None:
@@ -59,14 +60,15 @@ class Carrier:
         self._finished: queue.SimpleQueue[tuple[Future[str], str, bool]] = queue.SimpleQueue()
         self._waiting: set[Future[str]] = set()
         self._job = ""
-        #: Chunks that were refused and wait for another worker, and how often that happened since one was made.
+        #: Chunks that were refused and wait for another worker, and number of refusals since the
+        #: last finished chunk.
         self._refused: list[str] = []
         self._tries = 0
-        #: Why workers were refused, one by one.
+        #: Reasons why workers refused chunks, each listed once.
         self._strange: list[str] = []
 
     def workers(self) -> int:
-        """How many workers there are, about."""
+        """Approximate number of workers."""
         return self._workers
 
     def send(self, job: str, chunks: list[str]) -> None:
@@ -87,7 +89,7 @@ class Carrier:
         return self.executor.submit(work, self._job, chunk)
 
     def receive(self) -> str | None:
-        """What came of another chunk; none if nothing did for a moment."""
+        """Result of the next finished chunk; ``None`` if no chunk is finished within a short time."""
         self.look()
         try:
             future, chunk, again = self._finished.get(timeout=_PAUSE)
@@ -98,7 +100,7 @@ class Carrier:
         self._waiting.discard(future)
         try:
             made = str(future.result())
-            # What was made is a list.
+            # The results of a chunk are a list. A refusal is an object.
             if made.startswith("{"):
                 raise WorkerError(str(json.loads(made)[_REFUSED]))
         except WorkerError as error:
@@ -109,7 +111,7 @@ class Carrier:
                 raise
             lost = error
         else:
-            # A worker that gives the same results is free.
+            # The worker that finished this chunk gives the same results and is free now.
             self._tries = 0
             if self._refused:
                 self._submit(self._refused.pop(), False)
@@ -121,12 +123,13 @@ class Carrier:
         return None
 
     def _refuse(self, chunk: str, error: WorkerError) -> None:
-        """A worker gives other results: it gets nothing more as far as that is in our hands."""
+        """Handles the refusal of a worker that gives other results. It gets no further chunk if the executor lets us choose."""
         self.name(str(error))
         self._refused.append(chunk)
         if self._waiting:
             return
-        # Every chunk that was out has been refused. Which worker takes one is not in our hands: another may.
+        # Every chunk that was handed out has been refused. The executor chooses the worker, so
+        # another worker may get the next attempt.
         self._tries += 1
         if self._tries > _TRIES:
             raise self.nobody()
@@ -134,33 +137,33 @@ class Carrier:
         self._submit(self._refused.pop(), False)
 
     def name(self, reason: str) -> None:
-        """Names a worker that cannot take part, once."""
+        """Reports a worker that cannot take part. Each reason is reported once."""
         if reason not in self._strange:
             self._strange.append(reason)
             self.tell(f"{reason}; it gets no more runs")
 
     def tell(self, sentence: str) -> None:
-        """Says something to people."""
+        """Shows a message to people."""
         warnings.warn(sentence, RuntimeWarning, stacklevel=2)
 
     def nobody(self) -> WorkerError:
-        """What is said when no worker gives the same results."""
+        """Exception for the case that no worker gives the same results."""
         reasons = "; ".join(self._strange[:3])
         return WorkerError(f"no worker is left that gives the same results; what was made is kept, and the same campaign goes on with it ({reasons})")
 
     def is_lost(self, error: Exception) -> bool:
-        """Whether a worker died, so that another may do better. Raises :class:`CarrierError` if none will."""
+        """True if a worker died, so that another worker may make the chunk. Raises :class:`CarrierError` if no other worker can."""
         return isinstance(error, (BrokenExecutor, CancelledError))
 
     def look(self) -> None:
-        """Raises :class:`CarrierError` if there will be nothing more."""
+        """Raises :class:`CarrierError` if no further results can arrive."""
 
     def gone(self, error: BaseException) -> CarrierError:
-        """What is said when nobody takes chunks."""
+        """Exception for the case that the executor takes no more chunks."""
         return CarrierError(f"the executor takes no more chunks ({error!r}); what was made is kept, and the same campaign goes on with it")
 
     def cancel(self) -> None:
-        """Takes back what has not begun."""
+        """Cancels the chunks that no worker has started."""
         for future in list(self._waiting):
             future.cancel()
         self._waiting.clear()
@@ -168,11 +171,11 @@ class Carrier:
 
 
 def carry(executor: object) -> Carrier:
-    """The carrier over an executor."""
+    """Creates the carrier for an executor."""
     if isinstance(executor, Carrier):
         return executor
     if isinstance(executor, Executor):
-        # An executor of Dask knows its client, which knows when the scheduler is gone.
+        # An executor of Dask has a client, which detects the loss of the scheduler.
         client = getattr(executor, "_client", None)
         if client is not None and hasattr(client, "scheduler_info"):
             from .dask import Carrier as DaskCarrier

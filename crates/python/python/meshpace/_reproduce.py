@@ -1,4 +1,4 @@
-"""Published experiments, run again."""
+"""Repeats published experiments."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a published claim or number."""
+    """Verdict on a published claim or number."""
 
-    #: The experiment's id, and what was claimed.
+    #: Id of the experiment, and text of the claim.
     experiment: str
     claim: str
-    #: The published number, or its smallest and largest; none where a claim gives none.
+    #: Published number, or the smallest and the largest one. ``None`` if the claim contains no
+    #: number.
     published: Any
-    #: Ours, and the ends of its interval; none where several numbers decide.
+    #: Our number, and the ends of its interval. ``None`` if the verdict depends on several numbers.
     measured: float | None
     interval: list[float] | None
-    #: Unit of the three.
+    #: Unit of the published number, our number and the interval.
     unit: str
     #: "reproduced", "reproduced in shape", "differs", "cannot be told" or "cannot be judged".
     verdict: str
-    #: Why it is not better.
+    #: Cause of a verdict other than "reproduced".
     cause: str | None
-    #: The command that makes the records again.
+    #: Command that makes the records again.
     command: str
-    #: The numbers that decided, in words.
+    #: Numbers on which the verdict depends, in words.
     evidence: str
-    #: The revision of the model that made the records.
+    #: Revision of the model that made the records.
     model: int
 
 
@@ -48,11 +49,11 @@ def _ends(value: Any) -> tuple[float | None, float | None]:
 
 
 class Verdicts(Sequence[Verdict]):
-    """A table of verdicts: a sequence, text, HTML in a notebook, and a table for whoever takes Arrow."""
+    """Verdicts as a sequence, as text, as HTML in a notebook, and as a table for programs that read Arrow."""
 
     def __init__(self, verdicts: list[Verdict], notes: list[str]) -> None:
         self._verdicts = verdicts
-        #: What was said while the runs were made.
+        #: Messages from the runs.
         self.notes = notes
 
     @overload
@@ -121,11 +122,11 @@ def reproduce(
     executor: Executor | None = None,
     progress: ProgressArgument = None,
 ) -> Verdicts:
-    """Runs published experiments again, by id (``"AP05-F14"``), paper (``"AP05"``) or ``"all"``, and judges them.
+    """Repeats published experiments, by id (``"AP05-F14"``), paper (``"AP05"``) or ``"all"``, and judges them.
 
-    ``quality`` is ``"quick"`` or ``"paper"``. ``readings`` also runs other readings of the papers, which are shown in the report and count for
-    nothing; paper quality always does. With ``out`` the records, the report and ``verdicts.json`` stay in that directory, as
-    ``meshpace reproduce --out`` leaves them.
+    ``quality`` is ``"quick"`` or ``"paper"``. ``readings`` also runs other readings of the papers, which the report shows and the
+    verdicts ignore; paper quality always runs them. With ``out``, the records, the report and ``verdicts.json`` are kept in that
+    directory, in the form of ``meshpace reproduce --out``.
     """
     from ._remote import carry
 

@@ -1,4 +1,4 @@
-"""Records: what runs have left."""
+"""Records of runs."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Lines that are read at a time.
+#: Number of lines that are read at a time.
 _AT_ONCE = 1024
 
 
 class Results:
-    """The records of a campaign, in its order: a dictionary each, or tables for pandas, polars, pyarrow and whoever takes Arrow.
+    """Records of a campaign, in its order: as dictionaries, and as tables for pandas, polars, pyarrow and other programs that read Arrow.
 
     ``results.runs`` has one row per run, ``results.flows`` one per flow of each run; the object itself stands for ``runs``:
-    ``results.flows.to_pandas()``, ``pandas.DataFrame(results.flows)``, ``polars.DataFrame(results)``, ``pyarrow.table(results.runs)``. Columns are called
-    as the fields of a record. A table is made while it is read, so it may be larger than memory. Results can be pickled.
+    ``results.flows.to_pandas()``, ``pandas.DataFrame(results.flows)``, ``polars.DataFrame(results)``, ``pyarrow.table(results.runs)``. Columns have
+    the names of the fields of a record. A table is made while it is read, so it may be larger than memory. Results can be pickled.
     """
 
     def __init__(self, records: _native.Records, name: str, failed: list[tuple[str, str]], total: int, *, text: str, sets: list[str], command: str) -> None:
         self._records = records
         self._text, self._sets, self._command = text, sets, command
-        #: What they are of.
+        #: Name of the scenario.
         self.name = name
-        #: The runs that failed: what they were, and why.
+        #: Runs that failed, each with its description and the reason.
         self.failed = failed
-        #: How many runs the campaign has.
+        #: Number of runs of the campaign.
         self.total = total
 
     @property
     def complete(self) -> bool:
-        """Whether every run has its record."""
+        """True if every run has a record."""
         return len(self) == self.total
 
     def __len__(self) -> int:
@@ -57,18 +57,20 @@ class Results:
 
     @property
     def starved(self) -> list[str]:
-        """Starved flows, a sentence each, and nothing if there are none: flows that delivered nothing, or nothing for more than a tenth of the measured time.
+        """Starved flows, one sentence each: flows that delivered nothing, or nothing for more than a tenth of the measured time.
 
-        Look here before any mean: a flow without a byte has no delay, and a variant without it may look better than one that serves everybody.
+        Read this list before any mean. A flow that delivers nothing has no delay, so a variant that starves it may look better
+        than a variant that serves every flow.
         """
         return self._records.starved()[0]
 
     def where(self, conditions: Mapping[str, Any]) -> Results:
         """The records of some points of the sweep, as ``--where`` of the command selects them: ``{"topology.hops": [4, 7], "flow.transport": "tcp-ap"}``.
 
-        A key has a value or a sequence of values; all keys have to fit. ``compare`` takes what comes out, and so do tables and plots.
+        Each key has one value or a sequence of values, and all keys must match. The result can be used with ``compare``, tables and
+        plots.
 
-        Raises :class:`meshpace.RecordsError` if the records have no such key or value, with what they have instead.
+        Raises :class:`meshpace.RecordsError` if the records have no such key or value; the message lists those that exist.
         """
         selected = self._records.where([f"{key}={_values(wanted)}" for key, wanted in conditions.items()])
         words = "".join(f" --where '{key}={_values(wanted)}'" for key, wanted in conditions.items())
@@ -91,7 +93,7 @@ class Results:
     def report(self, page: str | os.PathLike[str]) -> None:
         """Writes the page of plots that ``meshpace report`` writes, with every plot as SVG and its numbers as CSV beside it.
 
-        ``[plot]`` of the scenario says how.
+        The settings are in ``[plot]`` of the scenario.
         """
         _native.report(self._records, os.fspath(page), self.name, self._command, self._text, self._sets)
 
@@ -107,10 +109,12 @@ class Results:
     ) -> Axes:
         """Draws a field against a key of the sweep, means over the seeds with 95 % confidence intervals; needs matplotlib (``meshpace[plot]``).
 
-        Without ``x`` it is the first key with numbers, without ``by`` a curve for each combination of the other keys. ``where`` chooses among the records.
+        The default of ``x`` is the first key with numbers. Without ``by``, there is a curve for each combination of the other keys.
+        ``where`` selects records.
 
-        A field of flows (``delay_p95_s``, ``pacing.interval_s``) has a curve for each flow; ``flow`` chooses among them, by number or by name. Chosen
-        flows show their own ``retransmission_index``, which runs have, too. A value that could not be measured is left out.
+        A field of flows (``delay_p95_s``, ``pacing.interval_s``) has a curve for each flow; ``flow`` selects flows by number or by
+        name. ``retransmission_index`` is a field of runs and of flows; with ``flow``, that of the flows is drawn. A value that
+        could not be measured is left out.
         """
         from .plot import plot
 
@@ -129,11 +133,12 @@ class Results:
         labels: dict[str, str] | None = None,
         shifted: bool = False,
     ) -> Figure:
-        """Writes what the page of :meth:`report` draws of a quantity (``goodput``, ``jain``, ``delay``, ...) as a figure for a paper; needs matplotlib.
+        """Writes the plot of a quantity (``goodput``, ``jain``, ``delay``, ...) on the page of :meth:`report` as a figure for a paper; needs matplotlib.
 
-        ``width`` is ``"column"`` (3.5 inches), ``"page"`` (7.16 inches) or a number of inches. A PDF has embedded subsets of TrueType fonts, no letter is below 7 pt, and
-        the lines differ in marker and dashes, not in colour alone. ``labels`` are words for titles and names of lines. ``x`` and ``lines`` are instead of those of ``[plot]``;
-        ``panel`` chooses among several. With ``shifted`` the points of several lines at one x stand side by side.
+        ``width`` is ``"column"`` (3.5 inches), ``"page"`` (7.16 inches) or a number of inches. A PDF has embedded subsets of TrueType
+        fonts, no text is smaller than 7 pt, and lines differ in marker and dashes besides their colour. ``labels`` replaces titles
+        and names of lines. ``x`` and ``lines`` override the settings in ``[plot]``; ``panel`` selects one of several panels. With
+        ``shifted``, the points of several lines at the same x are drawn side by side.
         """
         from ._paper import figure
 
@@ -149,8 +154,10 @@ class Results:
         panel: str | None = None,
         labels: dict[str, str] | None = None,
     ) -> str:
-        """Writes the numbers of :meth:`figure` as a table: a row for each value of the axis and a column for each line in ``.tex`` (booktabs, siunitx), or a row for each point
-        in ``.csv``; and returns it.
+        """Writes the numbers of :meth:`figure` as a table, and returns its text.
+
+        A ``.tex`` file (booktabs, siunitx) has a row for each value of the axis and a column for each line. A ``.csv`` file has a row
+        for each point.
         """
         from ._paper import table
 
@@ -174,7 +181,7 @@ def _restored(lines: list[str], name: str, failed: list[tuple[str, str]], total:
 def open_records(directory: str | os.PathLike[str]) -> Results:
     """The records of a directory, written by this package or by ``meshpace run --out`` and ``meshpace reproduce``.
 
-    A campaign that is unfinished, or records of another revision of the model, are told as a :class:`RuntimeWarning`.
+    A :class:`RuntimeWarning` reports an unfinished campaign, and records of another revision of the model.
     """
     records, text, notes = _native.open(os.fspath(directory))
     for sentence in notes:

@@ -1,4 +1,4 @@
-"""Scenarios: what is simulated."""
+"""Scenarios."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from ._campaign import Executor, ProgressArgument
     from ._results import Results
 
-#: What a key may be set to.
+#: Value of a key.
 Setting = Any
 
 
 class PacingRule(Protocol):
-    """A pacing rule: what a sender measures in, the time between two segments out.
+    """A pacing rule: it maps the measurements of a sender to the time between two segments.
 
-    A method ``on_ack(marked, slow_start)``, if there is one, is called for every ACK of a TCP and answers as ``on_sample`` does. A
-    rule holds no locks, files or threads: a connection may be copied, and its rule with it (``copy.deepcopy``).
+    If the rule has a method ``on_ack(marked, slow_start)``, it is called for every ACK of a TCP and returns the same as
+    ``on_sample``. A rule must not hold locks, files or threads, because a connection may be copied together with its rule
+    (``copy.deepcopy``).
     """
 
     def on_sample(self, sample: _native.Sample) -> float | None:
-        """The seconds between two segments from now on, 0 for no pacing; ``None``: as before."""
+        """Returns the time between two segments from now on, seconds; 0 for no pacing, ``None`` for no change."""
 
 
 def _sets(settings: Mapping[str, Setting] | None) -> list[str]:
@@ -49,7 +50,7 @@ class Scenario:
 
     @classmethod
     def _of(cls, native: _native.Scenario) -> Scenario:
-        """One made of another, whose warnings have been given."""
+        """A scenario derived from another one whose warnings have been issued already."""
         scenario = cls.__new__(cls)
         scenario._native = native
         return scenario
@@ -58,7 +59,7 @@ class Scenario:
     def load(cls, file: str | os.PathLike[str], set: Mapping[str, Setting] | None = None) -> Scenario:
         """Reads a file. ``set`` changes keys of it, as ``--set`` of the command does: ``{"topology.hops": 4}``.
 
-        Raises :class:`meshpace.ScenarioError` with file, line and key of everything that is wrong, and :class:`OSError`.
+        Raises :class:`meshpace.ScenarioError` with file, line and key of every error, and :class:`OSError`.
         """
         path = os.fspath(file)
         with open(path, encoding="utf-8") as opened:
@@ -68,43 +69,44 @@ class Scenario:
 
     @classmethod
     def parse(cls, text: str, set: Mapping[str, Setting] | None = None, *, directory: str | os.PathLike[str] = "") -> Scenario:
-        """Reads a text in TOML. Names of files in it start at ``directory``."""
+        """Reads a text in TOML. Names of files in it are relative to ``directory``."""
         return cls(_native.Scenario(text, "<text>", os.fspath(directory), "text", _sets(set)))
 
     @classmethod
     def build(cls, tree: Mapping[str, Any], *, directory: str | os.PathLike[str] = "") -> Scenario:
         """A scenario from dictionaries and lists: ``{"topology": {"hops": 4}, "flow": [{"transport": "tcp-ap"}]}``.
 
-        Lines in errors are those of :attr:`text`.
+        Line numbers in errors refer to :attr:`text`.
         """
         return cls(_native.Scenario(document(tree), "<dict>", os.fspath(directory), "dict", []))
 
     @classmethod
     def kept(cls, directory: str | os.PathLike[str], point: Mapping[str, Any] | None = None) -> Scenario:
-        """One point of a directory of records, from what the directory keeps: the text of its scenario, and the files that this names.
+        """One point of a directory of records, read from the scenario text and the files that the directory contains.
 
-        ``point`` are the values of the point, as its records have them: ``{"topology.hops": 4}``. A pacing rule of Python is added with :meth:`paced`, and
-        :meth:`run` makes a run again. Raises :class:`meshpace.RecordsError` if the directory has no such point, or if a file is missing.
+        ``point`` contains the values of the point as in its records: ``{"topology.hops": 4}``. Use :meth:`paced` to add a pacing rule
+        of Python, and :meth:`run` to repeat a run. Raises :class:`meshpace.RecordsError` if the directory has no such point, or if a
+        file is missing.
         """
         return cls(_native.kept_scenario(os.fspath(directory), json.dumps(dict(point or {}))))
 
     @property
     def name(self) -> str:
-        """Its title, or the name of its file without extension."""
+        """Title of the scenario, or the name of its file without extension."""
         return self._native.name
 
     @property
     def text(self) -> str:
-        """What it was read from."""
+        """Text of the scenario."""
         return self._native.text
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that it was read from, and of what its pacing rules are now."""
+        """SHA-256 of everything that the scenario was read from, and of the current state of its pacing rules."""
         return self._identified()[0]
 
     def _identified(self) -> tuple[str, list[tuple[str, list[int] | None, Identity]]]:
-        """The digest, and name, flows and identity of each pacing rule."""
+        """Digest of the scenario, and name, flows and identity of each pacing rule."""
         digest, rules = self._native.digest, []
         for name, rule, flows, id in self._native.paced_by():
             identity = identify(rule, id)
@@ -114,22 +116,22 @@ class Scenario:
 
     @property
     def seeds(self) -> int:
-        """Seeds per point, unless a campaign has others."""
+        """Default number of seeds per point."""
         return self._native.seeds
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """The values of the sweep, point by point; one empty point without a sweep."""
+        """Values of the sweep at each point. A scenario without a sweep has one empty point."""
         return cast("list[dict[str, Any]]", json.loads(self._native.points()))
 
     @property
     def cpu_seconds(self) -> list[float]:
-        """About how long one run of each point takes."""
+        """Estimated CPU time of one run of each point, seconds."""
         return [seconds for seconds, _ in self._native.estimates()]
 
     @property
     def rules(self) -> list[str]:
-        """The pacing rules of Python in it (:meth:`paced`)."""
+        """Names of the scenario's Python pacing rules (:meth:`paced`)."""
         return self._native.rules
 
     def paced(
@@ -140,31 +142,31 @@ class Scenario:
         flows: Sequence[int] | None = None,
         id: str | None = None,
     ) -> Scenario:
-        """The same scenario with the pacing of its flows by a rule of your own.
+        """Returns a copy of the scenario whose flows are paced by your own rule.
 
-        ``rule`` is called with the bytes of payload per segment and makes the rule of one sender: a class, mostly. It stands in the
-        place of whatever pacing the flow's TCP or TPA has; window, ACKs and recovery stay. ``flows`` are the numbers of the flows
-        that get it, all unless told. ``name`` (that of ``rule`` unless told) is what records call the transport.
+        ``rule`` is called with the payload per segment in bytes and returns the rule of one sender; usually ``rule`` is a class. The
+        rule replaces the pacing of the flow's TCP or TPA; window, ACKs and recovery do not change. ``flows`` are the numbers of the
+        flows that use the rule (default: all flows). Records use ``name`` as the name of the transport (default: the name of
+        ``rule``).
 
-        What a rule raises ends the campaign, and its caller gets it; a negative interval, or one that is not finite, is a
-        :class:`ValueError` there. Records that were made before stay (:meth:`meshpace.Campaign.results`). Runs are made in this
-        process only.
+        An exception in a rule ends the campaign and is raised to its caller. A negative or infinite interval is a
+        :class:`ValueError`. Records made before are kept (:meth:`meshpace.Campaign.results`). Runs are made in this process only.
 
-        Records on the disk (``out``) are those of one rule: of its source, of the variables that it captures, of the globals and
-        functions that it uses, and of the attributes of its class, as they are when the campaign begins. A directory made by a
-        rule that has changed since is refused, with what changed. Where a part has no value that can be compared, such as an open
-        file, ``id`` has to name the rule; choose another one whenever you change what it does.
+        A directory of records (``out``) belongs to one rule. The rule is identified by its source, the variables that it captures,
+        the globals and functions that it uses, and the attributes of its class, as they are when the campaign begins. If the rule
+        has changed, the directory is refused with a message that names the change. If a part cannot be compared, such as an open
+        file, ``id`` must identify the rule. Choose another ``id`` whenever you change what the rule does.
 
-        Raises :class:`ValueError` if a flow is neither TCP nor TPA, or is not there.
+        Raises :class:`ValueError` if a flow does not exist, or is neither TCP nor TPA.
         """
         name = name or str(getattr(rule, "__name__", type(rule).__name__))
         numbers = None if flows is None else [index(number) for number in flows]
         return Scenario._of(self._native.paced(name, rule, numbers, id))
 
     def run(self, seed: int = 1) -> dict[str, Any]:
-        """Makes one run and gives its record, as ``meshpace run --format json`` writes it.
+        """Makes one run and returns its record, as ``meshpace run --format json`` writes it.
 
-        Raises :class:`ValueError` for a scenario with a sweep of several points: that is a campaign.
+        Raises :class:`ValueError` for a scenario with several points, for which :meth:`sweep` is meant.
         """
         if len(self.points) != 1:
             raise ValueError(f"the scenario has {len(self.points)} points: sweep() runs them all")
@@ -189,8 +191,8 @@ class Scenario:
     ) -> Results:
         """Makes every run of every point: :class:`meshpace.Campaign` in one call.
 
-        ``seed=3`` alone makes one run of each point, with that seed; ``seed=3, seeds=5`` those with the seeds 3 to 7. ``until="goodput 2 %"`` makes as many as that
-        precision needs.
+        ``seed=3`` alone makes one run of each point, with that seed. ``seed=3, seeds=5`` makes the runs with the seeds 3 to 7.
+        ``until="goodput 2 %"`` makes as many runs as that precision requires.
         """
         from ._campaign import Campaign
 
@@ -200,14 +202,14 @@ class Scenario:
         return campaign.run(jobs=jobs, executor=executor, chunk_seconds=chunk_seconds, progress=progress)
 
     def __copy__(self) -> Scenario:
-        # A scenario does not change.
+        # Scenarios are immutable.
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Scenario:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """With the files that it names; its pacing rules have to be pickled themselves, as classes of a module are."""
+        """Pickles the scenario with the files that it names. Its pacing rules must be picklable, as classes of a module are."""
         return _restored, self._native.state()
 
     def __repr__(self) -> str:

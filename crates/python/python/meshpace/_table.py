@@ -1,4 +1,4 @@
-"""Tables: what pandas, polars, pyarrow and notebooks take over."""
+"""Tables for pandas, polars, pyarrow and notebooks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from . import _native
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped, unused-ignore]
 
-#: Records that are read at a time.
+#: Number of records that are read at a time.
 _AT_ONCE = 16_384
-#: Rows that a notebook shows.
+#: Number of rows that a notebook shows.
 _SHOWN = 20
 
 
 class Table:
-    """A table by Arrow's C stream interface, and row by row.
+    """A table, as a stream through Arrow's C interface and as an iterable of rows.
 
-    ``pandas.DataFrame(table)``, ``table.to_pandas()``, ``polars.DataFrame(table)``, ``pyarrow.table(table)``, DuckDB. As an iterable it gives a dictionary for
-    each row; what could not be measured is ``None``. A table is made while it is read, so it may be larger than memory. It can be pickled.
+    ``pandas.DataFrame(table)``, ``table.to_pandas()``, ``polars.DataFrame(table)``, ``pyarrow.table(table)``, DuckDB. The iterable has a dictionary for
+    each row; a value that could not be measured is ``None``. A table is made while it is read, so it may be larger than memory. It can be pickled.
     """
 
     def __init__(self, native: _native.Table) -> None:
@@ -46,7 +46,7 @@ class Table:
         return self._length
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The table as a data frame of pandas, with the types of its columns where pyarrow is installed."""
+        """Converts the table to a pandas data frame. If pyarrow is installed, the types of the columns are kept."""
         import pandas
 
         try:

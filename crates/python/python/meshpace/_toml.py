@@ -1,4 +1,4 @@
-"""Trees of Python as TOML."""
+"""Converts trees of Python objects to TOML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Iterable, Mapping
 
 
 def _text(text: str) -> str:
-    # The escapes of JSON are escapes of TOML; TOML wants one more.
+    # All escapes of JSON are valid in TOML. TOML requires one more, for DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -26,17 +26,18 @@ def value(item: Any) -> str:
         return "true" if item else "false"
     if isinstance(item, str):
         return _text(item)
-    # Subclasses of int and float, such as numpy.float64 and members of an IntEnum, have texts of their own.
+    # The methods of int and float are called directly, since subclasses such as numpy.float64 and
+    # the members of an IntEnum have other representations.
     if isinstance(item, int):
         return int.__repr__(item)
     if isinstance(item, float):
         return _float(item)
     if isinstance(item, Mapping):
         return "{ " + ", ".join(f"{_key(str(key))} = {value(inner)}" for key, inner in item.items()) + " }"
-    # Scalars of numpy, and arrays of it and of others that have no dimension.
+    # Scalars of numpy, and zero-dimensional arrays of numpy and similar packages.
     if getattr(item, "shape", None) == () and hasattr(item, "item"):
         inner = item.item()
-        # A long double stays what it is.
+        # The item of a numpy.longdouble is a numpy.longdouble again.
         return _float(float(inner)) if type(inner) is type(item) else value(inner)
     elements = _elements(item)
     if elements is not None:
@@ -51,7 +52,7 @@ def _float(number: float) -> str:
 
 
 def _number(item: Any) -> str:
-    """A number of any other type: whole, if the type or the value is whole, else the nearest float."""
+    """A number of another type: an integer if its type or its value is integral, otherwise the nearest float."""
     if isinstance(item, Decimal) and not item.is_finite():
         return _float(float(item))
     if isinstance(item, (Decimal, Fraction)) and item == int(item):
@@ -62,13 +63,13 @@ def _number(item: Any) -> str:
         if hasattr(type(item), "__float__"):
             return _float(float(item))
     except (TypeError, ValueError):
-        # An array of several, a quantity with a unit.
+        # The value is not a single number: an array of several elements, or a quantity with a unit.
         pass
     raise TypeError(f"a scenario has no value of type {type(item).__name__}: {item!r}")
 
 
 def _elements(item: Any) -> Iterable[Any] | None:
-    """The elements of a sequence: a list, a tuple, a range, an array, a series; ``None`` for what is none, or has no order."""
+    """Elements of a sequence: a list, a tuple, a range, an array, a series. ``None`` for other types and for unordered collections."""
     if isinstance(item, (str, bytes, bytearray, memoryview, Mapping, Set)):
         return None
     if hasattr(item, "tolist"):
@@ -79,7 +80,7 @@ def _elements(item: Any) -> Iterable[Any] | None:
 
 
 def values(item: Any) -> str:
-    """One value or those of a sequence, with commas between them."""
+    """One value, or the values of a sequence separated by commas."""
     elements = _elements(item)
     return value(item) if elements is None else ",".join(value(inner) for inner in elements)
 

@@ -1,7 +1,7 @@
 """The transport of asyncio over a TPA socket.
 
-The event loop waits for the socket's descriptor. The transport reads when it is readable, and writes at once as much as the socket takes; what is
-left is kept here until the descriptor is writable.
+The event loop waits for the socket's descriptor. The transport reads when the descriptor is readable. It writes immediately as much as
+the socket accepts; the rest is buffered here until the descriptor is writable.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any, Callable
 
 from . import tpa
 
-#: Bytes read and written at a time.
+#: Number of bytes read and written at a time.
 _PIECE = 2**16
 
-#: Bytes kept here above which the protocol is asked to pause, as in asyncio.
+#: Number of buffered bytes above which the protocol is asked to pause; the default of asyncio.
 _HIGH = 2**16
 
 
 class Transport(asyncio.Transport):
-    """A connection. Its protocol has been told of it when the constructor returns."""
+    """A connection. The constructor calls ``connection_made`` of its protocol."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, socket: tpa.socket, protocol: asyncio.BaseProtocol, forget: Callable[[Transport], None] | None = None
@@ -32,7 +32,7 @@ class Transport(asyncio.Transport):
         self._high, self._low = _HIGH, _HIGH // 4
         self._ends_writing = self._closing = self._over = False
         self._paused = self._peer_ended = self._protocol_paused = False
-        # Whether the loop watches for either.
+        # True if the loop watches the descriptor for reading, or for writing.
         self._reads = self._writes = False
         protocol.connection_made(self)
         self._watch_reading()
@@ -42,11 +42,11 @@ class Transport(asyncio.Transport):
         return f"<TPA transport, {state}, {len(self._kept)} bytes kept>"
 
     def is_over(self) -> bool:
-        """Whether its end has been decided, so that the protocol is told or has been told of it."""
+        """True if the connection has ended. The protocol has been notified, or the notification is scheduled."""
         return self._over
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Has another protocol be told from now on."""
+        """Sets the protocol that is notified from now on."""
         self._protocol = protocol
 
     def get_protocol(self) -> asyncio.BaseProtocol:
@@ -54,22 +54,22 @@ class Transport(asyncio.Transport):
         return self._protocol
 
     def is_closing(self) -> bool:
-        """Whether it is closing or closed."""
+        """True if the connection is closing or closed."""
         return self._closing
 
     # Reading.
 
     def is_reading(self) -> bool:
-        """Whether the protocol gets data."""
+        """True if the protocol receives data."""
         return not (self._paused or self._peer_ended or self._closing)
 
     def pause_reading(self) -> None:
-        """Hands no data to the protocol until `resume_reading`; the peer is stopped when the receive buffer is full."""
+        """Passes no data to the protocol until `resume_reading`. When the receive buffer is full, flow control stops the peer."""
         self._paused = True
         self._watch_reading()
 
     def resume_reading(self) -> None:
-        """Hands data to the protocol again."""
+        """Passes data to the protocol again."""
         self._paused = False
         self._watch_reading()
 
@@ -97,7 +97,7 @@ class Transport(asyncio.Transport):
             self._read_end()
 
     def _receive(self) -> int:
-        """Reads a piece and hands it over; its length."""
+        """Reads data, passes it to the protocol, and returns its length."""
         protocol: Any = self._protocol
         if isinstance(protocol, asyncio.BufferedProtocol):
             buffer: Any = protocol.get_buffer(-1)
@@ -111,7 +111,7 @@ class Transport(asyncio.Transport):
         return len(data)
 
     def _read_end(self) -> None:
-        """The peer writes no more. The descriptor stays readable from now on."""
+        """Handles the end of the peer's stream. Reading stops, because the descriptor stays readable from now on."""
         self._peer_ended = True
         self._watch_reading()
         try:
@@ -126,7 +126,7 @@ class Transport(asyncio.Transport):
     # Writing.
 
     def write(self, data: Any) -> None:
-        """Writes; what the socket does not take now is kept and written later."""
+        """Writes data. Data that the socket does not accept now is buffered and written later."""
         view = memoryview(data).cast("B")
         if self._ends_writing:
             raise RuntimeError("write after write_eof")
@@ -147,11 +147,11 @@ class Transport(asyncio.Transport):
             self._judge_size()
 
     def can_write_eof(self) -> bool:
-        """True: the other direction goes on."""
+        """True: the other direction can stay open."""
         return True
 
     def write_eof(self) -> None:
-        """Writes no more; the peer receives the end of the stream behind what was written."""
+        """Ends the stream after the data that was written. The peer receives the end of the stream after this data."""
         if self._closing or self._ends_writing:
             return
         self._ends_writing = True
@@ -188,10 +188,10 @@ class Transport(asyncio.Transport):
         elif not self._kept and self._ends_writing:
             self._shut_down()
 
-    # How much is kept.
+    # Write buffer.
 
     def get_write_buffer_size(self) -> int:
-        """Bytes kept here; those that the socket holds are not among them."""
+        """Number of bytes that are buffered here, without those in the buffer of the socket."""
         return len(self._kept)
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
@@ -199,7 +199,7 @@ class Transport(asyncio.Transport):
         return self._low, self._high
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Sets them; by default 64 KiB, and a fourth of the higher."""
+        """Sets the sizes at which the protocol is paused (default 64 KiB) and resumed (default a quarter of that)."""
         if high is None:
             high = _HIGH if low is None else 4 * low
         if low is None:
@@ -224,10 +224,10 @@ class Transport(asyncio.Transport):
             context = {"message": f"the protocol's {tell.__name__} failed", "exception": error, "transport": self, "protocol": self._protocol}
             self._loop.call_exception_handler(context)
 
-    # The end.
+    # End of the connection.
 
     def close(self) -> None:
-        """Reads no more, writes what is kept, and ends. It does not wait until that has arrived."""
+        """Stops reading, writes the buffered data, and ends the connection. It does not wait until the data has arrived."""
         if self._closing:
             return
         self._closing = True
@@ -236,20 +236,20 @@ class Transport(asyncio.Transport):
             self._end(None)
 
     def abort(self) -> None:
-        """Ends it at once; what has not arrived is lost, and the peer is told."""
+        """Ends the connection immediately. Data that has not arrived is lost, and the peer is notified."""
         if not self._over:
             self._socket.abort()
             self._end(None)
 
     def _report(self, error: Exception, message: str) -> None:
-        """A fault of the protocol ends the connection."""
+        """Reports an exception of the protocol and ends the connection."""
         self._loop.call_exception_handler({"message": message, "exception": error, "transport": self, "protocol": self._protocol})
         if not self._over:
             self._socket.abort()
             self._end(error)
 
     def _end(self, failure: Exception | None) -> None:
-        """The connection is over; the protocol is told, but not inside a call of its own."""
+        """Ends the connection. The protocol is notified later, so that the notification is never inside another call of the protocol."""
         if self._over:
             return
         self._over = self._closing = True

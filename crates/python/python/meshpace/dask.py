@@ -4,8 +4,8 @@
 >>> workers = meshpace.dask.connect("tcp://scheduler:8786")              # doctest: +SKIP
 >>> results = meshpace.Scenario.load("sweep.toml").sweep(out="records", executor=workers)  # doctest: +SKIP
 
-``python3 -m meshpace.dask ADDRESS`` is what the command's ``--dask ADDRESS`` talks to: it reads jobs as lines of JSON and writes
-what was made of them.
+The option ``--dask ADDRESS`` of the command starts ``python3 -m meshpace.dask ADDRESS``, which reads jobs as lines of JSON and writes
+their results.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from . import _native, _remote
 from ._errors import CarrierError, Error, WorkerError
 
 if TYPE_CHECKING:
-    # Dask has types for some of its functions only.
+    # Dask has type annotations for only some of its functions.
     Client = Any
 
-#: Seconds that a scheduler, and the first worker, may take to answer.
+#: Time for which the scheduler, and then the first worker, may take to answer, seconds.
 TIMEOUT_S = 30.0
 
 
-#: Seconds after which workers that have come are asked who they are.
+#: Time between two checks for new workers, seconds.
 _LOOK_S = 1.0
 
 
 class Carrier(_remote.Carrier):
-    """Chunks over a Dask client.
+    """Hands out chunks through a Dask client.
 
-    Workers that give other results are named once and get no chunks, also those that come later. What such a worker has got before it was
-    known is refused by it, and goes to the others.
+    A worker that gives other results is reported once and gets no chunks, even if it joins later. If such a worker got a chunk before it
+    was recognized, it refuses the chunk, which is then given to another worker.
     """
 
     def __init__(self, client: Client, tell: Callable[[str], None] | None = None) -> None:
         self.client = client
         self.address = str(client.scheduler.address) if client.scheduler else "the scheduler"
         self._tell = tell
-        #: Addresses of workers that give the same results, and of the others.
+        #: Addresses of workers that give the same results, and addresses of all other workers.
         self._right: set[str] = set()
         self._wrong: set[str] = set()
-        #: Chunks that were given to certain workers.
+        #: Chunks that were given to certain workers, with the addresses of these.
         self._given: dict[Future[str], tuple[str, frozenset[str]]] = {}
         self._looked = 0.0
         super().__init__(client.get_executor(pure=False))
@@ -67,14 +67,14 @@ class Carrier(_remote.Carrier):
         if not self._wrong:
             return super()._hand_out(chunk)
         right = frozenset(self._right)
-        # Dask's own executor takes the addresses besides.
+        # Dask's own executor also accepts the addresses of workers.
         executor: Any = self.executor
         future: Future[str] = executor.submit(_remote.work, self._job, chunk, workers=sorted(right))
         self._given[future] = (chunk, right)
         return future
 
     def _introduce(self) -> dict[str, int]:
-        """Asks workers that have come who they are, and forgets those that have gone: the threads of all that are there."""
+        """Checks the identity of new workers and removes workers that have left. Returns the number of threads of each worker."""
         threads: dict[str, int] = self.client.nthreads()
         self._right &= threads.keys()
         self._wrong &= threads.keys()
@@ -82,7 +82,7 @@ class Carrier(_remote.Carrier):
         return threads
 
     def _sort(self, addresses: list[str]) -> None:
-        """Parts workers into those that give the same results and the others, which are named."""
+        """Sorts workers into those that give the same results and the others, which are reported."""
         if not addresses:
             return
         reasons = {address: _difference(theirs) for address, theirs in self._ask(_native.identity, addresses).items()}
@@ -103,7 +103,8 @@ class Carrier(_remote.Carrier):
         except Exception as error:
             if self.client.status != "running":
                 raise self.gone(error) from error
-            # Dask does not bring back every exception of a worker whole: one alone is the one that raised.
+            # Dask cannot transfer every exception of a worker. If there is only one worker, the
+            # exception is known to be its own.
             if len(addresses) == 1:
                 return {addresses[0]: error}
             answers = {}
@@ -113,7 +114,7 @@ class Carrier(_remote.Carrier):
 
     def _refuse(self, chunk: str, error: WorkerError) -> None:
         self._introduce()
-        # Who has refused is known by its address now, or has gone again.
+        # The worker that refused is known by its address now, or has left again.
         if not self._right:
             raise self.nobody()
         self._tries += 1
@@ -123,18 +124,18 @@ class Carrier(_remote.Carrier):
         self._submit(chunk, False)
 
     def tell(self, sentence: str) -> None:
-        """Says something to people."""
+        """Shows a message to people."""
         if self._tell is None:
             super().tell(sentence)
         else:
             self._tell(sentence)
 
     def is_lost(self, error: Exception) -> bool:
-        """Dask gives a chunk to another worker by itself; ``KilledWorker`` is raised when several have died of it.
+        """True for ``KilledWorker``, which Dask raises after several workers have died with a chunk.
 
-        It cancels what is under way when it loses the scheduler.
+        Before that, Dask gives the chunk to other workers itself. If Dask loses the scheduler, it cancels all running chunks.
         """
-        # Classes of Dask by their names: they have moved from module to module.
+        # Classes of Dask are compared by name, because they have moved between modules.
         kind = type(error).__name__
         if isinstance(error, CancelledError) or kind in ("CommClosedError", "FutureCancelledError"):
             raise self.gone(error) from error
@@ -153,7 +154,7 @@ class Carrier(_remote.Carrier):
         self._looked = time.monotonic()
         if self._wrong and not self._right:
             raise self.nobody()
-        # What was given to workers that have all gone goes to others.
+        # A chunk is given to other workers if all workers that it was given to have left.
         for future, (chunk, workers) in list(self._given.items()):
             if future.done() or future not in self._waiting:
                 del self._given[future]
@@ -168,12 +169,12 @@ class Carrier(_remote.Carrier):
 
 
 def _identity() -> tuple[str, int, int, str]:
-    """What workers must have in common with this program."""
+    """Identity that workers must have in common with this program."""
     return _native.identity()
 
 
 def _difference(theirs: object) -> str | None:
-    """Why a worker of this identity cannot take part; ``None`` if it can."""
+    """Reason why a worker with this identity cannot take part; ``None`` if it can."""
     ours = _identity()
     if not isinstance(theirs, (tuple, list)) or len(theirs) < 3:
         return f"cannot take part: {theirs!r}; it needs meshpace {ours[0]}"
@@ -188,15 +189,16 @@ def _difference(theirs: object) -> str | None:
 
 
 def _unlike(answer: object) -> str | None:
-    """Why a worker cannot take part that has answered so whether it gives the results of the job; ``None`` if it can."""
+    """Reason why a worker cannot take part, from its answer to `_remote.fits`; ``None`` if it can."""
     return None if answer is None else f"cannot take part: {answer}"
 
 
 def connect(cluster: Any) -> Carrier:
-    """The workers of a Dask cluster: the address of its scheduler, a cluster object (``LocalCluster``, ``SLURMCluster``...) or a client.
+    """Connects to the workers of a Dask cluster.
 
-    A worker that gives other results, because it is of another version, another revision of the model, or built otherwise, is
-    named in a :class:`RuntimeWarning` and gets no runs. Raises :class:`meshpace.CarrierError` if the scheduler does not answer or has no
+    ``cluster`` is the address of the scheduler, a cluster object (``LocalCluster``, ``SLURMCluster``...) or a client. A worker gives other
+    results if it has another version, another revision of the model, or another build. A :class:`RuntimeWarning` names such a worker, and
+    it gets no runs. Raises :class:`meshpace.CarrierError` if the scheduler does not answer or has no
     worker, and :class:`meshpace.WorkerError` if no worker gives the same results.
     """
     return _connect(cluster, None)
@@ -224,7 +226,7 @@ def _say(**line: object) -> None:
 
 
 def _serve(address: str) -> int:
-    """Carries the jobs of the command, which come on standard input, one line each."""
+    """Runs the jobs of the command, which are read from standard input, one per line."""
     try:
         carrier = _connect(address, lambda sentence: _say(note=sentence))
     except (Error, ImportError) as error:
@@ -255,7 +257,7 @@ def main(arguments: list[str]) -> int:
     try:
         return _serve(arguments[0])
     except (KeyboardInterrupt, BrokenPipeError):
-        # The command has been interrupted too, or is gone.
+        # The command was interrupted as well, or has ended.
         return 130
 
 

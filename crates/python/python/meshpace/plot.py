@@ -1,4 +1,4 @@
-"""Plots, by matplotlib."""
+"""Plots with matplotlib."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
     from ._results import Results
 
-#: Student's t for 95 %, by degrees of freedom, two-sided; beyond the table the normal quantile.
+#: Two-sided quantiles of Student's t for 95 %, by degrees of freedom. Beyond the table, the
+#: quantile of the normal distribution, 1.960, is used with a correction for the degrees of freedom.
 _T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086]
 
 
 def _half_width(values: list[float]) -> float:
-    """Of the 95 % interval of the mean; 0 with fewer than three values, which would say nothing."""
+    """Half width of the 95 % interval of the mean; 0 for fewer than three values, from which the interval would have no meaning."""
     if len(values) < 3:
         return 0.0
     degrees = len(values) - 1
@@ -29,7 +30,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _field(fields: dict[str, Any], name: str) -> tuple[bool, Any]:
-    """Whether a run or a flow has a field, and its value; ``pacing.interval_s`` is in the table ``pacing``."""
+    """Returns whether a run or a flow has a field, and the field's value. ``pacing.interval_s`` is in the table ``pacing``."""
     table, _, inner = name.rpartition(".")
     if table:
         found = fields.get(table)
@@ -45,7 +46,10 @@ def _is_chosen(number: int, flow: dict[str, Any], chosen: int | str | Sequence[i
 
 
 def _values(record: dict[str, Any], y: str, chosen: int | str | Sequence[int | str] | None) -> list[tuple[str, Any]]:
-    """The values of a record, with what its curve is called: those of flows if ``y`` is a field of flows only, or flows are chosen. Infinite where a starved flow has none."""
+    """Values of a record, each with the label of its curve.
+
+    They are values of flows if ``y`` is a field of flows only, or if flows are selected. The value is infinite if a starved flow has none.
+    """
     there, value = _field(record, y)
     if there and chosen is None:
         return [("", value)]
@@ -56,7 +60,8 @@ def _values(record: dict[str, Any], y: str, chosen: int | str | Sequence[int | s
             continue
         there, value = _field(flow, y)
         if there:
-            # What a dead flow has not is worse than any number, as on the page.
+            # A value that a starved flow does not have is worse than any number, as on the page of
+            # the report.
             if value is None and flow.get("starved") and "." not in y:
                 value = math.inf
             found.append((flow.get("name") or f"flow {number}" if len(flows) > 1 or "name" in flow else "", value))
@@ -64,13 +69,13 @@ def _values(record: dict[str, Any], y: str, chosen: int | str | Sequence[int | s
 
 
 def _draw(ax: Axes, label: str, curve: dict[Any, list[float]], height: float) -> None:
-    """A curve along numbers, or points beside each other for names; "none" at ``height`` where a run has no number."""
+    """Draws a curve over numbers, or separate points over names. The word "none" at ``height`` marks a place where a run has no number."""
     is_along_numbers = all(_is_number(at) for at in curve)
     places = sorted(curve) if is_along_numbers else list(curve)
     is_none = [any(math.isinf(value) for value in curve[at]) for at in places]
     means = [math.nan if none else statistics.fmean(curve[at]) for at, none in zip(places, is_none)]
     halves = [0.0 if none else _half_width(curve[at]) for at, none in zip(places, is_none)]
-    # Where no value is below zero, no interval is.
+    # If no value is below zero, no interval extends below zero.
     lowest = min((value for values in curve.values() for value in values), default=0.0)
     below = [half if lowest < 0 or math.isnan(mean) else min(half, mean) for mean, half in zip(means, halves)]
     ax.errorbar(places, means, yerr=[below, halves], label=label or None, marker="o", capsize=3, linestyle="-" if is_along_numbers else "")

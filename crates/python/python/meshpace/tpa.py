@@ -1,4 +1,4 @@
-"""TPA over UDP in the manner of the module `socket`: streams of bytes, encrypted unless that is switched off.
+"""TPA over UDP with an interface like that of the module `socket`: streams of bytes, encrypted unless encryption is switched off.
 
 >>> from meshpace import tpa
 >>> with tpa.create_server(("127.0.0.1", 0)) as server, tpa.create_connection(server.getsockname()) as client:
@@ -7,8 +7,8 @@
 ...     peer.recv(100)
 b'hello'
 
-Every call that waits leaves the other threads of Python running and hears Ctrl-C. What goes wrong is an `OSError`: `TimeoutError`,
-`ConnectionRefusedError` (nobody listens, or the keys do not fit), `ConnectionResetError`, `BrokenPipeError`, `socket.gaierror` (no such
+A call that blocks lets other Python threads run and can be interrupted by Ctrl-C. Errors are exceptions of type `OSError`: `TimeoutError`,
+`ConnectionRefusedError` (no listener, or the keys do not match), `ConnectionResetError`, `BrokenPipeError`, `socket.gaierror` (no such
 host), ... Linux only. When an exception leaves a `with` block, the connection is aborted; otherwise the end of the block closes it.
 
 A socket with an address belongs to the process that made it. In a child, by `os.fork` or by `multiprocessing` with the start method "fork",
@@ -29,70 +29,80 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence, TypedDict, Union, cas
 from ._native import TpaDescriptor, TpaListener, TpaOptions, TpaPort, TpaStream, tpa_finish_process, tpa_new_key
 
 if TYPE_CHECKING:
-    # Type checkers bring this module themselves; Python has `Unpack` from 3.11 on.
+    # Type checkers contain this module. Python itself has `Unpack` only from 3.11 on.
     from typing_extensions import Unpack
 
 __all__ = ["SHUT_RD", "SHUT_RDWR", "SHUT_WR", "Options", "create_connection", "create_server", "new_key", "socket"]
 
 SHUT_RD, SHUT_WR, SHUT_RDWR = 0, 1, 2
 
-#: A host, by name or number, and a UDP port.
+#: Host, by name or number, and UDP port.
 Address = tuple[str, int]
 
 _Buffer = Union[bytes, bytearray, memoryview]
 
-#: How long closing waits for what was sent to arrive, seconds, unless `linger` is set.
+#: Time for which closing waits until all sent data has arrived, seconds, unless `linger` is set.
 LINGER = 30.0
 
 
 class Options(TypedDict, total=False):
-    """What can be set about a socket; both ends need the same protection."""
+    """Options of a socket. Both ends need the same kind of encryption."""
 
-    #: A TPA of `meshpace transports`. Default "tpa-2".
+    #: Name of a TPA transport, from `meshpace transports`. Default "tpa-2".
     transport: str
-    #: Payload of a full segment, bytes. Default 1460, or what the way out carries if that is less.
+    #: Payload of a full segment, bytes. Default 1460, or less if the outgoing interface carries
+    #: less.
     segment: int
-    #: What is sent leaves as soon as the protocol lets it: see `socket.nodelay`. Default true.
+    #: Data is sent as soon as the protocol permits it; see `socket.nodelay`. Default true.
     nodelay: bool
-    #: No encryption, for experiments. Default false: encrypted, with whoever answers.
+    #: No encryption, for experiments. Default false: the connection is encrypted, but the peer is
+    #: not authenticated.
     plain: bool
-    #: Encrypted, with whoever knows this secret: 32 bytes or 64 hexadecimal digits.
+    #: Shared secret, 32 bytes or 64 hexadecimal digits. The connection is encrypted, and only a
+    #: peer that knows the secret is accepted.
     secret: bytes
-    #: Encrypted, with the holders of known keys: our private key, and the peers' public ones. See `new_key`.
+    #: Our private key, and the public keys of the peers that are accepted. The connection is
+    #: encrypted. See `new_key`.
     key: bytes
     peers: Sequence[bytes]
-    #: With `key`, of a socket that listens: whether the holder of a public key may connect, in the place of `peers`. It is called by the thread of
-    #: all connections, must return at once, and may call nothing of this module. An exception is reported and admits nobody.
+    #: For a listening socket with `key`, instead of `peers`: called with the public key of a peer,
+    #: returns whether the peer may connect. The thread of all connections calls it, so it must
+    #: return at once and must not call this module. An exception is reported, and the peer is
+    #: refused.
     admits: Callable[[bytes], object]
-    #: Bytes that wait to be acknowledged, and to be read. Default 262144 each, 1073741824 at most.
+    #: Largest numbers of bytes that wait for an acknowledgement, and for the application to read
+    #: them. Default 262144 each, at most 1073741824.
     send_buffer: int
     receive_buffer: int
-    #: How long to try to connect, seconds. Default 30.
+    #: Time for which a connection attempt lasts at most, seconds. Default 30.
     connect_timeout: float
-    #: How long `close`, and the end of the program, wait for what was sent to arrive, seconds. Default 30.
+    #: Time for which `close` and the end of the program wait until all sent data has arrived,
+    #: seconds. Default 30.
     linger: float
-    #: Silence after which the peer is asked for a sign of life, seconds; 0 for never. Default 30.
+    #: Time without a packet from the peer after which a keep-alive is sent, seconds; 0 for never.
+    #: Default 30.
     keep_alive: float
-    #: How long a connection may carry no data, seconds; 0 for ever. Default 0.
+    #: Time after which a connection without data is ended, seconds; 0 for never. Default 0.
     idle_timeout: float
-    #: How long to send without hearing anything from the peer, seconds. Default 120.
+    #: Time of sending without an answer after which the connection has failed, seconds. Default
+    #: 120.
     silence_timeout: float
-    #: For TPA with adaptive pacing: hops to the peer, 1 to 255 (default: counted from what arrives), and the channel's rate in bit/s
-    #: (default 2e6).
+    #: For TPA with adaptive pacing: number of hops to the peer, 1 to 255 (default: derived from
+    #: received packets), and the rate of the channel in bit/s (default 2e6).
     hops: int
     channel_rate: float
-    #: A file to which the keys of connections are added, for `meshpace decrypt`.
+    #: File to which the keys of connections are appended, for `meshpace decrypt`.
     keylog: str
 
 
 def new_key() -> tuple[bytes, bytes]:
-    """A fresh pair of keys: the private one, and the public one for the peers."""
+    """Creates a pair of keys: the private key, and the public key for the peers."""
     return tpa_new_key()
 
 
 @atexit.register
 def _finish() -> None:
-    """At the end of the program what was sent still arrives, as far as the linger times allow."""
+    """Waits at the end of the program until all sent data has arrived, within the linger times."""
     if lost := tpa_finish_process():
         print(f"meshpace: {lost}", file=sys.stderr)
         warnings.warn(lost, ResourceWarning)
@@ -111,7 +121,7 @@ def _timeout(seconds: float | None) -> float | None:
 
 
 class socket:
-    """A TPA socket: fresh, bound, listening or connected, as those of `socket` are. The options are those of :class:`Options`."""
+    """A TPA socket: unbound, bound, listening or connected, like a `socket.socket`. The options are those of :class:`Options`."""
 
     def __init__(self, **options: Unpack[Options]) -> None:
         self._options = TpaOptions(**cast(Any, options))
@@ -142,14 +152,14 @@ class socket:
         return self._stream
 
     def bind(self, address: Address) -> None:
-        """Gives it a local address and UDP port; "" is every IPv4 address, "::" every address, port 0 any that is free."""
+        """Binds the socket to a local address and UDP port. "" is every IPv4 address, "::" every address, port 0 any free port."""
         self._check()
         if self._port or self._stream:
             raise OSError(errno.EINVAL, "the socket has an address")
         self._port = TpaPort(address[0], address[1], self._options)
 
     def listen(self, backlog: int = 128) -> None:
-        """Has it accept connections. While `backlog` of them wait, further ones are not answered."""
+        """Listens for connections. While `backlog` connections wait to be accepted, further ones are not answered."""
         self._check()
         if self._port is None or self._stream:
             raise OSError(errno.EINVAL, "only a bound socket can listen")
@@ -157,7 +167,7 @@ class socket:
         self._attach()
 
     def accept(self) -> tuple[socket, Address]:
-        """The next connection, which waits without end, and its peer's address."""
+        """Accepts the next connection. Returns its socket, which blocks without limit, and the address of the peer."""
         self._check()
         if self._listener is None:
             raise OSError(errno.EINVAL, "the socket does not listen")
@@ -165,9 +175,9 @@ class socket:
         return socket._of(stream, self._linger), stream.peer
 
     def connect(self, address: Address) -> None:
-        """Opens a connection and waits until it is open. Without waiting (`setblocking(False)`) it raises `BlockingIOError` with
-        `errno.EINPROGRESS`; the socket is writable once the connection is open or has failed, and `getsockopt` with `SO_ERROR`, or a
-        second call, says which of both."""
+        """Opens a connection and waits until it is open. A non-blocking socket (`setblocking(False)`) raises `BlockingIOError` with
+        `errno.EINPROGRESS`. The socket is writable when the connection is open or has failed; `getsockopt` with `SO_ERROR`, or a
+        second call, tells which."""
         self._check()
         if self._stream:
             if self._stream.is_open():
@@ -183,9 +193,9 @@ class socket:
             raise BlockingIOError(errno.EINPROGRESS, "the connection is being opened")
 
     def fileno(self) -> int:
-        """A file descriptor for `select`, `poll`, `selectors` and event loops; -1 once the socket is closed. It is readable while `recv` or
-        `accept` would not wait, and writable while `send` would not wait and once a connection is open or has failed. It carries none of the stream's bytes: it is only to be
-        waited for. It is the same for the life of the socket, and closes with it."""
+        """A file descriptor for `select`, `poll`, `selectors` and event loops; -1 after the socket is closed. It is readable while `recv` or
+        `accept` would not block. It is writable while `send` would not block, and when a connection attempt has succeeded or failed. The
+        descriptor carries no data; a program can only wait for it. It stays the same until the socket is closed."""
         if self._closed:
             return -1
         self._check()
@@ -199,7 +209,7 @@ class socket:
             held.attach(self._descriptor)
 
     def getsockopt(self, level: int, optname: int) -> int:
-        """Only `SO_ERROR` at `SOL_SOCKET`: the errno with which the connection has failed, 0 if it has not."""
+        """Supports only `SO_ERROR` at `SOL_SOCKET`: the errno with which the connection has failed, or 0."""
         self._check()
         if (level, optname) != (kernel.SOL_SOCKET, kernel.SO_ERROR):
             raise OSError(errno.ENOPROTOOPT, "only SO_ERROR can be read")
@@ -211,36 +221,36 @@ class socket:
         return 0
 
     def recv(self, bufsize: int) -> bytes:
-        """Up to so many bytes; none at the end of the stream."""
+        """Receives at most `bufsize` bytes. The result is empty at the end of the stream."""
         if bufsize < 0:
             raise ValueError(f"bufsize: {bufsize}, expected 0 or more")
         return self._connected().recv(bufsize, self._wait)
 
     def recv_into(self, buffer: bytearray | memoryview, nbytes: int = 0) -> int:
-        """The same into a buffer; how many."""
+        """Receives into a buffer and returns the number of bytes."""
         view = memoryview(buffer).cast("B")
         got = self.recv(min(nbytes, len(view)) if nbytes else len(view))
         view[: len(got)] = got
         return len(got)
 
     def send(self, data: _Buffer) -> int:
-        """Sends what there is room for; how many bytes."""
+        """Sends as much as the send buffer has room for, and returns the number of bytes."""
         return self._connected().send(_bytes(data), self._wait)
 
     def sendall(self, data: _Buffer) -> None:
-        """Sends all. After an exception nobody knows how much of it went."""
+        """Sends all data. After an exception, the amount of data that was sent is unknown."""
         self._connected().sendall(_bytes(data), self._wait)
 
     def flush(self) -> None:
-        """Has what was sent leave although it does not fill a block, and does not wait for its arrival. Without effect unless `nodelay` is
-        false: nothing waits then."""
+        """Sends buffered data although it does not fill a block, and does not wait for its arrival. If `nodelay` is true, no data is
+        held back, and the call has no effect."""
         self._connected().flush()
 
     @property
     def nodelay(self) -> bool:
-        """Whether what is sent leaves as soon as the protocol lets it: at once while nothing is unacknowledged, else with the
-        acknowledgement. If false, less than a block of twelve segments waits up to 100 ms for more, or until `flush`; small writes then
-        take fewer packets. Of a connection; can be set. Accepted sockets have what the listening one was made with."""
+        """True if data is sent as soon as the protocol permits it: immediately if no data is unacknowledged, otherwise when the
+        acknowledgement arrives. If false, less than a block of twelve segments waits up to 100 ms for more data, or until `flush`, so that
+        small writes need fewer packets. The property can be set on a connection. Accepted sockets inherit the option of the listener."""
         return self._connected().nodelay
 
     @nodelay.setter
@@ -248,8 +258,8 @@ class socket:
         self._connected().set_nodelay(value)
 
     def makefile(self, mode: str = "r", **text: Any) -> Any:
-        """A file of it: "r", "w" or "rw", with "b" of bytes, else of text with the arguments of `io.TextIOWrapper`. The socket has to
-        be closed too."""
+        """Returns a file object for the connection. The mode is "r", "w" or "rw"; with "b" the file has bytes, otherwise text, with the
+        arguments of `io.TextIOWrapper`. Closing the file does not close the socket."""
         reads, writes, binary = "r" in mode, "w" in mode, "b" in mode
         if set(mode) - set("rwb") or not (reads or writes):
             raise ValueError(f"mode: {mode!r}, expected r, w, rw, and perhaps b")
@@ -262,23 +272,23 @@ class socket:
         return file if binary else io.TextIOWrapper(file, **text)
 
     def settimeout(self, value: float | None) -> None:
-        """How long each call waits, seconds; None for ever, 0 for not at all (`BlockingIOError`)."""
+        """Sets the time for which each call blocks at most, seconds; None for no limit, 0 for non-blocking (`BlockingIOError`)."""
         self._wait = _timeout(value)
 
     def gettimeout(self) -> float | None:
-        """What was set."""
+        """The timeout that was set."""
         return self._wait
 
     def setblocking(self, flag: bool) -> None:
-        """Whether calls wait."""
+        """Sets whether calls block."""
         self._wait = None if flag else 0.0
 
     def shutdown(self, how: int) -> None:
-        """Closes one direction or both. What was sent still arrives."""
+        """Closes one direction or both. Data that was sent before still arrives."""
         self._connected().shutdown(how)
 
     def getsockname(self) -> Address:
-        """Its own address."""
+        """The local address."""
         self._check()
         holder = self._stream or self._port
         if holder is None:
@@ -286,17 +296,17 @@ class socket:
         return holder.address
 
     def getpeername(self) -> Address:
-        """The peer's."""
+        """The address of the peer."""
         return self._connected().peer
 
     @property
     def peer_key(self) -> bytes | None:
-        """The public key of a connection's peer, which has proved that it holds the private one; None without known keys."""
+        """The public key of a connection's peer, which has proved that it has the private key; None if the connection uses no known keys."""
         return self._connected().peer_key
 
     @property
     def refused_keys(self) -> int:
-        """Connections that a listening socket has refused because of the peer's key."""
+        """Number of connections that a listening socket has refused because of the peer's key."""
         self._check()
         if self._listener is None:
             raise OSError(errno.EINVAL, "the socket does not listen")
@@ -304,28 +314,32 @@ class socket:
 
     @property
     def hops(self) -> int | None:
-        """Hops that the peer's last packet seems to have come."""
+        """Estimated number of hops of the peer's last packet."""
         return self._connected().hops
 
     @property
     def unacknowledged(self) -> int:
-        """Bytes sent whose arrival is not known yet."""
+        """Number of sent bytes that are not acknowledged."""
         return self._connected().unacknowledged
 
     @property
     def segments_sent(self) -> int:
-        """Data segments sent, those again included."""
+        """Number of data segments sent, including retransmissions."""
         return self._connected().segments_sent
 
     @property
     def retransmissions(self) -> int:
-        """Data segments sent again."""
+        """Number of data segments retransmitted."""
         return self._connected().retransmissions
 
     def close(self, linger: float | None = None) -> None:
-        """Closes it. Of a connection it waits, at most `linger` seconds (None: as its options say), until what was sent has arrived, and raises an exception if it
-        has not: the protocol runs in this process and ends with it. Without waiting (`setblocking(False)`) and without `linger`, what was sent arrives as long as the process
-        lives. In a child of the process that opened it, the connection stays open."""
+        """Closes the socket.
+
+        For a connection, the call waits for at most `linger` seconds (None: the option `linger`) until all sent data has arrived, and raises
+        an exception if it has not. It has to wait because the protocol runs in this process. A non-blocking socket (`setblocking(False)`)
+        without `linger` does not wait; sent data arrives as long as the process exists. A call in a child of the process that opened the
+        connection leaves the connection open.
+        """
         if self._closed:
             return
         self._closed = True
@@ -339,7 +353,7 @@ class socket:
             stream.close(_timeout(self._linger if linger is None else linger) or 0.0)
 
     def abort(self) -> None:
-        """Ends a connection at once; what has not arrived is lost, and the peer is told."""
+        """Ends a connection immediately. Data that has not arrived is lost, and the peer is notified."""
         self._connected().abort()
 
     def __enter__(self) -> socket:
@@ -349,7 +363,8 @@ class socket:
         if kind is None or self._stream is None:
             self.close()
         else:
-            # Nobody waits for what belongs to an operation that has failed, and its exception goes on.
+            # After an exception, close does not wait for the data of the failed operation. The
+            # exception is passed on.
             stream, self._stream, self._port, self._descriptor, self._closed = self._stream, None, None, None, True
             stream.abort()
 
@@ -359,7 +374,7 @@ class socket:
 
 
 class _Raw(io.RawIOBase):
-    """The file under those of `socket.makefile`."""
+    """Raw file below the files of `socket.makefile`."""
 
     def __init__(self, of: socket, reads: bool, writes: bool) -> None:
         self._of, self._reads, self._writes = of, reads, writes
@@ -383,7 +398,7 @@ class _Raw(io.RawIOBase):
 
 
 class _Writer(io.BufferedWriter):
-    """One whose `flush` is also the socket's."""
+    """Buffered writer whose `flush` also flushes the socket."""
 
     def flush(self) -> None:
         super().flush()
@@ -391,7 +406,7 @@ class _Writer(io.BufferedWriter):
 
 
 class _Pair(io.BufferedRWPair):
-    """The same for both directions."""
+    """Buffered file for both directions whose `flush` also flushes the socket."""
 
     def __init__(self, raw: _Raw) -> None:
         super().__init__(raw, raw)
@@ -403,7 +418,7 @@ class _Pair(io.BufferedRWPair):
 
 
 def create_connection(address: Address, timeout: float | None = None, source_address: Address | None = None, **options: Unpack[Options]) -> socket:
-    """A connection to the first of a host's addresses that answers, of either family; the timeout stays its own."""
+    """Opens a connection to the first address of a host that answers, IPv4 or IPv6. The socket keeps the timeout."""
     made = socket(**options)
     made.settimeout(timeout)
     if source_address:

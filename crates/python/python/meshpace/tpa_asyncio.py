@@ -16,8 +16,8 @@
 b'hello\\n'
 
 Keyword arguments beyond those listed are the options of :class:`meshpace.tpa.Options`. The event loop watches the descriptor of each socket
-(`tpa.socket.fileno`) and moves the bytes itself, so any loop with `add_reader` and `add_writer` will do. Reads and writes can be
-cancelled at any time without losing a byte. Closing a transport does not wait for the peer: what was written arrives as long as the process lives.
+(`tpa.socket.fileno`) and moves the bytes itself, so any loop with `add_reader` and `add_writer` can be used. Reads and writes can be
+cancelled at any time without loss of data. Closing a transport does not wait for the peer; written data arrives as long as the process exists.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ __all__ = ["Server", "create_connection", "create_server", "open_connection", "s
 _Protocol = TypeVar("_Protocol", bound=asyncio.BaseProtocol)
 _Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Union[Awaitable[None], None]]
 
-#: Bytes that a stream's reader holds, as in asyncio.
+#: Number of bytes that a stream's reader buffers; the default of asyncio.
 _LIMIT = 2**16
 
-#: Age of an attempt to connect at which the next address is tried beside it, seconds (RFC 8305, section 5), and the most addresses.
+#: Time after which the next address is tried in parallel with a connection attempt, seconds (RFC
+#: 8305, section 5), and largest number of addresses.
 _DELAY, _MOST = 0.25, 8
 
 
 async def create_connection(
     protocol_factory: Callable[[], _Protocol], host: str, port: int, *, source_address: tpa.Address | None = None, **options: Unpack[tpa.Options]
 ) -> tuple[asyncio.Transport, _Protocol]:
-    """Opens a connection to the first of a host's addresses that answers, and gives it to a protocol. The transport's `get_extra_info` knows
+    """Opens a connection to the first address of a host that answers, and connects it to a protocol. The transport's `get_extra_info` knows
     "socket", "sockname", "peername" and "peer_key"."""
     loop = asyncio.get_running_loop()
     socket = await _connect(loop, host, port, source_address, options)
@@ -64,8 +65,8 @@ async def create_connection(
 async def create_server(
     protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, backlog: int = 128, start_serving: bool = True, **options: Unpack[tpa.Options]
 ) -> Server:
-    """A server at a host's first address ("" for every IPv4 address, "::" for every address; port 0 is any that is free) that gives each
-    connection to a new protocol."""
+    """Creates a server at the first address of a host that creates a protocol for each connection. "" is every IPv4 address, "::" every
+    address, port 0 any free port."""
     loop = asyncio.get_running_loop()
     if host:
         found = await loop.getaddrinfo(host, port, type=kernel.SOCK_DGRAM)
@@ -93,7 +94,7 @@ async def open_connection(
 async def start_server(
     client_connected_cb: _Connected, host: str, port: int, *, limit: int = _LIMIT, backlog: int = 128, start_serving: bool = True, **options: Unpack[tpa.Options]
 ) -> Server:
-    """A server that calls `client_connected_cb`, a function or a coroutine function, with a pair of streams for each connection."""
+    """Creates a server that calls `client_connected_cb`, a function or a coroutine function, with a pair of streams for each connection."""
     loop = asyncio.get_running_loop()
 
     def factory() -> asyncio.StreamReaderProtocol:
@@ -103,7 +104,7 @@ async def start_server(
 
 
 async def _connect(loop: asyncio.AbstractEventLoop, host: str, port: int, source: tpa.Address | None, options: tpa.Options) -> tpa.socket:
-    """A connected socket: of several addresses the first that answers (RFC 8305)."""
+    """Returns a socket that is connected to the first address that answers (RFC 8305)."""
     found = await loop.getaddrinfo(host, port, type=kernel.SOCK_DGRAM)
     waiting = list(dict.fromkeys(str(address[0]) for *_, address in found))[:_MOST]
     attempts: set[asyncio.Task[tpa.socket]] = set()
@@ -116,7 +117,8 @@ async def _connect(loop: asyncio.AbstractEventLoop, host: str, port: int, source
             done, attempts = await asyncio.wait(attempts, timeout=_DELAY if waiting else None, return_when=asyncio.FIRST_COMPLETED)
             _sort(done, opened, failures)
     finally:
-        # An attempt that has succeeded meanwhile has a socket that nobody else will close.
+        # An attempt that succeeds while it is being cancelled has a socket, which `_give_up`
+        # closes.
         for attempt in attempts:
             attempt.cancel()
             attempt.add_done_callback(_give_up)
@@ -194,24 +196,24 @@ class Server(asyncio.AbstractServer):
 
     @property
     def address(self) -> tpa.Address:
-        """The address and UDP port where it listens."""
+        """The address and UDP port of the server."""
         return self._address
 
     @property
     def sockets(self) -> tuple[tpa.socket, ...]:
-        """The socket that listens; none once it is closed."""
+        """The listening socket; empty after the server is closed."""
         return () if self._closed else (self._socket,)
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that it runs in."""
+        """The event loop of the server."""
         return self._loop
 
     def is_serving(self) -> bool:
-        """Whether it accepts connections."""
+        """True if the server accepts connections."""
         return self._serving
 
     async def start_serving(self) -> None:
-        """Begins to accept connections."""
+        """Starts to accept connections."""
         if self._closed:
             raise RuntimeError("the server is closed")
         if not self._serving:
@@ -220,7 +222,7 @@ class Server(asyncio.AbstractServer):
             self._loop.add_reader(self._socket.fileno(), self._accept)
 
     async def serve_forever(self) -> None:
-        """Accepts connections until it is cancelled, and then closes."""
+        """Accepts connections until the task is cancelled, and then closes the server."""
         await self.start_serving()
         try:
             await asyncio.shield(self._ended)
@@ -229,7 +231,7 @@ class Server(asyncio.AbstractServer):
             await self.wait_closed()
 
     def close(self) -> None:
-        """Accepts no more; open connections go on."""
+        """Stops accepting connections. Open connections continue."""
         if not self._closed:
             self._closed = True
             if self._serving:
@@ -239,7 +241,7 @@ class Server(asyncio.AbstractServer):
             self._tell_end()
 
     def close_clients(self) -> None:
-        """Closes every connection once what was written to it has been taken."""
+        """Closes every connection after its socket has accepted all written data."""
         for transport in list(self._transports):
             transport.close()
 
@@ -249,7 +251,7 @@ class Server(asyncio.AbstractServer):
             transport.abort()
 
     async def wait_closed(self) -> None:
-        """Waits until it is closed and its connections have ended."""
+        """Waits until the server is closed and its connections have ended."""
         await asyncio.shield(self._ended)
 
     def _tell_end(self) -> None:
@@ -257,14 +259,15 @@ class Server(asyncio.AbstractServer):
             self._ended.set_result(None)
 
     def _accept(self) -> None:
-        # As many as wait, but not for ever: the other sockets have their turn.
+        # Accepts the connections that wait, but at most `backlog` at once, so that other sockets
+        # are served.
         for _ in range(self._backlog):
             try:
                 socket, _address = self._socket.accept()
             except BlockingIOError:
                 return
             except OSError as error:
-                # Nothing will come any more.
+                # No further connection can be accepted.
                 self._loop.call_exception_handler({"message": "accepting connections failed", "exception": error})
                 self.close()
                 return
