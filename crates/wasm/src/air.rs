@@ -1,31 +1,33 @@
-//! Air time by link: how long the frames of each link were on the air.
+//! Air time by link: how long the frames of each link occupied the medium.
 
 use meshpace_core::{Duration, NodeId};
 use meshpace_mesh::mac::{Frame, FrameKind};
 use std::collections::BTreeMap;
 
-/// Of one link.
+/// Air time of one link.
 #[derive(Clone, Copy, Default)]
 struct Share {
     /// Data frames that were sent for the first time.
     data: Duration,
-    /// Data frames that were repeated.
+    /// Retransmitted data frames.
     again: Duration,
-    /// RTS, CTS, ACK, block ACK and its request.
+    /// RTS, CTS, ACK, block ACK and block ACK request.
     control: Duration,
 }
 
-/// Of all links, from time zero on. A link leads from the station that has data to the one it is for: CTS and ACK, which go the other way, belong to it, too.
+/// Air time of all links since time zero. A link leads from the station that has data to the
+/// addressee of the data. CTS and ACK, which are sent in the opposite direction, also count for
+/// this link.
 #[derive(Clone, Default)]
 pub struct AirTime {
     links: BTreeMap<(NodeId, NodeId), Share>,
 }
 
 impl AirTime {
-    /// Numbers per link in [`AirTime::write`].
+    /// Number of values per link in [`AirTime::write`].
     pub const FIELDS: usize = 5;
 
-    /// A frame is on the air.
+    /// Adds a frame that is on the air.
     pub fn add<P>(&mut self, frame: &Frame<P>) {
         let link = match frame.kind {
             FrameKind::Rts | FrameKind::Data | FrameKind::BlockAckReq => (frame.from, frame.to),
@@ -40,7 +42,8 @@ impl AirTime {
         *part = *part + frame.air_time;
     }
 
-    /// Every link that was used: from, to (-1: broadcasts), then seconds of data, of data again, of RTS, CTS and ACK.
+    /// Values of every link that was used: from, to (-1: broadcasts), then the seconds of data, of
+    /// retransmitted data, and of control frames.
     pub fn write(&self) -> Vec<f64> {
         let numbers = self.links.iter().flat_map(|(&(from, to), share)| {
             let to = if to.is_broadcast() { -1.0 } else { f64::from(to.0) };

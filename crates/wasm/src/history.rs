@@ -1,23 +1,24 @@
-//! The history of a run, for plots and for the time line. If the run is taken back and played again, the history is the same.
+//! History of a run, for plots and for the time line. The history stays the same if the run goes
+//! back and is played again.
 
 use crate::packets::{Packets, Passed};
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_sim::outcome::jain;
 use meshpace_sim::{Config, Probe, SimPacket, World};
 
-/// The most samples of a run.
+/// Largest number of samples of a run.
 const MOST: u64 = 4_000;
-/// The shortest time between two.
+/// Shortest time between two samples.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// The window of the short-term Jain index, which measurements have, too.
+/// Window of the short-term Jain index, the same as for measurements.
 const JAIN_WINDOW: Duration = Duration::from_secs(2);
 
-/// Something that stands out in a run.
+/// A remarkable event of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// The retransmission timer of a flow's sender expired.
     Timeout = 1,
-    /// A station gave up a neighbour that is still there, for all it could know.
+    /// A station gave up a neighbour that, as far as the station could know, still exists.
     LinkFailure = 2,
     /// A node lost a route in use.
     RouteLost = 3,
@@ -25,38 +26,39 @@ pub enum Mark {
     RouteFound = 4,
 }
 
-/// Samples and marks from time zero to the farthest time that was reached.
+/// Samples and marks from time zero to the latest time that was reached.
 pub struct History {
     every: Duration,
     flows: usize,
-    /// The samples, one after the other.
+    /// Values of all samples, one sample after the other.
     samples: Vec<f64>,
     count: u64,
-    /// Packets in the queue of each node at each sample.
+    /// Number of packets in the queue of each node at each sample.
     queues: Vec<u16>,
     nodes: usize,
     packets: Packets,
     marks: Vec<(Time, Mark, u16)>,
-    /// Until when marks are complete.
+    /// Time until which marks are complete.
     known: Time,
     timeouts: Vec<u64>,
-    /// Of the window of Jain's index under way.
+    /// End of the current window of Jain's index.
     window_end: Time,
     before: Vec<u64>,
-    /// Of the last complete window.
+    /// Jain's index of the last complete window.
     jain: f64,
 }
 
 impl History {
-    /// Numbers per sample besides those of the flows.
+    /// Number of values per sample besides those of the flows.
     pub const HEAD: usize = 2;
-    /// Numbers per sample and flow.
+    /// Number of values per sample and flow.
     pub const PER_FLOW: usize = 11;
 
-    /// Of a run of `config`.
+    /// Creates the history of a run of `config`.
     pub fn new(config: &Config) -> History {
         let flows = config.flows.len();
-        // Windows as a measurement has them are counted from the warm-up on.
+        // The windows of a measurement begin with the warm-up. These windows have the same
+        // boundaries.
         let first = Time(config.warmup.0 % JAIN_WINDOW.0);
         History {
             every: Duration(config.duration.0 / MOST).max(SHORTEST),
@@ -75,31 +77,31 @@ impl History {
         }
     }
 
-    /// When the run has to stop next for a sample.
+    /// Time at which the run has to stop next for a sample.
     pub fn next(&self) -> Time {
         (Time::ZERO + self.every * (self.count + 1)).min(self.window_end)
     }
 
-    /// Until when everything is known.
+    /// Time until which the history is complete.
     pub fn known(&self) -> Time {
         self.known
     }
 
-    /// Notes a mark that is not known yet.
+    /// Adds a mark, unless its time is in the complete part of the history.
     pub fn mark(&mut self, at: Time, mark: Mark, whose: u16) {
         if at > self.known {
             self.marks.push((at, mark, whose));
         }
     }
 
-    /// Notes what a packet did, if it is not known yet.
+    /// Adds what happened to a packet, unless its time is in the complete part of the history.
     pub fn packet(&mut self, at: Time, passed: Passed) {
         if at > self.known {
             self.packets.note(at, passed);
         }
     }
 
-    /// The run has come to a time beyond which nothing is known.
+    /// Extends the history to the present time of the run.
     pub fn reached<O: Probe<SimPacket>>(&mut self, world: &World<'_, O>) {
         let now = world.engine().now();
         for flow in 0..self.flows {
@@ -145,16 +147,23 @@ impl History {
         }
     }
 
-    /// The samples from number `from` on: time in seconds and Jain's index of the last window of 2 s; then of every flow the bytes delivered
-    /// so far, the window in segments, the pacing interval in seconds, the sum of the coefficients of variation of its RTT and their number,
-    /// retransmissions and timeouts so far, the sum of its RTT samples in seconds and their number, the sum of the one-way delays of its data that
-    /// arrived, in seconds, and their number. What there is not is NaN.
+    /// Samples from number `from` on. Values that do not exist are NaN. Each sample has the time in
+    /// seconds and Jain's index of the last window of 2 s, followed by these values of every flow:
+    ///
+    /// - bytes delivered so far,
+    /// - window, in segments,
+    /// - pacing interval, in seconds,
+    /// - sum of the coefficients of variation of the RTT, and their number,
+    /// - retransmissions and timeouts so far,
+    /// - sum of the RTT samples, in seconds, and their number,
+    /// - sum of the one-way delays of the data that arrived, in seconds, and their number.
     pub fn samples(&self, from: usize) -> Vec<f64> {
         let start = from * (History::HEAD + History::PER_FLOW * self.flows);
         self.samples.get(start..).unwrap_or_default().to_vec()
     }
 
-    /// Packets in the queue of a node at each sample from number `from` on; of a negative node, in all queues together.
+    /// Number of packets in the queue of a node at each sample from number `from` on. If `node` is
+    /// negative, the number of packets in all queues.
     pub fn queues(&self, node: i32, from: usize) -> Vec<f64> {
         let rows = self.queues.chunks(self.nodes.max(1)).skip(from);
         match usize::try_from(node) {
@@ -163,13 +172,14 @@ impl History {
         }
     }
 
-    /// The time-sequence graph of a flow: [`Packets::events`].
+    /// Time-sequence graph of a flow; see [`Packets::events`].
     pub fn sequence(&self, flow: usize, from: Time, to: Time) -> Vec<f64> {
         self.packets.events(flow, from, to)
     }
 
-    /// Time in seconds, kind (1 timeout, 2 link given up, 3 route lost, 4 route found) and whose it is: the flow's number, for the others
-    /// the node's.
+    /// Marks, as three values each: time in seconds, kind (1 timeout, 2 link given up, 3 route
+    /// lost, 4 route found), and number of the flow for a timeout, or of the node for the other
+    /// kinds.
     pub fn marks(&self) -> Vec<f64> {
         self.marks
             .iter()

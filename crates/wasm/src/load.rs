@@ -1,14 +1,14 @@
-//! A scenario for the page: its text and its files, without a disk.
+//! Reads a scenario for the page from its text and its files. No file system is needed.
 
 use crate::playback::Playback;
 use meshpace_scenario::{Scenario, Source};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The most nodes that are drawn.
+/// Largest number of nodes that are drawn.
 pub const MAX_NODES: usize = 1_000;
 
-/// The files that a scenario names, by the names it uses.
+/// Files that a scenario names, by the names that it uses.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// A scenario that was read.
@@ -17,10 +17,10 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads the scenario `text`, as `sets` change it.
+    /// Reads the scenario `text` with the `--set` arguments `sets`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, for people.
+    /// All errors of the scenario, as text for people.
     pub fn read(name: &str, text: &str, sets: Vec<String>, files: &Files) -> Result<Loaded, String> {
         let source = Source { name: name.to_owned(), text: text.to_owned(), sets };
         let load = |wanted: &str| {
@@ -36,7 +36,7 @@ impl Loaded {
         Ok(Loaded { scenario })
     }
 
-    /// Its name, its points with the values of the sweep, its warnings.
+    /// Name of the scenario, its points with the values of the sweep, and its warnings.
     pub fn describe(&self) -> Value {
         let points = self.scenario.points.iter().map(|point| {
             let values: Vec<Value> = point.values.iter().map(|(key, value)| json!([key, value])).collect();
@@ -49,10 +49,11 @@ impl Loaded {
         })
     }
 
-    /// Begins the run of a point.
+    /// Starts the run of a point.
     ///
     /// # Errors
-    /// A point that is not there, too many nodes, no places for this seed.
+    /// If the point does not exist, if there are too many nodes, or if no placement is found for
+    /// this seed.
     pub fn play(&self, point: usize, seed: u64) -> Result<Playback, String> {
         let points = self.scenario.points.len();
         let chosen = self.scenario.points.get(point);

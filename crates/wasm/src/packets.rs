@@ -1,46 +1,51 @@
-//! The packets of a run for plots: the time-sequence graph of each flow, and how long its data was under way.
+//! Packets of a run, for plots: the time-sequence graph of each flow, and the one-way delays of its
+//! data.
 //!
-//! A time-sequence graph has what its sender knows, as tcptrace draws it (S. Ostermann, "tcptrace", tsg): each segment when it is sent, over the
-//! bytes of it, and the bytes that are acknowledged, when the acknowledgement arrives.
+//! A time-sequence graph contains what the sender knows, as tcptrace draws it (S. Ostermann,
+//! "tcptrace", tsg). It has each segment with its range of bytes at the time when it is sent, and
+//! the acknowledged bytes at the time when the acknowledgement arrives.
 
 use meshpace_core::{NodeId, Time};
 use meshpace_sim::SimPacket;
 use meshpace_transport::Segment;
 use meshpace_transport::flags::Flags;
 
-/// The most events that are kept, of all flows together: 13 MB.
+/// Largest number of events that are kept, for all flows together: 13 MB.
 const MOST: usize = 400_000;
-/// Packets whose time of departure is remembered.
+/// Number of packets whose time of departure is remembered.
 const REMEMBERED: usize = 1 << 14;
 
-/// Something that a packet did.
+/// A packet that was sent or received.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Passed {
-    /// The node whose transport sent or got it.
+    /// Node whose transport sent or received the packet.
     pub node: NodeId,
     /// The packet.
     pub packet: SimPacket,
-    /// Got; sent otherwise.
+    /// True if the packet was received, false if it was sent.
     pub arrived: bool,
 }
 
 /// Kind of an event in a time-sequence graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A segment is sent for the first time; its first byte, and the byte after its last.
+    /// A segment is sent for the first time. Values: its first byte, and the byte after its last.
     Sent = 0,
-    /// The same of a segment with bytes that were sent before.
+    /// A segment is sent that contains bytes which were sent before. Values as for `Sent`.
     Again = 1,
-    /// An acknowledgement of new bytes arrives; what was acknowledged before, and what is now.
+    /// An acknowledgement of new bytes arrives. Values: the byte up to which the stream was
+    /// acknowledged before, and is acknowledged now.
     Acked = 2,
-    /// An acknowledgement of nothing new arrives; what is acknowledged, twice.
+    /// An acknowledgement arrives that acknowledges nothing new. Both values are the byte up to
+    /// which the stream is acknowledged.
     Duplicate = 3,
 }
 
-/// One flow.
+/// State of one flow.
 #[derive(Clone, Default)]
 struct Flow {
-    /// The connection under way; a flow of files has one after the other, which follow each other in the graph.
+    /// Current connection. A flow of files has successive connections, which follow each other in
+    /// the graph.
     connection: u16,
     base: u64,
     highest: u64,
@@ -50,26 +55,26 @@ struct Flow {
     delays: u64,
 }
 
-/// All flows of a run, from time zero on.
+/// Packets of all flows of a run since time zero.
 pub struct Packets {
     senders: Vec<NodeId>,
     flows: Vec<Flow>,
-    /// By the lowest bits of a packet's number: the number, and when it was sent.
+    /// Number and time of departure of a packet, by the lowest bits of its number.
     sent: Vec<(u32, Time)>,
     kept: usize,
-    /// From when on no events are kept any more.
+    /// Time from which events are no longer kept; `None` while they are.
     full: Option<Time>,
 }
 
 impl Packets {
-    /// Of flows with these senders.
+    /// Creates the state for flows with these senders.
     pub fn new(senders: impl Iterator<Item = NodeId>) -> Packets {
         let senders: Vec<NodeId> = senders.collect();
         let flows = vec![Flow::default(); senders.len()];
         Packets { senders, flows, sent: vec![(u32::MAX, Time::ZERO); REMEMBERED], kept: 0, full: None }
     }
 
-    /// Notes what happened, in the order of time.
+    /// Records a packet. The calls must be in the order of time.
     pub fn note(&mut self, at: Time, passed: Passed) {
         let Passed { node, packet, arrived } = passed;
         let Some(flow) = self.flows.get_mut(packet.flow.index()) else { return };
@@ -103,13 +108,14 @@ impl Packets {
         flow.events.push((at, kind, from, to));
     }
 
-    /// Sum of the one-way delays of a flow's data so far, seconds, and their number.
+    /// Sum of the one-way delays of a flow's data so far, in seconds, and number of delays.
     pub fn delays(&self, flow: usize) -> (f64, u64) {
         (self.flows[flow].delay_sum_s, self.flows[flow].delays)
     }
 
-    /// The events of a flow between two times, four numbers each: seconds, kind, from, to. From when on none are kept stands before them, seconds; NaN
-    /// if all are.
+    /// Events of a flow between two times, four values each: seconds, kind, from, to. They are
+    /// preceded by the time, in seconds, from which events are no longer kept; NaN if all events
+    /// are kept.
     pub fn events(&self, flow: usize, from: Time, to: Time) -> Vec<f64> {
         let full = self.full.map_or(f64::NAN, Time::as_secs_f64);
         let events = self.flows.get(flow).map_or(&[][..], |flow| &flow.events);
@@ -123,7 +129,8 @@ impl Packets {
 }
 
 impl Flow {
-    /// True if a packet is of the connection under way, which a later one becomes.
+    /// True if a packet belongs to the current connection. A packet of a later connection makes
+    /// that connection the current one.
     fn is_of_present(&mut self, connection: u16) -> bool {
         let later = connection.wrapping_sub(self.connection);
         if later == 0 {
@@ -144,7 +151,7 @@ impl Flow {
     }
 
     fn acknowledge(&mut self, to: u64) -> Option<(Kind, u64, u64)> {
-        // A FIN counts as one byte, but is none.
+        // A FIN has a sequence number but is no byte of the stream.
         let to = (self.base + to).min(self.highest);
         match to.cmp(&self.acked) {
             std::cmp::Ordering::Less => None,
@@ -158,7 +165,7 @@ impl Flow {
     }
 }
 
-/// The bytes of the stream that a segment carries, if it carries any.
+/// Range of bytes of the stream that a segment carries; `None` if it carries none.
 fn range(segment: &Segment) -> Option<(u64, u64)> {
     let payload = u64::from(segment.payload());
     let first = match segment {
@@ -171,7 +178,8 @@ fn range(segment: &Segment) -> Option<(u64, u64)> {
     (payload > 0).then_some((first, first + payload))
 }
 
-/// The byte up to which a segment acknowledges the stream. TPA names blocks and UDP acknowledges nothing.
+/// Byte up to which a segment acknowledges the stream. `None` for TPA, which acknowledges blocks,
+/// and for UDP, which acknowledges nothing.
 fn acknowledged(segment: &Segment) -> Option<u64> {
     match segment {
         Segment::Tcp(segment) => segment.flags.has(Flags::ACK).then_some(segment.ack),

@@ -1,4 +1,5 @@
-//! A run that goes forward in steps of any length, and back to any earlier time by means of stored states.
+//! A run that goes forward in steps of any length. Stored states allow it to go back to any earlier
+//! time.
 
 use crate::history::{History, Mark};
 use crate::watch::{Event, Watch};
@@ -6,16 +7,16 @@ use meshpace_core::{Duration, Time};
 use meshpace_scenario::Point;
 use meshpace_sim::{Config, Measurement, Outcome, World};
 
-/// Interval at which a run is looked at for marks.
+/// Longest interval between two checks of a run for marks.
 const LOOK: Duration = Duration::from_millis(10);
-/// Interval between the kept states at first.
+/// Initial interval between stored states.
 const SPACING: Duration = Duration::from_millis(500);
-/// The most of them; then every other one is let go.
+/// Largest number of stored states. If there are more, every second one is removed.
 const MOST_STATES: usize = 64;
-/// The most events that wait to be taken: what a page cannot draw at once anyway.
+/// Largest number of events that wait to be taken. A page cannot draw more at once.
 const MOST_EVENTS: usize = 200_000;
 
-/// A run at a time.
+/// A run at one time.
 #[derive(Clone)]
 struct State {
     world: World<'static, Watch>,
@@ -28,14 +29,14 @@ impl State {
     }
 }
 
-/// The run of one point with one seed.
+/// Run of one point with one seed.
 pub struct Playback {
     config: &'static Config,
     transports: Vec<String>,
     names: Vec<Option<String>>,
     seed: u64,
     state: State,
-    /// In the order of time; the first is that of time zero.
+    /// Stored states in the order of time. The first is that of time zero.
     kept: Vec<State>,
     spacing: Duration,
     history: History,
@@ -43,11 +44,13 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// The run of a point, drawn for `seed`, at time zero.
+    /// Creates the run of a point, drawn for `seed`, at time zero.
     pub fn new(point: &Point, seed: u64) -> Playback {
         let Point { transports, names, .. } = point.clone();
         let config = point.config.clone();
-        // A world borrows its scenario, and states of it come and go. A page begins some dozens of runs, whose scenarios are small.
+        // A world borrows its scenario, and states of the world are created and removed. The
+        // scenario is therefore leaked. A page starts some dozens of runs, and their scenarios are
+        // small.
         let config: &'static Config = Box::leak(Box::new(config));
         let world = World::new(config, seed, Watch::new(config.positions.len()));
         let state = State { world, measurement: Measurement::new(config) };
@@ -64,32 +67,32 @@ impl Playback {
         }
     }
 
-    /// The scenario, as drawn for the seed.
+    /// Scenario, as drawn for the seed.
     pub fn config(&self) -> &Config {
         self.config
     }
 
-    /// The name of each flow's transport in records.
+    /// Name of each flow's transport in records.
     pub fn transports(&self) -> &[String] {
         &self.transports
     }
 
-    /// The name of each flow, if the scenario gives it one.
+    /// Name of each flow, if the scenario gives it one.
     pub fn names(&self) -> &[Option<String>] {
         &self.names
     }
 
-    /// The seed.
+    /// Seed of the run.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The time.
+    /// Present time of the run.
     pub fn now(&self) -> Time {
         self.state.now()
     }
 
-    /// The time at which it ends.
+    /// Time at which the run ends.
     pub fn end(&self) -> Time {
         Time(self.config.duration.0)
     }
@@ -99,55 +102,56 @@ impl Playback {
         self.state.measurement.is_over(self.now())
     }
 
-    /// Frames put on the air so far.
+    /// Number of frames that were sent so far.
     pub fn frames(&self) -> u64 {
         self.state.world.engine().frames()
     }
 
-    /// The hash of everything so far.
+    /// Hash of every transmission and delivery so far.
     pub fn fingerprint(&self) -> u64 {
         self.state.world.engine().fingerprint()
     }
 
-    /// The measurements so far.
+    /// Measurements so far.
     pub fn outcome(&self) -> Outcome {
         self.state.measurement.outcome(&self.state.world)
     }
 
-    /// The world as it is now.
+    /// Present state of the world, for modification.
     pub fn world(&mut self) -> &mut World<'static, Watch> {
         &mut self.state.world
     }
 
-    /// The same, to look at.
+    /// Present state of the world.
     pub fn world_now(&self) -> &World<'static, Watch> {
         &self.state.world
     }
 
-    /// Samples and marks.
+    /// Samples and marks of the run.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// Sets whether frames are kept for [`Playback::take_events`] from now on.
+    /// Sets whether events are kept for [`Playback::take_events`] from now on.
     pub fn watch(&mut self, yes: bool) {
         self.state.world.engine_mut().probe().keeps_frames = yes;
     }
 
-    /// The events since the last call, in numbers.
+    /// Takes the events since the last call, in the layout of [`Event::write`].
     pub fn take_events(&mut self) -> Vec<f64> {
         let mut numbers = Vec::with_capacity(self.events.len() * Event::FIELDS);
         self.events.drain(..).for_each(|(at, event)| event.write(at, &mut numbers));
         numbers
     }
 
-    /// Runs until `until`, or the end.
+    /// Runs until `until`, or until the end.
     pub fn advance(&mut self, until: Time) {
         let until = until.min(self.end());
         while self.now() < until && !self.is_over() {
             let now = self.now();
             let look = Time((now.0 / LOOK.0 + 1) * LOOK.0);
-            // Samples are due at times that are not known yet, and states where there is none.
+            // Samples are only due after the end of the known history. A state is stored only where
+            // there is none yet.
             let sample = if now >= self.history.known() { self.history.next() } else { Time::NEVER };
             let state = self.next_state();
             self.run(until.min(look).min(sample).min(if state > now { state } else { Time::NEVER }));
@@ -157,7 +161,7 @@ impl Playback {
         }
     }
 
-    /// Runs until the next frame leaves its sender, or the end.
+    /// Runs until the next frame is sent, or until the end.
     pub fn step(&mut self) {
         let frames = self.frames();
         while self.frames() == frames && !self.is_over() {
@@ -166,7 +170,7 @@ impl Playback {
         }
     }
 
-    /// Goes back to when the frame before left its sender; to time zero if there was none.
+    /// Goes back to the time at which the previous frame was sent; to time zero if there was none.
     pub fn step_back(&mut self) {
         let before = Time(self.now().0.saturating_sub(1));
         self.approach(before);
@@ -181,7 +185,8 @@ impl Playback {
         self.advance(target);
     }
 
-    /// Goes to the latest kept state that is not later than `at`, if the present is later than `at` or earlier than that state.
+    /// Restores the latest stored state that is not later than `at`. It does so only if the present
+    /// is later than `at` or earlier than that state.
     pub fn approach(&mut self, at: Time) {
         let place = self.kept.partition_point(|state| state.now() <= at).saturating_sub(1);
         let kept = &self.kept[place];
@@ -191,7 +196,7 @@ impl Playback {
         }
     }
 
-    /// When the next state is to be kept.
+    /// Time at which the next state is stored.
     fn next_state(&self) -> Time {
         self.kept.last().map_or(Time::ZERO, |last| last.now() + self.spacing)
     }
@@ -208,7 +213,7 @@ impl Playback {
         }
     }
 
-    /// Runs until `until`, within which nothing has to be looked at.
+    /// Runs until `until`. No check, sample or state may be due earlier.
     fn run(&mut self, until: Time) {
         let State { world, measurement } = &mut self.state;
         measurement.advance(world, until);

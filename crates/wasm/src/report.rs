@@ -1,4 +1,4 @@
-//! The data for the page: the static facts of a run, the state of the nodes, the measurements.
+//! Data for the page: constants of a run, state of the nodes, and measurements.
 
 use crate::playback::Playback;
 use crate::watch::Watch;
@@ -8,10 +8,11 @@ use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_sim::{MODEL_REVISION, Outcome, Station, World};
 use serde_json::{Value, json};
 
-/// Numbers per node in [`nodes`].
+/// Number of values per node in [`nodes`].
 pub const NODE_FIELDS: usize = 6;
 
-/// The constants of a run: duration and warm-up, places, links, ranges, flows, routing, seed.
+/// Constants of a run: duration and warm-up, positions, links, ranges, flows, length of the queues,
+/// seed.
 pub fn stage(playback: &Playback) -> Value {
     let config = playback.config();
     let channel = Channel::new(&config.mesh.radio);
@@ -35,8 +36,9 @@ pub fn stage(playback: &Playback) -> Value {
     })
 }
 
-/// Every node as it is now: place in metres (two numbers), packets in its queue, seconds for which it holds the medium for reserved, its
-/// backoff (0 none, 1 paused, 2 counting down), microseconds left of that.
+/// State of every node at the present time: position in metres (two values), packets in its queue,
+/// seconds until the end of its NAV, state of its backoff (0 none, 1 paused, 2 counting down), and
+/// remaining backoff in microseconds.
 pub fn nodes(playback: &mut Playback) -> Vec<f64> {
     let now = playback.now();
     let still = playback.config().positions.clone();
@@ -51,7 +53,7 @@ pub fn nodes(playback: &mut Playback) -> Vec<f64> {
     numbers
 }
 
-/// Kind and microseconds left of a backoff.
+/// State of a backoff, and the remaining microseconds.
 fn backoff_left(backoff: Backoff, now: Time) -> (f64, f64) {
     match backoff {
         Backoff::Off => (0.0, 0.0),
@@ -63,7 +65,7 @@ fn backoff_left(backoff: Backoff, now: Time) -> (f64, f64) {
     }
 }
 
-/// The way of each flow from its source on, as far as routing knows it; each flow closed by -1.
+/// Path of each flow from its source on, as far as routing knows it; -1 follows each path.
 pub fn routes(playback: &Playback) -> Vec<i32> {
     let config = playback.config();
     let mut numbers = Vec::new();
@@ -85,7 +87,7 @@ fn way(world: &World<'_, Watch>, from: NodeId, to: NodeId, most: usize) -> Vec<i
     nodes
 }
 
-/// The measurements until now, under the names of `meshpace run --format json`.
+/// Measurements until now, under the names of `meshpace run --format json`.
 pub fn record(playback: &Playback) -> Value {
     let outcome: Outcome = playback.outcome();
     let flows = outcome

@@ -1,4 +1,4 @@
-//! The events of a run, for drawing: a probe that keeps events while the page shows them.
+//! Events of a run, for drawing: a probe that keeps events while the page shows them.
 
 use crate::air::AirTime;
 use crate::packets::Passed;
@@ -12,7 +12,7 @@ use meshpace_sim::probe::{self, Interests, Loss, Probe};
 /// Content of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carried {
-    /// Nothing: RTS, CTS, ACK.
+    /// No content: RTS, CTS, ACK, block ACK and block ACK request.
     Control = 0,
     /// Data of a transport.
     Data = 1,
@@ -24,79 +24,81 @@ pub enum Carried {
     Arp = 4,
 }
 
-/// One thing that happened.
+/// An event of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
     /// A frame leaves its sender.
     OnAir {
-        /// Its number, from 1 on.
+        /// Number of the frame, from 1 on.
         number: u32,
-        /// The transmitter.
+        /// Transmitter.
         from: NodeId,
-        /// The addressee, or broadcast.
+        /// Addressee, or broadcast.
         to: NodeId,
-        /// 0 RTS, 1 CTS, 2 data, 3 ACK, 5 block ACK, 6 its request.
+        /// 0 RTS, 1 CTS, 2 data, 3 ACK, 5 block ACK, 6 block ACK request.
         kind: u8,
-        /// Its time on the air, seconds.
+        /// Time on the air, seconds.
         air_time_s: f64,
-        /// Length of the MPDU.
+        /// Length of the MPDU, bytes.
         bytes: u32,
-        /// The flow of what it carries or, if it is an ACK, acknowledges.
+        /// Flow of the packet that the frame carries or, if it is an ACK, acknowledges.
         flow: Option<u16>,
-        /// Kind of that content.
+        /// Kind of the content.
         carried: Carried,
-        /// True if it was on the air before.
+        /// True if the frame is a retransmission.
         retry: bool,
     },
-    /// Somebody it was meant for has it.
+    /// A frame was received by an addressee.
     Received {
-        /// The frame.
+        /// Number of the frame.
         number: u32,
-        /// Who.
+        /// Node that received the frame.
         node: NodeId,
     },
-    /// It was lost to another frame at its addressee.
+    /// A frame was lost at its addressee to another frame.
     Collided {
-        /// The frame.
+        /// Number of the frame.
         number: u32,
-        /// Where.
+        /// Addressee.
         node: NodeId,
     },
     /// A packet was lost at a node.
     Lost {
-        /// Where.
+        /// Node at which the packet was lost.
         node: NodeId,
-        /// The flow, if it belonged to one.
+        /// Flow of the packet, if it belonged to one.
         flow: Option<u16>,
-        /// 0 no room in the queue, 1 dropped by the queue's rule, 2 displaced in address resolution, 3 flushed with its link,
-        /// 4 no route, 5 the link failed, 6 another reason of routing.
+        /// Reason: 0 queue full, 1 dropped by the queue discipline, 2 displaced in address
+        /// resolution, 3 flushed with its link, 4 no route, 5 link failure, 6 another reason of
+        /// routing.
         why: u8,
     },
     /// A station gave up a neighbour at its retry limit.
     LinkFailed {
-        /// The station.
+        /// Station that gave up.
         node: NodeId,
-        /// The neighbour.
+        /// Neighbour that was given up.
         next_hop: NodeId,
     },
     /// Routing lost or found a route.
     Route {
-        /// Whose routing.
+        /// Node of the routing protocol.
         node: NodeId,
-        /// Where to.
+        /// Destination of the route.
         destination: NodeId,
-        /// Found; lost otherwise.
+        /// True if the route was found, false if it was lost.
         found: bool,
     },
 }
 
 impl Event {
-    /// Numbers per event.
+    /// Number of values per event.
     pub const FIELDS: usize = 12;
 
-    /// The event in numbers, of which the first is its kind and the second its time in seconds; broadcast and "no flow" are -1.
+    /// Writes the event as values. The first is the kind of the event, the second its time in
+    /// seconds. Broadcast and "no flow" are -1.
     ///
-    /// | kind | the others |
+    /// | kind | other values |
     /// |---|---|
     /// | 1 on air | number, from, to, kind, air time, bytes, flow, carried, retry |
     /// | 2 received | number, node |
@@ -139,28 +141,30 @@ impl Event {
     }
 }
 
-/// The probe. What it keeps is taken out of it after every stretch of a run, so that a clone of the run stays small.
+/// The probe. What it keeps is taken from it after every step of a run, so that a copy of the run
+/// stays small.
 #[derive(Clone, Default)]
 pub struct Watch {
-    /// True if frames are kept; failures of links and routes always are.
+    /// True if events of frames and packets are kept. Failures of links and changes of routes are
+    /// always kept.
     pub keeps_frames: bool,
     /// Events since they were last taken.
     pub events: Vec<(Time, Event)>,
-    /// Packets that transports sent and got since they were last taken.
+    /// Packets that transports sent and received since they were last taken.
     pub packets: Vec<(Time, Passed)>,
     /// Air time by link until now.
     pub air: AirTime,
-    /// When the last frame left its sender.
+    /// Time at which the last frame was sent.
     pub last_frame: Option<Time>,
     frames: u32,
-    /// By node, the number of the frame that it sent last.
+    /// Number of the frame that each node sent last.
     last_of: Vec<u32>,
-    /// By node, the flow of the data frame that it sent last.
+    /// Flow of the data frame that each node sent last.
     flow_of: Vec<Option<u16>>,
 }
 
 impl Watch {
-    /// For so many nodes.
+    /// Creates a probe for `nodes` nodes.
     pub fn new(nodes: usize) -> Watch {
         Watch { last_of: vec![0; nodes], flow_of: vec![None; nodes], ..Watch::default() }
     }
@@ -185,7 +189,7 @@ impl Watch {
         let (carried, mut flow) = carried(frame);
         match frame.kind {
             FrameKind::Data => self.flow_of[frame.from.index()] = flow,
-            // It answers the last frame of the station that it is for.
+            // The frame acknowledges the last data frame of its addressee.
             FrameKind::Ack | FrameKind::BlockAck => flow = self.flow_of[frame.to.index()],
             _ => {}
         }
@@ -225,7 +229,8 @@ impl Probe<SimPacket> for Watch {
                 return self.packets.push((now, Passed { node, packet: *packet, arrived: true }));
             }
             _ if !self.keeps_frames => return,
-            // A station sends its next frame a SIFS later at the earliest, so its last one is this one.
+            // A station sends its next frame at least a SIFS later, so this frame is still its last
+            // one.
             probe::Event::Decoded { node, frame, .. } if frame.to == node || frame.to.is_broadcast() => {
                 Event::Received { number: self.last_of[frame.from.index()], node }
             }
