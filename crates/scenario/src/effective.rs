@@ -66,7 +66,7 @@ impl Outline {
         })
     }
 
-    /// Adds to every point a setting that is not in a file, such as a control rule written in
+    /// Adds to every point a setting that is not in a file, such as a pacing rule written in
     /// another language.
     pub fn add(&mut self, key: &str, meaning: &str, written: &str) {
         self.added.push((key.to_owned(), meaning.to_owned(), written.to_owned()));

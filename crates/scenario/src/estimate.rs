@@ -40,8 +40,8 @@ const PROGRAM_BYTES: f64 = 8e6;
 /// Largest number of nodes for which pairs are counted one by one.
 const COUNTED: usize = 200;
 /// AODV: bytes per flow and node, since nearly every node learns of every node that requests a
-/// route. Two errors of this estimate have opposite signs: more nodes than the flows have ends send
-/// requests, and not every node receives each request.
+/// route. Two errors of this estimate have opposite signs: more nodes send requests than there are
+/// flows, and not every node receives each request.
 const ROUTE_BYTES: f64 = 35.0;
 /// Static routes: bytes per destination and node.
 const TREE_BYTES: f64 = 4.0;

@@ -1,7 +1,8 @@
 //! Refuses scenarios whose moving nodes leave a flow without a path for too long.
 //!
 //! The results of such a flow depend on where its nodes are, and not on its protocols. The check
-//! applies to scenarios with `topology.allow_partition = false`.
+//! applies to scenarios that write `topology.allow_partition = false` or
+//! `topology.longest_partition`.
 
 use super::Point;
 use meshpace_core::{Duration, NodeId, Time};

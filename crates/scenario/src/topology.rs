@@ -37,7 +37,7 @@ const MAX_NODES: u64 = NodeId::MAX_NODES as u64;
 pub struct Topology {
     /// Positions by node number. If they are drawn, they are those of seed 1.
     pub positions: Vec<Position>,
-    /// Ends of flow 0, 1, .... A chain has one entry, which applies to every flow.
+    /// Ends of the flows, by number. A chain has one entry, which applies to every flow.
     pub default_ends: Vec<(u64, u64)>,
     /// True if `topology.flows` determines the number of flows, which is then the number of default
     /// ends.

@@ -154,7 +154,7 @@ mod tests {
         Outline::read(&source, BTreeMap::new()).unwrap()
     }
 
-    /// The identities are those of the settings, and whether they were summed up.
+    /// Asserts that the identities are those of the settings. Returns whether the sums were used.
     fn compared(text: &str) -> bool {
         let outline = outline(text);
         let identities: Vec<Identity> = outline.identities().collect();

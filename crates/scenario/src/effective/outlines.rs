@@ -31,7 +31,7 @@ impl Outlines {
         self.0.iter().map(|(_, outline)| outline.points()).sum()
     }
 
-    /// Adds to every point a setting that is not in a file, such as a control rule written in
+    /// Adds to every point a setting that is not in a file, such as a pacing rule written in
     /// another language.
     pub fn add(&mut self, key: &str, meaning: &str, written: &str) {
         self.0.iter_mut().for_each(|(_, outline)| outline.add(key, meaning, written));

@@ -91,7 +91,7 @@ impl fmt::Display for Unplaced {
 impl std::error::Error for Unplaced {}
 
 impl Draw {
-    /// Draws only the ends of flows; the positions of the nodes are given.
+    /// Creates a draw of the ends of flows. The positions of the nodes are given.
     pub fn of_pairs(pairs: Pairs, placement: Option<u64>, channel: &Channel) -> Draw {
         Draw { placement, places: Places::Given, pairs: Some(pairs), channel: channel.clone() }
     }

@@ -22,7 +22,7 @@ static COLUMNS: Parameter =
 
 /// Distance of neighbours in a scenario that has none, metres.
 ///
-/// It is 200 m, as in the papers, which is four fifths of the range of 802.11b, 250 m. Links with
+/// The distance is 200 m, as in the papers: four fifths of the range of 802.11b, 250 m. Links with
 /// OFDM may be much shorter, so their spacing is four fifths of the link range. That value is
 /// rounded down to two digits, so that it can be written.
 pub fn usual_spacing(radio: &RadioConfig, channel: &Channel) -> f64 {
@@ -35,7 +35,7 @@ pub fn usual_spacing(radio: &RadioConfig, channel: &Channel) -> f64 {
     libm::floor(spacing / unit) * unit
 }
 
-/// Reads a length; `usual` if none is written.
+/// Reads a length. Its default is `usual`.
 fn length(keys: &mut Reader<'_>, parameter: &'static Parameter, usual: f64) -> f64 {
     let written: f64 = keys.standalone(parameter);
     if keys.value(parameter.key).is_some() { written } else { usual }
