@@ -283,7 +283,8 @@ mod tests {
     use meshpace_lab::robust::Trial;
     use serde_json::json;
 
-    /// Four seeds with so much goodput more than seed for seed, the first flow dead or not.
+    /// Records of four seeds. The goodput of each is `more` above the base value of its seed. If
+    /// `is_dead`, the flow delivers nothing.
     fn records(model: &str, more: f64, is_dead: bool) -> Vec<Record> {
         let flow = json!({"from": 0, "to": 6, "transport": "t", "delivered_bytes": u64::from(!is_dead), "timeouts": 0});
         let goodput = |seed: u64| 1e5 * (seed % 3) as f64 + more + seed as f64;

@@ -146,7 +146,8 @@ mod tests {
         assert!(strange.is_empty(), "{}", strange.join("\n"));
     }
 
-    /// `meshpace report DIR --page docs/report/index.html --findings docs/findings.md` makes both.
+    /// `meshpace report DIR --page docs/report/index.html --findings docs/findings.md` makes both
+    /// pages.
     #[test]
     fn the_committed_page_counts_the_committed_verdicts() {
         let entries = parse(&file("report/verdicts.json")).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::{Value, json};
 
-/// Records of these objects: what one does not say was not measured.
+/// Records from these objects. A field that an object does not have was not measured.
 fn typed(objects: Vec<Value>) -> Vec<Record> {
     objects.into_iter().map(|object| serde_json::from_value(object).unwrap()).collect()
 }
@@ -183,7 +183,8 @@ fn a_parameter_of_a_transport_is_an_axis_and_not_a_line_for_each_value() {
     assert!(svg.contains("#0072B2") && !svg.contains("pacing.alpha="), "one line, in the colour of TCP-AP");
 }
 
-/// Three runs of two variants; `change` makes a flow what it is in a run of the variant with this number.
+/// Three runs of each of two variants. `change` modifies the record of a run; its arguments are the
+/// number of the variant, the seed and the record.
 fn variants(change: impl Fn(usize, u64, &mut Value)) -> Vec<Record> {
     let mut records = Vec::new();
     for (number, transport) in ["newreno", "quiet-train"].into_iter().enumerate() {
@@ -211,7 +212,7 @@ fn page_of(records: &[Record]) -> String {
     std::fs::read_to_string(page).unwrap()
 }
 
-/// The cells of the ranking that are marked.
+/// Number of marked cells in the ranking.
 fn marked(page: &str) -> usize {
     page.matches("class=\"best\"").count()
 }
