@@ -1,5 +1,6 @@
-//! Result of an experiment, in sentences for somebody who knows nothing of it: what was found beside what was published, how
-//! many claims hold, which do not and why. They end `meshpace reproduce` and begin the experiment's page.
+//! Result of an experiment, in sentences for a reader who knows nothing about it. They tell what
+//! was found beside what was published, how many claims hold, and which claims do not hold and why.
+//! `meshpace reproduce` ends with these sentences, and the page of the experiment begins with them.
 
 use super::Verdict;
 use super::data::{At, Beside, Check, Claim};
@@ -10,28 +11,31 @@ use super::reference::Resolver;
 use super::verdicts::Entry;
 use std::collections::BTreeSet;
 
-/// The sentences.
+/// Sentences on the result of one experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Account {
-    /// The measured number beside the published one.
+    /// Sentence with the measured number beside the published one. `None` if no single number
+    /// decides the first claim.
     pub found: Option<String>,
-    /// Count of the claims and numbers that hold.
+    /// Sentence with the number of claims and published numbers that hold.
     pub count: String,
-    /// Claims that do not hold, or cannot be told, with the reason, one sentence each.
+    /// Claims that do not hold or cannot be told, with the reason, one sentence each.
     pub failing: Vec<String>,
-    /// Claims that are counted among those that hold and hold only in part, with what was found, one sentence each.
+    /// Claims that hold only in part, with what was found, one sentence each. The count above
+    /// includes them among those that hold.
     pub partial: Vec<String>,
-    /// A warning without which the result would mislead.
+    /// Warning without which the result would mislead.
     pub caution: Option<String>,
-    /// Other readings that were not run, and the command that runs them too.
+    /// Sentence on other readings of the paper that were not run, with the command that runs them
+    /// too.
     pub unrun: Option<String>,
 }
 
-/// So many of those that do not hold are named; the page has all of them.
+/// Largest number of sentences in each list. The experiment's page lists all of them.
 const NAMED: usize = 4;
 
 impl Account {
-    /// Of an experiment: `entries` are its own.
+    /// Describes the result of `experiment`. `entries` are the verdicts on that experiment.
     pub fn of(experiment: &Experiment, entries: &[&Entry], resolver: &Resolver) -> Account {
         let published = &experiment.published;
         let claim = |entry: &Entry| published.claims.iter().find(|claim| claim.text == entry.claim);
@@ -69,7 +73,7 @@ impl Account {
                 Some((is_untold, format!("{head}: \u{201c}{}\u{201d}{why}", entry.claim)))
             })
             .collect();
-        // What differs goes first.
+        // Claims that differ are listed before claims that cannot be told.
         failing.sort_by_key(|(is_untold, _)| *is_untold);
         let failing = first(failing.into_iter().map(|(_, sentence)| sentence).collect());
         let in_part = entries.iter().filter(|entry| entry.verdict == Verdict::InShape.words());
@@ -86,14 +90,14 @@ impl Account {
         }
     }
 
-    /// Everything, a line each.
+    /// All sentences, one per line.
     pub fn lines(&self) -> Vec<String> {
         let told = self.found.iter().chain([&self.count]).chain(&self.failing).chain(&self.partial);
         told.chain(&self.caution).chain(&self.unrun).cloned().collect()
     }
 }
 
-/// The first sentences, and how many more there are.
+/// Keeps the first [`NAMED`] sentences and adds one that says how many more there are.
 fn first(mut sentences: Vec<String>) -> Vec<String> {
     let left = sentences.len().saturating_sub(NAMED);
     sentences.truncate(NAMED);
@@ -103,13 +107,13 @@ fn first(mut sentences: Vec<String>) -> Vec<String> {
     sentences
 }
 
-/// The sentence on a claim that holds in part.
+/// Sentence on a claim that holds in part.
 fn in_part_of(entry: &Entry) -> String {
     let evidence = if entry.evidence.is_empty() { String::new() } else { format!(" {}.", entry.evidence) };
     format!("Holds only in part: \u{201c}{}\u{201d}{evidence}", entry.claim)
 }
 
-/// The sentence on other readings that have no runs, if there are such.
+/// Sentence on the other readings that have no runs. `None` if every other reading was run.
 fn unrun(experiment: &Experiment, entries: &[&Entry], resolver: &Resolver) -> Option<String> {
     let published = &experiment.published;
     let observations = resolver.observations(&published.id)?;
@@ -124,7 +128,7 @@ fn unrun(experiment: &Experiment, entries: &[&Entry], resolver: &Resolver) -> Op
     ))
 }
 
-/// The measured number, where one number decides.
+/// Sentence with the measured and the published number. `None` unless one number decides the claim.
 fn found(claim: &Claim, observations: &Observations) -> Option<String> {
     let ours = measured(claim, observations)?;
     let published = observations.published;

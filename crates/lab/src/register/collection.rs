@@ -1,4 +1,4 @@
-//! Records on disk and the experiments they belong to.
+//! Campaigns of records on disk, each with the experiment that its runs belong to.
 
 use super::library::{Effort, Register};
 use crate::record::Record;
@@ -10,22 +10,25 @@ use std::sync::Arc;
 /// The records of one campaign.
 #[derive(Clone, Debug)]
 pub struct Collection {
-    /// The experiment whose runs they are; none for a scenario that is no registered experiment's.
+    /// Id of the experiment that the runs belong to. `None` if the scenario belongs to no
+    /// registered experiment.
     pub runs: Option<String>,
-    /// The records.
+    /// Records of the campaign.
     pub records: Arc<Vec<Record>>,
-    /// Manifest of the runs.
+    /// Manifest of the campaign.
     pub made: Manifest,
-    /// Where they are.
+    /// Directory of the records.
     pub directory: PathBuf,
-    /// What a reader should know of them, a sentence each.
+    /// Notes for the reader of a report, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// The campaigns in `root` of which there are records, a directory of records or one that has such directories in it.
+/// Reads the campaigns in `root` that have records. `root` is a directory of records, or a
+/// directory that contains such directories.
 ///
 /// # Errors
-/// If there is none, or one cannot be trusted: the file and line, and what to do.
+/// There is no campaign, or one of them cannot be trusted. The message names the file and line and
+/// says what to do.
 pub fn collect(root: &Path, register: &Register) -> Result<Vec<Collection>, String> {
     let directories = directory::campaigns(root)?;
     if directories.is_empty() {
@@ -44,7 +47,8 @@ pub fn collect(root: &Path, register: &Register) -> Result<Vec<Collection>, Stri
     Ok(found)
 }
 
-/// The experiment that runs belong to: the one the manifest names, or the one whose scenario has that title.
+/// Experiment that the runs belong to: the one that the manifest names, or else the first one whose
+/// scenario has the manifest's title.
 fn owner(made: &Manifest, register: &Register) -> Option<String> {
     let titled = || {
         let experiments = register.experiments.iter().filter(|experiment| experiment.scenario.is_some());

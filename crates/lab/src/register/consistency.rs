@@ -1,4 +1,5 @@
-//! Whether a register's files fit together: every name they use exists, and every curve is run.
+//! Checks that the files of a register fit together: every name that they use exists, and every
+//! curve has runs.
 
 use super::data::{Cause, Check, Metric, Numbers, Published, Term};
 use super::library::{Effort, Experiment, Register};
@@ -9,7 +10,7 @@ use meshpace_scenario::Scenario;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Everything that is wrong with the files of a register, one line each.
+/// Lists all problems in the files of a register, one line each.
 pub fn problems(register: &Register) -> Vec<String> {
     register.experiments.iter().flat_map(|experiment| problems_of(register, experiment)).collect()
 }
@@ -31,7 +32,7 @@ fn problems_of(register: &Register, experiment: &Experiment) -> Vec<String> {
     told.into_iter().map(|problem| format!("{}: {problem}", experiment.file)).collect()
 }
 
-/// Names that are used but not there.
+/// Adds a message for each name that is used but not defined.
 fn names(published: &Published, told: &mut Vec<String>) {
     for metric in &published.metrics {
         told.extend(metric.check().err());
@@ -111,7 +112,8 @@ fn names(published: &Published, told: &mut Vec<String>) {
     }
 }
 
-/// Causes that the readings do not bear out: a claim whose cause nobody looked for has the cause "open".
+/// Checks that the readings support the stated causes. A cause that was not investigated has to be
+/// "open".
 fn causes(published: &Published, told: &mut Vec<String>) {
     let deciding = published.readings.iter().filter(|reading| reading.decides).count();
     if deciding > 1 {
@@ -132,7 +134,8 @@ fn causes(published: &Published, told: &mut Vec<String>) {
     }
 }
 
-/// The comparisons that more than one claim makes, one line each: rule 8 of "Rules of judgement" in `docs/register.md`.
+/// Lists the comparisons that more than one claim makes, one line each. Rule 8 of "Rules of
+/// judgement" in `docs/register.md` forbids them.
 pub fn judged_twice(published: &Published) -> Vec<String> {
     let mut told = Vec::new();
     for (number, claim) in published.claims.iter().enumerate() {
@@ -146,13 +149,14 @@ pub fn judged_twice(published: &Published) -> Vec<String> {
     told
 }
 
-/// The references of an experiment's texts to its own numbers.
+/// References in an experiment's texts to numbers of the same experiment.
 fn own_references(published: &Published) -> Vec<Reference> {
     let all = published.texts().filter_map(|text| references(text).ok()).flatten();
     all.filter(|reference| reference.experiment.is_none()).collect()
 }
 
-/// References of `texts` to what other experiments do not have, and references in a text of no experiment that name none.
+/// Lists the references in `texts` to other experiments that cannot be resolved: the experiment or
+/// a name in it does not exist. References that name no experiment are not checked here.
 pub fn strange_references<'a>(register: &Register, texts: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut told = Vec::new();
     for text in texts {
@@ -170,7 +174,9 @@ pub fn strange_references<'a>(register: &Register, texts: impl Iterator<Item = &
 
 type Point = Map<String, Value>;
 
-/// Curves that no point of the sweep belongs to, or several at one x.
+/// Adds a message for each curve that has no point in the sweep, or several points at one x. Also
+/// checks that every x of a term or a published number exists, and that a scenario has a time
+/// series if a metric needs one.
 fn points(published: &Published, scenario: &Scenario, told: &mut Vec<String>) {
     let all: Vec<Point> = scenario.points.iter().map(|point| point.values.iter().cloned().collect()).collect();
     let mut xs: Vec<X> = Vec::new();

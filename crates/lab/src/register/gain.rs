@@ -1,21 +1,26 @@
-//! How much more one transport has than another: the ratio of two means with its confidence interval.
+//! Gain of one transport over another: the ratio of two means with its confidence interval.
 //!
-//! With s, m, n the standard deviation, mean and count of one number per run, of the values (1) and of the baseline (0), the logarithm of the
-//! ratio has, by the delta method, the variance (s1/m1)^2/n1 + (s0/m0)^2/n0; Welch and Satterthwaite give its degrees of
-//! freedom (B. L. Welch, Biometrika 34, 1947). This is [`Gain::of`].
+//! Method of [`Gain::of`]: s, m and n are the standard deviation, the mean and the count of one
+//! number per run, for the values (index 1) and for the baseline (index 0). By the delta method,
+//! the logarithm of the ratio has the variance (s1/m1)^2/n1 + (s0/m0)^2/n0. The formula of Welch
+//! and Satterthwaite gives its degrees of freedom (B. L. Welch, Biometrika 34, 1947).
 //!
-//! A run is a simulation of one transport with one seed, and both sides have the same seeds. Where the nodes have fixed places, a seed
-//! determines the jitter of starts and the random numbers, which two transports use at different times: two runs of one seed are hardly correlated, and
-//! pairs would cost half of the degrees of freedom without a smaller variance. Where the seed also draws the places of the nodes, runs are
-//! compared in pairs ([`Gain::of_pairs`]): with d = a/m1 - b/m0 for each pair of values a and b, the variance is that of the mean of d,
-//! with n - 1 degrees of freedom.
+//! A run is a simulation of one transport with one seed, and both sides have the same seeds. If the
+//! nodes have fixed places, a seed determines only the jitter of starts and the random numbers. Two
+//! transports use these random numbers at different times, so two runs of one seed are hardly
+//! correlated. Pairs would then cost half of the degrees of freedom without making the variance
+//! smaller.
+//!
+//! If the seed also draws the places of the nodes, runs are compared in pairs ([`Gain::of_pairs`]).
+//! For each pair of values a and b, d = a/m1 - b/m0. The variance of the logarithm is that of the
+//! mean of d, with n - 1 degrees of freedom.
 
 use crate::statistics::{estimate, student_t};
 
-/// A ratio of two means, as in "84 % more than the baseline", and the uncertainty of its logarithm.
+/// Ratio of two means, as in "84 % more than the baseline", with the uncertainty of its logarithm.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gain {
-    /// ln(mean / baseline mean).
+    /// Natural logarithm of the mean divided by the baseline's mean.
     log: f64,
     /// Estimated variance of `log`.
     variance: f64,
@@ -24,7 +29,8 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// The gain of `values` over `baseline`; None with fewer than two runs on a side or a mean that is not above zero.
+    /// Gain of `values` over `baseline`. `None` if a side has fewer than two runs or a mean that is
+    /// not above zero.
     pub fn of(values: &[f64], baseline: &[f64]) -> Option<Gain> {
         let (a, b) = (estimate(values, 0.95), estimate(baseline, 0.95));
         let usable = |count: usize, mean: f64| count >= 2 && mean > 0.0;
@@ -37,7 +43,8 @@ impl Gain {
         Some(Gain::from_variances((a.mean / b.mean).ln(), &variances, &freedom.map(|freedom| freedom as f64)))
     }
 
-    /// The gain of the mean of the first over the mean of the second, by the differences within pairs; None with fewer than two pairs or a mean that is not above zero.
+    /// Gain of the first values over the second values, by the differences within pairs. `None`
+    /// with fewer than two pairs, or if a mean is not above zero.
     pub fn of_pairs(pairs: &[(f64, f64)]) -> Option<Gain> {
         let count = pairs.len() as f64;
         let (a, b) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0 / count, sum.1 + pair.1 / count));
@@ -47,14 +54,15 @@ impl Gain {
         is_usable.then(|| Gain { log: (a / b).ln(), variance, degrees_of_freedom: count - 1.0 })
     }
 
-    /// This ratio divided by the ratio `other`. The variances are added: where both have the same baseline, which makes them agree more than
-    /// independent ratios do, the interval is too wide.
+    /// This ratio divided by the ratio `other`. The two variances are added. If both ratios have
+    /// the same baseline, they are positively correlated, and the interval is then too wide.
     pub fn divided_by(&self, other: &Gain) -> Gain {
         let freedom = [self.degrees_of_freedom, other.degrees_of_freedom];
         Gain::from_variances(self.log - other.log, &[self.variance, other.variance], &freedom)
     }
 
-    /// Of the variances of two logarithms, which add up, by the formula of Welch and Satterthwaite.
+    /// Gain whose variance is the sum of two variances. The degrees of freedom follow from the
+    /// formula of Welch and Satterthwaite.
     fn from_variances(log: f64, variances: &[f64; 2], freedom: &[f64; 2]) -> Gain {
         let variance = variances[0] + variances[1];
         let denominator: f64 = variances.iter().zip(freedom).map(|(part, freedom)| part * part / freedom).sum();
@@ -69,19 +77,20 @@ impl Gain {
         }
     }
 
-    /// The gain in per cent: 84 means 1.84 times as much.
+    /// Gain in per cent: 84 means 1.84 times as much.
     pub fn pct(&self) -> f64 {
         100.0 * (self.log.exp() - 1.0)
     }
 
-    /// Natural logarithm of the ratio. The logarithms of ratios that multiply add up.
+    /// Natural logarithm of the ratio. The logarithms of ratios that are multiplied add up.
     pub fn ln(&self) -> f64 {
         self.log
     }
 
-    /// Its 95 % confidence interval in per cent. Degrees of freedom are rounded down, which widens it.
+    /// 95 % confidence interval of the gain, in per cent. The degrees of freedom are rounded down,
+    /// which widens the interval.
     pub fn interval_pct(&self) -> (f64, f64) {
-        // `student_t` takes a number of values, which is one more than the degrees of freedom.
+        // `student_t` takes the number of values, which is one more than the degrees of freedom.
         let values = self.degrees_of_freedom.floor().max(1.0) as usize + 1;
         let half_width = student_t(0.95, values) * self.variance.sqrt();
         (100.0 * ((self.log - half_width).exp() - 1.0), 100.0 * ((self.log + half_width).exp() - 1.0))

@@ -1,6 +1,6 @@
-//! The label of a transport in reports.
+//! Labels of the transports in reports.
 
-/// Name and label.
+/// Name of each transport and its label.
 const LABELS: &[(&str, &str)] = &[
     ("newreno", "NewReno"),
     ("newreno+dyn-delack", "NewReno + dynamic delayed ACK"),
@@ -49,7 +49,7 @@ const LABELS: &[(&str, &str)] = &[
     ("quiet-train-solo", "Quiet trains, alone"),
 ];
 
-/// Label for people of the transport called `name`; the name itself if it has no label.
+/// Label of the transport called `name`, for people. The name itself if it has no label.
 pub fn label(name: &str) -> &str {
     LABELS.iter().find(|(other, _)| *other == name).map_or(name, |(_, label)| label)
 }

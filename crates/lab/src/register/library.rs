@@ -1,4 +1,5 @@
-//! The register read from its files: those that are part of the program, or a directory of the same form.
+//! The register read from its files: the files that are embedded in the program, or a directory of
+//! the same form.
 
 use super::data::Published;
 use crate::campaign::Work;
@@ -13,23 +14,25 @@ use std::fmt::Write;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-/// The files that are part of the program, so that everything can be repeated from anywhere.
+/// Files that are embedded in the program, so that the experiments can be repeated from anywhere.
 static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
 
-/// The list of all ids.
+/// Name of the file that lists the ids of all experiments.
 const INDEX: &str = "register.toml";
-/// The papers, in the order in which they are shown, and behind them [`STUDIES`].
+/// Tags of the papers in the order in which they are shown. The tags of [`STUDIES`] stand at the
+/// end.
 pub const PAPERS: [&str; 7] = ["AP05", "AP10", "TPA", "LLAP", "DCC", "QT", "HT"];
-/// Studies of this project's own: of its own transport, and of the transports over 802.11n. They are shown where some of them was run.
+/// Tags of this project's own studies: of its own transport, and of the transports over 802.11n. A
+/// study is shown if some of its experiments were run.
 pub const STUDIES: [&str; 2] = ["QT", "HT"];
 
-/// That list, and where the papers are found.
+/// Contents of the file [`INDEX`].
 #[derive(Deserialize)]
 struct Index {
-    /// By the tag of the paper.
+    /// Where each paper is found, by the paper's tag.
     #[serde(default)]
     paper: BTreeMap<String, Place>,
-    /// The numbers of its experiments, by the same tag.
+    /// Numbers of each paper's experiments, by the paper's tag.
     #[serde(flatten)]
     numbers: BTreeMap<String, Vec<String>>,
 }
@@ -42,70 +45,74 @@ struct Place {
     page: Option<String>,
 }
 
-/// Amount of runs.
+/// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// The runs that are judged: minutes for everything.
+    /// The runs that are judged. All experiments together take minutes.
     Quick,
-    /// The same with the other readings, which count for nothing.
+    /// The runs of `Quick` and those of the other readings, which count for no verdict.
     QuickWithReadings,
-    /// As much as the papers had, with all readings.
+    /// As many runs as in the papers, with all readings.
     Paper,
 }
 
 /// One experiment of the register.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The published results.
+    /// Published results of the experiment.
     pub published: Published,
-    /// Its file, for messages.
+    /// Path of the file with the published results, for messages.
     pub file: String,
-    /// The scenario beside that file, if there is one.
+    /// Scenario beside that file, if there is one.
     pub scenario: Option<Source>,
-    /// Where relative names in the scenario start.
+    /// Directory at which relative file names in the scenario start.
     directory: PathBuf,
-    /// Whether that is a directory of [`EMBEDDED`] instead of the disk.
+    /// Whether `directory` is a directory of [`EMBEDDED`] instead of one on disk.
     is_embedded: bool,
 }
 
 /// All experiments, in the order of the papers.
 #[derive(Clone, Debug, Default)]
 pub struct Register {
-    /// The experiments that have a file.
+    /// Experiments that have a file.
     pub experiments: Vec<Experiment>,
-    /// The ids that have none.
+    /// Ids that stand in the index but have no file.
     pub missing: Vec<String>,
-    /// Where it was read from; none for the one that is part of the program.
+    /// Directory that the register was read from. `None` for the register that is embedded in the
+    /// program.
     pub directory: Option<PathBuf>,
 }
 
 /// The runs of one or more experiments at one effort.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// The experiment they belong to.
+    /// Id of the experiment that the runs belong to.
     pub id: String,
-    /// Every point of the quality, with the seeds of those that are run.
+    /// Scenario with all points of the quality, and with the number of seeds.
     pub scenario: Scenario,
-    /// Whether each of these points is run: without readings those of other readings alone are not. Records of them that are there already stay.
+    /// For each of these points, whether it is run. Without the other readings, points that only
+    /// serve other readings are not run. Records of such points that exist already are kept.
     pub is_run: Vec<bool>,
-    /// The rule by which a point gets more seeds.
+    /// Rule by which a point gets more seeds, and the confidence level of its interval.
     pub until: Option<(super::data::Until, f64)>,
-    /// Factor of the seeds that a point may get before a claim or number about it is given up as one that cannot be told; 1 for no
-    /// more.
+    /// Largest factor by which the number of seeds of a point is raised while a claim or number
+    /// about it cannot be told. A claim that still cannot be told then gets that verdict. 1 means
+    /// no more seeds.
     pub times: u64,
 }
 
-/// That many at paper quality, unless the quality says otherwise: rule 3 of "Rules of judgement" in `docs/register.md`.
+/// Usual value of [`Runs::times`] at paper quality: rule 3 of "Rules of judgement" in
+/// `docs/register.md`.
 const TIMES: u64 = 4;
 
 impl Runs {
-    /// The points that are run.
+    /// Points that are run.
     pub fn points(&self) -> impl Iterator<Item = &Point> {
         self.scenario.points.iter().zip(&self.is_run).filter(|(_, is_run)| **is_run).map(|(point, _)| point)
     }
 
-    /// Leaves out the points whose curves, in all of the experiments that show these runs, are other readings of what is judged. A point that is
-    /// on no curve stays.
+    /// Leaves out the points that serve only other readings: all their curves, in every experiment
+    /// that shows these runs, are other readings. A point that is on no curve stays.
     fn leave_out_other_readings(&mut self, readers: &[&Published]) {
         let others: Vec<BTreeSet<&str>> = readers.iter().map(|published| published.other_readings()).collect();
         for (point, is_run) in self.scenario.points.iter().zip(&mut self.is_run) {
@@ -119,7 +126,7 @@ impl Runs {
         }
     }
 
-    /// The work, without the seeds that intervals may still need.
+    /// Amount of work, without the additional seeds that intervals may need.
     pub fn work(&self) -> Work {
         let seeds = self.scenario.seeds;
         let cost_s: f64 = self.points().map(|point| Estimate::of(point).cpu_s).sum();
@@ -127,18 +134,19 @@ impl Runs {
     }
 }
 
-/// Whether a paper's tag or an experiment's number is fit for the names of files. Results are written to a directory that is named after both: a
-/// register from somewhere else must not choose another place.
+/// Returns whether a paper's tag or an experiment's number can be used in file names. Results are
+/// written to a directory that is named after both, and a register from elsewhere must not choose a
+/// directory outside.
 fn is_name(text: &str) -> bool {
     let is_fit = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !text.is_empty() && !text.starts_with('.') && text.chars().all(is_fit)
 }
 
 impl Register {
-    /// The register that is part of the program.
+    /// Reads the register that is embedded in the program.
     ///
     /// # Panics
-    /// If it is wrong; a test reads it.
+    /// Panics if a file of the embedded register is faulty. A test reads the register.
     pub fn embedded() -> Register {
         let find = |name: &str| EMBEDDED.get_file(name).and_then(|file| file.contents_utf8()).map(str::to_owned);
         let register = Register::assemble(Path::new(""), find);
@@ -147,7 +155,7 @@ impl Register {
         register
     }
 
-    /// The register in a directory of the same form.
+    /// Reads a register from a directory of the same form as the embedded one.
     ///
     /// # Errors
     /// The faults of its files, one line each.
@@ -176,7 +184,7 @@ impl Register {
                 problems.push(format!("{}: paper.{tag}.page: expected an address with https://", shown(INDEX)));
             }
         }
-        // A register of one's own has tags of its own.
+        // A user's own register may have tags that are not in `PAPERS`.
         let others = index.keys().map(String::as_str).filter(|tag| !PAPERS.contains(tag));
         let tags: Vec<&str> = PAPERS.into_iter().chain(others).collect();
         for paper in tags {
@@ -212,15 +220,16 @@ impl Register {
         if problems.is_empty() { Ok(register) } else { Err(problems) }
     }
 
-    /// The experiment called `id`, whatever its case.
+    /// Experiment called `id`; upper and lower case are the same.
     pub fn find(&self, id: &str) -> Option<&Experiment> {
         self.experiments.iter().find(|experiment| experiment.published.id.eq_ignore_ascii_case(id))
     }
 
-    /// The experiment whose runs `experiment` shows: itself, another, or none if nothing can be run.
+    /// Experiment whose runs `experiment` shows: itself or another one. `None` if nothing can be
+    /// run.
     ///
     /// # Errors
-    /// If there is no such experiment, or it has no scenario of its own.
+    /// The named experiment does not exist, or it has no scenario of its own.
     pub fn owner<'a>(&'a self, experiment: &'a Experiment) -> Result<Option<&'a Experiment>, String> {
         let published = &experiment.published;
         let wrong = |what: String| Err(format!("{}: {what}", experiment.file));
@@ -241,10 +250,12 @@ impl Register {
         }
     }
 
-    /// The experiments that `ids` name: ids, tags of papers, or `all`; all of them without any.
+    /// Experiments that `ids` name. Each of `ids` is an id, the tag of a paper, or `all`. An empty
+    /// list means all experiments.
     ///
     /// # Errors
-    /// If one is no experiment: what was meant perhaps, and what there is.
+    /// One of `ids` names no experiment. The message suggests a similar id and says how to list all
+    /// of them.
     pub fn choose(&self, ids: &[String]) -> Result<Vec<&Experiment>, String> {
         let mut chosen: Vec<&Experiment> = Vec::new();
         let every = ["all".to_owned()];
@@ -271,7 +282,8 @@ impl Register {
         Ok(chosen)
     }
 
-    /// The runs of experiments, each set of them once; with that many `seeds` instead of as many as the effort has.
+    /// Runs of the `chosen` experiments; runs that several experiments share are listed once.
+    /// `seeds` replaces the effort's number of seeds, if it is given.
     ///
     /// # Errors
     /// As [`Register::runs`].
@@ -290,7 +302,7 @@ impl Register {
         Ok(plans)
     }
 
-    /// The runs of `experiment`; None if nothing can be run.
+    /// Runs of `experiment` at an effort. `None` if nothing can be run.
     ///
     /// # Errors
     /// The fault, in words.
@@ -310,7 +322,7 @@ impl Register {
 }
 
 impl Experiment {
-    /// Tag of its paper, the part of the id before the dash.
+    /// Tag of the experiment's paper: the part of the id before the dash.
     pub fn paper(&self) -> &str {
         self.published.id.split('-').next().unwrap_or_default()
     }
@@ -367,7 +379,7 @@ impl Experiment {
     }
 }
 
-/// The digest of a scenario of which only some points are run.
+/// Digest of a scenario of which only some points are run.
 fn digest(scenario: &str, only: &serde_json::Map<String, Value>) -> String {
     let mut hash = Sha256::new();
     hash.update(scenario);

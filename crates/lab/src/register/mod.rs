@@ -1,5 +1,6 @@
-//! The register of published experiments: for each an ordinary scenario, beside it what was published, as data, and the judge
-//! that compares the two. `docs/register.md` describes the files.
+//! The register of published experiments. Each experiment has an ordinary scenario, a file with the
+//! published results as data, and a judge that compares the two. `docs/register.md` describes the
+//! files.
 
 pub mod account;
 pub mod collection;

@@ -1,28 +1,29 @@
-//! Names in the file of an experiment: metrics and curves by name, and the names that a term uses.
+//! Look-up of the names in an experiment's file: metrics, curves, and the names that a term uses.
 
 use super::data::{Curve, Metric, Published, Term, standard};
 use std::collections::BTreeSet;
 
 impl Published {
-    /// The metric called `id`: the file's own, or a standard one.
+    /// Metric called `id`: one that the file defines, or else a standard one.
     pub fn metric(&self, id: &str) -> Option<Metric> {
         self.metrics.iter().find(|metric| metric.id == id).cloned().or_else(|| standard(id))
     }
 
-    /// The metric of terms that name none.
+    /// Id of the metric that a term means if it names no metric.
     pub fn first_metric(&self) -> String {
         let drawn = || self.figures.first().and_then(|figure| figure.metrics.first()).cloned();
         self.metrics.first().map(|metric| metric.id.clone()).or_else(drawn).unwrap_or_else(|| "goodput".to_owned())
     }
 
-    /// The texts that may refer to numbers.
+    /// All texts of the file that may refer to numbers of the records.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let readings = self.readings.iter().flat_map(|reading| [&reading.what, &reading.result]);
         let whys = self.claims.iter().filter_map(|claim| claim.why.as_ref());
         self.finding.iter().chain(&self.caution).chain(&self.notes).chain(readings).chain(whys).map(String::as_str)
     }
 
-    /// Curves that are other readings of what is judged, and nothing else: no claim is judged by them, and no gain is told over them.
+    /// Ids of the curves that serve only as other readings of the paper. No claim is judged by such
+    /// a curve, and no gain is computed relative to it.
     pub fn other_readings(&self) -> BTreeSet<&str> {
         let whole = self.beside.iter().flat_map(|whole| whole.curves.values()).map(String::as_str);
         let also = self.claims.iter().flat_map(|claim| &claim.also).map(String::as_str);
@@ -34,13 +35,14 @@ impl Published {
         whole.chain(also).chain(of_rows).filter(|id| !counting.contains(id)).collect()
     }
 
-    /// The curve called `id`.
+    /// Curve called `id`.
     pub fn curve(&self, id: &str) -> Option<&Curve> {
         self.curves.iter().find(|curve| curve.id == id)
     }
 }
 
-/// Names in a term of `place` that do not exist.
+/// Adds a message to `told` for each name in `term` that does not exist. `place` says where the
+/// term stands.
 pub fn check_term(published: &Published, term: &Term, place: &str, told: &mut Vec<String>) {
     if published.curve(&term.curve).is_none() {
         told.push(format!("{place}: there is no curve \"{}\"", term.curve));

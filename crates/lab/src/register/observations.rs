@@ -1,4 +1,5 @@
-//! Observations in records of the curves of an experiment: for each panel, curve, quantity and x a list of observations.
+//! Observations of the curves of an experiment, taken from records. For each panel, curve, quantity
+//! and x there is a list of observations.
 
 use super::data::{Curve, Metric, Published, Term};
 use super::select::X;
@@ -7,44 +8,46 @@ use serde_json::Map;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The records of an experiment, sorted by panel, curve and x.
+/// Records of an experiment, sorted by panel, curve and x.
 #[derive(Clone, Debug)]
 pub struct Observations<'a> {
-    /// The published results that they are compared with.
+    /// Published results that the records are compared with.
     pub published: &'a Published,
     records: Arc<Vec<Record>>,
     xs: Vec<X>,
-    /// Numbers of records, by (panel, curve, x), each the number in its list; ascending in the seed.
+    /// Indices into `records` by panel, curve and x, ascending in the seed. The three parts of a
+    /// key are indices into the lists of panels, curves and `xs`.
     places: BTreeMap<(usize, usize, usize), Vec<usize>>,
 }
 
-/// The observations of a quantity at one x.
+/// Observations of a quantity at one x.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sample {
-    /// The x.
+    /// Position on the horizontal axis.
     pub x: X,
-    /// One value for each run, or for each batch of runs in batches.
+    /// One value for each run, or for each batch if the runs are divided into batches.
     pub values: Vec<f64>,
-    /// The seed of each value, where runs of the same seed are compared with each other ([`Published::paired`]).
+    /// Seed of each value, if runs of the same seed are compared with each other
+    /// ([`Published::paired`]) and each run gives one value. Otherwise `None`.
     pub seeds: Option<Vec<u64>>,
 }
 
 /// One value of a tuned parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Choice {
-    /// As the sweep writes it.
+    /// The value as the sweep writes it.
     pub text: String,
-    /// Its number.
+    /// Number of the value.
     pub value: f64,
-    /// Observations of the first metric.
+    /// Observations of the experiment's first metric with this value.
     pub values: Vec<f64>,
     places: Vec<usize>,
 }
 
-/// Records, one JSON object per line.
+/// Reads records, one JSON object per line.
 ///
 /// # Errors
-/// The number of the line that is no record, and why.
+/// The number of the line that is no record, and the reason.
 pub fn parse(lines: &str) -> Result<Vec<Record>, String> {
     let line =
         |(number, line): (usize, &str)| Record::read(line).map_err(|error| format!("line {}: {error}", number + 1));
@@ -52,7 +55,7 @@ pub fn parse(lines: &str) -> Result<Vec<Record>, String> {
 }
 
 impl<'a> Observations<'a> {
-    /// Sorts `records`.
+    /// Sorts `records` by panel, curve and x.
     pub fn new(published: &'a Published, records: Arc<Vec<Record>>) -> Observations<'a> {
         let nothing = Map::new();
         let panels = published.panels.len().max(1);
@@ -92,23 +95,25 @@ impl<'a> Observations<'a> {
         Observations { published, records, xs, places }
     }
 
-    /// Every x, ascending; one without a text if there is no axis.
+    /// All x, ascending. Without an axis there is a single x with an empty text.
     pub fn xs(&self) -> &[X] {
         &self.xs
     }
 
-    /// Whether there are no records at all.
+    /// Returns whether no record belongs to any curve.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Whether the curve called `id` has a record in any panel: other readings are not always run.
+    /// Returns whether the curve called `id` has a record in any panel. Other readings are not
+    /// always run.
     pub fn has_runs(&self, id: &str) -> bool {
         let number = self.published.curves.iter().position(|curve| curve.id == id);
         self.places.keys().any(|(_, curve, _)| Some(*curve) == number)
     }
 
-    /// The records of a curve at an x, ascending in the seed; those of the best choice if the curve is tuned.
+    /// Records of a curve at an x, ascending in the seed. For a tuned curve they are those of the
+    /// best choice.
     pub fn records(&self, panel: usize, curve: &Curve, x: &X) -> Vec<&Record> {
         self.chosen(panel, curve, x).into_iter().map(|number| &self.records[number]).collect()
     }
@@ -131,7 +136,8 @@ impl<'a> Observations<'a> {
         place.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The fewest different seeds of a term's curve at an x that it is about and that was run; none if there is none.
+    /// Smallest number of different seeds over the x of a term that were run. `None` if no such x
+    /// was run.
     pub fn seeds(&self, panel: usize, term: &Term) -> Option<usize> {
         let curve = self.published.curve(&term.curve)?;
         let different = |x: &X| {
@@ -142,7 +148,7 @@ impl<'a> Observations<'a> {
         self.xs.iter().filter(|x| term.x.is_none_or(|own| own == x.value)).filter_map(different).min()
     }
 
-    /// The choices of a tuned curve at an x, ascending in the parameter.
+    /// Choices of a tuned curve at an x, ascending in the parameter.
     pub fn choices(&self, panel: usize, curve: &Curve, x: &X) -> Vec<Choice> {
         let Some(metric) = self.published.metric(&self.published.first_metric()) else { return Vec::new() };
         let mut choices: Vec<Choice> = Vec::new();
@@ -160,21 +166,23 @@ impl<'a> Observations<'a> {
         choices
     }
 
-    /// The observations of a quantity of a curve at an x.
+    /// Observations of a quantity of a curve at an x.
     pub fn values(&self, panel: usize, curve: &Curve, metric: &Metric, flow: Option<usize>, x: &X) -> Vec<f64> {
         self.records(panel, curve, x).into_iter().flat_map(|record| observe(record, metric, flow)).collect()
     }
 
-    /// Observations of a term: those at every x, or at the one it names. An x without any run is left out.
+    /// Observations of a term at the x that it names, or at every x. An x without any run is left
+    /// out.
     ///
     /// # Errors
-    /// If the curve or the metric is not there, or there are no runs.
+    /// The curve or the metric does not exist, there are no runs, or the metric is Jain's index and
+    /// there is only one flow.
     pub fn sample(&self, panel: usize, term: &Term) -> Result<Vec<Sample>, String> {
         let curve = self.published.curve(&term.curve).ok_or_else(|| format!("there is no curve {}", term.curve))?;
         let id = term.metric.clone().unwrap_or_else(|| self.published.first_metric());
         let metric = self.published.metric(&id).ok_or_else(|| format!("there is no metric {id}"))?;
         let at = |x: &&X| term.x.is_none_or(|wanted| wanted == x.value);
-        // Where all records have one flow, Jain's index is no evidence.
+        // Jain's index says nothing where all records have a single flow.
         let is_evidence = |x: &&X| !self.records(panel, curve, x).iter().all(|record| metric.is_of_one_flow(*record));
         let sample = |x: &X| {
             let seeded: Vec<(u64, f64)> = self
@@ -183,7 +191,7 @@ impl<'a> Observations<'a> {
                 .flat_map(|record| observe(record, &metric, term.flow).into_iter().map(|value| (record.seed, value)))
                 .collect();
             let (seeds, values): (Vec<u64>, Vec<f64>) = seeded.into_iter().unzip();
-            // Batches of a run would be several values with one seed.
+            // A run in batches gives several values with one seed, which cannot be paired.
             let is_one_each = seeds.windows(2).all(|pair| pair[0] < pair[1]);
             Sample { x: x.clone(), values, seeds: Some(seeds).filter(|_| self.published.paired && is_one_each) }
         };
@@ -196,11 +204,11 @@ impl<'a> Observations<'a> {
         }
     }
 
-    /// "at 7 hops", "at 20 kbit/s"; nothing without an axis.
+    /// Position in words, such as " at 7 hops" or " at 20 kbit/s". Empty without an axis.
     pub fn at(&self, x: &X) -> String {
         match &self.published.x {
             None => String::new(),
-            // "20 kbit/s" says what it is.
+            // A text with a unit, such as "20 kbit/s", needs no title of the axis.
             Some(_) if x.text.contains(' ') => format!(" at {}", x.text),
             Some(axis) => match axis.title.as_str() {
                 "hops" if x.value == 1.0 => " at 1 hop".to_owned(),
@@ -210,7 +218,7 @@ impl<'a> Observations<'a> {
         }
     }
 
-    /// A term for people.
+    /// Name of a term for people.
     pub fn told(&self, term: &Term) -> String {
         let curve = self.published.label(&term.curve);
         let metric = term.metric.as_ref().and_then(|id| self.published.metric(id)).map(|metric| metric.title);
@@ -222,7 +230,8 @@ impl<'a> Observations<'a> {
     }
 }
 
-/// The observations in one record: its batches but the first, or itself.
+/// Observations in one record: the values of all its batches except the first, or the value of the
+/// whole record if it has no batches.
 fn observe(record: &Record, metric: &Metric, flow: Option<usize>) -> Vec<f64> {
     let batches = record.batches.as_deref().unwrap_or_default();
     let of_batches: Vec<f64> = batches.iter().skip(1).filter_map(|batch| metric.of(batch, flow)).collect();
@@ -230,7 +239,7 @@ fn observe(record: &Record, metric: &Metric, flow: Option<usize>) -> Vec<f64> {
 }
 
 impl Published {
-    /// Label for people of the curve `id`.
+    /// Label of the curve `id` for people.
     pub fn label(&self, id: &str) -> String {
         let own = self.curve(id).and_then(|curve| curve.label.clone());
         own.unwrap_or_else(|| super::labels::label(id).to_owned())

@@ -1,5 +1,6 @@
-//! Numbers in the text of a finding, taken from the records: `{static | largest tcp-ap / newreno}`. So a text always agrees with the tables
-//! beside it. `docs/register.md` describes the notation.
+//! References in a text that stand for numbers of the records, such as
+//! `{static | largest tcp-ap / newreno}`. The numbers are inserted from the records, so that a text
+//! always agrees with the tables beside it. `docs/register.md` describes the notation.
 
 use super::collection::Collection;
 use super::data::{Published, Term};
@@ -15,32 +16,32 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Stands for a number that the records do not have, because this quality leaves its runs out.
+/// Text that stands for a number without records, because this quality leaves its runs out.
 const MISSING: &str = "(not run)";
 
-/// The statistic of a quantity.
+/// Statistic of a quantity that a reference asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
-    /// Its value.
+    /// The value. With an axis, the value at the x that the reference names.
     One,
-    /// The largest over x, and where it is.
+    /// The largest value over x, and the x where it occurs.
     Largest,
-    /// The smallest over x, and where it is.
+    /// The smallest value over x, and the x where it occurs.
     Smallest,
-    /// Smallest and largest over x.
+    /// The smallest and the largest value over x.
     Range,
     /// One value for each flow.
     Flows,
 }
 
-/// The words that begin a reference, and what they mean.
+/// Words that may begin a reference, with the statistic that each asks for.
 const WORDS: [(&str, What); 4] =
     [("largest", What::Largest), ("smallest", What::Smallest), ("range", What::Range), ("flows", What::Flows)];
 
-/// A number that a text refers to.
+/// Reference of a text to a number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reference {
-    /// The experiment, if it is not the text's own.
+    /// Id of the experiment that has the number. `None` if it is the text's own experiment.
     pub experiment: Option<String>,
     panel: Option<String>,
     what: What,
@@ -49,14 +50,15 @@ pub struct Reference {
     core: Option<[f64; 2]>,
 }
 
-/// A part of a text.
+/// Part of a text.
 #[derive(Debug)]
 enum Part<'a> {
     Words(&'a str),
     Number(Box<Reference>),
 }
 
-/// The parts of `text`; what is wrong with its first reference that is none.
+/// Splits `text` into words and references. Fails with the fault of the first reference that cannot
+/// be read.
 fn parts(text: &str) -> Result<Vec<Part<'_>>, String> {
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some((words, behind)) = rest.split_once('{') {
@@ -68,10 +70,10 @@ fn parts(text: &str) -> Result<Vec<Part<'_>>, String> {
     Ok(found)
 }
 
-/// The references of `text`.
+/// References in `text`.
 ///
 /// # Errors
-/// The fault of the first one that cannot be read.
+/// The fault of the first reference that cannot be read.
 pub fn references(text: &str) -> Result<Vec<Reference>, String> {
     let number = |part| if let Part::Number(reference) = part { Some(*reference) } else { None };
     Ok(parts(text)?.into_iter().filter_map(number).collect())
@@ -107,17 +109,17 @@ impl Reference {
             Some((of, over)) => (term(of)?, Some(term(over)?)),
             None => (term(&rest)?, None),
         };
-        // One x behind both is of both.
+        // If only the second term has an x, the x holds for both terms.
         of.x = of.x.or(over.as_ref().and_then(|over| over.x));
         Ok(Reference { experiment, panel, what, of, over, core })
     }
 
-    /// Its terms.
+    /// Terms of the reference.
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         std::iter::once(&self.of).chain(&self.over)
     }
 
-    /// Names in it that do not exist in `published`.
+    /// Adds a message to `told` for each name in the reference that does not exist in `published`.
     pub fn check(&self, published: &Published, place: &str, told: &mut Vec<String>) {
         for term in self.terms() {
             if self.what != What::Flows {
@@ -135,7 +137,7 @@ impl Reference {
         }
     }
 
-    /// The number in words.
+    /// The number as text.
     fn told(&self, observations: &Observations) -> String {
         let panels = &observations.published.panels;
         let panel = self.panel.as_ref().and_then(|id| panels.iter().position(|panel| panel.id == *id)).unwrap_or(0);
@@ -196,10 +198,10 @@ impl Reference {
     }
 }
 
-/// A quantity at an x.
+/// Value at an x.
 type At<T> = (X, T);
 
-/// The entries with the smallest and the largest value.
+/// Entries with the smallest and the largest value. `None` if there are no entries.
 fn chosen<T>(all: &[At<T>], value: impl Fn(&T) -> f64) -> Option<(&At<T>, &At<T>)> {
     let by = |one: &&At<T>, other: &&At<T>| value(&one.1).total_cmp(&value(&other.1));
     Some((all.iter().min_by(by)?, all.iter().max_by(by)?))
@@ -213,7 +215,7 @@ fn with_interval(value: &Estimate) -> String {
     }
 }
 
-/// Puts numbers into texts.
+/// Inserts numbers of the records into texts.
 #[derive(Debug)]
 pub struct Resolver<'a> {
     register: &'a Register,
@@ -222,12 +224,12 @@ pub struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// A resolver by the records of `collections`.
+    /// Creates a resolver that takes the numbers from the records of `collections`.
     pub fn new(register: &'a Register, collections: &'a [Collection]) -> Resolver<'a> {
         Resolver { register, collections, known: RefCell::default() }
     }
 
-    /// The records of the experiment called `id`; none if it was not run.
+    /// Observations of the experiment called `id`. `None` if it was not run.
     pub fn observations(&self, id: &str) -> Option<Rc<Observations<'a>>> {
         if let Some(known) = self.known.borrow().get(id) {
             return known.clone();
@@ -242,7 +244,8 @@ impl<'a> Resolver<'a> {
         made
     }
 
-    /// `text` of the experiment `own` with its numbers. A text that cannot be read stays as it is: the register's check names it.
+    /// `text` of the experiment `own` with its references replaced by numbers. A text that cannot
+    /// be parsed is returned unchanged; the check of the register reports it.
     pub fn text(&self, own: &str, text: &str) -> String {
         let Ok(parts) = parts(text) else { return text.to_owned() };
         let words = |part: &Part| match part {

@@ -1,15 +1,18 @@
-//! More seeds until an interval is narrow enough (TPA, section 4.1: 5 replications at least, until the half width of the 90 %
-//! interval of the throughput is within 10 % of its mean).
+//! Rule of replication: a point gets more seeds until a confidence interval is narrow enough. TPA,
+//! section 4.1, makes at least 5 replications, until the half width of the 90 % interval of the
+//! throughput is within 10 % of its mean.
 //!
-//! The number of seeds of a point is the smallest, from the base on, with which the rule holds for the seeds counted from the
-//! first. So it is a function of the records alone: whatever the number of threads, and however often a campaign was
-//! interrupted, the same seeds are run.
+//! The rule is applied to the first n seeds of a point. The point gets the smallest n, starting at
+//! the base number of seeds, for which the rule holds. The number of seeds is thus a function of
+//! the records alone. It depends neither on the number of threads nor on interruptions of the
+//! campaign.
 
 use super::data::{Metric, Until};
 use crate::record::Record;
 use crate::statistics::estimate;
 
-/// Whether a point needs no more seeds: `records` are those of its first seeds, in their order.
+/// Returns whether a point needs no more seeds. `records` are the records of its first seeds, in
+/// the order of the seeds.
 pub fn is_enough(rule: &Until, metric: &Metric, level: f64, records: &[Record]) -> bool {
     if records.len() as u64 >= rule.most {
         return true;

@@ -1,4 +1,4 @@
-//! The runs of one experiment, made or taken over from an earlier start, in a directory of their own.
+//! Runs of one experiment in a directory of their own. Runs of an earlier start are reused.
 
 use super::data::Until;
 use super::judge;
@@ -15,36 +15,37 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where the runs of an experiment go, and how.
+/// Where and how the runs of an experiment are made.
 #[derive(Debug)]
 pub struct Reproduction<'a> {
-    /// The directory of its records.
+    /// Directory of the records.
     pub directory: PathBuf,
-    /// Where the experiment is from.
+    /// Register that the experiment comes from.
     pub register: &'a Register,
-    /// "quick" or "paper"; none if the seeds were given.
+    /// Quality of the runs, "quick" or "paper". `None` if the number of seeds was given by the
+    /// user.
     pub quality: Option<&'static str>,
-    /// Whether all runs are made anew.
+    /// Whether all runs are made again, even those that have records.
     pub force: bool,
-    /// Runs at a time, for the manifest.
+    /// Number of runs that are made at a time, for the manifest.
     pub jobs: usize,
 }
 
-/// Is told what a reproduction does besides making runs.
+/// Receiver of reports on the progress of a reproduction.
 pub trait Listener: Observer {
-    /// So much was there from an earlier start.
+    /// Reports the amount of work that an earlier start has already done.
     fn on_known(&mut self, work: Work);
-    /// So much more is needed for an interval that is narrow enough.
+    /// Reports the amount of work that is added because an interval is still too wide.
     fn on_more(&mut self, work: Work);
-    /// A sentence for people.
+    /// Prints a sentence for people.
     fn say(&mut self, sentence: &str);
 }
 
 impl Reproduction<'_> {
-    /// Makes the runs that are missing; returns how many failed.
+    /// Makes the runs that are missing. Returns how many runs failed.
     ///
     /// # Errors
-    /// The reason why it does not come to its end.
+    /// The reason why the reproduction cannot be finished.
     pub fn make(&self, runs: Runs, backend: &mut dyn Backend, listener: &mut dyn Listener) -> Result<usize, Broken> {
         let times = runs.times;
         let campaign = Arc::new(Campaign { first_seed: 1, seeds: runs.scenario.seeds, scenario: runs.scenario });
@@ -55,19 +56,20 @@ impl Reproduction<'_> {
         };
         let mut session = Session::open(Arc::clone(&campaign), &self.directory, &manifest, self.force)?;
         session.store().iter().flat_map(|store| store.damaged()).for_each(|what| listener.say(what));
-        // A point without seeds is none of these runs; what an earlier start has of it stays.
+        // Points with zero seeds are not part of these runs. Their records from an earlier start
+        // are kept.
         let mut seeds: Vec<u64> = runs.is_run.iter().map(|is_run| if *is_run { campaign.seeds } else { 0 }).collect();
         let mut is_first = true;
         let failed = loop {
             let every = seeds.iter().enumerate().flat_map(|(point, seeds)| (1..=*seeds).map(move |seed| (point, seed)));
             let every = every.enumerate().map(|(index, (point, seed))| Run { index, point, seed });
             let (known, todo) = session.partition(every);
-            // What an earlier start has left counts as done; what an interval still needs comes on top.
+            // Work of an earlier start counts as done; work that an interval still needs is added.
             match std::mem::replace(&mut is_first, false) {
                 true => listener.on_known(session.work(&known)),
                 false => listener.on_more(session.work(&todo)),
             }
-            // Of a finished campaign every point has the seeds it needs.
+            // In a finished campaign every point already has all the seeds that it needs.
             if todo.is_empty() && session.store().is_some_and(Store::is_finished) {
                 let place = self.directory.display();
                 listener
@@ -92,7 +94,8 @@ impl Reproduction<'_> {
         Ok(failed)
     }
 
-    /// Writes the records as tables, one record after the other: memory does not grow with their number.
+    /// Writes the records as tables, one record after the other, so that memory does not grow with
+    /// the number of records.
     fn write_tables(&self, store: &Store, points: &[String], swept: &[String]) -> io::Result<()> {
         let records = || store.in_order(points).map(|line| Ok(Record::read(&line?)?));
         write_whole_by(&self.directory, TABLE, |file| {
@@ -104,7 +107,8 @@ impl Reproduction<'_> {
         write_whole_by(&self.directory, PARQUET, |file| parquet::write(file, swept, records))
     }
 
-    /// One more seed for each point whose interval is too wide; whether there is such a point.
+    /// Adds one seed to each point whose interval is too wide. Returns whether there is such a
+    /// point.
     fn add_seeds(
         &self,
         rule: &Until,
@@ -128,8 +132,9 @@ impl Reproduction<'_> {
         Ok(is_wanting)
     }
 
-    /// `times` the seeds for each point of a claim or number that cannot be told, of every experiment with these runs; whether there is such a
-    /// point. Like a rule of replication it looks at the records alone.
+    /// Raises the seeds of each point whose claim or number cannot be told to `times` the
+    /// campaign's seeds. All experiments that show these runs are considered. Returns whether there
+    /// is such a point. Like a rule of replication, the decision depends on the records alone.
     fn add_for_verdicts(
         &self,
         id: &str,
@@ -175,7 +180,7 @@ impl Reproduction<'_> {
     }
 }
 
-/// The records of a point's first seeds.
+/// Records of the first `seeds` seeds of a point.
 fn kept(store: &Store, key: &str, seeds: u64) -> io::Result<Vec<Record>> {
     let record = |seed| {
         let line = store.line(&(key.to_owned(), seed)).transpose()?;

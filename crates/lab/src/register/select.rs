@@ -1,13 +1,13 @@
-//! Which points of a sweep, or which records, belong to a panel, a curve and an x.
+//! Selection of the points of a sweep, or of the records, that belong to a panel, a curve and an x.
 
 use super::data::{Axis, Curve, Panel};
 use crate::record::plain;
 use serde_json::{Map, Value};
 
-/// The key that names the transport.
+/// Key of a sweep that names the transport.
 pub const TRANSPORT: &str = "flow.transport";
 
-/// Whether two values of a sweep are the same; 2 and 2.0 are.
+/// Returns whether two values of a sweep are equal. The numbers 2 and 2.0 are equal.
 pub fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
@@ -19,20 +19,20 @@ pub fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether a point has all these values.
+/// Returns whether `point` has all values of `condition`.
 pub fn holds(condition: &Map<String, Value>, point: &Map<String, Value>) -> bool {
     condition.iter().all(|(key, value)| point.get(key).is_some_and(|other| same(value, other)))
 }
 
 impl Panel {
-    /// Whether the runs of `point` are shown here.
+    /// Returns whether the runs of `point` are shown in this panel.
     pub fn has(&self, point: &Map<String, Value>) -> bool {
         holds(&self.point, point)
     }
 }
 
 impl Curve {
-    /// Whether the runs of `point` belong to it.
+    /// Returns whether the runs of `point` belong to this curve.
     pub fn has(&self, point: &Map<String, Value>) -> bool {
         let by_transport = match (&self.tuned, &self.point) {
             (Some(tuned), _) => point.get(TRANSPORT).is_some_and(|transport| {
@@ -45,31 +45,34 @@ impl Curve {
         by_transport && self.point.as_ref().is_none_or(|condition| holds(condition, point))
     }
 
-    /// The value of the tuned parameter as the sweep writes it, and its number.
+    /// Value of the tuned parameter at `point`: its text as the sweep writes it, and its number.
+    /// `None` if the curve is not tuned or the point lacks the parameter.
     pub fn choice(&self, point: &Map<String, Value>) -> Option<(String, f64)> {
         let value = point.get(TRANSPORT)?.pointer(&self.tuned.as_ref()?.parameter)?;
         Some((plain(value), number(value)))
     }
 }
 
-/// A place on the horizontal axis.
+/// Position on the horizontal axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct X {
-    /// Where it is.
+    /// Number of the position.
     pub value: f64,
-    /// As the sweep writes it; empty without an axis.
+    /// Text of the value as the sweep writes it. Empty if the experiment has no axis.
     pub text: String,
 }
 
 impl Axis {
-    /// The x of `point`; None if the sweep does not vary the axis there.
+    /// Position of `point` on the axis. `None` if the sweep does not vary the axis key at that
+    /// point.
     pub fn of(&self, point: &Map<String, Value>) -> Option<X> {
         let value = point.get(&self.key)?;
         Some(X { value: number(value), text: plain(value) })
     }
 }
 
-/// The number of a value of a sweep: of "20 kbit/s", 20. NaN if it begins with none.
+/// Number of a value of a sweep; a text such as "20 kbit/s" gives 20. NaN if the text does not
+/// begin with a number.
 fn number(value: &Value) -> f64 {
     match value {
         Value::String(text) => text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN),

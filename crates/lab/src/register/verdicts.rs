@@ -1,5 +1,5 @@
-//! `verdicts.json`, for other programs: whether each published claim and each published number was reproduced; and the comparison of two
-//! such lists.
+//! The file `verdicts.json`, for other programs: whether each published claim and each published
+//! number was reproduced. Also the comparison of two such lists.
 
 use super::collection::Collection;
 use super::data::{Cause, Number, Published};
@@ -22,45 +22,49 @@ pub const FILE: &str = "verdicts.json";
 /// One verdict.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// The experiment's id.
+    /// Id of the experiment.
     pub experiment: String,
-    /// The text of a claim; of a published number, its curve, metric and value of the horizontal axis; of an experiment that cannot be judged,
-    /// its title.
+    /// Text of the claim. For a published number: curve, metric and position on the horizontal
+    /// axis. For an experiment that cannot be judged: its title.
     pub claim: String,
-    /// The published number, or the two ends of its range or interval; null where a claim gives none.
+    /// Published number, or the two ends of its range or interval. Null if a claim gives no number.
     #[serde(default)]
     pub published: Value,
-    /// The simulator's number; null where several decide.
+    /// Number that the simulator gives. Null if no single number decides.
     #[serde(default)]
     pub measured: Value,
-    /// The ends of the 95 % confidence interval of `measured`; null where there is none.
+    /// Ends of the 95 % confidence interval of `measured`. Null if there is no interval.
     #[serde(default)]
     pub interval: Value,
     /// Unit of `published`, `measured` and `interval`.
     #[serde(default)]
     pub unit: String,
-    /// The verdict in words.
+    /// Verdict in words.
     pub verdict: String,
-    /// Why it is not reproduced exactly; null for what is, and for what cannot be told.
+    /// Cause why it is not reproduced exactly. Null for what is reproduced and for what cannot be
+    /// told.
     #[serde(default)]
     pub cause: Option<Cause>,
     /// Command that makes the records again.
     #[serde(default)]
     pub command: String,
-    /// The numbers that decided, in words; empty for a published number; the reason, for an experiment that cannot be judged.
+    /// Numbers that decided, in words. Empty for a published number. For an experiment that cannot
+    /// be judged it is the reason.
     #[serde(default)]
     pub evidence: String,
-    /// [`meshpace_sim::MODEL_REVISION`] of the program that wrote this; 0 in files written before revision 10.
+    /// [`meshpace_sim::MODEL_REVISION`] of the program that wrote the entry; 0 in files written
+    /// before revision 10.
     #[serde(default)]
     pub model: u32,
 }
 
-/// The verdicts on the experiments in `collections`. If these are several, those experiments of the same papers that cannot be judged are there as well.
+/// Verdicts on the experiments in `collections`. If there are several collections, experiments of
+/// the same papers that cannot be judged are listed too.
 pub fn of(register: &Register, collections: &[Collection]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let papers: Vec<&str> = collections.iter().filter_map(|own| own.runs.as_deref()?.split('-').next()).collect();
     for experiment in &register.experiments {
-        // Several experiments may be judged by the same runs.
+        // One set of runs may serve to judge several experiments.
         let owner = register.owner(experiment).ok().flatten().map(|owner| owner.published.id.clone());
         match collections.iter().find(|collection| owner.is_some() && collection.runs == owner) {
             Some(collection) => judged(experiment, collection, register.directory.as_deref(), &mut entries),
@@ -92,8 +96,8 @@ fn unjudged_entry(experiment: &Experiment) -> Entry {
     }
 }
 
-/// Why a claim is not reproduced: `own`, the claim's cause; else the experiment's; else open. `None` for what is reproduced, and for what
-/// cannot be told.
+/// Cause why a claim is not reproduced: `own`, the cause of the claim; otherwise the cause of the
+/// experiment; otherwise open. `None` for what is reproduced and for what cannot be told.
 pub fn cause_of(published: &Published, verdict: Verdict, own: Option<Cause>) -> Option<Cause> {
     let needs_none = matches!(verdict, Verdict::Reproduced | Verdict::CannotBeTold);
     (!needs_none).then(|| own.or(published.cause).unwrap_or(Cause::Open))
@@ -152,7 +156,8 @@ fn range([low, high]: [f64; 2]) -> Value {
     if low == high { json!(low) } else { json!([low, high]) }
 }
 
-/// The file's text: one entry per line, so that a comparison of lines names the entry that changed.
+/// Text of the file. It has one entry per line, so that a line-by-line comparison names the entry
+/// that changed.
 pub fn text(entries: &[Entry]) -> String {
     let lines: Vec<String> = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()).collect();
     if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
@@ -161,20 +166,21 @@ pub fn text(entries: &[Entry]) -> String {
 /// Writes the file into `directory`, beside the report.
 ///
 /// # Errors
-/// Names the file and why it cannot be written.
+/// Names the file and the reason why it cannot be written.
 pub fn write(directory: &Path, entries: &[Entry]) -> Result<(), String> {
     write_whole(directory, FILE, text(entries)).map_err(|error| format!("{}: {error}", directory.join(FILE).display()))
 }
 
-/// The entries in the text of such a file.
+/// Reads the entries from the text of such a file.
 ///
 /// # Errors
-/// The text is no JSON list of verdicts.
+/// The text is not a JSON list of verdicts.
 pub fn parse(text: &str) -> Result<Vec<Entry>, String> {
     serde_json::from_str(text).map_err(|error| format!("this is no list of verdicts: {error}"))
 }
 
-/// The differences of `found` from `expected`, one sentence each; experiments of which `found` has nothing are left out.
+/// Differences of `found` from `expected`, one sentence each. Experiments without any verdict in
+/// `found` are left out.
 pub fn differences(expected: &[Entry], found: &[Entry]) -> Vec<String> {
     let by_claim = |entries: &[Entry]| -> BTreeMap<(String, String), String> {
         entries.iter().map(|entry| ((entry.experiment.clone(), entry.claim.clone()), entry.verdict.clone())).collect()
@@ -195,7 +201,8 @@ pub fn differences(expected: &[Entry], found: &[Entry]) -> Vec<String> {
     differences
 }
 
-/// A table of how many verdicts are of each kind, paper by paper (an id begins with its paper), and how often each cause is named.
+/// Table of the number of verdicts of each kind, by paper (an id begins with the paper's tag).
+/// Below it stands how often each cause is named.
 pub fn scoreboard(entries: &[Entry]) -> String {
     let count = |paper: &str, verdict: Verdict| {
         let of_paper =

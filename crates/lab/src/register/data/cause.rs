@@ -1,12 +1,12 @@
-//! The causes for which a claim is not reproduced: a fixed list, so that they can be counted.
+//! Causes for which a claim is not reproduced. The list is fixed, so that causes can be counted.
 
 use serde::{Deserialize, Serialize};
 
-/// A cause.
+/// Cause why a claim is not reproduced.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// The routing protocol, or a version of it that nobody describes.
+    /// The routing protocol, or a version of it without a description.
     Routing,
     /// Properties of the radio.
     Radio,
@@ -14,18 +14,18 @@ pub enum Cause {
     Parameters,
     /// Length or number of runs.
     RunLength,
-    /// Hardware that cannot be had here.
+    /// Hardware that is not available here.
     Hardware,
     /// The authors' code is not published, and the text does not settle it.
     NoCode,
-    /// No reading of the paper supports it; two at least were tried.
+    /// No reading of the paper supports it. At least two readings were tried.
     Unsupported,
-    /// Not known yet.
+    /// The cause is not known yet.
     Open,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Cause; 8] = [
         Cause::Routing,
         Cause::Radio,
@@ -37,7 +37,7 @@ impl Cause {
         Cause::Open,
     ];
 
-    /// Its meaning, in a sentence for people.
+    /// Meaning of the cause, in a sentence for people.
     pub fn meaning(self) -> &'static str {
         match self {
             Cause::Routing => "The routing protocol decides it, or a version of it that nobody describes.",

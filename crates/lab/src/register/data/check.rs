@@ -1,19 +1,20 @@
-//! Checks of statements. The rules themselves are in [`judge`](crate::register::judge).
+//! Checks of statements. The rules by which they are judged are in
+//! [`judge`](crate::register::judge).
 
 use super::Term;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Where a gain is looked at.
+/// The x at which a gain is judged.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum At {
-    /// At the x where it is largest.
+    /// The x where the gain is largest.
     #[default]
     Largest,
-    /// At the x where it is smallest.
+    /// The x where the gain is smallest.
     Smallest,
-    /// At every x.
+    /// Every x.
     Every,
 }
 
@@ -21,161 +22,163 @@ pub enum At {
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// Above this.
+    /// The quantity is above this number.
     Above(f64),
-    /// Below this.
+    /// The quantity is below this number.
     Below(f64),
-    /// From the first to the second.
+    /// The quantity is between the two numbers.
     Between([f64; 2]),
 }
 
-/// Check of a statement. `core` is the range of x in which the shape must hold; all of x without.
+/// Check of a statement. `core` is the range of x in which the shape must hold. Without it, the
+/// shape must hold at every x.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Check {
-    /// The gain of the first over the second, in per cent.
+    /// The gain of `of` over `over` has the published size.
     Gain {
-        /// The curve that gains.
+        /// Term that gains.
         of: Term,
-        /// The term that it is compared with.
+        /// Term that it is compared with.
         over: Term,
-        /// Where.
+        /// The x at which the gain is judged.
         #[serde(default)]
         at: At,
-        /// The published gain, or smallest and largest; negative for a loss.
+        /// Published gain in per cent, or the smallest and the largest one. Negative for a loss.
         published_pct: Range,
-        /// Largest distance of the gain from it, percentage points.
+        /// Largest distance of the gain from the published one, in percentage points.
         tolerance_pct: f64,
-        /// The range that is judged.
+        /// Range of x that is judged.
         #[serde(default)]
         core: Option<[f64; 2]>,
     },
-    /// The gain of the best of several over the best of others, at every x by itself.
+    /// The best of several terms gains over the best of several others. Each side's best is chosen
+    /// over all of its terms and all x.
     BestGain {
-        /// Among which the best is looked for.
+        /// Terms among which the best is chosen.
         of: Vec<Term>,
-        /// Among which the best to compare with is looked for.
+        /// Terms among which the best to compare with is chosen.
         over: Vec<Term>,
-        /// Whether the smallest is the best.
+        /// Whether the smallest value is the best.
         #[serde(default)]
         smaller: bool,
-        /// The published gain, per cent of the second.
+        /// Published gain, in per cent of the best of `over`.
         published_pct: f64,
     },
-    /// Each of the first is above each of the others.
+    /// Each term of `of` is above each term of `over`.
     Above {
-        /// Those above.
+        /// Terms that are above.
         of: Vec<Term>,
-        /// Those below.
+        /// Terms that are below.
         over: Vec<Term>,
-        /// By how much at least, per cent.
+        /// Smallest distance between them, in per cent.
         #[serde(default)]
         by_pct: f64,
-        /// Where the shape must hold.
+        /// Range of x in which the shape must hold.
         #[serde(default)]
         core: Option<[f64; 2]>,
     },
-    /// Each is above the next.
+    /// Each term is above the next one.
     Order {
-        /// From the largest to the smallest.
+        /// Terms from the largest to the smallest.
         of: Vec<Term>,
-        /// Where the shape must hold.
+        /// Range of x in which the shape must hold.
         #[serde(default)]
         core: Option<[f64; 2]>,
     },
-    /// One is above the other beyond an x, where the curves cross.
+    /// One term is above the other beyond the x where the curves cross.
     AboveBeyond {
         /// The upper term.
         of: Term,
         /// The lower term.
         over: Term,
-        /// The last x at which nothing is claimed.
+        /// Largest x at which nothing is claimed.
         beyond: f64,
     },
-    /// The two are the same within a margin.
+    /// Two terms are the same within a margin.
     Same {
-        /// The one.
+        /// The first term.
         of: Term,
-        /// The other.
+        /// The second term.
         over: Term,
-        /// The margin, per cent of the other.
+        /// Margin, in per cent of the second term.
         within_pct: f64,
-        /// Where the shape must hold.
+        /// Range of x in which the shape must hold.
         #[serde(default)]
         core: Option<[f64; 2]>,
     },
     /// A quantity is above, below or between numbers at every x.
     Level {
-        /// Which.
+        /// Terms that are judged.
         of: Vec<Term>,
         /// The numbers, in the metric's unit.
         is: Bound,
-        /// Where it must hold.
+        /// Range of x in which it must hold.
         #[serde(default)]
         core: Option<[f64; 2]>,
     },
     /// A quantity has a published value.
     Value {
-        /// Which; at one x.
+        /// Term that is judged, at one x.
         of: Term,
-        /// The value, in the metric's unit.
+        /// Published value, in the metric's unit.
         published: f64,
-        /// Largest distance of ours from it, per cent of it.
+        /// Largest distance of our value from it, in per cent of it.
         tolerance_pct: f64,
     },
-    /// A quantity falls from each x to the next.
+    /// A quantity falls along x as a whole.
     Falls {
-        /// Which.
+        /// Terms that are judged.
         of: Vec<Term>,
-        /// A rise of less than this, per cent, does not break the shape.
+        /// Largest rise between two neighbouring x that does not break the shape, in per cent.
         tolerance_pct: f64,
-        /// The range that is judged.
+        /// Range of x that is judged.
         #[serde(default)]
         core: Option<[f64; 2]>,
     },
-    /// A quantity rises from each x to the next.
+    /// A quantity rises along x as a whole.
     Rises {
-        /// Which.
+        /// Terms that are judged.
         of: Vec<Term>,
-        /// A fall of less than this, per cent, does not break the shape.
+        /// Largest fall between two neighbouring x that does not break the shape, in per cent.
         tolerance_pct: f64,
-        /// The range that is judged.
+        /// Range of x that is judged.
         #[serde(default)]
         core: Option<[f64; 2]>,
     },
     /// A quantity is the same at every x.
     Flat {
-        /// Which.
+        /// Terms that are judged.
         of: Vec<Term>,
-        /// Largest over smallest mean, per cent.
+        /// Largest excess of the largest mean over the smallest, in per cent.
         within_pct: f64,
-        /// The range that is judged.
+        /// Range of x that is judged.
         #[serde(default)]
         core: Option<[f64; 2]>,
     },
-    /// A quantity, or with `over` its gain over another, is largest at an x.
+    /// A quantity is largest at an x. With `over`, its gain over another term is largest there.
     Peak {
-        /// Which.
+        /// Term that is judged.
         of: Term,
-        /// The term that it is compared with.
+        /// Term that it is compared with.
         #[serde(default)]
         over: Option<Term>,
-        /// The published x, or first and last.
+        /// Published x, or the first and the last x of a range.
         x: Range,
     },
     /// The best value of a tuned parameter is small.
     TunedBelow {
         /// The tuned curve.
         of: Term,
-        /// The value it is below.
+        /// Number that the best value is below.
         limit: f64,
-        /// Where it must hold.
+        /// Range of x in which it must hold.
         #[serde(default)]
         core: Option<[f64; 2]>,
     },
-    /// Nothing can be said.
+    /// The statement cannot be judged.
     NotJudged {
-        /// Why.
+        /// Reason why it cannot be judged.
         why: String,
     },
 }
@@ -186,12 +189,12 @@ pub enum Check {
 pub enum Range {
     /// One number.
     One(f64),
-    /// From the first to the second.
+    /// The range from the first to the second number.
     Two([f64; 2]),
 }
 
 impl Range {
-    /// First and last.
+    /// The two ends of the range. Both are the same for a single number.
     pub fn ends(self) -> [f64; 2] {
         match self {
             Range::One(number) => [number, number],
@@ -201,7 +204,8 @@ impl Range {
 }
 
 impl Check {
-    /// The published number, or smallest and largest, of a check that has one.
+    /// Published number of the check, or the smallest and largest one. `None` for a check without a
+    /// published number.
     pub fn published(&self) -> Option<[f64; 2]> {
         match self {
             Check::Gain { published_pct, .. } => Some(published_pct.ends()),
@@ -211,7 +215,8 @@ impl Check {
         }
     }
 
-    /// Every term of it, the first being the subject that [`Claim::also`](super::Claim::also) replaces.
+    /// All terms of the check. The first one is the subject that
+    /// [`Claim::also`](super::Claim::also) replaces.
     pub fn terms(&self) -> Vec<&Term> {
         match self {
             Check::Gain { of, over, .. } | Check::AboveBeyond { of, over, .. } | Check::Same { of, over, .. } => {
@@ -229,7 +234,8 @@ impl Check {
         }
     }
 
-    /// The check with other curves in the places of some; None if that changes nothing.
+    /// The check with other curves in place of those that are keys of `curves`. `None` if that
+    /// changes nothing.
     pub fn with(&self, curves: &BTreeMap<String, String>) -> Option<Check> {
         let mut check = self.clone();
         let mut is_changed = false;
@@ -259,7 +265,8 @@ impl Check {
         }
     }
 
-    /// The comparisons it makes, each as a text: two checks with one in common judge it twice.
+    /// The comparisons that the check makes, each as a text. If two checks have a comparison in
+    /// common, it is judged twice.
     pub fn comparisons(&self) -> Vec<String> {
         let above = |of: &Term, over: &Term, core: &Option<[f64; 2]>| format!("{of:?} above {over:?} in {core:?}");
         let each = |kind: &str, of: &[Term], rest: String| -> Vec<String> {
@@ -279,8 +286,9 @@ impl Check {
         }
     }
 
-    /// The check about another reading of its subject: `curve` stands wherever the curve of the first term stood. Of terms
-    /// that are judged each for itself only those stay that this changes.
+    /// The check for another reading of its subject: `curve` replaces the curve of the first term
+    /// wherever that curve occurs. If a check judges several terms separately, only the terms that
+    /// are changed are kept.
     pub fn about(&self, curve: &str) -> Check {
         let Some(subject) = self.terms().first().map(|term| term.curve.clone()) else { return self.clone() };
         let mut check = self.clone();

@@ -1,39 +1,47 @@
-//! Quantities: a field of a record, of its flows or of its time series, in the unit people read.
+//! Metrics: a field of a record, of its flows or of its time series, in the unit that people read.
 
 use super::observed::{Observed, Series};
 use crate::record::Record;
 use crate::record::fields::{self, Of};
 use serde::Deserialize;
 
-/// A quantity and how it is taken from a record.
+/// A metric: a quantity and how it is taken from a record.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// Its name in terms.
+    /// Name of the metric in terms.
     pub id: String,
-    /// Its title for people.
+    /// Title of the metric for people.
     pub title: String,
-    /// Its unit; empty for a pure number.
+    /// Unit of the metric; empty for a pure number.
     #[serde(default)]
     pub unit: String,
-    /// The field: one of the record ("jain"), of each flow ("flows.goodput_bps"), or of each flow and window of its time
-    /// series ("series.cov_rtt"). Besides those of the record there are flows.share, flows.averaged_goodput_bps,
-    /// flows.download_delay_s, flows.retransmission_index and series.jain. For a field of each watched link ("links.air_time")
-    /// links stand in the place of flows.
+    /// Field of the record that holds the quantity:
+    /// - one of the record itself, such as "jain";
+    /// - one of each flow, such as "flows.goodput_bps";
+    /// - one of each flow and window of the time series, such as "series.cov_rtt";
+    /// - one of each watched link, such as "links.air_time", with links in the place of flows.
+    ///
+    /// In addition to the fields of the record there are the computed fields flows.share,
+    /// flows.averaged_goodput_bps, flows.download_delay_s, flows.retransmission_index and
+    /// series.jain.
     pub field: String,
-    /// Factor of the field's value.
+    /// Factor by which the value of the field is multiplied.
     #[serde(default = "one")]
     pub scale: f64,
-    /// Which flows, for a field of flows.
+    /// Flows that the quantity is taken of, if the field is one of flows.
     #[serde(default)]
     pub flow: Option<FlowChoice>,
-    /// Seconds of the run, for a field of the time series: only the windows that lie within count.
+    /// Interval of the run in seconds, if the field is one of the time series. Only windows that
+    /// lie inside it count.
     #[serde(default)]
     pub window: Option<[f64; 2]>,
-    /// The value taken of the windows, for a field of the time series; their mean without.
+    /// How the values of the windows are combined, if the field is one of the time series. The
+    /// default is their mean.
     #[serde(default)]
     pub take: Take,
-    /// Largest distance from a published number at which ours reproduces it, per cent of it.
+    /// Largest distance of our number from a published one at which it is reproduced, in per cent
+    /// of the published one.
     #[serde(default = "ten")]
     pub tolerance_pct: f64,
 }
@@ -46,18 +54,18 @@ fn ten() -> f64 {
     10.0
 }
 
-/// The value taken of the windows of a time series.
+/// How the values of the windows of a time series are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
-    /// Their mean.
+    /// Mean of the windows.
     #[default]
     Mean,
-    /// The smallest.
+    /// Smallest value.
     Smallest,
-    /// The largest.
+    /// Largest value.
     Largest,
-    /// Their standard deviation over their mean: how unsteady the quantity is.
+    /// Standard deviation of the windows divided by their mean: how unsteady the quantity is.
     Variation,
 }
 
@@ -77,38 +85,38 @@ impl Take {
     }
 }
 
-/// Which flows a quantity is of.
+/// Flows that a quantity is taken of.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum FlowChoice {
-    /// The flow of this number, from 0.
+    /// The flow with this number, counted from 0.
     Number(usize),
-    /// All of them, put together.
+    /// All flows, combined.
     All(Together),
 }
 
-/// Combination of the flows of a record.
+/// How the values of the flows of a record are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Together {
-    /// A value for each: bars, distributions; in a term `#n` picks one.
+    /// One value for each flow, for bars and distributions. In a term, `#n` selects one flow.
     Each,
-    /// Their sum.
+    /// Sum of the flows.
     Sum,
-    /// Their mean.
+    /// Mean of the flows.
     Mean,
-    /// The smallest.
+    /// Smallest value of a flow.
     Min,
-    /// The largest.
+    /// Largest value of a flow.
     Max,
-    /// Jain's index of them.
+    /// Jain's index of the flows.
     Jain,
 }
 
-/// Id, title, unit, field, scale, flows.
+/// Entry of [`STANDARD`]: id, title, unit, field, scale, flows.
 type Standard = (&'static str, &'static str, &'static str, &'static str, f64, Option<Together>);
 
-/// The quantities that need not be defined.
+/// Metrics that a file can use without defining them.
 const STANDARD: &[Standard] = &[
     ("goodput", "goodput", "kbit/s", "aggregate_goodput_bps", 1e-3, None),
     ("flow-goodput", "goodput of each flow", "kbit/s", "flows.goodput_bps", 1e-3, Some(Together::Each)),
@@ -145,7 +153,7 @@ const STANDARD: &[Standard] = &[
     ("jain-over-time", "Jain's index", "", "series.jain", 1.0, None),
 ];
 
-/// The standard quantity called `id`.
+/// Standard metric called `id`.
 pub fn standard(id: &str) -> Option<Metric> {
     let (id, title, unit, field, scale, flow) = STANDARD.iter().find(|(name, ..)| *name == id)?;
     Some(Metric {
@@ -161,60 +169,64 @@ pub fn standard(id: &str) -> Option<Metric> {
     })
 }
 
-/// Fields that lie between 0 and 1.
+/// Names of fields whose values lie between 0 and 1.
 const BOUNDED: [&str; 5] = ["share", "retransmission_index", "collision_probability", "air_time", "airtime_share"];
 
-/// Largest distance of a bounded quantity from a published number that it reproduces, as a part of its largest value: a tenth of the range of
-/// Jain's index of two flows, which goes from 0.5 to 1.
+/// Largest distance of a bounded quantity from a published number at which it is reproduced, as a
+/// fraction of the largest possible value. It is a tenth of the range of Jain's index of two flows,
+/// which goes from 0.5 to 1.
 pub const NEAR: f64 = 0.05;
 
-/// Quantities computed of a flow, besides the fields it has.
+/// Quantities that are computed from a flow and are not fields of its record.
 const OF_FLOWS: [&str; 3] = ["share", "averaged_goodput_bps", "download_delay_s"];
 
 impl Metric {
-    /// Title and unit.
+    /// Title of the metric, with its unit.
     pub fn heading(&self) -> String {
         if self.unit.is_empty() { self.title.clone() } else { format!("{}, {}", self.title, self.unit) }
     }
 
-    /// Whether it is taken from the time series.
+    /// Returns whether the metric is taken from the time series.
     pub fn is_series(&self) -> bool {
         self.field.starts_with("series.") || self.field.starts_with("links.")
     }
 
-    /// The largest value a bounded quantity can have, in its unit: of indices, shares and ratios, which are at most 1. None for others.
+    /// Largest possible value of a bounded quantity, in the metric's unit. Bounded quantities are
+    /// indices, shares and ratios, which are at most 1. `None` for all other quantities.
     pub fn top(&self) -> Option<f64> {
         let field = self.field.rsplit('.').next().unwrap_or_default();
         let is_bounded = BOUNDED.contains(&field) || self.is_index();
         (is_bounded && self.take != Take::Variation).then_some(self.scale.abs())
     }
 
-    /// Whether it is Jain's index, of whatever.
+    /// Returns whether the metric is Jain's index of any quantity.
     pub fn is_index(&self) -> bool {
         ["jain", "jain_2s", "series.jain"].contains(&self.field.as_str())
             || self.flow == Some(FlowChoice::All(Together::Jain))
     }
 
-    /// Largest distance of a value from `number`: `pct` per cent of it, of a bounded quantity no more than [`NEAR`] of the largest value.
+    /// Largest distance from `number` that counts as near: `pct` per cent of it. For a bounded
+    /// quantity the distance is at most [`NEAR`] of the largest possible value.
     pub fn reach(&self, number: f64, pct: f64) -> f64 {
         let relative = pct / 100.0 * number.abs();
         self.top().map_or(relative, |top| relative.min(NEAR * top))
     }
 
-    /// Whether it is Jain's index of a record with one flow, which is 1 whatever happens.
+    /// Returns whether the metric is Jain's index of a record with one flow. That index is always
+    /// 1.
     pub fn is_of_one_flow<'a>(&self, observed: impl Into<Observed<'a>>) -> bool {
         self.is_index() && observed.into().flows().len() == 1
     }
 
-    /// Whether a record has a value for each flow.
+    /// Returns whether a record has one value of the metric for each flow.
     pub fn is_of_each(&self) -> bool {
         self.flow == Some(FlowChoice::All(Together::Each))
     }
 
-    /// Checks the definition itself.
+    /// Checks the definition of the metric.
     ///
     /// # Errors
-    /// In words.
+    /// The fault, in words.
     pub fn check(&self) -> Result<(), String> {
         self.check_field()?;
         let of_flows = self.field.starts_with("flows.") || self.is_series() && self.field != "series.jain";
@@ -240,7 +252,7 @@ impl Metric {
         }
     }
 
-    /// Whether records have the field.
+    /// Checks that records have the field.
     fn check_field(&self) -> Result<(), String> {
         let (of, derived, field): (Of, &[&str], &str) = match self.field.split_once('.') {
             Some(("flows", field)) => (Of::Flow, &OF_FLOWS, field),
@@ -257,7 +269,8 @@ impl Metric {
         Err(format!("metric {}: records have no number called {}{near}", self.id, self.field))
     }
 
-    /// The quantity in `record`, or in one batch of it; for one flow if `flow` says so. None where there is none.
+    /// Value of the metric in `record`, or in one batch of it. `flow` selects one flow if it is
+    /// given. `None` if there is no value.
     pub fn of<'a>(&self, observed: impl Into<Observed<'a>>, flow: Option<usize>) -> Option<f64> {
         let observed = observed.into();
         if self.is_of_one_flow(observed) {
@@ -273,7 +286,7 @@ impl Metric {
         Some(value * self.scale).filter(|value| value.is_finite())
     }
 
-    /// The quantity of each flow.
+    /// Value of the metric for each flow.
     pub fn of_each(&self, record: &Record) -> Vec<f64> {
         match self.parts(record.into()) {
             Some(Parts::Flows(values)) => values.into_iter().map(|value| value * self.scale).collect(),
@@ -282,7 +295,8 @@ impl Metric {
         }
     }
 
-    /// The quantity against time, in seconds, for each flow; one list for a quantity of all flows together.
+    /// Values of the metric against time in seconds, one list for each flow. A quantity of all
+    /// flows together gives a single list.
     pub fn over_time(&self, record: &Record) -> Vec<Vec<(f64, f64)>> {
         let Some((series, field)) = Series::of(record.into(), &self.field) else { return Vec::new() };
         let curve = |values: Vec<Option<f64>>| {
@@ -321,7 +335,7 @@ impl Metric {
     }
 }
 
-/// A value of the record, or one of each flow.
+/// Values of a field: one of the whole record, or one of each flow.
 enum Parts {
     Whole(f64),
     Flows(Vec<f64>),

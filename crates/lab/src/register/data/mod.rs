@@ -1,5 +1,6 @@
-//! The published results of one experiment, as a file has them: `scenarios/<paper>/<number>.published.toml`. The page
-//! `docs/register.md` describes the format for people who write such files.
+//! Format of the published results of one experiment: the file
+//! `scenarios/<paper>/<number>.published.toml`. The page `docs/register.md` describes the format
+//! for people who write such files.
 
 mod cause;
 mod check;
@@ -18,102 +19,108 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-/// Publication of one figure, table or statement, and how each part is held against records.
+/// Published results of one figure, table or statement, and how each part is compared with records.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The id: the paper's tag, a dash, and F, T or X with a number.
+    /// Id of the experiment: the paper's tag, a dash, and F, T or X with a number.
     pub id: String,
-    /// Its title, in one line.
+    /// Title of the experiment, in one line.
     pub title: String,
-    /// Paper, section, figure.
+    /// Source of the results: paper, section, figure.
     pub source: String,
-    /// The paper's DOI, such as "10.1000/182"; without it that of the list of all experiments.
+    /// DOI of the paper, such as "10.1000/182". Without it, the DOI in the list of all experiments
+    /// is used.
     #[serde(default)]
     pub doi: Option<String>,
-    /// The paper's page at its publisher, from the list of all experiments.
+    /// Page of the paper at its publisher, from the list of all experiments.
     #[serde(skip)]
     pub page: Option<String>,
-    /// The experiment whose runs these are too; without it, the scenario beside this file.
+    /// Id of the experiment whose runs also serve for this one. Without it, the scenario beside
+    /// this file is run.
     #[serde(default)]
     pub runs: Option<String>,
-    /// Reason why nothing can be run or judged at all; then there is no scenario.
+    /// Reason why nothing can be run or judged at all. There is no scenario then.
     #[serde(default)]
     pub unjudged: Option<String>,
-    /// Notes for the reader: readings taken, what was tried.
+    /// Notes for the reader: which readings of the paper were chosen, what was tried.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Finding where a claim differs: what was tried, which assumption decides it.
+    /// Finding where a claim differs: what was tried, and which assumption decides it.
     #[serde(default)]
     pub finding: Option<String>,
-    /// Sentence for those who read only the end of the command or the top of the page, in a sentence.
+    /// Warning in one sentence, for those who read only the end of the command's output or the top
+    /// of the page.
     #[serde(default)]
     pub caution: Option<String>,
-    /// Cause of differences, where a claim does not have its own.
+    /// Cause of the differences, for claims that have no cause of their own.
     #[serde(default)]
     pub cause: Option<Cause>,
-    /// The readings of the paper that were tried, with what they gave.
+    /// Readings of the paper that were tried, with their results.
     #[serde(rename = "reading", default)]
     pub readings: Vec<Reading>,
-    /// Whole readings beside the one that counts: every claim that they change is shown for them too, and counts for nothing.
+    /// Whole readings beside the one that counts. Every claim that such a reading changes is also
+    /// shown for that reading, but counts for nothing there.
     #[serde(default)]
     pub beside: Vec<Beside>,
     /// Amount of runs at each quality.
     #[serde(default)]
     pub quality: Qualities,
-    /// Confidence level of the published half widths and of ours, 0.95 by default.
+    /// Confidence level of the published half widths and of ours. Default 0.95.
     #[serde(default = "usual_level")]
     pub level: f64,
-    /// Whether runs of the same seed are compared with each other. For scenarios in which a seed draws the places of the
-    /// nodes, their movement or the ends of the flows: these then differ far more than what is compared on them.
+    /// Whether runs of the same seed are compared in pairs. This is for scenarios in which a seed
+    /// draws the places of the nodes, their movement or the ends of the flows. Results then differ
+    /// far more between seeds than between the variants that are compared.
     #[serde(default)]
     pub paired: bool,
-    /// The key of the sweep that is the horizontal axis.
+    /// Key of the sweep that is the horizontal axis.
     #[serde(default)]
     pub x: Option<Axis>,
-    /// Variants of the scenario shown side by side, the paper's own first.
+    /// Variants of the scenario that are shown side by side, the paper's own first.
     #[serde(rename = "panel", default)]
     pub panels: Vec<Panel>,
-    /// The curves of a figure, or the rows of a table.
+    /// Curves of a figure, or rows of a table.
     #[serde(rename = "curve", default)]
     pub curves: Vec<Curve>,
-    /// Quantities besides the standard ones, or instead of them.
+    /// Metrics that are defined in addition to the standard ones, or in place of them.
     #[serde(rename = "metric", default)]
     pub metrics: Vec<Metric>,
-    /// Figures, in this order.
+    /// Figures, in the order in which they are shown.
     #[serde(rename = "figure", default)]
     pub figures: Vec<Figure>,
     /// Decomposition of the gain of one curve over another.
     #[serde(default)]
     pub decomposition: Option<Decomposition>,
-    /// Published numbers by curve and metric.
+    /// Published numbers, by curve and metric.
     #[serde(default)]
     pub published: BTreeMap<String, BTreeMap<String, Numbers>>,
-    /// The statements.
+    /// Statements of the paper that are judged.
     #[serde(rename = "claim", default)]
     pub claims: Vec<Claim>,
 }
 
-/// A reading of the paper that was tried where a claim differs.
+/// Reading of the paper that was tried because a claim differs.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
-    /// The part that is read otherwise than in the runs that count, with its keys.
+    /// Part of the paper that is read in another way than in the runs that count, with its keys.
     pub what: String,
-    /// The numbers it gave, beside the published ones.
+    /// Numbers that the reading gave, beside the published ones.
     pub result: String,
     /// Whether this is the measurement that decided the cause.
     #[serde(default)]
     pub decides: bool,
 }
 
-/// A whole reading of a paper beside the one that counts.
+/// Whole reading of a paper beside the one that counts.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beside {
-    /// Title for people: "as printed".
+    /// Title of the reading for people, such as "as printed".
     pub title: String,
-    /// For curves of the reading that counts, the curve that this one has in their place.
+    /// Curves that this reading has in place of those of the reading that counts, by the id of the
+    /// latter.
     pub curves: BTreeMap<String, String>,
 }
 
@@ -125,129 +132,134 @@ fn usual_level() -> f64 {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qualities {
-    /// In minutes for everything.
+    /// Quality at which all experiments together take minutes.
     #[serde(default)]
     pub quick: Quality,
-    /// As much as the papers had.
+    /// Quality with as many runs as in the papers.
     #[serde(default)]
     pub paper: Quality,
 }
 
-/// Amount of runs.
+/// Amount of runs at one quality.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quality {
-    /// Seeds per point; without, the scenario's own.
+    /// Seeds per point. Without it, the scenario's own number of seeds is used.
     #[serde(default)]
     pub seeds: Option<u64>,
-    /// Arguments as of `--set`.
+    /// Assignments to keys of the scenario, in the form of the arguments of `--set`.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Values of the sweep that are run, by key; a key that is missing keeps all of its values.
+    /// Values of the sweep that are run, by key. A key that is missing keeps all of its values.
     #[serde(default)]
     pub only: Map<String, Value>,
-    /// More seeds until an interval is narrow enough.
+    /// Rule by which a point gets more seeds until an interval is narrow enough.
     #[serde(default)]
     pub until: Option<Until>,
-    /// Factor of the seeds for a point of a claim that cannot be told, 1 or more; without, 1 at quick quality and 4 at paper quality.
+    /// Largest factor of the seeds of a point whose claim cannot be told, 1 or more. Default: 1 at
+    /// quick quality and 4 at paper quality.
     #[serde(default)]
     pub times: Option<NonZeroU64>,
 }
 
-/// A rule of replication: the smallest number of seeds, counted from the first, with which the interval of a quantity is
-/// narrow enough. (TPA, section 4.1: 5 replications at least, half width of the 90 % interval within 10 % of the mean.)
+/// Rule of replication: a point gets the smallest number of seeds, counted from the first seed,
+/// with which the confidence interval of a metric is narrow enough. TPA, section 4.1: at least 5
+/// replications, half width of the 90 % interval within 10 % of the mean.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
-    /// The metric.
+    /// Id of the metric.
     pub metric: String,
-    /// Half width of the interval over the mean, per cent.
+    /// Largest half width of the interval, in per cent of the mean.
     pub within_pct: f64,
-    /// The most seeds of a point.
+    /// Largest number of seeds of a point.
     pub most: u64,
 }
 
-/// The horizontal axis.
+/// Horizontal axis.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// The key in the sweep. A value with a unit counts by its number.
+    /// Key in the sweep. Of a value with a unit, only the number counts.
     pub key: String,
-    /// Its label, with the unit.
+    /// Label of the axis, with the unit.
     pub title: String,
 }
 
-/// A variant of the scenario.
+/// Variant of the scenario.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
-    /// A short name.
+    /// Short name.
     pub id: String,
-    /// A title for people.
+    /// Title for people.
     pub title: String,
-    /// Note on its use.
+    /// Note on the use of the panel.
     #[serde(default)]
     pub note: String,
-    /// Values of the sweep that its records have.
+    /// Values of the sweep that the records of this panel have.
     pub point: Map<String, Value>,
 }
 
-/// A curve, or the row of a table.
+/// Curve of a figure, or row of a table.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
-    /// Its name in terms. Colour and marker go by it.
+    /// Name of the curve in terms. Colour and marker depend on it.
     pub id: String,
-    /// Label for people, if it is not the usual one of `id`.
+    /// Label for people, if it is not the usual label of `id`.
     #[serde(default)]
     pub label: Option<String>,
-    /// The transport whose colour and marker it has, if they are not those of `id`.
+    /// Transport whose colour and marker the curve has, if they are not those of `id`.
     #[serde(default)]
     pub look: Option<String>,
-    /// Values of the sweep that its records have; without it and `tuned`, `flow.transport` is the id.
+    /// Values of the sweep that the records of this curve have. If both this and `tuned` are
+    /// missing, the records are those whose `flow.transport` is `id`.
     #[serde(default)]
     pub point: Option<Map<String, Value>>,
-    /// The curve whose published numbers it is another reading of; it counts for nothing else.
+    /// Id of the curve with the published numbers of which this curve is another reading. The curve
+    /// counts for no verdict.
     #[serde(default)]
     pub reading_of: Option<String>,
-    /// The curve is, at every x, the best of several runs.
+    /// Parameter that is tuned: at every x the curve is the best of several runs.
     #[serde(default)]
     pub tuned: Option<Tuned>,
 }
 
-/// A parameter that is tuned at every x: the value with the highest mean of the first metric counts.
+/// Parameter that is tuned at every x. The value with the highest mean of the first metric is
+/// chosen.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tuned {
-    /// The name in `flow.transport` of the runs it is chosen from.
+    /// Name in `flow.transport` of the runs among which the value is chosen.
     pub transport: String,
-    /// The parameter, as a path such as "/window/segments" into `flow.transport`.
+    /// Parameter, as a path such as "/window/segments" into `flow.transport`.
     pub parameter: String,
-    /// The parameter for people, with its unit.
+    /// Name of the parameter for people, with its unit.
     pub noun: String,
 }
 
-/// Something drawn.
+/// Figure or table of the experiment's page.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// Kind of the figure.
     pub kind: FigureKind,
-    /// Above it; the metric's title without.
+    /// Title above the figure. Without it, the metric's title is used.
     #[serde(default)]
     pub title: Option<String>,
-    /// One plot, or one column of a table, for each.
+    /// Metrics that are shown: one plot, or one column of a table, for each.
     pub metrics: Vec<String>,
-    /// Only these curves.
+    /// Curves that are shown. An empty list means all.
     #[serde(default)]
     pub curves: Vec<String>,
-    /// Logarithmic vertical axis: equal distances are equal ratios.
+    /// Whether the vertical axis is logarithmic. Equal distances are then equal ratios.
     #[serde(default)]
     pub log: bool,
-    /// Curves against x are drawn as their ratio to this one.
+    /// Curve to which the curves against x are drawn as a ratio.
     #[serde(default)]
     pub over: Option<String>,
-    /// Only these panels.
+    /// Panels that are shown. An empty list means all.
     #[serde(default)]
     pub panels: Vec<String>,
 }
@@ -256,40 +268,42 @@ pub struct Figure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
-    /// A metric against x, one curve each, with intervals.
+    /// A metric against x with intervals, as one line for each curve.
     Curves,
     /// One bar for each flow, grouped by curve, with intervals.
     Bars,
-    /// A quantity of each flow against time in the run of the first seed.
+    /// A quantity of each flow against time, in the run of the first seed.
     Time,
-    /// The share of samples (runs, or flows of an "each" metric) below a value.
+    /// Share of the samples that are below a value. Samples are runs, or flows for a metric that is
+    /// taken of each flow.
     Cdf,
-    /// Rows are curves; columns are the metrics, each for every x. Published numbers stand beside ours.
+    /// Table whose rows are the curves. Its columns are the metrics, each for every x; published
+    /// numbers stand beside ours.
     Table,
 }
 
-/// A gain taken apart into factors, by panels each of which adds one cause.
+/// Decomposition of a gain into factors. Each panel of a step adds one cause.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Decomposition {
-    /// The curves that gain, each for itself.
+    /// Curves whose gain is decomposed, each separately.
     pub of: Vec<String>,
-    /// The curve that they are compared with.
+    /// Curve that they are compared with.
     pub over: String,
-    /// The causes; the panel of the last has all of them.
+    /// Causes of the gain, one after the other. The panel of the last step has all of them.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
 
-/// A cause of a gain.
+/// Cause of a gain.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// The panel that has it besides those before.
+    /// Panel that has this cause in addition to the causes of the steps before.
     pub panel: String,
-    /// Its name.
+    /// Name of the cause.
     pub noun: String,
-    /// Its meaning.
+    /// Meaning of the cause.
     pub meaning: String,
 }
 
@@ -297,13 +311,13 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Numbers {
-    /// Without an x axis.
+    /// A single number, without an x axis.
     One(Number),
-    /// By x as the sweep writes it.
+    /// Numbers by x, as the sweep writes it.
     ByX(BTreeMap<String, Number>),
 }
 
-/// A published number: `292.0`, or `[292.0, 1.4]` with its half width.
+/// Published number: `292.0`, or `[292.0, 1.4]` with its half width.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Number {
@@ -314,14 +328,14 @@ pub enum Number {
 }
 
 impl Number {
-    /// The mean.
+    /// Published mean.
     pub fn mean(self) -> f64 {
         match self {
             Number::Mean(mean) | Number::Interval([mean, _]) => mean,
         }
     }
 
-    /// The half width; zero if none was published.
+    /// Half width of the published interval. Zero if no half width was published.
     pub fn half_width(self) -> f64 {
         match self {
             Number::Mean(_) => 0.0,
@@ -330,27 +344,29 @@ impl Number {
     }
 }
 
-/// A statement of a paper.
+/// Statement of a paper.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The statement.
+    /// Text of the statement.
     pub text: String,
-    /// Where it is made; the experiment's source without.
+    /// Place in the paper where the statement is made. Without it, the experiment's source.
     #[serde(default)]
     pub source: Option<String>,
-    /// Its check.
+    /// Check that judges the statement.
     pub check: Check,
-    /// Curves put in the place of the curve of the check's first term: other readings of it, shown but not counted.
+    /// Curves that are other readings of the curve in the check's first term. The claim is also
+    /// shown for each of them, but not counted.
     #[serde(default)]
     pub also: Vec<String>,
-    /// The panel that counts; the first without.
+    /// Id of the panel in which the claim counts. Without it, the first panel.
     #[serde(default)]
     pub panel: Option<String>,
-    /// Cause of its difference; the experiment's cause without.
+    /// Cause why the claim differs. Without it, the experiment's cause.
     #[serde(default)]
     pub cause: Option<Cause>,
-    /// The same in a short sentence, for the end of the command and the top of the page; the cause in words without.
+    /// Cause in a short sentence, for the end of the command's output and the top of the page.
+    /// Without it, the cause in words is used.
     #[serde(default)]
     pub why: Option<String>,
 }

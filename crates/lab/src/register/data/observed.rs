@@ -1,4 +1,5 @@
-//! What a quantity of the register is taken from: a run, or one of its batches, with its flows and its time series.
+//! Source of a quantity of the register: a run or one of its batches, with its flows and its time
+//! series.
 
 use crate::record::{BatchRecord, Columns, CompletionRecord, FlowPiece, FlowRecord, Record, SeriesRecord};
 use crate::statistics::jain;
@@ -6,18 +7,18 @@ use crate::statistics::jain;
 /// A run, or one batch of it.
 #[derive(Clone, Copy, Debug)]
 pub enum Observed<'a> {
-    /// The run.
+    /// The whole run.
     Run(&'a Record),
-    /// The batch.
+    /// One batch of a run.
     Batch(&'a BatchRecord),
 }
 
-/// One of its flows.
+/// A flow of a run or of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum ObservedFlow<'a> {
-    /// That of a run.
+    /// A flow of a run.
     Run(&'a FlowRecord),
-    /// That of a batch.
+    /// A flow of a batch.
     Batch(&'a FlowPiece),
 }
 
@@ -34,7 +35,7 @@ impl<'a> From<&'a BatchRecord> for Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// The number in the field of that name.
+    /// Number in the field called `field`.
     pub fn number(self, field: &str) -> Option<f64> {
         match self {
             Observed::Run(run) => run.number(field),
@@ -42,7 +43,7 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// The flows.
+    /// All flows.
     pub fn flows(self) -> Vec<ObservedFlow<'a>> {
         match self {
             Observed::Run(run) => run.flows.iter().map(ObservedFlow::Run).collect(),
@@ -60,7 +61,8 @@ impl ObservedFlow<'_> {
         }
     }
 
-    /// A field of the flow, or a quantity that is computed of it; NaN where nothing was measured. `all_goodput` is the goodput of all flows.
+    /// Value of a field of the flow, or of a quantity that is computed from the flow. NaN if
+    /// nothing was measured. `all_goodput` is the sum of the goodputs of all flows.
     pub fn quantity(self, field: &str, all_goodput: f64) -> f64 {
         match field {
             "share" => self.goodput_bps() / all_goodput,
@@ -80,7 +82,8 @@ impl ObservedFlow<'_> {
         }
     }
 
-    /// Goodput in the time in which a file was under way (AP05, section 5.2.5: the pauses between two files do not count).
+    /// Goodput in the time during which a file was in transfer (AP05, section 5.2.5: the pauses
+    /// between two files do not count).
     fn averaged_goodput_bps(self) -> f64 {
         let (bytes, seconds) = match self {
             ObservedFlow::Run(flow) => (flow.delivered_bytes, flow.transferring_s.unwrap_or(f64::NAN)),
@@ -98,26 +101,27 @@ impl ObservedFlow<'_> {
     }
 }
 
-/// The time series of a run: of its flows, or of the links it watched.
+/// Time series of a run: of its flows, or of the links that the scenario watches.
 pub struct Series<'a> {
     record: &'a SeriesRecord,
     is_of_links: bool,
 }
 
 impl<'a> Series<'a> {
-    /// The series of a `field`, of flows or of links, and the field's name in it.
+    /// Finds the series of flows or of links to which `field` belongs. Also returns the name of the
+    /// field without its prefix. `None` for a batch, or if the run has no time series.
     pub fn of<'b>(observed: Observed<'a>, field: &'b str) -> Option<(Series<'a>, &'b str)> {
         let Observed::Run(run) = observed else { return None };
         let (of, field) = field.split_once('.')?;
         Some((Series { record: run.series.as_ref()?, is_of_links: of == "links" }, field))
     }
 
-    /// The number of its flows, or links.
+    /// Number of flows, or of links.
     pub fn len(&self) -> usize {
         if self.is_of_links { self.record.links.len() } else { self.record.flows.len() }
     }
 
-    /// The values of a flow, or a link, in each window.
+    /// Values of a flow, or of a link, in each window.
     pub fn values(&self, number: usize, field: &str) -> Vec<Option<f64>> {
         match self.is_of_links {
             true => self.record.links[number].numbers(field),
@@ -125,7 +129,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// Jain's index in each window; `None` where nothing was delivered.
+    /// Jain's index in each window. `None` for a window in which nothing was delivered.
     pub fn jain(&self) -> Vec<Option<f64>> {
         let flows: Vec<&[f64]> = self.record.flows.iter().map(|flow| flow.goodput_bps.as_slice()).collect();
         let windows = flows.iter().map(|flow| flow.len()).min().unwrap_or(0);
@@ -136,12 +140,13 @@ impl<'a> Series<'a> {
         (0..windows).map(index).collect()
     }
 
-    /// The middle of a window, seconds.
+    /// Middle of a window, seconds.
     pub fn middle(&self, number: usize) -> f64 {
         self.record.start_s + (number as f64 + 0.5) * self.record.window_s
     }
 
-    /// True if a window lies within these seconds of the run.
+    /// Returns whether a window lies inside the interval `window`, which is given in seconds of the
+    /// run.
     pub fn is_within(&self, number: usize, window: Option<[f64; 2]>) -> bool {
         let begin = self.record.start_s + number as f64 * self.record.window_s;
         window.is_none_or(|[from, to]| begin >= from - 1e-9 && begin + self.record.window_s <= to + 1e-9)

@@ -1,19 +1,19 @@
-//! Term of a check, in one string: `curve`, `curve:metric`, `curve:metric#flow`, each with `@x` behind it if one
-//! point of the axis is meant.
+//! Term of a check, written as one string: `curve`, `curve:metric` or `curve:metric#flow`. Each
+//! form may be followed by `@x` to select one point of the axis.
 
 use serde::Deserialize;
 
-/// A quantity of a curve, at one x or at each.
+/// Quantity of a curve, at one x or at every x.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Term {
-    /// The curve.
+    /// Id of the curve.
     pub curve: String,
-    /// The metric; the experiment's first without.
+    /// Id of the metric. `None` stands for the experiment's first metric.
     pub metric: Option<String>,
-    /// The flow, of a metric that has a value for each.
+    /// Number of the flow, for a metric that has a value for each flow.
     pub flow: Option<usize>,
-    /// The x.
+    /// The x at which the quantity is taken. `None` means every x.
     pub x: Option<f64>,
 }
 

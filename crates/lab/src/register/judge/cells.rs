@@ -1,9 +1,12 @@
 //! Published numbers beside ours.
 //!
-//! Reproduced: they differ by no more than their joined half widths (the root of the sum of their squares), or than the metric's
-//! tolerance; the joined half widths are no more than half of the larger number. In shape: ours stands clearly to every other row as published, wherever
-//! the published numbers differ by more than their joined half widths. Differs where it clearly stands otherwise to one; where our
-//! half widths leave it open it cannot be told.
+//! - Reproduced: the two numbers differ by no more than their joined half widths (the root of the
+//!   sum of their squares), or by no more than the metric's tolerance. The joined half widths must
+//!   also be at most half of the larger number.
+//! - In shape: our number clearly is in the published order to every other row whose published
+//!   number differs by more than the joined half widths.
+//! - Differs: our number is clearly in the opposite order to one of these rows.
+//! - Cannot be told: our half widths leave the order open.
 
 use super::Verdict;
 use super::said::{self, Said};
@@ -12,28 +15,29 @@ use crate::register::observations::Observations;
 use crate::register::select::X;
 use crate::statistics::{Estimate, estimate};
 
-/// A published number, judged.
+/// A published number and the verdict on it.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The row.
+    /// Id of the curve, which is a row of the table.
     pub curve: String,
-    /// The metric.
+    /// Id of the metric.
     pub metric: String,
-    /// The x.
+    /// Position on the horizontal axis.
     pub x: X,
-    /// The published number.
+    /// Published number.
     pub published: Number,
-    /// Ours.
+    /// Our estimate of it.
     pub ours: Estimate,
     /// The verdict.
     pub verdict: Verdict,
-    /// Rows to which ours stands otherwise than published.
+    /// Ids of the rows to which our number is in another order than the published one.
     pub against: Vec<String>,
-    /// Whether it counts: another reading of a row does not, nor does a number that a claim judges.
+    /// Whether the cell counts in the totals. Other readings of a row do not count, nor do numbers
+    /// that a claim judges.
     pub counts: bool,
 }
 
-/// All published numbers of a panel that count.
+/// Judges all published numbers of a panel, including those that do not count in the totals.
 pub fn cells(observations: &Observations, panel: usize) -> Vec<Cell> {
     let published = observations.published;
     let mut cells = Vec::new();
@@ -47,7 +51,7 @@ pub fn cells(observations: &Observations, panel: usize) -> Vec<Cell> {
     cells
 }
 
-/// The published number of a curve, if there is one.
+/// Published number of a curve at an x. `None` if there is none.
 fn published_at(observations: &Observations, curve: &Curve, metric: &str, x: &X) -> Option<Number> {
     let row = observations.published.published.get(curve.reading_of.as_ref().unwrap_or(&curve.id))?;
     match row.get(metric)? {
@@ -85,7 +89,8 @@ fn cell(observations: &Observations, panel: usize, curve: &Curve, metric: &Metri
         return Some(cell(Verdict::CannotBeJudged, Vec::new()));
     }
     let same_row = |other: &Curve| other.id == curve.id || Some(&other.id) == curve.reading_of.as_ref();
-    // How ours stands to another row, if the published numbers say how it is to.
+    // Whether our number is in the published order to that of another row. `None` if the published
+    // numbers do not determine an order.
     let stands = |other: &Curve| {
         if same_row(other) || other.reading_of.is_some() {
             return None;
@@ -96,7 +101,7 @@ fn cell(observations: &Observations, panel: usize, curve: &Curve, metric: &Metri
         let other = ours_of(other);
         let (distance, half) =
             ((ours.mean - other.mean) * difference.signum(), ours.half_width.hypot(other.half_width));
-        // A row that was not run leaves it open.
+        // A row that was not run leaves the order open.
         is_clear.then(|| match half.is_finite() {
             true => Said::on_side([distance - half, distance + half], 0.0, 0.0),
             false => Said::Open,
@@ -107,7 +112,7 @@ fn cell(observations: &Observations, panel: usize, curve: &Curve, metric: &Metri
         others().filter(|other| stands(other) == Some(Said::Fails)).map(|other| other.id.clone()).collect();
     let distance = (ours.mean - number.mean()).abs();
     let joined = ours.half_width.hypot(number.half_width());
-    // Half widths that hold everything show nothing.
+    // Half widths that contain nearly everything show nothing.
     let is_narrow = joined <= metric.reach(number.mean().abs().max(ours.mean.abs()), 50.0);
     let is_near = distance <= joined || distance <= metric.reach(number.mean(), metric.tolerance_pct);
     let verdict = match (is_near, is_narrow) {
@@ -121,7 +126,7 @@ fn cell(observations: &Observations, panel: usize, curve: &Curve, metric: &Metri
     Some(cell(verdict, against))
 }
 
-/// Whether there is another row to stand to: a number alone has no shape.
+/// Returns whether there is another row to compare the order with. A single number has no shape.
 fn has_others(observations: &Observations, curve: &Curve, metric: &Metric, x: &X) -> bool {
     let own = curve.reading_of.as_ref().unwrap_or(&curve.id);
     let is_other = |other: &Curve| other.id != *own && other.reading_of.is_none();

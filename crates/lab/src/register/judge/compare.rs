@@ -1,22 +1,25 @@
-//! One quantity against another: their ratio, or, where one is zero and there is none, the sign of their difference.
+//! Comparison of one quantity with another: their ratio, or the sign of their difference if one of
+//! them is zero and there is no ratio.
 
 use crate::register::gain::Gain;
 use crate::register::observations::Sample;
 use crate::statistics::{difference, estimate};
 
-/// Excess of the first over the second, per cent, with a 95 % interval. Infinite where the second is zero.
+/// Excess of the first quantity over the second in per cent, with a 95 % interval. Infinite if the
+/// second one is zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Comparison {
-    /// The difference.
+    /// The excess.
     pub pct: f64,
-    /// The lower end.
+    /// Lower end of its interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of its interval.
     pub high: f64,
 }
 
 impl Comparison {
-    /// The comparison of two samples, seed by seed if both say their seeds; None with fewer than two values on a side.
+    /// Compares two samples, seed by seed if both have seeds. `None` with fewer than two values on
+    /// a side.
     pub fn of(one: &Sample, other: &Sample) -> Option<Comparison> {
         match (&one.seeds, &other.seeds) {
             (Some(seeds), Some(others)) => {
@@ -30,7 +33,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison of values that have nothing to do with each other.
+    /// Compares values that are independent of each other.
     pub fn of_independent(values: &[f64], baseline: &[f64]) -> Option<Comparison> {
         if let Some(gain) = Gain::of(values, baseline) {
             return Some(Comparison::of_gain(&gain));
@@ -39,7 +42,7 @@ impl Comparison {
         (a.count >= 2 && b.count >= 2).then(|| Comparison::of_means(a.mean, b.mean, difference(&a, &b, 0.95)))
     }
 
-    /// The comparison of values two by two.
+    /// Compares values in pairs.
     fn of_pairs(pairs: &[(f64, f64)]) -> Option<Comparison> {
         if let Some(gain) = Gain::of_pairs(pairs) {
             return Some(Comparison::of_gain(&gain));
@@ -55,13 +58,14 @@ impl Comparison {
         Comparison { pct: gain.pct(), low, high }
     }
 
-    /// Where there is no ratio: one of the means is zero. `half` is the half width of their difference.
+    /// Comparison without a ratio, because one of the means is zero. `half` is the half width of
+    /// the difference of the means.
     fn of_means(a: f64, b: f64, half: f64) -> Comparison {
         let infinite = |difference: f64| {
             if difference == 0.0 { 0.0 } else { difference.signum() * f64::INFINITY }
         };
         let difference = a - b;
-        // A mean of zero is 100 % below anything.
+        // A mean of zero is 100 % below any positive mean.
         let pct = if a == 0.0 && b > 0.0 { -100.0 } else { infinite(difference) };
         let low = if pct == -100.0 { -100.0 } else { infinite(difference - half) };
         let high = if pct == -100.0 && difference + half < 0.0 { -100.0 } else { infinite(difference + half) };
@@ -69,7 +73,8 @@ impl Comparison {
     }
 }
 
-/// Two samples at each x that both have; a sample at a single x stands against every x of the other if its own is fixed.
+/// Pairs the samples of two terms that have the same x. A single sample whose term fixes its x is
+/// paired with every x of the other term.
 pub fn pairs(of: Vec<Sample>, over: Vec<Sample>, fixed: (bool, bool)) -> Vec<(Sample, Sample)> {
     match (&of[..], &over[..], fixed) {
         ([one], [other], _) => vec![(one.clone(), other.clone())],
@@ -84,7 +89,7 @@ pub fn pairs(of: Vec<Sample>, over: Vec<Sample>, fixed: (bool, bool)) -> Vec<(Sa
     }
 }
 
-/// A percentage: "+12.3 %", or that there is no ratio.
+/// Text of a percentage, such as "+12.3 %", or a text that says that there is no ratio.
 pub fn percent(pct: f64) -> String {
     if pct == f64::INFINITY {
         "more, where the other has nothing".to_owned()
@@ -95,7 +100,7 @@ pub fn percent(pct: f64) -> String {
     }
 }
 
-/// A comparison in words: "+101.0 % (+85.0 to +119.0)".
+/// Text of a comparison, such as "+101.0 % (+85.0 to +119.0)".
 pub fn told(comparison: &Comparison) -> String {
     let Comparison { pct, low, high } = comparison;
     if pct.is_finite() && low.is_finite() && high.is_finite() {

@@ -1,4 +1,5 @@
-//! A quantity against a number, and the best of several against the best of others.
+//! Checks of a quantity against a number, and of the best of several terms against the best of
+//! others.
 
 use super::said::{NO_DIFFERENCE_PCT, Said};
 use super::{Given, Look, Measured, Verdict, together};
@@ -6,7 +7,7 @@ use crate::register::data::{Bound, Metric, NEAR, Term};
 use crate::register::observations::Sample;
 use crate::statistics::{Estimate, estimate};
 
-/// Above, below or between numbers at every x.
+/// Judges whether quantities are above, below or between numbers at every x.
 pub fn level(look: &Look, of: &[Term], bound: Bound, core: Option<[f64; 2]>) -> Given {
     together(of.iter().map(|term| one_level(look, term, bound, core)).collect::<Result<_, _>>()?)
 }
@@ -19,7 +20,7 @@ fn one_level(look: &Look, of: &Term, bound: Bound, core: Option<[f64; 2]>) -> Re
         .map(|sample| {
             let ours = measured(look, of, sample)?;
             let (mean, interval) = (ours.mean, [ours.mean - ours.half_width, ours.mean + ours.half_width]);
-            // How far the interval may reach beyond the limit.
+            // Distance that the interval may reach beyond the limit.
             let reach = |limit: f64| metric.reach(limit, metric.tolerance_pct);
             let (is_inside, nearly, limits) = match bound {
                 Bound::Above(limit) => (mean > limit, interval[0] >= limit - reach(limit), [limit, f64::INFINITY]),
@@ -29,7 +30,7 @@ fn one_level(look: &Look, of: &Term, bound: Bound, core: Option<[f64; 2]>) -> Re
                 }
             };
             let said = match Said::within(interval, limits) {
-                // On the limit is neither above nor below it.
+                // A mean that is exactly on the limit is neither above nor below it.
                 Said::Holds if !is_inside => Said::Fails,
                 said => said,
             };
@@ -74,7 +75,7 @@ fn measured(look: &Look, of: &Term, sample: &Sample) -> Result<Estimate, String>
     Ok(ours)
 }
 
-/// "12.3 ± 0.4" with as many digits as mean something.
+/// Text such as "12.3 ± 0.4". The number of decimals depends on the size of the mean.
 pub fn number(estimate: &Estimate) -> String {
     let digits = match estimate.mean.abs() {
         mean if mean < 1.0 => 4,
@@ -85,7 +86,7 @@ pub fn number(estimate: &Estimate) -> String {
     format!("{:.digits$} ± {:.digits$}", estimate.mean, estimate.half_width)
 }
 
-/// The quantity at its x, if there is one only.
+/// Measured value of a quantity. `None` unless the term selects exactly one x.
 pub fn one_value(look: &Look, of: &Term) -> Option<Measured> {
     let samples = look.sample(of).ok()?;
     let [sample] = &samples[..] else { return None };
@@ -100,7 +101,7 @@ pub fn one_value(look: &Look, of: &Term) -> Option<Measured> {
     })
 }
 
-/// A published value.
+/// Judges whether a quantity has a published value.
 pub fn value(look: &Look, of: &Term, published: f64, tolerance_pct: f64) -> Given {
     let samples = look.sample(of)?;
     let [sample] = &samples[..] else { return Err(format!("{} has several x: say which with @", look.told(of))) };
@@ -108,7 +109,8 @@ pub fn value(look: &Look, of: &Term, published: f64, tolerance_pct: f64) -> Give
     let metric = metric(look, of)?;
     let distance = (ours.mean - published).abs();
     let holds = distance <= metric.reach(published, tolerance_pct) || distance <= ours.half_width;
-    // Half to twice; of a bounded quantity no farther than in shape.
+    // In shape means half to twice the published value. For a bounded quantity the distance is also
+    // at most twice `NEAR` of the largest possible value.
     let reach = |size: f64| metric.top().map_or(size, |top| size.min(2.0 * NEAR * top));
     let (one, other) = (published - reach(0.5 * published.abs()), published + reach(published.abs()));
     let shape = if published < 0.0 { [2.0 * published, 0.5 * published] } else { [one, other] };
@@ -123,7 +125,7 @@ pub fn value(look: &Look, of: &Term, published: f64, tolerance_pct: f64) -> Give
     Ok((verdict, format!("{}: {}{}; published {published}", look.told(of), number(&ours), look.at(&sample.x))))
 }
 
-/// The best of several against the best of others.
+/// Judges the gain of the best of several terms over the best of others.
 pub fn best_gain(look: &Look, of: &[Term], over: &[Term], smaller: bool, published: f64) -> Given {
     let best = |terms: &[Term]| -> Result<(String, Estimate), String> {
         let mut found = Vec::new();

@@ -1,8 +1,8 @@
-//! Verdicts: published claims compared with our records. The rules of each kind of check are in the table "Claims" of
-//! `docs/register.md`; each function here is one row of it.
+//! Verdicts: published claims compared with our records. The rules of each kind of check are in the
+//! table "Claims" of `docs/register.md`; each function here implements one row of it.
 //!
-//! Observations are independent runs or batches. Confidence intervals have the experiment's level for single quantities, and
-//! 95 % for gains ([`Gain`](super::Gain)).
+//! Observations are independent runs or batches. Confidence intervals of single quantities have the
+//! experiment's level; those of gains have 95 % ([`Gain`](super::Gain)).
 
 mod cells;
 mod compare;
@@ -25,18 +25,18 @@ use super::observations::{Observations, Sample};
 pub enum Verdict {
     /// The numbers agree.
     Reproduced,
-    /// The direction agrees, the numbers do not.
+    /// The direction agrees, but the numbers do not.
     InShape,
-    /// Our intervals allow both answers: more seeds are needed.
+    /// Our intervals allow both answers. More seeds are needed.
     CannotBeTold,
     /// Neither the numbers nor the direction agree.
     Differs,
-    /// There is nothing to judge by.
+    /// There are no data to judge by.
     CannotBeJudged,
 }
 
 impl Verdict {
-    /// All of them.
+    /// All verdicts, in the order in which reports list them.
     pub const ALL: [Verdict; 5] =
         [Verdict::Reproduced, Verdict::InShape, Verdict::Differs, Verdict::CannotBeTold, Verdict::CannotBeJudged];
 
@@ -52,24 +52,25 @@ impl Verdict {
     }
 }
 
-/// A verdict with the numbers that decided it.
+/// Verdict with the numbers that decided it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// The numbers.
+    /// Numbers that decided, in words.
     pub evidence: String,
 }
 
-/// A claim judged: in the reading that counts in the totals, in other readings of the paper's text (other curves), and in the other panels of the figure.
+/// Judgements of one claim: in the reading that counts in the totals, in other readings of the
+/// paper's text (other curves), and in the other panels of the figure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
-    /// Judgement that counts in the totals; the others are shown beside it.
+    /// Judgement that counts in the totals. The others are shown beside it.
     pub own: Judgement,
-    /// The same in other readings of the paper's text: of the claim's curve, by the name of the other curve, and of the whole experiment, by title; only
-    /// those that were run.
+    /// Judgements in other readings of the paper's text that were run. A reading of the claim's
+    /// curve has the name of the other curve; a reading of the whole experiment has its title.
     pub readings: Vec<(String, Judgement)>,
-    /// The same in other panels, by number.
+    /// Judgements in the other panels, by the number of the panel.
     pub panels: Vec<(usize, Judgement)>,
 }
 
@@ -90,22 +91,22 @@ pub fn judge(claim: &Claim, observations: &Observations) -> Judged {
     }
 }
 
-/// A measured number that a published one stands against.
+/// Measured number that is compared with a published one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// The number.
     pub value: f64,
     /// Lower end of its confidence interval.
     pub low: f64,
-    /// Upper end of it.
+    /// Upper end of its confidence interval.
     pub high: f64,
-    /// Their unit.
+    /// Unit of the three numbers.
     pub unit: String,
-    /// Its place on the axis: " at 7 hops"; empty without an axis.
+    /// Position on the axis, such as " at 7 hops"; empty without an axis.
     pub at: String,
 }
 
-/// The number that decides a claim, if it is one.
+/// Number that decides a claim. `None` if no single number decides it.
 pub fn measured(claim: &Claim, observations: &Observations) -> Option<Measured> {
     let look = Look { observations, panel: counting(claim, observations) };
     let found = match &claim.check {
@@ -116,25 +117,25 @@ pub fn measured(claim: &Claim, observations: &Observations) -> Option<Measured> 
     [found.value, found.low, found.high].iter().all(|number| number.is_finite()).then_some(found)
 }
 
-/// The verdicts on an experiment: one for each of its claims, then one for each published number.
+/// Verdicts on an experiment: one for each of its claims, then one for each published number.
 pub fn all(observations: &Observations) -> Vec<Verdict> {
     let claims = observations.published.claims.iter().map(|claim| judge(claim, observations).own.verdict);
     let numbers = cells(observations, 0).into_iter().filter(|cell| cell.counts).map(|cell| cell.verdict);
     claims.chain(numbers).collect()
 }
 
-/// Something whose intervals hold both answers, so that more seeds are wanted.
+/// Points that need more seeds, because intervals there allow both answers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Untold {
-    /// The panel, by number.
+    /// Number of the panel.
     pub panel: usize,
-    /// The curve.
+    /// Id of the curve.
     pub curve: String,
-    /// Value of x; without it every one.
+    /// The x. `None` means every x.
     pub x: Option<f64>,
 }
 
-/// Points of an experiment that need more seeds: a claim or a number there cannot be told yet.
+/// Points of an experiment that need more seeds, because a claim or a number cannot be told yet.
 pub fn untold(observations: &Observations) -> Vec<Untold> {
     let published = observations.published;
     let mut found = Vec::new();
@@ -147,20 +148,21 @@ pub fn untold(observations: &Observations) -> Vec<Untold> {
     }
     let open = |cell: &Cell| cell.counts && cell.verdict == Verdict::CannotBeTold;
     for cell in cells(observations, 0).into_iter().filter(open) {
-        // Its own point, and those of the other curves with a published value of this metric: published numbers may be ratios to them.
+        // The cell's own point needs more seeds, and so do the points of all curves with a
+        // published value of this metric. Published numbers may be ratios to them.
         let rows = published.published.iter().filter(|(_, row)| row.contains_key(&cell.metric));
         found.extend(rows.map(|(curve, _)| Untold { panel: 0, curve: curve.clone(), x: Some(cell.x.value) }));
     }
     found
 }
 
-/// The panel in which a claim counts.
+/// Panel in which a claim counts.
 fn counting(claim: &Claim, observations: &Observations) -> usize {
     let panels = &observations.published.panels;
     claim.panel.as_ref().and_then(|id| panels.iter().position(|panel| panel.id == *id)).unwrap_or(0)
 }
 
-/// A verdict with its evidence, or why there is none.
+/// A verdict with its evidence, or the reason why there is none.
 type Given = Result<(Verdict, String), String>;
 
 fn check(check: &Check, panel: usize, observations: &Observations) -> Judgement {
@@ -194,7 +196,7 @@ fn check(check: &Check, panel: usize, observations: &Observations) -> Judgement 
     Judgement { verdict, evidence: capital(&evidence) }
 }
 
-/// The data that a check looks at: the observations, in one panel.
+/// Data that a check examines: the observations in one panel.
 struct Look<'a> {
     observations: &'a Observations<'a>,
     panel: usize,
@@ -205,14 +207,14 @@ impl Look<'_> {
         self.observations.sample(self.panel, term)
     }
 
-    /// The samples within a range of x.
+    /// Samples within a range of x.
     fn within(&self, term: &Term, core: Option<[f64; 2]>) -> Result<Vec<Sample>, String> {
         let mut samples = self.sample(term)?;
         samples.retain(|sample| is_within(sample.x.value, core));
         if samples.is_empty() { Err("there are no runs in the range that is judged".to_owned()) } else { Ok(samples) }
     }
 
-    /// The fewest seeds with which a point of `check` was run.
+    /// Smallest number of seeds with which a point of `check` was run.
     fn seeds(&self, check: &Check) -> Option<usize> {
         check.terms().into_iter().filter_map(|term| self.observations.seeds(self.panel, term)).min()
     }
@@ -234,13 +236,13 @@ fn is_within(x: f64, core: Option<[f64; 2]>) -> bool {
     core.is_none_or(|[first, last]| (first..=last).contains(&x))
 }
 
-/// Joins verdicts: one that differs decides, otherwise one that cannot be told, otherwise the least favourable. An error if there are none.
+/// Joins verdicts: the least favourable one decides. An error if there are none.
 fn together(parts: Vec<(Verdict, String)>) -> Given {
     let worst = parts.iter().map(|(verdict, _)| *verdict).max().ok_or("there is nothing to compare")?;
     Ok((worst, parts.into_iter().map(|(_, evidence)| capital(&evidence)).collect::<Vec<_>>().join(". ")))
 }
 
-/// A sentence begins with a capital letter, unless it begins with a name that has none.
+/// Capitalizes the first letter of a sentence.
 fn capital(sentence: &str) -> String {
     let mut chars = sentence.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())

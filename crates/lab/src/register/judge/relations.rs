@@ -1,4 +1,4 @@
-//! One curve against another.
+//! Checks of one curve against another.
 
 use super::compare::{Comparison, pairs, told};
 use super::said::{self, NO_DIFFERENCE_PCT, Said};
@@ -6,7 +6,7 @@ use super::{Given, Look, Measured, Verdict, is_within, together};
 use crate::register::data::{At, Term};
 use crate::register::select::X;
 
-/// The comparison of two terms at every x.
+/// Comparison of two terms at every x.
 fn compared(look: &Look, of: &Term, over: &Term) -> Result<Vec<(X, Comparison)>, String> {
     let pairs = pairs(look.sample(of)?, look.sample(over)?, (of.x.is_some(), over.x.is_some()));
     if pairs.is_empty() {
@@ -32,7 +32,7 @@ fn most(all: &[(X, Comparison)]) -> Option<&(X, Comparison)> {
     all.iter().max_by(|a, b| a.1.pct.total_cmp(&b.1.pct))
 }
 
-/// The gain at the x that decides; None where every x does.
+/// Gain at the x that decides. `None` if every x decides.
 pub fn decisive_gain(look: &Look, of: &Term, over: &Term, place: At, core: Option<[f64; 2]>) -> Option<Measured> {
     let mut all = compared(look, of, over).ok()?;
     all.retain(|(x, _)| is_within(x.value, core));
@@ -44,7 +44,7 @@ pub fn decisive_gain(look: &Look, of: &Term, over: &Term, place: At, core: Optio
     Some(Measured { value: gain.pct, low: gain.low, high: gain.high, unit: "%".to_owned(), at: look.at(x) })
 }
 
-/// Gain of the first.
+/// Judges the gain of `of` over `over`.
 pub fn gain(
     look: &Look,
     of: &Term,
@@ -60,9 +60,10 @@ pub fn gain(
         return Err("there are no runs in the range that is judged".to_owned());
     };
     let [low, high] = published;
-    // Distances from zero on the published side.
+    // `weak` and `strong` are the ends of the published range as distances from zero, on the
+    // published side.
     let (sign, weak, strong) = if high <= 0.0 && low < 0.0 { (-1.0, -high, -low) } else { (1.0, low, high) };
-    // What is published as next to nothing is on no side of zero.
+    // A published gain of about zero requires neither side of zero.
     let none = NO_DIFFERENCE_PCT.min(weak / 2.0).max(0.0);
     let on_its_side = |gain: &Comparison| match weak > 0.0 {
         true => Said::on_side(signed(gain, sign), 0.0, none),
@@ -89,7 +90,7 @@ pub fn gain(
     let gain = &chosen.1;
     let is_near = (low - tolerance..=high + tolerance).contains(&gain.pct);
     let holds = gain.low <= high && low <= gain.high;
-    // An interval that holds everything shows nothing.
+    // An interval that contains nearly everything shows nothing.
     let width = gain.high - gain.low;
     let is_narrow = width <= strong || is_near && width <= 2.0 * tolerance;
     let verdict = match on_its_side(gain) {
@@ -105,12 +106,12 @@ pub fn gain(
     Ok((verdict, format!("{which}{}; published {published_told}", at(look, chosen))))
 }
 
-/// The ends of a gain's interval, seen from the published side of zero.
+/// Ends of a gain's interval, seen from the published side of zero.
 fn signed(gain: &Comparison, sign: f64) -> [f64; 2] {
     if sign > 0.0 { [gain.low, gain.high] } else { [-gain.high, -gain.low] }
 }
 
-/// Each of the first above each of the others.
+/// Judges whether each term of `of` is above each term of `over`.
 pub fn above(look: &Look, of: &[Term], over: &[Term], by_pct: f64, core: Option<[f64; 2]>) -> Given {
     let mut parts = Vec::new();
     for one in of {
@@ -121,7 +122,7 @@ pub fn above(look: &Look, of: &[Term], over: &[Term], by_pct: f64, core: Option<
     together(parts)
 }
 
-/// Each above the next.
+/// Judges whether each term is above the next one.
 pub fn order(look: &Look, of: &[Term], core: Option<[f64; 2]>) -> Given {
     together(of.windows(2).map(|pair| pair_above(look, &pair[0], &pair[1], 0.0, core)).collect::<Result<_, _>>()?)
 }
@@ -160,13 +161,13 @@ fn pair_above(
     Ok((verdict, format!("{names}: {not}")))
 }
 
-/// Above beyond an x where the curves cross.
+/// Judges whether `of` is above `over` beyond the x where the curves cross.
 pub fn above_beyond(look: &Look, of: &Term, over: &Term, beyond: f64) -> Given {
     let all = compared(look, of, over)?;
     let is_above = |gain: &Comparison| gain.low > 0.0;
     let (near, far): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|(x, _)| x.value <= beyond);
     let Some(lowest) = least(&far) else { return Err(format!("there are no runs beyond {beyond}")) };
-    // The last x at which it is not above.
+    // The last x at which `of` is not above.
     let last = all.iter().rposition(|(_, gain)| !is_above(gain));
     let crossing = match last {
         None => "above everywhere".to_owned(),
@@ -175,13 +176,14 @@ pub fn above_beyond(look: &Look, of: &Term, over: &Term, beyond: f64) -> Given {
     };
     let before = near.last().map_or(String::new(), |last| format!(", {}", at(look, last)));
     let evidence = format!("{}; {crossing}{before}", at(look, lowest));
-    // The published crossing is after the last x that is not beyond; one x earlier is as near.
+    // The published crossing is right after the last x that is not beyond. A crossing one x earlier
+    // also counts as close.
     let is_close = last.is_some_and(|last| last + 1 == near.len() || last + 2 == near.len());
     let holds = if is_close { Verdict::Reproduced } else { Verdict::InShape };
     Ok((said::all(far.iter().map(|(_, gain)| Said::above(gain, 0.0))).verdict(holds), evidence))
 }
 
-/// The same within a margin.
+/// Judges whether two terms are the same within a margin.
 pub fn same(look: &Look, of: &Term, over: &Term, within: f64, core: Option<[f64; 2]>) -> Given {
     let all = compared(look, of, over)?;
     let farthest =
@@ -194,7 +196,8 @@ pub fn same(look: &Look, of: &Term, over: &Term, within: f64, core: Option<[f64;
     } else if inner().all(|gain| gain.pct.abs() <= within && said(gain, 2.0 * within) == Said::Holds) {
         Verdict::InShape
     } else {
-        // What holds with the margin, twice or once, is in shape already.
+        // A comparison that holds with the margin, or with twice the margin, is at best in shape
+        // here.
         said::all(inner().map(|gain| said(gain, within)).chain([Said::Open])).verdict(Verdict::InShape)
     };
     let names = format!("{} against {}", look.told(of), look.told(over));

@@ -1,25 +1,27 @@
-//! Meaning of an interval for a statement: that it holds, that it fails, or neither. Rules 1 and 2 of "Rules of judgement" in
-//! `docs/register.md`.
+//! What an interval says about a statement: that it holds, that it fails, or neither. These are
+//! rules 1 and 2 of "Rules of judgement" in `docs/register.md`.
 
 use super::Verdict;
 use super::compare::Comparison;
 
-/// A difference below this, per cent, the papers themselves call none: TPA, on its Fig. 5.
+/// Difference in per cent below which the papers themselves speak of no difference: TPA, on its
+/// Fig. 5.
 pub const NO_DIFFERENCE_PCT: f64 = 2.0;
 
-/// Answer of an interval to a statement, the most favourable first.
+/// What an interval says about a statement, the most favourable first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Said {
-    /// The whole interval is on its side.
+    /// The whole interval is on the side of the statement.
     Holds,
-    /// The interval holds both answers.
+    /// The interval contains both answers.
     Open,
     /// The whole interval is on the other side.
     Fails,
 }
 
 impl Said {
-    /// `low` and `high` are the ends of an interval that is to lie within `from` and `to`.
+    /// Tests that a value lies within `from` and `to`. `low` and `high` are the ends of its
+    /// interval.
     pub fn within([low, high]: [f64; 2], [from, to]: [f64; 2]) -> Said {
         if from <= low && high <= to {
             Said::Holds
@@ -30,12 +32,14 @@ impl Said {
         }
     }
 
-    /// A gain above `by`, per cent. It also fails where the interval shows that there is no difference worth the name.
+    /// Tests that a gain is above `by` per cent. The statement also fails if the interval shows
+    /// that there is no relevant difference, that is, none of [`NO_DIFFERENCE_PCT`].
     pub fn above(gain: &Comparison, by: f64) -> Said {
         Said::on_side([gain.low, gain.high], by, NO_DIFFERENCE_PCT)
     }
 
-    /// An interval above `limit`; it fails where it is nowhere more than `none` above it.
+    /// Tests that a value is above `limit`. The statement also fails if the whole interval is less
+    /// than `none` above the limit.
     pub fn on_side([low, high]: [f64; 2], limit: f64, none: f64) -> Said {
         if low > limit {
             Said::Holds
@@ -46,7 +50,7 @@ impl Said {
         }
     }
 
-    /// The verdict on what does not hold; `holds` on what does.
+    /// Verdict that follows. `holds` is the verdict if the statement holds.
     pub fn verdict(self, holds: Verdict) -> Verdict {
         match self {
             Said::Holds => holds,
@@ -56,7 +60,7 @@ impl Said {
     }
 }
 
-/// Several statements that are to hold together: one that fails decides, otherwise one that is open.
+/// Joins statements that have to hold together: one that fails decides, otherwise one that is open.
 pub fn all(said: impl IntoIterator<Item = Said>) -> Said {
     said.into_iter().max().unwrap_or(Said::Holds)
 }

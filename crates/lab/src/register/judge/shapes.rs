@@ -1,4 +1,4 @@
-//! The course of one curve along x.
+//! Checks of the course of one curve along x.
 
 use super::compare::{Comparison, told};
 use super::said::{NO_DIFFERENCE_PCT, Said};
@@ -15,7 +15,7 @@ fn compare(look: &Look, of: &Term, one: &Sample, other: &Sample) -> Result<Compa
     Comparison::of(one, other).ok_or_else(why)
 }
 
-/// Rises (`sign` 1) or falls (-1) along x as a whole.
+/// Judges whether quantities rise (`sign` 1) or fall (`sign` -1) along x as a whole.
 pub fn monotone(look: &Look, of: &[Term], sign: f64, tolerance: f64, core: Option<[f64; 2]>) -> Given {
     together(of.iter().map(|term| one_monotone(look, term, sign, tolerance, core)).collect::<Result<_, _>>()?)
 }
@@ -71,14 +71,16 @@ fn one_monotone(
     Ok((verdict, evidence))
 }
 
-/// From this rank correlation of the means on a course falls or rises as a whole: half of that of a course without a step back.
+/// Smallest rank correlation of the means at which a course falls or rises as a whole. It is half
+/// of the correlation of a course without a step back.
 const COURSE: f64 = 0.5;
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Every run with its x. Where a seed draws the places of nodes, what its runs have in common is divided out.
+/// All runs with their x. If a seed draws the places of nodes, each value is divided by the mean of
+/// its seed, which removes what the runs of the seed have in common.
 fn of_runs(samples: &[Sample]) -> Vec<(f64, f64)> {
     let mut own: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for sample in samples {
@@ -103,7 +105,7 @@ fn of_runs(samples: &[Sample]) -> Vec<(f64, f64)> {
     samples.iter().flat_map(of_one).collect()
 }
 
-/// The same at every x.
+/// Judges whether quantities are the same at every x.
 pub fn flat(look: &Look, of: &[Term], within: f64, core: Option<[f64; 2]>) -> Given {
     let one = |term: &Term| {
         let samples = look.within(term, core)?;
@@ -112,7 +114,7 @@ pub fn flat(look: &Look, of: &[Term], within: f64, core: Option<[f64; 2]>) -> Gi
             return Err("there are no runs".to_owned());
         };
         let spread = compare(look, term, largest, smallest)?;
-        // The largest is above the smallest by choice: only how far is a question.
+        // The largest mean is above the smallest by construction, so only the distance is tested.
         let verdict = match Said::within([spread.low.max(0.0), spread.high], [0.0, within]) {
             Said::Open if spread.pct <= within && spread.high <= 2.0 * within => Verdict::InShape,
             said => said.verdict(Verdict::Reproduced),
@@ -129,13 +131,13 @@ pub fn flat(look: &Look, of: &[Term], within: f64, core: Option<[f64; 2]>) -> Gi
     together(of.iter().map(one).collect::<Result<_, _>>()?)
 }
 
-/// Largest at an x.
+/// Judges whether a quantity is largest at an x within `first` and `last`.
 pub fn peak(look: &Look, of: &Term, over: Option<&Term>, [first, last]: [f64; 2]) -> Given {
     let samples = look.sample(of)?;
     let why = |sample: &Sample| {
         format!("fewer than two runs of {}{}, or nothing was delivered", look.told(of), look.at(&sample.x))
     };
-    // Heights over the same ground: a gain each, over the other curve or over the curve's own first sample.
+    // Heights are gains over a common base: over the other curve, or over the constant 1.
     let heights: Vec<(&Sample, Gain)> = match over {
         Some(over) => {
             let grounds = look.sample(over)?;
@@ -149,7 +151,8 @@ pub fn peak(look: &Look, of: &Term, over: Option<&Term>, [first, last]: [f64; 2]
             .collect::<Result<_, _>>()?
         }
         None => {
-            // An exact ground, so that a difference of two heights has the uncertainty of the two samples alone.
+            // The base is exact, so that a difference of two heights has the uncertainty of the two
+            // samples alone.
             let ground = [1.0, 1.0];
             let heights = samples.iter().map(|sample| (sample, Gain::of(&sample.values, &ground)));
             heights
@@ -185,7 +188,7 @@ pub fn peak(look: &Look, of: &Term, over: Option<&Term>, [first, last]: [f64; 2]
     Ok((verdict, format!("{}: largest{}{beside}; published {published}", look.told(of), look.at(&heights[best].0.x))))
 }
 
-/// The best value of a parameter is small, or need not be large.
+/// Judges whether the best value of a parameter is below `limit`, or need not be above it.
 pub fn tuned_below(look: &Look, of: &Term, limit: f64, core: Option<[f64; 2]>) -> Given {
     let published = look.observations.published;
     let curve = published.curve(&of.curve).ok_or_else(|| format!("there is no curve {}", of.curve))?;

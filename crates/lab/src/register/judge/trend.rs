@@ -1,32 +1,35 @@
-//! Rank correlation: whether a quantity falls or rises along x as a whole, however its neighbouring values stand.
+//! Rank correlation: whether a quantity falls or rises along x as a whole, whatever the order of
+//! neighbouring values.
 //!
-//! The interval by Fisher's z with the standard error
-//! sqrt((1 + r^2/2)/(n - 3)) of D. G. Bonett and T. A. Wright, Psychometrika 65, 2000.
+//! The confidence interval uses Fisher's z with the standard error sqrt((1 + r^2/2)/(n - 3)) of D.
+//! G. Bonett and T. A. Wright, Psychometrika 65, 2000. r is the correlation and n is the number of
+//! pairs.
 
 use crate::statistics::spearman;
 
-/// A rank correlation with the ends of its 95 % interval.
+/// Rank correlation with the ends of its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Correlation {
-    /// From -1 (falls throughout) to 1 (rises throughout).
+    /// Correlation, from -1 (falls throughout) to 1 (rises throughout).
     pub r: f64,
-    /// The lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The upper one.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 /// Two-sided 95 % quantile of the normal distribution.
 const NORMAL: f64 = 1.959_964;
 
-/// The rank correlation of pairs; zero where all of one side are the same. None with fewer than four pairs.
+/// Rank correlation of pairs. It is zero if all values of one side are equal. `None` with fewer
+/// than four pairs.
 pub fn correlation(pairs: &[(f64, f64)]) -> Option<Correlation> {
     let n = pairs.len();
     if n < 4 {
         return None;
     }
     let Some(r) = spearman(pairs) else { return Some(Correlation { r: 0.0, low: 0.0, high: 0.0 }) };
-    // Fisher's z of 1 is infinite: the interval is then a point.
+    // Fisher's z of 1 is infinite. The interval is then a single point.
     let z = r.atanh();
     let error = NORMAL * ((1.0 + r * r / 2.0) / (n - 3) as f64).sqrt();
     Some(Correlation { r, low: (z - error).tanh(), high: (z + error).tanh() })
