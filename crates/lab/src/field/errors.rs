@@ -1,17 +1,18 @@
-//! Errors of the predictions against measurements of real meshes: docs/field.md, which has the same figures.
+//! Errors of the predictions against measurements of real meshes. The figures are also in
+//! docs/field.md.
 
-/// Predictions beside measurements.
+/// Comparison of predictions with measurements.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Error {
-    /// Flows at once.
+    /// Number of simultaneous flows.
     pub flows: usize,
-    /// Hops, the fewest and the most.
+    /// Smallest and largest number of hops.
     pub hops: (usize, usize),
-    /// The smallest and the largest error, per cent of what was measured.
+    /// Smallest and largest error, in per cent of the measured value.
     pub per_cent: (i32, i32),
     /// Source of the measurement.
     pub source: &'static str,
-    /// True if the rate of the links was known.
+    /// True if the bit rate of the links was known.
     pub is_rate_known: bool,
 }
 
@@ -22,7 +23,8 @@ const fn error(flows: usize, hops: (usize, usize), per_cent: (i32, i32), source:
     Error { flows, hops, per_cent, source, is_rate_known: flows == 1 }
 }
 
-/// Those of single flows as they were simulated: alone, in a pair, in a pair beside one and beside four that offer 5 Mbit/s.
+/// Errors for single flows as they were simulated: a flow alone, a flow in a pair, and a flow in a
+/// pair beside one and beside four flows that offer 5 Mbit/s.
 pub const SIMULATED: [Error; 6] = [
     error(1, (1, 1), (-1, -1), CHAIN),
     error(1, (2, 2), (31, 31), CHAIN),
@@ -32,15 +34,16 @@ pub const SIMULATED: [Error; 6] = [
     error(6, (3, 4), (-100, -100), TESTBED),
 ];
 
-/// The measurements that tell most of so many flows of at most so many hops: those with as many flows, or else the next fewer; of one flow those up to its
-/// hops.
+/// Measurements that are closest to a prediction for `flows` flows of at most `hops` hops. They
+/// have as many flows, or else the next smaller number that was measured. For one flow only those
+/// of at most `hops` hops count.
 pub fn nearest(flows: usize, hops: usize) -> Vec<&'static Error> {
     let known = SIMULATED.iter().map(|error| error.flows).filter(|&known| known <= flows).max().unwrap_or(1);
     let of = |error: &&Error| error.flows == known && (known > 1 || error.hops.0 <= hops.max(1));
     SIMULATED.iter().filter(of).collect()
 }
 
-/// Errors to expect of a prediction, in a sentence for each measurement that tells of it.
+/// Errors to expect of a prediction, as one sentence for each measurement that is close to it.
 pub fn words(flows: usize, hops: usize) -> String {
     let mut sentences = Vec::new();
     let mut most = (1, 0);

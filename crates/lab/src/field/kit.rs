@@ -1,8 +1,12 @@
-//! Files of `kit/meshpace-kit`: a directory for each node, with what its radio, its routing and iperf3 told (docs/measuring-kit.md).
+//! Files of `kit/meshpace-kit`: a directory for each node, with the output of its radio, its
+//! routing program and iperf3 (docs/measuring-kit.md).
 //!
-//! The file `kit` in it begins with `meshpace-kit 1`, then a line `node NAME`, a line `to ADDRESS NUMBER` for each measurement, and `end` if it came to its end. To each
-//! number belong `N.route` (`ip route get`), `N.iperf3` (`iperf3 -J`), and, if there are radios, `N.survey-before` and `N.survey-after`. The other files are dumps as
-//! [`dumps`] reads them. A measurement to a neighbour is what that hop carries alone; the others are of paths.
+//! The file `kit` in a node's directory begins with `meshpace-kit 1`. A line `node NAME` follows,
+//! then a line `to ADDRESS NUMBER` for each measurement, and `end` if the kit was not stopped
+//! early. Each number has the files `N.route` (`ip route get`) and `N.iperf3` (`iperf3 -J`), and,
+//! if there are radios, `N.survey-before` and `N.survey-after`. The other files are dumps as
+//! [`dumps`] reads them. A measurement to a neighbour gives the goodput of that hop alone; the
+//! other measurements are of paths.
 
 use super::dumps::{self, Dump, LinkReport, Metric};
 use super::state::{Rts, State};
@@ -10,40 +14,43 @@ use super::{results, ways};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The format that is read.
+/// Version of the format that is read.
 const FORMAT: &str = "1";
-/// The file by which a directory of a node is known.
+/// File that identifies the directory of a node.
 const KIT: &str = "kit";
-/// Dumps of routing programs, the one that decides first.
+/// Files with dumps of routing programs. The first one that exists is used.
 const ROUTING: [&str; 5] = ["batctl-o", "babeld", "olsrd", "olsrd-txt", "olsrd2"];
 
-/// A measurement.
+/// One measurement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Run {
-    /// The sender, a place in the dump's nodes.
+    /// Sender, as an index into the dump's nodes.
     pub from: usize,
-    /// The receiver.
+    /// Receiver, as an index into the dump's nodes.
     pub to: usize,
-    /// Payload that arrived, bit/s.
+    /// Received payload, bit/s.
     pub goodput_bps: f64,
-    /// The share of the time in which the sender's channel was busy meanwhile; none without a radio that tells.
+    /// Share of the time in which the sender's channel was busy during the measurement. `None` if
+    /// no radio reports it.
     pub busy: Option<f64>,
 }
 
 /// A measured mesh.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Kit {
-    /// Its nodes, links with what the measured ones carry alone, and routes.
+    /// Nodes, links and routes of the mesh. Measured links have the goodput that they carry alone.
     pub dump: Dump,
-    /// The measurements, over hops and over paths, by node and order.
+    /// Measurements over single hops and over paths, by node and in the order in which they were
+    /// made.
     pub runs: Vec<Run>,
     /// Sentences on what is missing or failed.
     pub notes: Vec<String>,
-    /// The state of the mesh.
+    /// Settings of the mesh.
     pub state: State,
 }
 
-/// The directories of nodes in this one, which may be one itself; in the order of their names.
+/// Directories of nodes, in the order of their names: `directory` itself if it is one, otherwise
+/// those in it.
 fn nodes(directory: &Path) -> Vec<PathBuf> {
     if directory.join(KIT).is_file() {
         return vec![directory.to_owned()];
@@ -54,10 +61,10 @@ fn nodes(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Reads the directory of a mesh.
+/// Reads the directory of a measured mesh.
 ///
 /// # Errors
-/// If there is no node in it, or one in a format that is not known, or nothing was measured.
+/// It contains no node, a node has a format that is not known, or nothing was measured.
 pub fn read(directory: &Path) -> Result<Kit, String> {
     let found = nodes(directory);
     if found.is_empty() {
@@ -71,7 +78,7 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
     for node in found {
         let told = ["iw-phy", "radio"].map(|file| fs::read_to_string(node.join(file)).unwrap_or_default());
         if kit.state.rts == Rts::Unknown && told.iter().any(|text| !text.trim().is_empty()) {
-            // `iw phy` has a line on a threshold only where one is set.
+            // `iw phy` prints a line about the threshold only if a threshold is set.
             kit.state.rts = Rts::Off;
         }
         told.iter().for_each(|text| kit.state.find(text));
@@ -89,7 +96,7 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
     kit.dump = dumps::merge(&parts);
     kit.dump.program = dumps::KIT;
     kit.dump.metric = metric.map(|(_, metric)| metric).unwrap_or_default();
-    // What a program expects a link to carry is no measurement.
+    // The goodput that a program expects of a link is not a measurement.
     kit.dump.links.iter_mut().for_each(|link| link.mbps = None);
     for (node, address, goodput_bps, busy) in tried {
         let (Some(from), Some(to)) = (kit.dump.find(&node), kit.dump.find(&address)) else { continue };
@@ -101,7 +108,7 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
         let why = if kit.notes.is_empty() { String::new() } else { format!(": {}", kit.notes.join("; ")) };
         return Err(format!("{}: nothing was measured{why}", directory.display()));
     }
-    // Over a hop that carried nothing there is no link.
+    // A hop that carried nothing is not a link.
     for run in kit.runs.iter().filter(|run| run.goodput_bps > 0.0) {
         if ways::way(&kit.dump, run.from, run.to).is_some_and(|way| way.len() == 2) {
             let mbps = Some(run.goodput_bps / 1e6);
@@ -111,7 +118,8 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
     Ok(kit)
 }
 
-/// Congestion control of a node's measurements, as iperf3 names it; `None` if it does not.
+/// Congestion control of a node's measurements as iperf3 names it. `None` if iperf3 does not name
+/// it.
 fn congestion(node: &Path) -> Option<String> {
     let entries = fs::read_dir(node).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut measured: Vec<PathBuf> =
@@ -123,10 +131,11 @@ fn congestion(node: &Path) -> Option<String> {
     })
 }
 
-/// A measurement: the node, the address, bit/s, the share of busy time.
+/// A measurement before its names are resolved: node, address, goodput in bit/s, share of busy
+/// time.
 type Tried = (String, String, f64, Option<f64>);
 
-/// Adds what a node told.
+/// Adds the data of one node.
 fn one(
     directory: &Path,
     notes: &mut Vec<String>,
@@ -164,7 +173,7 @@ fn one(
         };
         let route = text(&format!("{number}.route")).unwrap_or_default();
         if let Some(mac) = text(&format!("{number}.batctl-t")).as_deref().and_then(last_word) {
-            // The route is batman-adv's.
+            // The route comes from batman-adv.
             own.named(mac, address);
         } else if let Some(next) = next_hop(&route, address) {
             own.route(name, address, &next);
@@ -194,7 +203,7 @@ fn one(
     for file in files {
         match dumps::read(text(&file).unwrap_or_default().as_bytes()) {
             Ok(dump) => parts.push((name.to_owned(), dump)),
-            // A radio without neighbours is nothing to complain of.
+            // A radio without neighbours is not an error.
             Err(_) if file.starts_with("station-") => {}
             Err((place, why)) => notes.push(format!("{}:{place}: {why}", directory.join(&file).display())),
         }
@@ -202,7 +211,8 @@ fn one(
     Ok(())
 }
 
-/// The node's addresses but those of every host: of `ip -o link` and `ip -o addr`.
+/// Addresses of a node from the output of `ip -o link` and `ip -o addr`, without the loopback
+/// addresses that every host has.
 fn addresses(links: &str, addresses: &str) -> Vec<String> {
     let after = |text: &str, keys: &[&str]| -> Vec<String> {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -215,14 +225,14 @@ fn addresses(links: &str, addresses: &str) -> Vec<String> {
     found
 }
 
-/// The next hop in what `ip route get` told.
+/// Next hop in the output of `ip route get`.
 fn next_hop(route: &str, address: &str) -> Option<String> {
     let words: Vec<&str> = route.lines().next()?.split_whitespace().collect();
     if !words.contains(&"dev") || words.first() == Some(&"local") {
         return None;
     }
     let Some(via) = words.iter().position(|word| *word == "via") else { return Some(address.to_owned()) };
-    // "via inet6 fe80::1" is that of an IPv4 address over IPv6.
+    // The form "via inet6 fe80::1" is the next hop of an IPv4 address over IPv6.
     let next = words.get(via + 1).filter(|word| **word != "inet6").or_else(|| words.get(via + 2))?;
     Some((*next).to_owned())
 }
@@ -231,7 +241,8 @@ fn last_word(text: &str) -> Option<&str> {
     text.split_whitespace().next_back()
 }
 
-/// Milliseconds that the channels in use were listened to, and were busy, in `iw dev wlan0 survey dump`.
+/// Milliseconds for which the channels in use were observed, and for which they were busy, from the
+/// output of `iw dev wlan0 survey dump`.
 fn survey(text: &str) -> (f64, f64) {
     let (mut active, mut busy, mut is_used) = (0.0, 0.0, false);
     for line in text.lines() {
@@ -247,7 +258,7 @@ fn survey(text: &str) -> (f64, f64) {
     (active, busy)
 }
 
-/// The share of busy time between two surveys.
+/// Share of busy time between two surveys. `None` if the surveys do not determine it.
 fn busy(before: (f64, f64), after: (f64, f64)) -> Option<f64> {
     let active = after.0 - before.0;
     let share = (after.1 - before.1) / active;
@@ -261,7 +272,7 @@ impl Dump {
         dump
     }
 
-    /// Notes another name of a node, which may be new.
+    /// Notes another name of a node. The node is added if it is new.
     fn named(&mut self, node: &str, name: &str) {
         let place = self.node(node);
         self.also(place, name);

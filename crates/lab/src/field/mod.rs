@@ -1,4 +1,5 @@
-//! Measurements of real meshes: what their programs tell of links and routes, what others measured, and what each hop alone says of a path.
+//! Measurements of real meshes: dumps of links and routes, published measurements, and predictions
+//! for a path from measurements of its single hops.
 
 pub mod dumps;
 pub mod errors;

@@ -1,26 +1,33 @@
-//! Goodput of a path by what is known of each of its hops: no simulation, a bound to hold measurements and simulations against.
+//! Goodput of a path from what is known about each of its hops. It needs no simulation and is a
+//! bound to compare measurements and simulations with.
 //!
-//! A hop that alone carries g takes 1 / g of the channel's time for each bit. Hops next to each other share one channel: of any
-//! [`REUSE`] consecutive hops one sends at a time, so that a path alone carries 1 over the largest sum of 1 / g over so many hops (J. Li, C. Blake,
-//! D. De Couto, H. Lee, R. Morris, "Capacity of Ad Hoc Wireless Networks", MobiCom 2001, section 3: 1/4 on a long chain). A hop with the metric ETX carries a hop's
-//! goodput over its ETX, the expected number of transmissions (D. De Couto, D. Aguayo, J. Bicket, R. Morris, "A High-Throughput Path Metric for Multi-Hop
-//! Wireless Routing", MobiCom 2003, section 3).
+//! A hop that alone carries the goodput g takes 1 / g of the channel's time for each bit.
+//! Neighbouring hops share one channel: of any [`REUSE`] consecutive hops, only one sends at a
+//! time. A path alone therefore carries 1 over the largest sum of 1 / g over that many hops (J. Li,
+//! C. Blake, D. De Couto, H. Lee, R. Morris, "Capacity of Ad Hoc Wireless Networks", MobiCom 2001,
+//! section 3: 1/4 on a long chain). A hop with the metric ETX, the expected number of
+//! transmissions, carries the goodput of a loss-free hop divided by its ETX (D. De Couto, D.
+//! Aguayo, J. Bicket, R. Morris, "A High-Throughput Path Metric for Multi-Hop Wireless Routing",
+//! MobiCom 2003, section 3).
 //!
-//! Flows at once are taken to share one channel all of them: those of a fixed rate take what they need, the others the rest in equal parts of
-//! time. That is a fair share, which TCP over 802.11 is far from, and no reuse between flows: it errs to either side.
+//! All simultaneous flows are assumed to share one channel. Flows of a fixed rate take the time
+//! that they need; the other flows share the remaining time equally. The assumption is wrong in
+//! both directions: TCP over 802.11 is far from a fair share, and there is no spatial reuse between
+//! flows.
 
 use std::collections::BTreeMap;
 
-/// Consecutive hops of which one sends at a time.
+/// Number of consecutive hops of which only one sends at a time.
 pub const REUSE: usize = 4;
 
-/// Links with their metric: from, to, ETX.
+/// ETX of each link, by sender and receiver. Other functions store other metrics in the same type.
 pub type Links = BTreeMap<(usize, usize), f64>;
 
-/// The path of the least sum of ETX; none if there is none. Of several that are equal the one whose nodes have the lower numbers.
+/// Path with the smallest sum of ETX. `None` if there is no path. Of several paths with the same
+/// sum, the first one found is returned; links are searched in ascending order of their nodes.
 pub fn shortest(links: &Links, from: usize, to: usize) -> Option<Vec<usize>> {
     let mut best: BTreeMap<usize, (f64, Vec<usize>)> = BTreeMap::from([(from, (0.0, vec![from]))]);
-    // As Bellman and Ford did it: graphs of people's meshes are small.
+    // Algorithm of Bellman and Ford. It is fast enough, because real meshes are small graphs.
     loop {
         let mut changed = false;
         for (&(a, b), etx) in links {
@@ -37,19 +44,20 @@ pub fn shortest(links: &Links, from: usize, to: usize) -> Option<Vec<usize>> {
     }
 }
 
-/// The ETX of each hop of a path over links that exist.
+/// ETX of each hop of a path. Hops without a link are left out.
 pub fn metrics(links: &Links, path: &[usize]) -> Vec<f64> {
     path.windows(2).filter_map(|hop| links.get(&(hop[0], hop[1])).copied()).collect()
 }
 
-/// Goodput of the path alone by the goodputs of its hops, in their unit.
+/// Goodput of a path alone, computed from the goodputs of its hops and in their unit.
 pub fn alone(hops: &[f64]) -> f64 {
     let time = |window: &[f64]| window.iter().map(|goodput| goodput.recip()).sum::<f64>();
     hops.windows(REUSE.min(hops.len())).map(time).fold(0.0, f64::max).recip()
 }
 
-/// Goodput of each of `flows`, given by what it carries alone, on one channel beside others that offer a fixed rate, given as pairs: what
-/// such a one carries alone and what it offers.
+/// Goodput of each of `flows` on one shared channel. A flow is given by the goodput that it has
+/// alone. `offered` are flows of a fixed rate beside them, each given by its goodput alone and its
+/// rate.
 pub fn shared(flows: &[f64], offered: &[(f64, f64)]) -> Vec<f64> {
     let taken: f64 = offered.iter().map(|(alone, rate)| (rate / alone).min(1.0)).sum();
     let part = (1.0 - taken).max(0.0) / flows.len() as f64;

@@ -1,67 +1,76 @@
-//! Goodput of TCP over a path alone, by what each hop carries alone, with an error bar.
+//! Prediction of the goodput of TCP over a path alone, from the goodput that each hop carries
+//! alone, with an error interval.
 //!
-//! The bound of [`path::alone`] says what the air time of the hops allows. TCP stays below it: data and acknowledgements of all hops contend, stations that do not
-//! hear each other collide, and aggregates are smaller where a window is spread over several queues (J. Bicket, D. Aguayo, S. Biswas, R. Morris,
-//! "Architecture and Evaluation of an Unplanned 802.11b Mesh Network", MobiCom 2005, sections 2.4 and 3, whose routing uses the same sum and which leaves out
-//! such collisions). One number stands for all of that: each relay among [`path::REUSE`] hops in a row leaves the share s of the goodput,
+//! The bound of [`path::alone`] is the goodput that the air time of the hops allows. TCP stays
+//! below it for three reasons. Data and acknowledgements of all hops contend, stations that do not
+//! hear each other collide, and aggregates are smaller when a window is spread over several queues
+//! (J. Bicket, D. Aguayo, S. Biswas, R. Morris, "Architecture and Evaluation of an Unplanned
+//! 802.11b Mesh Network", MobiCom 2005, sections 2.4 and 3; its routing uses the same sum and
+//! leaves out such collisions). One number stands for all of these effects: each relay among
+//! [`path::REUSE`] consecutive hops leaves the share s of the goodput,
 //!
 //! goodput = bound x s^(n - 1), n = min(hops, REUSE),
 //!
-//! with s as the median over measured paths of (measured / bound)^(1 / (n - 1)). The bar is a split conformal interval of that ratio (V. Vovk,
-//! A. Gammerman, G. Shafer, "Algorithmic Learning in a Random World", 2005, section 4.1): of m paths the ends are the k-th smallest and the k-th largest
-//! measured / predicted, k = floor((m + 1) / 20). It holds for nine of ten further paths that come about as those did; paths that share hops are not
-//! independent, and another mesh is another mesh.
+//! where s is the median over measured paths of (measured / bound)^(1 / (n - 1)). The error
+//! interval is a split conformal interval of the ratio measured / predicted (V. Vovk, A. Gammerman,
+//! G. Shafer, "Algorithmic Learning in a Random World", 2005, section 4.1). Its ends are the k-th
+//! smallest and the k-th largest ratio of m paths, with k = floor((m + 1) / 20). It holds for nine
+//! of ten further paths that arise in the same way as the measured ones. Paths that share hops are
+//! not independent, and the interval need not hold in another mesh.
 //!
-//! [`FITTED`] is of the paths that were measured with BMX7 in the testbed of Battlemesh v11; docs/field.md has what it is worth on others.
+//! [`FITTED`] is the fit to the paths that were measured with BMX7 in the testbed of Battlemesh
+//! v11. docs/field.md says how well it predicts other paths.
 
 use super::path;
 use crate::statistics::spearman;
 use crate::summary::median;
 
-/// One in how many paths may lie outside of the bar, at each end.
+/// One in this many paths may lie outside of the error interval, at each end.
 const TAIL: usize = 20;
 
-/// A path of two or more hops that was measured.
+/// A measured path of two or more hops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Measured {
-    /// Its hops.
+    /// Number of hops.
     pub hops: usize,
-    /// The bound by what each of its hops carried alone, in the unit of `goodput`.
+    /// Bound computed from the goodputs that the hops carried alone, in the unit of `goodput`.
     pub bound: f64,
-    /// The measured goodput.
+    /// Measured goodput.
     pub goodput: f64,
 }
 
-/// The numbers of the predictor.
+/// Parameters of the predictor.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fit {
-    /// The share of the goodput that each relay leaves.
+    /// Share of the goodput that each relay leaves.
     pub per_relay: f64,
-    /// The ends of the bar: measured / predicted.
+    /// Ends of the error interval, as the ratio measured / predicted.
     pub bar: (f64, f64),
 }
 
-/// Those of 67 paths measured with BMX7: `validation/reference/field/battlemesh-v11.csv`.
+/// Fit to 67 paths measured with BMX7: `validation/reference/field/battlemesh-v11.csv`.
 pub const FITTED: Fit = Fit { per_relay: 0.9526, bar: (0.524, 2.751) };
 
-/// A prediction, in the unit of the hops.
+/// A prediction, in the unit of the goodputs of the hops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prediction {
-    /// The bound by air time.
+    /// Bound by air time.
     pub bound: f64,
-    /// The prediction.
+    /// Predicted goodput.
     pub goodput: f64,
-    /// Its bar; none for a single hop, which is as it was measured.
+    /// Error interval of the prediction. `None` for a single hop, whose goodput is the measured
+    /// one.
     pub bar: Option<(f64, f64)>,
 }
 
-/// The relays that count.
+/// Number of relays that lower the prediction.
 fn relays(hops: usize) -> i32 {
     hops.clamp(1, path::REUSE) as i32 - 1
 }
 
 impl Fit {
-    /// The fit to these paths; none to fewer than 20, whose ends would have no rank.
+    /// Fits the predictor to `paths`. `None` with fewer than 19 paths, because the ends of the
+    /// interval have no rank then.
     pub fn of(paths: &[Measured]) -> Option<Fit> {
         let end = ((paths.len() + 1) / TAIL).checked_sub(1)?;
         let per_relay = |one: &Measured| (one.goodput / one.bound).powf(f64::from(relays(one.hops)).recip());
@@ -72,46 +81,47 @@ impl Fit {
         Some(Fit { per_relay, bar: (ratios[end], ratios[ratios.len() - 1 - end]) })
     }
 
-    /// The prediction for a path of `hops` hops with that bound.
+    /// Prediction for a path of `hops` hops with the given bound.
     pub fn by_bound(&self, hops: usize, bound: f64) -> Prediction {
         let goodput = bound * self.per_relay.powi(relays(hops));
         Prediction { bound, goodput, bar: (hops > 1).then_some((goodput * self.bar.0, goodput * self.bar.1)) }
     }
 }
 
-/// The prediction for a path by the goodputs of its hops.
+/// Prediction for a path from the goodputs of its hops.
 pub fn predict(hops: &[f64]) -> Prediction {
     FITTED.by_bound(hops.len(), path::alone(hops))
 }
 
-/// Paths of as many hops, predicted and measured.
+/// Predicted and measured paths with the same number of hops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Median {
-    /// The hops.
+    /// Number of hops.
     pub hops: usize,
     /// Number of paths.
     pub paths: usize,
-    /// The median of the predictions.
+    /// Median of the predictions.
     pub predicted: f64,
-    /// The median of what was measured.
+    /// Median of the measured goodputs.
     pub measured: f64,
-    /// Number of paths whose measurement is within the bar of the prediction.
+    /// Number of paths whose measured goodput lies in the error interval of the prediction.
     pub held: usize,
 }
 
 /// Quality of predictions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Worth {
-    /// By hops, the fewest first.
+    /// Medians by number of hops, the fewest hops first.
     pub medians: Vec<Median>,
-    /// Rank correlation of single paths; none of fewer than two that differ.
+    /// Rank correlation of predicted and measured goodputs of single paths. `None` without at least
+    /// two different values.
     pub rank: Option<f64>,
-    /// The largest error of a single path to either side: predicted / measured.
+    /// Smallest and largest ratio predicted / measured of a single path.
     pub worst: (f64, f64),
 }
 
 impl Worth {
-    /// Quality of the predictions that a fit makes for these paths.
+    /// Quality of the predictions that a fit makes for `paths`.
     pub fn of(fit: &Fit, paths: &[Measured]) -> Worth {
         let predicted = |one: &Measured| fit.by_bound(one.hops, one.bound);
         let is_held =
@@ -136,7 +146,7 @@ impl Worth {
         }
     }
 
-    /// Number of paths within their bar, and number of all paths.
+    /// Number of paths inside their error interval, and number of all paths.
     pub fn held(&self) -> (usize, usize) {
         self.medians.iter().fold((0, 0), |sum, one| (sum.0 + one.held, sum.1 + one.paths))
     }

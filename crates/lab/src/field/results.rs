@@ -1,30 +1,34 @@
 //! Goodputs that other programs have measured: iperf3's JSON, iperf's CSV, flent's data files.
 //!
-//! - `iperf3 -J`: `end.sum_received.bits_per_second` of TCP, `end.sum` less its losses of UDP (iperf3(1)).
-//! - `iperf -y C`: a line for each run; the last three columns are the interval, the bytes and the rate. Some builds for 32-bit processors print
-//!   zero for the bytes and the bytes where the rate belongs (seen in public data of 2017): then the rate is reckoned from them.
-//! - flent (`*.flent`, and `*.flent.gz`): every series of `results` in Mbit/s whose name begins with TCP, its mean; totals and averages of several are left
-//!   out (flent's manual, "The data file format").
+//! - `iperf3 -J`: `end.sum_received.bits_per_second` for TCP, and `end.sum` less its losses for UDP
+//!   (iperf3(1)).
+//! - `iperf -y C`: one line for each run. The last three columns are the interval, the bytes and
+//!   the rate. Some builds for 32-bit processors print zero for the bytes and put the bytes in the
+//!   column of the rate (seen in public data of 2017). The rate is then computed from the bytes.
+//! - flent (`*.flent` and `*.flent.gz`): the mean of every series of `results` whose name begins
+//!   with TCP, in Mbit/s. Totals and averages of several series are left out (flent's manual, "The
+//!   data file format").
 
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use serde_json::Value;
 
-/// The largest file that comes out of a compressed one, bytes.
+/// Largest size of a decompressed file, bytes.
 const MAX_BYTES: usize = 256 << 20;
 
 /// A measured goodput.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// Its name in the program.
+    /// Name of the measurement in the program that made it.
     pub name: String,
-    /// Payload that arrived, bit/s.
+    /// Received payload, bit/s.
     pub goodput_bps: f64,
 }
 
-/// Measurements in a file, one entry per run or series; its content says of which kind it is.
+/// Reads the measurements in a file, one entry per run or series. The kind of the file is
+/// recognized by its content.
 ///
 /// # Errors
-/// A sentence on what is wrong with it, and where.
+/// A sentence that says what is wrong with the file, and where.
 pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, String> {
     let inflated;
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -49,7 +53,8 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, String> {
     Ok(found)
 }
 
-/// Content of a file of gzip (RFC 1952, 2.3): header, its optional fields, deflated data, CRC-32 and length.
+/// Content of a gzip file (RFC 1952, 2.3), which consists of a header, its optional fields,
+/// deflated data, CRC-32 and length.
 fn gunzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
     const EXTRA: u8 = 4;
     const NAME: u8 = 8;

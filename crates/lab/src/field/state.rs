@@ -1,31 +1,32 @@
-//! Settings that a measured mesh has: what every advice starts from.
+//! Settings of a measured mesh. All advice starts from them.
 
-/// RTS in the state of a mesh.
+/// Use of RTS in a mesh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rts {
-    /// Before no frame.
+    /// No RTS.
     #[default]
     Off,
-    /// Before every frame.
+    /// RTS before every frame.
     On,
-    /// Before frames of more than so many bytes.
+    /// RTS before frames of more than this number of bytes.
     Above(u32),
-    /// Nothing tells of it. It is simulated as off, and nothing is advised on it.
+    /// The use of RTS is not known. It is simulated as off, and no advice is given about it.
     Unknown,
 }
 
-/// Settings that a mesh has. The defaults are those of Linux.
+/// Settings of a mesh. The defaults are those of Linux.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct State {
-    /// Attempts of the MAC for a frame.
+    /// Number of transmissions after which the MAC gives up a frame.
     pub attempts: u32,
-    /// RTS.
+    /// Use of RTS.
     pub rts: Rts,
-    /// Congestion control as Linux names it: cubic, reno or bbr; another is taken for cubic.
+    /// Congestion control as Linux names it: cubic, reno or bbr. Any other name is treated as
+    /// cubic.
     pub congestion: String,
-    /// True if something of it was found, so that it need not be the usual state.
+    /// True if at least one setting was found, so that the settings may differ from the defaults.
     pub is_found: bool,
-    /// Keys of a scenario with their values as TOML, where the whole radio is known; empty otherwise.
+    /// Keys of a scenario with their values as TOML, if the whole radio is known. Otherwise empty.
     pub radio: Vec<(&'static str, String)>,
 }
 
@@ -35,11 +36,12 @@ impl Default for State {
     }
 }
 
-/// Keys of a radio that is known as a whole.
+/// Keys that describe the whole radio.
 const RADIO: [&str; 3] = ["mac.profile", "radio.rate", "radio.basic_rate"];
 
 impl State {
-    /// Takes what the kit wrote of a radio: the output of `iw phy`, or keys of a scenario where the mesh is emulated.
+    /// Reads what the kit wrote about a radio: the output of `iw phy`, or keys of a scenario if the
+    /// mesh is emulated.
     pub fn find(&mut self, text: &str) {
         for row in text.lines() {
             if let Some((key, value)) = row.split_once('=') {
@@ -81,7 +83,7 @@ impl State {
         }
     }
 
-    /// The rate of the whole radio, for people.
+    /// Bit rate of the whole radio, for people. `None` if it is not known.
     pub fn rate(&self) -> Option<&str> {
         let rate = self.radio.iter().find(|(key, _)| *key == "radio.rate")?;
         Some(rate.1.trim_matches('"'))

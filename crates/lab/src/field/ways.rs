@@ -1,19 +1,22 @@
-//! The way that a mesh's own routing takes, as far as a dump tells: by the next hops that its nodes told, or else by its metric.
+//! Path that a mesh's own routing takes, as far as a dump tells. It follows the next hops that the
+//! nodes reported, or else the metric of the routing:
 //!
-//! - ETX, or a cost: the least sum.
-//! - TQ (B.A.T.M.A.N. IV): the largest product of the shares to the next hop, each less a hop penalty of 30 / 255, the default of batman-adv since 2014
+//! - ETX or another cost: the path with the smallest sum.
+//! - TQ (B.A.T.M.A.N. IV): the path with the largest product of the shares to the next hop. Each
+//!   share is reduced by a hop penalty of 30 / 255, the default of batman-adv since 2014
 //!   (`hop_penalty` in batctl(8)).
-//! - Throughput (B.A.T.M.A.N. V): that of the worst hop, halved at each node that passes it on, as batman-adv does on one radio
+//! - Throughput (B.A.T.M.A.N. V): the path with the largest throughput. It is the throughput of the
+//!   worst hop, halved at each node that forwards, as batman-adv does on one radio
 //!   (`batadv_v_forward_penalty`).
 
 use super::dumps::{Dump, LinkReport, Metric};
 use super::path::{self, Links};
 use std::collections::BTreeMap;
 
-/// The hop penalty of batman-adv.
+/// Hop penalty of batman-adv, as a share.
 const HOP_PENALTY: f64 = 30.0 / 255.0;
 
-/// The nodes from `from` to `to`; none if the dump knows no way.
+/// Nodes of the path from `from` to `to`. `None` if the dump has no path.
 pub fn way(dump: &Dump, from: usize, to: usize) -> Option<Vec<usize>> {
     told(dump, from, to).or_else(|| match dump.metric {
         Metric::Throughput => widest(&links(dump, |link| link.mbps), from, to),
@@ -28,12 +31,12 @@ pub fn way(dump: &Dump, from: usize, to: usize) -> Option<Vec<usize>> {
     })
 }
 
-/// By the next hops that were told of all nodes on the way.
+/// Path along the next hops that the nodes reported. `None` if a node on it reported no next hop.
 fn told(dump: &Dump, from: usize, to: usize) -> Option<Vec<usize>> {
     let mut way = vec![from];
     while let Some(&at) = way.last().filter(|at| **at != to) {
         let next = dump.routes.iter().find(|(node, destination, _)| (*node, *destination) == (at, to))?.2;
-        // Tables of nodes that were not asked at once may form a loop.
+        // Routing tables that were not read at the same time may form a loop.
         if way.contains(&next) {
             return None;
         }
@@ -42,7 +45,8 @@ fn told(dump: &Dump, from: usize, to: usize) -> Option<Vec<usize>> {
     Some(way)
 }
 
-/// A value of each link; of a direction that nobody told that of the other. Of two that told, the first.
+/// Value of each link. A direction without a report takes the value of the other direction. Of
+/// several reports on one direction the first one counts.
 fn links(dump: &Dump, value: impl Fn(&LinkReport) -> Option<f64>) -> Links {
     let mut found = Links::new();
     for reversed in [false, true] {
@@ -56,7 +60,7 @@ fn links(dump: &Dump, value: impl Fn(&LinkReport) -> Option<f64>) -> Links {
     found
 }
 
-/// The ETX of each link of a dump, both ways; 1 where no share is told.
+/// ETX of each link of a dump, in both directions. It is 1 if no share is known.
 pub fn etx(dump: &Dump) -> Links {
     let mut shares: BTreeMap<(usize, usize), Option<f64>> = BTreeMap::new();
     for link in &dump.links {
@@ -76,7 +80,8 @@ pub fn etx(dump: &Dump) -> Links {
     shares.keys().flat_map(both).collect()
 }
 
-/// Share of the frames that arrive from `from` at `to`, as the first report on it says, or else the first on the other direction; `None` if there is none.
+/// Share of the frames from `from` that arrive at `to`. It is taken from the first report on that
+/// direction, or else from the first report on the other direction. `None` if there is no report.
 pub fn delivery(dump: &Dump, from: usize, to: usize) -> Option<f64> {
     let told = |ends: (usize, usize)| {
         dump.links.iter().filter(|link| (link.from, link.to) == ends).find_map(|link| link.delivery)
@@ -84,14 +89,14 @@ pub fn delivery(dump: &Dump, from: usize, to: usize) -> Option<f64> {
     told((from, to)).or_else(|| told((to, from)))
 }
 
-/// Goodput of each link alone, Mbit/s, where that is told.
+/// Goodput of each link alone, Mbit/s, for links that report it.
 pub fn mbps(dump: &Dump) -> Links {
     links(dump, |link| link.mbps)
 }
 
-/// The way with the largest throughput at its source.
+/// Path with the largest throughput at its source.
 fn widest(links: &Links, from: usize, to: usize) -> Option<Vec<usize>> {
-    // From the destination on, as its messages spread.
+    // The search starts at the destination, because the originator messages spread from there.
     let mut best: BTreeMap<usize, (f64, Vec<usize>)> = BTreeMap::from([(to, (f64::INFINITY, vec![to]))]);
     loop {
         let mut changed = false;

@@ -1,15 +1,17 @@
-//! babeld: what it answers to `dump` at its local port (babeld(8)), or writes at a signal.
+//! babeld: its answer to `dump` at its local port (babeld(8)), or what it writes at a signal.
 //!
-//! A cost of 256 is a link without loss where ETX is its metric (RFC 8966, A.2.2): 256 / rxcost is the share that arrives from the neighbour, 256 / txcost to
-//! it. A cost below 256 is that of a link which babeld takes for wired: nothing is said of loss. A router is known by its id (`my-id`, and `id` of its routes),
-//! by its name, and by the addresses of its interfaces. A route whose rest costs nothing (`refmetric 0`) is the neighbour's own, so it says which router the
-//! neighbour is.
+//! A cost of 256 is a link without loss if ETX is its metric (RFC 8966, A.2.2). The share that
+//! arrives from the neighbour is 256 / rxcost, the share that arrives at it 256 / txcost. A cost
+//! below 256 belongs to a link that babeld takes for wired; its loss is not known. A router is
+//! known by its id (`my-id`, and `id` of its routes), by its name, and by the addresses of its
+//! interfaces. A route with `refmetric 0` is the neighbour's own route, so its id tells which
+//! router the neighbour is.
 
 use super::{Dump, LinkReport, Medium, Metric, OWN, Wrong};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 
-/// The words of a line, and the word after a key.
+/// The words of a line, with its number.
 struct Row<'a> {
     line: usize,
     words: Vec<&'a str>,
@@ -26,7 +28,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The dump of one node.
+/// Reads the dump of one node.
 pub fn read(text: &str) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("babeld", Metric::Etx);
     let own = dump.witness(OWN);
@@ -41,7 +43,7 @@ pub fn read(text: &str) -> Result<Dump, Wrong> {
             ["add", "interface", ..] => {
                 ["ipv6", "ipv4"].iter().filter_map(|key| row.after(key)).for_each(|address| dump.also(own, address));
             }
-            // Prefixes that it announces are its addresses.
+            // Host prefixes that the router announces are its own addresses.
             ["add", "xroute", ..] => {
                 if let Some(address) = row.after("prefix").and_then(host) {
                     dump.also(own, address);
@@ -70,7 +72,8 @@ pub fn read(text: &str) -> Result<Dump, Wrong> {
     Ok(dump)
 }
 
-/// Names of the neighbours by the ids of their own routes; all addresses of a neighbour are one router's.
+/// Names of the neighbours by the ids of their own routes. All addresses of a neighbour belong to
+/// one router.
 fn routers<'a>(dump: &mut Dump, rows: &[Row<'a>]) -> BTreeMap<&'a str, String> {
     let mut routers = BTreeMap::new();
     for row in rows.iter().filter(|row| row.begins(&["add", "route"]) && row.after("refmetric") == Some("0")) {
@@ -83,8 +86,9 @@ fn routers<'a>(dump: &mut Dump, rows: &[Row<'a>]) -> BTreeMap<&'a str, String> {
     routers
 }
 
-/// Joins neighbours with the routers whose id is their interface identifier: babeld takes both from the MAC address (RFC 4291, appendix A, with the universal bit
-/// inverted or not).
+/// Joins neighbours with the routers whose id equals the neighbour's interface identifier. babeld
+/// derives both from the MAC address (RFC 4291, appendix A, with or without the inverted universal
+/// bit).
 fn by_identifier(dump: &mut Dump, rows: &[Row<'_>]) {
     let ids: BTreeSet<&str> =
         rows.iter().filter(|row| row.begins(&["add", "route"])).filter_map(|row| row.after("id")).collect();
@@ -104,7 +108,7 @@ fn by_identifier(dump: &mut Dump, rows: &[Row<'_>]) {
     }
 }
 
-/// The address of a prefix for one host.
+/// Address of a prefix that covers a single host. `None` for other prefixes.
 fn host(prefix: &str) -> Option<&str> {
     let (address, length) = prefix.split_once('/')?;
     let whole = if address.contains(':') { "128" } else { "32" };
@@ -127,7 +131,7 @@ fn neighbour(dump: &mut Dump, row: &Row<'_>) -> Result<(), String> {
     }
     let share = |cost: f64| if cost >= 65535.0 { 0.0 } else { (256.0 / cost).min(1.0) };
     let report = |cost: f64| LinkReport { delivery: Some(share(cost)), medium: by_name, ..LinkReport::default() };
-    // One direction may be lost, and the other is still known.
+    // If one direction is lost, the report on the other one is still added.
     let (there, back) = (dump.report(OWN, address, report(to)), dump.report(address, OWN, report(from)));
     there.and(back)
 }

@@ -1,21 +1,27 @@
 //! batman-adv: `batctl o` and `n`, their JSON (`oj`, `nj`), and `batadv-vis` for a whole mesh.
 //!
-//! B.A.T.M.A.N. IV has a quality (TQ) of 0 to 255, from which [`super::quality`] computes the share that arrives at the neighbour. B.A.T.M.A.N. V has the throughput that a link is expected to carry, Mbit/s as text and kbit/s in JSON. `batadv-vis` has 255 / TQ.
-//! The forms are those of batctl 2023.0 (originators.c, neighbors.c), of older ones with all next hops in one row, and of alfred 2023.0 (vis.c).
+//! B.A.T.M.A.N. IV has a quality (TQ) of 0 to 255, from which [`super::quality`] computes the share
+//! that arrives at the neighbour. B.A.T.M.A.N. V has the throughput that a link is expected to
+//! carry, in Mbit/s as text and in kbit/s in JSON. `batadv-vis` has 255 / TQ. The forms are those
+//! of batctl 2023.0 (originators.c, neighbors.c), of older versions with all next hops in one row,
+//! and of alfred 2023.0 (vis.c).
 //!
-//! A next hop is an address of an interface, an originator that of a router's main interface. Where these differ, as with the dummy main interface of
-//! Gluon, the router behind a next hop is the originator that is reached over it without a relay: each relay lowers TQ by the hop penalty (30 of 255 by
-//! default) and throughput by as much or by half, so the originator with the best value is the neighbour itself.
+//! A next hop is the address of an interface; an originator is the address of a router's main
+//! interface. The two may differ, for example with the dummy main interface of Gluon. The router
+//! behind a next hop is then the originator that is reached over it without a relay. Each relay
+//! lowers TQ by the hop penalty (30 of 255 by default), and throughput by as much or by half. The
+//! originator with the best value is therefore the neighbour itself.
 
 use super::json::{Lines, name, number};
 use super::{Dump, LinkReport, Medium, Metric, OWN, Wrong};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least quality of the same router under another address, as a share of the next hop's: above what the smallest usual hop penalty (15 of 255) leaves.
+/// Smallest quality of the same router under another address, as a share of the next hop's quality.
+/// It is above what the smallest usual hop penalty (15 of 255) leaves.
 const SAME_ROUTER: f64 = 0.97;
 
-/// A number in parentheses: TQ, or Mbit/s, which has a point.
+/// A number in parentheses: a TQ, or a throughput in Mbit/s, which has a decimal point.
 #[derive(Clone, Copy)]
 enum Quality {
     Tq(f64),
@@ -41,12 +47,12 @@ struct Row {
     medium: Option<Medium>,
 }
 
-/// `batctl o` or `batctl n` as text.
+/// Reads `batctl o` or `batctl n` as text.
 pub fn text(text: &str) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("batctl", Metric::Quality);
     let mut own = OWN.to_owned();
     let mut rows = Vec::new();
-    // Older ones have the best next hop alone in front, and no mark.
+    // Older versions have the best next hop first, without a mark.
     let has_marks = text.lines().any(|row| row.trim_start().starts_with("* "));
     for (line, row) in text.lines().enumerate() {
         if row.trim_start().starts_with("[B.A.T.M.A.N.") {
@@ -58,7 +64,8 @@ pub fn text(text: &str) -> Result<Dump, Wrong> {
         }
         let words: Vec<&str> = row.split_whitespace().filter(|word| *word != "*").collect();
         let Some((quality, rest)) = parenthesized(row) else {
-            // An interface, a neighbour and a time: B.A.T.M.A.N. IV has no quality in `batctl n`.
+            // The row has an interface, a neighbour and a time: `batctl n` of B.A.T.M.A.N. IV has
+            // no quality.
             if let [_, neighbour, seen] = words[..]
                 && is_mac(neighbour)
                 && seen.ends_with('s')
@@ -72,7 +79,7 @@ pub fn text(text: &str) -> Result<Dump, Wrong> {
         };
         let Some(first) = words.first().filter(|word| is_mac(word)) else { continue };
         dump.witness(&own);
-        // `batctl n` has the interface behind the parentheses, `batctl o` the next hop.
+        // After the parentheses, `batctl n` has the interface and `batctl o` the next hop.
         let next = rest.split_whitespace().next().filter(|word| is_mac(word)).unwrap_or(first);
         let interface =
             rest.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(inside, _)| inside.trim());
@@ -96,12 +103,12 @@ fn is_mac(word: &str) -> bool {
         && word.chars().all(|letter| letter == ':' || letter.is_ascii_hexdigit())
 }
 
-/// The addresses in a line.
+/// MAC addresses in a line.
 fn macs(row: &str) -> impl Iterator<Item = &str> {
     row.split([' ', '/', '(', ')', ']']).filter(|word| is_mac(word))
 }
 
-/// The number in the parentheses of a row, and what stands behind them.
+/// The number in the parentheses of a row, and the text after them.
 fn parenthesized(row: &str) -> Option<(Quality, &str)> {
     let (_, rest) = row.split_once('(')?;
     let (inside, rest) = rest.split_once(')')?;
@@ -110,7 +117,8 @@ fn parenthesized(row: &str) -> Option<(Quality, &str)> {
     Some((if inside.contains('.') { Quality::Mbps(value) } else { Quality::Tq(value) }, rest))
 }
 
-/// Enters all rows: which addresses are one router first, then links and next hops. `line` is that of a row's place.
+/// Enters all rows: first which addresses belong to one router, then links and next hops. `line`
+/// maps a row's place to the text that a message shows.
 fn enter(dump: &mut Dump, rows: &[Row], line: impl Fn(usize) -> String) {
     for own in rows.iter().map(|row| row.own.as_str()).collect::<BTreeSet<&str>>() {
         let of_own: Vec<&Row> = rows.iter().filter(|row| row.own == own).collect();
@@ -130,7 +138,7 @@ fn enter(dump: &mut Dump, rows: &[Row], line: impl Fn(usize) -> String) {
 fn same_routers(rows: &[&Row]) -> Vec<(String, String)> {
     let mut by_next: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     rows.iter().for_each(|row| by_next.entry(&row.next).or_default().push(row));
-    // Who is a neighbour under its own address is no other router's second address.
+    // A neighbour that is known by its own address is not the second address of another router.
     let neighbours: BTreeSet<&str> =
         rows.iter().filter(|row| row.originator == row.next).map(|row| row.originator.as_str()).collect();
     let mut found = Vec::new();
@@ -140,8 +148,9 @@ fn same_routers(rows: &[&Row]) -> Vec<(String, String)> {
         let best = others().map(|row| row.quality.value()).fold(0.0, f64::max);
         let needed = own_value.unwrap_or(best) * SAME_ROUTER;
         let same: Vec<&&Row> = others().filter(|row| row.quality.value() >= needed && needed > 0.0).collect();
-        // B.A.T.M.A.N. V has originators of main interfaces alone: a next hop among them has no other address. Without a row of the next hop itself, two that are
-        // equally good cannot be told apart.
+        // Originators of B.A.T.M.A.N. V are always main interfaces, so a next hop among them has no
+        // other address. Without a row of the next hop itself, two equally good originators cannot
+        // be told apart.
         let is_clear = match over.iter().find(|row| row.originator == next).map(|row| row.quality) {
             Some(Quality::Tq(_)) => true,
             Some(Quality::Mbps(_)) => false,
@@ -163,7 +172,7 @@ fn enter_one(dump: &mut Dump, row: &Row) -> Result<(), String> {
     if dump.find(originator) != dump.find(next) {
         return Ok(());
     }
-    // A router under two addresses has two rows for one link: that of the next hop counts.
+    // A router with two addresses has two rows for one link. The row of the next hop counts.
     let is_second = originator != next && dump.links.iter().any(|link| Some(link.to) == dump.find(next));
     if is_second {
         return Ok(());
@@ -179,7 +188,7 @@ fn enter_one(dump: &mut Dump, row: &Row) -> Result<(), String> {
     dump.report(own, next, LinkReport { medium: *medium, ..report })
 }
 
-/// `batctl oj` and `batctl nj`.
+/// Reads `batctl oj` and `batctl nj`.
 pub fn json(entries: &[Value], lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("batctl", Metric::Quality);
     dump.witness(OWN);
@@ -216,7 +225,7 @@ pub fn json(entries: &[Value], lines: &Lines<'_>) -> Result<Dump, Wrong> {
     Ok(dump)
 }
 
-/// `batadv-vis -f jsondoc`.
+/// Reads `batadv-vis -f jsondoc`.
 pub fn vis(entries: &[Value], lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("batadv-vis", Metric::Quality);
     for found in entries {
@@ -224,7 +233,7 @@ pub fn vis(entries: &[Value], lines: &Lines<'_>) -> Result<Dump, Wrong> {
         let secondaries = found.get("secondary").and_then(Value::as_array).into_iter().flatten();
         let router = dump.node(primary);
         secondaries.filter_map(Value::as_str).for_each(|address| dump.also(router, address));
-        // The entry's own interfaces.
+        // The routers in this list are the entry's own interfaces.
         for link in found.get("neighbors").and_then(Value::as_array).into_iter().flatten() {
             if let Ok(address) = name(link, "router") {
                 dump.also(router, address);
@@ -246,7 +255,7 @@ pub fn vis(entries: &[Value], lines: &Lines<'_>) -> Result<Dump, Wrong> {
     Ok(dump)
 }
 
-/// `batadv-vis` as it prints without an option: an object on each line.
+/// Reads the output of `batadv-vis` without options, one object per line.
 pub fn vis_lines(text: &str) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("batadv-vis", Metric::Quality);
     let rows: Vec<(usize, Value)> =

@@ -1,13 +1,17 @@
-//! `iw dev wlan0 station dump` of one node, also with the output of `iw dev` before it, which tells the node's own addresses.
+//! `iw dev wlan0 station dump` of one node. The output of `iw dev` may stand before it and tells
+//! the node's own addresses.
 //!
-//! Share of the frames that arrive, as the traffic since the association met it: (tx packets - tx failed) / (tx packets + tx retries), delivered packets over all
-//! tries. A try is repeated because the frame or its acknowledgement is lost. Acknowledgements are short and slow, so that they are seldom lost where the
-//! frame arrives: the share is that of the data frames to the neighbour, and nothing is told of the other direction. Of fewer than 100 packets nothing is said of
-//! loss. "tx bitrate" is the bit rate of the last frame, "expected throughput" what the rate control expects the link to carry alone.
+//! The share of the frames that arrive is computed from the traffic since the association: (tx
+//! packets - tx failed) / (tx packets + tx retries), that is, delivered packets over all tries. A
+//! try is repeated because the frame or its acknowledgement was lost. Acknowledgements are short
+//! and slow, so they are seldom lost if the frame arrives. The share is therefore that of the data
+//! frames to the neighbour, and the other direction remains unknown. With fewer than 100 packets no
+//! share is computed. "tx bitrate" is the bit rate of the last frame; "expected throughput" is what
+//! the rate control expects the link to carry alone.
 
 use super::{DataRate, Dump, LinkReport, Metric, OWN, Wrong};
 
-/// Packets below which a share says nothing.
+/// Number of packets below which no share is computed.
 const FEW: f64 = 100.0;
 
 #[derive(Default)]
@@ -20,7 +24,7 @@ struct Station {
     mbps: Option<f64>,
     rate: Option<DataRate>,
     is_down: bool,
-    /// A field that could not be read, and the reason.
+    /// Line of the last field that could not be read, and the reason.
     wrong: Option<(usize, String)>,
 }
 
@@ -33,7 +37,7 @@ impl Station {
         let share = (self.packets >= FEW).then(|| (delivered / tries).clamp(0.0, 1.0));
         let report = LinkReport { delivery: share, mbps: self.mbps, rate: self.rate, ..LinkReport::default() };
         let there = dump.report(OWN, &self.address, report);
-        // That the neighbour is heard is all that is known of the other direction.
+        // All that is known about the other direction is that the neighbour is heard.
         let back = LinkReport { rate: self.rate, ..LinkReport::default() };
         let read = there.and_then(|()| dump.report(&self.address, OWN, back));
         dump.take(self.line, read);
@@ -42,7 +46,7 @@ impl Station {
         }
     }
 
-    /// Reads a field; a value that is not understood is noted.
+    /// Reads a field. A value that is not understood is noted in `wrong`.
     fn read(&mut self, line: usize, key: &str, value: &str) {
         let number = || {
             let digits: String = value.chars().take_while(|letter| letter.is_ascii_digit() || *letter == '.').collect();
@@ -55,7 +59,7 @@ impl Station {
             "tx failed" => number().map(|number| self.failed = number),
             "expected throughput" => number().map(|number| self.mbps = Some(number).filter(|number| *number > 0.0)),
             "tx bitrate" => {
-                // "(unknown)" before the first frame.
+                // The value is "(unknown)" before the first frame.
                 let has_aggregates = value.contains("MCS");
                 let rate = number().ok().filter(|mbps| *mbps > 0.0);
                 self.rate = rate.map(|mbps| DataRate { mbps, has_aggregates });
@@ -73,7 +77,7 @@ impl Station {
     }
 }
 
-/// The dump of one node.
+/// Reads the dump of one node.
 pub fn read(text: &str) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("iw", Metric::Etx);
     let own = dump.witness(OWN);

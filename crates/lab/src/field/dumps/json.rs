@@ -1,4 +1,4 @@
-//! Fields of JSON with messages for people.
+//! Access to fields of JSON, with error messages for people.
 
 use super::Wrong;
 use serde_json::{Map as Object, Value};
@@ -16,7 +16,7 @@ pub fn name<'a>(entry: &'a Value, key: &str) -> Result<&'a str, String> {
     entry.get(key).and_then(Value::as_str).ok_or_else(|| format!("expected a text \"{key}\""))
 }
 
-/// A number, also one written as a text.
+/// The number at a key, which may also be written as a text.
 pub fn number(entry: &Value, key: &str) -> Result<f64, String> {
     let value = entry.get(key).ok_or_else(|| format!("expected a number \"{key}\""))?;
     let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());

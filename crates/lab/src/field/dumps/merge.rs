@@ -1,22 +1,24 @@
-//! Several dumps of single nodes as one mesh.
+//! Merging of several dumps of single nodes to one mesh.
 //!
-//! Each dump names some routers, each by several names and addresses. Two of these are the same router if they share an address, or a name that only one router
-//! has. Routers that reported their own links are told apart by what their dumps say of themselves: two that share a MAC address are one; a name or an IP address
-//! that two of them have (the host name of an image, 192.168.1.1) says nothing.
+//! Each dump names some routers, each with several names and addresses. Two of these are the same
+//! router if they share an address, or a name that not more than one reporting router has. Routers
+//! that reported their own links are compared only by what their dumps say about themselves. Two of
+//! them are the same if they share a MAC address or the name of the file. A host name or an IP
+//! address that two of them have is ignored, since it may be that of an image, such as 192.168.1.1.
 
 use super::{Dump, LinkReport, OWN};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A router as one dump names it.
 struct Named<'a> {
-    /// Names and addresses, that of the file first if there is one.
+    /// Names and addresses. The name of the file comes first if there is one.
     names: Vec<&'a str>,
-    /// True if the first name is that of a file, which people gave.
+    /// True if the first name is the name of a file, which was given by people.
     has_title: bool,
     is_witness: bool,
 }
 
-/// Routers that are found to be the same: a forest of sets.
+/// Sets of routers that are found to be the same, as a forest (union-find).
 struct Sets {
     parent: Vec<usize>,
     is_witness: Vec<bool>,
@@ -31,7 +33,7 @@ impl Sets {
         at
     }
 
-    /// Makes one of two; two that both reported stay apart unless `surely`.
+    /// Joins the sets of two routers. Two routers that both reported stay apart unless `surely`.
     fn join(&mut self, one: usize, other: usize, surely: bool) {
         let (one, other) = (self.root(one), self.root(other));
         let (first, second) = (one.min(other), one.max(other));
@@ -46,7 +48,8 @@ fn is_mac(name: &str) -> bool {
     name.len() == 17 && name.split(':').count() == 6
 }
 
-/// One mesh of several dumps, each with a name for the node that made it, such as its file's. The name is empty if there is none.
+/// Merges several dumps to one mesh. Each dump comes with a name for the node that made it, such as
+/// the file name. The name is empty if there is none.
 pub fn merge(dumps: &[(String, Dump)]) -> Dump {
     if let [(_, only)] = dumps {
         return only.clone();
@@ -60,11 +63,11 @@ pub fn merge(dumps: &[(String, Dump)]) -> Dump {
     whole(dumps, &routers, &roots)
 }
 
-/// The routers of all dumps, in their order.
+/// Routers of all dumps, in the order of the dumps.
 fn routers(dumps: &[(String, Dump)]) -> Vec<Named<'_>> {
     let mut routers = Vec::new();
     for (file, dump) in dumps {
-        // The name of a file is that of one node.
+        // The name of a file stands for a node only if the dump is that of one node.
         let has_title = dump.witnesses.len() == 1 && !file.is_empty();
         let mut others: Vec<Vec<&str>> = vec![Vec::new(); dump.nodes.len()];
         dump.also.iter().for_each(|(of, name)| others[*of].push(name));
@@ -79,7 +82,7 @@ fn routers(dumps: &[(String, Dump)]) -> Vec<Named<'_>> {
     routers
 }
 
-/// Joins witnesses with one file's name, or with a MAC address in common.
+/// Joins routers that reported and have the same file name or a MAC address in common.
 fn join_witnesses(routers: &[Named<'_>], sets: &mut Sets) {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for (place, router) in routers.iter().enumerate().filter(|(_, router)| router.is_witness) {
@@ -95,7 +98,7 @@ fn join_witnesses(routers: &[Named<'_>], sets: &mut Sets) {
     }
 }
 
-/// Joins the others by every name that is not two witnesses'.
+/// Joins the other routers by every name that does not belong to two reporting routers.
 fn join_others(routers: &[Named<'_>], sets: &mut Sets) {
     let mut owners: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for (place, router) in routers.iter().enumerate().filter(|(_, router)| router.is_witness) {
@@ -105,7 +108,7 @@ fn join_others(routers: &[Named<'_>], sets: &mut Sets) {
     }
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let is_of_two = |name: &str| owners.get(name).is_some_and(|owners| owners.len() > 1);
-    // Those that reported know their own addresses: they come first.
+    // Routers that reported come first, because they know their own addresses.
     let order = [true, false]
         .into_iter()
         .flat_map(|witness| routers.iter().enumerate().filter(move |(_, router)| router.is_witness == witness));
@@ -121,7 +124,7 @@ fn join_others(routers: &[Named<'_>], sets: &mut Sets) {
     }
 }
 
-/// The mesh of the routers that are left.
+/// Builds the mesh of the routers that remain.
 fn whole(dumps: &[(String, Dump)], routers: &[Named<'_>], roots: &[usize]) -> Dump {
     let mut whole = Dump::default();
     if let Some((_, first)) = dumps.first() {
@@ -132,7 +135,7 @@ fn whole(dumps: &[(String, Dump)], routers: &[Named<'_>], roots: &[usize]) -> Du
         for (place, router) in routers.iter().enumerate().filter(|(_, router)| router.is_witness == witness) {
             let known = places.get(&roots[place]).copied();
             let node = known.unwrap_or_else(|| {
-                // A name that another router has already is passed over.
+                // A name that another router already has is skipped.
                 let free = router.names.iter().find(|name| whole.find(name).is_none());
                 let name = free.map_or_else(|| format!("router {}", whole.nodes.len()), |name| (*name).to_owned());
                 whole.node(&name)
@@ -148,7 +151,8 @@ fn whole(dumps: &[(String, Dump)], routers: &[Named<'_>], roots: &[usize]) -> Du
     for (_, dump) in dumps {
         let of = |node: usize| places[&roots[first + node]];
         let links = dump.links.iter().map(|link| LinkReport { from: of(link.from), to: of(link.to), ..*link });
-        // One file's two nodes may be one node by what another file calls it: that is no link.
+        // Two nodes of one file may be a single router according to another file. The link between
+        // them is then dropped.
         whole.links.extend(links.filter(|link| link.from != link.to));
         for &(at, destination, next) in &dump.routes {
             whole.route_of((of(at), of(destination), of(next)));
@@ -156,7 +160,7 @@ fn whole(dumps: &[(String, Dump)], routers: &[Named<'_>], roots: &[usize]) -> Du
         whole.left_out.extend(dump.left_out.iter().cloned());
         first += dump.nodes.len();
     }
-    // Both directions of a link may be known only now.
+    // The two directions of a link may come from different dumps, so the shares are computed again.
     super::quality::fill(&mut whole);
     whole
 }

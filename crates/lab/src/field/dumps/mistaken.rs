@@ -1,6 +1,7 @@
-//! Files that people give instead of a dump, and what to give: other commands of the same programs, other formats of a table, files that are no text.
+//! Recognition of files that people give instead of a dump, with advice on what to give: other
+//! commands of the same programs, other formats of a table, files that are not text.
 
-/// Kinds of files that are no text, by their first bytes, with a sentence for people.
+/// Kinds of files that are not text, by their first bytes, with a sentence for people.
 const BYTES: [(&[u8], &str); 7] = [
     (&[0x1f, 0x8b], "this is compressed (gzip): unpack it by gunzip, and give what comes out"),
     (b"PK\x03\x04", "this is a spreadsheet or a zip archive: save the table as CSV, or unpack it"),
@@ -13,12 +14,12 @@ const BYTES: [(&[u8], &str); 7] = [
 const UTF_16: &str = "this text is in UTF-16: save it as UTF-8 (in a spreadsheet: \"CSV UTF-8\")";
 const CAPTURE: &str = "this is a capture of packets, which tells of no links: give what the routing program tells, or `iw dev wlan0 station dump`";
 
-/// A sentence for a file that is no text, by its first bytes; none if they are not known.
+/// Sentence for a file that is not text, chosen by its first bytes. `None` if they are not known.
 pub fn of_bytes(bytes: &[u8]) -> Option<&'static str> {
     BYTES.iter().find(|(start, _)| bytes.starts_with(start)).map(|(_, why)| *why)
 }
 
-/// Outputs of other commands: words of one line, and what to give instead.
+/// Outputs of other commands: words of one line, and advice on what to give instead.
 const COMMANDS: [(&[&str], &str); 7] = [
     (&["Client", "VID"], "this is batctl's table of clients (tg or tl): give the output of `batctl o`"),
     (
@@ -37,7 +38,7 @@ const COMMANDS: [(&[&str], &str); 7] = [
 const NEIGHBOURS: &str = "this is a table of addresses (ip neigh, arp), which tells nothing of the radio: give the output of `iw dev wlan0 station dump`, or what the routing program tells";
 const ROUTES: &str = "this is a table of routes, which tells nothing of the links: give the output of `iw dev wlan0 station dump`, or what the routing program tells";
 
-/// A text that is none of the dumps, if it is known.
+/// Sentence for a text that is not a dump. `None` if the kind of the text is not known.
 pub fn of_text(text: &str) -> Option<String> {
     if text.lines().any(|line| line.starts_with("BSS ") && line.contains("(on ")) {
         return Some("this is a scan (`iw dev wlan0 scan`), which tells who is on the air, not how links fare: give the output of `iw dev wlan0 station dump`".to_owned());

@@ -1,20 +1,22 @@
-//! Dumps of the links of a mesh, as programs tell them: routing daemons, `iw`, the maps of community networks, a table.
+//! Dumps of the links of a mesh, as these programs write them: routing daemons, `iw`, the maps of
+//! community networks, and tables.
 //!
 //! | Form | Metric | Share that arrives |
 //! |---|---|---|
 //! | NetJSON `NetworkGraph`, `NetworkRoutes` (netjson.org/rfc.html) with a metric "etx..." | ETX, 1 / (there x back) | 1 / sqrt(ETX) each way |
-//! | the same with another metric, as of olsrd2 | a cost | not told |
+//! | the same with another metric, as of olsrd2 | a cost | not known |
 //! | olsrd jsoninfo (`links`, `topology`), txtinfo (tables Links and Topology) | LQ, NLQ | LQ from the neighbour, NLQ to it |
 //! | babeld `dump` (RFC 8966, A.2.2) | rxcost, txcost | 256 / rxcost from the neighbour, 256 / txcost to it |
 //! | `batctl o`, `oj` of B.A.T.M.A.N. IV | TQ, 0 to 255 | TQ / 255 to the neighbour |
-//! | `batctl o`, `oj`, `n`, `nj` of B.A.T.M.A.N. V | throughput | not told |
+//! | `batctl o`, `oj`, `n`, `nj` of B.A.T.M.A.N. V | throughput | not known |
 //! | `batadv-vis`, `graph.json` | 255 / TQ | 1 / metric to the neighbour |
 //! | `meshviewer.json` with `source_tq` | TQ, 0 to 1 | the same |
 //! | `iw dev wlan0 station dump` | packets, retries, failures; bit rate | delivered packets over tries, to the neighbour |
 //! | a table: `from`, `to`, and `etx`, `metric`, `delivery`, `snr_db`, `loss_db`, `hop_mbps`, `rate_mbps` or `mcs` | as named | 1 / sqrt(ETX) each way, `delivery` |
 //!
-//! Some of these are told by one node of its own links: [`merge`] makes one mesh of several of them. Entries that cannot be used are left out and listed
-//! ([`Dump::left_out`]); a file without any that can be used is an error. Links over cables and tunnels are kept, with their [`Medium`].
+//! Some of these forms contain only a node's own links; [`merge`] joins several of them to one
+//! mesh. Entries that cannot be used are left out and listed ([`Dump::left_out`]). A file without
+//! any usable entry is an error. Links over cables and tunnels are kept, with their [`Medium`].
 
 mod babel;
 mod batman;
@@ -35,24 +37,24 @@ pub use table::mbps_of_mcs;
 
 use serde_json::Value;
 
-/// The name of the node that made a dump which does not name it.
+/// Name of the node that made a dump, if the dump does not name it.
 pub const OWN: &str = "this node";
 
-/// The program of what the measuring kit wrote.
+/// Program name of the files of the measuring kit.
 pub const KIT: &str = "the measuring kit";
-/// The program of a table.
+/// Program name of a table.
 const TABLE: &str = "the table";
 
-/// An error in a dump: the place (a line) and the sentence.
+/// An error in a dump: the place (a line) and a sentence.
 pub type Wrong = (String, String);
 
 const KNOWN: &str = "expected NetJSON (NetworkGraph or NetworkRoutes), jsoninfo or txtinfo of olsrd, a dump of babeld, the output of `batctl o` or `oj`, of \
                      `batadv-vis` or of `iw dev wlan0 station dump`, meshviewer.json, or a table (CSV) with the columns from and to";
 
-/// The links that the dump tells of; its content says of which kind it is.
+/// Reads a dump of links. The kind of the dump is recognized by its content.
 ///
 /// # Errors
-/// The first thing that is wrong with it, and where.
+/// The first thing that is wrong with the dump, and where.
 pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
     if let Some(why) = mistaken::of_bytes(bytes) {
         return Err(("1".to_owned(), why.to_owned()));
@@ -62,7 +64,7 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
         let line = (before.lines().count().max(1)).to_string();
         (line, "this is no text in UTF-8: give the file as the program wrote it, or save the table as UTF-8".to_owned())
     })?;
-    // What a file begins with that Windows wrote.
+    // Byte order mark with which programs on Windows begin a file.
     let mut dump = one(text.trim_start_matches('\u{feff}'))?;
     if dump.links.is_empty() {
         return Err(no_link(&dump));
@@ -79,7 +81,7 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
     Ok(dump)
 }
 
-/// The error for a dump without any link that can be used: the first entry that was left out, or what is missing.
+/// Error for a dump without any usable link: the first entry that was left out, or what is missing.
 fn no_link(dump: &Dump) -> Wrong {
     if let Some(LeftOut { place, why }) = dump.left_out.first() {
         let more = match dump.left_out.len() - 1 {
@@ -122,7 +124,8 @@ fn one(text: &str) -> Result<Dump, Wrong> {
     }
 }
 
-/// Reads dumps of several nodes that follow each other in one file; each begins with a line that begins with `start`.
+/// Reads the dumps of several nodes that follow each other in one file. Each dump begins with a
+/// line that starts with `start`.
 fn each(text: &str, start: &str, read: fn(&str) -> Result<Dump, Wrong>) -> Result<Dump, Wrong> {
     let begins: Vec<usize> = text
         .match_indices(start)
@@ -136,7 +139,7 @@ fn each(text: &str, start: &str, read: fn(&str) -> Result<Dump, Wrong>) -> Resul
     let mut dumps = Vec::new();
     for (from, to) in begins.iter().copied().zip(ends) {
         let mut dump = read(&text[from..to])?;
-        // Lines count from the beginning of the file.
+        // Line numbers count from the beginning of the file.
         let before = text[..from].lines().count();
         for entry in &mut dump.left_out {
             entry.place = entry.place.parse::<usize>().map_or(entry.place.clone(), |line| (line + before).to_string());
@@ -146,7 +149,7 @@ fn each(text: &str, start: &str, read: fn(&str) -> Result<Dump, Wrong>) -> Resul
     Ok(merge(&dumps))
 }
 
-/// True for a line that a program prints which has failed.
+/// True for an error message that a failed program prints.
 fn said(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     ["error", "command failed", "nl80211 not found", "no such device"].iter().any(|start| line.starts_with(start))
@@ -155,7 +158,7 @@ fn said(line: &str) -> bool {
 }
 
 fn json(text: &str) -> Result<Dump, Wrong> {
-    // batadv-vis prints an object on each line.
+    // batadv-vis prints one object per line.
     let first_line = text.lines().next().unwrap_or_default();
     if ["\"primary\"", "\"neighbor\"", "\"secondary\""].iter().any(|key| first_line.contains(key))
         && serde_json::from_str::<Value>(first_line).is_ok()
@@ -173,7 +176,7 @@ fn json(text: &str) -> Result<Dump, Wrong> {
     match object.get("type").and_then(Value::as_str) {
         Some("NetworkGraph") => return netjson::graph(object, &lines, &[]),
         Some("NetworkRoutes") => return netjson::routes(object, &lines),
-        // Several graphs, as olsrd2 prints them: the first.
+        // olsrd2 prints several graphs. The first one that has links is used.
         Some("NetworkCollection") => {
             let graphs = json::list(object, "collection")?;
             let objects = graphs.iter().enumerate().filter_map(|(place, graph)| Some((place, graph.as_object()?)));

@@ -1,17 +1,18 @@
-//! What a dump says: routers with their addresses, links, next hops, and the entries that were left out.
+//! Contents of a dump: routers with their addresses, links, next hops, and the entries that were
+//! left out.
 
 use super::{KIT, OWN, TABLE};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most nodes of a dump.
+/// Largest number of nodes in a dump.
 pub const MAX_NODES: usize = 5_000;
-/// The most links of a dump, each direction counted.
+/// Largest number of links in a dump, where each direction counts.
 pub const MAX_LINKS: usize = 100_000;
 
-/// What a link goes over.
+/// Medium of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Medium {
-    /// The channel that all nodes share.
+    /// The radio channel that all nodes share.
     Radio,
     /// A cable between two routers, which takes no air time.
     Cable,
@@ -19,10 +20,10 @@ pub enum Medium {
     Tunnel,
 }
 
-/// Names of interfaces of tunnels: the beginnings of those that daemons choose.
+/// Beginnings of the names that daemons give to tunnel interfaces.
 const TUNNELS: [&str; 13] =
     ["wg", "tun", "tap", "gre", "l2tp", "fastd", "tinc", "ipip", "sit", "ppp", "ovpn", "zt", "vx_vpn"];
-/// Names of wired interfaces: the beginnings of those of Linux, OpenWrt and Gluon.
+/// Beginnings of the names of wired interfaces in Linux, OpenWrt and Gluon.
 const CABLES: [&str; 14] = [
     "eth",
     "eno",
@@ -41,7 +42,7 @@ const CABLES: [&str; 14] = [
 ];
 
 impl Medium {
-    /// The medium of an interface by its name; `None` if the name says nothing.
+    /// Medium of an interface, derived from its name. `None` if the name does not tell it.
     pub fn of_interface(name: &str) -> Option<Medium> {
         const RADIOS: [&str; 9] = ["wl", "ath", "mesh", "ibss", "adhoc", "phy", "ra", "wifi", "mon"];
         let name = name.trim().to_ascii_lowercase();
@@ -54,7 +55,7 @@ impl Medium {
         }
     }
 
-    /// The word for people.
+    /// Name of the medium for people.
     pub fn name(self) -> &'static str {
         match self {
             Medium::Radio => "radio",
@@ -64,103 +65,104 @@ impl Medium {
     }
 }
 
-/// The bit rate of data frames.
+/// Bit rate of data frames.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DataRate {
-    /// Mbit/s on the air.
+    /// Rate on the air, Mbit/s.
     pub mbps: f64,
-    /// True for 802.11n and later, whose frames may be aggregates.
+    /// True for 802.11n and later, which can send aggregates.
     pub has_aggregates: bool,
 }
 
 /// One direction of a link. Fields that the dump does not contain are `None`.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LinkReport {
-    /// The sender, a place in [`Dump::nodes`].
+    /// Sender, as an index into [`Dump::nodes`].
     pub from: usize,
-    /// The receiver.
+    /// Receiver, as an index into [`Dump::nodes`].
     pub to: usize,
-    /// Share of the data frames that arrive when they are sent once, above 0, at most 1.
+    /// Share of the data frames that arrive when each is sent once: above 0, at most 1.
     pub delivery: Option<f64>,
-    /// Quality of a link by B.A.T.M.A.N. IV, TQ / 255: a share of 0 to 1, less where the other
-    /// direction loses much (`dumps::quality`).
+    /// Quality of the link in B.A.T.M.A.N. IV, TQ / 255: a share of 0 to 1. It is lower if the
+    /// other direction has a high loss (`dumps::quality`).
     pub tq: Option<f64>,
-    /// Cost that the mesh's routing adds up, above 0, in its own unit.
+    /// Cost that the mesh's routing adds up: above 0, in its own unit.
     pub cost: Option<f64>,
-    /// Goodput of the link alone, Mbit/s, as measured or as the program expects.
+    /// Goodput of the link alone, Mbit/s, either measured or as the program expects it.
     pub mbps: Option<f64>,
     /// Bit rate of the sender's data frames.
     pub rate: Option<DataRate>,
-    /// Ratio of signal to noise, dB.
+    /// Signal-to-noise ratio, dB.
     pub snr_db: Option<f64>,
-    /// What the link goes over.
+    /// Medium of the link.
     pub medium: Option<Medium>,
 }
 
-/// The metric by which the mesh chooses routes.
+/// Metric by which the mesh chooses routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Metric {
-    /// Least sum of ETX.
+    /// Smallest sum of ETX.
     #[default]
     Etx,
     /// Largest product of TQ, with the hop penalty of batman-adv.
     Quality,
-    /// Least sum of a cost of its own.
+    /// Smallest sum of another cost.
     Cost,
-    /// Largest throughput, as B.A.T.M.A.N. V reckons it.
+    /// Largest throughput, as B.A.T.M.A.N. V computes it.
     Throughput,
-    /// Nothing is told: fewest hops.
+    /// The metric is not known. Routes with the fewest hops are assumed.
     Hops,
 }
 
-/// An entry that was not used.
+/// An entry of a dump that was not used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeftOut {
-    /// The line, with the file before it once that is known.
+    /// Line of the entry. The file name is put before it once it is known.
     pub place: String,
-    /// The reason.
+    /// Reason why it was not used.
     pub why: String,
 }
 
-/// A dump.
+/// A dump of the links of a mesh.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dump {
-    /// Names of the routers, in the order in which they are named.
+    /// Names of the routers, in the order in which they first occur.
     pub nodes: Vec<String>,
-    /// Reports on directions of links; several for one direction if several programs or nodes report on it.
+    /// Reports on directions of links. One direction has several reports if several programs or
+    /// nodes report on it.
     pub links: Vec<LinkReport>,
     /// Metric by which the mesh chooses routes.
     pub metric: Metric,
-    /// Next hops that nodes told: the node, the destination, the next hop.
+    /// Next hops that nodes reported: the node, the destination, the next hop.
     pub routes: Vec<(usize, usize, usize)>,
-    /// Nodes that reported their own links; empty if the dump is of the whole mesh.
+    /// Nodes that reported their own links. Empty if the dump covers the whole mesh.
     pub witnesses: Vec<usize>,
-    /// Name of the program.
+    /// Name of the program that wrote the dump.
     pub program: &'static str,
-    /// Other names and addresses of nodes.
+    /// Other names and addresses of nodes, each with the node's index.
     pub also: Vec<(usize, String)>,
     /// Entries that could not be used.
     pub left_out: Vec<LeftOut>,
-    /// Nodes by their names and addresses.
+    /// Index of each node by its names and addresses.
     pub(in crate::field) index: BTreeMap<String, usize>,
-    /// The next hops of `routes`.
+    /// The entries of `routes`, for finding duplicates.
     pub(in crate::field) known_routes: BTreeSet<(usize, usize, usize)>,
 }
 
 impl Dump {
-    /// An empty dump of a program.
+    /// Creates an empty dump of a program.
     pub(in crate::field) fn of(program: &'static str, metric: Metric) -> Dump {
         Dump { program, metric, ..Dump::default() }
     }
 
-    /// The node of that name or address.
+    /// Node with this name or address.
     pub fn find(&self, name: &str) -> Option<usize> {
-        // A dump that was put together by hand has no index.
+        // A dump that was built by hand has no index.
         let by_hand = || self.nodes.iter().position(|known| known == name).filter(|_| self.index.is_empty());
         self.index.get(name).copied().or_else(by_hand)
     }
 
-    /// The node of that name or address, a new one if there is none.
+    /// Node with this name or address. It is added if there is none.
     pub(in crate::field) fn node(&mut self, name: &str) -> usize {
         self.find(name).unwrap_or_else(|| {
             self.nodes.push(name.to_owned());
@@ -169,7 +171,7 @@ impl Dump {
         })
     }
 
-    /// Notes another name of a node. A name that another node has stays with that node.
+    /// Notes another name of a node. A name that already belongs to a node stays with that node.
     pub(in crate::field) fn also(&mut self, node: usize, name: &str) {
         if self.find(name).is_none() && !name.is_empty() {
             self.also.push((node, name.to_owned()));
@@ -177,7 +179,7 @@ impl Dump {
         }
     }
 
-    /// Notes that this node reported its own links.
+    /// Notes that the node called `name` reported its own links.
     pub(in crate::field) fn witness(&mut self, name: &str) -> usize {
         let node = self.node(name);
         if !self.witnesses.contains(&node) {
@@ -186,7 +188,7 @@ impl Dump {
         node
     }
 
-    /// Notes a next hop.
+    /// Notes the next hop from a node towards a destination.
     pub(in crate::field) fn route(&mut self, at: &str, destination: &str, next: &str) {
         let hop = (self.node(at), self.node(destination), self.node(next));
         self.route_of(hop);
@@ -203,14 +205,15 @@ impl Dump {
         self.left_out.push(LeftOut { place: place.to_string(), why: why.into() });
     }
 
-    /// Notes the entry as left out if `read` failed.
+    /// Notes the entry as left out if `read` is an error.
     pub(super) fn take(&mut self, place: impl ToString, read: Result<(), String>) {
         if let Err(why) = read {
             self.leave_out(place, why);
         }
     }
 
-    /// Adds a direction. A share, a rate or a cost of zero means that nothing arrives: that is no link.
+    /// Adds a report on one direction of a link. A share, a rate or a cost of zero means that
+    /// nothing arrives, so there is no link.
     pub(super) fn report(&mut self, from: &str, to: &str, report: LinkReport) -> Result<(), String> {
         if from.is_empty() || to.is_empty() {
             return Err("a link without the name of an end".to_owned());
@@ -235,18 +238,19 @@ impl Dump {
         Ok(())
     }
 
-    /// Writes the file's name before the places of entries that were left out.
+    /// Puts the file's name before the places of entries that were left out.
     pub fn in_file(mut self, file: &str) -> Dump {
         self.left_out.iter_mut().for_each(|entry| entry.place = format!("{file}:{}", entry.place));
         self
     }
 
-    /// True if the goodput of its links was measured; otherwise a program expects it.
+    /// True if the goodput of the links was measured. Otherwise it is what a program expects.
     pub fn is_measured(&self) -> bool {
         [TABLE, KIT].contains(&self.program)
     }
 
-    /// Medium of the link between two nodes. Reports on interfaces count before those that do not know the interface; a link of which nobody knows it is radio.
+    /// Medium of the link between two nodes. Reports without a medium are ignored. If no report has
+    /// one, the link is taken to be radio.
     pub fn medium(&self, one: usize, other: usize) -> Medium {
         let ends = [(one, other), (other, one)];
         let mut known =
@@ -254,7 +258,7 @@ impl Dump {
         known.next().unwrap_or(Medium::Radio)
     }
 
-    /// Media of all links that are not radio, by their ends, the lower number first.
+    /// Media of all links that are not radio, by the two nodes, the lower number first.
     pub fn wires(&self) -> BTreeMap<(usize, usize), Medium> {
         let mut known: BTreeMap<(usize, usize), Medium> = BTreeMap::new();
         for link in &self.links {
@@ -266,19 +270,20 @@ impl Dump {
         known
     }
 
-    /// The same mesh with the links between these nodes alone.
+    /// The same mesh with only the links between `nodes`.
     pub fn among(&self, nodes: &BTreeSet<usize>) -> Dump {
         let links =
             self.links.iter().filter(|link| nodes.contains(&link.from) && nodes.contains(&link.to)).copied().collect();
         Dump { links, ..self.clone() }
     }
 
-    /// Nodes with a link.
+    /// Number of nodes that have a link.
     pub fn linked(&self) -> usize {
         self.links.iter().flat_map(|link| [link.from, link.to]).collect::<BTreeSet<usize>>().len()
     }
 
-    /// A sentence on the nodes whose own dumps are missing; `None` if the dump is of the whole mesh, or all nodes reported.
+    /// Sentence on the nodes whose own dumps are missing. `None` if the dump covers the whole mesh,
+    /// or all nodes reported.
     pub fn missing(&self) -> Option<String> {
         let silent = self.nodes.len() - self.witnesses.len();
         if self.witnesses.is_empty() || silent == 0 {
@@ -297,7 +302,8 @@ impl Dump {
         ))
     }
 
-    /// A sentence if some router that reported has links with nobody that reported, although several did: its neighbours may be these under other addresses.
+    /// Sentence for the case that several routers reported, but one of them has no link to any
+    /// other of these. Its neighbours may be the same routers under other addresses.
     fn unknown_addresses(&self) -> Option<String> {
         let is_witness = |node: &usize| self.witnesses.contains(node);
         let is_apart = |&&witness: &&usize| {
@@ -320,7 +326,8 @@ impl Dump {
         ))
     }
 
-    /// Addresses that the dump names besides a router's own: those of `ip -o link`, `ip -o addr` and `iw dev` in front of a dump of one node.
+    /// Adds a router's own addresses that stand in front of the dump of one node, in the output of
+    /// `ip -o link`, `ip -o addr` and `iw dev`.
     pub(super) fn note_own_addresses(&mut self, text: &str) {
         let [own] = self.witnesses[..] else { return };
         for row in text.lines() {
@@ -334,7 +341,7 @@ impl Dump {
         }
     }
 
-    /// True if a router that reported is known by no name or address.
+    /// True if a router that reported has neither a name nor an address.
     pub fn is_anonymous(&self) -> bool {
         let named = |node: &usize| self.nodes[*node] != OWN || self.also.iter().any(|(of, _)| of == node);
         !self.witnesses.iter().all(named)

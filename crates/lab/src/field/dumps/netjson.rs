@@ -1,13 +1,15 @@
 //! NetJSON (netjson.org/rfc.html): `NetworkGraph` and `NetworkRoutes`.
 //!
-//! A metric whose name begins with "etx" is 1 / (there x back). Any other metric, such as the air time of OLSRv2 (RFC 7779), only says which routes the
-//! mesh takes: the sum of its costs is least on them. A node's `local_addresses` are other addresses of the same router.
+//! A metric whose name begins with "etx" is 1 / (there x back), where the factors are the shares
+//! that arrive in each direction. Any other metric, such as the air time of OLSRv2 (RFC 7779), only
+//! determines the routes of the mesh, which have the smallest sum of costs. The `local_addresses`
+//! of a node are other addresses of the same router.
 
 use super::json::{Lines, list, name, number};
 use super::{Dump, LinkReport, Medium, Metric, Wrong};
 use serde_json::{Map as Object, Value};
 
-/// The share that arrives each way by an ETX.
+/// Share that arrives in each direction, computed from an ETX.
 pub fn by_etx(etx: f64) -> Result<f64, String> {
     if etx >= 1.0 { Ok(etx.sqrt().recip()) } else { Err(format!("an ETX of {etx}: expected 1 or more")) }
 }
@@ -17,7 +19,7 @@ fn metric(object: &Object<String, Value>) -> Metric {
     if metric.to_ascii_lowercase().starts_with("etx") { Metric::Etx } else { Metric::Cost }
 }
 
-/// One direction of a link by its cost.
+/// Adds one direction of a link with its cost.
 fn add(dump: &mut Dump, from: &str, to: &str, cost: f64, medium: Option<Medium>) -> Result<(), String> {
     if dump.metric == Metric::Etx {
         let delivery = Some(by_etx(cost)?);
@@ -29,7 +31,7 @@ fn add(dump: &mut Dump, from: &str, to: &str, cost: f64, medium: Option<Medium>)
     dump.report(from, to, LinkReport { cost: Some(cost), medium, ..LinkReport::default() })
 }
 
-/// The medium of a link, as its properties have it.
+/// Medium of a link according to its properties.
 fn medium(link: &Value) -> Option<Medium> {
     let of = |holder: &Value| {
         let kind = ["type", "medium", "interface", "ifname"].iter().find_map(|key| name(holder, key).ok())?;
@@ -38,10 +40,11 @@ fn medium(link: &Value) -> Option<Medium> {
     of(link).or_else(|| of(link.get("properties")?))
 }
 
-/// A `NetworkGraph`: links of the whole mesh. `path` is where it is in the document.
+/// Reads a `NetworkGraph`, which has the links of the whole mesh. `path` is its position in the
+/// document.
 pub fn graph(object: &Object<String, Value>, lines: &Lines<'_>, path: &[&str]) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("NetJSON", metric(object));
-    // Nodes without a link are in it, too.
+    // The list of nodes also contains nodes without a link.
     for node in object.get("nodes").and_then(Value::as_array).into_iter().flatten() {
         let Ok(id) = name(node, "id") else { continue };
         let place = dump.node(id);
@@ -67,9 +70,10 @@ pub fn graph(object: &Object<String, Value>, lines: &Lines<'_>, path: &[&str]) -
     Ok(dump)
 }
 
-/// `NetworkRoutes`: those whose destination is the next hop are links of this router.
+/// Reads `NetworkRoutes`. Routes whose destination is the next hop are links of this router.
 ///
-/// olsrd2 0.14.1 differs from the RFC: the list is called `route`, `next` is the address of an interface, and those of the routers are among the `properties`.
+/// olsrd2 0.14.1 differs from the RFC in three points: the list is called `route`, `next` is the
+/// address of an interface, and the addresses of the routers are in `properties`.
 pub fn routes(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("NetJSON's routes", metric(object));
     let id = object.get("router_id").and_then(Value::as_str).unwrap_or(super::OWN);
@@ -84,7 +88,7 @@ pub fn routes(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump,
         let mut read = || {
             let (destination, interface) = (name(route, "destination")?, name(route, "next")?);
             let (destination, length) = destination.split_once('/').unwrap_or((destination, ""));
-            // A network behind a router is no node.
+            // A network behind a router is not a node.
             if !["", "32", "128"].contains(&length) {
                 return Ok(());
             }

@@ -1,21 +1,25 @@
-//! olsrd: jsoninfo and txtinfo (tables separated by tabs): links, topology, interfaces and aliases.
+//! olsrd: jsoninfo and txtinfo (tables separated by tabs), with links, topology, interfaces and
+//! aliases.
 //!
-//! LQ is the share that arrives from the neighbour, NLQ to it. OLSR tells of the links that others have as they told it: a link of the topology is
-//! "last hop, destination", and LQ is the share that the last hop receives. So one node tells of the whole mesh. Links are between addresses of interfaces, the
-//! topology between main addresses: the tables MID and Interfaces say which are of one router, and which interfaces are wired.
+//! LQ is the share that arrives from the neighbour, NLQ the share that arrives at it. OLSR also
+//! reports the links of other routers, as these announced them. A link of the topology has a "last
+//! hop" and a "destination", and its LQ is the share that the last hop receives. One node thus
+//! reports the whole mesh. Links connect addresses of interfaces, while the topology connects main
+//! addresses. The tables MID and Interfaces tell which addresses belong to one router, and which
+//! interfaces are wired.
 
 use super::json::{Lines, list, name, number};
 use super::{Dump, LinkReport, Medium, Metric, Wrong};
 use serde_json::{Map as Object, Value};
 use std::collections::BTreeMap;
 
-/// Media of the own interfaces by their addresses and names.
+/// Media of the router's own interfaces, by address and by name.
 type Interfaces = BTreeMap<String, Medium>;
 
 /// Adds both directions of a link.
 fn link(dump: &mut Dump, far: &str, near: &str, (lq, nlq): (f64, f64), medium: Option<Medium>) -> Result<(), String> {
     let report = |share| LinkReport { delivery: Some(share), medium, ..LinkReport::default() };
-    // The router that reports comes first among the nodes.
+    // The router that reports becomes the first of the nodes.
     if !near.is_empty() {
         dump.node(near);
     }
@@ -23,7 +27,8 @@ fn link(dump: &mut Dump, far: &str, near: &str, (lq, nlq): (f64, f64), medium: O
     dump.report(near, far, report(nlq))
 }
 
-/// The medium of an interface: olsrd says whether it is wireless, its name whether it is a tunnel.
+/// Medium of an interface. olsrd reports whether it is wireless; its name tells whether it is a
+/// tunnel.
 fn medium(name: &str, is_wireless: Option<bool>) -> Option<Medium> {
     match (Medium::of_interface(name), is_wireless) {
         (Some(Medium::Tunnel), _) => Some(Medium::Tunnel),
@@ -33,7 +38,7 @@ fn medium(name: &str, is_wireless: Option<bool>) -> Option<Medium> {
     }
 }
 
-/// The tables of jsoninfo.
+/// Reads the tables of jsoninfo.
 pub fn jsoninfo(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("olsrd's jsoninfo", Metric::Etx);
     aliases(&mut dump, object);
@@ -59,7 +64,8 @@ pub fn jsoninfo(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dum
     Ok(dump)
 }
 
-/// Other addresses of routers (multiple interface declarations): the main one is a text or an object, the aliases are texts or objects.
+/// Notes other addresses of routers (multiple interface declarations). The main address is a text
+/// or an object, and so are the aliases.
 fn aliases(dump: &mut Dump, object: &Object<String, Value>) {
     let address = |value: &Value| value.as_str().or_else(|| name(value, "ipAddress").ok()).map(str::to_owned);
     for entry in object.get("mid").and_then(Value::as_array).into_iter().flatten() {
@@ -72,12 +78,12 @@ fn aliases(dump: &mut Dump, object: &Object<String, Value>) {
     }
 }
 
-/// The own interfaces: their addresses are one router's.
+/// Reads the router's own interfaces. All their addresses belong to one router.
 fn interfaces(dump: &mut Dump, object: &Object<String, Value>) -> Interfaces {
     let mut found = Interfaces::new();
     let mut own = None;
     for entry in object.get("interfaces").and_then(Value::as_array).into_iter().flatten() {
-        // Later versions have the particulars of OLSR in an object of their own.
+        // Later versions put the fields of OLSR into an object of its own.
         let inner = entry.get("olsrInterface").unwrap_or(entry);
         let flag = |key: &str| entry.get(key).or_else(|| inner.get(key)).and_then(Value::as_bool);
         let name = name(entry, "name").unwrap_or_default();
@@ -96,7 +102,7 @@ fn interfaces(dump: &mut Dump, object: &Object<String, Value>) -> Interfaces {
     found
 }
 
-/// A table of txtinfo that is read, with the titles that it needs.
+/// A table of txtinfo that is read, with the column titles that it needs.
 struct Table {
     title: &'static str,
     needed: &'static [&'static str],
@@ -109,7 +115,7 @@ const TABLES: [Table; 4] = [
     Table { title: "Interfaces", needed: &[] },
 ];
 
-/// The tables of txtinfo.
+/// Reads the tables of txtinfo.
 pub fn txtinfo(text: &str) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("olsrd's txtinfo", Metric::Etx);
     let rows = rows(text)?;
@@ -152,7 +158,7 @@ pub fn txtinfo(text: &str) -> Result<Dump, Wrong> {
     Ok(dump)
 }
 
-/// A row of a table.
+/// A row of a table, with its line and the table's titles.
 struct Row {
     table: &'static str,
     line: usize,

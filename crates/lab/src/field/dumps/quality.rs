@@ -1,24 +1,26 @@
-//! From the quality of B.A.T.M.A.N. IV (TQ) back to the share of the frames that arrives.
+//! Computes the share of the frames that arrive from the quality (TQ) of B.A.T.M.A.N. IV.
 //!
-//! batman-adv counts, of its own broadcasts and its neighbour's, the share p that arrives there and
-//! the share q that arrives back. It lowers the quality of links that are worse backwards
-//! (`batadv_iv_ogm_calc_tq` in net/batman-adv/bat_iv_ogm.c of Linux):
+//! batman-adv measures two shares with its own broadcasts and those of its neighbour: the share p
+//! that arrives there, and the share q that arrives back. It lowers the quality of links that are
+//! worse in the backward direction (`batadv_iv_ogm_calc_tq` in net/batman-adv/bat_iv_ogm.c of
+//! Linux):
 //!
 //! ```text
 //! TQ there = 255 p (1 - (1 - q)^3)        TQ back = 255 q (1 - (1 - p)^3)
 //! ```
 //!
-//! Routes follow TQ as it is. The air loses p and q, so these are what is simulated. Where one
-//! direction alone is told, its quality is taken for its share: at most that is lost.
+//! Routes follow TQ as it is. Simulations use p and q, because these are the shares that arrive
+//! over the air. If only one direction has a quality, the quality is used as its share. The real
+//! share is not smaller.
 
 use super::Dump;
 use std::collections::BTreeMap;
 
-/// Steps of the solution. Each leaves less than a tenth of the error where p and q are 0.7 or more,
-/// and nine tenths where they are 0.05.
+/// Number of iterations of the solution. One iteration leaves less than a tenth of the error if p
+/// and q are at least 0.7, and nine tenths of it if they are 0.05.
 const STEPS: usize = 60;
 
-/// The share p that arrives, by the qualities of both directions as shares.
+/// Share p that arrives, computed from the qualities of both directions as shares.
 fn share(there: f64, back: f64) -> f64 {
     let factor = |share: f64| 1.0 - (1.0 - share).powi(3);
     let (mut p, mut q) = (there, back);
@@ -28,7 +30,7 @@ fn share(there: f64, back: f64) -> f64 {
     p
 }
 
-/// Computes the shares of all directions of which a quality is told.
+/// Computes the share of every direction that has a quality.
 pub fn fill(dump: &mut Dump) {
     let mut told: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     for link in &dump.links {

@@ -1,13 +1,16 @@
-//! A table of links (CSV): columns `from` and `to` (names or numbers), and any of `etx`, `metric` (a cost that routes add up), `delivery`, `snr_db`, `loss_db`,
-//! `hop_mbps` (what the hop carries alone), `rate_mbps` or `mcs` (the bit rate of data frames), and `medium` (radio, cable or tunnel). A line is for both directions
-//! unless the other direction has a line of its own. An empty cell is not known.
+//! A table of links (CSV). It has the columns `from` and `to` (names or numbers) and any of these:
+//! `etx`, `metric` (a cost that routes add up), `delivery`, `snr_db`, `loss_db`, `hop_mbps` (what
+//! the hop carries alone), `rate_mbps` or `mcs` (the bit rate of data frames), and `medium` (radio,
+//! cable or tunnel). A line describes both directions unless the other direction has a line of its
+//! own. An empty cell means that the value is not known.
 
 use super::netjson::by_etx;
 use super::{DataRate, Dump, LinkReport, Metric, TABLE, Wrong, viewer};
 use std::collections::BTreeSet;
 
 const MEASURES: [&str; 8] = ["etx", "metric", "delivery", "snr_db", "loss_db", "hop_mbps", "rate_mbps", "mcs"];
-/// Power with which `loss_db` becomes a ratio, dBm: the default of `radio.transmit_power`, less the noise of 20 MHz.
+/// Transmit power over noise with which `loss_db` becomes a signal-to-noise ratio, dB: the default
+/// of `radio.transmit_power` in dBm, less the noise of 20 MHz.
 const POWER_OVER_NOISE_DB: f64 = 15.0 + 94.0;
 
 /// A line of the table.
@@ -17,14 +20,15 @@ struct Row {
     report: LinkReport,
 }
 
-/// The bit rate of an MCS of 802.11n over 20 MHz with the long guard interval, Mbit/s (IEEE Std 802.11-2016, 19.5).
+/// Bit rate of an MCS of 802.11n over 20 MHz with the long guard interval, Mbit/s (IEEE Std
+/// 802.11-2016, 19.5).
 pub fn mbps_of_mcs(mcs: f64) -> Option<f64> {
     const ONE_STREAM: [f64; 8] = [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0];
     let number = (mcs.fract() == 0.0 && (0.0..32.0).contains(&mcs)).then_some(mcs as usize)?;
     Some(ONE_STREAM[number % 8] * (number / 8 + 1) as f64)
 }
 
-/// The report that a line makes.
+/// Report that a line makes. `cell` returns the text in a column.
 fn report(cell: impl Fn(&str) -> String) -> Result<LinkReport, String> {
     let number = |name: &str| -> Result<Option<f64>, String> {
         let text = cell(name);
@@ -66,9 +70,9 @@ fn is_legacy(mbps: f64) -> bool {
     [1.0, 2.0, 5.5, 11.0, 6.0, 9.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0].contains(&mbps)
 }
 
-/// The table.
+/// Reads the table.
 pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
-    // A row with too many cells is one entry that cannot be used.
+    // A row with too many cells is an entry that cannot be used.
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(bytes);
     let wrong = |error: csv::Error| (error.position().map_or(1, csv::Position::line).to_string(), error.to_string());
     let header = reader.headers().map_err(wrong)?.clone();
@@ -103,7 +107,7 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
             Err(why) => dump.leave_out(line, why),
         }
     }
-    // Nodes that are numbers keep them.
+    // If all nodes are numbers, each keeps its number.
     let numbers: Option<BTreeSet<usize>> = rows.iter().flat_map(|row| &row.ends).map(|end| end.parse().ok()).collect();
     if let Some(largest) = numbers.and_then(|numbers| numbers.last().copied()).filter(|largest| *largest < 1000) {
         (0..=largest).for_each(|number| {

@@ -1,11 +1,12 @@
-//! Files from which the maps of community networks are drawn: `meshviewer.json` (links with `source_tq` and `target_tq`, shares of 0 to 1)
-//! and the older `graph.json` (links with `tq`, which is 255 / TQ). Links have a type: radio, a tunnel over the Internet, or a cable ("other").
+//! Files from which the maps of community networks are drawn: `meshviewer.json` (links with
+//! `source_tq` and `target_tq`, shares of 0 to 1) and the older `graph.json` (links with `tq`,
+//! which is 255 / TQ). Links have a type: radio, a tunnel over the Internet, or a cable ("other").
 
 use super::json::{Lines, list, name, number};
 use super::{Dump, LinkReport, Medium, Metric, Wrong};
 use serde_json::{Map as Object, Value};
 
-/// The medium of a type of link; `None` if the type says nothing.
+/// Medium for a link's type. `None` if the type does not tell it.
 pub fn medium(kind: &str) -> Option<Medium> {
     let kind = kind.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
@@ -24,7 +25,7 @@ fn medium_of(link: &Value) -> Option<Medium> {
     }
 }
 
-/// True if links of the document have a quality, `source_tq`.
+/// True if at least one link of the document has a quality, `source_tq`.
 pub fn is_measured(object: &Object<String, Value>) -> bool {
     object
         .get("links")
@@ -32,7 +33,7 @@ pub fn is_measured(object: &Object<String, Value>) -> bool {
         .is_some_and(|links| links.iter().any(|link| link.get("source_tq").is_some()))
 }
 
-/// `meshviewer.json`.
+/// Reads `meshviewer.json`.
 pub fn viewer(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("meshviewer", Metric::Quality);
     nodes(&mut dump, object.get("nodes"));
@@ -53,7 +54,8 @@ pub fn viewer(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump,
     Ok(dump)
 }
 
-/// The two ends of a link; addresses of interfaces beside them are names of these nodes.
+/// The two ends of a link. Addresses of interfaces that stand beside them are noted as other names
+/// of these nodes.
 fn ends<'a>(dump: &mut Dump, link: &'a Value) -> Result<(&'a str, &'a str), String> {
     let (source, target) = (name(link, "source")?, name(link, "target")?);
     for (end, key) in [(source, "source_addr"), (target, "target_addr")] {
@@ -65,7 +67,7 @@ fn ends<'a>(dump: &mut Dump, link: &'a Value) -> Result<(&'a str, &'a str), Stri
     Ok((source, target))
 }
 
-/// Those with their host names, also without a link.
+/// Adds all nodes with their host names, including nodes without a link.
 fn nodes(dump: &mut Dump, nodes: Option<&Value>) {
     let entries: Vec<&Value> = match nodes {
         Some(Value::Array(nodes)) => nodes.iter().collect(),
@@ -83,7 +85,7 @@ fn nodes(dump: &mut Dump, nodes: Option<&Value>) {
     }
 }
 
-/// `graph.json`: links between places in a list of nodes.
+/// Reads `graph.json`. Its links refer to positions in a list of nodes.
 pub fn graph(batadv: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("graph.json", Metric::Quality);
     let mut names = Vec::new();
@@ -123,7 +125,8 @@ pub fn graph(batadv: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, 
     Ok(dump)
 }
 
-/// A `nodelist.json` has no links.
+/// Error for a `nodelist.json`, which has no links. `None` for other documents, and for lists of
+/// nodes with coordinates.
 pub fn refused(object: &Object<String, Value>) -> Option<Wrong> {
     let is_list = object.contains_key("nodes") && !object.contains_key("links") && !object.contains_key("edges");
     let has_places = || {
@@ -137,7 +140,7 @@ pub fn refused(object: &Object<String, Value>) -> Option<Wrong> {
     })
 }
 
-/// Links with neither a share nor a cost, so that it is at least known who hears whom.
+/// Reads links without a share or a cost. They tell only which nodes hear each other.
 pub fn plain(object: &Object<String, Value>, lines: &Lines<'_>) -> Result<Dump, Wrong> {
     let mut dump = Dump::of("the list of links", Metric::Hops);
     nodes(&mut dump, object.get("nodes"));
