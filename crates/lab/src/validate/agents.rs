@@ -1,4 +1,4 @@
-//! TCP-AP over chains against two implementations of it inside ns-2.35.
+//! TCP-AP over chains, compared with two implementations of it in ns-2.35.
 
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
 use meshpace_mesh::config::RoutingConfig;
@@ -6,7 +6,8 @@ use meshpace_sim::Outcome;
 use meshpace_transport::Config as Transport;
 use serde::Deserialize;
 
-/// Our counterpart of a reference agent: its name here and its parameters. `None` for agents that are not compared.
+/// Our counterpart of an agent of the reference: its name here and its parameters. `None` for
+/// agents that are not compared.
 fn counterpart(agent: &str) -> Option<(&'static str, Transport)> {
     match agent {
         "released" => Some(("tcp-ap-released", scenes::transport("tcp-ap-released"))),
@@ -64,7 +65,8 @@ struct MeansRow {
     mean_interval_ms: Option<f64>,
 }
 
-/// A quantity that is averaged: its name, the reference if there is one, and where it is in an outcome.
+/// A quantity that is averaged: its name, the reference if there is one, and the function that
+/// reads it from an outcome.
 type Quantity = (&'static str, Option<f64>, fn(&Outcome) -> f64);
 
 /// Compares the means of the pacing estimator on frozen routes.
@@ -75,9 +77,10 @@ pub fn compare_estimator(options: &Options) -> Vec<Table> {
         let Some((name, transport)) = counterpart(&row.agent) else { continue };
         let config = scenes::chain(row.hops, transport, RoutingConfig::Static);
         let outcomes = options.runs(&config, options.seeds(row.n_seeds));
-        // The coefficient of variation is what `tcp-ap` paces by, the absolute deviation what the other two do.
+        // `tcp-ap` paces by the coefficient of variation, the other two by the absolute deviation.
         let by_cov = row.agent == "paper-karn";
-        // The released agent's delay is averaged over the ticks of its timer, the others' over samples.
+        // The delay of the released agent is averaged over the ticks of its timer, that of the
+        // others over samples.
         let delay: fn(&Outcome) -> f64 = if row.agent == "released" {
             |o| o.flows[0].pacing.interval_delay_s * 1e3
         } else {

@@ -1,56 +1,67 @@
-//! Saturation throughput of one cell, in theory: every station always has a frame for the same receiver.
+//! Theoretical saturation throughput of one cell: every station always has a frame for the same
+//! receiver.
 //!
-//! Source: G. Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination function", IEEE JSAC 18(3), 2000:
-//! a station transmits in a slot with probability tau, and a transmission collides with probability
-//! p = 1 - (1 - tau)^(n-1), whatever happened before (equations 7 and 9); what a slot lasts and carries gives the
-//! throughput (equation 13).
+//! Source: G. Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination function",
+//! IEEE JSAC 18(3), 2000. A station transmits in a slot with probability tau. A transmission
+//! collides with probability p = 1 - (1 - tau)^(n-1), independently of what happened before; n is
+//! the number of stations (equations 7 and 9). The throughput follows from the length and the
+//! payload of a slot (equation 13).
 //!
-//! Three refinements where the standard does otherwise than the paper's chain, all published:
-//! - a frame is given up after R attempts (H. Wu et al., "Performance of reliable transport protocol over IEEE 802.11
-//!   wireless LAN: analysis and enhancement", INFOCOM 2002);
-//! - backoff counters stand still in a busy slot (C. Foh, J. Tantra, "Comments on IEEE 802.11 saturation throughput
-//!   analysis with freezing of backoff counters", IEEE Comm. Letters 9(2), 2005; I. Tinnirello, G. Bianchi, Y. Xiao, "Refinements
-//!   on IEEE 802.11 distributed coordination function modeling approaches", IEEE TVT 59(3), 2010): all others hold at least
-//!   one slot after a success, so that the first slot belongs to the station that has just sent, which takes it with
-//!   probability 1/W. Such a burst and the slot after it are one slot of the chain, and the first backoff after it is
-//!   uniform on 0 to W - 2;
-//! - after a collision the others wait for EIFS, the colliding stations for the ACK (CTS) time-out and DIFS, which is one
-//!   slot more: the next slot of the chain begins then.
+//! The standard differs from the paper's Markov chain in three points. Each has a published
+//! refinement:
+//! - A frame is given up after R attempts (H. Wu et al., "Performance of reliable transport
+//!   protocol over IEEE 802.11 wireless LAN: analysis and enhancement", INFOCOM 2002).
+//! - Backoff counters stand still in a busy slot (C. Foh, J. Tantra, "Comments on IEEE 802.11
+//!   saturation throughput analysis with freezing of backoff counters", IEEE Comm. Letters 9(2),
+//!   2005; I. Tinnirello, G. Bianchi, Y. Xiao, "Refinements on IEEE 802.11 distributed coordination
+//!   function modeling approaches", IEEE TVT 59(3), 2010). After a success, all other counters hold
+//!   at least one slot. The first slot therefore belongs to the station that has just sent, which
+//!   uses it with probability 1/W, where W is the contention window. Such a burst and the slot
+//!   after it count as one slot of the chain, and the first backoff after it is uniform on 0 to W -
+//!   2.
+//! - After a collision the other stations wait for EIFS. The colliding stations wait for the
+//!   time-out of the ACK (or CTS) and for DIFS, which is one slot longer. The next slot of the
+//!   chain begins after that.
 
-/// Account of a slot.
+/// Variant of the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Account {
-    /// Bianchi's equations 7 and 13 as printed: no limit of attempts, counters that run through busy slots. What a
-    /// collision takes is left to whoever uses them (in the paper, stations that wait for DIFS; in the standard, EIFS).
+    /// Bianchi's equations 7 and 13 as printed: no limit of attempts, and counters that run through
+    /// busy slots. The caller sets the duration of a collision (in the paper stations wait for
+    /// DIFS, in the standard for EIFS).
     Printed,
-    /// With the refinements above.
+    /// The equations with the refinements above.
     Refined,
 }
 
-/// The times of one cell, in microseconds, and its contention window.
+/// Durations in one cell, in microseconds, its contention window and its frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// An empty slot.
+    /// Duration of an empty slot.
     pub slot: f64,
-    /// From the start of a successful exchange until others may count down again: DIFS included.
+    /// Time from the start of a successful exchange until other stations may count down again,
+    /// including DIFS.
     pub success: f64,
-    /// From the start of a collision until the other stations may count down again: EIFS included.
+    /// Time from the start of a collision until the other stations may count down again, including
+    /// EIFS.
     pub collision: f64,
-    /// The smallest window: a first backoff is uniform on 0 to this minus 1.
+    /// Smallest contention window: a first backoff is uniform on 0 to this value minus 1.
     pub window: f64,
-    /// Number of doublings of the window.
+    /// Number of times that the window is doubled.
     pub doublings: i32,
-    /// Attempts until a frame is given up.
+    /// Number of attempts after which a frame is given up.
     pub attempts: i32,
     /// Payload of a frame, bits.
     pub payload: f64,
 }
 
 impl Cell {
-    /// The probability that a station transmits in a slot, if its transmissions collide with probability `p`.
+    /// Probability that a station transmits in a slot if its transmissions collide with probability
+    /// `p`.
     fn tau(&self, account: Account, p: f64) -> f64 {
         if account == Account::Printed {
-            // Equation 7, divided by 1 - 2p, which may be 0: the sum is (1 - (2p)^m) / (1 - 2p).
+            // This is equation 7, divided by 1 - 2p, which may be 0. The sum equals (1 - (2p)^m) /
+            // (1 - 2p), where m is the number of doublings.
             let sum: f64 = (0..self.doublings).map(|stage| (2.0 * p).powi(stage)).sum();
             return 2.0 / (self.window + 1.0 + p * self.window * sum);
         }
@@ -62,9 +73,10 @@ impl Cell {
         visits / (visits + first + later)
     }
 
-    /// The fixed point for `n` stations: how often one transmits in a slot.
+    /// Fixed point for `n` stations: the probability that a station transmits in a slot.
     pub fn attempt_probability(&self, account: Account, n: u16) -> f64 {
-        // Transmitting more often means colliding more often, and colliding more often means waiting longer.
+        // Bisection works because a station that transmits more often collides more often, and one
+        // that collides more often waits longer.
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..100 {
             let middle: f64 = (low + high) / 2.0;
@@ -78,13 +90,14 @@ impl Cell {
         low
     }
 
-    /// Saturation throughput of `n` stations in kbit/s of payload.
+    /// Saturation throughput of `n` stations, kbit/s of payload.
     pub fn throughput(&self, account: Account, n: u16) -> f64 {
         let tau = self.attempt_probability(account, n);
         let others = (1.0 - tau).powi(i32::from(n) - 1);
         let (idle, success) = ((1.0 - tau) * others, f64::from(n) * tau * others);
         let collision = 1.0 - idle - success;
-        // Frames in a burst, and the empty slot after a busy period that belongs to it.
+        // Number of frames in a burst, and duration of the empty slot that belongs to a busy
+        // period.
         let (burst, after) = match account {
             Account::Printed => (1.0, 0.0),
             Account::Refined => (self.window / (self.window - 1.0), self.slot),

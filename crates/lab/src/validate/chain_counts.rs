@@ -1,4 +1,5 @@
-//! Counts that explain the goodput of chains: frames given up, route messages, RTS without CTS, delays, round trips.
+//! Counts that explain the goodput of chains: frames given up, route messages, CTS per RTS, delays,
+//! round trips.
 
 use super::round_trips::RoundTrips;
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
@@ -18,7 +19,7 @@ struct Row {
     ci95: f64,
 }
 
-/// The frames of the handshake, and the flow's round trips.
+/// RTS and CTS frames on the air, and the round trips of the flow.
 struct Seen {
     rts: u64,
     cts: u64,
@@ -40,10 +41,11 @@ impl Probe<SimPacket> for Seen {
     }
 }
 
-/// Value of a quantity of the reference in one run.
+/// Function that reads a quantity of the reference from one run.
 type Quantity = fn(&Outcome, &Seen) -> f64;
 
-/// The quantities by their names in the reference; rates are over the 200 s of the run.
+/// The quantities: name in the reference, description, and function. Rates are averages over the
+/// 200 s of the run.
 const QUANTITIES: [(&str, &str, Quantity); 9] = [
     ("mac_drops", "frames given up by the MAC per second", |o, _| o.counters.mac_drops as f64 / 200.0),
     ("rreq", "route requests per second", |o, _| o.counters.route_requests as f64 / 200.0),

@@ -13,7 +13,7 @@ struct StaticRow {
     ci95: f64,
 }
 
-/// Frozen shortest paths: what the MAC alone does to TCP.
+/// Compares chains with frozen shortest paths, which show what the MAC alone does to TCP.
 pub fn static_routes(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns2/chain_static_routes.csv");
     let mut points = Vec::new();
@@ -54,13 +54,13 @@ struct AodvRow {
     ci95: f64,
 }
 
-/// AODV: what false link failures and their repair add.
+/// Compares chains with AODV, which show what false link failures and their repair add.
 pub fn aodv(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns2/chain_aodv.csv");
     let (mut points, mut repairs) = (Vec::new(), Vec::new());
     let mut drops: Vec<(&str, [Option<f64>; 2])> =
         ["ns-2", "ns2", "rfc3561", "off"].map(|name| (name, [None; 2])).to_vec();
-    // The drop below is between 6 and 7 hops.
+    // The table of the drop below compares 6 and 7 hops.
     for row in options.sampled(rows::<AodvRow>("chain_aodv", text), &[0, 5, 6]) {
         let seeds = options.seeds(row.n_seeds);
         let ours = |local_repair| {

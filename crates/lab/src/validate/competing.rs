@@ -1,4 +1,5 @@
-//! Two flows of NewReno that compete: they cross in the middle node of nine, or run over parallel chains 400 m apart.
+//! Two competing flows of NewReno. They cross in the middle node of nine, or run over parallel
+//! chains 400 m apart.
 
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
 use meshpace_mesh::config::Position;
@@ -26,19 +27,19 @@ struct Place {
     y: Option<f64>,
 }
 
-/// The two flows that cross.
+/// Compares the two flows that cross.
 pub fn cross(options: &Options) -> Vec<Table> {
     let nodes = include_str!("../../../../validation/reference/ns2/cross_nodes.csv");
     vec![compare(options, "cross", "Two crossing NewReno flows, nine nodes, AODV", nodes)]
 }
 
-/// The two flows beside each other.
+/// Compares the two parallel flows.
 pub fn parallel(options: &Options) -> Vec<Table> {
     let nodes = include_str!("../../../../validation/reference/ns2/parallel_nodes.csv");
     vec![compare(options, "parallel", "Two NewReno flows over parallel chains 400 m apart, AODV", nodes)]
 }
 
-/// Places and flows of a file.
+/// Positions of the nodes and ends of the flows in a file.
 fn mesh(nodes: &str) -> (Vec<Position>, Vec<(u16, u16)>) {
     let (mut positions, mut ends) = (Vec::new(), Vec::new());
     for place in rows::<Place>("nodes", nodes) {
@@ -55,7 +56,7 @@ fn compare(options: &Options, name: &'static str, title: &'static str, nodes: &s
     let text = include_str!("../../../../validation/reference/ns2/multi_rts1460_200s.csv");
     let rows = rows::<Row>("multi_rts1460_200s", text).into_iter().filter(|row| row.topo == name);
     let points = options.sampled(rows, &[0]).into_iter().flat_map(|row| {
-        // The agents of the reference are called as ours, but for the way of extending a name.
+        // The reference uses our names of transports, but for the character before an option.
         let transport = scenes::transport(&row.agent.replace("-delack", "+delack"));
         let config = scenes::competing(positions.clone(), &ends, &transport);
         row.points(&options.runs(&config, options.seeds(row.n_seeds)))
@@ -109,7 +110,7 @@ impl Row {
     }
 }
 
-/// Rule for a value.
+/// Rule by which a value is judged.
 #[derive(Clone, Copy)]
 enum Rule {
     FivePerCent,

@@ -1,7 +1,9 @@
-//! Measurements in the field: a chain of 802.11a, single transfers through the testbed of the Wireless Battle of the Mesh v11, and two at once through that of
-//! v10; docs/field.md.
+//! Measurements in the field: a chain of 802.11a, single transfers through the testbed of the
+//! Wireless Battle of the Mesh v11, and two simultaneous transfers through that of v10.
+//! docs/field.md describes them.
 //!
-//! The chain and the single transfers have rules. Of v10 the rates are not known: what is predicted for three of them is shown beside the measurement.
+//! The chain and the single transfers have rules. The bit rates of v10 are not known, so its
+//! measurements are shown beside predictions for three rates.
 
 use super::{Options, Point, Sample, Table, Verdict, rows};
 use crate::field::path::{self, Links};
@@ -17,12 +19,12 @@ const SET_UPS: [(u32, &str); 3] = [
     (4, include_str!("../../../../scenarios/field/battlemesh-v10-4.toml")),
 ];
 const LINKS: &str = include_str!("../../../../scenarios/field/links.csv");
-/// The rates that are tried for the testbed. OLSR's metric was measured at the rate of MCS 0.
+/// Bit rates that are tried for the testbed. OLSR's metric was measured at the rate of MCS 0.
 const RATES: [&str; 3] = ["MCS 0", "MCS 1", "MCS 3"];
-/// The protocol whose graph is known.
+/// Routing protocol whose graph is known.
 const ROUTING: &str = "olsrv1";
 
-/// A file beside the scenarios.
+/// Content of a file that the scenarios name.
 fn load(name: &str) -> Result<Vec<u8>, String> {
     let text = match name {
         "places.csv" => include_str!("../../../../scenarios/field/places.csv"),
@@ -34,7 +36,7 @@ fn load(name: &str) -> Result<Vec<u8>, String> {
     Ok(text.into())
 }
 
-/// The one run of a scenario with these settings.
+/// Configuration of the only run of a scenario with these settings.
 fn config(text: &str, sets: &[&str]) -> Config {
     let sets = sets.iter().map(|set| (*set).to_owned()).collect();
     let source = Source { name: "field".to_owned(), text: text.to_owned(), sets };
@@ -44,20 +46,23 @@ fn config(text: &str, sets: &[&str]) -> Config {
     points.remove(0).config
 }
 
-/// Goodput of the chain of 802.11a, kbit/s: hops, the ends of what was seen, the largest error in per cent.
+/// Goodput of the chain of 802.11a, kbit/s: number of hops, lowest and highest measured value, and
+/// largest error in per cent.
 const CHAIN: [(u16, f64, f64, f64); 3] =
     [(1, 5350.0, 5350.0, 5.0), (2, 2020.0, 2070.0, 5.0), (3, 1470.0, 1470.0, 10.0)];
-/// Load beyond the capacity of the chain, kbit/s: at it two hops lost 35 % to 45 % in the field.
+/// Offered load above the capacity of the chain, kbit/s. With it, two hops lost 35 % to 45 % in the
+/// field.
 const OVER_OFFERED: f64 = 3500.0;
 
-/// Verdict of a rule that is open where it does not hold: nobody knows enough of the set-up to call that an error of the simulator.
+/// Verdict of a rule that counts only if it holds. Otherwise the point is just shown: too little is
+/// known about the set-up to call the difference an error of the simulator.
 fn verdict(holds: bool) -> Verdict {
     if holds { Verdict::Met } else { Verdict::Shown }
 }
 
-/// The chain.
+/// Compares the chain.
 fn chain(options: &Options) -> Vec<Table> {
-    // The file sweeps; here one point of it at a time.
+    // The file has a sweep; here its points are run one at a time.
     let single = SWEEP.split("[sweep]").next().unwrap_or_default();
     let carried = |hops: u16, offered: f64, more: &[&str]| {
         let (hops, rate) = (format!("topology.hops={hops}"), format!("flow.rate={offered} kbit/s"));
@@ -91,7 +96,7 @@ fn chain(options: &Options) -> Vec<Table> {
         ours: two,
         rule: "35 to 45".to_owned(),
     });
-    // A reading found after the figures were known: shown.
+    // This reading was found after the results were known, so it is only shown.
     let mut reading = |case: &str, reference, ours| {
         let case = format!("second link loses a fifth one way: {case}");
         points.push(Point { case, reference: Some(reference), ours, rule: String::new(), verdict: Verdict::Shown });
@@ -128,7 +133,8 @@ fn measured() -> Vec<Row> {
     rows("field/battlemesh-v10", include_str!("../../../../validation/reference/field/battlemesh-v10.csv"))
 }
 
-/// The links with their ETX. Two nodes were not in the graph at the power of the tests: of theirs only those of the background flows, as they were at the
+/// ETX of each link. Two nodes were not in the graph at the transmit power of the tests. Only those
+/// of their links that the background flows use are included, with the ETX that they had at the
 /// higher power.
 fn links() -> Links {
     #[derive(Deserialize)]
@@ -150,13 +156,14 @@ fn links() -> Links {
     links
 }
 
-/// The testbed: simulated, and by each hop's metric.
+/// Compares the testbed of v10 with the simulation, and with the prediction by each hop's metric.
 fn testbed(options: &Options) -> Vec<Table> {
     let (links, measured) = (links(), measured());
     let (mut simulated, mut by_metric) = (Vec::new(), Vec::new());
     for rate in RATES {
         let set = format!("radio.rate={rate}");
-        // A hop alone: the first of the background flows, over a link without losses, without its limit.
+        // Goodput of a hop alone: the first background flow, over a link without losses and without
+        // its rate limit.
         let mut alone = config(SET_UPS[1].1, &[&set]);
         alone.flows.drain(..2);
         alone.flows[0].traffic = Traffic::Ftp;
@@ -203,7 +210,7 @@ fn testbed(options: &Options) -> Vec<Table> {
     ]
 }
 
-/// The paths of Battlemesh v11 in one of the sets of the table, kbit/s.
+/// Paths of Battlemesh v11 in one of the sets of the table, kbit/s.
 fn paths(set: &str) -> Vec<Measured> {
     #[derive(Deserialize)]
     struct Path {
@@ -218,14 +225,15 @@ fn paths(set: &str) -> Vec<Measured> {
     of_set.map(|path| Measured { hops: path.hops, bound: path.bound_kbps, goodput: path.measured_kbps }).collect()
 }
 
-/// Medians may be off by this much, per cent.
+/// Largest error of a median, per cent.
 const MEDIAN_PCT: f64 = 15.0;
-/// The least rank correlation of single paths.
+/// Smallest rank correlation of single paths.
 const RANK: f64 = 0.85;
-/// The least share of the paths within their bar.
+/// Smallest share of the paths inside their error interval.
 const HELD: f64 = 0.9;
 
-/// Single transfers by what each of their hops carried alone: the predictor was fixed on the paths of BMX7 and is judged on those of OLSRv2.
+/// Compares single transfers with the prediction from the goodput that each of their hops carried
+/// alone. The predictor was fitted to the paths of BMX7 and is judged on those of OLSRv2.
 fn by_hops() -> Table {
     let mut points = Vec::new();
     let mut of_set = |set: &str, words: &str, is_judged: bool| {
@@ -266,11 +274,11 @@ fn by_hops() -> Table {
     }
 }
 
-/// All of them.
+/// Runs all comparisons with measurements in the field.
 pub fn compare(options: &Options) -> Vec<Table> {
     let mut tables = chain(options);
     tables.push(by_hops());
-    // Nothing of it is judged.
+    // The testbed of v10 has no rules, so a sample leaves it out.
     if !options.sample {
         tables.extend(testbed(options));
     }

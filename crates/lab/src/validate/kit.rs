@@ -1,4 +1,5 @@
-//! A mesh that was measured with the kit: its paths predicted beside measured (docs/measuring-kit.md).
+//! A mesh that was measured with the kit: predictions for its paths beside the measurements
+//! (docs/measuring-kit.md).
 
 use super::{Point, Sample, Table, Verdict};
 use crate::field::kit::{self, Run};
@@ -6,13 +7,14 @@ use crate::field::predict::{FITTED, Measured, Prediction, Worth, predict};
 use crate::field::ways;
 use std::path::Path;
 
-/// Fewer paths than this tell nothing of how often a bar holds.
+/// Number of paths below which the share of paths inside their error interval is not shown.
 const FEW: usize = 10;
 
-/// The paths of two and more hops in the directory of a mesh, and what is missing there, in sentences.
+/// Compares the paths of two or more hops in the directory of a mesh. Also returns sentences on
+/// what is missing there.
 ///
 /// # Errors
-/// A sentence on what is wrong with the directory, or that there is no such path.
+/// A sentence that says what is wrong with the directory, or that there is no such path.
 pub fn measured(directory: &Path) -> Result<(Table, Vec<String>), String> {
     let kit = kit::read(directory)?;
     let mbps = ways::mbps(&kit.dump);
@@ -76,7 +78,8 @@ fn point(nodes: &[String], run: &Run, found: &Prediction) -> Point {
     shown(nodes.join("-") + &busy, Some(Sample::single(kbps)), Sample::single(found.goodput), rule)
 }
 
-/// Medians by hops, and of many paths the rank correlation and how many are within their bar.
+/// Medians by number of hops. With many paths, also the rank correlation and the share of paths
+/// inside their error interval.
 fn worth(paths: &[Measured]) -> Vec<Point> {
     let worth = Worth::of(&FITTED, paths);
     let medians = worth.medians.iter().filter(|one| one.paths > 1).map(|one| {

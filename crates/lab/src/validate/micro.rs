@@ -1,4 +1,4 @@
-//! Saturated flows on small topologies, each isolating one behaviour of the radio or the MAC.
+//! Saturated flows on small topologies. Each case isolates one behaviour of the radio or the MAC.
 
 use super::scenes::Micro;
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows};
@@ -6,7 +6,8 @@ use meshpace_core::Rate;
 use meshpace_sim::Outcome;
 use serde::Deserialize;
 
-/// Payload rate of one saturated hop with RTS/CTS, kbit/s: "below 1 % of capacity" means 1 % of this.
+/// Payload rate of one saturated hop with RTS/CTS, kbit/s. "Below 1 % of capacity" means below 1 %
+/// of this rate.
 const CAPACITY: f64 = 1539.190;
 
 #[derive(Deserialize)]
@@ -16,7 +17,7 @@ struct Row {
     flow2_kbps: Option<f64>,
 }
 
-/// One seed of ns-2 of a case that is bistable.
+/// Result of one seed of ns-2 in a bistable case.
 #[derive(Deserialize)]
 struct BistableRow {
     case: String,
@@ -24,8 +25,9 @@ struct BistableRow {
     flow2_kbps: f64,
 }
 
-/// Name of a bistable case in the file of many seeds: hidden pairs without RTS/CTS synchronise after a while
-/// that differs from seed to seed, or not at all, so that one run says nothing about another.
+/// Name of a bistable case in the file of many seeds, or `None` if the case is not bistable. Hidden
+/// pairs without RTS/CTS synchronise after a time that differs from seed to seed, or not at all. A
+/// single run therefore says nothing about another one.
 fn bistable(case: &str) -> Option<&'static str> {
     if case.starts_with("chain hidden") && case.ends_with("RTS off") {
         Some("hidden_rts_off")
@@ -67,17 +69,17 @@ fn compare_bistable(options: &Options, case: &str, rows: &[&BistableRow]) -> Vec
     ]
 }
 
-/// Nodes of two links whose senders are `d` metres apart and face away from each other.
+/// Nodes of two links. The senders are `d` metres apart, and each sends away from the other.
 fn outward(d: f64) -> (Vec<f64>, Vec<(u16, u16)>) {
     (vec![200.0, 0.0, 200.0 + d, 400.0 + d], vec![(0, 1), (2, 3)])
 }
 
-/// Nodes of a 240 m link with another link's sender `c` metres from its receiver.
+/// Nodes of a link of 240 m, with the sender of another link `c` metres from its receiver.
 fn capture(c: f64) -> (Vec<f64>, Vec<(u16, u16)>) {
     (vec![0.0, 240.0, 240.0 + c, 440.0 + c], vec![(0, 1), (2, 3)])
 }
 
-/// The scenario of a reference row.
+/// Scenario of a row of the reference.
 fn scene(case: &str) -> Micro {
     let one = |length| (vec![0.0, length], vec![(0, 1)]);
     let (x, flows) = match case {
@@ -105,7 +107,7 @@ fn scene(case: &str) -> Micro {
     }
 }
 
-/// Compares every row.
+/// Compares all rows.
 pub fn compare(options: &Options) -> Vec<Table> {
     let many_seeds = rows::<BistableRow>(
         "ns2_micro_bistable",
@@ -113,7 +115,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
     );
     let mut points = Vec::new();
     let rows = rows::<Row>("micro", include_str!("../../../../validation/reference/ns2/micro.csv"));
-    // All but those of many seeds.
+    // A sample leaves out the cases with many seeds.
     for row in options.sampled(rows, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 16, 17]) {
         if let Some(name) = bistable(&row.case) {
             let seeds: Vec<&BistableRow> = many_seeds.iter().filter(|seed| seed.case == name).collect();

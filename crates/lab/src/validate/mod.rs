@@ -1,8 +1,9 @@
-//! Comparison with ns-2.35, ns-3.44 and theory: the same scenarios here, point by point, each with its error and a rule it must
-//! meet.
+//! Comparison with ns-2.35, ns-3.44 and theory. The same scenarios are run here; each point has its
+//! error and a rule that it must meet.
 //!
-//! The values of ns-2 and ns-3 are data, embedded from `validation/reference/`; its README says how they were measured. Those of theory are computed. Every
-//! table here is a list of points; nothing is chosen by its result: seeds are 1, 2, 3, ... and every point is printed.
+//! The values of ns-2 and ns-3 are data, embedded from `validation/reference/`; its README says how
+//! they were measured. The values of theory are computed. Every table is a list of points. Nothing
+//! is selected by its result: seeds are 1, 2, 3, ... and every point is printed.
 
 mod agents;
 mod bianchi;
@@ -31,21 +32,23 @@ use std::sync::Arc;
 
 /// Options of a comparison.
 pub struct Options<'a> {
-    /// Runs per point; `None`: as many as the reference has, at least 10.
+    /// Runs per point. `None` means as many as the reference has, but at least 10.
     pub seeds: Option<usize>,
-    /// Threads.
+    /// Number of threads.
     pub jobs: usize,
-    /// Of each comparison only a few points: the cheapest, and those with the least room between error and rule.
+    /// Whether each comparison has only a few of its points: the cheapest ones, and those whose
+    /// error is closest to the limit of the rule.
     pub sample: bool,
-    /// Called after every run with the number of runs known to be outstanding in this step.
+    /// Called after every run with the number of runs of this step that remain.
     pub progress: &'a dyn Fn(usize),
 }
 
 impl Options<'_> {
-    /// The cases of a comparison: all, or those at the places `sample`, counted from 0.
+    /// Cases of a comparison: all of them, or, for a sample, those at the positions in `sample`,
+    /// counted from 0.
     ///
     /// # Panics
-    /// If there is no case at one of these places.
+    /// Panics if there is no case at one of these positions.
     fn sampled<T>(&self, cases: impl IntoIterator<Item = T>, sample: &[usize]) -> Vec<T> {
         if !self.sample {
             return cases.into_iter().collect();
@@ -66,7 +69,7 @@ impl Options<'_> {
         self.simulate(seeds, move |seed| meshpace_sim::run(&config, seed))
     }
 
-    /// Does `simulate` with seeds 1 to `seeds`.
+    /// Calls `simulate` with seeds 1 to `seeds` and returns the results in that order.
     fn simulate<T: Send + 'static>(&self, seeds: usize, simulate: impl Fn(u64) -> T + Send + Sync + 'static) -> Vec<T> {
         let seed_of = move |seed: &u64| simulate(*seed);
         let results = pool::start(self.jobs, &Arc::default(), (1..=seeds as u64).collect(), seed_of);
@@ -80,7 +83,7 @@ impl Options<'_> {
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// Goodput of the first flow in kbit/s for every seed.
+    /// Goodput of the first flow for every seed, kbit/s.
     fn goodputs(&self, config: &Config, seeds: usize) -> Vec<f64> {
         self.runs(config, seeds).iter().map(|outcome| outcome.flows[0].goodput_bps / 1e3).collect()
     }
@@ -93,7 +96,7 @@ pub enum Verdict {
     Met,
     /// The rule does not hold.
     NotMet,
-    /// There is no rule: shown for information.
+    /// There is no rule; the point is shown for information.
     Shown,
 }
 
@@ -103,28 +106,28 @@ impl From<bool> for Verdict {
     }
 }
 
-/// The source of a reference that was measured with ns-2.
+/// Name of the source of references that were measured with ns-2.
 pub const NS2: &str = "ns-2.35";
 
 /// One compared value.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// The run and the value of it.
+    /// Name of the run and of the value.
     pub case: String,
-    /// The reference, where there is one.
+    /// Value of the reference, if there is one.
     pub reference: Option<Sample>,
-    /// Ours.
+    /// Value of this simulator.
     pub ours: Sample,
-    /// The rule in short.
+    /// Short text of the rule.
     pub rule: String,
-    /// The verdict: whether the rule holds.
+    /// Verdict: whether the rule holds.
     pub verdict: Verdict,
 }
 
 /// One comparison.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its name on the command line.
+    /// Name of the comparison on the command line.
     pub name: &'static str,
     /// Title of the comparison.
     pub title: &'static str,
@@ -132,25 +135,25 @@ pub struct Table {
     pub source: &'static str,
     /// Unit of the values.
     pub unit: &'static str,
-    /// The rule in words.
+    /// Rule in words.
     pub rule: &'static str,
-    /// The values.
+    /// Compared values.
     pub points: Vec<Point>,
 }
 
 impl Table {
-    /// Points that meet their rule, and points that have one.
+    /// Number of points that meet their rule, and number of points that have a rule.
     pub fn score(&self) -> (usize, usize) {
         let count = |verdict| self.points.iter().filter(|point| point.verdict == verdict).count();
         (count(Verdict::Met), count(Verdict::Met) + count(Verdict::NotMet))
     }
 }
 
-/// One comparison: its name and how to run it.
+/// A comparison that can be run.
 pub struct Comparison {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Runs it.
+    /// Function that runs it.
     pub run: fn(&Options) -> Vec<Table>,
 }
 
@@ -172,7 +175,7 @@ pub const COMPARISONS: &[Comparison] = &[
     Comparison { name: "field", run: field::compare },
 ];
 
-/// Rows of a reference file.
+/// Reads the rows of a reference file. Panics on a faulty file, since the files are embedded.
 fn rows<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Vec<T> {
     csv::Reader::from_reader(text.as_bytes())
         .deserialize()

@@ -1,4 +1,5 @@
-//! Saturated flows of one hop, profile `ieee`, reception `sinr`, against ns-3.44 with its own receiver.
+//! Saturated flows over one hop with the profile `ieee` and the reception `sinr`, compared with
+//! ns-3.44 and its own receiver.
 
 use super::{Options, Point, Sample, Table, Verdict, rows, scenes};
 use meshpace_mesh::config::Position;
@@ -8,9 +9,9 @@ use serde::Deserialize;
 struct Row {
     case: String,
     rts: u8,
-    /// Places, "X:Y" in metres.
+    /// Positions of the nodes, each "X:Y" in metres.
     nodes: String,
-    /// Ends, "FROM-TO".
+    /// Ends of the flows, each "FROM-TO".
     flows: String,
     n_seeds: usize,
     sum_kbps: f64,
@@ -19,7 +20,7 @@ struct Row {
     flow_kbps: String,
 }
 
-/// The pairs of a list such as "0:0,200:0".
+/// Pairs in a list such as "0:0,200:0".
 fn pairs<T: std::str::FromStr>(list: &str, between: char) -> Vec<(T, T)> {
     let pair = |word: &str| {
         let (first, second) = word.split_once(between)?;
@@ -28,10 +29,10 @@ fn pairs<T: std::str::FromStr>(list: &str, between: char) -> Vec<(T, T)> {
     list.split(',').map(|word| pair(word).unwrap_or_else(|| panic!("embedded reference: not a pair: {word}"))).collect()
 }
 
-/// The largest error, per cent.
+/// Largest error, per cent.
 const RULE: f64 = 3.0;
 
-/// Compares the sum of the flows, and how equal they are.
+/// Compares the sum of the flows, and how equal the flows are.
 pub fn compare(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns3/saturated.csv");
     let mut points = Vec::new();
@@ -54,7 +55,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
         if flows.len() < 2 {
             continue;
         }
-        // Means over the seeds, flow by flow: what one station has and another has not in every run.
+        // Means over the seeds, flow by flow. They show advantages that a station has in every run.
         let theirs: Vec<f64> = row.flow_kbps.split(' ').filter_map(|word| word.parse().ok()).collect();
         let mean =
             |flow: usize| outcomes.iter().map(|o| o.flows[flow].goodput_bps).sum::<f64>() / outcomes.len() as f64;

@@ -1,4 +1,4 @@
-//! Constant-rate UDP over chains: the critical rate and the collapse above it.
+//! Constant-rate UDP over chains: the critical rate, and the collapse above it.
 
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
 use serde::Deserialize;
@@ -11,7 +11,8 @@ const STEP: u64 = 5_000;
 const SEARCH: (u64, u64) = (200_000, 480_000);
 /// Offered rate at which the collapsed goodput is compared, bit/s.
 const ABOVE: u64 = 400_000;
-/// Rates between which the reference passes from no collapse to always collapsed, kbit/s, for 5 to 10 hops.
+/// Rates between which the reference changes from no collapse to collapse in all runs, kbit/s, for
+/// 5 to 10 hops.
 const BRACKETS: [(u16, f64, f64); 6] =
     [(5, 330.0, 360.0), (6, 340.0, 350.0), (7, 310.0, 340.0), (8, 300.0, 330.0), (9, 300.0, 330.0), (10, 290.0, 310.0)];
 
@@ -24,14 +25,15 @@ struct Row {
     ci95: f64,
 }
 
-/// The share of seeds that collapse at `bps`.
+/// Share of the seeds that collapse at an offered load of `bps`.
 fn collapsed_share(options: &Options, hops: u16, bps: u64, seeds: usize) -> f64 {
     let goodputs = options.goodputs(&scenes::paced_udp(hops, bps, scenes::AODV), seeds);
     let floor = COLLAPSED * bps as f64 / 1e3;
     goodputs.iter().filter(|&&goodput| goodput < floor).count() as f64 / seeds as f64
 }
 
-/// The rate in kbit/s at which half of the seeds collapse, interpolated between two neighbouring steps.
+/// Rate in kbit/s at which half of the seeds collapse, interpolated between two neighbouring steps.
+/// NaN if it lies outside the bounds of the search.
 fn critical_rate(share: impl Fn(u64) -> f64) -> f64 {
     let (mut low, mut high) = (SEARCH.0 / STEP, SEARCH.1 / STEP);
     let (mut share_low, mut share_high) = (share(low * STEP), share(high * STEP));
@@ -60,7 +62,8 @@ pub fn compare(options: &Options) -> Vec<Table> {
         let Some(best) = of_chain.iter().copied().max_by(|a, b| a.goodput_kbps.total_cmp(&b.goodput_kbps)) else {
             continue;
         };
-        // The rates around the best one are enough: below it what is offered arrives, far above it less does.
+        // Only rates near the best one are run. Below it everything that is offered arrives; far
+        // above it less arrives.
         let near = |row: &&&Row| (row.udprate as f64 / best.udprate as f64 - 1.0).abs() <= 0.06;
         let ours = of_chain
             .iter()

@@ -1,17 +1,17 @@
-//! The comparison as text for a terminal and as the page `validation/results.md`.
+//! The comparison as text for a terminal, and as the page `validation/results.md`.
 
 use super::{Point, Sample, Table, Verdict};
 use std::fmt::Write;
 
-/// Heading of the page: how it came to be.
+/// Heading of the page, which says how it was made.
 pub struct Heading<'a> {
-    /// The command that makes the page again.
+    /// Command that makes the page again.
     pub command: &'a str,
     /// Version of the program.
     pub version: &'a str,
 }
 
-/// Digits that show four figures of a value.
+/// Text of a value with about four significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         _ if value.is_nan() => "-".into(),
@@ -64,12 +64,13 @@ fn cells(point: &Point) -> [String; 7] {
     ]
 }
 
-/// The heads of the columns, the second being where the reference comes from.
+/// Titles of the columns. The second one is the source of the reference.
 fn head(table: &Table) -> [&str; 7] {
     ["point", table.source, "meshpace", "runs", "error", "rule", "verdict"]
 }
 
-/// Largest absolute error in per cent among the points that have a rule and a reference other than zero.
+/// Largest absolute error in per cent among the points that have a rule and a reference other than
+/// zero.
 fn largest_error(table: &Table) -> f64 {
     let judged = table.points.iter().filter(|point| point.verdict != Verdict::Shown);
     judged
@@ -78,7 +79,7 @@ fn largest_error(table: &Table) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// One table for a terminal.
+/// Text of one table for a terminal.
 pub fn text(table: &Table) -> String {
     let mut grid = comfy_table::Table::new();
     grid.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
@@ -118,7 +119,7 @@ pub fn markdown(heading: &Heading, tables: &[Table]) -> String {
     page
 }
 
-/// The anchor a Markdown viewer gives to a heading.
+/// Anchor that a Markdown viewer gives to a heading.
 fn anchor(title: &str) -> String {
     let kept = title.chars().filter(|c| c.is_alphanumeric() || *c == ' ' || *c == '-');
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()

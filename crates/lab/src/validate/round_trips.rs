@@ -1,4 +1,5 @@
-//! Round-trip times of one TCP flow from node 0, measured from its packets and not by its endpoint.
+//! Round-trip times of one TCP flow from node 0. They are measured from its packets, not by its
+//! endpoint.
 
 use meshpace_core::{NodeId, Time};
 use meshpace_sim::SimPacket;
@@ -6,29 +7,31 @@ use meshpace_transport::Segment;
 use meshpace_transport::tcp::Flags;
 use std::collections::BTreeMap;
 
-/// The sender of the data.
+/// Sender of the data.
 const SENDER: NodeId = NodeId(0);
 
-/// For each ACK of new data: the time since the last segment it acknowledges was sent, if that was sent once. (Not the sender's own
-/// samples, which depend on its time stamps and its clock.)
+/// Round-trip samples: for each ACK of new data, the time since the last segment that it
+/// acknowledges was sent. Segments that were sent more than once give no sample. The samples differ
+/// from the sender's own, which depend on its time stamps and its clock.
 pub struct RoundTrips {
-    /// Counts from here.
+    /// Samples before this time are not counted.
     begin: Time,
-    /// By the offset after a segment: when it was sent; None if more than once.
+    /// Time at which each segment was sent, by the offset of the first byte after it. `None` if it
+    /// was sent more than once.
     sent: BTreeMap<u64, Option<Time>>,
-    /// Acknowledged segments.
+    /// Number of bytes acknowledged so far.
     acknowledged: u64,
-    /// Milliseconds.
+    /// Samples, milliseconds.
     samples: Vec<f64>,
 }
 
 impl RoundTrips {
-    /// Counts those that end at `begin` or later.
+    /// Counts the round trips that end at `begin` or later.
     pub fn from(begin: Time) -> RoundTrips {
         RoundTrips { begin, sent: BTreeMap::new(), acknowledged: 0, samples: Vec::new() }
     }
 
-    /// The transport of `node` hands `packet` to the network.
+    /// Handles that the transport of `node` passes `packet` to the network.
     pub fn on_inject(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
         if let (SENDER, Segment::Tcp(segment)) = (node, &packet.segment)
             && segment.payload > 0
@@ -38,7 +41,7 @@ impl RoundTrips {
         }
     }
 
-    /// `packet` has reached the transport of `node`.
+    /// Handles that `packet` has reached the transport of `node`.
     pub fn on_deliver(&mut self, now: Time, node: NodeId, packet: &SimPacket) {
         let (SENDER, Segment::Tcp(segment)) = (node, &packet.segment) else { return };
         if !segment.flags.has(Flags::ACK) || segment.ack <= self.acknowledged {
@@ -52,12 +55,12 @@ impl RoundTrips {
         }
     }
 
-    /// Their mean, ms; not a number if there are none.
+    /// Mean of the samples, ms. NaN if there are none.
     pub fn mean(&self) -> f64 {
         self.samples.iter().sum::<f64>() / self.samples.len() as f64
     }
 
-    /// The least time that 95 % of them do not exceed, ms; not a number if there are none.
+    /// Smallest time that 95 % of the samples do not exceed, ms. NaN if there are none.
     pub fn p95(&self) -> f64 {
         let mut samples = self.samples.clone();
         samples.sort_by(f64::total_cmp);

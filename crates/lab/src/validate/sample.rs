@@ -2,7 +2,7 @@
 
 use crate::statistics::{estimate, student_t};
 
-/// Confidence level of every interval of the comparison.
+/// Confidence level of all intervals of the comparison.
 const LEVEL: f64 = 0.95;
 
 /// A mean over seeds.
@@ -10,26 +10,28 @@ const LEVEL: f64 = 0.95;
 pub struct Sample {
     /// The mean.
     pub mean: f64,
-    /// Half width of the 95 % confidence interval of the mean; NaN if it is not known.
+    /// Half width of the 95 % confidence interval of the mean. NaN if it is not known.
     pub half_width: f64,
-    /// Runs behind it.
+    /// Number of runs.
     pub n: usize,
 }
 
 impl Sample {
-    /// The mean of `values` and its interval by Student's t.
+    /// Mean of `values` and its interval by Student's t.
     pub fn of(values: &[f64]) -> Sample {
         let estimate = estimate(values, LEVEL);
         Sample { mean: estimate.mean, half_width: estimate.half_width, n: estimate.count }
     }
 
-    /// The share of `n` runs in which something happened, with the normal approximation of its binomial interval.
+    /// Share of `n` runs in which something happened, with the normal approximation of its binomial
+    /// interval.
     pub fn share(happened: usize, n: usize) -> Sample {
         let share = happened as f64 / n as f64;
         Sample { mean: share, half_width: 1.96 * (share * (1.0 - share) / n as f64).sqrt(), n }
     }
 
-    /// Half the width of the interval in which 95 % of single further runs fall (the prediction interval).
+    /// Half width of the interval in which 95 % of single further runs fall (the prediction
+    /// interval).
     pub fn spread(values: &[f64]) -> f64 {
         let n = values.len();
         student_t(LEVEL, n) * estimate(values, LEVEL).deviation * (1.0 + 1.0 / n as f64).sqrt()
@@ -40,13 +42,14 @@ impl Sample {
         Sample { mean: value, half_width: f64::NAN, n: 1 }
     }
 
-    /// The error of this mean against `reference`, in per cent of the reference.
+    /// Error of this mean relative to `reference`, in per cent of the reference.
     pub fn error_pct(&self, reference: &Sample) -> f64 {
         100.0 * (self.mean - reference.mean) / reference.mean
     }
 
-    /// True if the two means lie inside the joined interval: |a - b| <= sqrt(wa^2 + wb^2), with wa and wb the half
-    /// widths of the 95 % intervals; false if one of them is not known.
+    /// True if the two means lie inside the joined interval: |a - b| <= sqrt(wa^2 + wb^2), where wa
+    /// and wb are the half widths of the two 95 % intervals. False if one of the half widths is not
+    /// known.
     pub fn joins(&self, other: &Sample) -> bool {
         (self.mean - other.mean).abs() <= self.half_width.hypot(other.half_width)
     }

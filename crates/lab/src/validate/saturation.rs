@@ -1,20 +1,22 @@
-//! Stations of one cell that always have a frame to send, profile `ieee`, against theory.
+//! Stations of one cell that always have a frame to send, with the profile `ieee`, compared with
+//! theory.
 
 use super::bianchi::{Account, Cell};
 use super::{Options, Point, Sample, Table, Verdict, scenes};
 
-/// Numbers of stations.
+/// Numbers of stations that are compared.
 const STATIONS: [u16; 10] = [1, 2, 3, 5, 10, 15, 20, 30, 40, 50];
 /// Payload of a datagram, bytes.
 const PAYLOAD: u32 = 1000;
-/// Metres from every station to the receiver.
+/// Distance from every station to the receiver, metres.
 pub const RADIUS: f64 = 100.0;
 
-/// The cell by the numbers of IEEE 802.11-1999 (DSSS, long preamble), 2 Mbit/s, control frames at 1 Mbit/s.
+/// Cell with the values of IEEE 802.11-1999 (DSSS, long preamble): 2 Mbit/s, control frames at 1
+/// Mbit/s.
 fn cell(rts: bool) -> Cell {
     let (slot, sifs, difs) = (20.0, 10.0, 50.0);
     let (rts_air, cts_air, ack_air) = (352.0, 304.0, 304.0);
-    // MAC header and FCS 28 bytes, IP and UDP 20 as ns-2 counts them.
+    // MAC header and FCS have 28 bytes. IP and UDP have 20, as ns-2 counts them.
     let data_air = 192.0 + f64::from(PAYLOAD + 20 + 28) * 8.0 / 2.0;
     let travel = RADIUS / 300.0;
     let handshake = if rts { rts_air + sifs + cts_air + sifs + 2.0 * travel } else { 0.0 };
@@ -22,7 +24,8 @@ fn cell(rts: bool) -> Cell {
     Cell {
         slot,
         success: handshake + data_air + sifs + ack_air + 2.0 * travel + difs,
-        // EIFS: SIFS, an ACK at 1 Mbit/s, DIFS. A slot later the time-out for CTS or ACK, both equally long, and DIFS are over.
+        // EIFS is SIFS, an ACK at 1 Mbit/s, and DIFS. The time-out for CTS or ACK (both are equally
+        // long) and DIFS end one slot later.
         collision: first + travel + sifs + ack_air + difs,
         window: 32.0,
         doublings: 5,
@@ -31,7 +34,7 @@ fn cell(rts: bool) -> Cell {
     }
 }
 
-/// The largest error, per cent.
+/// Largest error, per cent.
 const RULE: f64 = 1.5;
 
 /// Compares basic access and RTS/CTS.

@@ -1,4 +1,5 @@
-//! The scenarios of the reference measurements: two-ray radio, 2 Mbit/s, RTS/CTS, queue 50, profile `ns2`.
+//! Scenarios of the reference measurements: two-ray radio, 2 Mbit/s, RTS/CTS, a queue of 50
+//! packets, profile `ns2`.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::MeshConfig;
@@ -10,13 +11,13 @@ use meshpace_transport::config::Config as Transport;
 use meshpace_transport::names;
 use meshpace_transport::pacing::{self, Dispersion};
 
-/// AODV as ns-2 does it.
+/// AODV as ns-2 implements it.
 pub const AODV: RoutingConfig = RoutingConfig::aodv(LocalRepair::Ns2, AodvDetection::LinkLayer);
 
-/// The transport called `name` in the table.
+/// Transport called `name` in the table.
 ///
 /// # Panics
-/// If there is none: the names used here are part of the program.
+/// Panics if there is no such transport. The names used here are part of the program.
 pub fn transport(name: &str) -> Transport {
     names::lookup(name).unwrap_or_else(|| panic!("no transport is called {name}"))
 }
@@ -32,7 +33,7 @@ pub fn tcp_ap_mad() -> Transport {
     config
 }
 
-/// NewReno whose receiver window is `segments`, as `window_` limits it in ns-2.
+/// NewReno with a receiver window of `segments`, as `window_` limits it in ns-2.
 pub fn newreno_limited(segments: u32) -> Transport {
     let mut config = transport("newreno");
     if let Transport::Tcp(tcp) = &mut config {
@@ -41,7 +42,7 @@ pub fn newreno_limited(segments: u32) -> Transport {
     config
 }
 
-/// A flow that starts at 1 s and a jitter uniform on 0 to 0.1 s.
+/// A flow that starts at 1 s plus a jitter that is uniform on 0 to 0.1 s.
 fn flow(from: u16, to: u16, transport: Transport, traffic: Traffic) -> Flow {
     Flow {
         from: NodeId(from),
@@ -63,7 +64,7 @@ fn mesh(routing: RoutingConfig) -> MeshConfig {
     MeshConfig { routing, ..MeshConfig::default() }
 }
 
-/// One transfer without end over `hops` hops of 200 m, measured in 20..200 s.
+/// A transfer without end over `hops` hops of 200 m, measured from 20 to 200 s.
 pub fn chain(hops: u16, transport: Transport, routing: RoutingConfig) -> Config {
     Config {
         duration: Duration::from_secs(200),
@@ -82,16 +83,18 @@ pub fn paced_udp(hops: u16, bps: u64, routing: RoutingConfig) -> Config {
     config
 }
 
-/// Transfers between nodes at `positions`, measured in 20..200 s.
+/// Transfers between nodes at `positions`, measured from 20 to 200 s.
 pub fn competing(positions: Vec<Position>, ends: &[(u16, u16)], transport: &Transport) -> Config {
     let flows = ends.iter().map(|&(from, to)| flow(from, to, transport.clone(), Traffic::Ftp)).collect();
     let (duration, warmup) = (Duration::from_secs(200), Duration::from_secs(20));
     Config { duration, warmup, positions, mesh: mesh(AODV), flows, ..Config::default() }
 }
 
-/// Saturated stations on a circle of `radius` metres around the one that receives, profile `ieee`, static routes, measured in
-/// 10..60 s. Each is offered four times its share of the channel from 5 s on; before, each sends one datagram while nobody
-/// else does, so that ARP has been answered: requests, which are broadcast, take no part in the contention that is measured.
+/// Saturated stations on a circle of `radius` metres around the receiving station, with the profile
+/// `ieee` and static routes, measured from 10 to 60 s. From 5 s on, each station is offered four
+/// times its share of the channel. Before that, each sends one datagram while no other station
+/// sends, so that ARP is resolved. ARP requests are broadcast and thus take no part in the
+/// contention that is measured.
 pub fn cell(stations: u16, radius: f64, segment: u32, rts: bool) -> Config {
     let mut udp = transport("udp");
     if let Transport::Udp(udp) = &mut udp {
@@ -121,9 +124,13 @@ pub fn cell(stations: u16, radius: f64, segment: u32, rts: bool) -> Config {
     }
 }
 
-/// Constant rates of 2 Mbit/s, 1460 bytes a datagram, from the first to the second node of each of `flows`, one hop; profile `ieee`,
-/// reception `sinr`, a frame below what is sensed without effect, control frames at 2 Mbit/s too, seven attempts for any frame, static routes, measured in 10..60 s. As in [`cell`] each sends one
-/// datagram alone before; the flows that count are the second half.
+/// Constant rates of 2 Mbit/s over one hop, from the first to the second node of each of `flows`,
+/// in datagrams of 1460 bytes, measured from 10 to 60 s.
+///
+/// The scenario has the profile `ieee`, the reception `sinr`, static routes, control frames at 2
+/// Mbit/s, and seven attempts for any frame. A frame that is weaker than the sensitivity has no
+/// effect. As in [`cell`], each sender first sends one datagram alone. The flows that count are the
+/// second half.
 pub fn saturated(positions: Vec<Position>, flows: &[(u16, u16)], rts: bool) -> Config {
     let mut udp = transport("udp");
     if let Transport::Udp(udp) = &mut udp {
@@ -134,7 +141,7 @@ pub fn saturated(positions: Vec<Position>, flows: &[(u16, u16)], rts: bool) -> C
     mesh.mac.retries = RetryLimits { short: 7, long: 7 };
     mesh.radio.basic_rate = mesh.radio.rate;
     mesh.radio.reception = Reception::Sinr;
-    // As `RxSensitivity` there.
+    // The value is that of `RxSensitivity` in the reference.
     mesh.radio.sensitivity_dbm = Some(-78.071);
     let constant = |rate| Traffic::Cbr { rate: Rate::from_bps(rate) };
     let alone = flows.iter().zip(0..).map(|(&(from, to), place)| {
@@ -155,10 +162,10 @@ pub fn saturated(positions: Vec<Position>, flows: &[(u16, u16)], rts: bool) -> C
     }
 }
 
-/// Saturated constant-rate flows between nodes on a line, measured in 10..60 s.
+/// Saturated constant-rate flows between nodes on a line, measured from 10 to 60 s.
 #[derive(Clone, Debug)]
 pub struct Micro {
-    /// Places of the nodes, metres.
+    /// Positions of the nodes, metres.
     pub x: Vec<f64>,
     /// Source and destination of each flow.
     pub flows: Vec<(u16, u16)>,
@@ -171,7 +178,7 @@ pub struct Micro {
 }
 
 impl Micro {
-    /// The scenario to run.
+    /// Scenario that is run.
     pub fn config(&self) -> Config {
         let mut udp = transport("udp");
         if let Transport::Udp(udp) = &mut udp {

@@ -1,4 +1,5 @@
-//! Quiet trains of a fixed interval over chains, here and in ns-2, to show that their goodput is no artefact of this simulator.
+//! Quiet trains with a fixed interval over chains, here and in ns-2. The comparison shows that
+//! their goodput is no artefact of this simulator.
 
 use super::{NS2, Options, Point, Sample, Table, Verdict, rows, scenes};
 use meshpace_core::Duration;
@@ -7,10 +8,12 @@ use meshpace_sim::Config;
 use meshpace_transport::config::Config as Transport;
 use serde::Deserialize;
 
-/// Allowed distance, per cent, as for other transfers over chains: on static routes, and under AODV.
+/// Largest error in per cent on static routes and under AODV, the same as for other transfers over
+/// chains.
 const WITHIN: (f64, f64) = (3.0, 8.0);
-/// From here on a longer interval is on the gentle slope of the optimum, ms. Below it is the cliff: a collision of hidden
-/// stations in every train, or in none, so that the place of the cliff is compared and not the goodput on its side.
+/// Interval in ms from which on a longer interval is on the gentle slope of the optimum. Shorter
+/// intervals are on the cliff: a collision of hidden stations occurs in every train, or in none.
+/// Therefore the position of the cliff is compared, and not the goodput beside it.
 const SLOPE: f64 = 31.0;
 
 #[derive(Deserialize)]
@@ -23,7 +26,7 @@ struct Row {
     ci95: f64,
 }
 
-/// A transfer by trains of 32 segments, `interval_ms` apart.
+/// A transfer with trains of 32 segments that are `interval_ms` apart.
 fn config(hops: u16, interval_ms: f64, routing: RoutingConfig) -> Config {
     let mut transport = scenes::transport("quiet-train");
     if let Transport::Train(train) = &mut transport {
@@ -33,7 +36,7 @@ fn config(hops: u16, interval_ms: f64, routing: RoutingConfig) -> Config {
     scenes::chain(hops, transport, routing)
 }
 
-/// Compares goodput at intervals around the optimum, and where the optimum is.
+/// Compares the goodput at intervals around the optimum, and the position of the optimum.
 pub fn compare(options: &Options) -> Vec<Table> {
     let text = include_str!("../../../../validation/reference/ns2/quiet_train.csv");
     let rows = rows::<Row>("quiet_train", text);
@@ -66,7 +69,7 @@ pub fn compare(options: &Options) -> Vec<Table> {
                chains, within 3 % on static routes and 8 % under AODV. Shorter intervals over \
                four and more hops are on the cliff, where a train either escapes a collision of hidden stations or does not: they \
                are shown. The best interval of the sweep over seven hops is within 0.1 ms.",
-        // The best of a sweep wants the whole sweep.
+        // The best interval needs the whole sweep, so a sample does not have it.
         points: points.into_iter().chain(best(&sweep).filter(|_| !options.sample)).collect(),
     }]
 }
@@ -75,7 +78,7 @@ fn hops(count: u16) -> String {
     if count == 1 { "1 hop".to_owned() } else { format!("{count} hops") }
 }
 
-/// The best intervals of a sweep of (interval, ours, theirs), compared.
+/// Compares the best intervals of a sweep of (interval, our goodput, goodput of the reference).
 fn best(sweep: &[(f64, f64, f64)]) -> Option<Point> {
     let of = |value: fn(&(f64, f64, f64)) -> f64| {
         sweep.iter().max_by(|a, b| value(a).total_cmp(&value(b))).map(|best| best.0)

@@ -1,5 +1,5 @@
-//! Access by category (EDCA) against ns-3.44: saturated categories of one or several stations around one receiver.
-//! `validation/ns3/edca.py` writes the figures.
+//! EDCA, the access by category, compared with ns-3.44: saturated categories of one or several
+//! stations around one receiver. `validation/ns3/edca.py` writes the reference values.
 
 use super::scene::{How, categories, mbps};
 use super::{NS3, Options, Point, Sample, Table, Verdict, how, point, words};
@@ -12,20 +12,22 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Row {
-    /// "frames": one for each access; "txop-filled": TXOPs that leave no room for a CF-End; "txop", "txop-rts": other TXOPs.
+    /// Kind of the case. "frames": one frame for each access; "txop-filled": TXOPs that leave no
+    /// room for a CF-End; "txop" and "txop-rts": other TXOPs.
     set: String,
-    /// Number of a node and its category, separated by blanks: "1VO 2BE".
+    /// Senders, each the number of a node and its category, separated by blanks: "1VO 2BE".
     senders: String,
     mcs: u8,
     ampdu: u8,
     rts: u8,
-    /// Limits of TXOPs, us.
+    /// Limit of a TXOP of video, us; the next field is that of voice.
     video_txop: u64,
     voice_txop: u64,
     warmup: u64,
     duration: u64,
     runs: usize,
-    /// By flow, Mbit/s, and half its 95 % interval, separated by blanks.
+    /// Goodput of each flow, Mbit/s; the next field is half the 95 % interval of each. Both are
+    /// separated by blanks.
     goodput: String,
     ci95: String,
     /// Half the 95 % interval of the sum.
@@ -72,7 +74,7 @@ impl Row {
         let edca = EdcaConfig { video_txop: limit(self.video_txop), voice_txop: limit(self.voice_txop) };
         let how = how(self.mcs, self.ampdu == 1, self.rts == 1, true);
         let ht = how.ht.map(|ht| HtConfig { edca: Some(edca), ..ht });
-        // Of ns-3's backoff after the limit of 7 as in the chains.
+        // Eight attempts correspond to ns-3's limit of 7 with one more backoff, as in the chains.
         categories(How { ht, retries: 8, ..how }, &self.senders(), self.duration - self.warmup)
     }
 
@@ -82,7 +84,9 @@ impl Row {
         pairs.map(|(mean, half_width)| Sample { mean, half_width, n: self.runs }).collect()
     }
 
-    /// Not where ns-3 ends a TXOP with a CF-End, protects it by one RTS, or lets other stations wait for its limit: docs/ht.md reckons what that costs.
+    /// Returns whether the row has a rule. It has none if ns-3 ends a TXOP with a CF-End, protects
+    /// it by a single RTS, or lets other stations wait for its limit. docs/ht.md computes the
+    /// effect of these differences.
     fn is_judged(&self) -> bool {
         match self.set.as_str() {
             "frames" => true,
@@ -96,14 +100,14 @@ impl Row {
     }
 }
 
-/// The share of a flow: within 5 % or joined.
+/// Compares the share of a flow: within 5 % or joined.
 fn share(case: String, reference: Sample, ours: Sample, is_judged: bool) -> Point {
     let met = ours.error_pct(&reference).abs() <= 5.0 || ours.joins(&reference);
     let (verdict, rule) = if is_judged { (met.into(), "5 % or joined") } else { (Verdict::Shown, "") };
     Point { case, reference: Some(reference), ours, rule: rule.into(), verdict }
 }
 
-/// Compares the sum of the flows, and the share of each.
+/// Compares the sum of the flows, and the share of each flow.
 pub fn compare(options: &Options) -> Vec<Table> {
     let (mut sums, mut shares) = (Vec::new(), Vec::new());
     for row in options.sampled(table(), &[0, 8, 34, 41]) {

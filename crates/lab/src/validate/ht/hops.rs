@@ -1,5 +1,5 @@
-//! Chains, hidden terminals and transfers against ns-3.44. `validation/ns3/ht.py` writes the figures; their columns are the keys of
-//! `validation/ns3/ht.cc`.
+//! Chains, hidden terminals and transfers, compared with ns-3.44. `validation/ns3/ht.py` writes the
+//! reference values; their columns are the keys of `validation/ns3/ht.cc`.
 
 use super::scene::{How, datagrams, mbps, segments_mbps, transfer};
 use super::{NS3, Options, Sample, Table, how, point, words};
@@ -14,7 +14,7 @@ struct Row {
     set: String,
     nodes: u16,
     reach: u16,
-    /// "FROM-TO", separated by blanks.
+    /// Ends of the flows, each "FROM-TO", separated by blanks.
     flows: String,
     traffic: String,
     mcs: u8,
@@ -23,22 +23,22 @@ struct Row {
     bar: u8,
     warmup: u64,
     duration: u64,
-    /// By flow, Mbit/s, separated by blanks.
+    /// Goodput of each flow, Mbit/s, separated by blanks.
     goodput: String,
-    /// Half the 95 % interval of their sum.
+    /// Half the 95 % interval of the sum of the flows.
     ci95: f64,
-    /// By node, separated by blanks.
+    /// Mean number of MPDUs in a frame of each node, separated by blanks.
     mpdus: String,
 }
 
-/// Seeds behind a row, at least.
+/// Smallest number of seeds behind a row.
 const RUNS: usize = 3;
 
 fn table() -> Vec<Row> {
     rows("ns3/ht-hops", include_str!("../../../../../validation/reference/ns3/ht-hops.csv"))
 }
 
-/// Frames with data and the bytes in them, by node.
+/// Number of data frames and number of bytes in them, by node.
 struct Sizes(Vec<(u64, u64)>);
 
 impl Probe<SimPacket> for Sizes {
@@ -53,7 +53,8 @@ impl Probe<SimPacket> for Sizes {
     }
 }
 
-/// Goodput of a run in Mbit/s, and the mean number of MPDUs in a frame of the nodes that sent any.
+/// Goodput of a run in Mbit/s, and the mean number of MPDUs in a frame over the nodes that sent any
+/// frame.
 struct Seen {
     carried: f64,
     mpdus: f64,
@@ -92,7 +93,8 @@ impl Row {
     }
 
     fn config(&self) -> Config {
-        // ns-3 with the limit 7 draws one more backoff from the largest window after it gave up a frame: README.md there.
+        // ns-3 with the limit 7 draws one more backoff from the largest window after it gave up a
+        // frame (README.md of the reference).
         let how = How { retries: 8, ..how(self.mcs, self.ampdu == 1, self.rts == 1, self.bar == 1) };
         let mesh = how.mesh(self.nodes, |a, b| self.reach == 0 || a.abs_diff(b) <= self.reach);
         let (seconds, flows) = (self.duration - self.warmup, self.flows());
@@ -101,7 +103,7 @@ impl Row {
         } else {
             transfer(mesh, self.nodes, flows[0], &self.traffic, self.warmup, seconds)
         };
-        // Packets go along the line, whoever hears them.
+        // Packets follow the line, even if nodes farther away hear them.
         let firewall = (1..self.nodes).map(|node| (NodeId(node - 1), NodeId(node))).collect();
         Config { firewall: Some(firewall), ..config }
     }
@@ -110,13 +112,13 @@ impl Row {
         let mut sizes = Sizes(vec![(0, 0); config.positions.len()]);
         let outcome = meshpace_sim::run_with(config, seed, &mut sizes);
         let sent = sizes.0.iter().filter(|(frames, _)| *frames > 0);
-        // Of 1540 bytes each.
+        // An MPDU has 1540 bytes.
         let mpdus: Vec<f64> = sent.map(|&(frames, bytes)| bytes as f64 / 1540.0 / frames as f64).collect();
         let carried = if traffic == "udp" { mbps(&outcome).iter().sum() } else { segments_mbps(&outcome) };
         Seen { carried, mpdus: mean(&mpdus) }
     }
 
-    /// Sum over the flows.
+    /// Sum of the flows in ns-3.
     fn reference(&self) -> Sample {
         let sum = self.goodput.split(' ').filter_map(|flow| flow.parse::<f64>().ok()).sum();
         Sample { mean: sum, half_width: self.ci95, n: RUNS }
@@ -127,7 +129,7 @@ impl Row {
         mean(&nodes)
     }
 
-    /// The largest error, per cent. What has none is explained in docs/ht.md.
+    /// Largest error, per cent. `None` if the difference is explained in docs/ht.md.
     fn rule(&self) -> Option<f64> {
         let how = (self.mcs, self.ampdu == 1, self.rts == 1);
         match self.set.as_str() {
@@ -139,7 +141,7 @@ impl Row {
     }
 }
 
-/// Compares what they carry, and the mean size of aggregates.
+/// Compares the goodput, and the mean size of aggregates.
 pub fn compare(options: &Options) -> Vec<Table> {
     let (mut points, mut sizes) = (Vec::new(), Vec::new());
     for row in options.sampled(table(), &[9, 17, 36, 43, 60]) {

@@ -1,5 +1,6 @@
-//! A chain of 802.11a at 6 Mbit/s against ns-3.44, whose one, two and three hops were measured in the field, too ([`crate::validate::field`]).
-//! `validation/ns3/legacy.py` writes the figures.
+//! A chain of 802.11a at 6 Mbit/s, compared with ns-3.44. One, two and three hops of this chain
+//! were also measured in the field ([`crate::validate::field`]). `validation/ns3/legacy.py` writes
+//! the reference values.
 
 use super::scene::{How, POWER_DBM, datagrams, mbps};
 use super::{NS3, Options, Sample, Table, point};
@@ -13,16 +14,16 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 struct Row {
     nodes: u16,
-    /// 0: all hear each other; 1: only neighbours.
+    /// 0: all nodes hear each other; 1: only neighbours do.
     reach: u16,
     /// "NODE:SHARE": this node loses that share of the data frames that it receives.
     loses: String,
-    /// Mbit/s.
+    /// Offered load, Mbit/s.
     offered: f64,
     warmup: u64,
     duration: u64,
     runs: usize,
-    /// Mbit/s, and half its 95 % interval.
+    /// Goodput, Mbit/s; the next field is half its 95 % interval.
     goodput: f64,
     ci95: f64,
 }
@@ -53,12 +54,13 @@ impl Row {
 
     fn config(&self) -> Config {
         let rate = OfdmRate::NonHt(0);
-        // ns-3 draws one more backoff from the largest window after it gave up a frame, as in the chains of 802.11n.
+        // ns-3 draws one more backoff from the largest window after it gave up a frame, as in the
+        // chains of 802.11n.
         let how = How { rate, ht: None, rts: false, retries: 8 };
         let hears = |a: u16, b: u16| a != b && (self.reach == 0 || a.abs_diff(b) <= self.reach);
         let mut mesh = how.mesh(self.nodes, hears);
         if let Some((node, share)) = self.lossy_receiver() {
-            // Frames are found in the noise, and a part of them cannot be read.
+            // Frames are detected in the noise, but some of them cannot be decoded.
             mesh.radio.detect_ratio_db = 0.0;
             let weak = mesh.radio.noise_dbm + Channel::snr_for(&mesh.radio, share);
             let pairs = (0..self.nodes).flat_map(|from| (0..self.nodes).map(move |to| (from, to)));
@@ -69,7 +71,7 @@ impl Row {
         }
         let share = self.offered / 6.0;
         let config = datagrams(mesh, self.nodes, &[(0, self.hops())], share, self.duration - self.warmup);
-        // Packets go along the line, whoever hears them.
+        // Packets follow the line, even if nodes farther away hear them.
         let firewall = (1..self.nodes).map(|node| (NodeId(node - 1), NodeId(node))).collect();
         Config { firewall: Some(firewall), ..config }
     }
@@ -78,8 +80,9 @@ impl Row {
         Sample { mean: self.goodput, half_width: self.ci95, n: self.runs }
     }
 
-    /// The largest error, per cent. A receiver that loses frames and is near other senders loses more of them here, where that is noise, than there, where it is
-    /// chance: shown.
+    /// Largest error, per cent. `None` for three hops with a lossy receiver, which are only shown.
+    /// Such a receiver near other senders loses more frames here, where noise causes the loss, than
+    /// in ns-3, where the loss is random.
     fn rule(&self) -> Option<f64> {
         match (self.hops(), self.lossy_receiver()) {
             (1, _) => Some(1.0),

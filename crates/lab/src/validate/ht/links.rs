@@ -1,4 +1,5 @@
-//! Links, cells and transfers over one hop against ns-3.44: ad hoc, HT20, fixed MCS, 5 GHz, everybody in range.
+//! Links, cells and transfers over one hop, compared with ns-3.44: ad hoc, HT20, fixed MCS, 5 GHz,
+//! all stations in range.
 
 use super::scene::{datagrams, mbps, segments_mbps, transfer};
 use super::{NS3, Options, Sample, Table, how, point, words};
@@ -40,7 +41,7 @@ impl Row {
         datagrams(how.mesh(stations + 1, |_, _| true), stations + 1, &ends, share, self.dur_s)
     }
 
-    /// The pair is 1 -> 0 <- 2, everybody in range.
+    /// Number of sending stations. The pair is 1 -> 0 <- 2 with all stations in range.
     fn stations(&self) -> u16 {
         if self.set.starts_with("4-pair") { 2 } else { self.n }
     }
@@ -56,8 +57,10 @@ impl Row {
         format!("{what}, {}", words(self.mcs, self.ampdu == 1, self.rts == 1, self.bar == 1))
     }
 
-    /// The largest error, per cent. At MCS 0 the queue of 500 packets takes a second to drain, so that ten seconds hold few round trips and one
-    /// recovery, and the five seconds of CUBIC begin in the recovery after slow start: shown here; the rows of [`super::hops`] have later seconds.
+    /// Largest error, per cent. `None` for transfers at MCS 0 and for CUBIC, which are only shown.
+    /// At MCS 0 the queue of 500 packets takes a second to drain, so ten seconds hold few round
+    /// trips and one recovery. The five seconds of CUBIC begin in the recovery after slow start.
+    /// The rows of [`super::hops`] have later seconds.
     fn rule(&self) -> Option<f64> {
         match (self.traffic.as_str(), self.stations()) {
             ("tcp", _) => (self.mcs != 0 && self.tcp == "NewReno").then_some(3.0),

@@ -1,4 +1,5 @@
-//! 802.11n, and 802.11a: one cell against theory, links, cells, chains, hidden terminals, transfers and access categories against ns-3.44; docs/ht.md.
+//! 802.11n and 802.11a. One cell is compared with theory; links, cells, chains, hidden terminals,
+//! transfers and access categories are compared with ns-3.44 (docs/ht.md).
 
 mod edca;
 mod hops;
@@ -11,10 +12,10 @@ use super::{Options, Point, Sample, Table, Verdict};
 use meshpace_mesh::HtConfig;
 use scene::How;
 
-/// The program and the version of the references.
+/// Program and version of the references.
 const NS3: &str = "ns-3.44";
 
-/// All of them.
+/// Runs all comparisons.
 pub fn compare(options: &Options) -> Vec<Table> {
     let mut tables = theory::compare(options);
     tables.extend(links::compare(options));
@@ -24,21 +25,22 @@ pub fn compare(options: &Options) -> Vec<Table> {
     tables
 }
 
-/// Stations that send aggregates of 64 MPDUs or frames of one, and ask for a block ACK that they missed, or do not.
+/// Stations that send aggregates of up to 64 MPDUs, or frames of one MPDU. `asks` says whether they
+/// request a block ACK that did not arrive.
 fn how(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> How {
     let mpdus = if aggregates { 64 } else { 1 };
     let ht = HtConfig { mpdus, requests_block_ack: asks, ..HtConfig::default() };
     How { ht: Some(ht), ..How::mcs(mcs, mpdus, rts) }
 }
 
-/// Parameters of a row of a reference, in words.
+/// Parameters of a row of the reference, in words.
 fn words(mcs: u8, aggregates: bool, rts: bool, asks: bool) -> String {
     let size = if aggregates { "aggregates" } else { "one MPDU" };
     let access = if rts { "RTS/CTS" } else { "basic access" };
     format!("MCS {mcs}, {size}, {access}{}", if asks { "" } else { ", block ACKs not asked for" })
 }
 
-/// A point with a rule in per cent, or without one.
+/// A point with a rule in per cent, or without a rule.
 fn point(case: String, reference: Sample, ours: Sample, rule_pct: Option<f64>) -> Point {
     let verdict = match rule_pct {
         Some(rule) => Verdict::from(ours.error_pct(&reference).abs() <= rule),

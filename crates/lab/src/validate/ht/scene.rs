@@ -1,6 +1,8 @@
-//! Scenes in which those who hear each other do so equally well: -50 dBm unless told.
+//! Scenes in which nodes either do not hear each other or receive all frames with the same power,
+//! -50 dBm by default.
 //!
-//! They match the set-up of `validation/ns3/ht.cc`: 5 GHz, 20 MHz, control frames at 6 Mbit/s, a queue of 500 packets.
+//! They match the set-up of `validation/ns3/ht.cc`: 5 GHz, 20 MHz, control frames at 6 Mbit/s, a
+//! queue of 500 packets.
 
 use crate::validate::scenes::transport;
 use meshpace_core::{Duration, NodeId, Rate, Time};
@@ -13,42 +15,44 @@ use meshpace_mesh::{
 use meshpace_sim::{Config, Flow, Outcome, Traffic};
 use meshpace_transport::Config as Transport;
 
-/// Received everywhere.
+/// Received power of all frames, dBm.
 pub const POWER_DBM: f64 = -50.0;
 /// Payload of a datagram, bytes.
 pub const PAYLOAD: u32 = 1470;
-/// Bytes of its IP and UDP headers beyond the 20 that are counted here.
+/// Bytes of the IP and UDP headers of a datagram beyond the 20 that are counted here.
 const MORE_HEADERS: u32 = 8;
 
 /// Settings of the stations.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
-    /// Rate of data.
+    /// Bit rate of data frames.
     pub rate: OfdmRate,
-    /// Parameters of 802.11n; none: 802.11a.
+    /// Parameters of 802.11n. `None` for 802.11a.
     pub ht: Option<HtConfig>,
-    /// True if RTS/CTS comes before every unicast data frame.
+    /// True if RTS/CTS precedes every unicast data frame.
     pub rts: bool,
-    /// Attempts for a frame.
+    /// Number of attempts for a frame.
     pub retries: u32,
 }
 
 impl How {
-    /// 802.11n with aggregates of so many MPDUs at most, the long guard interval and seven attempts.
+    /// 802.11n with aggregates of at most `mpdus` MPDUs, the long guard interval and seven
+    /// attempts.
     ///
     /// # Panics
-    /// For an `mcs` above 15: those used here are part of the program.
+    /// Panics for an `mcs` above 15. The values used here are part of the program.
     pub fn mcs(mcs: u8, mpdus: u32, rts: bool) -> How {
         let ht = Some(HtConfig { mpdus, ..HtConfig::default() });
         How { rate: OfdmRate::mcs(mcs, false).unwrap_or_else(|| panic!("there is no MCS {mcs}")), ht, rts, retries: 7 }
     }
 
-    /// So many nodes, numbered from 0; `hears` tells who hears whom.
+    /// Mesh of `nodes` nodes, numbered from 0. `hears(a, b)` says whether frames of node a reach
+    /// node b.
     pub fn mesh(self, nodes: u16, hears: impl Fn(u16, u16) -> bool) -> MeshConfig {
         self.mesh_at(POWER_DBM, nodes, hears)
     }
 
-    /// The same, received with so many dBm.
+    /// Mesh as that of [`How::mesh`], with a received power of `power_dbm`.
     pub fn mesh_at(self, power_dbm: f64, nodes: u16, hears: impl Fn(u16, u16) -> bool) -> MeshConfig {
         let basic = OfdmRate::NonHt(0);
         let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
@@ -87,8 +91,9 @@ fn flow(from: u16, to: u16, transport: &Transport, traffic: Traffic, start_ms: u
     }
 }
 
-/// Datagrams of 1470 bytes over each of `ends`, as many as `share` of the rate; before, each sends one alone, so that ARP has been
-/// answered. The flows that count are the second half.
+/// Datagrams of 1470 bytes over each of `ends`, offered at `share` of the bit rate. Before that,
+/// each sender sends one datagram alone, so that ARP is resolved. The flows that count are the
+/// second half.
 pub fn datagrams(mesh: MeshConfig, nodes: u16, ends: &[(u16, u16)], share: f64, seconds: u64) -> Config {
     let mut udp = transport("udp");
     if let Transport::Udp(udp) = &mut udp {
@@ -101,13 +106,14 @@ pub fn datagrams(mesh: MeshConfig, nodes: u16, ends: &[(u16, u16)], share: f64, 
     config(mesh, nodes, first.chain(then).collect(), seconds)
 }
 
-/// Saturated categories around node 0, which all hear each other: flows of datagrams, each from a node and of a category.
+/// Saturated categories around node 0; all nodes hear each other. Each of `senders` is a flow of
+/// datagrams from a node, with a category.
 pub fn categories(how: How, senders: &[(u16, Category)], seconds: u64) -> Config {
     let nodes = 1 + senders.iter().map(|sender| sender.0).max().unwrap_or_default();
     let ends: Vec<(u16, u16)> = senders.iter().map(|&(node, _)| (node, 0)).collect();
     let mut config = datagrams(how.mesh(nodes, |_, _| true), nodes, &ends, 1.1, seconds);
     for (flow, (_, category)) in config.flows.iter_mut().zip(senders.iter().cycle()) {
-        // CS1, DF, AF41, EF.
+        // The values are CS1, DF, AF41 and EF.
         flow.dscp = match category {
             Category::Background => 8,
             Category::BestEffort => 0,
@@ -118,8 +124,8 @@ pub fn categories(how: How, senders: &[(u16, Category)], seconds: u64) -> Config
     config
 }
 
-/// TCP with the congestion control of that name and segments of 1500 bytes with all headers, from the first to the second of `ends`;
-/// what arrives in `seconds` after `warmup` counts.
+/// TCP with the congestion control `control` and segments of 1500 bytes including all headers, from
+/// the first to the second of `ends`. Only data that arrive in the `seconds` after `warmup` count.
 pub fn transfer(mesh: MeshConfig, nodes: u16, ends: (u16, u16), control: &str, warmup: u64, seconds: u64) -> Config {
     let mut tcp = transport(&format!("{control}+sack+delack"));
     if let Transport::Tcp(config) = &mut tcp {
@@ -135,7 +141,7 @@ fn config(mesh: MeshConfig, nodes: u16, flows: Vec<Flow>, seconds: u64) -> Confi
     Config {
         duration: Duration::from_secs(2 + seconds),
         warmup: Duration::from_secs(2),
-        // 10 m apart, whoever they are: 33 ns.
+        // All distances to node 0 are 10 m, which is 33 ns.
         positions: (0..nodes).map(|node| Position { x: if node == 0 { 0.0 } else { 10.0 }, y: 0.0 }).collect(),
         mesh,
         flows,
@@ -143,12 +149,13 @@ fn config(mesh: MeshConfig, nodes: u16, flows: Vec<Flow>, seconds: u64) -> Confi
     }
 }
 
-/// Payload of a transfer, Mbit/s, as ns-3 counts it: 12 bytes of a segment are the time stamps.
+/// Goodput of a transfer, Mbit/s, as ns-3 counts it: 12 bytes of each segment are time stamps and
+/// no payload.
 pub fn segments_mbps(outcome: &Outcome) -> f64 {
     outcome.flows[0].goodput_bps / 1e6 * 1448.0 / 1460.0
 }
 
-/// Payload of the saturated flows, Mbit/s, as ns-3 counts it: 1470 bytes of each datagram.
+/// Goodput of the saturated flows, Mbit/s, as ns-3 counts it: 1470 bytes of each datagram.
 pub fn mbps(outcome: &Outcome) -> Vec<f64> {
     let counted = &outcome.flows[outcome.flows.len() / 2..];
     counted.iter().map(|flow| flow.goodput_bps / 1e6 * f64::from(PAYLOAD) / f64::from(PAYLOAD + MORE_HEADERS)).collect()

@@ -1,8 +1,9 @@
-//! Saturated stations of one cell of 802.11n against theory.
+//! Saturated stations of one cell of 802.11n, compared with theory.
 //!
-//! The fixed point is that of [`crate::validate::bianchi`], refined, where a success carries as many MPDUs as an aggregate holds (Y. Lin, V. Wong,
-//! "Frame aggregation and optimal frame size adaptation for IEEE 802.11n WLANs", GLOBECOM 2006) and nothing is given up. All times from
-//! IEEE Std 802.11-2016, worked out here.
+//! The fixed point is that of [`crate::validate::bianchi`] with its refinements. A success carries
+//! as many MPDUs as an aggregate holds (Y. Lin, V. Wong, "Frame aggregation and optimal frame size
+//! adaptation for IEEE 802.11n WLANs", GLOBECOM 2006), and no frame is given up. All times are
+//! computed here from IEEE Std 802.11-2016.
 
 use super::scene::{How, datagrams, mbps};
 use super::{Options, Sample, Table, point};
@@ -16,15 +17,16 @@ const AIFS: f64 = SIFS + 3.0 * SLOT;
 
 /// Data bits per symbol of MCS 0 to 7.
 const BITS: [f64; 8] = [26.0, 52.0, 78.0, 104.0, 156.0, 208.0, 234.0, 260.0];
-/// The same of what acknowledges them: the highest of 6, 12 and 24 Mbit/s that the data allows.
+/// Data bits per symbol of the acknowledgement to MCS 0 to 7. Its rate is the highest of 6, 12 and
+/// 24 Mbit/s that the data rate allows.
 const RESPONSE_BITS: [f64; 8] = [24.0, 48.0, 48.0, 96.0, 96.0, 96.0, 96.0, 96.0];
 
-/// Symbols of 4 us for so many bytes.
+/// Duration in us of the symbols of 4 us that carry `bytes`.
 fn symbols(bytes: f64, bits_per_symbol: f64) -> f64 {
     4.0 * ((16.0 + 8.0 * bytes + 6.0) / bits_per_symbol).ceil()
 }
 
-/// Datagrams of 1470 bytes: MPDUs of 1536, subframes of 1540.
+/// Cell with datagrams of 1470 bytes: MPDUs have 1536 bytes, subframes 1540.
 fn cell(mcs: u8, mpdus: u32, rts: bool) -> Cell {
     let mcs = usize::from(mcs);
     let data_air = |bytes: f64| 36.0 + symbols(bytes, BITS[mcs]);
@@ -38,7 +40,7 @@ fn cell(mcs: u8, mpdus: u32, rts: bool) -> Cell {
     Cell {
         slot: SLOT,
         success: handshake + data + SIFS + answer + AIFS,
-        // Equally strong frames hide each other's preambles: nobody waits for EIFS.
+        // Equally strong frames hide each other's preambles, so no station waits for EIFS.
         collision: AIFS + if rts { rts_air } else { data },
         window: 16.0,
         doublings: 6,
@@ -47,12 +49,14 @@ fn cell(mcs: u8, mpdus: u32, rts: bool) -> Cell {
     }
 }
 
-/// In Mbit/s.
+/// Throughput, Mbit/s.
 fn throughput(cell: &Cell, stations: u16) -> f64 {
     cell.throughput(Account::Refined, stations) / 1e3
 }
 
-/// Long enough for so many exchanges. Counters stand still while the medium is busy, as in the theory; a missed block ACK makes everything go again, and nothing is given up, as in the theory.
+/// A run that is long enough for `exchanges` exchanges. As in the theory, counters stand still
+/// while the medium is busy, and no frame is given up. After a missed block ACK, all MPDUs are sent
+/// again.
 fn config(stations: u16, mcs: u8, mpdus: u32, rts: bool, exchanges: f64) -> Config {
     let ht = HtConfig { mpdus, requests_block_ack: false, busy_slot_counts: false, ..HtConfig::default() };
     let how = How { ht: Some(ht), retries: 255, ..How::mcs(mcs, mpdus, rts) };
@@ -63,10 +67,10 @@ fn config(stations: u16, mcs: u8, mpdus: u32, rts: bool, exchanges: f64) -> Conf
     datagrams(how.mesh(stations + 1, |_, _| true), stations + 1, &ends, share, seconds.ceil() as u64)
 }
 
-/// Successes in a run.
+/// Number of successful exchanges in a run.
 const EXCHANGES: f64 = 1_500.0;
 
-/// All numbers of stations, rates and sizes.
+/// Compares all numbers of stations, bit rates and sizes of aggregates.
 pub fn compare(options: &Options) -> Vec<Table> {
     let mut points = Vec::new();
     let sizes = [0, 3, 7].into_iter().flat_map(|mcs| [1, 4, 16, 64].map(|mpdus| (mcs, mpdus)));
