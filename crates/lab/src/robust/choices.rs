@@ -1,7 +1,10 @@
-//! The stated set of model choices: what a simulator has to choose and a mesh does not tell, one key each.
+//! Fixed set of choices of the model: one key for each choice that a simulator has to make and that
+//! a real mesh does not tell.
 //!
-//! A choice is no part of what is compared: it is how medium access, routing and reception are modelled, and how long windows and queues are. Other
-//! topologies, loads and rates are other questions, and not here; neither is OLSR, which needs tens of seconds before it has routes.
+//! A choice is not part of what is compared. Choices concern the models of medium access, routing
+//! and reception, and the lengths of windows and queues. Other topologies, loads and rates are
+//! other questions and not part of the set. OLSR is not part of it either, because it needs tens of
+//! seconds before it has routes.
 
 use meshpace_mesh::config::{AodvDetection, LocalRepair, MacProfile, QueueConfig, Reception, RoutingConfig, RtsPolicy};
 use meshpace_mesh::radio::power::dbm;
@@ -13,11 +16,11 @@ use std::path::Path;
 /// Effect of a choice on one point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fit {
-    /// It changes something.
+    /// The choice changes something at the point.
     Changes,
-    /// It is so already, or its opposite is the one that is asked for.
+    /// The point has this choice already, or only the opposite choice applies to it.
     IsSo,
-    /// It means nothing there, and why.
+    /// The choice has no meaning for the point, for this reason.
     MeansNothing(&'static str),
 }
 use Fit::{Changes, IsSo, MeansNothing};
@@ -25,12 +28,12 @@ use Fit::{Changes, IsSo, MeansNothing};
 /// New value of a key.
 enum Setting {
     To(&'static str),
-    /// The threshold of carrier sense, moved by so many dB.
+    /// Shift of the carrier sense threshold, dB.
     SenseBy(f64),
 }
 use Setting::{SenseBy, To};
 
-/// A key, what it is set to, and what that means for a point.
+/// A choice: its key, its value, and its effect on a point.
 struct Candidate {
     key: &'static str,
     setting: Setting,
@@ -41,15 +44,15 @@ const fn candidate(key: &'static str, setting: Setting, fit: fn(&Config) -> Fit)
     Candidate { key, setting, fit }
 }
 
-/// Segments in flight that a short window allows: about one for each hop.
+/// Short window, in segments: about one segment for each hop.
 const SHORT_WINDOW: u32 = 8;
-/// Those of a long one, four times the usual 64: the window of the receiver is no limit.
+/// Long window, in segments: four times the usual 64, so that the receiver's window is no limit.
 const LONG_WINDOW: u32 = 256;
-/// Packets of a short queue and of a long one; ns-2 has 50.
+/// Lengths of a short and of a long queue, in packets; ns-2 has 50.
 const SHORT_QUEUE: usize = 10;
 const LONG_QUEUE: usize = 200;
 
-/// All of them, in the order in which they are told.
+/// All choices, in the order in which they are listed.
 const CANDIDATES: [Candidate; 23] = [
     candidate("mac.profile", To("ns2"), |point| profile(point, MacProfile::Ns2)),
     candidate("mac.profile", To("ieee"), |point| profile(point, MacProfile::Ieee)),
@@ -63,7 +66,8 @@ const CANDIDATES: [Candidate; 23] = [
     candidate("radio.rts_threshold", To("65535 B"), |point| threshold(point, |bytes| bytes >= 65_535)),
     candidate("radio.reception", To("ns2"), |point| so(point.mesh.radio.reception == Reception::Ns2)),
     candidate("radio.reception", To("sinr"), |point| so(point.mesh.radio.reception == Reception::Sinr)),
-    // Where power falls with the fourth power of the distance 6 dB make 550 m 777 m, or 389 m.
+    // If power falls with the fourth power of the distance, 6 dB turn a sensing range of 550 m into
+    // 777 m or 389 m.
     candidate("radio.carrier_sense_threshold", SenseBy(-6.0), |_| Changes),
     candidate("radio.carrier_sense_threshold", SenseBy(6.0), |_| Changes),
     candidate("routing.protocol", To("static"), |point| so(point.mesh.routing == RoutingConfig::Static)),
@@ -91,14 +95,14 @@ fn profile(point: &Config, profile: MacProfile) -> Fit {
     }
 }
 
-/// A rule of 802.11n on which stations differ; without 802.11n it is not asked for.
+/// Effect of a rule of 802.11n on which stations differ. Without 802.11n the choice does not apply.
 fn ht(point: &Config, is_so: fn(&meshpace_mesh::config::HtConfig) -> bool) -> Fit {
     point.mesh.mac.ht.as_ref().map_or(IsSo, |ht| so(is_so(ht)))
 }
 
 fn rts(point: &Config, policy: RtsPolicy) -> Fit {
     match point.mesh.mac.rts {
-        // The threshold is asked for instead.
+        // The choices of the threshold are used instead.
         RtsPolicy::Threshold(_) => IsSo,
         now => so(now == policy),
     }
@@ -129,7 +133,7 @@ fn window(point: &Config, segments: u32) -> Fit {
     if windows.peek().is_none() {
         return MeansNothing("no flow has a window");
     }
-    // The header of TPA ends at 255.
+    // The window field of TPA ends at 255.
     so(windows.all(|now| now.min(255) == segments.min(255)))
 }
 
@@ -140,30 +144,31 @@ fn queue(point: &Config, packets: usize) -> Fit {
     }
 }
 
-/// A choice as it is for scenarios that are compared.
+/// A choice that is applied to the scenarios of a comparison.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Its name for people: `mac.profile = ieee`.
+    /// Name of the choice for people, such as `mac.profile = ieee`.
     pub name: String,
-    /// The scenarios with it, in their order, or why it is not applicable.
+    /// The scenarios with this choice, in their order, or the reason why it cannot be applied.
     pub scenarios: Result<Vec<Scenario>, String>,
 }
 
-/// Every choice that differs from `scenarios` as they are written. Those that cannot be made are there with the reason: one of the scenarios refuses it, it
-/// is what is compared or swept, or it means nothing there.
+/// All choices that differ from `scenarios` as they are written. A choice that cannot be made is
+/// listed with the reason: one of the scenarios refuses it, it is what is compared or swept, or it
+/// has no meaning there.
 pub fn choices(scenarios: &[Scenario]) -> Vec<Choice> {
     CANDIDATES.iter().filter_map(|candidate| candidate.of(scenarios)).collect()
 }
 
 impl Candidate {
-    /// The choice for these scenarios; none if it is as they are written.
+    /// The choice for these scenarios. `None` if all of them have it already.
     fn of(&self, scenarios: &[Scenario]) -> Option<Choice> {
         let points = || scenarios.iter().flat_map(|scenario| &scenario.points).map(|point| &point.config);
         let mut fits = points().map(self.fit);
         let first = fits.next()?;
         let value = match self.setting {
             To(value) => value.to_owned(),
-            // To the hundredth of a dB.
+            // The threshold is rounded to 0.01 dB.
             SenseBy(by) => {
                 let sense = dbm(points().next()?.mesh.radio.sense_w()) + by;
                 format!("{} dBm", (100.0 * sense).round() / 100.0)
@@ -178,7 +183,7 @@ impl Candidate {
         }
     }
 
-    /// The scenarios with it, or why that cannot be.
+    /// The scenarios with this choice, or the reason why it cannot be applied.
     fn applied(&self, scenarios: &[Scenario], value: &str) -> Result<Vec<Scenario>, String> {
         if own_sets(scenarios).any(|key| overlap(key, self.key)) {
             return Err("it is what is compared".to_owned());
@@ -195,7 +200,7 @@ impl Candidate {
                 return Err("it changes nothing".to_owned());
             }
         }
-        // What differed in nothing else is one and the same now.
+        // If the choice makes two different scenarios equal, it is what they were compared for.
         for (number, one) in scenarios.iter().enumerate() {
             for (other, second) in scenarios.iter().enumerate().skip(number + 1) {
                 if configs(&changed[number]).eq(configs(&changed[other])) && !configs(one).eq(configs(second)) {
@@ -211,7 +216,7 @@ fn configs(scenario: &Scenario) -> impl Iterator<Item = &Config> {
     scenario.points.iter().map(|point| &point.config)
 }
 
-/// A scenario with one more `--set`, or why it is refused.
+/// A scenario with one more `--set`, or the reason why it is refused.
 fn with(scenario: &Scenario, set: &str) -> Result<Scenario, String> {
     let mut source = scenario.source.clone();
     source.sets.push(set.to_owned());
@@ -225,14 +230,15 @@ fn with(scenario: &Scenario, set: &str) -> Result<Scenario, String> {
     })
 }
 
-/// The keys of the `--set` arguments that not all scenarios have.
+/// Keys of the `--set` arguments that not all scenarios share.
 fn own_sets(scenarios: &[Scenario]) -> impl Iterator<Item = &str> {
     let is_common = |set: &String| scenarios.iter().all(|scenario| scenario.source.sets.contains(set));
     let sets = scenarios.iter().flat_map(|scenario| &scenario.source.sets);
     sets.filter(move |set| !is_common(set)).filter_map(|set| Some(set.split_once('=')?.0.trim()))
 }
 
-/// True if one of two keys is the other, or has it as a part, whatever flow they are of.
+/// True if the two keys are equal or one is a prefix of the other. The numbers of flows are
+/// ignored.
 fn overlap(one: &str, other: &str) -> bool {
     let parts = |key: &str| -> Vec<String> {
         key.split('.').filter(|part| part.parse::<usize>().is_err()).map(str::to_owned).collect()

@@ -1,11 +1,15 @@
-//! Robustness of a comparison: the same one made again with other choices of the model, one at a time, and whether its answer holds.
+//! Robustness of a comparison. The comparison is repeated with other choices of the model, one at a
+//! time, to see whether its answer holds.
 //!
-//! The answer of a comparison of two variants in one metric is one of four ([`Answer`]). It holds with another choice if it is the same there. So of
-//! a variant that is better as the scenario is written, "holds" means: the difference has the same sign, its 95 % interval, in pairs of equal seeds, has no
-//! zero in it, and the variant that is better starves no flow in any run.
+//! The comparison of two variants in one metric has one of four answers ([`Answer`]). An answer
+//! holds with another choice if it is the same there. If a variant is better in the scenario as
+//! written, "holds" means three things: the difference has the same sign, its 95 % interval over
+//! pairs of equal seeds excludes zero, and the better variant starves no flow in any run.
 //!
-//! An answer can be read by one metric alone, as the lists in JSON are, or after the correction for all metrics of the comparison, as the sentences
-//! for people are ([`Reading`]). A model whose runs are those of the scenario as written, by their fingerprints, changes nothing.
+//! An answer can be judged by one metric alone, as in the lists in JSON. It can also be judged
+//! after the correction for all metrics of the comparison, as in the sentences for people
+//! ([`Reading`]). A model changes nothing if its runs have the same fingerprints as those of the
+//! scenario as written.
 
 mod choices;
 mod words;
@@ -20,19 +24,20 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Frames up to which a report asks whether its comparison holds without being told to: a minute or so of one processor.
+/// Number of frames up to which a report checks robustness without being told to. They take about a
+/// minute of one processor.
 pub const FRAMES: u64 = 50_000_000;
-/// The frames that runs put on the air.
+/// Number of frames that the runs put on the air.
 pub fn frames(records: &[Record]) -> u64 {
     records.iter().map(|record| record.frames).sum()
 }
 
-/// How clear a difference has to be.
+/// Criterion for a clear difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
-    /// By the interval of the metric alone.
+    /// The interval of the metric alone decides.
     Alone,
-    /// Also after the correction for all metrics of the comparison.
+    /// The difference must also be clear after the correction for all metrics of the comparison.
     InFamily,
 }
 
@@ -43,14 +48,15 @@ pub enum Answer {
     Better(Side),
     /// This side is clearly better, but starves a flow.
     BetterButStarves(Side),
-    /// The interval of the difference has a zero in it.
+    /// The interval of the difference contains zero.
     Open,
-    /// Nothing can be said: there is no interval, or it was not measured in all runs of both sides.
+    /// Nothing can be said: there is no interval, or the metric was not measured in all runs of
+    /// both sides.
     Unknown,
 }
 
 impl Answer {
-    /// That of a line; none if it was not measured.
+    /// Answer of a line. [`Answer::Unknown`] if there is no line.
     fn of(line: Option<&Line>, reading: Reading) -> Answer {
         let Some(line) = line else { return Answer::Unknown };
         let (better, ahead) = match reading {
@@ -63,7 +69,7 @@ impl Answer {
         match ahead {
             _ if line.counts.iter().any(|of| of.missing > 0) || line.seeds < LEAST => Answer::Unknown,
             Some(side) => Answer::BetterButStarves(side),
-            // None on both sides is the same on both.
+            // If no run of either side has a value because flows starve, the sides are equal.
             None if line.interval.is_some() || line.counts.iter().all(|of| of.none == of.runs) => Answer::Open,
             None => Answer::Unknown,
         }
@@ -73,22 +79,23 @@ impl Answer {
 /// Verdict on the answer under another choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Verdict {
-    /// It is the same.
+    /// The answer is the same.
     #[serde(rename = "holds")]
     Holds,
-    /// Another one is clearly better, and starves no flow; or one is, where nobody was.
+    /// Another side is clearly better and starves no flow, or a side is so where neither was in the
+    /// scenario as written.
     #[serde(rename = "flips")]
     Flips,
     /// A side is clearly ahead, but starves a flow.
     #[serde(rename = "starves")]
     Starves,
-    /// It cannot be told who is better.
+    /// It cannot be told which side is better.
     #[serde(rename = "cannot be told")]
     Untold,
 }
 
 impl Verdict {
-    /// Its name, in JSON too.
+    /// Name of the verdict, which JSON also uses.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -102,9 +109,9 @@ impl Verdict {
 /// A comparison of two variants under one model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trial {
-    /// Name of the model for people: `mac.profile = ieee`.
+    /// Name of the model for people, such as `mac.profile = ieee`.
     pub model: String,
-    /// Metric by metric.
+    /// Comparison of each metric.
     pub lines: Vec<Line>,
 }
 
@@ -113,24 +120,25 @@ impl Trial {
         self.lines.iter().find(|line| line.metric == metric)
     }
 
-    /// Runs of both sides in which a flow was starved, and all runs; nothing if nothing was measured.
+    /// For both sides, the number of runs in which a flow was starved and the number of all runs.
+    /// `None` if nothing was measured.
     pub fn starved(&self) -> Option<[(usize, usize); 2]> {
         self.lines.first().map(|line| line.counts.map(|of| (of.starved_runs, of.runs)))
     }
 
-    /// True if all runs are those of `other`, by their fingerprints.
+    /// True if all runs are equal to those of `other`, judged by their fingerprints.
     fn has_runs_of(&self, other: &Trial) -> bool {
         let runs = |trial: &Trial| trial.lines.first().and_then(|line| line.runs);
         runs(self).is_some() && runs(self) == runs(other)
     }
 }
 
-/// Two variants as the scenario is written, and under every other model.
+/// Comparison of two variants in the scenario as written and under each other model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Robust {
-    /// As it is written.
+    /// Comparison in the scenario as written.
     pub written: Trial,
-    /// With one other choice each.
+    /// Comparisons with one other choice each.
     pub others: Vec<Trial>,
     /// Choices that could not be made, each with the reason.
     pub not_applicable: Vec<(String, String)>,
@@ -139,36 +147,37 @@ pub struct Robust {
 /// Answer to the question whether a comparison holds.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Asked {
-    /// Nobody asked.
+    /// The question was not asked.
     No,
-    /// It was not asked, because so many other models would put so many frames on the air.
+    /// The question was not answered, because the runs of the other models would put too many
+    /// frames on the air.
     TooMuch {
-        /// Their number.
+        /// Number of other models.
         models: usize,
-        /// The frames of all of them.
+        /// Number of frames of all of these models.
         frames: u64,
     },
-    /// The answers: the second variant against the first, the third against the first, and so on.
+    /// Answers: the second variant against the first, the third against the first, and so on.
     Answered(Vec<Robust>),
 }
 
-/// One model and one metric.
+/// Result of one model in one metric.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Row<'a> {
     /// Name of the model for people.
     pub model: &'a str,
-    /// The difference; none if it was not measured.
+    /// Comparison of the metric. `None` if it was not measured.
     pub line: Option<&'a Line>,
-    /// Its answer.
+    /// Answer of the model.
     pub answer: Answer,
-    /// Verdict on the answer as written.
+    /// Verdict on whether the answer of the scenario as written holds.
     pub verdict: Verdict,
     /// True if the model changes nothing: its runs are those of the scenario as written.
     pub is_same_run: bool,
 }
 
 impl Robust {
-    /// The row of the scenario as it is written.
+    /// Row of the scenario as written.
     pub fn first<'a>(&'a self, metric: &str, reading: Reading) -> Row<'a> {
         let (line, answer) = (self.written.line(metric), self.written(metric, reading));
         Row { model: &self.written.model, line, answer, verdict: Verdict::Holds, is_same_run: false }
@@ -179,7 +188,7 @@ impl Robust {
         Answer::of(self.written.line(metric), reading)
     }
 
-    /// Answers of the other models in that metric.
+    /// Rows of the other models in that metric.
     pub fn rows<'a>(&'a self, metric: &'a str, reading: Reading) -> impl Iterator<Item = Row<'a>> + 'a {
         let written = self.written(metric, reading);
         self.others.iter().map(move |trial| {
@@ -196,13 +205,14 @@ impl Robust {
         })
     }
 
-    /// The models that change nothing.
+    /// Names of the models that change nothing.
     pub fn same_runs(&self) -> impl Iterator<Item = &str> {
         let same = self.others.iter().filter(|trial| trial.has_runs_of(&self.written));
         same.map(|trial| trial.model.as_str())
     }
 
-    /// The same at each point of the keys that are swept, with the name of the point; empty if there is one point only.
+    /// The same comparison at each point of the swept keys, with the name of the point. Empty if
+    /// there is only one point.
     pub fn at_points(&self) -> Vec<(String, Robust)> {
         let parts = |trial: &Trial| -> BTreeMap<String, Vec<Line>> { at_points(&trial.lines).into_iter().collect() };
         let others: Vec<_> = self.others.iter().map(|trial| (&trial.model, parts(trial))).collect();
@@ -217,13 +227,14 @@ impl Robust {
         at_points(&self.written.lines).into_iter().map(at).collect()
     }
 
-    /// The metrics that people are told of; programs get all.
+    /// Metrics that are shown to people. Programs get all metrics.
     pub fn told(&self) -> impl Iterator<Item = &'static str> + '_ {
         let is_told = |name: &&str| self.written.line(name).is_some_and(|line| line.is_shown);
         compared().filter(|metric| metric.is_told).map(|metric| metric.name).filter(is_told)
     }
 
-    /// A metric for programs: how often its answer holds, with which models it does not, the rows, and the sentence with these `names`.
+    /// Result of a metric for programs: how often its answer holds, the models with which it does
+    /// not hold, the rows, and the sentence with these `names`.
     pub fn json(&self, metric: &str, names: [&str; 2]) -> Value {
         let with = |verdict| -> Vec<&str> {
             self.rows(metric, Reading::Alone).filter(|row| row.verdict == verdict).map(|row| row.model).collect()

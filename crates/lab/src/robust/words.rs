@@ -1,19 +1,22 @@
-//! Robustness in words: one sentence for each metric, one for who starves, one for each cell of the table.
+//! Robustness in words: one sentence for each metric, one for starvation, and one text for each
+//! cell of the table.
 
 use super::{Answer, Reading, Robust, Row, Verdict};
 use crate::compare::{Side, amount, metric};
 
-/// "mac.profile = ieee, routing.protocol = static"
+/// Names of the models, such as "mac.profile = ieee, routing.protocol = static".
 fn listed<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> String {
     rows.map(|row| row.model).collect::<Vec<_>>().join(", ")
 }
 
-/// Size of the difference, with its interval: "12.0 ± 3.1 kbit/s", or nothing where there is no interval.
+/// Size of the difference with its interval, such as " by 12.0 ± 3.1 kbit/s". Empty if there is no
+/// interval.
 fn by(row: &Row<'_>) -> String {
     row.line.and_then(amount).map(|amount| format!(" by {amount}")).unwrap_or_default()
 }
 
-/// Verdict on the answer of a metric, in one sentence: "as written tcp-ap has the higher goodput by 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
+/// Sentence on whether the answer in a metric holds: "as written tcp-ap has the higher goodput by
+/// 12 ± 3 kbit/s; this holds in 9 of 12 other models; ..."
 pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
     let Some(metric) = metric(name) else { return String::new() };
     let rows: Vec<Row<'_>> = robust.rows(name, Reading::InFamily).filter(|row| !row.is_same_run).collect();
@@ -63,19 +66,20 @@ pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
     parts.join("; ")
 }
 
-/// "12 other models", "2 other models that change the runs"
+/// Number of models in words, such as "12 other models" or "2 other models that change the runs".
 fn models(robust: &Robust, count: usize) -> String {
     let that = if robust.same_runs().next().is_some() { " that change the runs" } else { "" };
     format!("{count} other models{that}")
 }
 
-/// In how many runs a side starves a flow: " in 3 of 10 runs".
+/// Number of runs in which a side starves a flow, such as " in 3 of 10 runs".
 fn starved(row: &Row<'_>, side: Side) -> String {
     let of = row.line.map(|line| line.counts[side as usize]);
     of.map(|of| format!(" in {} of {} runs", of.starved_runs, of.runs)).unwrap_or_default()
 }
 
-/// Sides that starve a flow as written and the models that change that, in one sentence; nothing if neither ever does.
+/// Sentence on the sides that starve a flow in the scenario as written, and on the models that
+/// change that. `None` if no side ever does.
 pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
     let who = |starved: Option<[(usize, usize); 2]>| starved.map(|sides| sides.map(|(starved, _)| starved > 0));
     let trials = || std::iter::once(&robust.written).chain(&robust.others);
@@ -119,7 +123,7 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
     Some(parts.join("; "))
 }
 
-/// The better side of a row: "tcp-ap", or a dash.
+/// Better side of a row, such as "tcp-ap", or a dash.
 pub fn verdict(row: &Row<'_>, names: [&str; 2]) -> String {
     match row.answer {
         Answer::Better(side) => names[side as usize].to_owned(),
@@ -128,7 +132,7 @@ pub fn verdict(row: &Row<'_>, names: [&str; 2]) -> String {
     }
 }
 
-/// A number of frames for people: "83 million", "640,000".
+/// Number of frames for people, such as "83 million" or "640,000".
 pub fn count(frames: u64) -> String {
     match frames {
         10_000_000.. => format!("{} million", (frames + 500_000) / 1_000_000),
