@@ -1,5 +1,5 @@
-//! A recording: what happened in a run as a stream of lines, written during the run and read by viewers and scripts.
-//! `docs/record-stream.md` describes the format.
+//! A recording: the events of a run as a stream of lines, written during the run and read by
+//! viewers and scripts. `docs/record-stream.md` describes the format.
 
 mod read;
 mod write;
@@ -10,59 +10,59 @@ pub use write::{Changes, Writer, record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The latest format that is read.
+/// Latest format that is read.
 pub const FORMAT: u32 = 2;
-/// The format of a run of the simulator, whose flows are all known when it begins.
+/// Format of a run of the simulator. All of its flows are known when it begins.
 const OF_RUN: u32 = 1;
-/// The format of an emulation, whose flows begin when programs talk.
+/// Format of an emulation. Its flows begin when programs start to communicate.
 const OF_EMULATION: u32 = 2;
-/// Kind of the file.
+/// Name of the file type in the header.
 const STREAM: &str = "meshpace";
 
-/// The first line: what was run.
+/// First line of the stream: what was run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Header {
     /// Always "meshpace".
     pub stream: String,
-    /// The format: the first that has all kinds of lines of the file.
+    /// Number of the format: the first format that has all kinds of lines in the file.
     pub format: u32,
-    /// [`meshpace_sim::MODEL_REVISION`] of the simulator that made it.
+    /// [`meshpace_sim::MODEL_REVISION`] of the simulator that made the stream.
     pub model: u32,
     /// Version of the program.
     pub version: String,
-    /// The scenario's title.
+    /// Title of the scenario.
     pub scenario: String,
-    /// The seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// The values of the sweep.
+    /// Values of the sweep.
     pub point: Map<String, Value>,
-    /// Length of the run.
+    /// Length of the run, ns.
     pub duration_ns: u64,
-    /// Start of the measured interval.
+    /// Start of the measured interval, ns.
     pub warmup_ns: u64,
-    /// Time between two samples.
+    /// Time between two samples, ns.
     pub sample_ns: u64,
-    /// Places at time zero, metres.
+    /// Positions of the nodes at time zero, metres.
     pub nodes: Vec<[f64; 2]>,
     /// Pairs of nodes that can exchange frames at time zero.
     pub links: Vec<[usize; 2]>,
-    /// The flows.
+    /// Flows that are known when the stream begins.
     pub flows: Vec<FlowHeader>,
 }
 
 /// A flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FlowHeader {
-    /// Its number.
+    /// Number of the flow.
     pub id: usize,
-    /// Its name; only if the scenario gives it one.
+    /// Name of the flow. `None` if the scenario does not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its source.
+    /// Source node.
     pub from: u16,
-    /// Its destination.
+    /// Destination node.
     pub to: u16,
-    /// Its transport.
+    /// Name of the transport.
     pub transport: String,
 }
 

@@ -1,15 +1,17 @@
-//! Reads the stream of a run.
+//! Reading of a stream.
 
 use super::{FORMAT, Header, STREAM};
 use serde_json::Value;
 use std::io::BufRead;
 
-/// Content of a line. Times are nanoseconds from the start of the run; `docs/record-stream.md` has the meanings.
+/// Content of a line. Times are nanoseconds from the start of the run. `docs/record-stream.md`
+/// explains all fields.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(missing_docs, reason = "the page of the format has the meaning and unit of every place")]
 pub enum Event {
-    /// A node begins to send a frame: time, number, sender, addressee (none: everybody), kind, bytes, time on the air, duration field,
-    /// repeated or not, and what it carries as the line has it.
+    /// A node begins to send a frame. The fields are time, number, sender, addressee (`None` for a
+    /// broadcast), kind, bytes, time on the air, duration field, whether it is a retransmission,
+    /// and the content as in the line.
     Frame {
         time: u64,
         number: u64,
@@ -24,21 +26,21 @@ pub enum Event {
     },
     /// A node has decoded a frame.
     Got { time: u64, number: u64, node: u16, dbm: f64 },
-    /// A frame was lost at its addressee to another frame.
+    /// A frame was lost at its addressee because of another frame.
     Collision { time: u64, number: u64, node: u16 },
-    /// A transport hands a packet to the network.
+    /// A transport passes a packet to the network.
     Sent { time: u64, node: u16, packet: u64, flow: u16, what: String, bytes: u64 },
-    /// A packet has reached its transport.
+    /// A packet has reached the transport at its destination.
     Arrived { time: u64, node: u16, packet: u64, flow: u16, hops: u64 },
-    /// A packet was given up.
+    /// A packet was dropped.
     Lost { time: u64, node: u16, why: String, packet: Option<u64>, flow: Option<u16>, next_hop: Option<u16> },
-    /// A flow begins that the header does not have.
+    /// A flow begins that is not in the header.
     Begin { time: u64, flow: u16, from: u16, to: u16, transport: String },
-    /// The route of a flow.
+    /// Route of a flow. `nodes` is `None` without a route.
     Route { time: u64, flow: u16, nodes: Option<Vec<u16>> },
-    /// Packets that wait at a node.
+    /// Number of packets in the queue of a node.
     Queue { time: u64, node: u16, packets: u64 },
-    /// A sample of a flow.
+    /// Sample of a flow.
     Flow {
         time: u64,
         flow: u16,
@@ -53,16 +55,16 @@ pub enum Event {
     },
     /// Position of a moving node, metres.
     Place { time: u64, node: u16, x: f64, y: f64 },
-    /// The run is over.
+    /// End of the run.
     End { time: u64, frames: u64, fingerprint: String },
-    /// A kind that this version does not know.
+    /// A kind of line that this version does not know.
     Other(Value),
 }
 
-/// The lines of a stream, one after the other.
+/// Iterator over the events of a stream.
 pub struct Reader<R> {
     lines: std::io::Lines<R>,
-    /// The number of the line that was read last.
+    /// Number of the line that was read last.
     line: usize,
 }
 
@@ -70,7 +72,8 @@ impl<R: BufRead> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// If it is no stream of a run, or one of a later format: what to do.
+    /// The input is not a stream of a run, or its format is newer than this version. The message
+    /// says what to do.
     pub fn new(input: R) -> Result<(Header, Reader<R>), String> {
         let mut lines = input.lines();
         let first = lines.next().transpose().map_err(|error| error.to_string())?.unwrap_or_default();
@@ -92,7 +95,7 @@ impl<R: BufRead> Reader<R> {
 impl<R: BufRead> Iterator for Reader<R> {
     type Item = Result<Event, String>;
 
-    /// The next event, or the number of the line that is none and why.
+    /// The next event. An error gives the number of the line that cannot be read, and the reason.
     fn next(&mut self) -> Option<Self::Item> {
         let line = self.lines.next()?;
         self.line += 1;

@@ -1,4 +1,4 @@
-//! Writes the stream of one run.
+//! Writing of the stream of one run.
 
 use super::{FlowHeader, Header, OF_EMULATION, OF_RUN, STREAM};
 use meshpace_core::{Duration, NodeId, Time};
@@ -18,8 +18,9 @@ use std::io::{self, Write};
 /// Time between two samples.
 const SAMPLE: Duration = Duration::from_millis(100);
 
-/// Runs `point`, drawn already, with `seed`, and writes what happens to `out`. The outcome is good even if the stream could not be
-/// written: what went wrong is beside it.
+/// Runs `point` with `seed` and writes the events to `out`. The random parts of `point` must be
+/// drawn already. The outcome is valid even if the stream could not be written; the second result
+/// tells whether it was.
 pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Outcome, io::Result<()>) {
     let config = &point.config;
     let writer = RefCell::new(Writer::new(out, config.positions.len()));
@@ -40,7 +41,7 @@ pub fn record<W: Write>(scenario: &str, point: &Point, seed: u64, out: W) -> (Ou
     (outcome, written)
 }
 
-/// The header of a run whose world is at time zero.
+/// Header of a run whose world is at time zero.
 fn header(scenario: &str, point: &Point, seed: u64, world: &mut ProbedWorld<'_, '_>) -> Header {
     let config = &point.config;
     let places = match world.engine_mut().motion() {
@@ -86,7 +87,8 @@ impl Header {
         }
     }
 
-    /// Of an emulation, sampled every `sample`: its flows begin when programs talk, and all its time counts.
+    /// Header of an emulation that is sampled every `sample`. Its flows begin when programs start
+    /// to communicate, and the whole time is measured.
     pub fn of_emulation(scenario: &str, seed: u64, config: &Config, sample: Duration) -> Header {
         let nodes = config.positions.iter().map(|place| [place.x, place.y]).collect();
         let channel = Channel::new(&config.mesh.radio);
@@ -100,20 +102,20 @@ impl Header {
     }
 }
 
-/// The probe that writes.
+/// Probe that writes the stream.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
-    /// Frames so far.
+    /// Number of frames so far.
     frames: u64,
-    /// By node, the number of the frame that it sent last.
+    /// For each node, the number of the frame that it sent last.
     last: Vec<u64>,
-    /// The first failure, after which nothing is written.
+    /// First error. Nothing is written after it.
     failure: Option<io::Error>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Into `out`, of a mesh of so many nodes.
+    /// Creates a writer into `out` for a mesh of `nodes` nodes.
     pub fn new(out: W, nodes: usize) -> Writer<W> {
         Writer { out, frames: 0, last: vec![0; nodes], failure: None }
     }
@@ -137,7 +139,8 @@ impl<W: Write> Writer<W> {
         self.line(format_args!("[\"begin\",{},{id},{from},{to},{transport}]", now.0));
     }
 
-    /// Writes a sample of a flow of which nothing is known but what crossed the mesh.
+    /// Writes a sample of a flow whose endpoints are unknown, so that only its packets in the mesh
+    /// were counted.
     pub fn counted(&mut self, now: Time, flow: usize, delivered: u64, segments_sent: u64, retransmissions: u64) {
         self.line(format_args!(
             "[\"flow\",{},{flow},{delivered},{segments_sent},{retransmissions},null,null,null,null,null]",
@@ -145,7 +148,7 @@ impl<W: Write> Writer<W> {
         ));
     }
 
-    /// Hands on what was written so far.
+    /// Flushes what was written so far.
     pub fn flush(&mut self) {
         if self.failure.is_none() {
             self.failure = self.out.flush().err();
@@ -155,7 +158,7 @@ impl<W: Write> Writer<W> {
     /// Writes the last line.
     ///
     /// # Errors
-    /// The first failure, if not all could be written.
+    /// The first error, if not everything could be written.
     pub fn end(&mut self, now: Time, frames: u64, fingerprint: &str) -> io::Result<()> {
         self.line(format_args!("[\"end\",{},{frames},\"{fingerprint}\"]", now.0));
         self.flush();
@@ -163,12 +166,12 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Data or acknowledgement.
+/// Kind of a packet: data or acknowledgement.
 fn what(packet: &impl Packet) -> &'static str {
     if packet.is_pure_ack() { "ack" } else { "data" }
 }
 
-/// JSON of what a frame carries.
+/// Content of a frame as JSON.
 fn body(body: Option<&Body<impl Packet>>) -> String {
     match body {
         None => "null".to_owned(),
@@ -188,7 +191,7 @@ fn body(body: Option<&Body<impl Packet>>) -> String {
     }
 }
 
-/// Reason of a loss, as the format calls it.
+/// Reason of a loss, as the format names it.
 fn why(loss: Loss) -> &'static str {
     match loss {
         Loss::Queue(QueueLoss::Full) => "queue-full",
@@ -205,12 +208,12 @@ fn why(loss: Loss) -> &'static str {
     }
 }
 
-/// JSON of a node, null for everybody.
+/// A node as JSON; null for a broadcast.
 fn node(node: NodeId) -> String {
     if node.is_broadcast() { "null".to_owned() } else { node.0.to_string() }
 }
 
-/// JSON of a number that may not be there.
+/// A number as JSON; null if it is missing or not finite.
 fn number(value: Option<f64>) -> String {
     match value.filter(|value| value.is_finite()) {
         Some(value) => format!("{value}"),
@@ -283,29 +286,29 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// State that samples report only when it has changed.
+/// State that samples report only if it has changed.
 #[derive(Debug)]
 pub struct Changes {
     queues: Vec<usize>,
-    /// By flow; none before the first sample.
+    /// Route of each flow. The outer `None` means that it was not reported yet.
     routes: Vec<Option<Option<Vec<u16>>>>,
     places: Vec<[f64; 2]>,
 }
 
 impl Changes {
-    /// Since the header, which had nodes at `places`.
+    /// Begins with the state in the header, which had the nodes at `places`.
     pub fn new(places: Vec<[f64; 2]>) -> Changes {
         Changes { queues: vec![0; places.len()], routes: Vec::new(), places }
     }
 
-    /// So many packets wait at a node.
+    /// Reports the number of packets in a node's queue, if it has changed.
     pub fn queue<W: Write>(&mut self, out: &mut Writer<W>, now: Time, node: usize, queue: usize) {
         if std::mem::replace(&mut self.queues[node], queue) != queue {
             out.line(format_args!("[\"queue\",{},{node},{queue}]", now.0));
         }
     }
 
-    /// The route of a flow.
+    /// Reports the route of a flow, if it has changed.
     pub fn route<W: Write>(&mut self, out: &mut Writer<W>, now: Time, flow: usize, route: Option<Vec<u16>>) {
         if self.routes.len() <= flow {
             self.routes.resize(flow + 1, None);
@@ -317,7 +320,7 @@ impl Changes {
         }
     }
 
-    /// Position of a node.
+    /// Reports the position of a node, rounded to 0.01 m, if it has changed.
     pub fn place<W: Write>(&mut self, out: &mut Writer<W>, now: Time, node: usize, place: Position) {
         let place = [(place.x * 100.0).round() / 100.0, (place.y * 100.0).round() / 100.0];
         if std::mem::replace(&mut self.places[node], place) != place {
@@ -327,7 +330,7 @@ impl Changes {
     }
 }
 
-/// State in the sample before.
+/// State at the previous sample.
 struct Samples {
     changes: Changes,
     counted: Vec<FlowCounters>,
@@ -335,7 +338,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// Since the header, which had nodes at `places`.
+    /// Begins with the state in the header, which had the nodes at `places`.
     fn new(config: &Config, places: Vec<[f64; 2]>) -> Samples {
         Samples {
             changes: Changes::new(places),
@@ -379,7 +382,7 @@ impl Samples {
     }
 }
 
-/// The nodes from `from` to `to` as routing would lead a packet now; none without a route.
+/// Nodes from `from` to `to` along which routing would send a packet now. `None` without a route.
 fn route(world: &ProbedWorld<'_, '_>, from: NodeId, to: NodeId) -> Option<Vec<u16>> {
     let mut nodes = vec![from.0];
     let mut at = from;
