@@ -1,32 +1,36 @@
-//! Which of several candidates is called best, if one can be.
+//! Choice of the best among several candidates, if one can be called best.
 
 use super::{LEAST, LEVEL};
 use crate::statistics::{Estimate, estimate, paired_p};
 use std::collections::BTreeMap;
 
-/// A candidate for the best: a transport, a variant, a line of a plot.
+/// A candidate: a transport, a variant, a line of a plot.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Candidate {
-    /// Its values by seed: infinite for "none", NaN where nothing was measured.
+    /// Values by seed. A value is infinite for "none" and NaN if it was not measured.
     pub values: BTreeMap<u64, f64>,
-    /// True if some flow was starved in one of its runs.
+    /// True if a flow was starved in one of its runs.
     pub starves: bool,
 }
 
 impl Candidate {
-    /// The mean of its values; infinite if one is, NaN if one is not known or there is none.
+    /// Mean of the values. Infinite if a value is infinite; NaN if a value is not known or there
+    /// are no values.
     pub fn mean(&self) -> f64 {
         self.values.values().sum::<f64>() / self.values.len() as f64
     }
 }
 
-/// The number of the best candidate. None is, if the one with the best mean starves a flow, was not measured in all of its runs, or is not clear of
-/// every other: where both look the same as `shown`, or the interval of the difference has a zero in it ([`is_clear`]).
+/// Index of the best candidate: the one with the best mean. `None` if that candidate starves a
+/// flow, if a mean is not known, or if it is not clearly better than every other one. It is not
+/// clearly better if both means look the same as `shown`, or if the interval of the difference
+/// contains zero ([`is_clear`]). With too few pairs of runs for an interval, the means decide.
 pub fn best(candidates: &[Candidate], more_is_better: bool, shown: impl Fn(f64) -> String) -> Option<usize> {
     let takes_part = |number: &usize| candidates[*number].values.values().any(|value| !value.is_nan());
     let all: Vec<(usize, f64)> =
         (0..candidates.len()).filter(takes_part).map(|number| (number, candidates[number].mean())).collect();
-    // Of one that was not measured in all its runs the mean is not known, so nobody can be shown to be better.
+    // The mean of a candidate that was not measured in all its runs is not known, so no candidate
+    // can be shown to be better than it.
     if all.len() < 2 || all.iter().any(|(_, mean)| mean.is_nan()) {
         return None;
     }
@@ -41,13 +45,13 @@ pub fn best(candidates: &[Candidate], more_is_better: bool, shown: impl Fn(f64) 
     (most.is_finite() && all.iter().all(beats) && !candidates[first].starves).then_some(first)
 }
 
-/// True if two sets of values differ by more than chance: the 95 % interval of the difference, in pairs of equal seeds, has no zero in it. None with
-/// fewer than three pairs.
+/// True if two sets of values differ by more than chance: the 95 % interval of the difference, over
+/// pairs of equal seeds, excludes zero. `None` with fewer than three pairs.
 pub fn is_clear(a: &BTreeMap<u64, f64>, b: &BTreeMap<u64, f64>) -> Option<bool> {
     differences(a, b).map(|found| found.mean.abs() > found.half_width)
 }
 
-/// The p-value of the same test; NaN where one of the values is infinite.
+/// The p-value of the test of [`is_clear`]. NaN if one of the values is infinite.
 pub fn p_of_pairs(a: &BTreeMap<u64, f64>, b: &BTreeMap<u64, f64>) -> Option<f64> {
     differences(a, b).map(|found| paired_p(&found))
 }

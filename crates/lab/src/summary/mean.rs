@@ -1,4 +1,5 @@
-//! A mean over runs as people read it: with its interval, with "none" where a starved flow has no value, and with the runs that have one.
+//! A mean over runs as people read it: with its interval, with "none" if a starved flow has no
+//! value, and with the number of runs that have one.
 
 use super::{LEAST, LEVEL};
 use crate::statistics::{Estimate, estimate};
@@ -6,16 +7,18 @@ use crate::statistics::{Estimate, estimate};
 /// A mean over runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mean {
-    /// Over the runs that have a number. The half width is NaN below three of them.
+    /// Estimate over the runs that have a number. The half width is NaN with fewer than three of
+    /// them.
     pub numbers: Estimate,
-    /// Runs whose value is "none": infinite, above every number.
+    /// Number of runs whose value is "none". It is stored as infinite, above every number.
     pub none: usize,
-    /// Runs without a value.
+    /// Number of runs without a value.
     pub missing: usize,
 }
 
 impl Mean {
-    /// That of one value for each run: infinite for "none", NaN where nothing was measured. Without a run that has a value there is no mean.
+    /// Mean of one value per run. A value is infinite for "none" and NaN if it was not measured.
+    /// `None` if no run has a value.
     pub fn of(values: &[f64]) -> Option<Mean> {
         let numbers: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         let none = values.iter().filter(|value| value.is_infinite()).count();
@@ -25,12 +28,12 @@ impl Mean {
         (none + numbers.len() > 0).then_some(Mean { numbers: Estimate { half_width, ..found }, none, missing })
     }
 
-    /// The mean of all runs: infinite if one of them has "none".
+    /// Mean of all runs. Infinite if one of them has "none".
     pub fn mean(&self) -> f64 {
         if self.none > 0 { f64::INFINITY } else { self.numbers.mean }
     }
 
-    /// The same in another unit, so many times the number.
+    /// The mean in another unit: all numbers are multiplied by `scale`.
     pub fn times(&self, scale: f64) -> Mean {
         let Estimate { mean, deviation, half_width, count } = self.numbers;
         let numbers =
@@ -38,7 +41,7 @@ impl Mean {
         Mean { numbers, ..*self }
     }
 
-    /// "182.4 ± 1.0", "none", "none in 3 of 10", "182.4 ± 1.0 (in 4 of 10)".
+    /// Text such as "182.4 ± 1.0", "none", "none in 3 of 10" or "182.4 ± 1.0 (in 4 of 10)".
     pub fn told(&self, digits: impl Fn(f64) -> String) -> String {
         let runs = self.none + self.missing + self.numbers.count;
         if self.none > 0 {
