@@ -1,8 +1,11 @@
-//! Settings for a mesh: each of a few choices is tried in a model of it against what is usual, seed by seed, one at a time.
+//! Advice on the settings of a mesh. Each of a few choices is tried in a model of the mesh and
+//! compared with the usual settings, seed by seed, one choice at a time.
 //!
-//! The choices are those that an operator has without new hardware: attempts of the MAC, RTS, congestion control, pacing. What is usual is what Linux
-//! does: seven attempts, no RTS, CUBIC with delayed ACKs, no pacing, aggregates of up to 64 MPDUs. Beyond the [`limits`] nothing here was held
-//! against theory or another simulator; nothing is answered there.
+//! The choices are those that an operator has without new hardware: attempts of the MAC, RTS,
+//! congestion control, pacing. The usual settings are those that the mesh is known to have, and
+//! otherwise those of Linux: seven attempts, no RTS, CUBIC with delayed ACKs, no pacing, aggregates
+//! of up to 64 MPDUs. Beyond the [`limits`] the model was not compared with theory or another
+//! simulator, so no answer is given there.
 
 pub mod calibrate;
 pub mod flows;
@@ -22,29 +25,31 @@ use std::fmt::Write;
 
 /// Limits within which an answer is given.
 pub mod limits {
-    /// Nodes at most: cells of up to 50 stations were held against theory.
+    /// Largest number of nodes. Cells of up to 50 stations were compared with theory.
     pub const NODES: usize = 50;
-    /// Flows at most.
+    /// Largest number of flows.
     pub const FLOWS: usize = 16;
-    /// Hops of a flow at most: the study of 802.11n ends there.
+    /// Largest number of hops of a flow. The study of 802.11n ends there.
     pub const HOPS: u64 = 5;
-    /// The fastest rate: the rates up to it were held against ns-3.
+    /// Fastest rate. The rates up to it were compared with ns-3.
     pub const MCS: u8 = super::rates::HIGHEST_MCS;
 }
 
-/// A mesh as the scenario has it.
+/// Form in which the scenario describes the mesh.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Mesh {
-    /// Places in a map of this name.
+    /// A map of this name with the positions of the nodes.
     Places(String),
-    /// Links in `links.csv`, with those that routes use in `map.json`, and how many nodes there are.
+    /// Links in `links.csv`, and the links that routes use in `map.json`. The value is the number
+    /// of nodes.
     Routed(usize),
 }
 
 /// Keys of a scenario, with their values as TOML.
 pub type Keys = [(&'static str, String)];
 
-/// The scenario in which choices are tried: bulk transfers between the ends of `flows`. `keys` are those of the radio and the MAC.
+/// Scenario in which choices are tried: bulk transfers between the ends of `flows`. `keys` are the
+/// keys of the radio and the MAC.
 ///
 /// # Errors
 /// A sentence on the part of it that is beyond the [`limits`].
@@ -76,11 +81,12 @@ pub fn scenario(mesh: &Mesh, flows: &[(usize, usize)], keys: &Keys, seconds: u64
     Ok(written(&text, &sets))
 }
 
-/// A scenario of [`scenario`] with these settings, KEY=VALUE as of `--set`, written into it; a key of `flow` is set in every flow.
+/// Writes settings into a scenario of [`scenario`]. Each setting has the form KEY=VALUE as in
+/// `--set`. A key of `flow` is set in every flow.
 pub fn written(scenario: &str, sets: &[String]) -> String {
     let mut lines: Vec<String> = scenario.lines().map(str::to_owned).collect();
     for (key, text) in sets.iter().filter_map(|set| set.split_once('=')) {
-        // What is no value of TOML is a text, as for `--set`.
+        // A value that is not TOML is a text, as with `--set`.
         let is_value = format!("value = {text}").parse::<toml::Table>().is_ok();
         let value = if is_value { text.to_owned() } else { Value::from(text).to_string() };
         let (table, key) = key.split_once('.').unwrap_or(("", key));
@@ -122,7 +128,7 @@ pub fn nodes_within(nodes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the flows of these records have no more hops than were looked into.
+/// Checks that the flows of these records have no more hops than [`limits::HOPS`].
 ///
 /// # Errors
 /// A sentence if one has.
@@ -139,87 +145,96 @@ pub fn hops_within(records: &[Record]) -> Result<(), String> {
 /// Result of a choice.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
-    /// The question.
+    /// Question that the choice answers.
     pub question: &'static str,
-    /// The choice.
+    /// Name of the choice.
     pub choice: String,
-    /// The usual choice instead.
+    /// Name of the usual choice of this question.
     pub usual: String,
-    /// Its place among the choices of its question by goodput; those that cannot be told from what is usual share its place.
+    /// Rank among the choices of its question by goodput. Choices that cannot be told from the
+    /// usual one share its rank.
     pub rank: usize,
-    /// The comparisons with the usual choice.
+    /// Comparisons with the usual choice, one per metric.
     pub lines: Vec<Line>,
-    /// Changes that it makes for each flow.
+    /// Changes that the choice makes for each flow.
     pub flows: Vec<flows::Change>,
-    /// Goodput of all flows that another sender has to exceed before it is advised, bit/s: what was
-    /// measured of the sender in use, and the error of its model. `None` where nothing was measured,
-    /// and for choices that leave the sender as it is.
+    /// Goodput of all flows that another sender has to exceed before it is advised, bit/s. It is
+    /// the measured goodput of the sender in use plus the error of the model of the other sender.
+    /// `None` if nothing was measured, and for choices that leave the sender as it is.
     pub floor_bps: Option<f64>,
 }
 
-/// Largest share of the usual delay with which another sender is advised for delay where [`Answer::floor_bps`]
-/// is known: the queue of the sender in use is not that of its model either.
+/// Largest ratio of the delay to the usual delay at which another sender is advised for its delay,
+/// if [`Answer::floor_bps`] is known. The queue of the sender in use also differs from that of its
+/// model.
 const SHORTER: f64 = 0.5;
 
-/// Largest probability of [`Answer::chance`] with which a choice is advised against starving: three of five runs, or three of four.
+/// Largest probability of [`Answer::chance`] at which a choice is advised against starvation: three
+/// of five runs, or three of four.
 const CHANCE: f64 = 0.1;
 
 impl Answer {
-    /// Runs of all, and those in which some flow starves with the choice and with what is usual.
+    /// Number of runs, and the numbers of those in which a flow starves: with the choice, and with
+    /// the usual settings.
     fn starved(&self) -> (usize, usize, usize) {
         let counts = self.lines.first().map(|line| line.counts).unwrap_or_default();
         (counts[1].runs, counts[1].starved_runs, counts[0].starved_runs)
     }
 
-    /// True if every flow gets something in every run, and that is hardly chance: with what is usual a flow starves in many runs.
+    /// True if no flow starves in any run with the choice, and this is unlikely to be chance,
+    /// because a flow starves in many runs with the usual settings.
     pub fn feeds(&self) -> bool {
         let (_, starved, usual) = self.starved();
         starved == 0 && usual > 0 && self.chance() <= CHANCE
     }
 
-    /// True if nobody starves where with what is usual a flow starves in so few runs that it may be chance.
+    /// True if no flow starves with the choice, but a flow starves in so few runs with the usual
+    /// settings that this may be chance.
     fn may_feed(&self) -> bool {
         let (_, starved, usual) = self.starved();
         starved == 0 && usual > 0 && self.chance() > CHANCE
     }
 
-    /// The probability that all runs in which a flow starves are those of what is usual, if the choice makes no difference (the
-    /// one-sided test of Fisher; Statistical Methods for Research Workers, section 21.02).
+    /// Probability that all runs in which a flow starves are runs of the usual settings, if the
+    /// choice makes no difference. This is the one-sided test of Fisher (Statistical Methods for
+    /// Research Workers, section 21.02).
     fn chance(&self) -> f64 {
         let [usual, choice] = self.lines.first().map(|line| line.counts).unwrap_or_default();
-        // What is usual may have more runs than the choice: its own seeds are added until its goodput is known.
+        // The usual settings may have more runs than the choice, because seeds are added until
+        // their goodput is known.
         let share = |taken: usize| (usual.runs - taken) as f64 / (usual.runs + choice.runs - taken) as f64;
         (0..usual.starved_runs.min(usual.runs)).map(share).product()
     }
 
-    /// True if it carries more for sure and starves nobody.
+    /// True if the choice has clearly more goodput and starves no flow.
     pub fn carries_more(&self) -> bool {
         self.lines.first().and_then(Line::better_for_all_in_family) == Some(Side::B)
     }
 
-    /// True if it is clearly ahead by goodput and starves a flow in no more runs than what is usual does.
+    /// True if the choice has clearly more goodput and starves a flow in no more runs than the
+    /// usual settings.
     fn is_ahead(&self) -> bool {
         let (_, starved, usual) = self.starved();
         self.carries_more() || starved <= usual && self.lines.first().and_then(Line::ahead_in_family) == Some(Side::B)
     }
 
-    /// True if it is ahead by more than the error of the model of its sender.
+    /// True if the choice is ahead by more than the error of the model of its sender.
     pub fn gains(&self) -> bool {
         let exceeds = |floor: f64| self.lines.first().is_some_and(|line| line.b > floor);
         self.is_ahead() && self.floor_bps.is_none_or(exceeds)
     }
 
-    /// True if it is ahead, but by no more than the error of the model of its sender.
+    /// True if the choice is ahead, but by no more than the error of the model of its sender.
     fn is_unsure(&self) -> bool {
         self.is_ahead() && !self.gains()
     }
 
-    /// The comparison of delays.
+    /// Comparison of the delays.
     fn delay(&self) -> Option<&Line> {
         self.lines.iter().find(|line| line.metric == DELAY)
     }
 
-    /// True if packets wait less for sure, nobody starves, and little goodput is lost.
+    /// True if packets clearly wait less, no flow starves, and little goodput is lost.
     pub fn waits_less(&self) -> bool {
         let allowed = |line: &Line| (1.0 - COST) * self.floor_bps.unwrap_or(line.a);
         let costs_goodput = self.lines.first().is_some_and(|line| line.b < allowed(line));
@@ -228,15 +243,15 @@ impl Answer {
     }
 }
 
-/// Share of the goodput that an advice for delay may cost.
+/// Largest share of the goodput that an advice for delay may cost.
 const COST: f64 = 0.1;
 
-/// Difference of a line as a share of what is usual, for people.
+/// Difference of a line relative to the usual value, for people.
 fn percent(line: &Line) -> String {
     if line.a > 0.0 { format!("{:+.0} %", 100.0 * line.difference / line.a) } else { "from nothing".to_owned() }
 }
 
-/// The answers that `helps`, with the line of `metric`, in the order of their differences.
+/// Answers that `helps`, each with the line of `metric`, sorted by the difference.
 fn ordered<'a>(
     answers: &'a [Answer],
     metric: &str,
@@ -253,7 +268,7 @@ fn ordered<'a>(
     found
 }
 
-/// A sentence on the choices that are ahead in the model and not advised; empty if there are none.
+/// Sentence on the choices that are ahead in the model but not advised. Empty if there are none.
 fn unsure(answers: &[Answer]) -> String {
     let names: Vec<&str> = answers.iter().filter(|answer| answer.is_unsure()).map(|answer| &*answer.choice).collect();
     if names.is_empty() {
@@ -265,7 +280,8 @@ fn unsure(answers: &[Answer]) -> String {
     )
 }
 
-/// A sentence on the choices with which nobody starves, which may be chance; empty if there are none.
+/// Sentence on the choices with which no flow starves, if this may be chance. Empty if there are
+/// none.
 fn maybe_fed(answers: &[Answer]) -> String {
     let found: Vec<&Answer> = answers.iter().filter(|answer| answer.may_feed()).collect();
     let Some(line) = found.first().and_then(|answer| answer.lines.first()) else { return String::new() };
@@ -277,7 +293,8 @@ fn maybe_fed(answers: &[Answer]) -> String {
     )
 }
 
-/// The choices that help, over all questions, in sentences: against starving, for goodput, for delay, the largest first. If none does, a sentence that says so.
+/// Sentences on the choices that help, over all questions: against starvation, for goodput, for
+/// delay, the largest effect first. If no choice helps, a sentence says so.
 pub fn helps(answers: &[Answer]) -> String {
     advised(answers) + &maybe_fed(answers) + &unsure(answers)
 }
@@ -330,7 +347,8 @@ fn advised(answers: &[Answer]) -> String {
     text
 }
 
-/// Notes what was measured of all flows together, bit/s, in the answers that change their sender.
+/// Sets [`Answer::floor_bps`] of the answers that change the sender. `goodput_bps` is the measured
+/// goodput of all flows together, bit/s.
 pub fn measured(answers: &mut [Answer], goodput_bps: f64) {
     for answer in answers {
         let error = SENDER.iter().find(|(question, _)| *question == answer.question).map(|(_, error)| error);
@@ -338,13 +356,15 @@ pub fn measured(answers: &mut [Answer], goodput_bps: f64) {
     }
 }
 
-/// Metrics that are compared, one family for each choice: an advice says no more of it.
+/// Metrics that are compared. They are one family for each choice, because an advice speaks of no
+/// other metric.
 const SAID: [&str; 3] = [GOODPUT, JAIN, DELAY];
 
-/// The answers to one question, the best first: `tried` has each choice with its records. What is usual is among them, compared with itself.
+/// Answers to one question, the best first. `tried` has each choice with its records. The usual
+/// choice is included, compared with itself.
 ///
 /// # Errors
-/// If runs cannot be compared.
+/// The runs cannot be compared.
 pub fn answers(question: &Question, usual: &[Record], tried: &[(Choice, Vec<Record>)]) -> Result<Vec<Answer>, String> {
     let mut answers = Vec::new();
     let mut answer = |choice: &Choice, records: &[Record]| -> Result<(), String> {
@@ -389,7 +409,7 @@ pub fn answers(question: &Question, usual: &[Record], tried: &[(Choice, Vec<Reco
     Ok(answers)
 }
 
-/// An answer as people read it.
+/// Text of an answer for people.
 pub fn told(answer: &Answer) -> String {
     if answer.choice == answer.usual {
         let means: Vec<String> = answer.lines.iter().map(mean).collect();
@@ -411,7 +431,7 @@ pub fn told(answer: &Answer) -> String {
     text
 }
 
-/// Note on what an advice leaves out.
+/// Note on what the model leaves out.
 pub const LEFT_OUT: &str = "Of the mesh only who hears whom, at which rate and with which loss is in this model. Rates are not adapted, links do not fade, \
     queues are drop-tail, everything is best effort, other networks are silent. A flow that starves here is in danger: where it was \
     measured (docs/field.md), FQ-CoDel and rates that adapt shared far more equally than this model. Rely on the order where intervals are clear, not \

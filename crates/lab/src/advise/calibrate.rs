@@ -1,4 +1,5 @@
-//! What one hop carries in the simulator: the scale on which measured goodputs become rates and losses.
+//! Goodput of one hop in the simulator. It is the scale by which measured goodputs are translated
+//! into bit rates and losses.
 
 use super::plan::{OneHop, Plan};
 use super::questions::{questions, sets};
@@ -6,10 +7,11 @@ use super::{Keys, Mesh, scenario};
 use crate::field::state::State;
 use meshpace_scenario::{Scenario, Source};
 
-/// Time of a run, seconds; the warm-up comes before it.
+/// Measured time of a run, seconds. The warm-up comes before it.
 const SECONDS: u64 = 3;
 
-/// Goodput of bulk TCP over one hop without loss by MCS, Mbit/s, with the settings of a state.
+/// Goodput of bulk TCP over one hop without loss for each MCS, Mbit/s, with the settings of a
+/// state.
 pub fn one_hop(state: &State) -> OneHop {
     let mut found = OneHop::default();
     for (mcs, mbps) in (0u8..).zip(found.iter_mut()) {
@@ -23,7 +25,8 @@ fn goodput(state: &State, mcs: u8) -> Option<f64> {
     goodput_with(state, &keys, 1.0)
 }
 
-/// Goodput of bulk TCP over one hop with a radio that is known and a share of the frames that arrive, Mbit/s; `None` if that is no radio of the simulator.
+/// Goodput of bulk TCP over one hop with a known radio and a share of frames that arrive, Mbit/s.
+/// `None` if the simulator has no such radio.
 pub fn goodput_with(state: &State, keys: &Keys, share: f64) -> Option<f64> {
     let text = scenario(&Mesh::Routed(2), &[(0, 1)], keys, SECONDS).ok()?;
     let source = Source { name: "one hop".to_owned(), text, sets: sets(&questions(state), None) };
@@ -37,12 +40,14 @@ pub fn goodput_with(state: &State, keys: &Keys, share: f64) -> Option<f64> {
     Some(meshpace_sim::run(&scenario.points.first()?.config, 1).flows.first()?.goodput_bps / 1e6)
 }
 
-/// Smallest share that is looked for: below it frames are given up so often that TCP stalls.
+/// Smallest share that is searched. Below it frames are given up so often that TCP stalls.
 const LEAST_SHARE: f64 = 0.4;
-/// Goodput above that of a hop without loss that is taken for as much.
+/// Largest ratio of a goodput to that of a hop without loss at which the hop is still taken for one
+/// without loss.
 const TOLERANCE: f64 = 1.25;
 
-/// The share of the frames that arrives over a hop that carries `mbps` with a radio that is known, by halving; `None` if none explains it.
+/// Share of the frames that arrive over a hop that carries `mbps` with a known radio, found by
+/// bisection. `None` if no share explains the goodput.
 pub fn share_for(state: &State, keys: &Keys, mbps: f64) -> Option<f64> {
     let whole = goodput_with(state, keys, 1.0)?;
     if mbps >= 0.95 * whole {

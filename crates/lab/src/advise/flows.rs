@@ -1,4 +1,5 @@
-//! Goodput of each flow with what is usual, flows that starve, and the change that a choice makes for each of them.
+//! Goodput of each flow with the usual settings, flows that starve, and the change that a choice
+//! makes for each flow.
 
 use super::routes::{Hop, Route};
 use crate::record::starvation::{Starved, of_record};
@@ -8,47 +9,48 @@ use crate::summary::{LEVEL, Mean};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// A flow under what is usual.
+/// Result of a flow with the usual settings.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Told {
-    /// Its number.
+    /// Number of the flow.
     pub flow: usize,
     /// Names of its ends.
     pub ends: [String; 2],
     /// Mean goodput, bit/s.
     pub goodput_bps: f64,
-    /// The ends of the 95 % interval of that mean; none with fewer than three runs.
+    /// Ends of the 95 % interval of the mean. `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
-    /// Runs.
+    /// Number of runs.
     pub runs: usize,
-    /// Those in which it delivered nothing.
+    /// Number of runs in which the flow delivered nothing.
     pub nothing_runs: usize,
-    /// Others in which it delivered nothing for more than a tenth of the time.
+    /// Number of further runs in which it delivered nothing for more than a tenth of the time.
     pub silent_runs: usize,
-    /// The longest such time, seconds.
+    /// Longest such gap, seconds.
     pub longest_gap_s: f64,
-    /// Goodput with nobody else sending, bit/s, where that was asked.
+    /// Goodput without other flows, bit/s, if that was asked for.
     pub alone_bps: Option<f64>,
-    /// The same in the other direction.
+    /// Goodput without other flows in the other direction, bit/s, if that was asked for.
     pub back_alone_bps: Option<f64>,
-    /// Its route.
+    /// Route of the flow.
     pub route: Route,
-    /// What the goodput rests on, for people: rates of the dump, an assumed rate, or measured hops.
+    /// Basis of the goodput, for people: bit rates of the dump, an assumed rate, or measured hops.
     pub basis: String,
-    /// The rate that was assumed, if some hop has none in the dump.
+    /// Rate that was assumed, if some hop has no rate in the dump.
     pub assumed_rate: Option<String>,
-    /// True if the goodput is simulated, and not predicted from what the hops carry.
+    /// True if the goodput is simulated, and false if it is predicted from the goodputs of the
+    /// hops.
     pub is_simulated: bool,
 }
 
 impl Told {
-    /// Runs in which it was starved.
+    /// Number of runs in which the flow starved.
     pub fn starved_runs(&self) -> usize {
         self.nothing_runs + self.silent_runs
     }
 }
 
-/// A flow that was not simulated, by the prediction from what its hops carry.
+/// Result of a flow that was not simulated, from the prediction by the goodputs of its hops.
 pub fn predicted(path: &super::paths::Path, route: &Route, ends: [String; 2]) -> Told {
     Told {
         flow: path.flow,
@@ -71,18 +73,19 @@ pub fn predicted(path: &super::paths::Path, route: &Route, ends: [String; 2]) ->
     }
 }
 
-/// The goodputs of a flow by run, bit/s.
+/// Goodput of a flow in each run, bit/s.
 fn goodputs(records: &[Record], flow: usize) -> Vec<f64> {
     let of = |record: &Record| record.flows.get(flow).map(|flow| flow.goodput_bps);
     records.iter().map(|record| of(record).unwrap_or(f64::NAN)).collect()
 }
 
-/// Mean goodput of the first flow of these records, bit/s: of one that runs alone.
+/// Mean goodput of the first flow of these records, bit/s. Used for runs with a single flow.
 pub fn alone(records: &[Record]) -> Option<f64> {
     Mean::of(&goodputs(records, 0)).map(|mean| mean.numbers.mean)
 }
 
-/// All flows of the records of what is usual, those that starve first, then by their number. `name` is a node for people.
+/// Results of all flows from the records of the usual settings: flows that starve come first, then
+/// the order is that of their numbers. `name` gives the name of a node for people.
 pub fn told(records: &[Record], routes: &[Route], name: &dyn Fn(usize) -> String) -> Vec<Told> {
     let mut all: Vec<Told> = Vec::new();
     for (flow, route) in routes.iter().enumerate() {
@@ -126,23 +129,23 @@ pub fn told(records: &[Record], routes: &[Route], name: &dyn Fn(usize) -> String
     all
 }
 
-/// Half width of the interval of a printed goodput, as a share of it, that is aimed at.
+/// Half width of the interval of a printed goodput that is aimed at, as a share of the goodput.
 pub const PRECISION: f64 = 0.15;
-/// Runs at most, as a multiple of the seeds that were asked for.
+/// Largest number of runs, as a multiple of the number of seeds that were asked for.
 const MOST: usize = 8;
 
-/// Number of runs whose interval is as narrow as is aimed at, judged by these goodputs; zero if
-/// that cannot be told.
+/// Number of runs with which the interval becomes as narrow as is aimed at, estimated from these
+/// goodputs. Zero if that cannot be estimated.
 pub fn runs_for(goodputs: &[f64]) -> usize {
     let found = estimate(goodputs, LEVEL);
     let ratio = found.half_width / found.mean / PRECISION;
-    // The half width falls with the root of the number of runs.
+    // The half width falls with the square root of the number of runs.
     if ratio.is_finite() { (goodputs.len() as f64 * ratio * ratio).ceil() as usize } else { 0 }
 }
 
-/// Number of further seeds that make the intervals of flows that do not starve narrow enough;
-/// zero if they are, or after `MOST` times the first `seeds`. At most as many are added as there
-/// are, since the deviation of few runs says little.
+/// Number of further seeds that make the intervals of flows that do not starve narrow enough. Zero
+/// if they are narrow enough, or if there are already `MOST` times the first `seeds`. The number of
+/// seeds at most doubles, because the deviation of few runs says little.
 pub fn more_seeds(records: &[Record], seeds: usize) -> usize {
     let count = records.first().map_or(0, |record| record.flows.len());
     let wanted = |flow: usize| {
@@ -162,12 +165,12 @@ fn kbps(bps: f64) -> String {
     }
 }
 
-/// A flow as people read it, one line and what explains it under it.
+/// Text on a flow for people: one line, and explanations below it.
 pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
     let [from, to] = &told.ends;
     let half = told.interval.map(|[low, high]| match told.is_simulated {
         true => format!(" ± {}", kbps((high - low) / 2.0)),
-        // A bar of measured paths is no interval of a mean, and lies on no middle.
+        // The error interval of a prediction is not the interval of a mean and not symmetric.
         false => format!(" (nine of ten such paths: {} to {})", kbps(low), kbps(high)),
     });
     let half = half.unwrap_or_default();
@@ -227,21 +230,22 @@ fn weak(hop: &Hop, name: &dyn Fn(usize) -> String) -> String {
 /// Change that a choice makes for a flow.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Change {
-    /// Its number.
+    /// Number of the flow.
     pub flow: usize,
-    /// Goodput with the choice less that with what is usual, mean over the seeds, bit/s.
+    /// Goodput with the choice less the goodput with the usual settings, mean over the seeds,
+    /// bit/s.
     pub difference_bps: f64,
-    /// The ends of its 95 % interval; none with fewer than three seeds.
+    /// Ends of the 95 % interval of the difference. `None` with fewer than three seeds.
     pub interval: Option<[f64; 2]>,
-    /// Runs in which it starves with the choice.
+    /// Number of runs in which the flow starves with the choice.
     pub starved_runs: usize,
-    /// The same with what is usual.
+    /// Number of runs in which it starves with the usual settings.
     pub usual_starved_runs: usize,
-    /// Runs of the choice.
+    /// Number of runs of the choice.
     pub runs: usize,
 }
 
-/// The changes of all flows, seed by seed: both sides have the same seeds in the same order.
+/// Changes of all flows, seed by seed. Both sides have the same seeds in the same order.
 pub fn changes(usual: &[Record], tried: &[Record]) -> Vec<Change> {
     let count = usual.first().map_or(0, |record| record.flows.len());
     let starved = |records: &[Record], flow: usize| {
@@ -264,7 +268,7 @@ pub fn changes(usual: &[Record], tried: &[Record]) -> Vec<Change> {
     (0..count).map(change).collect()
 }
 
-/// A change as people read it.
+/// Text on a change for people.
 pub fn change_words(change: &Change) -> String {
     let half = change.interval.map(|[low, high]| format!(" ± {}", kbps((high - low) / 2.0))).unwrap_or_default();
     let sign = if change.difference_bps < 0.0 { "-" } else { "+" };

@@ -1,42 +1,45 @@
-//! Goodput of each flow's path by what its hops carry alone: the prediction of [`predict`] with its bar, the bound, the share beside the other flows.
+//! Goodput of each flow's path from the goodputs of its hops: the prediction of [`predict`] with
+//! its error interval, the bound, and the share beside the other flows.
 
 use super::rates::goodput_mbps;
 use crate::field::dumps::{Dump, LinkReport, Medium};
 use crate::field::{path, predict, ways};
 use serde::Serialize;
 
-/// A flow's path; goodputs in kbit/s.
+/// Path of a flow. Goodputs are in kbit/s.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Path {
-    /// The flow.
+    /// Number of the flow.
     pub flow: usize,
-    /// Its nodes.
+    /// Nodes of the path.
     pub path: Vec<usize>,
-    /// The bound: goodput that the air time of its hops allows it alone.
+    /// Bound: the goodput that the air time of the hops allows if the flow is alone.
     pub alone_kbps: f64,
-    /// Goodput that it is predicted to have alone.
+    /// Goodput that is predicted if the flow is alone.
     pub predicted_kbps: f64,
-    /// The bar of the prediction; none for one hop, and where what the hops carry is an estimate itself.
+    /// Error interval of the prediction. `None` for a single hop, and if the goodput of a hop is
+    /// itself an estimate.
     pub interval_kbps: Option<(f64, f64)>,
-    /// A fair share of the bound beside the other flows.
+    /// Fair share of the bound beside the other flows.
     pub shared_kbps: f64,
-    /// A fair share of the prediction.
+    /// Fair share of the prediction beside the other flows.
     pub predicted_shared_kbps: f64,
-    /// The measured goodput.
+    /// Measured goodput, if there is one.
     pub measured_kbps: Option<f64>,
 }
 
-/// Sources of what a hop carries, besides the goodputs in the dump.
+/// Sources of the goodput of a hop, in addition to the goodputs in the dump.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources {
-    /// Goodput of a good hop, kbit/s, which is divided by the ETX.
+    /// Goodput of a good hop, kbit/s. It is divided by the hop's ETX.
     pub hop_kbps: Option<f64>,
-    /// True if a bit rate stands for a goodput, by arithmetic, where there is no other source.
+    /// True if the goodput may be computed from the bit rate where there is no other source.
     pub by_rate: bool,
 }
 
-/// The paths of flows by what their radio hops carry as the dump tells, or else by `sources`; none where nothing is known of some hop. Cables and tunnels take no
-/// air time. `measured` is what was measured of the flows, kbit/s.
+/// Paths of flows, predicted from the goodputs of their radio hops. These come from the dump, or
+/// else from `sources`. The result is empty if the goodput of any hop is not known. Cables and
+/// tunnels take no air time. `measured` are the measured goodputs of the flows, kbit/s.
 pub fn paths(dump: &Dump, ways: &[Vec<usize>], sources: Sources, measured: &[Option<f64>]) -> Vec<Path> {
     let (etx, mbps) = (ways::etx(dump), ways::mbps(dump));
     let told = |hop: &[usize]| mbps.get(&(hop[0], hop[1])).map(|mbps| 1e3 * mbps);
@@ -80,7 +83,7 @@ pub fn paths(dump: &Dump, ways: &[Vec<usize>], sources: Sources, measured: &[Opt
     .collect()
 }
 
-/// A line for people.
+/// Line on a path for people.
 pub fn words(one: &Path, name: &dyn Fn(usize) -> String) -> String {
     let nodes: Vec<String> = one.path.iter().map(|&node| name(node)).collect();
     let how_sure = match (one.interval_kbps, one.path.len()) {

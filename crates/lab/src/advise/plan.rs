@@ -1,13 +1,15 @@
-//! Model of a mesh that is known by a dump: which rate and which loss each hop has in the simulation, so that it carries there what the dump says.
+//! Model of a mesh that is known from a dump. It gives each hop a bit rate and a loss, so that the
+//! hop carries in the simulation what the dump says.
 //!
-//! | The dump has of a hop | Its rate in the simulation | Its loss |
+//! | What the dump has for a hop | Bit rate in the simulation | Loss in the simulation |
 //! |---|---|---|
-//! | a measured goodput (the kit, `hop_mbps`) | the slowest MCS that carries it | so much that it carries it |
-//! | a bit rate | that rate, or the nearest MCS | the share that arrives |
-//! | the goodput that a program expects | as of a measured one | so much that it carries it |
-//! | nothing of the kind | the assumed rate | the share that arrives; none if nothing is told |
+//! | a measured goodput (the kit, `hop_mbps`) | the slowest MCS that carries it | the loss with which it carries it |
+//! | a bit rate | that rate, or the nearest MCS | by the share that arrives |
+//! | the goodput that a program expects | as for a measured one | the loss with which it carries it |
+//! | none of these | the assumed rate | by the share that arrives; no loss if none is known |
 //!
-//! Cables and tunnels take no air time: the two routers are one station. What the simulator has no rate for is not simulated ([`Plan::not_simulated`]).
+//! Cables and tunnels take no air time; the two routers are one station. If the simulator has no
+//! rate for a hop, nothing is simulated ([`Plan::not_simulated`]).
 
 use super::limits;
 use super::rates::{self, Rate, nearest_mcs};
@@ -18,30 +20,32 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// ETX above which a link is left out that no flow uses and of whose strength nothing is told.
+/// ETX above which a link is left out, if no flow uses it and nothing is known about its strength.
 const WORST_ETX: f64 = 2.0;
-/// The ratio of links of whose strength nothing is told, dB: enough for every rate here.
+/// Signal-to-noise ratio of links whose strength is not known, dB. It is enough for every rate
+/// here.
 const GOOD_DB: f64 = 30.0;
-/// Largest and smallest goodput of a hop that is simulated, as shares of what the fastest and the slowest MCS carry.
+/// Largest and smallest goodput of a hop that is simulated, as shares of the goodputs of the
+/// fastest and the slowest MCS.
 const FEASIBLE: (f64, f64) = (1.1, 0.45);
 
-/// Tries that stand for a cable where routes are compared.
+/// Number of tries that stands for a cable when routes are compared.
 const WIRE_TRIES: f64 = 0.01;
 
-/// Share below which no measurement of a link tells it from nothing.
+/// Share below which a measurement of a link cannot tell it from zero.
 const LEAST_SHARE: f64 = 0.001;
 
-/// Bulk TCP over one hop without loss by MCS, Mbit/s, as the simulator has it.
+/// Goodput of bulk TCP over one hop without loss for each MCS, Mbit/s, in the simulator.
 pub type OneHop = [f64; rates::HIGHEST_MCS as usize + 1];
 
-/// A model of a mesh.
+/// Model of a mesh.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
     /// Keys of the scenario for the radio and the MAC, with their values as TOML.
     pub keys: Vec<(&'static str, String)>,
-    /// `links.csv`, for `radio.links`.
+    /// Content of `links.csv`, for `radio.links`.
     pub links: String,
-    /// `map.json`, whose links are those of the routes.
+    /// Content of `map.json`, whose links are those of the routes.
     pub map: String,
     /// Node of the dump for each node of the scenario.
     pub nodes: Vec<usize>,
@@ -49,17 +53,18 @@ pub struct Plan {
     pub ends: Vec<(usize, usize)>,
     /// Route of each flow, with nodes of the dump.
     pub routes: Vec<Route>,
-    /// What the rates are, for people, such as "at an assumed MCS 3: --rate sets it".
+    /// Basis of the bit rates, for people, such as "at an assumed MCS 3: --rate sets it".
     pub basis: String,
-    /// The rate that is assumed, if some hop has none.
+    /// Rate that is assumed, if some hop has none.
     pub assumed: Option<Rate>,
-    /// The reason why nothing is simulated; `None` if all is.
+    /// Reason why nothing is simulated. `None` if the mesh can be simulated.
     pub not_simulated: Option<String>,
-    /// Pairs of nodes with a radio link, and those of them without a route that deliver fewer than half of the frames in some direction.
+    /// Number of pairs of nodes with a radio link, and number of those pairs that no route uses and
+    /// that deliver fewer than half of the frames in one direction.
     pub pairs: (usize, usize),
 }
 
-/// What is known of a direction of a hop.
+/// What is known about one direction of a hop.
 #[derive(Clone, Copy, Debug)]
 enum Known {
     Goodput(f64),
@@ -67,7 +72,7 @@ enum Known {
     Nothing,
 }
 
-/// A direction of a link in the simulation.
+/// One direction of a link in the simulation.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     mcs: Option<u8>,
@@ -75,18 +80,19 @@ struct Link {
     snr_db: Option<f64>,
 }
 
-/// Which standard all links have.
+/// Standard that all links have.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Standard {
     /// One rate of 802.11b, a or g, Mbit/s.
     Legacy(f64),
     /// One MCS.
     Mcs(u8),
-    /// An MCS for each direction.
+    /// An MCS for each direction of each link.
     Listed { has_aggregates: bool },
 }
 
-/// Makes the model. `ways` are the routes of the flows, `assumed` the rate where none is known; `one_hop` is asked where goodputs are known instead of rates.
+/// Builds the model. `ways` are the routes of the flows, and `assumed` is the rate of hops without
+/// a known rate. `one_hop` is called if goodputs are known instead of rates.
 ///
 /// # Errors
 /// A sentence on a flow without a radio hop, or on a mesh that is too large.
@@ -94,26 +100,29 @@ pub fn plan(dump: &Dump, ways: &[Vec<usize>], assumed: Rate, one_hop: &dyn Fn() 
     with_radio(dump, ways, Radio::Assumed(assumed), one_hop)
 }
 
-/// The radio of the mesh, besides what the dump says of hops.
+/// Radio of the mesh, in addition to what the dump says about hops.
 #[derive(Clone, Copy)]
 pub enum Radio<'a> {
-    /// The rate of hops of which the dump has none.
+    /// Rate of the hops for which the dump has none.
     Assumed(Rate),
     /// A radio that is known as a whole.
     Found {
-        /// Its keys.
+        /// Keys of the radio.
         keys: &'a [(&'static str, String)],
-        /// Share of the frames that arrives over a hop which carries so many Mbit/s; `None` if no share explains that.
+        /// Share of the frames that arrive over a hop which carries a given goodput in Mbit/s.
+        /// `None` if no share explains the goodput.
         share: &'a dyn Fn(f64) -> Option<f64>,
-        /// True if nodes sense each other over two hops of a route, although they decode nothing there.
+        /// True if nodes that are two hops apart on a route sense each other, although they cannot
+        /// decode each other's frames.
         senses_two_hops: bool,
     },
 }
 
-/// Makes the model with a radio that may be known as a whole: its hops have the loss that makes them carry what was measured.
+/// Builds the model with a radio that may be known as a whole. With a known radio, the loss of each
+/// hop is set so that the hop carries what was measured.
 ///
 /// # Errors
-/// Those of [`plan`].
+/// As [`plan`].
 pub fn with_radio(
     dump: &Dump,
     ways: &[Vec<usize>],
@@ -137,7 +146,7 @@ pub fn with_radio(
         .flat_map(|hop| [(hop[0], hop[1]), (hop[1], hop[0])])
         .collect();
     let nodes = shown_nodes(dump, &station_ways)?;
-    // What is told of others has no part in it.
+    // Reports on other nodes have no influence on the model.
     let relevant: BTreeSet<usize> = nodes.iter().chain(ways.iter().flatten()).copied().collect();
     let dump = &dump.among(&relevant);
     let place = |station: usize| nodes.iter().position(|node| *node == station).unwrap_or_default();
@@ -184,7 +193,8 @@ pub fn with_radio(
     Ok(plan)
 }
 
-/// Station of each node: routers between which a flow goes over a cable or a tunnel are one, under the number of the first.
+/// Station of each node. Routers that a flow's cable or tunnel connects are one station, which has
+/// the number of the first router.
 fn stations(dump: &Dump, ways: &[Vec<usize>]) -> Vec<usize> {
     let mut of: Vec<usize> = (0..dump.nodes.len()).collect();
     for hop in ways.iter().flat_map(|way| way.windows(2)).filter(|hop| dump.medium(hop[0], hop[1]) != Medium::Radio) {
@@ -194,14 +204,15 @@ fn stations(dump: &Dump, ways: &[Vec<usize>]) -> Vec<usize> {
     of
 }
 
-/// A route by its stations.
+/// A route as a list of stations.
 fn along(way: &[usize], stations: &[usize]) -> Vec<usize> {
     let mut found: Vec<usize> = way.iter().map(|node| stations[*node]).collect();
     found.dedup();
     found
 }
 
-/// Nodes of the scenario: all of a small mesh; of a large one those of the routes, as nobody else sends.
+/// Nodes of the scenario. A small mesh has all of its nodes; a large one has only those of the
+/// routes, because no other node sends.
 fn shown_nodes(dump: &Dump, ways: &[Vec<usize>]) -> Result<Vec<usize>, String> {
     if dump.nodes.len() <= limits::NODES {
         return Ok((0..dump.nodes.len()).collect());
@@ -211,7 +222,7 @@ fn shown_nodes(dump: &Dump, ways: &[Vec<usize>]) -> Result<Vec<usize>, String> {
     Ok(used.into_iter().collect())
 }
 
-/// The first report on a direction that has a value, or else on the other direction.
+/// First value in the reports on a direction, or else in those on the other direction.
 fn first<T>(
     dump: &Dump,
     (from, to): (usize, usize),
@@ -228,7 +239,7 @@ fn known(dump: &Dump, hop: (usize, usize)) -> Known {
     found.unwrap_or(Known::Nothing)
 }
 
-/// One standard where all hops have the same rate, and an MCS for each hop otherwise.
+/// Chooses one standard if all hops have the same rate, and an MCS for each hop otherwise.
 fn standard(known: &[Known], assumed: Rate) -> Standard {
     let mut legacy: Vec<Option<f64>> = known
         .iter()
@@ -250,7 +261,7 @@ fn standard(known: &[Known], assumed: Rate) -> Standard {
     }
 }
 
-/// The reason why a radio that was found does not fit what its hops carry.
+/// Reason why a radio that was found does not fit the goodputs of the hops. `None` if it fits.
 fn unexplained(dump: &Dump, hops: &BTreeSet<(usize, usize)>, share: &dyn Fn(f64) -> Option<f64>) -> Option<String> {
     let measured = hops.iter().filter_map(|hop| Some((hop, first(dump, *hop, |link| link.mbps)?)));
     let wrong = measured.into_iter().find(|(_, mbps)| share(*mbps).is_none());
@@ -262,7 +273,7 @@ fn unexplained(dump: &Dump, hops: &BTreeSet<(usize, usize)>, share: &dyn Fn(f64)
     })
 }
 
-/// Words on where the rates come from.
+/// Words that say where the rates come from.
 fn basis(dump: &Dump, known: &[Known], standard: Standard, assumed: Rate) -> String {
     let rates: Vec<f64> =
         known.iter().filter_map(|known| if let Known::Rate(rate) = known { Some(rate.mbps) } else { None }).collect();
@@ -284,7 +295,7 @@ fn basis(dump: &Dump, known: &[Known], standard: Standard, assumed: Rate) -> Str
     parts.join(", and ")
 }
 
-/// The reason why the simulator cannot do these hops.
+/// Reason why the simulator cannot simulate these hops. `None` if it can.
 fn not_simulated(known: &[Known], standard: Standard, carried: Option<&OneHop>) -> Option<String> {
     if matches!(standard, Standard::Legacy(_)) {
         return None;
@@ -323,7 +334,7 @@ fn keys(standard: Standard) -> Vec<(&'static str, String)> {
     }
 }
 
-/// A direction as it is simulated.
+/// One direction of a link as it is simulated.
 fn link(dump: &Dump, hop: (usize, usize), standard: Standard, assumed: Rate, carried: Option<&OneHop>) -> Link {
     let delivery = ways::delivery(dump, hop.0, hop.1);
     let snr_db = first(dump, hop, |link| link.snr_db);
@@ -332,7 +343,8 @@ fn link(dump: &Dump, hop: (usize, usize), standard: Standard, assumed: Rate, car
         Known::Rate(rate) => Link { mcs: nearest_mcs(rate.mbps).or(Some(0)), delivery, snr_db },
         Known::Goodput(mbps) => {
             let carried = carried.copied().unwrap_or_default();
-            // With the share that the dump has it is the rate that has to fit; what is left is made up for by the share.
+            // If the dump has a share, the rate must fit together with that share. The share is
+            // then adjusted to the remaining difference.
             let wanted = mbps / delivery.unwrap_or(1.0);
             let mcs = carried.iter().position(|carried| *carried >= 0.97 * wanted).unwrap_or(carried.len() - 1);
             let share = (mbps / carried[mcs]).clamp(0.05, 1.0);
@@ -348,7 +360,8 @@ fn link(dump: &Dump, hop: (usize, usize), standard: Standard, assumed: Rate, car
     }
 }
 
-/// Directions between stations with how they are simulated: those of the routes, those of a known strength, and other good ones.
+/// Directions between stations, with their parameters in the simulation. Included are the hops of
+/// the routes, links of known strength, and other good links.
 fn listed(
     dump: &Dump,
     stations: &[usize],
@@ -357,7 +370,7 @@ fn listed(
 ) -> BTreeMap<(usize, usize), Link> {
     let mut found = BTreeMap::new();
     let (etx, wires) = (ways::etx(dump), dump.wires());
-    // Those of the routes first: between two stations there may be several links.
+    // Hops of the routes come first, because two stations may have several links.
     let others = etx.keys().filter(|hop| !hops.contains(hop));
     for &hop in hops.iter().chain(others) {
         let is_listed = hops.contains(&hop)
@@ -373,7 +386,7 @@ fn listed(
     found
 }
 
-/// Pairs with a link, and those without a route that are weak.
+/// Number of pairs with a link, and number of weak pairs that no route uses.
 fn pairs(dump: &Dump, listed: &BTreeMap<(usize, usize), Link>, used: &BTreeSet<(usize, usize)>) -> (usize, usize) {
     let all: BTreeSet<(usize, usize)> = listed.keys().map(|(from, to)| (*from.min(to), *from.max(to))).collect();
     let is_weak = |&&(one, other): &&(usize, usize)| {
@@ -384,9 +397,10 @@ fn pairs(dump: &Dump, listed: &BTreeMap<(usize, usize), Link>, used: &BTreeSet<(
     (all.len(), all.iter().filter(is_weak).count())
 }
 
-/// `links.csv`: by shares if some direction has one, by ratios of signal to noise otherwise.
+/// Content of `links.csv`. It has shares if some direction has a share, and signal-to-noise ratios
+/// otherwise.
 fn links_file(listed: &BTreeMap<(usize, usize), Link>, nodes: &[usize]) -> String {
-    // A ratio says more than the share that follows from it.
+    // A signal-to-noise ratio says more than the share that follows from it.
     let has_shares = listed.values().any(|link| link.delivery.is_some() && link.snr_db.is_none());
     let has_rates = listed.values().any(|link| link.mcs.is_some());
     let mut text =
@@ -401,12 +415,14 @@ fn links_file(listed: &BTreeMap<(usize, usize), Link>, nodes: &[usize]) -> Strin
     text
 }
 
-/// Ratio with which a node hears another over two hops that is sensed and not decoded, dB: below the detection of preambles, 4 dB.
+/// Signal-to-noise ratio at a node two hops away that senses frames but cannot decode them, dB. It
+/// is below the detection of preambles, 4 dB.
 const SENSED_DB: f64 = 3.5;
-/// Power from which the medium is busy then, dBm: half a decibel less.
+/// Received power from which on the medium is then busy, dBm: half a decibel less.
 const SENSED_FROM_DBM: f64 = -90.6;
 
-/// `links.csv` of a radio that was found: the hops by their shares, and nodes two hops apart, where they sense each other.
+/// Content of `links.csv` for a radio that was found: the hops with their shares, and pairs of
+/// nodes two hops apart if they sense each other.
 fn found_links_file(
     listed: &BTreeMap<(usize, usize), Link>,
     ways: &[Vec<usize>],
@@ -417,7 +433,7 @@ fn found_links_file(
     let mut text = "from,to,delivery,snr_db\n".to_owned();
     for (&(from, to), link) in listed {
         let (Some(from), Some(to)) = (place(from), place(to)) else { continue };
-        // Where nothing is lost the signal is taken to be strong.
+        // If nothing is lost, the signal is taken to be strong.
         let _ = match link.delivery.filter(|share| *share < 0.99) {
             Some(share) => writeln!(text, "{from},{to},{share},"),
             None => writeln!(text, "{from},{to},,{GOOD_DB}"),
@@ -437,7 +453,8 @@ fn found_links_file(
     text
 }
 
-/// `map.json`: routes follow its links. Where its nodes are only says how long a frame is under way.
+/// Content of `map.json`, whose links determine the routes. The positions of its nodes determine
+/// only the propagation delay of frames.
 fn map_file(nodes: &[usize], used: &BTreeSet<(usize, usize)>) -> String {
     let place = |station: &usize| nodes.iter().position(|node| node == station).unwrap_or_default();
     let pairs: BTreeSet<(usize, usize)> =
@@ -449,7 +466,7 @@ fn map_file(nodes: &[usize], used: &BTreeSet<(usize, usize)>) -> String {
     format!("{}\n", json!({"nodes": nodes, "links": links}))
 }
 
-/// A flow's route as the dump has it.
+/// Route of a flow as the dump has it.
 fn route(dump: &Dump, way: &[usize]) -> Route {
     let hop = |hop: &[usize]| {
         let medium = dump.medium(hop[0], hop[1]);
@@ -471,7 +488,7 @@ fn route(dump: &Dump, way: &[usize]) -> Route {
     let has_shares = dump.links.iter().any(|link| link.delivery.is_some());
     let (Some((from, to)), true) = (ends, has_shares) else { return route };
     let mut tries = ways::etx(dump);
-    // A cable costs next to nothing.
+    // A cable costs almost nothing.
     for (one, other) in dump.wires().into_keys() {
         tries.extend([((one, other), WIRE_TRIES), ((other, one), WIRE_TRIES)]);
     }
@@ -485,8 +502,9 @@ fn route(dump: &Dump, way: &[usize]) -> Route {
     route
 }
 
-/// Gives links of which the ratio of signal to noise is told, and no share, the share that arrives at their rate, or at the assumed one. Those over which nothing
-/// arrives are none. Where nothing else is told, the mesh is taken to route by these shares.
+/// Computes the share that arrives for links that have a signal-to-noise ratio but no share, at
+/// their bit rate or else at the assumed one. Links over which nothing arrives are removed. If the
+/// dump has no other metric, the mesh is assumed to route by these shares.
 pub fn fill_shares(dump: &mut Dump, assumed: Rate) {
     let mut has_filled = false;
     dump.links.retain_mut(|link| {
@@ -505,7 +523,7 @@ pub fn fill_shares(dump: &mut Dump, assumed: Rate) {
     }
 }
 
-/// Keys of the radio and the MAC where all links have one rate.
+/// Keys of the radio and the MAC if all links have one rate.
 pub fn keys_of(rate: Rate) -> Vec<(&'static str, String)> {
     keys(match rate {
         Rate::Mcs(mcs) => Standard::Mcs(mcs),

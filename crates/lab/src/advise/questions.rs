@@ -1,36 +1,37 @@
-//! Questions of an operator, and what can be answered to each; the state of the mesh from which every answer starts.
+//! Questions of an operator and the possible answers to each. The state of the mesh is where all
+//! answers start.
 
 use crate::field::state::{Rts, State};
 
-/// A state in words.
+/// Text of a state for people.
 pub fn state_words(state: &State) -> String {
     let [attempts, rts, control, _] = questions(state).map(|question| question.usual.name);
     format!("{attempts}, {rts}, {control}")
 }
 
-/// Questions whose choices change the sender, each with the error of the model of such a sender, as a
-/// share of the goodput that was measured of the sender in use. Linux's BBR carries up to a fifth more
-/// than the model of it. Pacing is a tunnel on a real mesh: over five emulated nodes a tunnel of quiet
-/// trains carried 0.58 of what its model does, at worst (docs/measuring-kit.md).
+/// Questions whose choices change the sender. Each has the error of the model of such a sender, as
+/// a share of the measured goodput of the sender in use. Linux's BBR carries up to a fifth more
+/// than its model. Pacing is done by a tunnel on a real mesh: over five emulated nodes, a tunnel of
+/// quiet trains carried at worst 0.58 of what its model carries (docs/measuring-kit.md).
 pub const SENDER: [(&str, f64); 2] = [("congestion control", 0.2), ("pacing", 0.75)];
 
-/// Something that can be set.
+/// A setting that can be chosen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// Its name for people.
+    /// Name of the choice for people.
     pub name: String,
-    /// It as arguments of `--set`.
+    /// The choice as arguments of `--set`.
     pub sets: Vec<String>,
 }
 
-/// A question, and what can be answered to it.
+/// A question and the possible answers to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
-    /// The question.
+    /// Name of the question.
     pub name: &'static str,
-    /// The choice of the state.
+    /// Choice that the mesh has in its present state.
     pub usual: Choice,
-    /// The choices that are tried instead.
+    /// Choices that are tried instead.
     pub others: Vec<Choice>,
 }
 
@@ -63,14 +64,14 @@ fn congestion(name: &str) -> Choice {
     }
 }
 
-/// A question with all choices but the usual one.
+/// A question whose alternatives are all choices except the usual one.
 fn question(name: &'static str, usual: Choice, all: impl IntoIterator<Item = Choice>) -> Question {
     Question { name, others: all.into_iter().filter(|choice| choice.sets != usual.sets).collect(), usual }
 }
 
-/// All that is tried in a mesh of this state. Nothing is tried instead of Linux's BBR: the one of the
-/// simulator is a model that carries about an eighth less, where NewReno carries as much as Linux's
-/// or more (docs/measuring-kit.md), so that the comparison would have the wrong sign.
+/// All questions for a mesh in this state. No alternative to Linux's BBR is tried. The simulator's
+/// BBR carries about an eighth less than Linux's, while its NewReno carries as much as Linux's or
+/// more (docs/measuring-kit.md). The comparison would therefore have the wrong sign.
 pub fn questions(state: &State) -> [Question; 4] {
     let control = congestion(&state.congestion);
     let controls =
@@ -96,7 +97,8 @@ pub fn questions(state: &State) -> [Question; 4] {
     ]
 }
 
-/// The arguments of `--set` with which a choice of a question is tried; with `None` all is as usual.
+/// Arguments of `--set` with which a choice of a question is tried. With `None` all settings are
+/// the usual ones.
 pub fn sets(questions: &[Question], varied: Option<(&Question, &Choice)>) -> Vec<String> {
     let key = |set: &str| set.split('=').next().unwrap_or_default().to_owned();
     let chosen = varied.map(|(_, choice)| choice.sets.as_slice()).unwrap_or_default();

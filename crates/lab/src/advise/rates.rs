@@ -1,4 +1,5 @@
-//! Bit rates: the one that is assumed where a dump has none, those that the simulator has, and what a hop carries by arithmetic where it has none.
+//! Bit rates: the rate that is assumed if a dump has none, the rates of the simulator, and a
+//! computed goodput for other rates.
 
 use crate::field::dumps::{DataRate, mbps_of_mcs};
 use std::fmt;
@@ -8,15 +9,15 @@ use std::str::FromStr;
 const DSSS: [f64; 4] = [1.0, 2.0, 5.5, 11.0];
 /// Rates of 802.11a and g, Mbit/s.
 const OFDM: [f64; 8] = [6.0, 9.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0];
-/// The highest MCS that is simulated: the rates up to it were held against another simulator.
+/// Highest MCS that is simulated. The rates up to it were compared with another simulator.
 pub const HIGHEST_MCS: u8 = 7;
 
-/// The rate of all links of which nothing is known.
+/// Rate of all links about which nothing is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Rate {
-    /// 802.11n with aggregates.
+    /// MCS of 802.11n with aggregates.
     Mcs(u8),
-    /// 802.11b, a or g, Mbit/s.
+    /// Rate of 802.11b, a or g, Mbit/s.
     Legacy(f64),
 }
 
@@ -57,23 +58,27 @@ pub fn is_legacy(mbps: f64) -> bool {
     DSSS.contains(&mbps) || OFDM.contains(&mbps)
 }
 
-/// The MCS whose bit rate is nearest, as a share; `None` if none is within a factor of 1.5.
+/// MCS whose bit rate is nearest by ratio. `None` if no rate is within a factor of 1.5.
 pub fn nearest_mcs(mbps: f64) -> Option<u8> {
     let distance = |mcs: &u8| (mbps_of_mcs(f64::from(*mcs)).unwrap_or(f64::NAN) / mbps).ln().abs();
     let best = (0..=HIGHEST_MCS).min_by(|one, other| distance(one).total_cmp(&distance(other)))?;
     (distance(&best) < 1.5_f64.ln()).then_some(best)
 }
 
-/// Goodput in Mbit/s of bulk TCP over one hop at a bit rate, where every frame arrives and nobody else sends: 1448 bytes of payload for each exchange of
-/// a data frame with its acknowledgement, and half an exchange of a TCP acknowledgement. Times in microseconds of IEEE Std 802.11-2016: 802.11b 16.2 and 16.3 (DIFS
-/// 50, slot 20, CWmin 31, long preamble), 802.11a 17.3 (DIFS 34, slot 9, CWmin 15); later ones as aggregates of 16 frames, as which they leave where a window of
-/// TCP waits.
+/// Goodput of bulk TCP over one hop at a bit rate, Mbit/s, if every frame arrives and no other node
+/// sends. Each exchange of a data frame and its acknowledgement carries 1448 bytes of payload and
+/// needs half an exchange for a TCP acknowledgement.
+///
+/// Times are in microseconds, from IEEE Std 802.11-2016: 802.11b 16.2 and 16.3 (DIFS 50, slot 20,
+/// CWmin 31, long preamble), 802.11a 17.3 (DIFS 34, slot 9, CWmin 15). Later standards are computed
+/// with aggregates of 16 frames, which is the size that they have when a window of TCP is queued.
 pub fn goodput_mbps(rate: DataRate) -> f64 {
     const FRAME_BYTES: f64 = 1536.0;
     const ACK_BYTES: f64 = 88.0;
     const AGGREGATE: f64 = 16.0;
     let bits = |bytes: f64| 8.0 * bytes / rate.mbps;
-    // Deferring, half of the smallest window, SIFS and the acknowledgement; preambles beside.
+    // The overhead is the deferral, half of the smallest window, SIFS and the acknowledgement. The
+    // preamble is counted separately.
     let (overhead, preamble, frames) = match () {
         () if rate.has_aggregates => (43.0 + 67.5 + 16.0 + 32.0, 40.0, AGGREGATE),
         () if DSSS.contains(&rate.mbps) => (50.0 + 310.0 + 10.0 + 304.0, 192.0, 1.0),

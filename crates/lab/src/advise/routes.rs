@@ -1,8 +1,9 @@
-//! Routes of the flows of a scenario: the route that static routing takes, what the radio does to a frame on each hop, and the route that
-//! would need the fewest tries.
+//! Routes of the flows of a scenario: the route that static routing takes, the loss of frames on
+//! each hop, and the route that would need the fewest tries.
 //!
-//! A hop over which the share d of the data frames arrives, and r the other way, needs 1 / (d r) tries for a frame (ETX: De Couto, Aguayo, Bicket, Morris,
-//! MobiCom 2003, section 3). That is loss by noise alone; frames that collide come on top.
+//! If the share d of the data frames arrives over a hop, and the share r in the other direction, a
+//! frame needs 1 / (d r) tries (ETX: De Couto, Aguayo, Bicket, Morris, MobiCom 2003, section 3).
+//! This counts only loss by noise; collisions are additional.
 
 use super::rates::Rate;
 use crate::field::dumps::Medium;
@@ -17,78 +18,84 @@ use meshpace_sim::Config;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A hop over which fewer of the frames arrive than this share, in either direction, is called weak: a tenth of the tries is wasted.
+/// Share of arriving frames below which a hop is called weak, in either direction: a tenth of the
+/// tries is wasted.
 pub const WEAK: f64 = 0.9;
-/// Tries by which another route must be cheaper to be named, as a share of those of the route.
+/// Largest ratio of the tries of another route to those of the route at which the other route is
+/// mentioned.
 pub const CHEAPER: f64 = 0.9;
 
 /// A hop of a route.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Hop {
-    /// The sender of the data.
+    /// Sender of the data.
     pub from: usize,
-    /// Its receiver.
+    /// Receiver of the data.
     pub to: usize,
-    /// The share of data frames that arrive, sent once, nobody else sending: as the dump says, or of frames with 1500 bytes at the rate of the scenario.
+    /// Share of data frames that arrive if each is sent once and no other node sends. It is that of
+    /// the dump, or that of frames with 1500 bytes at the rate of the scenario.
     pub delivery: f64,
-    /// The same the other way.
+    /// Share of data frames that arrive in the other direction.
     pub delivery_back: f64,
-    /// What it goes over: radio, cable or tunnel.
+    /// Medium of the hop: radio, cable or tunnel.
     pub medium: &'static str,
-    /// Bit rate of the data frames, Mbit/s, where the dump has it.
+    /// Bit rate of the data frames, Mbit/s, if the dump has it.
     pub rate_mbps: Option<f64>,
 }
 
 impl Hop {
-    /// Expected tries of a frame.
+    /// Expected number of tries of a frame.
     pub fn tries(&self) -> f64 {
         (self.delivery * self.delivery_back).recip()
     }
 
-    /// True if it cannot carry the rate that it is asked for without repeating many frames.
+    /// True if the hop cannot carry its bit rate without repeating many frames.
     pub fn is_weak(&self) -> bool {
         self.delivery.min(self.delivery_back) < WEAK
     }
 }
 
-/// The way of a flow.
+/// Route of a flow.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Route {
-    /// Its hops, from the source on; none if there is no way.
+    /// Hops of the route from the source on. Empty if there is no route.
     pub hops: Vec<Hop>,
-    /// The nodes of the route with the fewest tries, where that needs a tenth fewer.
+    /// Nodes of the route with the fewest tries, if it needs at least a tenth fewer tries.
     pub better: Option<Vec<usize>>,
-    /// Its tries for a frame, over all hops.
+    /// Number of tries of a frame over all hops of that route.
     pub better_tries: Option<f64>,
 }
 
 impl Route {
-    /// Its nodes, from the source on.
+    /// Nodes of the route from the source on.
     pub fn nodes(&self) -> Vec<usize> {
         self.hops.iter().take(1).map(|hop| hop.from).chain(self.hops.iter().map(|hop| hop.to)).collect()
     }
 
-    /// Tries of a frame over all hops.
+    /// Number of tries of a frame over all hops.
     pub fn tries(&self) -> f64 {
         self.hops.iter().map(Hop::tries).sum()
     }
 }
 
-/// The links of a mesh, and the routes of its flows.
+/// Links of a mesh, and routes of its flows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Routes {
-    /// By flow.
+    /// Route of each flow.
     pub of: Vec<Route>,
-    /// Pairs of nodes over which frames arrive, but in one direction fewer than half of them, and which no flow's route uses.
+    /// Number of pairs of nodes that no flow's route uses and over which frames arrive, but fewer
+    /// than half of them in one direction.
     pub too_weak: usize,
-    /// All pairs of nodes over which frames arrive in either direction.
+    /// Number of all pairs of nodes over which frames arrive in either direction.
     pub links: usize,
 }
 
-/// Bytes of the frame by which a link is judged, as `meshpace_mesh::radio::channel` does: 1500 of a packet and a MAC header.
+/// Size of the frame by which a link is judged, bytes, as in `meshpace_mesh::radio::channel`: a
+/// packet of 1500 bytes and a MAC header.
 const FRAME_BYTES: u32 = 1534;
 
-/// The share of data frames that arrive with this power, W, sent once, nobody else sending.
+/// Share of data frames with the received power `power`, in W, that arrive if each is sent once and
+/// no other node sends.
 fn share(radio: &RadioConfig, channel: &Channel, power: f64) -> f64 {
     let receiver = channel.sinr();
     if power < receiver.detect_w {
@@ -101,7 +108,7 @@ fn share(radio: &RadioConfig, channel: &Channel, power: f64) -> f64 {
     receiver.success(air_time, power / receiver.noise_w)
 }
 
-/// The share of data frames that arrive at a rate with this ratio of signal to noise, dB.
+/// Share of data frames that arrive at a bit rate with this signal-to-noise ratio, dB.
 pub fn share_at(rate: Rate, snr_db: f64) -> f64 {
     let data = match rate {
         Rate::Mcs(mcs) => OfdmRate::mcs(mcs, false),
@@ -118,7 +125,7 @@ pub fn share_at(rate: Rate, snr_db: f64) -> f64 {
     share(&radio, &channel, channel.sinr().noise_w * 10_f64.powf(snr_db / 10.0))
 }
 
-/// Those of a scenario with static routes by hops.
+/// Links and routes of a scenario whose static routes have the fewest hops.
 pub fn routes(config: &Config) -> Routes {
     let radio = &config.mesh.radio;
     let channel = Channel::new(radio);
@@ -143,7 +150,7 @@ pub fn routes(config: &Config) -> Routes {
     for from in ids() {
         for to in ids().filter(|&to| to > from && is_allowed(from, to)) {
             let shares = [delivery(from, to), delivery(to, from)];
-            // A thousandth is what no measurement of a link tells from nothing.
+            // A measurement of a link cannot tell a share below a thousandth from zero.
             if shares.iter().all(|&share| share < 0.001) {
                 continue;
             }
