@@ -1,4 +1,5 @@
-//! Where the runs of a campaign are made: on threads of this process, or by other processes ([`crate::workers`]).
+//! Backends that make the runs of a campaign: on threads of this process, or in other processes
+//! ([`crate::workers`]).
 
 use crate::campaign::{self, Campaign, Run, Simulate};
 use crate::pool;
@@ -8,52 +9,54 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Runs at most that are handed on together.
+/// Largest number of runs that are passed on together.
 const AT_ONCE: usize = 256;
 
-/// End of the making of runs.
+/// How the making of runs ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// All runs were made, those that failed among them.
+    /// All runs were made. Some of them may have failed.
     Complete,
-    /// `stop` was set; runs are missing.
+    /// `stop` was set before all runs were made.
     Stopped,
 }
 
-/// Is told what a backend does while it is at work.
+/// Receiver of reports while a backend is at work.
 pub trait Watch {
-    /// Runs have ended: for each its record, or why it failed. They come in any order, and together those that were ready
-    /// together, such as the runs of one chunk. Whoever keeps records has these on the disk when it counts them as done.
+    /// Reports that runs have ended, each with its record or the reason why it failed. Runs come in
+    /// any order. Runs that were ready together, such as those of one chunk, are reported together.
+    /// A receiver that keeps records must have these on disk before it counts the runs as done.
     ///
     /// # Errors
-    /// If a record cannot be kept; that ends the campaign.
+    /// A record cannot be kept. This ends the campaign.
     fn on_runs(&mut self, made: Vec<(Run, Result<Record, String>)>) -> io::Result<()>;
 
-    /// About every 0.1 s.
+    /// Called about every 0.1 s.
     fn on_idle(&mut self) {}
 }
 
-/// Makes runs.
+/// Something that makes runs.
 pub trait Backend {
-    /// Makes the runs of `todo` and tells `watch` of each as it ends.
+    /// Makes the runs of `todo` and reports each one to `watch` when it ends.
     ///
     /// # Errors
-    /// That of `watch`, or what keeps the backend from making runs; those it was told of are good.
+    /// An error of `watch`, or the reason why the backend cannot make runs. Runs that were already
+    /// reported are valid.
     fn make(&mut self, campaign: &Arc<Campaign>, todo: Vec<Run>, watch: &mut dyn Watch) -> io::Result<End>;
 }
 
-/// Threads of this process, which begin the runs that take longest first.
+/// Threads of this process. They begin with the runs that take longest.
 pub struct Threads<'a> {
-    /// Runs at a time.
+    /// Number of runs at a time.
     pub jobs: usize,
-    /// Set to stop: the runs under way are not waited for, their threads end with the process.
+    /// Set to stop. Runs in progress are not waited for; their threads end with the process.
     pub stop: &'a Arc<AtomicBool>,
-    /// Makes each run; a panic in it fails that run alone.
+    /// Function that makes each run. A panic in it fails only that run.
     pub simulate: Arc<Simulate>,
 }
 
 impl<'a> Threads<'a> {
-    /// Threads that simulate and watch nothing.
+    /// Creates threads that only simulate, without a probe.
     pub fn new(jobs: usize, stop: &'a Arc<AtomicBool>) -> Threads<'a> {
         Threads { jobs, stop, simulate: Arc::new(campaign::simulate) }
     }
@@ -61,7 +64,7 @@ impl<'a> Threads<'a> {
 
 impl Backend for Threads<'_> {
     fn make(&mut self, campaign: &Arc<Campaign>, mut todo: Vec<Run>, watch: &mut dyn Watch) -> io::Result<End> {
-        // One thread gains nothing, and a reader waits for the first results.
+        // With one thread the order saves no time, and a reader waits for the first results.
         if self.jobs > 1 {
             campaign.longest_first(&mut todo);
         }

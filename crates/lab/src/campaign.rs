@@ -1,4 +1,4 @@
-//! The runs of a campaign and what they cost; [`InOrder`] puts what came of them into the order of the campaign.
+//! Runs of a campaign and their cost. [`InOrder`] restores the order of the campaign among results.
 
 use crate::record::directory::{Manifest, host};
 use crate::record::given::Given;
@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Makes one run of its point, as that is drawn for the run's seed: the outcome, and single nodes if they are to be in the record.
+/// Function that makes one run. The point is already drawn for the run's seed. Returns the outcome,
+/// and records of single nodes if the record is to have them.
 pub type Simulate = dyn Fn(&Point, Run) -> (Outcome, Option<Vec<NodeRecord>>) + Send + Sync;
 
-/// The simulation alone, without a probe: a [`Simulate`].
+/// A [`Simulate`] that only simulates, without a probe.
 pub fn simulate(point: &Point, run: Run) -> (Outcome, Option<Vec<NodeRecord>>) {
     (meshpace_sim::run(&point.config, run.seed), None)
 }
@@ -24,32 +25,32 @@ pub fn simulate(point: &Point, run: Run) -> (Outcome, Option<Vec<NodeRecord>>) {
 /// One run of a campaign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
-    /// Its place in the campaign, from 0.
+    /// Position of the run in the campaign, from 0.
     pub index: usize,
-    /// The number of its point.
+    /// Number of its point.
     pub point: usize,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 
 impl Run {
-    /// Its key among the runs of its campaign, whose points have these `keys`.
+    /// Key of the run among the runs of its campaign. `keys` are the keys of the campaign's points.
     pub fn key(&self, keys: &[String]) -> Key {
         (keys[self.point].clone(), self.seed)
     }
 }
 
-/// Runs, and what they cost by the estimate.
+/// An amount of runs with their estimated cost.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Work {
     /// Number of runs.
     pub runs: usize,
-    /// Seconds of CPU time.
+    /// Estimated cost, seconds of CPU time.
     pub cost_s: f64,
 }
 
 impl Work {
-    /// Runs of points with these `costs`.
+    /// Work of `runs`. `costs` has the cost of a run of each point.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a Run>, costs: &[f64]) -> Work {
         let mut work = Work::default();
         runs.into_iter().for_each(|run| work += Work { runs: 1, cost_s: costs[run.point] });
@@ -64,19 +65,19 @@ impl AddAssign for Work {
     }
 }
 
-/// A scenario with its seeds: every point with each of `seeds` seeds from `first_seed` on.
+/// A scenario with its seeds. Every point is run with `seeds` seeds, starting at `first_seed`.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// The scenario.
+    /// Scenario of the campaign.
     pub scenario: Scenario,
-    /// The first seed of every point.
+    /// First seed of every point.
     pub first_seed: u64,
-    /// Seeds per point.
+    /// Number of seeds per point.
     pub seeds: u64,
 }
 
 impl Campaign {
-    /// Its manifest before anything is run, with so many runs at a time.
+    /// Manifest of the campaign before anything is run, with `jobs` runs at a time.
     pub fn manifest(&self, jobs: usize) -> Manifest {
         let scenario = &self.scenario;
         Manifest {
@@ -109,37 +110,37 @@ impl Campaign {
         self.scenario.points.len() * self.seeds as usize
     }
 
-    /// All its runs, in their order.
+    /// All runs of the campaign, in order.
     pub fn all(&self) -> impl Iterator<Item = Run> + '_ {
         (0..self.runs()).map(|index| self.run(index))
     }
 
-    /// Run number `index`, points first, seeds within.
+    /// Run number `index`. All seeds of a point come before the next point.
     pub fn run(&self, index: usize) -> Run {
         let (point, seed) = (index / self.seeds as usize, index as u64 % self.seeds);
         Run { index, point, seed: self.first_seed + seed }
     }
 
-    /// The point of a run, not drawn for its seed.
+    /// Point of a run, not yet drawn for its seed.
     ///
     /// # Errors
-    /// If its values, each of which is possible, do not go together.
+    /// The values of the point are valid one by one but not together.
     pub fn point(&self, run: Run) -> Result<Cow<'_, Point>, String> {
         self.scenario.points.build(run.point)
     }
 
-    /// The keys that are swept, in the order in which points have them.
+    /// Keys that are swept, in the order in which points have them.
     pub fn swept(&self) -> Vec<String> {
         let of_point = |number: usize| self.scenario.points.values(number).into_iter().map(|(key, _)| key);
         keys_of((0..self.scenario.points.len()).map(of_point))
     }
 
-    /// The keys of its points, in their order.
+    /// Keys of the points, in order.
     pub fn keys(&self) -> Vec<String> {
         (0..self.scenario.points.len()).map(|number| self.scenario.points.key(number)).collect()
     }
 
-    /// A run in words.
+    /// Description of a run in words.
     pub fn describe(&self, run: Run) -> String {
         let values = self.scenario.points.values(run.point);
         let values: Vec<String> = values.iter().map(|(key, value)| format!("{key} = {value}, ")).collect();
@@ -156,14 +157,14 @@ impl Campaign {
         self.estimates().iter().map(|estimate| estimate.cpu_s).collect()
     }
 
-    /// All its runs.
+    /// Work of all runs.
     pub fn work(&self) -> Work {
         let cost_s: f64 = self.costs().iter().sum();
         Work { runs: self.runs(), cost_s: cost_s * self.seeds as f64 }
     }
 
-    /// Puts the longest runs first, so that none is left to the end with one thread at work. Runs that cost the same keep
-    /// their order.
+    /// Sorts the longest runs to the front, so that no long run is left for a single thread at the
+    /// end. Runs of the same cost keep their order.
     pub(crate) fn longest_first(&self, runs: &mut [Run]) {
         let costs = self.costs();
         let cost = |run: &Run| costs[run.point];
@@ -173,11 +174,12 @@ impl Campaign {
     /// Makes one run.
     ///
     /// # Errors
-    /// Why it failed: its point cannot be drawn for the seed, or the message of a panic.
+    /// The reason why the run failed: its point cannot be drawn for the seed, or the message of a
+    /// panic.
     pub(crate) fn make(&self, run: Run, simulate: &Simulate) -> Result<Record, String> {
         let undrawn = self.point(run)?;
         let point = undrawn.drawn(run.seed).map_err(|why| why.to_string())?;
-        // A run shares nothing that a panic could leave half changed.
+        // A run shares no state that a panic could leave inconsistent.
         let made = catch_unwind(AssertUnwindSafe(|| {
             let point = settled(&point, run.seed);
             (simulate(&point, run), point.config.warmup)
@@ -191,7 +193,7 @@ impl Campaign {
     }
 }
 
-/// A drawn point with the warm-up of its run, if the scenario leaves that to the run.
+/// A drawn point with the warm-up of its run, if the scenario leaves the warm-up to the run.
 fn settled(point: &Point, seed: u64) -> Cow<'_, Point> {
     let mut point = Cow::Borrowed(point);
     if point.finds_warmup {
@@ -201,7 +203,7 @@ fn settled(point: &Point, seed: u64) -> Cow<'_, Point> {
     point
 }
 
-/// Items that come in any order and leave in that of their numbers, from 0.
+/// Reorders items that arrive in any order: they leave in the order of their numbers, from 0.
 #[derive(Debug)]
 pub struct InOrder<T> {
     next: usize,
@@ -215,7 +217,7 @@ impl<T> Default for InOrder<T> {
 }
 
 impl<T> InOrder<T> {
-    /// Takes what has the number `index`.
+    /// Adds the item with the number `index`.
     pub fn put(&mut self, index: usize, item: T) {
         self.waiting.insert(index, item);
     }
@@ -224,7 +226,7 @@ impl<T> InOrder<T> {
 impl<T> Iterator for InOrder<T> {
     type Item = T;
 
-    /// The next in order, as soon as it is there.
+    /// The next item in order, or `None` if it has not arrived yet.
     fn next(&mut self) -> Option<T> {
         let item = self.waiting.remove(&self.next)?;
         self.next += 1;

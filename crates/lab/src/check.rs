@@ -1,4 +1,5 @@
-//! Check of a directory of records that came from somebody else: everything is whole, and runs that are made again are the same.
+//! Check of a directory of records from somebody else: nothing is damaged, and runs that are made
+//! again give the same results.
 
 use crate::record::kept;
 use crate::rerun::{self, Compared, Directory};
@@ -8,21 +9,21 @@ use std::path::Path;
 /// Result of a check.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checked {
-    /// Number of records, each of which is whole and belongs to a scenario of the directory.
+    /// Number of records. Each of them is undamaged and belongs to a scenario of the directory.
     pub records: usize,
-    /// Number of files that the scenarios name, each of which is there.
+    /// Number of files that the scenarios name. Each of them exists.
     pub files: usize,
-    /// Runs that were made again, in words, each with its comparison.
+    /// Descriptions of the runs that were made again, each with its comparison.
     pub made: Vec<(String, Compared)>,
     /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
-/// Checks a directory, and makes `runs` of its runs again, drawn by the number `draw`. Runs that need a
-/// pacing rule in Python are not drawn.
+/// Checks a directory and makes `runs` of its runs again. The number `draw` determines which ones
+/// are drawn. Runs that need a pacing rule in Python are not drawn.
 ///
 /// # Errors
-/// The first thing that is damaged or missing, or why a run could not be made.
+/// The first thing that is damaged or missing, or the reason why a run could not be made.
 pub fn check(path: &Path, runs: usize, draw: u64) -> Result<Checked, String> {
     let mut directory = Directory::open(path)?;
     let mut files = BTreeSet::new();

@@ -1,7 +1,9 @@
-//! Bodies for fuzzers: functions of the bytes of a user's files that panic when something is wrong.
+//! Bodies of fuzz targets: functions that take bytes of a user's files and panic if something is
+//! wrong.
 //!
-//! Built by fuzzers alone (`--cfg fuzzing`, as `cargo fuzz` does it; `fuzz/` has the targets), and by this crate's tests, which run each on the inputs in
-//! `fuzz/corpus` and on changes of them.
+//! They are built only for fuzzers (`--cfg fuzzing`, as `cargo fuzz` does; `fuzz/` has the targets)
+//! and for the tests of this crate. The tests run each function on the inputs in `fuzz/corpus` and
+//! on mutations of them.
 
 use crate::field::dumps::{self, Dump};
 use crate::field::{kit, results, ways};
@@ -9,10 +11,10 @@ use crate::record::line;
 use crate::stream::Reader;
 use std::fs;
 
-/// Stands between the files of an input: the form feed.
+/// Separator between the files of an input: the form feed.
 const NEXT: u8 = b'\x0c';
 
-/// Names of files with their contents: each part of an input behind a line with its name.
+/// Names of files with their contents. Each part of an input begins with a line that has the name.
 fn files(data: &[u8]) -> impl Iterator<Item = (&str, &[u8])> {
     data.split(|byte| *byte == NEXT).filter_map(|part| {
         let end = part.iter().position(|byte| *byte == b'\n')?;
@@ -20,7 +22,7 @@ fn files(data: &[u8]) -> impl Iterator<Item = (&str, &[u8])> {
     })
 }
 
-/// What must hold of a mesh, whoever told of it.
+/// Checks what must hold for every mesh, whatever it was read from.
 fn look_at(dump: &Dump) {
     let nodes = dump.nodes.len();
     let is_number = |number: Option<f64>, most: f64| number.is_none_or(|number| number > 0.0 && number <= most);
@@ -35,7 +37,7 @@ fn look_at(dump: &Dump) {
     }
     assert!(dump.witnesses.iter().chain(dump.also.iter().map(|(node, _)| node)).all(|node| *node < nodes));
     let _ = dump.missing();
-    // Small meshes: all ways of a large one take long.
+    // Only small meshes are checked, because all routes of a large one take long.
     if (2..20).contains(&nodes) {
         for to in 1..nodes {
             let Some(way) = ways::way(dump, 0, to) else { continue };
@@ -44,11 +46,13 @@ fn look_at(dump: &Dump) {
     }
 }
 
-/// Dumps of the links of a mesh, with a form feed between those of several nodes: each is read or refused, and all are one mesh.
+/// Reads dumps of the links of a mesh; a form feed separates the dumps of several nodes. Each dump
+/// is accepted or refused, and all accepted ones are merged to one mesh.
 ///
 /// # Panics
 ///
-/// If a link or a route is of no node, or a number is none.
+/// Panics if a link or a route refers to a node that does not exist, or if a value is not a valid
+/// number.
 pub fn dumps(data: &[u8]) {
     let mut parts = Vec::new();
     for (number, part) in data.split(|byte| *byte == NEXT).take(8).enumerate() {
@@ -64,11 +68,11 @@ pub fn dumps(data: &[u8]) {
     look_at(&dumps::merge(&parts));
 }
 
-/// Goodputs that another program has measured: numbers, or a refusal.
+/// Reads goodputs that another program has measured. The result is a list of numbers or a refusal.
 ///
 /// # Panics
 ///
-/// If what is read is no goodput.
+/// Panics if a value is not a valid goodput.
 pub fn results(data: &[u8]) {
     match results::read(data) {
         Ok(found) => {
@@ -79,11 +83,12 @@ pub fn results(data: &[u8]) {
     }
 }
 
-/// Files of the measuring kit, `NODE/FILE`: a mesh with what was measured on it, or a refusal.
+/// Reads files of the measuring kit, `NODE/FILE`. The result is a mesh with its measurements, or a
+/// refusal.
 ///
 /// # Panics
 ///
-/// If what is read cannot be, or the system gives no directory.
+/// Panics if the result is impossible, or if the system provides no directory.
 pub fn kits(data: &[u8]) {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, content) in files(data).take(32) {
@@ -114,11 +119,12 @@ pub fn kits(data: &[u8]) {
     }
 }
 
-/// The stream of a recorded run, and lines of records: each line is something, or its number is told.
+/// Reads the stream of a recorded run, and lines of records. Each line is accepted, or the error
+/// gives its number.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// Panics if this does not hold.
 pub fn recordings(data: &[u8]) {
     if let Ok((header, reader)) = Reader::new(data) {
         assert!(header.format <= crate::stream::FORMAT);

@@ -1,4 +1,5 @@
-//! Campaigns of runs, statistics, records, recordings, comparisons, validation, and the register of published experiments with its judge.
+//! Campaigns of runs, statistics, records, recordings, comparisons, validation, and the register of
+//! published experiments with its judge.
 
 pub mod advise;
 pub mod backend;

@@ -1,10 +1,11 @@
-//! Work on several threads: the only place of this crate that starts any.
+//! Work on several threads. This is the only place in this crate that starts threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
-/// Does `work` on each of `items` with `jobs` threads, which take them in their order until `stop` is set. Results come as
-/// they are ready, each with the place of its item. Nobody waits for the threads: they end with the process.
+/// Calls `work` on each of `items` with `jobs` threads. The threads take the items in order until
+/// `stop` is set. Results arrive as they are ready, each with the position of its item. The threads
+/// are not joined; they end with the process.
 pub fn start<T, R>(
     jobs: usize,
     stop: &Arc<AtomicBool>,

@@ -1,7 +1,10 @@
-//! The reference run: it tells two builds of one version apart that give other results, because a constant was changed in one of them, or a compiler is wrong.
+//! Reference runs. They detect two builds of one version that give different results, because a
+//! constant was changed in one of them or a compiler is faulty.
 //!
-//! Whoever hands out a campaign makes two short runs and gives their fingerprints to the workers, which make the same runs. One is the
-//! same for every campaign and has several kinds of transports over several hops; the other is the beginning of the campaign's first point.
+//! The process that hands out a campaign makes two short runs and gives their fingerprints to the
+//! workers, which make the same runs. One of them is the same for every campaign and has several
+//! kinds of transports over several hops. The other one is the beginning of the campaign's first
+//! point.
 
 use meshpace_core::Duration;
 use meshpace_scenario::estimate::Estimate;
@@ -10,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-/// Greatest cost of the beginning of a campaign, seconds of CPU time by the estimate.
+/// Largest cost of the beginning of a campaign, estimated seconds of CPU time.
 const COST_S: f64 = 0.05;
-/// Its least length in simulated time.
+/// Smallest length of that beginning in simulated time.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// The seed of both.
+/// Seed of both runs.
 const SEED: u64 = 1;
 
-/// The run that is the same for every campaign.
+/// Scenario of the run that is the same for every campaign.
 const COMMON: &str = "\
 duration = '3 s'
 topology.kind = 'cross'
@@ -40,28 +43,28 @@ transport = 'cubic'
 start = '0.6 s'
 ";
 
-/// What the reference runs of a campaign gave.
+/// Results of the reference runs of a campaign.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reference {
     /// Fingerprint of the run that is the same for every campaign.
     common: String,
     /// Length of the campaign's beginning, nanoseconds of simulated time.
     length_ns: u64,
-    /// Its fingerprint.
+    /// Fingerprint of the campaign's beginning.
     own: String,
 }
 
 impl Reference {
-    /// Makes the runs for a scenario.
+    /// Makes the reference runs for a scenario.
     pub fn of(scenario: &Scenario) -> Reference {
         let length = scenario.points.first().map_or(SHORTEST, length);
         Reference { common: common().to_owned(), length_ns: length.0, own: own(scenario, length) }
     }
 
-    /// Makes the same runs with this program.
+    /// Makes the same runs with this program and compares them.
     ///
     /// # Errors
-    /// If they give something else.
+    /// The results differ.
     pub fn check(&self, scenario: &Scenario) -> Result<(), String> {
         let here = Reference {
             common: common().to_owned(),
@@ -80,7 +83,7 @@ impl Reference {
     }
 }
 
-/// Fingerprint of the run that is the same for every campaign, made once.
+/// Fingerprint of the run that is the same for every campaign. The run is made once per process.
 pub fn common() -> &'static str {
     static MADE: OnceLock<String> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -90,7 +93,7 @@ pub fn common() -> &'static str {
     })
 }
 
-/// So much of a point as costs little.
+/// Length of the beginning of a point whose cost stays small.
 fn length(point: &Point) -> Duration {
     let whole = point.config.duration;
     let share = (COST_S / Estimate::of(point).cpu_s).min(1.0);

@@ -1,4 +1,5 @@
-//! Runs of a directory made again from what the directory keeps: the texts of the scenarios and the files that they name.
+//! Runs of a directory, made again from what the directory keeps: the texts of the scenarios and
+//! the files that they name.
 
 use crate::campaign::{self, Campaign, Run};
 use crate::record::archive::Archive;
@@ -14,31 +15,31 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A directory of records and its scenarios.
+/// A directory of records with its scenarios.
 pub struct Directory {
     path: PathBuf,
     archive: Archive,
     sources: Vec<Given>,
     points: Points,
-    /// Scenarios that were read, by their places in the list.
+    /// Scenarios that were already read, by their positions in `sources`.
     scenarios: BTreeMap<usize, Scenario>,
 }
 
-/// A run that was made again, compared with its record.
+/// Comparison of a run that was made again with its record.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compared {
     /// Fingerprint in the record.
     pub kept: String,
     /// Fingerprint of the run that was made now.
     pub made: String,
-    /// Columns with other values, beside names.
+    /// Columns with different values, except names.
     pub differing: Vec<String>,
-    /// Columns that the record lacks.
+    /// Columns that the record does not have.
     pub lacking: Vec<String>,
 }
 
 impl Compared {
-    /// True if the run is the same, and so is everything that the record says of it.
+    /// True if the fingerprints are equal, and so are all values that the record has.
     pub fn is_same(&self) -> bool {
         self.kept == self.made && self.differing.is_empty()
     }
@@ -48,7 +49,7 @@ impl Directory {
     /// Opens a directory of records of this revision of the model.
     ///
     /// # Errors
-    /// If there are no records, or if they cannot be read or are of another revision.
+    /// There are no records, they cannot be read, or they are of another revision.
     pub fn open(path: &Path) -> Result<Directory, String> {
         let shown = |why: String| format!("{}: {why}", path.display());
         let archive = Archive::read(path)?.ok_or_else(|| shown("none of its runs is there yet".to_owned()))?;
@@ -62,12 +63,12 @@ impl Directory {
         Ok(Directory { path: path.to_owned(), archive, sources, points, scenarios: BTreeMap::new() })
     }
 
-    /// Its records, and what a reader should know of them.
+    /// Records of the directory, and notes on them for the reader.
     pub fn archive(&self) -> &Archive {
         &self.archive
     }
 
-    /// Its scenarios in their order.
+    /// Scenarios of the directory, in order.
     pub fn sources(&self) -> &[Given] {
         &self.sources
     }
@@ -75,23 +76,24 @@ impl Directory {
     /// Checks that each record belongs to a scenario of the manifest.
     ///
     /// # Errors
-    /// The first that does not.
+    /// The first record that does not.
     pub fn belong(&self) -> Result<(), String> {
         let shown = |why: String| format!("{}: {why}", self.path.display());
         self.archive.records.iter().try_for_each(|record| self.place(record).map(drop)).map_err(shown)
     }
 
-    /// The record of the one point that is selected, with this seed.
+    /// Record of the only selected point with this seed.
     ///
     /// # Errors
-    /// If there is none, or if there are several.
+    /// There is no such record, or there are several.
     pub fn find(&self, point: &Selection, seed: u64) -> Result<Record, String> {
         let records: Vec<&Record> = self.archive.records.iter().filter(|record| record.seed == seed).collect();
         if records.is_empty() {
             return Err(format!("{}: no record has the seed {seed}", self.path.display()));
         }
         let found = point.of(records)?;
-        // A point may have all keys of another one, and more.
+        // A point may have all keys of the selection and more. A point with exactly these keys is
+        // preferred.
         let is_whole = |record: &&&Record| record.point.len() == point.arguments().len();
         let whole: Vec<&Record> = found.iter().filter(is_whole).copied().collect();
         match (&found[..], &whole[..]) {
@@ -104,7 +106,8 @@ impl Directory {
         }
     }
 
-    /// Records drawn by the number `draw`, no one twice; only those that [`Directory::make`] can make again.
+    /// Draws up to `count` different records. The number `draw` determines which ones. Only records
+    /// that [`Directory::make`] can make again are drawn.
     pub fn draw(&self, count: usize, draw: u64) -> Vec<Record> {
         let is_native =
             |record: &&Record| self.place(record).is_ok_and(|(source, _)| self.sources[source].rules.is_empty());
@@ -113,10 +116,10 @@ impl Directory {
         records.into_iter().take(count).cloned().collect()
     }
 
-    /// The scenario of a record and the number of its point.
+    /// Scenario of a record, and the number of its point.
     ///
     /// # Errors
-    /// If no scenario of the directory has the point, or if a file is not there.
+    /// No scenario of the directory has the point, or a file does not exist.
     pub fn scenario(&mut self, record: &Record) -> Result<(&Scenario, usize), String> {
         let (source, number) = self.place(record)?;
         if !self.scenarios.contains_key(&source) {
@@ -127,10 +130,10 @@ impl Directory {
         Ok((scenario.ok_or_else(|| format!("{}: its scenario has other points now", key(record)))?, number))
     }
 
-    /// The scenario of one point alone, without its pacing rules of Python.
+    /// Scenario with a single point, without its pacing rules in Python.
     ///
     /// # Errors
-    /// If there is no such point, or if a file is not there.
+    /// There is no such point, or a file does not exist.
     pub fn of_point(&mut self, point: &Map<String, Value>) -> Result<Scenario, String> {
         let record = self.archive.records.iter().find(|record| record.point == *point).cloned();
         let shown = Value::Object(point.clone());
@@ -142,7 +145,7 @@ impl Directory {
     /// Makes the run of a record again.
     ///
     /// # Errors
-    /// If the scenario cannot be read, if the run needs a pacing rule of Python, or if it fails.
+    /// The scenario cannot be read, the run needs a pacing rule in Python, or the run fails.
     pub fn make(&mut self, record: &Record) -> Result<Compared, String> {
         let (source, _) = self.place(record)?;
         if let rules @ [rule, ..] = &self.sources[source].rules[..] {
@@ -165,7 +168,7 @@ impl Directory {
         compare(record, &made.judged())
     }
 
-    /// Place of a record's scenario in the list, and the number of its point in the scenario.
+    /// Position of a record's scenario in `sources`, and the number of its point in the scenario.
     fn place(&self, record: &Record) -> Result<(usize, usize), String> {
         let place = self.points.place(&key(record));
         let (source, number) =
@@ -176,7 +179,7 @@ impl Directory {
         }
     }
 
-    /// The line of Python that makes a run with pacing rules again.
+    /// Line of Python that makes a run with pacing rules again.
     fn in_python(&self, record: &Record, rules: &[Rule]) -> String {
         let point = python(&Value::Object(record.point.clone()));
         let paced = |rule: &Rule| {
@@ -205,7 +208,7 @@ fn python(value: &Value) -> String {
     }
 }
 
-/// The key of a record's point.
+/// Key of a record's point.
 pub fn key(record: &Record) -> String {
     point_key(&Value::Object(record.point.clone()))
 }
@@ -216,7 +219,7 @@ fn read(given: &Given) -> Result<Scenario, String> {
     Scenario::read_with(source, &|name| given.load(name), &given.scenario).map_err(|refusal| refusal.render(false))
 }
 
-/// Compares what two records have, but for the names of the scenario and the point.
+/// Compares all columns of two records, except the names of the scenario and the point.
 fn compare(kept: &Record, made: &Record) -> Result<Compared, String> {
     let fields = |record: &Record| match serde_json::to_value(record) {
         Ok(Value::Object(fields)) => Ok(fields),

@@ -1,4 +1,5 @@
-//! One value of a swept key against every other one, point by point: which transport is better than a given one, and in what.
+//! Comparison of one value of a swept key with every other value, point by point. It tells which
+//! transport is better than a given one, and in which metric.
 
 use crate::compare::{self, Line, Side, compare};
 use crate::record::metrics::{GOODPUT, JAIN_2S};
@@ -8,46 +9,49 @@ use serde_json::{Map, Value};
 /// Metrics in which a rival must be better.
 const BOTH: [&str; 2] = [GOODPUT, JAIN_2S];
 
-/// Another value of the key at one point of the other keys. Its lines have the given value as the first side.
+/// Another value of the key, at one point of the other keys. The given value is the first side of
+/// its lines.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rival {
-    /// The other keys and their values.
+    /// Other keys with their values.
     pub point: Map<String, Value>,
-    /// The value of the key.
+    /// Value of the key.
     pub value: String,
-    /// Metric by metric.
+    /// Comparison of each metric.
     pub lines: Vec<Line>,
 }
 
 impl Rival {
-    /// Its point, for people: "topology.hops = 10"; empty without other keys.
+    /// Point in words, such as "topology.hops = 10". Empty without other keys.
     pub fn place(&self) -> String {
         compare::place(&self.point)
     }
 
-    /// The line of a metric, if it was measured.
+    /// Line of a metric, if it was measured.
     pub fn line(&self, metric: &str) -> Option<&Line> {
         self.lines.iter().find(|line| line.metric == metric)
     }
 
-    /// True if it is better by `metric`, after the correction for all metrics at its point, and starves no flow.
+    /// True if the rival is better in `metric`, after the correction for all metrics at its point,
+    /// and starves no flow.
     pub fn is_better(&self, metric: &str) -> bool {
         self.line(metric).and_then(Line::better_for_all_in_family) == Some(Side::B)
     }
 
-    /// True if it is better in both goodput and Jain's index over 2 s.
+    /// True if the rival is better in both goodput and Jain's index over 2 s.
     pub fn is_better_in_both(&self) -> bool {
         BOTH.iter().all(|metric| self.is_better(metric))
     }
 }
 
-/// The values of the key at a point, each with its records.
+/// Values of the key at a point, each with its records.
 type Values<'a> = Vec<(String, Vec<&'a Record>)>;
 
-/// Compares `value` of `key` with every other value of it, at each point of the other keys, in the order of the records.
+/// Compares `value` of `key` with every other value of the key. This is done at each point of the
+/// other keys, in the order of the records.
 ///
 /// # Errors
-/// If the records have no such key or value, with what they have instead.
+/// The records do not have the key or the value. The message says what they have instead.
 pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, String> {
     let mut points: Vec<(Map<String, Value>, Values<'_>)> = Vec::new();
     for record in records {
@@ -68,7 +72,7 @@ pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, 
             }
         }
         let Some((_, given)) = values.iter().find(|(own, _)| own == value) else { continue };
-        // Copies of the runs of one point, and not of all.
+        // Only the records of one point are copied at a time, not all.
         let copies = |records: &[&Record]| records.iter().map(|record| (*record).clone()).collect::<Vec<_>>();
         let given = copies(given);
         for (other, records) in values.iter().filter(|(other, _)| other != value) {
@@ -82,7 +86,7 @@ pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, 
     Ok(found)
 }
 
-/// The member called `name`; a new one comes last.
+/// Member called `name`. If there is none, it is added at the end.
 fn member<N: PartialEq, T: Default>(members: &mut Vec<(N, T)>, name: N) -> &mut T {
     let place = members.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
         members.push((name, T::default()));

@@ -1,4 +1,4 @@
-//! The hops that packets of each flow took in a run.
+//! Hops that the packets of each flow took in a run.
 
 use meshpace_core::{NodeId, Time};
 use meshpace_mesh::body::Body;
@@ -6,8 +6,8 @@ use meshpace_mesh::mac::FrameKind;
 use meshpace_sim::{Config, Event, Probe, SimPacket};
 use std::collections::BTreeMap;
 
-/// A probe that counts the frames with data of each flow on each hop, repetitions included; acknowledgements, which go the other
-/// way, are not counted.
+/// Probe that counts the data frames of each flow on each hop, including retransmissions.
+/// Acknowledgements, which go in the other direction, are not counted.
 #[derive(Clone, Debug)]
 pub struct Routes {
     sources: Vec<NodeId>,
@@ -15,13 +15,13 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Nothing counted yet of the flows of `config`.
+    /// Creates a probe with zero counts for the flows of `config`.
     pub fn new(config: &Config) -> Routes {
         let sources: Vec<NodeId> = config.flows.iter().map(|flow| flow.from).collect();
         Routes { hops: vec![BTreeMap::new(); sources.len()], sources }
     }
 
-    /// By flow: from where, to where, how many frames.
+    /// Counts of each flow: sender and receiver of the hop, and the number of frames.
     pub fn hops(&self) -> Vec<Vec<(usize, usize, u64)>> {
         let of_flow = |hops: &BTreeMap<(NodeId, NodeId), u64>| {
             hops.iter().map(|((from, to), frames)| (from.index(), to.index(), *frames)).collect()

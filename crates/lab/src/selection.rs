@@ -1,4 +1,5 @@
-//! Selecting from recorded sweeps: `--where key=value`, several values with commas, several keys as several conditions.
+//! Selection of records of a sweep by `--where key=value`. Several values are separated by commas;
+//! several keys are several conditions.
 
 use crate::record::Record;
 use crate::variants::{bare, split, toml_value};
@@ -6,18 +7,20 @@ use crate::words::{plain, spoken};
 use serde_json::Value;
 use std::borrow::Borrow;
 
-/// Records are selected if, for each key, the value of their point is one of those given.
+/// Conditions on records. A record is selected if, for each key, its point has one of the given
+/// values.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Selection {
-    /// Keys of the sweep, each with the values that are wanted.
+    /// Keys of the sweep, each with the selected values.
     conditions: Vec<(String, Vec<String>)>,
 }
 
 impl Selection {
-    /// Reads conditions, `key=value` or `key=value,value` each. The values of a key that is given twice are those of both.
+    /// Reads conditions, each of the form `key=value` or `key=value,value`. If a key is given
+    /// twice, the values of both conditions are selected.
     ///
     /// # Errors
-    /// If one has no key or no value.
+    /// A condition has no key or no value.
     pub fn parse(conditions: &[String]) -> Result<Selection, String> {
         let mut selection = Selection::default();
         for condition in conditions {
@@ -36,15 +39,16 @@ impl Selection {
         Ok(selection)
     }
 
-    /// The arguments that make it.
+    /// Arguments that give this selection.
     pub fn arguments(&self) -> Vec<String> {
         self.conditions.iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect()
     }
 
-    /// The selected ones of `records`.
+    /// Selects from `records`.
     ///
     /// # Errors
-    /// If the records have no such key or value, with what they have instead, or if nothing fulfils all conditions.
+    /// The records do not have a key or a value (the message says what they have instead), or no
+    /// record fulfils all conditions.
     pub fn of<T: Borrow<Record>>(&self, mut records: Vec<T>) -> Result<Vec<T>, String> {
         for (key, wanted) in &self.conditions {
             let known = values_of(&records, key)?;
@@ -68,7 +72,7 @@ impl Selection {
     }
 }
 
-/// The different values of a swept key, in the order in which they come.
+/// Different values of a swept key, in the order in which they occur.
 fn values_of<T: Borrow<Record>>(records: &[T], key: &str) -> Result<Vec<Value>, String> {
     let mut values: Vec<Value> = Vec::new();
     let mut keys: Vec<&str> = Vec::new();
@@ -88,7 +92,8 @@ fn values_of<T: Borrow<Record>>(records: &[T], key: &str) -> Result<Vec<Value>, 
     Ok(values)
 }
 
-/// Whether `wanted` stands for `value`: as a text, as people are told it, or as TOML, in which 4 and 4.0 are one number.
+/// Returns whether `wanted` stands for `value`: as its text, as its text for people, or as TOML, in
+/// which 4 and 4.0 are the same number.
 fn is_meant(value: &Value, wanted: &str) -> bool {
     let wanted = wanted.trim();
     if plain(value) == bare(wanted) || spoken(value) == bare(wanted) {

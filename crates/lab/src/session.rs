@@ -1,7 +1,9 @@
-//! One session of a campaign: which of its runs are missing, where their records go, which of them failed, and how it ends.
+//! One session of a campaign. It knows which runs are missing, where records are kept, which runs
+//! failed, and how the campaign ends.
 //!
-//! Records are in memory, or in a directory ([`Store`]): then every record is on the disk before its run counts as done, the next
-//! session takes over what an interruption or a full disk has left, and [`Session::finish`] puts the records in order.
+//! Records are kept in memory or in a directory ([`Store`]). In a directory, every record is on
+//! disk before its run counts as done. The next session reuses the records that an interruption or
+//! a full disk has left. [`Session::finish`] puts the records in order.
 
 use crate::backend::{Backend, End, Watch};
 use crate::campaign::{Campaign, Run, Work};
@@ -19,56 +21,56 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Session {
     campaign: Arc<Campaign>,
-    /// The key of each point.
+    /// Key of each point.
     keys: Vec<String>,
-    /// The cost of a run of each point, seconds of CPU time.
+    /// Cost of a run of each point, seconds of CPU time.
     costs: Vec<f64>,
     records: Records,
-    /// Reasons of the runs that failed, by their places.
+    /// Reasons of the failed runs, by their positions in the campaign.
     failed: BTreeMap<usize, String>,
-    /// Time that runs were made, seconds.
+    /// Time during which runs were made, seconds.
     wall_time_s: f64,
 }
 
-/// Place of the records.
+/// Where the records are kept.
 #[derive(Debug)]
 enum Records {
     /// Lines without their newlines.
     Memory(BTreeMap<Key, String>),
     Directory(Box<Store>),
-    /// The directory has them in order, and is open no more.
+    /// The directory is finished: it has the records in order and is closed.
     Finished,
 }
 
-/// Is told what happens while runs are made.
+/// Receiver of reports while runs are made.
 pub trait Observer {
-    /// Runs have ended, and their records are not kept yet.
+    /// Reports that runs have ended. Their records are not kept yet.
     ///
     /// # Errors
-    /// Why they are not to be kept; that ends the session.
+    /// The reason why the records must not be kept. This ends the session.
     fn on_made(&mut self, _campaign: &Campaign, _made: &[(Run, Result<Record, String>)]) -> io::Result<()> {
         Ok(())
     }
 
-    /// The records of these runs are kept, but for runs that failed.
+    /// Reports that the records of these runs are kept, except those of failed runs.
     ///
     /// # Errors
-    /// The reason to end the session; the records stay.
+    /// The reason to end the session. The records are kept.
     fn on_kept(&mut self, session: &mut Session, runs: &[Run], work: Work) -> io::Result<()>;
 
-    /// About every 0.1 s.
+    /// Called about every 0.1 s.
     fn on_idle(&mut self) {}
 }
 
-/// Reason for missing runs.
+/// Reason why runs are missing.
 #[derive(Debug)]
 pub enum Broken {
-    /// It was stopped.
+    /// The session was stopped.
     Stopped {
-        /// Runs whose records are there.
+        /// Number of runs that have records.
         kept: usize,
     },
-    /// Records cannot be kept, the observer ended it, or the backend makes no more runs.
+    /// Records cannot be kept, the observer ended the session, or the backend makes no more runs.
     Io(io::Error),
 }
 
@@ -79,12 +81,13 @@ impl From<io::Error> for Broken {
 }
 
 impl Session {
-    /// A session that keeps its records in memory.
+    /// Creates a session that keeps its records in memory.
     pub fn in_memory(campaign: Arc<Campaign>) -> Session {
         Session::of(campaign, Records::Memory(BTreeMap::new()))
     }
 
-    /// A session that keeps its records in `directory`, and takes over those of an earlier one unless `force`.
+    /// Creates a session that keeps its records in `directory`. Records of an earlier session are
+    /// reused unless `force`.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -98,17 +101,17 @@ impl Session {
         Session { campaign, keys, costs, records, failed: BTreeMap::new(), wall_time_s: 0.0 }
     }
 
-    /// The campaign.
+    /// Campaign of the session.
     pub fn campaign(&self) -> &Campaign {
         &self.campaign
     }
 
-    /// The keys of its points.
+    /// Keys of the campaign's points.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// The directory, if there is one and it is not finished by this session.
+    /// Directory of the session, if it has one and has not finished it.
     pub fn store(&self) -> Option<&Store> {
         match &self.records {
             Records::Directory(store) => Some(store),
@@ -116,25 +119,27 @@ impl Session {
         }
     }
 
-    /// From now on a record counts only if it has what each node lost and sent.
+    /// Requires of each record that it has what each node lost and sent. Other records do not count
+    /// from now on.
     pub fn require_nodes(&mut self) {
         if let Records::Directory(store) = &mut self.records {
             store.require_nodes();
         }
     }
 
-    /// Those of `runs` whose records are there and lack something that is to be observed in them; they are made again.
+    /// Number of `runs` whose records exist but lack something that is to be observed in them.
+    /// These runs are made again.
     pub fn lacking(&self, runs: &[Run]) -> usize {
         let lacks = |run: &&Run| self.store().is_some_and(|store| store.lacks(&run.key(&self.keys)));
         runs.iter().filter(lacks).count()
     }
 
-    /// True if this session has finished its directory, and holds it no more.
+    /// True if this session has finished and closed its directory.
     pub fn is_finished(&self) -> bool {
         matches!(self.records, Records::Finished)
     }
 
-    /// True if the record of a run is there.
+    /// True if a run has a record.
     pub fn has(&self, run: Run) -> bool {
         match &self.records {
             Records::Memory(lines) => lines.contains_key(&run.key(&self.keys)),
@@ -143,10 +148,11 @@ impl Session {
         }
     }
 
-    /// The line of a run without its newline; none if it is not there, or the session has finished its directory.
+    /// Line of a run without its newline. `None` if there is no record, or if the session has
+    /// finished its directory.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// The line cannot be read.
     pub fn line(&self, run: Run) -> io::Result<Option<String>> {
         let key = run.key(&self.keys);
         match &self.records {
@@ -156,10 +162,10 @@ impl Session {
         }
     }
 
-    /// The same for the last time: memory holds it no longer.
+    /// Line of a run, as [`Session::line`]. A session in memory drops the line.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// The line cannot be read.
     pub fn take(&mut self, run: Run) -> io::Result<Option<String>> {
         match &mut self.records {
             Records::Memory(lines) => Ok(lines.remove(&run.key(&self.keys))),
@@ -167,15 +173,15 @@ impl Session {
         }
     }
 
-    /// The lines that are there, in the order of the campaign.
+    /// Lines of all runs that have records, in the order of the campaign.
     ///
     /// # Errors
-    /// If one cannot be read.
+    /// A line cannot be read.
     pub fn lines(&self) -> io::Result<Vec<String>> {
         self.campaign.all().filter_map(|run| self.line(run).transpose()).collect()
     }
 
-    /// Those of `runs` whose records are there, and those that are missing.
+    /// Splits `runs` into those that have records and those that are missing.
     pub fn partition(&self, runs: impl IntoIterator<Item = Run>) -> (Vec<Run>, Vec<Run>) {
         runs.into_iter().partition(|run| self.has(*run))
     }
@@ -185,30 +191,33 @@ impl Session {
         Work::of(runs, &self.costs)
     }
 
-    /// The places of the runs that failed when runs were made last, each with the reason.
+    /// Positions of the runs that failed when runs were made last, each with the reason.
     pub fn failed(&self) -> &BTreeMap<usize, String> {
         &self.failed
     }
 
-    /// Lets other programs work in its directory until [`Session::resume`]. Records can be read meanwhile.
+    /// Lets other programs work in the directory until [`Session::resume`]. Records can still be
+    /// read in the meantime.
     pub fn release(&mut self) {
         if let Records::Directory(store) = &mut self.records {
             store.release();
         }
     }
 
-    /// Locks its directory again after [`Session::release`], before runs are made.
+    /// Locks the directory again after [`Session::release`], before runs are made.
     ///
     /// # Errors
-    /// `WouldBlock` if another process works in the directory; and if its records have changed since it was released.
+    /// `WouldBlock` if another process works in the directory. Also fails if the records have
+    /// changed since the directory was released.
     pub fn resume(&mut self) -> io::Result<()> {
         if let Records::Directory(store) = &mut self.records { store.resume() } else { Ok(()) }
     }
 
-    /// Has `backend` make `todo` and keeps the records. A record that is there already stays as it is. Returns how many runs failed.
+    /// Makes the runs of `todo` with `backend` and keeps the records. A record that exists already
+    /// is not replaced. Returns how many runs failed.
     ///
     /// # Errors
-    /// The reason why it did not come to its end; records made until then are kept.
+    /// The reason why not all runs were made. Records that were made until then are kept.
     pub fn make(
         &mut self,
         todo: Vec<Run>,
@@ -228,11 +237,12 @@ impl Session {
         }
     }
 
-    /// Puts the records of a directory in order, with a manifest that says that so many `jobs` made them, and closes it. Nothing
-    /// changes in a directory that was finished before, nor in memory.
+    /// Puts the records of a directory in order and closes it. The manifest says that `jobs` runs
+    /// were made at a time. A directory that was finished before and a session in memory do not
+    /// change.
     ///
     /// # Errors
-    /// Whatever the file system refuses; the records so far stay.
+    /// Any error of the file system. The records so far are kept.
     pub fn finish(&mut self, jobs: usize) -> io::Result<()> {
         if self.store().is_none() {
             return Ok(());
@@ -252,7 +262,7 @@ impl Session {
     }
 }
 
-/// Keeps what a backend makes.
+/// Receiver of the backend's reports that keeps the records.
 struct Keeper<'a> {
     session: &'a mut Session,
     observer: &'a mut dyn Observer,

@@ -1,7 +1,7 @@
-//! The metrics and intervals that the papers report.
+//! Metrics and confidence intervals that the papers report.
 //!
-//! Definitions: Jain, Chiu, Hawe, DEC TR-301, 1984 (fairness); Law, "Simulation Modeling and Analysis", section 9.5
-//! (replications and batch means). Sample deviations divide by n - 1.
+//! Definitions: Jain, Chiu, Hawe, DEC TR-301, 1984 (fairness); Law, "Simulation Modeling and
+//! Analysis", section 9.5 (replications and batch means). Sample deviations divide by n - 1.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -18,8 +18,9 @@ pub struct Estimate {
     pub count: usize,
 }
 
-/// The mean of independent values (one per seed, or one per batch) and its interval by Student's t; `level` is 0.95 or
-/// 0.90, say. Values that are NaN (nothing was measured) make the result NaN.
+/// Mean of independent values (one per seed, or one per batch) with its interval by Student's t.
+/// `level` is the confidence level, such as 0.95 or 0.90. A value of NaN (nothing was measured)
+/// makes the result NaN.
 pub fn estimate(values: &[f64], level: f64) -> Estimate {
     let count = values.len();
     let mean = values.iter().sum::<f64>() / count as f64;
@@ -33,7 +34,8 @@ pub fn estimate(values: &[f64], level: f64) -> Estimate {
     Estimate { mean, deviation, half_width, count }
 }
 
-/// As many digits as mean something; a dash for what could not be measured.
+/// Text of a number: one decimal from 10 on and for zero, two from 1 on, three below 1. A dash
+/// stands for a value that could not be measured.
 pub fn digits(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -45,7 +47,7 @@ pub fn digits(value: f64) -> String {
     }
 }
 
-/// The two-sided quantile of Student's t for `count` values; NaN with fewer than two.
+/// Two-sided quantile of Student's t for `count` values. NaN with fewer than two values.
 pub fn student_t(level: f64, count: usize) -> f64 {
     if count < 2 {
         return f64::NAN;
@@ -56,7 +58,8 @@ pub fn student_t(level: f64, count: usize) -> f64 {
     }
 }
 
-/// Spearman's coefficient of rank correlation (American Journal of Psychology 15, 1904); equal values share the mean of their ranks. None where all of one side are the same.
+/// Spearman's coefficient of rank correlation (American Journal of Psychology 15, 1904). Equal
+/// values share the mean of their ranks. `None` if all values of one side are equal.
 pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let x = ranks(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>());
     let y = ranks(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
@@ -66,7 +69,7 @@ pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     r.is_finite().then_some(r.clamp(-1.0, 1.0))
 }
 
-/// Ranks from 1.
+/// Rank of each value, from 1.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -80,13 +83,15 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Half width of the interval of the difference of two independent means (B. L. Welch, Biometrika 34, 1947).
+/// Half width of the interval of the difference of two independent means (B. L. Welch, Biometrika
+/// 34, 1947).
 pub fn difference(a: &Estimate, b: &Estimate, level: f64) -> f64 {
     let (error, freedom) = welch(a, b);
     if error == 0.0 { 0.0 } else { student_t(level, freedom as usize + 1) * error }
 }
 
-/// Standard error of the difference of two independent means, and its degrees of freedom, rounded down.
+/// Standard error of the difference of two independent means, and its degrees of freedom, rounded
+/// down.
 fn welch(a: &Estimate, b: &Estimate) -> (f64, f64) {
     let part = |e: &Estimate| e.deviation.powi(2) / e.count as f64;
     let (va, vb) = (part(a), part(b));
@@ -96,21 +101,21 @@ fn welch(a: &Estimate, b: &Estimate) -> (f64, f64) {
 }
 
 /// Two-sided p-value of the hypothesis that the mean of paired differences is zero. It is below
-/// `1 - level` where the interval of [`estimate`] has no zero in it.
+/// `1 - level` if the interval of [`estimate`] excludes zero.
 pub fn paired_p(differences: &Estimate) -> f64 {
     let error = differences.deviation / (differences.count as f64).sqrt();
     two_sided(differences.mean, error, differences.count as f64 - 1.0)
 }
 
-/// Two-sided p-value of the hypothesis that two independent means are equal, by the test whose
-/// interval [`difference`] has.
+/// Two-sided p-value of the hypothesis that two independent means are equal. The test is the one
+/// that belongs to the interval of [`difference`].
 pub fn welch_p(a: &Estimate, b: &Estimate) -> f64 {
     let (error, freedom) = welch(a, b);
     two_sided(b.mean - a.mean, error, freedom)
 }
 
-/// Two-sided p-value of a difference with its standard error. Values that do not vary at all leave
-/// no doubt: 1 if there is no difference, 0 if there is one. NaN where something is not known.
+/// Two-sided p-value of a difference with its standard error. If the values do not vary at all, the
+/// p-value is 1 without a difference and 0 with one. NaN if an argument is not known.
 fn two_sided(difference: f64, error: f64, freedom: f64) -> f64 {
     match StudentsT::new(0.0, 1.0, freedom) {
         _ if difference.is_nan() || error.is_nan() => f64::NAN,
@@ -120,16 +125,16 @@ fn two_sided(difference: f64, error: f64, freedom: f64) -> f64 {
     }
 }
 
-/// Two-sided p-value of "in all runs of one side and in none of the other", with `runs` on each
-/// (G. A. Barnard, Biometrika 34, 1947): the largest probability of that, over all probabilities
-/// which both sides could have in common. It is largest at one half.
+/// Two-sided p-value of "in all runs of one side and in none of the other", with `runs` runs on
+/// each side (G. A. Barnard, Biometrika 34, 1947). It is the largest probability of this event over
+/// all probabilities that both sides could have in common. The maximum is at one half.
 pub fn all_or_none_p(runs: usize) -> f64 {
     2.0 * 0.25_f64.powi(i32::try_from(runs).unwrap_or(i32::MAX))
 }
 
-/// p-values corrected for their number (S. Holm, Scandinavian Journal of Statistics 6, 1979): with
-/// those at most 0.05 called significant, the probability of calling any true hypothesis of the
-/// family false is at most 0.05.
+/// p-values corrected for their number (S. Holm, Scandinavian Journal of Statistics 6, 1979). If
+/// corrected values of at most 0.05 are called significant, the probability of calling any true
+/// hypothesis of the family false is at most 0.05.
 pub fn holm(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&one, &other| values[one].total_cmp(&values[other]));
@@ -142,7 +147,8 @@ pub fn holm(values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Jain's index of fairness: 1 if all shares are equal, 1/n if one has everything, NaN if nobody has anything.
+/// Jain's index of fairness: 1 if all n shares are equal, 1/n if one flow has everything, NaN if
+/// all shares are zero.
 pub fn jain(shares: &[f64]) -> f64 {
     meshpace_sim::outcome::jain(shares).unwrap_or(f64::NAN)
 }

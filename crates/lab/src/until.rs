@@ -1,13 +1,15 @@
-//! More seeds until the interval of a quantity is narrow enough, for any campaign.
+//! More seeds for a campaign until the confidence interval of a quantity is narrow enough.
 //!
-//! A point has seeds enough as soon as the half width of the 95 % interval of the mean is within a
-//! share of the mean, as the rule of a registered experiment says (`register::replication`), but not
-//! before it has [`FIRST`]: a few values may agree by chance, and the interval then misses the mean
-//! more often than 1 in 20 (Law, "Simulation Modeling and Analysis", section 9.4.1).
+//! A point has enough seeds as soon as the half width of the 95 % interval of the mean is within a
+//! share of the mean. This is also the rule of registered experiments (`register::replication`).
+//! However, a point gets at least [`FIRST`] seeds here. A few values may agree by chance, and the
+//! interval then misses the mean more often than 1 in 20 (Law, "Simulation Modeling and Analysis",
+//! section 9.4.1).
 //!
-//! A point that has too few gets half of those that it is expected to need, because the half width
-//! falls with the root of their number. The number of seeds is a function of the records alone:
-//! whatever the number of threads, and however often a campaign was interrupted, it is the same.
+//! A point that has too few seeds gets about half of the seeds that it is still expected to need.
+//! The expectation uses that the half width falls with the square root of their number. The number
+//! of seeds is a function of the records alone. It depends neither on the number of threads nor on
+//! interruptions of the campaign.
 
 use crate::backend::Backend;
 use crate::campaign::{Campaign, Run};
@@ -19,41 +21,42 @@ use crate::statistics::{Estimate, digits, estimate};
 use crate::summary::LEVEL;
 use std::io;
 
-/// Seeds that every point has.
+/// Number of seeds that every point has.
 pub const FIRST: u64 = 20;
-/// The most seeds of a point, unless told.
+/// Default of the largest number of seeds of a point.
 pub const MOST: u64 = 400;
 
-/// When a point has seeds enough.
+/// Rule that decides when a point has enough seeds.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
     metric: &'static Metric,
-    /// Half width of the interval over the mean.
+    /// Largest half width of the interval, as a share of the mean.
     within: f64,
-    /// Seeds that every point has.
+    /// Number of seeds that every point has.
     first: u64,
-    /// The most seeds of a point.
+    /// Largest number of seeds of a point.
     most: u64,
 }
 
-/// State of a point by its records.
+/// State of a point according to its records.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum State {
     /// The interval is narrow enough.
     Enough,
-    /// So many seeds are to be made in all.
+    /// The point needs this number of seeds in total.
     Needs(u64),
-    /// The most seeds are made, and the interval is still wider.
+    /// The largest number of seeds is reached, and the interval is still too wide.
     Wide,
-    /// A run has no value of this quantity, or none that a number could stand for.
+    /// Some run has no finite value of this quantity.
     Unmeasured,
 }
 
 impl Until {
-    /// The rule "goodput 2 %" with at least `seeds` seeds, or [`FIRST`] if that is more, and at most `most`.
+    /// Reads a rule such as "goodput 2 %". Every point has `seeds` seeds, but at least [`FIRST`],
+    /// and at most `most`.
     ///
     /// # Errors
-    /// What was expected instead.
+    /// A sentence that says what was expected.
     pub fn parse(text: &str, seeds: Option<u64>, most: u64) -> Result<Until, String> {
         let form = "expected a quantity and a share of its mean, such as 'goodput 2 %'";
         let text = text.trim();
@@ -77,17 +80,17 @@ impl Until {
         Ok(Until { metric, within: percent / 100.0, first, most })
     }
 
-    /// Seeds that every point has.
+    /// Number of seeds that every point has.
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// The most seeds of a point.
+    /// Largest number of seeds of a point.
     pub fn most(&self) -> u64 {
         self.most
     }
 
-    /// State of a point with these values, one for each of its first seeds in their order.
+    /// State of a point with these values, one for each of its first seeds in order.
     pub fn state(&self, values: &[f64]) -> State {
         let count = values.len() as u64;
         let Estimate { mean, half_width, .. } = estimate(values, LEVEL);
@@ -105,7 +108,7 @@ impl Until {
         }
     }
 
-    /// State of a point whose records are those of its first seeds.
+    /// State of a point whose first seeds have these records.
     pub fn state_of(&self, records: &[Record]) -> State {
         self.state(&self.values(records))
     }
@@ -114,7 +117,8 @@ impl Until {
         records.iter().map(|record| (self.metric.of)(record).unwrap_or(f64::NAN)).collect()
     }
 
-    /// What is said of a point that has not got the interval; nothing of one that has.
+    /// Sentence on a point whose interval was not reached. `None` if it was reached, or if more
+    /// seeds are needed.
     pub fn told(&self, point: &str, records: &[Record]) -> Option<String> {
         let at = if point.is_empty() { String::new() } else { format!(" at {point}") };
         let (noun, percent) = (self.metric.noun, 100.0 * self.within);
@@ -137,35 +141,36 @@ impl Until {
     }
 }
 
-/// A campaign whose points get seeds until they have enough.
+/// A campaign whose points get more seeds until they have enough.
 #[derive(Debug)]
 pub struct Growing {
     until: Until,
-    /// Seeds of each point so far.
+    /// Number of seeds of each point so far.
     seeds: Vec<u64>,
-    /// True for each point that gets no more.
+    /// True for each point that gets no more seeds.
     is_done: Vec<bool>,
 }
 
 impl Growing {
-    /// Every point has its first seeds.
+    /// Creates the state in which every point has its first seeds.
     pub fn new(until: Until, campaign: &Campaign) -> Growing {
         let points = campaign.scenario.points.len();
         Growing { until, seeds: vec![until.first; points], is_done: vec![false; points] }
     }
 
-    /// The runs of all points so far, in the order of the campaign. `campaign` has the most seeds that a point may get.
+    /// Runs of all points so far, in the order of the campaign. `campaign` has the largest number
+    /// of seeds that a point may get.
     pub fn runs<'a>(&'a self, campaign: &'a Campaign) -> impl Iterator<Item = Run> + 'a {
         let per_point = campaign.seeds as usize;
         let of = move |(point, seeds): (usize, &u64)| (0..*seeds as usize).map(move |seed| point * per_point + seed);
         self.seeds.iter().enumerate().flat_map(of).map(|index| campaign.run(index))
     }
 
-    /// Makes the runs that are missing, and those of more seeds until every point has enough. Returns how many runs
-    /// failed; a failure ends it.
+    /// Makes the missing runs, and those of more seeds until every point has enough. Returns how
+    /// many runs failed. Stops after a failed run.
     ///
     /// # Errors
-    /// The reason why it does not come to its end.
+    /// The reason why it cannot be finished.
     pub fn make(
         &mut self,
         session: &mut Session,
@@ -188,10 +193,10 @@ impl Growing {
         }
     }
 
-    /// The runs that are to be made next; none if every point has enough.
+    /// Runs that are to be made next. Empty if every point has enough seeds.
     ///
     /// # Errors
-    /// If records cannot be read.
+    /// Records cannot be read.
     pub fn missing(&mut self, session: &Session) -> io::Result<Vec<Run>> {
         loop {
             let (_, missing) = session.partition(self.runs(session.campaign()));
@@ -201,7 +206,7 @@ impl Growing {
         }
     }
 
-    /// Gives more seeds to the points that need them; whether there is such a point.
+    /// Gives more seeds to the points that need them. Returns whether there is such a point.
     fn grow(&mut self, session: &Session) -> io::Result<bool> {
         let mut is_wanting = false;
         for point in 0..self.seeds.len() {
@@ -216,7 +221,7 @@ impl Growing {
         Ok(is_wanting)
     }
 
-    /// The records of a point's seeds, in their order.
+    /// Records of a point's seeds, in order.
     fn records(&self, session: &Session, point: usize) -> io::Result<Vec<Record>> {
         let campaign = session.campaign();
         let runs = (0..self.seeds[point]).map(|seed| campaign.run((point as u64 * campaign.seeds + seed) as usize));
@@ -224,10 +229,10 @@ impl Growing {
         lines.map(|line| Record::from_line(&line?).map_err(io::Error::other)).collect()
     }
 
-    /// A sentence for each point that has not got the interval.
+    /// Sentences on the points whose interval was not reached.
     ///
     /// # Errors
-    /// If records cannot be read.
+    /// Records cannot be read.
     pub fn told(&self, session: &Session) -> io::Result<Vec<String>> {
         let mut told = Vec::new();
         let points = &session.campaign().scenario.points;

@@ -1,37 +1,40 @@
-//! Variants of a comparison: values of keys (`--set key=a,b,c`), or the values of a key that a scenario or its records sweep, named by what differs.
+//! Variants of a comparison: values of keys (`--set key=a,b,c`), or the values of a key that a
+//! scenario or its records sweep. Variants are named by what differs.
 
 use crate::record::Record;
 use crate::words::spoken_together;
 use serde_json::{Map, Value};
 
-/// Variants at most: each is a column of tables.
+/// Largest number of variants. Each is a column of tables.
 pub const MOST: usize = 24;
-/// The key that is meant where several are swept.
+/// Key that is compared by default if several are swept.
 const USUAL: &str = "flow.transport";
 
 /// A variant of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variant {
-    /// Its name for people: its values.
+    /// Name of the variant for people: its values.
     pub name: String,
-    /// The arguments of `--set` that make it.
+    /// Arguments of `--set` that make it.
     pub sets: Vec<String>,
 }
 
 /// Variants and what they have in common.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Variants {
-    /// The variants; none if the arguments name no two.
+    /// The variants. Empty if the arguments do not name at least two.
     pub variants: Vec<Variant>,
-    /// The arguments of `--set` that all have.
+    /// Arguments of `--set` that all variants have.
     pub common: Vec<String>,
 }
 
-/// The variants that arguments of `--set` make. A key with several values (`key=a,b,c`, or given several times among three arguments or more) is one that
-/// is compared, and several such keys in all combinations; the other arguments are common. Where no key has several values each of two arguments or more is a variant.
+/// Variants that arguments of `--set` make. A key with several values is compared: either
+/// `key=a,b,c`, or the key is repeated among three or more arguments. Several such keys are
+/// compared in all combinations, and the other arguments are common to all variants. If no key has
+/// several values, each of two or more arguments is a variant.
 ///
 /// # Errors
-/// If they are too many.
+/// There are too many variants.
 pub fn of_sets(sets: &[String]) -> Result<Variants, String> {
     let mut keys: Vec<(&str, Vec<String>)> = Vec::new();
     let mut malformed = Vec::new();
@@ -48,7 +51,7 @@ pub fn of_sets(sets: &[String]) -> Result<Variants, String> {
     let repeats = keys.len() + malformed.len() < sets.len();
     let each_is_one = !has_list && (sets.len() == 2 || !repeats);
     if each_is_one {
-        // One that is no key and value is told by the scenario.
+        // An argument without key and value is reported when the scenario is read.
         let one_key = keys.len() == 1 && malformed.is_empty();
         let values: Vec<Value> =
             sets.iter().map(|set| value(set.split_once('=').map_or("", |(_, value)| value))).collect();
@@ -90,7 +93,7 @@ pub fn of_sets(sets: &[String]) -> Result<Variants, String> {
     Ok(Variants { variants: distinct(variants), common: malformed.into_iter().chain(common).collect() })
 }
 
-/// Names that are there twice get a number.
+/// Adds numbers to names that occur more than once.
 fn distinct(mut variants: Vec<Variant>) -> Vec<Variant> {
     let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
     for (variant, name) in variants.iter_mut().zip(numbered(&names)) {
@@ -99,7 +102,7 @@ fn distinct(mut variants: Vec<Variant>) -> Vec<Variant> {
     variants
 }
 
-/// The same names, with numbers behind those that are there more than once.
+/// The names, with a number behind each name that occurs more than once.
 pub fn numbered(names: &[String]) -> Vec<String> {
     let of = |(number, name): (usize, &String)| match names.iter().filter(|other| *other == name).count() {
         1 => name.clone(),
@@ -108,19 +111,20 @@ pub fn numbered(names: &[String]) -> Vec<String> {
     names.iter().enumerate().map(of).collect()
 }
 
-/// A value as people call it: texts and tables as they are `spoken`, other values behind the last part of their key.
+/// Name of a value for people. Texts and tables are `spoken`; other values stand behind the last
+/// part of their key.
 fn told(key: &str, value: &str, spoken: String) -> String {
     let value = value.trim();
     let is_text = value.parse::<f64>().is_err() && !["true", "false"].contains(&value) && !value.starts_with('[');
     if is_text { spoken } else { format!("{} {value}", last(key)) }
 }
 
-/// A value of an argument: a table if it is one, otherwise its text.
+/// Value of an argument: a table if it is one, otherwise its text.
 fn value(text: &str) -> Value {
     toml_value(text).filter(Value::is_object).unwrap_or_else(|| Value::from(bare(text)))
 }
 
-/// The value that a text in TOML has; `None` if the text is none, as words without quotes are.
+/// Value of a text in TOML. `None` if the text is not TOML, such as words without quotes.
 pub fn toml_value(text: &str) -> Option<Value> {
     let value = toml::from_str::<toml::Table>(&format!("value = {text}")).ok()?.remove("value")?;
     serde_json::to_value(value).ok()
@@ -130,14 +134,14 @@ fn last(key: &str) -> &str {
     key.trim().rsplit('.').next().unwrap_or(key)
 }
 
-/// A text without the quotes around it.
+/// Text without the quotes around it.
 pub fn bare(value: &str) -> &str {
     let value = value.trim();
     let unquoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     unquoted('"').or_else(|| unquoted('\'')).unwrap_or(value)
 }
 
-/// The values between the commas that stand in no brackets and no quotes.
+/// Values between commas that are neither in brackets nor in quotes.
 pub fn split(values: &str) -> Vec<String> {
     let (mut parts, mut depth, mut quote) = (vec![String::new()], 0usize, None);
     for c in values.chars() {
@@ -157,14 +161,14 @@ pub fn split(values: &str) -> Vec<String> {
             part.push(c);
         }
     }
-    // A comma too many, or a text that is no list: as it is.
+    // If there is an empty part, the text is not a list and is kept as it is.
     if parts.iter().any(|part| part.trim().is_empty()) { vec![values.to_owned()] } else { parts }
 }
 
-/// The argument of `--set` that makes a scenario sweep a key, from `key=a,b,c`.
+/// Argument of `--set` that makes a scenario sweep a key, from `key=a,b,c`.
 ///
 /// # Errors
-/// If there is no key or no value in it.
+/// The argument has no key or no value.
 pub fn sweep(argument: &str) -> Result<String, String> {
     let way = "write --sweep key=a,b,c, such as --sweep topology.hops=2,4,6";
     let (key, values) = argument.split_once('=').ok_or_else(|| format!("{argument}: there is no = in it; {way}"))?;
@@ -179,15 +183,16 @@ pub fn sweep(argument: &str) -> Result<String, String> {
     Ok(format!("sweep.{}=[{}]", Value::from(key.trim()), values.join(", ")))
 }
 
-/// True if a value is TOML as it stands: a number, a truth value, a list, a table, a text in quotes. Anything else is a text.
+/// True if a value is TOML as it stands: a number, a boolean, a list, a table, a text in quotes.
+/// Any other value is a text.
 fn is_toml(value: &str) -> bool {
     toml_value(value).is_some()
 }
 
-/// The one of the swept `keys` that is compared: that of `by`, the only one, or that of the transports.
+/// The one of the swept `keys` that is compared: `by`, the only key, or the key of the transports.
 ///
 /// # Errors
-/// If it is none of them, or there is no saying which.
+/// `by` is not swept, or the key cannot be determined.
 pub fn axis(keys: &[&str], by: Option<&str>) -> Result<String, String> {
     let listed = if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
     match (by, keys) {
@@ -203,13 +208,14 @@ pub fn axis(keys: &[&str], by: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// The keys that differ between points: those with two values or more, and those that only some points have.
+/// Keys that differ between points: those with two or more values, and those that only some points
+/// have.
 pub fn swept<'a>(points: &[&'a Map<String, Value>]) -> Vec<&'a str> {
     let Some(first) = points.first() else { return Vec::new() };
     let is_swept = |key: &&str| points.iter().any(|point| point.get(*key) != first.get(*key));
     let mut keys: Vec<&str> = Vec::new();
     for key in points.iter().flat_map(|point| point.keys()).map(String::as_str) {
-        // Points of several scenarios have keys of their own.
+        // Points of several scenarios may have different keys.
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -218,11 +224,12 @@ pub fn swept<'a>(points: &[&'a Map<String, Value>]) -> Vec<&'a str> {
     keys
 }
 
-/// Records by the values of a swept key, which leaves their points: each value with its name, in the order in which they come.
+/// Groups records by the values of a swept key, which is removed from their points. Each value has
+/// its name; values are in the order in which they occur.
 pub fn by(records: Vec<Record>, key: &str) -> Vec<(String, Vec<Record>)> {
     let mut groups: Vec<(Value, Vec<Record>)> = Vec::new();
     for mut record in records {
-        // The order of the other keys stays.
+        // The order of the other keys does not change.
         let value = record.point.shift_remove(key).unwrap_or_default();
         match groups.iter_mut().find(|(known, _)| *known == value) {
             Some((_, group)) => group.push(record),

@@ -1,26 +1,30 @@
-//! The warm-up of a run, if the scenario leaves it to the run (`warmup = "auto"`): measured time begins
-//! after the start of the last flow, when the goodput of all flows has lost what it had at the beginning.
+//! The warm-up of a run if the scenario leaves it to the run (`warmup = "auto"`). The measured time
+//! begins after the start of the last flow, when the goodput of all flows is no longer influenced
+//! by the beginning.
 //!
-//! By MSER-5 (K. P. White, M. J. Cobb, S. C. Spratt, "A comparison of five steady-state truncation heuristics
-//! for simulation", Winter Simulation Conference 2000, section 2.5): values are taken together by fives, and as
-//! many of the first means are left out as make the sum of the squared deviations of the others, over the square
-//! of their number, least. At most half of them are left out; a run for which that is not enough is too short.
+//! The method is MSER-5 (K. P. White, M. J. Cobb, S. C. Spratt, "A comparison of five steady-state
+//! truncation heuristics for simulation", Winter Simulation Conference 2000, section 2.5). Values
+//! are averaged in groups of five. The number of group means that are left out at the beginning
+//! minimizes the sum of the squared deviations of the other means, divided by the square of their
+//! number. At most half of the means are left out. If that is not enough, the run is too short.
 //!
-//! The run is made once to look at it and once to be measured. Both are the same run, event by event: what is
-//! measured changes nothing in it.
+//! The run is made once to find the warm-up and once to be measured. Both are the same run, event
+//! by event, because measuring does not change a run.
 
 use meshpace_core::Duration;
 use meshpace_scenario::Point;
 use meshpace_sim::Config;
 
-/// Values of which one mean is taken.
+/// Number of values that are averaged to one mean.
 const BATCH: usize = 5;
-/// Values between the start of the last flow and the end of the run.
+/// Number of values between the start of the last flow and the end of the run.
 const VALUES: u64 = 500;
-/// The most windows of a run, so that a flow that starts near the end does not make them tiny.
+/// Largest number of windows of a run. It keeps windows from becoming tiny if a flow starts near
+/// the end.
 const MOST_WINDOWS: u64 = 50_000;
 
-/// The warm-up of the run of a point, drawn for this seed, whose own warm-up ends with the start of the last flow.
+/// Warm-up of the run of a point that is drawn for this seed. The point's own warm-up ends with the
+/// start of the last flow.
 pub fn of_run(point: &Point, seed: u64) -> Duration {
     let (start, duration) = (point.config.warmup.0, point.config.duration.0);
     let window = (duration.saturating_sub(start) / VALUES).max(duration / MOST_WINDOWS).max(1);
@@ -35,7 +39,7 @@ pub fn of_run(point: &Point, seed: u64) -> Duration {
     }
 }
 
-/// How many of the first values are left out by MSER-5.
+/// Number of values that MSER-5 leaves out at the beginning.
 fn truncation(values: &[f64]) -> usize {
     let means: Vec<f64> = values.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
     let error = |left_out: usize| {

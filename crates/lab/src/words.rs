@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// A sweep value as a text: strings without quotes, tables as JSON. Columns of records have it.
+/// Text of a sweep value, as in the columns of records: strings without quotes, tables as JSON.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -11,12 +11,14 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// A sweep value for people: a table by its name and its settings, "tcp-ap (alpha 0.5)", anything else as it is.
+/// Text of a sweep value for people. A table has its name and its settings, such as "tcp-ap (alpha
+/// 0.5)"; any other value is as it is.
 pub fn spoken(value: &Value) -> String {
     called(value, &BTreeSet::new())
 }
 
-/// Values of one key for people, by what differs: settings that all tables of one name have alike are left out.
+/// Texts of the values of one key for people, reduced to what differs: settings that all tables of
+/// one name have in common are left out.
 pub fn spoken_together(values: &[Value]) -> Vec<String> {
     let shared = |value: &Value| -> BTreeSet<String> {
         let name = name(value);
@@ -45,12 +47,12 @@ fn called(value: &Value, left_out: &BTreeSet<String>) -> String {
     }
 }
 
-/// Name of a table, or of a text the text itself.
+/// Name of a table, or the text itself if the value is a text.
 fn name(value: &Value) -> Option<&str> {
     value.as_str().or_else(|| value.get("name")?.as_str())
 }
 
-/// Settings of a table besides its name, of tables in it too: "alpha 0.5".
+/// Settings of a table without its name, including those of nested tables, such as "alpha 0.5".
 fn settings(value: &Value) -> Vec<String> {
     let of = |(key, value): (&String, &Value)| match value {
         Value::Object(_) => {
@@ -62,12 +64,13 @@ fn settings(value: &Value) -> Vec<String> {
     value.as_object().into_iter().flatten().filter(|(key, _)| *key != "name").flat_map(of).collect()
 }
 
-/// A point in words: "tcp-ap, hops 4"; empty without a sweep.
+/// A point in words, such as "tcp-ap, hops 4". Empty without a sweep.
 pub fn told(point: &Map<String, Value>) -> String {
     told_values(point, |_| true)
 }
 
-/// Those values of a point whose keys `is_shown` takes, in words: texts and tables as they are called, other values behind the last part of their key.
+/// The values of a point whose keys `is_shown` accepts, in words. Texts and tables have their
+/// names; other values stand behind the last part of their key.
 pub fn told_values(point: &Map<String, Value>, is_shown: impl Fn(&str) -> bool) -> String {
     let told = |(key, value): (&String, &Value)| match value {
         Value::String(_) | Value::Object(_) => spoken(value),

@@ -1,8 +1,9 @@
-//! Runs made by other processes, on this machine or on others: what a worker is given, and what it returns.
+//! Runs made by other processes, on this machine or on others: what a worker gets, and what it
+//! returns.
 //!
-//! A campaign is handed out in chunks of runs, those that take longest first. A worker gets the scenario as it was read, with the
-//! files it names, and the keys of its runs; it returns the lines of their records. A [`Carrier`] transports both: Dask, a pool of
-//! processes or a batch system.
+//! A campaign is handed out in chunks of runs, the longest runs first. A worker gets the scenario
+//! as it was read, with the files that it names, and the keys of its runs. It returns the lines of
+//! their records. A [`Carrier`] transports both: Dask, a pool of processes or a batch system.
 
 use crate::backend::{Backend, End, Watch};
 use crate::campaign::{self, Campaign, Run};
@@ -17,35 +18,37 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Greatest cost of a chunk, seconds of CPU time: so much is lost with a worker.
+/// Largest cost of a chunk, seconds of CPU time. It is what a lost worker costs.
 const LONGEST_S: f64 = 60.0;
-/// Least cost of a chunk if there is so much: handing one out takes milliseconds.
+/// Smallest cost of a chunk if there is enough work, seconds of CPU time. Handing out a chunk takes
+/// milliseconds.
 const SHORTEST_S: f64 = 2.0;
-/// Chunks per worker, so that none waits long for the last one.
+/// Number of chunks per worker. It is large enough that no worker waits long for the last chunk of
+/// another.
 const PER_WORKER: f64 = 8.0;
-/// Runs in a chunk at most.
+/// Largest number of runs in a chunk.
 const MOST_RUNS: usize = 2000;
 
 /// A campaign as a worker needs it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// Version of the meshpace that hands it out.
+    /// Version of the meshpace that hands out the job.
     pub version: String,
-    /// Its [`MODEL_REVISION`].
+    /// [`MODEL_REVISION`] of that meshpace.
     pub model: u32,
-    /// Its format of records.
+    /// Format of its records.
     pub format: u32,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub name: String,
-    /// The file it was read from, for messages.
+    /// Name of the file that the scenario was read from, for messages.
     pub file: String,
-    /// Its text.
+    /// Text of the scenario.
     pub text: String,
     /// The `--set` arguments.
     pub set: Vec<String>,
-    /// The files it names, by name.
+    /// Contents of the files that the scenario names, by name.
     pub files: BTreeMap<String, String>,
-    /// What the reference runs give; `None` if nothing is run.
+    /// Results of the reference runs. `None` if no reference runs are made.
     #[serde(default)]
     pub reference: Option<Reference>,
 }
@@ -53,15 +56,15 @@ pub struct Job {
 /// A whole campaign in pieces, for a batch system.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Exported {
-    /// The job.
+    /// Job of the campaign.
     pub job: Job,
-    /// The first seed of every point.
+    /// First seed of every point.
     pub first_seed: u64,
-    /// Seeds per point.
+    /// Number of seeds per point.
     pub seeds: u64,
-    /// The runs of each piece.
+    /// Keys of the runs of each piece.
     pub pieces: Vec<Vec<Key>>,
-    /// How points get more seeds, if they do.
+    /// How points get more seeds. `None` if they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
 }
@@ -69,22 +72,22 @@ pub struct Exported {
 /// How the points of a campaign in pieces get more seeds ([`crate::until`]).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Growth {
-    /// The rule, such as "goodput 2 %".
+    /// Rule, such as "goodput 2 %".
     pub until: String,
-    /// The most seeds of a point.
+    /// Largest number of seeds of a point.
     pub most: u64,
-    /// CPU time of a piece by the estimate, seconds.
+    /// Estimated CPU time of a piece, seconds.
     pub piece_s: f64,
 }
 
-/// Result of a run: its line without the newline, or why it failed.
+/// Result of a run: its line without the newline, or the reason why it failed.
 pub type Made = (Key, Result<String, String>);
 
 impl Job {
-    /// The job of a campaign.
+    /// Creates the job of a campaign without reference runs.
     ///
     /// # Errors
-    /// If a file that it names is no text.
+    /// A file that the scenario names is not UTF-8 text.
     pub fn of(scenario: &Scenario) -> Result<Job, String> {
         let file = |(name, bytes): &(std::path::PathBuf, Vec<u8>)| {
             let name = name.display().to_string();
@@ -104,18 +107,20 @@ impl Job {
         })
     }
 
-    /// The job of a campaign that is handed out, which tells builds apart by reference runs.
+    /// Creates the job of a campaign that is handed out. It has the results of reference runs,
+    /// which detect builds that differ.
     ///
     /// # Errors
-    /// If a file that it names is no text.
+    /// A file that the scenario names is not UTF-8 text.
     pub fn handed_out(scenario: &Scenario) -> Result<Job, String> {
         Ok(Job { reference: Some(Reference::of(scenario)), ..Job::of(scenario)? })
     }
 
-    /// Checks that this program gives the same results as the one that handed the job out.
+    /// Checks that this program has the same version, model and format as the one that handed out
+    /// the job.
     ///
     /// # Errors
-    /// In what they differ.
+    /// A sentence on what differs.
     pub fn check(&self) -> Result<(), String> {
         let ours = (env!("CARGO_PKG_VERSION"), MODEL_REVISION, FORMAT);
         if (self.version.as_str(), self.model, self.format) == ours {
@@ -128,19 +133,19 @@ impl Job {
     }
 }
 
-/// Makes the runs of one job.
+/// Maker of the runs of one job.
 #[derive(Debug)]
 pub struct Worker {
     campaign: Campaign,
-    /// The number of each point by its key.
+    /// Number of each point, by its key.
     points: BTreeMap<String, usize>,
 }
 
 impl Worker {
-    /// A worker for `job`.
+    /// Creates a worker for `job`.
     ///
     /// # Errors
-    /// If this program is another, gives other results, or cannot read the scenario.
+    /// This program has another version, gives other results, or cannot read the scenario.
     pub fn new(job: &Job) -> Result<Worker, String> {
         job.check()?;
         let source = Source { name: job.file.clone(), text: job.text.clone(), sets: job.set.clone() };
@@ -155,7 +160,7 @@ impl Worker {
         Ok(Worker { campaign, points })
     }
 
-    /// The scenario that it has read, with one seed.
+    /// The scenario that the worker has read, as a campaign with one seed.
     pub fn into_campaign(self) -> Campaign {
         self.campaign
     }
@@ -177,8 +182,9 @@ impl Worker {
     }
 }
 
-/// The runs of `todo` in chunks for `workers` workers, the longest first, of about the same cost each. A chunk has at least one
-/// run, whatever that costs. `size_s` is that cost in seconds of CPU time; without it there are several chunks per worker.
+/// Divides the runs of `todo` into chunks of about the same cost for `workers` workers, the longest
+/// runs first. A chunk has at least one run, whatever its cost. `size_s` is the cost of a chunk in
+/// seconds of CPU time. Without it there are several chunks per worker.
 pub fn chunks(campaign: &Campaign, mut todo: Vec<Run>, workers: usize, size_s: Option<f64>) -> Vec<Vec<Run>> {
     campaign.longest_first(&mut todo);
     let costs = campaign.costs();
@@ -200,39 +206,41 @@ pub fn chunks(campaign: &Campaign, mut todo: Vec<Run>, workers: usize, size_s: O
     chunks
 }
 
-/// Takes chunks to workers, and brings back what they made.
+/// Transport of chunks to workers and of results back.
 pub trait Carrier {
-    /// Workers there are, about.
+    /// Approximate number of workers.
     fn workers(&self) -> usize;
 
     /// Hands out the chunks of a job.
     ///
     /// # Errors
-    /// If there is nobody to take them.
+    /// There is no worker to take them.
     fn send(&mut self, job: &Job, chunks: &[Vec<Key>]) -> io::Result<()>;
 
-    /// Results of another chunk; none if about 0.1 s pass without.
+    /// Results of another chunk. `None` if none arrives within about 0.1 s.
     ///
     /// # Errors
-    /// If there will be nothing more: no worker is left that gives the same results, a chunk was lost twice, or the scheduler went away.
+    /// No more results will arrive: no worker is left that gives the same results, a chunk was lost
+    /// twice, or the scheduler is gone.
     fn receive(&mut self) -> io::Result<Option<Vec<Made>>>;
 }
 
-/// Workers behind a carrier.
+/// Backend of the workers behind a carrier.
 #[derive(Debug)]
 pub struct Workers<'a, C> {
-    /// The way to them.
+    /// Transport to the workers.
     pub carrier: C,
     /// Set to stop.
     pub stop: &'a Arc<AtomicBool>,
-    /// Cost of a chunk, seconds of CPU time, if it is not to follow from the number of workers.
+    /// Cost of a chunk, seconds of CPU time. `None` derives it from the number of workers.
     pub chunk_s: Option<f64>,
-    /// The last job, with the digest of its scenario: reference runs are made once for a campaign.
+    /// The last job, with the digest of its scenario. It is kept so that the reference runs are
+    /// made only once for a campaign.
     last: Option<(String, Job)>,
 }
 
 impl<'a, C> Workers<'a, C> {
-    /// Those behind `carrier`.
+    /// Creates a backend with the workers behind `carrier`.
     pub fn new(carrier: C, stop: &'a Arc<AtomicBool>, chunk_s: Option<f64>) -> Workers<'a, C> {
         Workers { carrier, stop, chunk_s, last: None }
     }
@@ -267,7 +275,7 @@ impl<C: Carrier> Backend for Workers<'_, C> {
                 continue;
             };
             let read = |(key, result): Made| {
-                // What a lost worker had sent before may come again.
+                // Results that a lost worker had already sent may arrive again.
                 let run = waiting.remove(&key)?;
                 let result = result.and_then(|line| {
                     Record::from_line(&line).map_err(|why| format!("the record that came back {why}"))
