@@ -128,12 +128,12 @@ mod tests {
         }
     }
 
-    /// The runs with their results, in the order of the campaign.
+    /// Receiver that notes the runs as reported, and their results in the order of the campaign.
     #[derive(Default)]
     struct Seen {
         order: InOrder<(Run, Result<u64, String>)>,
         runs: Vec<(Run, Result<u64, String>)>,
-        /// True if results are refused.
+        /// True if the receiver refuses results.
         is_closed: bool,
     }
 

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Four seeds; seeds differ far more than transports do.
+    /// Records of four seeds. The seeds differ far more from each other than the transports do.
     fn records(hops: u64, transport: &str, more: f64, fairer: f64) -> Vec<Record> {
         let flow = json!({"transport": transport});
         let one = |seed: u64| {

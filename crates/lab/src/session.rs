@@ -308,7 +308,7 @@ mod tests {
     use crate::record::directory::RECORDS;
     use meshpace_scenario::{Scenario, Source};
 
-    /// Two points with two seeds each.
+    /// Campaign of two points with two seeds each.
     fn campaign() -> Arc<Campaign> {
         let text = "duration = '2 s'\n[[flow]]\n[sweep]\n\"topology.hops\" = [1, 2]\n".to_owned();
         let source = Source { name: "test".to_owned(), text, sets: Vec::new() };
@@ -316,7 +316,7 @@ mod tests {
         Arc::new(Campaign { scenario, first_seed: 1, seeds: 2 })
     }
 
-    /// Counts runs, and ends the session when `most` are kept.
+    /// Observer that counts runs and ends the session when `most` are kept.
     struct Counting {
         most: usize,
         made: usize,
@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    /// Makes what is missing with one thread, one run after the other.
+    /// Makes the missing runs with one thread, one after the other.
     fn make(session: &mut Session, observer: &mut Counting) -> Result<usize, Broken> {
         let (_, todo) = session.partition(session.campaign().all());
         let stop = Arc::default();

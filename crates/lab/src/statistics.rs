@@ -230,7 +230,7 @@ mod tests {
         assert!(p(&[1.0]).is_nan() && p(&[f64::INFINITY, 1.0, 1.0]).is_nan());
     }
 
-    /// The interval has no zero in it where the p-value is below 0.05, and only there.
+    /// The interval excludes zero exactly if the p-value is below 0.05.
     #[test]
     fn p_values_and_intervals_agree() {
         let mut clear = 0;

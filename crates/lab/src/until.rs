@@ -263,7 +263,7 @@ mod tests {
         Until::parse("goodput 2 %", None, MOST).unwrap()
     }
 
-    /// A value of the normal distribution with mean 0 and deviation 1 (Box and Muller, 1958).
+    /// Random value of the normal distribution with mean 0 and deviation 1 (Box and Muller, 1958).
     fn normal(rng: &mut Rng) -> f64 {
         let radius = (-2.0 * (1.0 - rng.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * rng.uniform()).cos()
@@ -280,8 +280,9 @@ mod tests {
         }
     }
 
-    /// Of 200 repetitions with disjoint seeds the interval has the true mean in at least 176, and the mean number of
-    /// seeds is at most 1.3 times what is needed if the deviation is known, or 22. The law is
+    /// Checks 200 repetitions with disjoint seeds. In at least 176 of them the interval contains
+    /// the true mean. The mean number of seeds is at most 1.3 times the number that would be needed
+    /// if the deviation were known, which is taken as at least 22. Values follow
     /// `100 (1 + spread * deviate)`, where the deviate has mean 0 and deviation 1.
     fn check(spread: f64, deviate: fn(&mut Rng) -> f64) {
         let (mut covered, mut seeds) = (0, 0);
@@ -368,7 +369,7 @@ mod tests {
         fn say(&mut self, _: &str) {}
     }
 
-    /// Makes a campaign of two points, of which the longer one spreads more, and returns the seeds of each.
+    /// Makes a campaign of two points and returns the seeds of each. The longer point varies more.
     fn grow(session: &mut Session, jobs: usize) -> BTreeSet<(usize, u64)> {
         let stop = Arc::default();
         let until = Until::parse("goodput 6 %", None, 60).unwrap();

@@ -72,8 +72,9 @@ mod tests {
         assert!((75..=130).contains(&truncation(&rising)), "{}", truncation(&rising));
     }
 
-    /// By hand: means 9, 1, 1, 3. With 0, 1 and 2 left out the squared deviations sum to 43, 8/3 and 2, and
-    /// 43/16, (8/3)/9 and 2/4 are least with 1, though with 2 left out the sum is smaller.
+    /// Values computed by hand: the means are 9, 1, 1, 3. With 0, 1 and 2 of them left out, the
+    /// squared deviations sum to 43, 8/3 and 2. Of 43/16, (8/3)/9 and 2/4 the second one is the
+    /// smallest, although the sum is smaller with 2 left out.
     #[test]
     fn the_measure_is_that_of_the_paper() {
         let values: Vec<f64> = [9.0, 1.0, 1.0, 3.0].iter().flat_map(|mean| [*mean; BATCH]).collect();

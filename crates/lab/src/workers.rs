@@ -302,7 +302,8 @@ mod tests {
 
     const SHORT: &str = "duration = '2 s'\n[[flow]]\nstart = '0 s'\n[sweep]\n\"topology.hops\" = [1, 3, 2]\n";
 
-    /// A worker in this process, by way of the JSON that carries jobs; the last chunk comes twice.
+    /// Carrier with a worker in this process. Jobs pass through JSON, and the last chunk arrives
+    /// twice.
     #[derive(Default)]
     struct Here(Vec<Vec<Made>>);
 

@@ -287,7 +287,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Runs of two flows: goodput in bit/s, and the longest gap in seconds of ten.
+    /// Records of runs with two flows. Each flow is a goodput in bit/s and its longest gap in
+    /// seconds, in a measured interval of 10 s.
     fn runs(of: &[[(f64, f64); 2]]) -> Vec<Record> {
         let flow = |(goodput, gap): (f64, f64)| json!({"from": 4, "to": 7, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": gap});
         let run = |flows: &[(f64, f64); 2]| {

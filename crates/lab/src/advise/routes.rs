@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use meshpace_scenario::{Scenario, Source};
 
-    /// Routes of a flow from 0 to 2 over these links.
+    /// Routes of a flow from node 0 to node 2 over these links.
     fn of(links: &str) -> Routes {
         let text = "duration = '5 s'\nradio.rate = 'MCS 3'\nradio.links = 'links.csv'\nmac.profile = 'ht'\n[topology]\nkind = 'nodes'\n\
                     positions = [['0 m', '0 m'], ['1 m', '0 m'], ['2 m', '0 m']]\n[[flow]]\nfrom = 0\nto = 2\n";

@@ -1,11 +1,11 @@
-//! Answers: their order, what helps, and the scenario in which choices are tried.
+//! Tests of answers: their order, what helps, and the scenario in which choices are tried.
 
 use super::questions::{choice, questions};
 use super::*;
 use crate::field::state::State;
 use serde_json::json;
 
-/// The question of the first choices.
+/// First question of a mesh with the default state.
 fn question() -> Question {
     questions(&State::default())[0].clone()
 }
@@ -59,7 +59,7 @@ fn a_scenario_is_written_with_its_settings() {
     );
 }
 
-/// Runs of two flows with these goodputs; a flow of zero starved.
+/// Runs of two flows with these goodputs. A flow with the goodput zero is starved.
 fn pairs(goodputs: [[f64; 2]; 4]) -> Vec<Record> {
     let flow = |goodput: f64| json!({"transport": "x", "hops": 2, "goodput_bps": goodput, "delivered_bytes": goodput as u64, "longest_gap_s": 0.1});
     let record = |(seed, goodputs): (i32, [f64; 2])| {

@@ -285,7 +285,7 @@ mod tests {
 
     const IPERF3: &str = r#"{"start":{},"end":{"sum_received":{"bits_per_second":BPS}}}"#;
 
-    /// A directory of a node; the measurements have an address, a route and a goodput.
+    /// Writes the directory of a node. Each measurement has an address, a route and a goodput.
     fn node(mesh: &Path, name: &str, addresses: &str, runs: &[(&str, &str, &str)]) {
         let directory = mesh.join(name);
         fs::create_dir_all(&directory).unwrap();
@@ -299,7 +299,7 @@ mod tests {
         fs::write(directory.join(KIT), kit + "end\n").unwrap();
     }
 
-    /// Three nodes in a row.
+    /// Writes the directories of three nodes in a row.
     fn chain(mesh: &Path) {
         let lo = "1: lo    inet 127.0.0.1/8 scope host lo\n";
         node(

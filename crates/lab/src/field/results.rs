@@ -133,7 +133,7 @@ fn flent(document: &Value) -> Result<Vec<Measured>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    /// As Python's gzip writes it: with the file's name.
+    /// A gzip file as Python's gzip writes it, with the file's name.
     fn gzip(text: &[u8]) -> Vec<u8> {
         let mut gz = vec![0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 255];
         gz.extend(b"a.flent\0");

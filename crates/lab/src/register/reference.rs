@@ -299,7 +299,8 @@ mod tests {
         all.iter().map(|reference| reference.told(&observations)).collect::<Vec<_>>().join("; ")
     }
 
-    /// Worked by hand: gains of -50 and +100 %; 1, 2, 3: deviation 1, half width 4.303/sqrt(3) = 2.484.
+    /// Values computed by hand: gains of -50 and +100 %; for 1, 2, 3 the deviation is 1 and the
+    /// half width 4.303/sqrt(3) = 2.484.
     #[test]
     fn numbers_are_those_of_the_records() {
         assert_eq!(told("{largest tcp-ap / newreno}"), "+100.0 % (+100.0 to +100.0) at 9 hops");

@@ -258,7 +258,7 @@ mod tests {
         Scenario::read(source, Path::new("."), "test").unwrap_or_else(|why| panic!("{}", why.render(false)))
     }
 
-    /// The names of what applies, and of what does not with the reason.
+    /// Names of the choices that apply, and of the others with the reason.
     fn of(scenarios: &[Scenario]) -> (Vec<String>, Vec<(String, String)>) {
         let (mut applied, mut refused) = (Vec::new(), Vec::new());
         for choice in choices(scenarios) {

@@ -3,8 +3,8 @@ use crate::compare::compare;
 use crate::record::metrics::GOODPUT;
 use crate::record::record;
 
-/// Two sides over four seeds that differ far more from each other than the sides do. Side B has `more` bit/s more, and starves its flow in the first
-/// `starved` runs.
+/// Two sides over four seeds, which differ far more from each other than the sides do. Side B has
+/// `more` bit/s more than side A, and starves its flow in the first `starved` runs.
 fn trial(model: &str, more: f64, starved: u64) -> Trial {
     let side = |more: f64, starved: u64| -> Vec<Record> {
         (1..=4)
@@ -158,7 +158,7 @@ fn a_model_with_the_runs_of_the_baseline_changes_nothing_and_holds_nowhere() {
     assert_eq!(object["models"].as_array().unwrap().iter().map(same).collect::<Vec<_>>(), [false, false, true]);
 }
 
-/// An answer that is clear by its metric alone, but not after the correction for all metrics.
+/// The answer is clear by its metric alone, but not after the correction for all metrics.
 #[test]
 fn the_sentence_reads_the_corrected_answer_and_the_lists_the_plain_one() {
     let clear = |mut trial: Trial| {

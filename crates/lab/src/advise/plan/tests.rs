@@ -1,4 +1,4 @@
-//! Models of small dumps: rates, losses, cables, large meshes.
+//! Models of small dumps: bit rates, losses, cables, large meshes.
 
 use super::*;
 use crate::field::dumps;
@@ -7,7 +7,7 @@ fn of(text: &str) -> Dump {
     dumps::read(text.as_bytes()).unwrap_or_else(|why| panic!("{why:?}: {text}"))
 }
 
-/// What one hop carries, in round numbers.
+/// Goodput of one hop for each MCS, in round numbers.
 fn scale() -> OneHop {
     [5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 45.0, 50.0]
 }

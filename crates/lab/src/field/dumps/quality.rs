@@ -50,7 +50,7 @@ pub fn fill(dump: &mut Dump) {
 mod tests {
     use super::*;
 
-    /// TQ as the kernel computes it, in whole numbers, with its window of 64 broadcasts.
+    /// TQ as the kernel computes it: in whole numbers, with its window of 64 broadcasts.
     fn kernel_tq(there: f64, back: f64) -> u32 {
         let received = (64.0 * back).round() as u32;
         let echoed = (64.0 * back * there).round() as u32;

@@ -1,8 +1,8 @@
-//! One of each form, and what is wrong with others.
+//! Tests of dumps: one of each form, and what is wrong with others.
 
 use super::*;
 
-/// Every link by name, with the share in thousandths.
+/// Names of the ends of every link, with the share that arrives, in thousandths.
 fn links(text: &str) -> Vec<(String, String, u32)> {
     let dump = read(text.as_bytes()).unwrap_or_else(|why| panic!("{why:?}: {text}"));
     let named = |link: &LinkReport| {
@@ -66,7 +66,8 @@ fn babel_tells_costs_and_batman_qualities() {
     assert_eq!(links(vis), [link("m1", "m2", 800)]);
 }
 
-/// batctl 2023.0 and iw 5.19 over batman-adv and mac80211 of Linux 6.1, three radios in a row (`validation/field/dumps`).
+/// Dumps of real programs: batctl 2023.0 and iw 5.19 over batman-adv and mac80211 of Linux 6.1,
+/// three radios in a row (`validation/field/dumps`).
 mod of_real_programs {
     use super::*;
 
@@ -76,7 +77,7 @@ mod of_real_programs {
         merge(&names.into_iter().zip(dumps).collect::<Vec<_>>())
     }
 
-    /// The share that a node told of its way to another one, in thousandths.
+    /// Share that arrives from one node at another according to the dumps, in thousandths.
     fn share(mesh: &Dump, from: &str, to: &str) -> u32 {
         let ends = (mesh.find(from).unwrap(), mesh.find(to).unwrap());
         let mut told = mesh.links.iter().filter(|link| (link.from, link.to) == ends).filter_map(|link| link.delivery);
@@ -240,7 +241,7 @@ fn what_is_wrong_is_named_with_its_place() {
 
 const MACS: [&str; 4] = ["02:ba:de:af:fe:00", "02:ba:de:af:fe:01", "02:ba:de:af:fe:02", "02:ba:de:af:fe:03"];
 
-/// As batctl 2023.0 prints it (`cmd/originators.c`).
+/// Table of originators as batctl 2023.0 prints it (`cmd/originators.c`).
 fn originators(own: &str, algorithm: &str, rows: &[(char, &str, &str, &str)]) -> String {
     let header = format!(
         "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{own} (bat0/{own} {algorithm})]\n   Originator        last-seen (#/255) Nexthop           [outgoingIF]\n"
@@ -295,7 +296,7 @@ fn batman_v_tells_a_throughput() {
     assert!(read(old.as_bytes()).unwrap_err().1.contains("give the output of `batctl o`"));
 }
 
-/// Three nodes in a row with babeld 1.12.1, as it answered to "dump".
+/// Answers of babeld 1.12.1 to "dump" on three nodes in a row.
 const BABELD: [(&str, &str); 3] = [
     ("a", include_str!("samples/babeld-a.txt")),
     ("b", include_str!("samples/babeld-b.txt")),
@@ -417,7 +418,8 @@ fn entries_that_cannot_be_used_are_left_out_with_their_lines() {
     assert!(named.left_out[0].place == "roofs.csv:3" && named.left_out[1].why.contains("decimal comma"), "{named:?}");
 }
 
-/// Routers whose radio has another address than their main interface, as with Gluon: rows of originator, quality and next hop.
+/// Dump of routers whose radio has another address than their main interface, as with Gluon. The
+/// rows are originator, quality and next hop.
 fn gluon(own: u8, rows: &[(&str, &str, &str)]) -> (String, Dump) {
     let mac = |short: &str| format!("02:00:00:00:{short}");
     let all: Vec<(String, String, String)> =
@@ -574,7 +576,8 @@ fn interfaces_say_what_a_link_goes_over() {
     assert_eq!((dump.medium(0, 1), dump.medium(0, 2)), (Medium::Cable, Medium::Radio), "{text}");
 }
 
-/// babeld 1.12.1 in three namespaces: one and two by an interface that is configured as wireless, two and three by a cable between two other interfaces.
+/// Dumps of babeld 1.12.1 in three namespaces. One and two are connected by an interface that is
+/// configured as wireless, two and three by a cable between two other interfaces.
 #[test]
 fn babeld_with_two_interfaces_and_a_cable_is_three_routers() {
     let parts: Vec<(String, Dump)> = [

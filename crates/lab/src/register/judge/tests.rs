@@ -1,5 +1,5 @@
-//! Every kind of check on made-up records: what reproduces, what only has the shape, and records falsified so that the check
-//! must fail.
+//! Tests of every kind of check on artificial records: some reproduce, some have only the shape,
+//! and some are falsified so that the check must fail.
 
 use super::*;
 use crate::register::data::Published;
@@ -11,7 +11,7 @@ fn runs(mean: f64) -> Vec<f64> {
     [-0.01, -0.005, 0.0, 0.005, 0.01].map(|x| mean * (1.0 + 1.2 * x)).to_vec()
 }
 
-/// Curves "a", "b" and "c" over 1, 2, 3, ... hops: goodputs, kbit/s, for each x.
+/// Goodputs of the curves "a", "b" and "c" over 1, 2, 3, ... hops: one value in kbit/s for each x.
 type Course<'a> = &'a [(&'a str, &'a [f64])];
 
 fn lines(courses: Course, runs: impl Fn(f64) -> Vec<f64>) -> String {
