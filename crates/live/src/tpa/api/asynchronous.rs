@@ -1,7 +1,8 @@
-//! Streams and listeners for programs on tokio: its `AsyncRead` and `AsyncWrite`. Behind the feature `tokio`.
+//! Streams and listeners for programs that use tokio: they implement its `AsyncRead` and
+//! `AsyncWrite`. Available with the feature `tokio`.
 //!
-//! They need no runtime of tokio's with network or time: whoever waits is woken by the thread that runs the connections. One task
-//! may read while another writes (`tokio::io::split`).
+//! They do not need tokio's network or time drivers: the thread that runs the connections wakes the
+//! tasks that wait. One task may read while another writes (`tokio::io::split`).
 
 use super::listener::TpaListener;
 use super::port::TpaPort;
@@ -13,8 +14,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A connection. Dropping it does not wait: what was written arrives as long as the process lives; `shutdown` (tokio's
-/// `AsyncWriteExt`) waits until it has.
+/// A connection. Dropping it does not wait; written data still arrive as long as the process
+/// lives. `shutdown` (of tokio's `AsyncWriteExt`) waits until it has arrived.
 #[derive(Debug)]
 pub struct AsyncStream(TpaStream);
 
@@ -23,14 +24,14 @@ impl AsyncStream {
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::connect`].
+    /// The errors of [`TpaPort::connect`].
     pub async fn connect(port: &TpaPort, address: SocketAddr) -> io::Result<AsyncStream> {
         let stream = port.connect_nonblocking(address)?;
         poll_fn(|context| stream.poll_open(context)).await?;
         Ok(AsyncStream(stream))
     }
 
-    /// The stream, for what it knows.
+    /// The underlying stream, for its addresses and counters.
     pub fn get_ref(&self) -> &TpaStream {
         &self.0
     }
@@ -58,7 +59,7 @@ impl AsyncWrite for AsyncStream {
         self.0.poll_write(context, from)
     }
 
-    /// As [`TpaStream::flush`]: it does not wait for an arrival.
+    /// Like [`TpaStream::flush`]: does not wait until the data have arrived.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(self.0.flush())
     }
@@ -69,22 +70,22 @@ impl AsyncWrite for AsyncStream {
     }
 }
 
-/// A listener.
+/// A listener for connections.
 #[derive(Debug)]
 pub struct AsyncListener(TpaListener);
 
 impl AsyncListener {
-    /// The next connection.
+    /// Waits for the next connection.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaListener::accept`].
+    /// The errors of [`TpaListener::accept`].
     pub async fn accept(&self) -> io::Result<(AsyncStream, SocketAddr)> {
         let (stream, peer) = poll_fn(|context| self.0.poll_accept(context)).await?;
         Ok((AsyncStream::try_from(stream)?, peer))
     }
 
-    /// The listener, for what it knows.
+    /// The underlying listener, for its address and counters.
     pub fn get_ref(&self) -> &TpaListener {
         &self.0
     }

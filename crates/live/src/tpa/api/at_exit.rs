@@ -1,4 +1,5 @@
-//! The normal end of a process: the thread that runs the connections ends with it, and what was sent is to arrive before.
+//! Normal end of a process. The thread that runs the connections ends with the process, so what was
+//! written has to arrive before.
 
 use super::closing::{LAST_WORD, let_go, wait_for_end};
 use crate::Clock;
@@ -8,22 +9,27 @@ use meshpace_core::{Duration, Time};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// A connection that is being closed because its process ends.
+/// A connection that is being closed because the process ends.
 struct Closing {
     shared: Arc<Shared>,
-    /// Bytes that were written and had not arrived.
+    /// Number of bytes that were written and had not arrived when closing began.
     owed: usize,
-    /// Until when it is waited for.
+    /// Time until which closing is waited for.
     deadline: Time,
 }
 
-/// Closes every connection of this process, and waits until what was written has arrived: for each for its linger time at most, and where all
-/// has arrived and only its end has not, for two seconds at most. For programs whose language runs no destructors at the end, in a
-/// handler of that: in Rust dropping a stream does the same for it. Returns a sentence if something had not arrived.
+/// Closes every connection of this process and waits until all written data have arrived. The wait
+/// for each connection lasts at most its linger time. It lasts at most two seconds if all data have
+/// arrived and only the end of the stream has not.
+///
+/// This is for a handler at the end of a program whose language runs no destructors then; in Rust
+/// dropping a stream does the same for that stream. Returns a sentence for the user if some data
+/// had not arrived.
 pub fn finish_process() -> Option<String> {
     let now = Clock.now();
     let closing = Handle::running()?.unfinished().into_iter().filter_map(|shared| close(shared, now));
-    // All at once, then one after the other: their times run together.
+    // Closes all connections first and then waits for one after the other, so that the waiting
+    // times overlap.
     let closing: Vec<Closing> = closing.collect();
     let lost: Vec<(usize, SocketAddr, Duration)> = closing.iter().filter_map(|one| one.lost(now)).collect();
     let (_, peer, span) = lost.first()?;
@@ -36,7 +42,7 @@ pub fn finish_process() -> Option<String> {
     Some(format!("the process ends, and of {bytes} bytes sent to {peer}{others} not all have arrived within {span} s"))
 }
 
-/// Begins to close a connection; none if it cannot be, as in a child after `fork`.
+/// Begins to close a connection. `None` if that is impossible, as in a child after `fork`.
 fn close(shared: Arc<Shared>, now: Time) -> Option<Closing> {
     let state = shared.enter().ok()?;
     let (owed, linger) = (state.exchange.send.len(), state.linger);
@@ -47,7 +53,8 @@ fn close(shared: Arc<Shared>, now: Time) -> Option<Closing> {
 }
 
 impl Closing {
-    /// Waits for its end: what it owes, to whom, and how long was waited, if it owes anything and that has not arrived.
+    /// Waits for the end of the connection. If written data have not arrived, returns their number
+    /// of bytes when closing began, the peer, and the time allowed for waiting.
     fn lost(&self, begun: Time) -> Option<(usize, SocketAddr, Duration)> {
         let (state, _) = wait_for_end(&self.shared, self.deadline).ok()?;
         let has_failed = state.exchange.failure().is_some() || !state.exchange.is_over();

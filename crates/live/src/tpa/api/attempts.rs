@@ -1,8 +1,8 @@
-//! Opening a connection to one of several addresses, whichever answers first (RFC 8305).
+//! Opening a connection to one of several addresses: the first that answers (RFC 8305).
 //!
-//! The addresses of a name are tried one after the other, the next one when the last attempt has failed or is 250 ms old
-//! (section 5: Connection Attempt Delay); earlier attempts go on meanwhile. The first that opens is the connection, the
-//! others are given up.
+//! The addresses of a name are tried one after the other. The next attempt begins when the previous
+//! one has failed or is 250 ms old (section 5: Connection Attempt Delay); earlier attempts continue
+//! meanwhile. The first attempt that succeeds becomes the connection, and the others are abandoned.
 
 use super::port::TpaPort;
 use super::select::Selector;
@@ -16,10 +16,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
-/// Age of an attempt at which the next one begins beside it (RFC 8305, section 5).
+/// Age of an attempt at which the next attempt begins in parallel (RFC 8305, section 5).
 const DELAY: Duration = Duration::from_millis(250);
 
-/// Most addresses that are tried: whoever answers for a name must not have us send to any number of hosts.
+/// Maximum number of addresses that are tried. A name server must not be able to make this host
+/// send to any number of hosts.
 const MOST: usize = 8;
 
 /// Attempts to open one connection.
@@ -33,13 +34,13 @@ pub struct Attempts {
     running: Vec<TpaStream>,
     /// Time at which the next attempt begins.
     next: Time,
-    /// Addresses that were tried in vain, and the error of each.
+    /// Addresses at which the attempt failed, with the error of each.
     failed: Vec<(SocketAddr, io::Error)>,
     selector: Selector,
 }
 
-/// The addresses in the order in which they are tried: families take turns, that of the first address first (RFC 8305,
-/// section 4). Each address stands once.
+/// Sorts the addresses into the order in which they are tried. The address families alternate,
+/// beginning with that of the first address (RFC 8305, section 4). Duplicates are removed.
 fn in_turns(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     let (mut first, mut other) = (Vec::new(), Vec::new());
     for address in addresses {
@@ -62,7 +63,7 @@ fn in_turns(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> 
 }
 
 impl Attempts {
-    /// From `port` to these addresses, each for at most `timeout`.
+    /// Prepares attempts from `port` to these addresses, each of which lasts at most `timeout`.
     pub(super) fn new(
         port: &TpaPort,
         addresses: impl IntoIterator<Item = SocketAddr>,
@@ -75,11 +76,12 @@ impl Attempts {
         Attempts { port: port.clone(), inner, timeout, left: left.into(), running, next: Time::ZERO, failed, selector }
     }
 
-    /// Waits until one of them is open, at most until `deadline`, and returns it.
+    /// Waits until one of the attempts succeeds, at most until `deadline`, and returns its stream.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] at the deadline, after which the attempts may go on; why none has come to anything.
+    /// [`io::ErrorKind::WouldBlock`] at the deadline, after which the attempts may be continued. If
+    /// all attempts have failed, the reason.
     pub fn wait(&mut self, deadline: Time) -> io::Result<TpaStream> {
         loop {
             if let Some(open) = self.look()? {
@@ -98,7 +100,8 @@ impl Attempts {
         }
     }
 
-    /// The attempt that is open; those that have failed are put aside.
+    /// Returns the stream of an attempt that has succeeded. Attempts that have failed are moved to
+    /// `failed`.
     fn look(&mut self) -> io::Result<Option<TpaStream>> {
         let waker = self.selector.waker(0);
         let mut place = 0;
@@ -121,7 +124,8 @@ impl Attempts {
         Ok(None)
     }
 
-    /// Begins the next attempt; with none left and none under way, that is the end.
+    /// Begins the next attempt. Returns the failure if no addresses are left and no attempt is
+    /// running.
     fn begin(&mut self, now: Time) -> io::Result<()> {
         let Some(peer) = self.left.pop_front() else {
             self.next = Time::NEVER;
@@ -129,7 +133,7 @@ impl Attempts {
         };
         match self.port.begin(peer, self.timeout, self.inner) {
             Ok(stream) => {
-                // One that is given up is waited for by nobody.
+                // Dropping an abandoned stream does not wait.
                 stream.set_nonblocking(true)?;
                 self.running.push(stream);
                 self.next = now + DELAY;
@@ -142,7 +146,8 @@ impl Attempts {
         Ok(())
     }
 
-    /// Why none of them has come to anything: the error of the only one, or those of all.
+    /// Reason why all attempts failed: the error of a single attempt, or the errors of all attempts
+    /// joined.
     fn failure(&mut self) -> io::Error {
         let Some((_, last)) = self.failed.pop() else { return io::ErrorKind::NotFound.into() };
         if self.failed.is_empty() {
@@ -153,8 +158,8 @@ impl Attempts {
         Failure::new(errno_of(&last), all.join("; ")).error()
     }
 
-    /// Why the peer refuses an attempt that goes on, as somebody says who has not proved to be the peer
-    /// ([`TpaStream::refusal`]).
+    /// Reason for which the peer refuses an attempt that is still running. The sender of the
+    /// refusal has not proved to be the peer ([`TpaStream::refusal`]).
     pub fn refusal(&self) -> Option<io::Error> {
         self.running.iter().find_map(TpaStream::refusal)
     }

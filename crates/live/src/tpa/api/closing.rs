@@ -1,4 +1,4 @@
-//! The end of a stream: its application lets go, and waits until what it wrote has arrived.
+//! End of a stream: the application closes it and waits until its written data have arrived.
 
 use crate::Clock;
 use crate::tpa::runtime::shared::{Shared, State};
@@ -7,7 +7,7 @@ use meshpace_core::{Duration, Time};
 use std::io;
 use std::sync::MutexGuard;
 
-/// The application will neither read nor write any more.
+/// Closes both directions for good: the application will neither read nor write any more.
 pub(super) fn let_go(shared: &Shared) -> io::Result<()> {
     let mut state = shared.enter()?;
     state.exchange.let_go();
@@ -16,12 +16,16 @@ pub(super) fn let_go(shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Time for which closing waits for the answer to it when the peer has closed and everything has arrived: the peer may have ended without
-/// it. Where the network says so, it does not wait for that long.
+/// Time for which closing waits for the peer's answer after the peer has closed and everything has
+/// arrived. The peer may have ended without answering. If the network reports that, closing does
+/// not wait this long.
 pub(super) const LAST_WORD: Duration = Duration::from_secs(2);
 
-/// Waits until our direction is over; the second value is whether it is. The peer may close later: the runtime answers it as long as the
-/// process lives, and afterwards the peer does not need the answer.
+/// Waits until our direction is finished, at most until `deadline`. The second value is true if
+/// all written data have arrived, or the connection has ended.
+///
+/// The peer may close later. The runtime answers it as long as the process lives; afterwards the
+/// peer does not need the answer.
 pub(super) fn wait_for_end(shared: &Shared, deadline: Time) -> io::Result<(MutexGuard<'_, State>, bool)> {
     let mut last_word = Time::NEVER;
     let mut state = shared.enter()?;

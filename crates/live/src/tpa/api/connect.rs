@@ -20,30 +20,32 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 impl TpaPort {
-    /// Opens a connection from this port and waits until it is open. Of several addresses the first that answers is the
-    /// peer's ([`Attempts`]).
+    /// Opens a connection from this port and waits until it is open. If there are several
+    /// addresses, the peer is the first one that answers ([`Attempts`]).
     ///
     /// # Errors
     ///
-    /// Nobody listens there or nobody answers, the peer wants other protection or has other keys, or there is no way.
+    /// No program listens at the address, or the peer does not answer. The peer requires another
+    /// protection or has other keys. No route leads to the peer.
     pub fn connect(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
         self.connect_timeout(address, self.options().connect_timeout)
     }
 
-    /// The same, waiting for at most `timeout`.
+    /// Like [`TpaPort::connect`], but waits for at most `timeout`.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::connect`].
+    /// The errors of [`TpaPort::connect`].
     pub fn connect_timeout(&self, address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TpaStream> {
         self.attempts_of(address, timeout, self.inner())?.wait(Time::NEVER)
     }
 
-    /// Attempts to open a connection to one of these addresses, which begin when somebody waits for them.
+    /// Prepares attempts to open a connection to one of these addresses. The attempts begin when
+    /// the caller waits for them.
     ///
     /// # Errors
     ///
-    /// This port reaches none of them.
+    /// This port can reach none of the addresses.
     pub fn attempts(&self, address: impl ToSocketAddrs) -> io::Result<Attempts> {
         self.attempts_of(address, self.options().connect_timeout, self.inner())
     }
@@ -57,22 +59,26 @@ impl TpaPort {
         Ok(Attempts::new(self, self.reachable(address)?, timeout, inner))
     }
 
-    /// [`TpaPort::connect`], but of TPA also where the options have trains.
+    /// Like [`TpaPort::connect`], but the connection uses TPA even if the options select quiet
+    /// trains.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::connect`].
+    /// The errors of [`TpaPort::connect`].
     pub fn connect_tpa(&self, address: impl ToSocketAddrs) -> io::Result<TpaStream> {
         self.attempts_of(address, self.options().connect_timeout, InnerTransport::Tpa)?.wait(Time::NEVER)
     }
 
-    /// The same for small messages, each of which leaves at once: of BBR where the options have trains and the peer knows it, else of TPA, by which
-    /// a message waits until the one before is acknowledged. It has a UDP port of its own, so that nodes that queue by flow (FQ-CoDel) do not have
-    /// messages wait behind bulk; on loopback there are none.
+    /// Like [`TpaPort::connect`], for small messages, each of which is sent at once.
+    ///
+    /// The connection uses BBR if the options select quiet trains and the peer knows BBR. Otherwise
+    /// it uses TPA, where a message waits until the previous one is acknowledged. The connection
+    /// has its own UDP port, so that nodes with a queue per flow (FQ-CoDel) do not let messages
+    /// wait behind bulk data. On loopback, where there are no such nodes, it shares this port.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::connect`].
+    /// The errors of [`TpaPort::connect`].
     pub(crate) fn connect_for_messages(&self, address: SocketAddr) -> io::Result<TpaStream> {
         if self.inner() == InnerTransport::Tpa {
             return self.connect_tpa(address);
@@ -89,19 +95,20 @@ impl TpaPort {
         if stream.unsent().is_some() {
             return Ok(stream);
         }
-        // An older build: it takes it for quiet trains.
+        // The peer is an older build, which takes the request for one for quiet trains.
         stream.abort();
         self.connect_tpa(address)
     }
 
-    /// The transport that its options ask for.
+    /// Inner transport that the port's options select.
     fn inner(&self) -> InnerTransport {
         self.settings().inner()
     }
 
-    /// Begins to open a connection to the first address that this port reaches, and returns at once: as a non-blocking
-    /// `connect` does. The stream is non-blocking; until
-    /// [`TpaStream::is_open`] reading and writing return [`io::ErrorKind::WouldBlock`], and should it never be open, the reason.
+    /// Begins to open a connection to the first address that this port can reach, and returns at
+    /// once, like `connect` on a non-blocking socket. The stream is non-blocking. Until
+    /// [`TpaStream::is_open`], reading and writing return [`io::ErrorKind::WouldBlock`]. If opening
+    /// fails, they return the reason.
     ///
     /// # Errors
     ///
@@ -135,7 +142,8 @@ impl TpaPort {
         Ok(stream)
     }
 
-    /// Those of the addresses given that this port's families can reach: one at least.
+    /// Returns those of the given addresses that this port's address families can reach: at least
+    /// one.
     fn reachable(&self, address: impl ToSocketAddrs) -> io::Result<Vec<SocketAddr>> {
         let (local, families) = (self.local_addr()?, self.families());
         let none = || {
@@ -146,7 +154,8 @@ impl TpaPort {
         if peers.is_empty() { Err(none()) } else { Ok(peers) }
     }
 
-    /// The transport for the way to `peer`: with smaller segments if its MTU asks for them.
+    /// Configuration of the transport for the path to `peer`. Its segments are made smaller if the
+    /// MTU of the path requires that.
     fn fit(&self, peer: SocketAddr) -> io::Result<tpa::Config> {
         let options = self.options();
         let mut config = tpa::Config { close_with_peer: false, ..options.transport.clone() };
@@ -170,22 +179,23 @@ impl TpaPort {
 }
 
 impl TpaStream {
-    /// Opens a connection to an address and UDP port from a port of its own, with default options, and waits until it is
-    /// open. Of several addresses the first that answers is the peer's ([`Attempts`]).
+    /// Opens a connection to an address and UDP port, and waits until it is open. The connection
+    /// has its own local port with default options. If there are several addresses, the peer is the
+    /// first one that answers ([`Attempts`]).
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::connect`].
+    /// The errors of [`TpaPort::connect`].
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<TpaStream> {
         let peers: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
         TpaPort::reaching(&peers, Options::default())?.connect(&peers[..])
     }
 
-    /// The same to one address, waiting for at most `timeout`.
+    /// Like [`TpaStream::connect`] to one address, but waits for at most `timeout`.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::connect`].
+    /// The errors of [`TpaPort::connect`].
     pub fn connect_timeout(address: &SocketAddr, timeout: std::time::Duration) -> io::Result<TpaStream> {
         TpaPort::bind(any_port(*address))?.connect_timeout(address, nanoseconds(timeout))
     }

@@ -1,13 +1,18 @@
-//! One file descriptor that select(2), poll(2) and epoll(7) find readable and writable when a stream or a listener is.
+//! A file descriptor that select(2), poll(2) and epoll(7) report as readable and writable when a
+//! stream or a listener is.
 //!
-//! An eventfd(2) cannot be neither readable nor writable, so the descriptor is one end of a pair of Unix sockets, which carries no
-//! data of the stream:
+//! An eventfd(2) is always readable or writable. The descriptor is therefore one end of a pair of
+//! Unix sockets, which carries none of the stream's data:
 //!
-//! - It is readable while its receive queue holds a byte, which the hidden end has sent.
-//! - It is writable unless its send buffer is full: it is filled with bytes for the hidden end, and emptied when the hidden end reads them.
+//! - The descriptor is readable while its receive queue holds a byte, which the hidden end has
+//!   sent.
+//! - The descriptor is writable unless its send buffer is full. The buffer is filled with bytes for
+//!   the hidden end, and emptied when the hidden end reads them.
 //!
-//! The kernel wakes whoever waits for the descriptor. The invariant: a direction that is shown as not ready has a waker registered, which
-//! looks again. A direction that is shown as ready changes only by calls of the application, which [refresh](Descriptor::refresh)es it.
+//! The kernel wakes the threads that wait for the descriptor. Invariant: for a direction that is
+//! shown as not ready, a waker is registered that checks the direction again. A direction that is
+//! shown as ready becomes not ready only by calls of the application, which has to call
+//! [refresh](Descriptor::refresh) afterwards.
 
 use super::listener::TpaListener;
 use super::stream::TpaStream;
@@ -21,23 +26,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// A descriptor for a stream or a listener, which is only waited for: nobody reads or writes it. It is closed when this is dropped, and
-/// shows neither direction as ready before [`TpaStream::attach`] or [`TpaListener::attach`].
+/// Descriptor for a stream or a listener. It is only for waiting: no program reads or writes it.
+/// Dropping this closes the descriptor. Before [`TpaStream::attach`] or [`TpaListener::attach`] it
+/// shows neither direction as ready.
 #[derive(Debug)]
 pub struct Descriptor(Arc<Pair>);
 
 #[derive(Debug)]
 struct Pair {
-    /// The process that made it. In a child after `fork` the lock below may never be free.
+    /// The process that created the pair. In a child after `fork` the lock below may stay locked
+    /// for ever.
     process: Process,
     shown: OwnedFd,
     hidden: OwnedFd,
     state: Mutex<State>,
-    /// Has this pair look again.
+    /// Waker that calls `refresh` of this pair.
     waker: Waker,
 }
 
-/// What the descriptor shows, and of what. The source is not kept alive.
+/// Readiness that the descriptor shows, and the stream or listener that it stands for. The source
+/// is not kept alive.
 #[derive(Debug)]
 struct State {
     is_readable: bool,
@@ -63,15 +71,16 @@ impl Wake for LookAgain {
 }
 
 impl Descriptor {
-    /// One without a stream or listener.
+    /// Creates a descriptor that is not attached to a stream or listener.
     ///
     /// # Errors
     ///
-    /// The process has too many descriptors.
+    /// The process has too many open descriptors.
     pub fn new() -> io::Result<Descriptor> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (shown, hidden) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        // The least that the kernel allows, because the buffer of a stream that takes no more is filled.
+        // The smallest buffer that the kernel allows, because it has to be filled whenever the
+        // stream is not writable.
         set_socket_send_buffer_size(&shown, 1)?;
         let process = Process::current()?;
         let state = Mutex::new(State { is_readable: false, is_writable: true, source: Source::None });
@@ -83,7 +92,8 @@ impl Descriptor {
         Ok(Descriptor(pair))
     }
 
-    /// To be called after each call of the stream or listener that reads, writes or accepts, which may have left nothing for the next.
+    /// Updates what the descriptor shows. To be called after each call of the stream or listener
+    /// that reads, writes or accepts, because the next such call may have to wait.
     pub fn refresh(&self) {
         self.0.refresh();
     }
@@ -96,14 +106,16 @@ impl AsFd for Descriptor {
 }
 
 impl TpaStream {
-    /// Has `descriptor` show whether reading and writing would not wait, until it is attached elsewhere.
+    /// Makes `descriptor` show whether reading from and writing to this stream would not wait,
+    /// until the descriptor is attached to another source.
     pub fn attach(&self, descriptor: &Descriptor) {
         descriptor.0.follow(Source::Stream(Arc::downgrade(&self.shared)));
     }
 }
 
 impl TpaListener {
-    /// Has `descriptor` be readable while accepting would not wait, until it is attached elsewhere.
+    /// Makes `descriptor` readable while accepting would not wait, until the descriptor is attached
+    /// to another source.
     pub fn attach(&self, descriptor: &Descriptor) {
         descriptor.0.follow(Source::Listener(Arc::downgrade(&self.backlog)));
     }
@@ -117,12 +129,13 @@ impl Pair {
         }
     }
 
-    /// Looks at the source and shows what it finds.
+    /// Determines the readiness of the source and shows it.
     fn refresh(&self) {
         if !self.process.is_current() {
             return;
         }
-        // Held until the result is shown, so that a waker that is called meanwhile looks afterwards.
+        // The lock is held until the result is shown, so that a waker that is called meanwhile
+        // checks afterwards.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let context = Context::from_waker(&self.waker);
         let (is_readable, is_writable) = match &state.source {
@@ -147,7 +160,7 @@ impl Pair {
     }
 }
 
-/// Sends `most` bytes, or as many as fit.
+/// Sends `most` bytes, or as many as fit into the buffer.
 fn fill(from: &OwnedFd, most: usize) {
     let block = [0; 1024];
     let mut left = most;
@@ -159,7 +172,7 @@ fn fill(from: &OwnedFd, most: usize) {
     }
 }
 
-/// Receives all that waits.
+/// Receives and discards all waiting bytes.
 fn empty(at: &OwnedFd) {
     let mut block = [0; 4096];
     while matches!(recv(at, &mut block[..], RecvFlags::empty()), Ok((received, _)) if received > 0) {}

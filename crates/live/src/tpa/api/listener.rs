@@ -1,4 +1,4 @@
-//! The listener, which hands out the connections that peers open.
+//! Listener, which accepts the connections that peers open.
 
 use super::port::TpaPort;
 use super::stream::TpaStream;
@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-/// Accepts TPA connections on a UDP port, as [`std::net::TcpListener`] does TCP's. Dropping it resets connections that
-/// nobody has accepted; accepted ones go on.
+/// Accepts TPA connections on a UDP port, as [`std::net::TcpListener`] does for TCP. Dropping the
+/// listener resets the connections that have not been accepted. Accepted connections stay open.
 #[derive(Debug)]
 pub struct TpaListener {
     port: TpaPort,
@@ -26,7 +26,7 @@ pub struct TpaListener {
     timeout: Mutex<Option<Duration>>,
 }
 
-/// Connections that may wait to be accepted where nothing else is said.
+/// Default number of connections that may wait to be accepted.
 pub const BACKLOG: usize = 128;
 
 impl TpaListener {
@@ -34,7 +34,7 @@ impl TpaListener {
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::bind`].
+    /// The errors of [`TpaPort::bind`].
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<TpaListener> {
         TpaPort::bind(address)?.listen(BACKLOG)
     }
@@ -43,8 +43,9 @@ impl TpaListener {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] at the time-out, [`io::ErrorKind::NotConnected`] once it is closed, or why nothing will
-    /// come any more; those of [`TpaPort::check_process`].
+    /// [`io::ErrorKind::WouldBlock`] when the timeout expires, [`io::ErrorKind::NotConnected`] once
+    /// the listener is closed. If no further connections can arrive, the reason for that. Also the
+    /// errors of [`TpaPort::check_process`].
     pub fn accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
         self.check_process()?;
         let timeout = *self.timeout.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,11 +56,12 @@ impl TpaListener {
         self.accept_until(Patience { deadline, ends_with_signal: self.interruptible.load(Ordering::Relaxed) })
     }
 
-    /// Takes a connection that waits, whatever else is set.
+    /// Accepts a connection that is already waiting. Never waits itself, whatever the settings are.
     ///
     /// # Errors
     ///
-    /// As [`TpaListener::accept`]; [`io::ErrorKind::WouldBlock`] if none waits.
+    /// The errors of [`TpaListener::accept`]; [`io::ErrorKind::WouldBlock`] if no connection is
+    /// waiting.
     pub fn try_accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
         self.accept_until(Time::ZERO.into())
     }
@@ -74,16 +76,17 @@ impl TpaListener {
         (TpaStream::new(shared, self.port.clone()), peer)
     }
 
-    /// The next connection, or the context's waker is called when there is one.
+    /// Returns the next connection, or has the context's waker called when there is one.
     ///
     /// # Errors
-    /// As [`TpaListener::accept`].
+    /// The errors of [`TpaListener::accept`].
     pub fn poll_accept(&self, context: &Context<'_>) -> Poll<io::Result<(TpaStream, SocketAddr)>> {
         self.check_process()?;
         self.backlog.poll_next(context).map_ok(|shared| self.stream(shared))
     }
 
-    /// Ready if accepting would not wait; otherwise the context's waker is called when that is so.
+    /// Ready if accepting would not wait. Otherwise the context's waker is called as soon as
+    /// accepting would no longer wait.
     pub fn poll_acceptable(&self, context: &Context<'_>) -> Poll<()> {
         if self.check_process().is_err() {
             return Poll::Ready(());
@@ -91,41 +94,44 @@ impl TpaListener {
         self.backlog.poll_ready(context)
     }
 
-    /// The connections as they come.
+    /// Iterator over the connections in the order in which they arrive.
     ///
     /// # Errors
-    /// Each item as [`TpaListener::accept`].
+    /// Each item has the errors of [`TpaListener::accept`].
     pub fn incoming(&self) -> impl Iterator<Item = io::Result<TpaStream>> + '_ {
         std::iter::from_fn(|| Some(self.accept().map(|(stream, _)| stream)))
     }
 
-    /// Sets whether [`TpaListener::accept`] returns [`io::ErrorKind::WouldBlock`] instead of waiting.
+    /// Sets whether [`TpaListener::accept`] returns [`io::ErrorKind::WouldBlock`] instead of
+    /// waiting.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::check_process`].
+    /// The errors of [`TpaPort::check_process`].
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.check_process()?;
         self.nonblocking.store(nonblocking, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Sets whether a signal ends [`TpaListener::accept`]: see [`TpaStream::set_interruptible`].
+    /// Sets whether a signal ends [`TpaListener::accept`], as described at
+    /// [`TpaStream::set_interruptible`].
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::check_process`].
+    /// The errors of [`TpaPort::check_process`].
     pub fn set_interruptible(&self, interruptible: bool) -> io::Result<()> {
         self.check_process()?;
         self.interruptible.store(interruptible, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Sets the time for which [`TpaListener::accept`] waits; none for ever. It then returns [`io::ErrorKind::WouldBlock`].
+    /// Sets the time after which [`TpaListener::accept`] stops waiting and returns
+    /// [`io::ErrorKind::WouldBlock`]. With `None` it waits without limit.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::check_process`].
+    /// The errors of [`TpaPort::check_process`].
     pub fn set_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
         self.check_process()?;
         let timeout = timeout.map(|timeout| Duration(timeout.as_nanos().try_into().unwrap_or(u64::MAX)));
@@ -133,14 +139,14 @@ impl TpaListener {
         Ok(())
     }
 
-    /// Wakes everybody who waits in [`TpaListener::accept`] for good.
+    /// Closes the listener and wakes every thread that waits in [`TpaListener::accept`].
     pub fn close(&self) {
         if self.check_process().is_ok() {
             self.backlog.close();
         }
     }
 
-    /// Checks that this is the process that made it, and not its child after `fork`.
+    /// Checks that the calling process created the listener and is not a child after `fork`.
     ///
     /// # Errors
     ///
@@ -149,16 +155,16 @@ impl TpaListener {
         self.port.check_process()
     }
 
-    /// The address it listens on.
+    /// The local address that the listener is bound to.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::check_process`].
+    /// The errors of [`TpaPort::check_process`].
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.port.local_addr()
     }
 
-    /// The counters of its port, such as datagrams received and not used.
+    /// Counters of the listener's port, such as datagrams that were received but not used.
     pub fn counters(&self) -> PortCounters {
         self.port.counters()
     }
@@ -172,7 +178,8 @@ impl Drop for TpaListener {
 }
 
 impl TpaPort {
-    /// Accepts connections on this port; when `backlog` wait to be accepted, further requests are not answered.
+    /// Accepts connections on this port. While `backlog` connections wait to be accepted, further
+    /// requests are not answered.
     ///
     /// # Errors
     ///

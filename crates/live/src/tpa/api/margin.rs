@@ -1,4 +1,5 @@
-//! TPA repeats on the wire what was lost, and nothing else, also where an ACK waits for the receiver's timer and a busy machine is late with it.
+//! Test that TPA retransmits exactly the segments that were lost, even if an ACK waits for the
+//! receiver's timer and that timer is late on a busy machine.
 
 use super::options::Options;
 use crate::tpa::session::schedules::end::{End, Ending};
@@ -6,14 +7,16 @@ use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Delay of a datagram either way.
+/// One-way delay of a datagram.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// Segments of a window.
+/// Number of segments in a window.
 const WINDOW: u64 = 12;
 
-/// Sends 5 windows over a steady link that loses these segments, by their order, and no acknowledgements, to a receiver whose timers are
-/// late by `late`: segments sent again, and those that came twice.
+/// Sends 5 windows over a link with constant delay. The link loses the data segments with these
+/// numbers, in order of transmission, and no acknowledgements. The timers of the receiver expire
+/// late by `late`. Returns the number of retransmitted segments and the number of segments that
+/// arrived twice.
 fn transfer(options: &Options, lost: &[u64], late: Duration) -> (u64, u64) {
     let addresses = [1, 2].map(|host| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), 4000)));
     let settings = options.service().settings;

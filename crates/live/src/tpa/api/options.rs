@@ -17,11 +17,11 @@ use std::io;
 use std::sync::Arc;
 
 impl Security {
-    /// A fresh pair of keys for [`Security::Keys`]: private and public.
+    /// Generates a pair of keys for [`Security::Keys`]: the private and the public key.
     ///
     /// # Errors
     ///
-    /// No random numbers can be had.
+    /// The system provides no random numbers.
     pub fn new_key() -> io::Result<([u8; 32], [u8; 32])> {
         let mut secret = [0; 32];
         random(&mut secret)?;
@@ -29,53 +29,68 @@ impl Security {
     }
 }
 
-/// Settings of a port; they hold for the connections it opens and accepts.
+/// Settings of a port. They apply to the connections that it opens and accepts.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The transport. Who accepts takes segment size, block size, cwnd_max and ACK rule from who opens. Default TPA with
-    /// cwnd_max 2, without pacing, and the margin of [`Options::of`].
+    /// Configuration of the transport. The accepting end takes segment size, block size, `cwnd_max`
+    /// and ACK rule from the opening end. Default: TPA with `cwnd_max` 2, without pacing, and with
+    /// the margin of [`Options::of`].
     pub transport: tpa::Config,
-    /// Quiet trains instead of TPA inside the datagrams; both ends have to set this. Their reaction to ECN marks must be off, for these
-    /// sockets ask the network for none, and `keep_alive` 1 s or more. `transport` then decides only how long datagrams are (a listener
-    /// agrees to those of which three blocks fit into its buffer) and when an acceptance is repeated; `path` tells the trains hops and
-    /// data rate. Default none: TPA.
+    /// Uses quiet trains instead of TPA inside the datagrams; both ends have to set this. Reaction
+    /// to ECN marks must be off, because these sockets do not ask the network for marks.
+    /// `keep_alive` must be at least 1 s.
+    ///
+    /// `transport` then decides only the length of datagrams and when an acceptance is repeated. A
+    /// listener agrees to a length if three blocks of such datagrams fit into its buffer. `path`
+    /// provides the trains with hops and data rate. Default `None`: TPA.
     pub trains: Option<train::Config>,
-    /// With `trains`: whether connections that are opened from here ask for BBR in their place, for paths that are no mesh. A listener that
-    /// knows it agrees if it takes trains; with one that does not it is trains. Default false.
+    /// With `trains`: true if connections that this end opens request BBR instead of quiet trains,
+    /// for paths that are not in a mesh. A listener that knows BBR agrees if it accepts trains.
+    /// With a listener that does not know BBR, the connection uses quiet trains. Default false.
     pub bbr: bool,
-    /// With `trains`: whether a listener takes TPA as well; who opens a connection decides. What is opened from here speaks trains. Default
-    /// false.
+    /// With `trains`: true if a listener also accepts connections with TPA; the opening end
+    /// decides. Connections that this end opens still use trains. Default false.
     pub takes_tpa: bool,
-    /// True if segments are made smaller where the way out has an MTU too small for them. Default true.
+    /// True if segments are made smaller when the MTU of the outgoing path is too small for them.
+    /// Default true.
     pub fit_mtu: bool,
-    /// Where path information comes from; none: one hop at 2 Mbit/s, until packets tell otherwise. Default none.
+    /// Source of path information. `None`: assumes one hop at 2 Mbit/s until packets show another
+    /// value. Default `None`.
     pub path: Option<Arc<dyn PathSource>>,
-    /// Bytes written that wait to be sent or acknowledged; at least two blocks, [`MOST_BUFFER`] at most. Default 256 KiB.
+    /// Size of the send buffer in bytes, which holds data that are waiting to be sent or
+    /// acknowledged. At least two blocks, at most [`MOST_BUFFER`]. Default 256 KiB.
     pub send_buffer: usize,
-    /// Bytes received that wait to be read; at least three blocks, [`MOST_BUFFER`] at most. Default 256 KiB.
+    /// Size of the receive buffer in bytes, which holds received data that have not been read. At
+    /// least three blocks, at most [`MOST_BUFFER`]. Default 256 KiB.
     pub receive_buffer: usize,
-    /// Time limit for opening a connection; quiet trains give up after 100 s at most. Default 30 s.
+    /// Time limit for opening a connection. Quiet trains give up after at most 100 s. Default 30 s.
     pub connect_timeout: Duration,
-    /// Protection of datagrams; both ends need the same. Default [`Security::Opportunistic`].
+    /// Protection of datagrams. Both ends need the same protection. Default
+    /// [`Security::Opportunistic`].
     pub security: Security,
-    /// With [`Security::Keys`]: decides which peers a listener takes connections from, in the place of the list there, which may then be empty; none
-    /// for that list. A peer that is not admitted is told so within a round trip, with a proof that it is this end that says so. Default none.
+    /// With [`Security::Keys`]: decides which peers a listener accepts. It replaces the list of
+    /// keys there, which may then be empty; `None` uses that list. A peer that is not admitted is
+    /// informed within a round trip, with proof that the information comes from this end. Default
+    /// `None`.
     pub admission: Option<Admission>,
-    /// True if AES-256-GCM is offered and agreed to; without it, or if the peer has not, ChaCha20-Poly1305 is used. Default: true where this
-    /// processor has instructions for it.
+    /// True if this end offers AES-256-GCM and agrees to it. If it is false here or at the peer,
+    /// ChaCha20-Poly1305 is used. Default: true if this processor has AES instructions.
     pub aes: bool,
-    /// Where the keys of connections are noted, for whoever wants to read captures. Default none.
+    /// File in which the keys of connections are recorded, so that captures can be decrypted.
+    /// Default `None`.
     pub keylog: Option<Arc<KeyLog>>,
-    /// Silence after which the peer is asked for a sign of life; none for never. Default 30 s.
+    /// Silence of the peer after which it is probed with a keep-alive. `None`: never. Default 30 s.
     pub keep_alive: Option<Duration>,
-    /// Time without data after which a connection is ended, although the peer is there; none for never. Default none.
+    /// Time without data after which a connection is ended although the peer still responds.
+    /// `None`: never. Default `None`.
     pub idle_timeout: Option<Duration>,
-    /// Limits of what a listener grants.
+    /// Limits on what a listener grants.
     pub limits: Limits,
-    /// Time for which data are sent without hearing anything from the peer (RFC 1122, section 4.2.3.5, asks for 100 s at least); quiet trains give
-    /// up after 100 s at most. Default 120 s.
+    /// Time for which data are sent without hearing anything from the peer, after which the
+    /// connection fails. RFC 1122, section 4.2.3.5, requires at least 100 s. Quiet trains give up
+    /// after at most 100 s. Default 120 s.
     pub silence_timeout: Duration,
-    /// Time for which dropping a stream waits for what was written to arrive. Default 30 s.
+    /// Time for which dropping a stream waits until all written data have arrived. Default 30 s.
     pub linger: Duration,
 }
 
@@ -105,11 +120,11 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The defaults with a transport by its name, `tpa-2` for example.
+    /// Default options with the transport of this name, for example `tpa-2`.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidInput`] if that is no TPA.
+    /// [`io::ErrorKind::InvalidInput`] if the name is not that of a TPA transport.
     pub fn named(transport: &str) -> io::Result<Options> {
         match names::lookup(transport) {
             Some(Config::Tpa(transport)) => Ok(Options::of(transport)),
@@ -120,13 +135,21 @@ impl Options {
         }
     }
 
-    /// The defaults with this transport. A block does not wait to be filled ([`tpa::Config::waits_to_fill`]), so that questions and answers
-    /// do not cost `fill_timeout`. The end of a block is acknowledged at once, so that none costs the time an ACK may be held; and the RTO
-    /// keeps a margin above the RTT of at least that time and 50 ms more.
+    /// Default options with this transport. Three of its settings are changed for real networks:
     ///
-    /// A segment that is repeated alone is acknowledged when the receiver's timer expires. With a margin of just that time,
-    /// the simulator's, the ACK and the sender's timer are a tie over a steady path, and what was not lost is sent a third
-    /// time. A machine that is busy wakes a thread some milliseconds late, seldom tens.
+    /// - A block does not wait until it is full ([`tpa::Config::waits_to_fill`]), so that requests
+    ///   and replies are not delayed by `fill_timeout`.
+    /// - The end of a block is acknowledged at once, so that no block is delayed by the time for
+    ///   which an ACK may be held.
+    /// - The margin of the RTO above the RTT is at least that time plus 50 ms.
+    ///
+    /// The initial RTO is at most 1 s.
+    ///
+    /// The reason for the margin: a segment that is retransmitted alone is acknowledged when the
+    /// receiver's timer expires. The simulator's margin is exactly the time of that timer. On a
+    /// path with constant delay, the ACK and the sender's timer then expire at the same time, and
+    /// segments that were not lost are sent a third time. A busy machine wakes a thread some
+    /// milliseconds late, rarely tens of milliseconds.
     pub fn of(transport: tpa::Config) -> Options {
         Options { transport: on_wires(transport), ..Options::default() }
     }
@@ -135,7 +158,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidInput`], with the name of the value and its range.
+    /// [`io::ErrorKind::InvalidInput`], with the name of the value and its valid range.
     pub fn check(&self) -> io::Result<()> {
         self.security.check().map_err(|error| refused(format!("security: {error}")))?;
         if self.admission.is_some() && !matches!(self.security, Security::Keys { .. }) {
@@ -169,7 +192,8 @@ impl Options {
         Ok(())
     }
 
-    /// Settings with which a port is run, with memory of its own for the buffers of its connections.
+    /// Settings of the runtime for a port. The buffers of the port's connections have a memory
+    /// budget of their own.
     pub(crate) fn service(&self) -> Service {
         let settings = Settings {
             transport: self.transport.clone(),
@@ -194,16 +218,18 @@ impl Options {
     }
 }
 
-/// The largest buffer of a connection, bytes: 1 GiB. Some thousand times what any path here holds.
+/// Largest size of a connection's buffer in bytes: 1 GiB. This is some thousand times what any path
+/// here can hold in flight.
 pub const MOST_BUFFER: usize = 1 << 30;
 
-/// Payload that fits into the largest UDP datagram behind the headers.
+/// Largest payload that fits into a UDP datagram after the headers, bytes.
 const MOST_PAYLOAD: u32 = 65507 - overhead(Protection::Nn);
 
-/// Shortest interval at which quiet trains may be asked for a sign of life: they answer ten SYNs in 5 s.
+/// Shortest interval between keep-alive probes of quiet trains. The peer answers at most ten SYNs
+/// in 5 s.
 const LEAST_QUESTION: Duration = Duration::from_secs(1);
 
-/// Least time by which the sender's timer expires later than the receiver's ACK timer.
+/// Minimum time between the expiry of the receiver's ACK timer and that of the sender's timer.
 const LATENESS: Duration = Duration::from_millis(50);
 
 fn on_wires(mut transport: tpa::Config) -> tpa::Config {
@@ -211,7 +237,8 @@ fn on_wires(mut transport: tpa::Config) -> tpa::Config {
     transport.rto.margin = transport.rto.margin.max(margin);
     transport.ack_block_end = true;
     transport.waits_to_fill = false;
-    // RFC 6298, section 2.1, which the Internet has lived with since 2011; the paper's table says 3 s.
+    // Initial RTO of RFC 6298, section 2.1, which the Internet has used since 2011. The table of
+    // the paper says 3 s.
     transport.rto.initial = transport.rto.initial.min(Duration::from_secs(1));
     transport
 }

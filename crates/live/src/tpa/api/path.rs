@@ -1,4 +1,5 @@
-//! Where a connection learns how many hops away its peer is and how fast the channel: the interface, and what implements it.
+//! Sources of path information: how a connection learns the number of hops to its peer and the data
+//! rate of the channel. Exports the interface and its implementations.
 
 pub use crate::tpa::runtime::route_metric::RouteMetric;
 pub use crate::tpa::session::path::{Fixed, PathSource, TimeToLive, hops_travelled};

@@ -1,4 +1,4 @@
-//! A UDP port with any number of connections on it, opened from either end.
+//! A UDP port that carries any number of connections, opened by this end or by peers.
 
 use super::options::Options;
 use crate::Clock;
@@ -15,12 +15,14 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-/// A bound UDP port. Cloning gives another handle of the same port; it stays open as long as a handle, a stream or a listener
-/// of it does.
+/// A bound UDP port. A clone is another handle of the same port. The port stays open as long as one
+/// of its handles, streams or listeners exists.
 ///
-/// Ports, listeners and streams belong to the process that made them, which alone has the thread that runs them. In a child after `fork`
-/// each of their calls that returns a result fails with EBADF; the others do nothing and return what a connection without traffic has.
-/// Dropping one there neither waits nor sends. The child may make its own, also of the same UDP port once the parent has closed it.
+/// Ports, listeners and streams belong to the process that created them, because only that process
+/// has the thread that runs them. In a child after `fork`, each of their methods that returns a
+/// result fails with EBADF. The other methods do nothing and return the values of a connection
+/// without traffic. Dropping one in the child neither waits nor sends. The child may create its
+/// own, even on the same UDP port once the parent has closed it.
 #[derive(Clone, Debug)]
 pub struct TpaPort(Arc<Inner>);
 
@@ -36,34 +38,37 @@ struct Inner {
 }
 
 impl TpaPort {
-    /// Binds an address and UDP port (0: any that is free) with default options.
+    /// Binds an address and UDP port with default options. Port 0 selects any free port.
     ///
     /// # Errors
     ///
-    /// The address is in use or not this host's, or the system gives no socket.
+    /// The address is in use or does not belong to this host, or the system cannot provide a
+    /// socket.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<TpaPort> {
         TpaPort::with_options(address, Options::default())
     }
 
-    /// The same with options, served by the process's runtime.
+    /// Like [`TpaPort::bind`], but with the given options. The process's runtime serves the port.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::bind`], and those of [`Options::check`].
+    /// The errors of [`TpaPort::bind`], and those of [`Options::check`].
     pub fn with_options(address: impl ToSocketAddrs, options: Options) -> io::Result<TpaPort> {
         TpaPort::on(&Handle::global()?, address, options)
     }
 
-    /// The same, served by a runtime of its own.
+    /// Like [`TpaPort::with_options`], but served by the given runtime.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::with_options`]; the runtime has ended, or is one of the parent process.
+    /// The errors of [`TpaPort::with_options`]; the runtime has ended, or it belongs to the parent
+    /// process.
     pub fn on(runtime: &Handle, address: impl ToSocketAddrs, options: Options) -> io::Result<TpaPort> {
         runtime.check_process()?;
         options.check()?;
         let local = first(address)?;
-        // The socket belongs to the network namespace of whoever asks, not to the runtime's.
+        // The socket belongs to the network namespace of the calling thread, not to that of the
+        // runtime's thread.
         let socket =
             Socket::bind(local).map_err(|error| Failure::of(&error, format!("UDP port {local}: {error}")).error())?;
         let (id, local, families) = (runtime.next_id(), socket.local(), socket.families());
@@ -75,12 +80,13 @@ impl TpaPort {
         Ok(TpaPort(Arc::new(Inner { id, local, families, options, settings, counters, runtime: runtime.clone() })))
     }
 
-    /// A port for connections to any of these addresses: of both families if some are of IPv6, as far as this host has
-    /// IPv6 at all. Without addresses it is one of both, for peers whose addresses are found later.
+    /// Binds a port for connections to any of these addresses. The port has both address families
+    /// if some addresses are IPv6 addresses and this host has IPv6. Without addresses it also has
+    /// both, for peers whose addresses become known later.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::with_options`].
+    /// The errors of [`TpaPort::with_options`].
     pub fn reaching(peers: &[SocketAddr], options: Options) -> io::Result<TpaPort> {
         let v4 = (Ipv4Addr::UNSPECIFIED, 0);
         if !peers.is_empty() && peers.iter().all(SocketAddr::is_ipv4) {
@@ -100,7 +106,7 @@ impl TpaPort {
         &self.0.options
     }
 
-    /// Settings of its sessions.
+    /// Settings of the port's sessions.
     pub(super) fn settings(&self) -> &Settings {
         &self.0.settings
     }
@@ -109,7 +115,7 @@ impl TpaPort {
         &self.0.runtime
     }
 
-    /// Checks that this is the process that made it, and not its child after `fork`.
+    /// Checks that the calling process created the port and is not a child after `fork`.
     ///
     /// # Errors
     ///
@@ -118,22 +124,22 @@ impl TpaPort {
         self.0.runtime.check_process()
     }
 
-    /// The address it is bound to.
+    /// The local address that the port is bound to.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaPort::check_process`].
+    /// The errors of [`TpaPort::check_process`].
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.check_process()?;
         Ok(self.0.local)
     }
 
-    /// The protocols that it serves: one of `[::]` serves IPv4, too.
+    /// Address families that the port serves. A port bound to `[::]` usually serves IPv4 as well.
     pub fn families(&self) -> Families {
         self.0.families
     }
 
-    /// Its counters, such as datagrams received and not used.
+    /// Counters of the port, such as datagrams that were received but not used.
     pub fn counters(&self) -> PortCounters {
         self.0.counters.read()
     }
@@ -145,13 +151,13 @@ impl Drop for Inner {
     }
 }
 
-/// The first address of those given.
+/// Returns the first of the given addresses.
 fn first(address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
     let none = || Failure::new(libc::EAFNOSUPPORT, "no address").error();
     address.to_socket_addrs()?.next().ok_or_else(none)
 }
 
-/// A port for connections to `peer`: any that is free, of the right family.
+/// Address of any free port, in the address family of `peer`.
 pub(crate) fn any_port(peer: SocketAddr) -> SocketAddr {
     SocketAddr::new(any_address(peer), 0)
 }

@@ -1,4 +1,4 @@
-//! Reads what encrypted connections carried, with their keys: for captures.
+//! Decryption of captured datagrams of encrypted connections, with keys from a key log.
 
 use crate::tpa::runtime::keylog::word;
 use crate::tpa::runtime::keys;
@@ -11,23 +11,25 @@ use std::path::Path;
 
 const CIPHERS: [Cipher; 2] = [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm];
 
-/// Keys from a [log](crate::tpa::keylog).
+/// Keys from a [key log](crate::tpa::keylog).
 #[derive(Debug, Default)]
 pub struct Secrets(BTreeMap<Tag, Reader>);
 
 impl Secrets {
-    /// Those of the file at `path`.
+    /// Reads the keys from the key log at `path`.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or a line is none of the above: the error says which.
+    /// The file cannot be read, or one of its lines does not have the format of a key log. The
+    /// error names the line.
     pub fn read(path: &Path) -> io::Result<Secrets> {
         let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         let text = std::fs::read_to_string(path).map_err(explain)?;
         Secrets::of(&text).map_err(|why| explain(io::Error::new(io::ErrorKind::InvalidInput, why)))
     }
 
-    /// Those of a file's text, or the line that is none of the above.
+    /// Parses the text of a key log. The error describes the first line that does not have the
+    /// format of a key log.
     pub(crate) fn of(text: &str) -> Result<Secrets, String> {
         let mut secrets = Secrets::default();
         for (number, line) in text.lines().enumerate() {
@@ -51,26 +53,27 @@ impl Secrets {
         Ok(secrets)
     }
 
-    /// Number of directions of connections that they open.
+    /// Number of keys. Each decrypts one direction of one connection.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if there are none.
+    /// True if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// True if there is a key for datagrams that begin like this.
+    /// True if there is a key for the tag with which this datagram begins.
     pub fn know(&self, datagram: &[u8]) -> bool {
         tag_of(datagram).is_some_and(|tag| self.0.contains_key(&tag))
     }
 
-    /// The datagram as it would be without encryption; none if there is no key for it or it is not whole.
+    /// Returns the datagram as it would be without encryption. `None` if there is no key for it, or
+    /// if it is incomplete or corrupted.
     pub fn open(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
         let tag = tag_of(datagram)?;
         if is_piece(datagram) {
-            // The rest of its segment is elsewhere.
+            // This is a piece of a segment; the other pieces are in other datagrams.
             return None;
         }
         let mut copy = datagram.to_vec();

@@ -1,8 +1,10 @@
-//! Waiting for many streams and listeners with one thread: tokens of those that may have something to say.
+//! Waiting for many streams and listeners with one thread. Each is identified by a token, and the
+//! wait returns the tokens of those that may be ready.
 //!
-//! Streams and listeners are polled with a [`Waker`] (`poll_read`, `poll_write`, `poll_accept`). The wakers of a [`Selector`] note
-//! their token; [`Selector::wait`] returns the tokens noted since. A child after `fork` makes its own: nobody notes tokens in a copy of its
-//! parent's.
+//! Streams and listeners are polled with a [`Waker`] (`poll_read`, `poll_write`, `poll_accept`).
+//! Each waker of a [`Selector`] adds its token to the selector's set; [`Selector::wait`] returns
+//! the tokens that were added since the last call. A child after `fork` has to create its own
+//! selector, because no thread adds tokens to its copy of the parent's selector.
 
 use crate::tpa::runtime::wait::Condition;
 use meshpace_core::Time;
@@ -10,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
-/// A set of tokens that fills from other threads.
+/// Set of tokens to which wakers of any thread can add.
 #[derive(Clone, Debug, Default)]
 pub struct Selector(Arc<Queue>);
 
@@ -45,12 +47,13 @@ impl Wake for Note {
 }
 
 impl Selector {
-    /// A waker that notes `token`.
+    /// Creates a waker that adds `token` to the set.
     pub fn waker(&self, token: u64) -> Waker {
         Arc::new(Note { token, queue: Arc::clone(&self.0) }).into()
     }
 
-    /// The tokens noted since the last call, least first; waits for one until `deadline`.
+    /// Returns the tokens that were added since the last call, in ascending order. If there are
+    /// none, waits for one until `deadline`.
     pub fn wait(&self, deadline: Time) -> BTreeSet<u64> {
         let mut noted = self.0.lock();
         while noted.is_empty() {

@@ -1,4 +1,4 @@
-//! A connection as a stream of bytes, in the manner of [`std::net::TcpStream`].
+//! A connection as a stream of bytes, similar to [`std::net::TcpStream`].
 
 mod ending;
 mod opening;
@@ -18,13 +18,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A TPA connection. Calls wait unless it is set non-blocking.
+/// A TPA connection. Calls wait unless the stream is set non-blocking.
 ///
-/// Dropping it closes both directions and waits, at most for the linger time, until everything written has arrived: the
-/// protocol runs in this process and ends with it. Use [`TpaStream::close`] to learn whether it did. A stream set
-/// non-blocking does not wait when dropped.
+/// Dropping the stream closes both directions and waits until all written data have arrived, at
+/// most for the linger time. It has to wait because the protocol runs in this process and ends with
+/// it. Use [`TpaStream::close`] to learn whether everything arrived. A non-blocking stream does not
+/// wait when it is dropped.
 ///
-/// It belongs to the process that made it: [`TpaPort`] says what a child after `fork` may do.
+/// The stream belongs to the process that created it: [`TpaPort`] says what a child after `fork`
+/// may do.
 #[derive(Debug)]
 pub struct TpaStream {
     pub(super) shared: Arc<Shared>,
@@ -33,7 +35,7 @@ pub struct TpaStream {
     waiting: Mutex<Waiting>,
 }
 
-/// Settings of the calls that wait.
+/// Settings of the calls that may wait.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     nonblocking: bool,
@@ -49,7 +51,7 @@ impl TpaStream {
         TpaStream { shared, _port: port, waiting }
     }
 
-    /// Checks that this is the process that made it, and not its child after `fork`.
+    /// Checks that the calling process created the stream and is not a child after `fork`.
     ///
     /// # Errors
     ///
@@ -63,7 +65,8 @@ impl TpaStream {
         Ok(self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How long a call waits that begins now, with the timeout that `choose` finds in the settings.
+    /// Limit of the waiting time of a call that begins now. `choose` selects the call's timeout
+    /// from the settings.
     fn patience(&self, choose: impl FnOnce(&Waiting) -> Option<Duration>) -> io::Result<Patience> {
         let waiting = self.waiting()?;
         let deadline = match waiting.nonblocking {
@@ -73,84 +76,91 @@ impl TpaStream {
         Ok(Patience { deadline, ends_with_signal: waiting.interruptible })
     }
 
-    /// The memory of its buffers.
+    /// Account for the memory of the stream's buffers.
     pub(crate) fn account(&self) -> Account {
         self.shared.lock().exchange.account.clone()
     }
 
-    /// A small message leaves by another connection to the same peer: trains make room for it on the way.
+    /// Informs the transport that another connection to the same peer is sending a small message.
+    /// Quiet trains then leave room for the message on the path.
     pub(crate) fn make_room(&self) {
-        // The connection looks at it before it sends anything: nobody need be woken.
+        // The connection reads this before it sends anything, so the runtime's thread need not be
+        // woken.
         if let Ok(mut state) = self.shared.enter() {
             state.exchange.wishes.make_room = true;
         }
     }
 
-    /// Since when the peer's address has said that nobody knows the connection there, as after a restart of the peer, without the peer having
-    /// been heard. Whoever reads the packets can forge that, and the peer is asked: the connection goes on until it is sure. Whoever
-    /// waits in [`TpaStream::poll_finished`] is woken.
+    /// Time since which the peer's address has been reporting that it does not know the connection,
+    /// for example after a restart of the peer. `None` if it has not, or if the peer has been heard
+    /// since. An attacker who can read the packets can forge the report. The peer is therefore
+    /// probed, and the connection continues until the result is certain. A task that waits in
+    /// [`TpaStream::poll_finished`] is woken.
     pub fn doubted(&self) -> Option<Time> {
         self.shared.enter().ok()?.exchange.doubted
     }
 
-    /// Asks the peer for a sign of life, so that it hears from this end: after this host's address has changed, the peer learns the new one.
+    /// Sends a probe to the peer, which has to answer. After this host's address has changed, the
+    /// peer learns the new address from the probe.
     pub fn probe(&self) {
         let Ok(mut state) = self.shared.enter() else { return };
         state.exchange.wishes.probe = true;
         self.shared.call(&mut state);
     }
 
-    /// The address of this end.
+    /// The local address.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.check_process()?;
         Ok(self.shared.local)
     }
 
-    /// The address of the peer.
+    /// The peer's address.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.check_process()?;
         Ok(self.shared.peer)
     }
 
-    /// The public key of the peer, which has proved that it holds the private one; none without known keys, and until the connection is
-    /// open.
+    /// The public key of the peer, which has proved that it holds the private key. `None` if the
+    /// connection does not use known keys, and until the connection is open.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn peer_key(&self) -> io::Result<Option<[u8; 32]>> {
         let is_opening = self.shared.enter()?.exchange.is_opening();
         Ok(self.shared.peer_key.filter(|_| !is_opening))
     }
 
-    /// Why the connection failed, if it did.
+    /// Reason why the connection failed. `None` if it has not failed.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(self.shared.enter()?.exchange.failure().map(Failure::error))
     }
 
-    /// Hops that the peer's last packet seems to have come, if the kernel told.
+    /// Estimated number of hops that the peer's last packet travelled. `None` if the kernel did not
+    /// report a time to live.
     pub fn hops(&self) -> Option<u8> {
         self.shared.enter().ok()?.exchange.travelled
     }
 
-    /// Longest IP packet that the path was found to carry, bytes. `None` while nothing shows that it drops any.
+    /// Size in bytes of the longest IP packet that the path was found to carry. `None` while there
+    /// is no sign that the path drops long packets.
     pub fn narrowed(&self) -> Option<u32> {
         self.shared.enter().ok()?.exchange.narrowed
     }
 
-    /// The counters of the transport.
+    /// Counters of the transport.
     pub fn stats(&self) -> Stats {
         self.shared.enter().map(|state| state.exchange.stats).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The end of a stream: closing one direction or both, ending it at once, dropping it.
+//! End of a stream: closing one direction or both, aborting the connection, dropping the stream.
 
 use super::TpaStream;
 use crate::Clock;
@@ -9,12 +9,12 @@ use std::net::Shutdown;
 use std::task::{Context, Poll};
 
 impl TpaStream {
-    /// Closes one direction or both. What was written is still sent; what comes after closing for reading resets the
-    /// connection.
+    /// Closes one direction or both. Written data are still sent. Data that arrive after closing
+    /// for reading reset the connection.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotConnected`] while it is being opened.
+    /// [`io::ErrorKind::NotConnected`] while the connection is being opened.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let mut state = self.shared.enter()?;
         if state.exchange.is_opening() {
@@ -27,26 +27,28 @@ impl TpaStream {
         Ok(())
     }
 
-    /// Closes both directions and waits, at most for the linger time, until the peer has everything that was written, or it
-    /// is clear that it never will: a round trip after the last byte has arrived. The peer may close later.
+    /// Closes both directions and waits until the peer has everything that was written, or until it
+    /// is certain that it never will. The wait ends a round trip after the last byte has arrived,
+    /// and lasts at most the linger time. The peer may close later.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::TimedOut`] if not everything arrived in time, or why it never will.
+    /// [`io::ErrorKind::TimedOut`] if not everything arrived in time; the reason if it never will.
     pub fn close(self) -> io::Result<()> {
         self.finish()
     }
 
-    /// The same for a stream that others hold too: their calls end with an error.
+    /// Like [`TpaStream::close`], for a stream that has other holders: their calls end with an
+    /// error.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::close`].
+    /// The errors of [`TpaStream::close`].
     pub fn finish(&self) -> io::Result<()> {
         let linger = Clock.now().saturating_add(self.shared.enter()?.linger);
         let_go(&self.shared)?;
         let (state, over) = wait_for_end(&self.shared, linger)?;
-        // Dropping need not wait once more.
+        // Dropping the stream need not wait again.
         let _ = self.set_nonblocking(true);
         match state.exchange.failure() {
             Some(failure) if !state.exchange.has_delivered() => Err(failure.error()),
@@ -55,10 +57,11 @@ impl TpaStream {
         }
     }
 
-    /// Ready if everything written, and the end of it, has arrived; otherwise the context's waker is called when it has. To be asked after closing.
+    /// Ready if everything written, including the end of the stream, has arrived. Otherwise the
+    /// context's waker is called when it has. To be polled after closing.
     ///
     /// # Errors
-    /// Why it ended before everything had arrived.
+    /// The reason if the connection ended before everything had arrived.
     pub fn poll_finished(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.shared.enter()?;
         match &state.exchange.phase {
@@ -72,31 +75,32 @@ impl TpaStream {
         }
     }
 
-    /// Closes both directions and does not wait: what was written still arrives as long as the process lives. Calls of others that
-    /// hold it, too, end with an error.
+    /// Closes both directions and does not wait: written data still arrive as long as the
+    /// process lives. Calls of other holders of the stream end with an error.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn let_go(&self) -> io::Result<()> {
-        // Dropping does not wait either.
+        // Dropping the stream must not wait either.
         self.set_nonblocking(true)?;
         let_go(&self.shared)
     }
 
-    /// Ends the connection at once; what has not arrived is lost, and the peer is told.
+    /// Ends the connection at once. Data that have not arrived are lost, and the peer is informed.
     pub fn abort(&self) {
         if self.check_process().is_ok() {
             self.shared.abort();
         }
     }
 
-    /// The same, and waits until the word of it has left this host: for who ends the process next, and the thread that runs the connection
-    /// with it.
+    /// Like [`TpaStream::abort`], but waits until the message about it has left this host. Needed
+    /// if the process ends next, because the thread that runs the connection ends with the process.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::TimedOut`] if it has not left after `timeout`, or nobody runs the connection any more.
+    /// [`io::ErrorKind::TimedOut`] if the message has not left after `timeout`, or if the runtime
+    /// has ended.
     pub fn abort_timeout(&self, timeout: std::time::Duration) -> io::Result<()> {
         if self.shared.abort_and_wait(timeout)? { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
     }

@@ -10,11 +10,12 @@ use std::io;
 use std::task::{Context, Poll};
 
 impl TpaStream {
-    /// Waits until it is open, or never will be.
+    /// Waits until the stream is open or opening it has failed.
     ///
     /// # Errors
     ///
-    /// Those of [`connect`](crate::tpa::TpaPort::connect); [`io::ErrorKind::Interrupted`] if a signal has ended the wait: it goes on being opened.
+    /// The errors of [`connect`](crate::tpa::TpaPort::connect); [`io::ErrorKind::Interrupted`] if a
+    /// signal has ended the wait, in which case opening continues.
     pub fn wait_until_open(&self) -> io::Result<()> {
         let patience = Patience { deadline: Time::NEVER, ends_with_signal: self.waiting()?.interruptible };
         let mut state = self.shared.enter()?;
@@ -27,11 +28,11 @@ impl TpaStream {
         }
     }
 
-    /// True if the handshake is over.
+    /// True if the handshake is complete.
     ///
     /// # Errors
     ///
-    /// The reason if the connection could not be opened, or has failed since.
+    /// The reason if the connection could not be opened or has failed since.
     pub fn is_open(&self) -> io::Result<bool> {
         let exchange = &self.shared.enter()?.exchange;
         match exchange.failure() {
@@ -40,10 +41,10 @@ impl TpaStream {
         }
     }
 
-    /// Ready if the handshake is over; otherwise the context's waker is called when it is.
+    /// Ready if the handshake is complete. Otherwise the context's waker is called when it is.
     ///
     /// # Errors
-    /// Why it could not be opened.
+    /// The reason if the connection could not be opened.
     pub fn poll_open(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.shared.enter()?;
         match &state.exchange.phase {
@@ -56,8 +57,9 @@ impl TpaStream {
         }
     }
 
-    /// Why the peer refuses a connection that is being opened with a secret or with known keys, as somebody says who has not proved to
-    /// be the peer: it goes on being opened until its time is up.
+    /// Reason for which the peer refuses a connection that is being opened with a secret or with
+    /// known keys. The sender of the refusal has not proved to be the peer, so opening continues
+    /// until its timeout. `None` without such a refusal.
     pub fn refusal(&self) -> Option<io::Error> {
         match &self.shared.enter().ok()?.exchange.phase {
             Phase::Opening { refusal: Some(message) } => Some(Failure::new(libc::ECONNREFUSED, message).error()),

@@ -1,4 +1,4 @@
-//! Options of a stream: how long its calls wait, and when what was written leaves.
+//! Options of a stream: how long its calls wait, and when written data are sent.
 
 use super::{TpaStream, nanoseconds};
 use meshpace_core::Duration;
@@ -9,24 +9,26 @@ impl TpaStream {
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.waiting()?.nonblocking = nonblocking;
         Ok(())
     }
 
-    /// Sets whether a signal ends calls that wait, with [`io::ErrorKind::Interrupted`], by the kernel's rule for sockets: unless its handler has
-    /// SA_RESTART and the call no timeout. Default false: calls go on waiting.
+    /// Sets whether a signal ends waiting calls with [`io::ErrorKind::Interrupted`]. The kernel's
+    /// rule for sockets applies: the signal does not end the call if its handler has SA_RESTART and
+    /// the call has no timeout. Default false: calls continue to wait.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn set_interruptible(&self, interruptible: bool) -> io::Result<()> {
         self.waiting()?.interruptible = interruptible;
         Ok(())
     }
 
-    /// Sets the time for which reading waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    /// Sets the time for which reading waits before it returns [`io::ErrorKind::WouldBlock`].
+    /// `None`: without limit. Zero is refused.
     ///
     /// # Errors
     ///
@@ -36,7 +38,8 @@ impl TpaStream {
         Ok(())
     }
 
-    /// Sets the time for which writing waits before it returns [`io::ErrorKind::WouldBlock`]; none for ever. Zero is refused.
+    /// Sets the time for which writing waits before it returns [`io::ErrorKind::WouldBlock`].
+    /// `None`: without limit. Zero is refused.
     ///
     /// # Errors
     ///
@@ -46,32 +49,37 @@ impl TpaStream {
         Ok(())
     }
 
-    /// Sets the time for which closing and dropping wait for what was written to arrive.
+    /// Sets the time for which closing and dropping wait until all written data have arrived.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn set_linger(&self, linger: std::time::Duration) -> io::Result<()> {
         self.shared.enter()?.linger = nanoseconds(linger);
         Ok(())
     }
 
-    /// Has the ACK of what the peer says wait up to `delay` for something to be written, on which it then rides: questions and answers take a
-    /// packet less. For open connections whose peers do the same; trains acknowledge as before.
+    /// Delays ACKs of received data by up to `delay`, so that they can be sent together with data
+    /// that the application writes meanwhile. An exchange of request and reply then takes one
+    /// packet less. For open connections whose peers do the same; quiet trains do not change their
+    /// ACKs.
     pub fn hold_acks(&self, delay: std::time::Duration) {
         let Ok(mut state) = self.shared.enter() else { return };
         state.exchange.wishes.hold_acks = Some(nanoseconds(delay));
         self.shared.call(&mut state);
     }
 
-    /// Sets whether what is written leaves as soon as the protocol lets it. With true, the default, a write leaves at once while nothing is
-    /// unacknowledged; what is written meanwhile is collected until the acknowledgement comes. With false, the rule of TPA's paper, less
-    /// than a block of twelve segments waits up to 100 ms for more, or until [`TpaStream::flush`]: a stream of small writes then takes
-    /// fewer packets. Trains and BBR do not wait in either case.
+    /// Sets whether written data are sent as soon as the protocol allows.
+    ///
+    /// With true, the default, a write is sent at once while nothing is unacknowledged; data that
+    /// are written meanwhile are collected until the acknowledgement arrives. With false, the rule
+    /// of TPA's paper, less than a block of twelve segments waits for more data for up to 100 ms,
+    /// or until [`TpaStream::flush`]. A stream of small writes then takes fewer packets. Quiet
+    /// trains and BBR do not wait in either case.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         let mut state = self.shared.enter()?;
         state.exchange.waits_to_fill = !nodelay;
@@ -80,11 +88,11 @@ impl TpaStream {
         Ok(())
     }
 
-    /// What [`TpaStream::set_nodelay`] has set.
+    /// The value that [`TpaStream::set_nodelay`] has set.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn nodelay(&self) -> io::Result<bool> {
         Ok(!self.shared.enter()?.exchange.waits_to_fill)
     }

@@ -1,4 +1,4 @@
-//! Reading from a stream: waiting, at once, and for executors of futures.
+//! Reading from a stream: waiting, without waiting, and from asynchronous tasks.
 
 use super::TpaStream;
 use crate::tpa::runtime::shared::State;
@@ -8,19 +8,22 @@ use std::io::{self, Read};
 use std::task::{Context, Poll};
 
 impl TpaStream {
-    /// Reads what is there, whatever else is set.
+    /// Reads the data that have arrived. Never waits, whatever the settings are.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] if nothing is; the reason if the connection has failed.
+    /// [`io::ErrorKind::WouldBlock`] if no data have arrived; the reason if the connection has
+    /// failed.
     pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         self.read_into(into, Time::ZERO.into())
     }
 
-    /// Reads what is there, or has the context's waker called when there is something.
+    /// Reads the data that have arrived. If there are none, the context's waker is called when
+    /// there are.
     ///
     /// # Errors
-    /// As a read without waiting; that it would block is `Pending`.
+    /// The errors of a read without waiting, but `Pending` instead of
+    /// [`io::ErrorKind::WouldBlock`].
     pub fn poll_read(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut state = self.shared.enter()?;
         let got = self.take(&mut state, into);
@@ -30,7 +33,8 @@ impl TpaStream {
         got.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Ready if reading would not wait; otherwise the context's waker is called when that is so.
+    /// Ready if reading would not wait. Otherwise the context's waker is called as soon as reading
+    /// would no longer wait.
     pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
         self.shared.poll_readable(context)
     }
@@ -45,7 +49,7 @@ impl TpaStream {
         }
     }
 
-    /// Reads what is there; none if that has to be waited for.
+    /// Reads the data that have arrived. `None` if the caller has to wait.
     fn take(&self, state: &mut State, into: &mut [u8]) -> Option<io::Result<usize>> {
         let got = state.exchange.read(into);
         if state.exchange.window_closed && matches!(got, Some(Ok(length)) if length > 0) {

@@ -1,4 +1,4 @@
-//! Writing to a stream: waiting, at once, and for executors of futures.
+//! Writing to a stream: waiting, without waiting, and from asynchronous tasks.
 
 use super::TpaStream;
 use crate::tpa::runtime::shared::State;
@@ -8,20 +8,23 @@ use std::io::{self, Write};
 use std::task::{Context, Poll};
 
 impl TpaStream {
-    /// Writes what there is room for, whatever else is set.
+    /// Writes as many bytes as the send buffer has room for. Never waits, whatever the settings
+    /// are.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] if there is none, [`io::ErrorKind::BrokenPipe`] once it is closed for writing; the reason if
-    /// the connection has failed.
+    /// [`io::ErrorKind::WouldBlock`] if there is no room, [`io::ErrorKind::BrokenPipe`] once the
+    /// stream is closed for writing; the reason if the connection has failed.
     pub fn try_write(&self, from: &[u8]) -> io::Result<usize> {
         self.write_from(from, Time::ZERO.into())
     }
 
-    /// Writes what there is room for, or has the context's waker called when there is some.
+    /// Writes as many bytes as the send buffer has room for. If there is no room, the context's
+    /// waker is called when there is.
     ///
     /// # Errors
-    /// As a write without waiting; that it would block is `Pending`.
+    /// The errors of a write without waiting, but `Pending` instead of
+    /// [`io::ErrorKind::WouldBlock`].
     pub fn poll_write(&self, context: &Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.shared.enter()?;
         let put = self.put(&mut state, from);
@@ -31,17 +34,19 @@ impl TpaStream {
         put.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Ready if writing would not wait; otherwise the context's waker is called when that is so.
+    /// Ready if writing would not wait. Otherwise the context's waker is called as soon as writing
+    /// would no longer wait.
     pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
         self.shared.poll_writable(context)
     }
 
-    /// Writes all, as send(2) does on a blocking socket: it waits until there has been room for everything. Returns how much was taken, which is less
-    /// if the write timeout, a signal or a failure has ended it.
+    /// Writes all bytes, as send(2) does on a blocking socket: waits until there has been room for
+    /// everything. Returns the number of bytes taken, which is smaller if the write timeout, a
+    /// signal or a failure has ended the call.
     ///
     /// # Errors
     ///
-    /// Those of writing, if nothing was taken.
+    /// The errors of writing, if no byte was taken.
     pub fn send(&self, from: &[u8]) -> io::Result<usize> {
         let patience = self.patience(|waiting| waiting.write)?;
         let mut sent = 0;
@@ -55,12 +60,13 @@ impl TpaStream {
         Ok(sent)
     }
 
-    /// Has what was written leave although it does not fill a block. It does not wait for its arrival. Without effect unless
-    /// [`TpaStream::set_nodelay`] is false, since nothing waits then.
+    /// Sends written data although they do not fill a block. Does not wait until they have arrived.
+    /// Without effect unless [`TpaStream::set_nodelay`] is set to false, because otherwise no data
+    /// wait.
     ///
     /// # Errors
     ///
-    /// Those of [`TpaStream::check_process`].
+    /// The errors of [`TpaStream::check_process`].
     pub fn flush(&self) -> io::Result<()> {
         let mut state = self.shared.enter()?;
         if state.exchange.waits_to_fill {
@@ -80,23 +86,25 @@ impl TpaStream {
         }
     }
 
-    /// Writes what there is room for; none if that has to be waited for.
+    /// Writes as many bytes as the send buffer has room for. `None` if the caller has to wait for
+    /// room.
     fn put(&self, state: &mut State, from: &[u8]) -> Option<io::Result<usize>> {
         let put = state.exchange.write(from);
         let is_news = !state.exchange.busy && matches!(put, Some(Ok(_)));
-        // Without memory the connection ends, of which the peer is to hear.
+        // If there is no memory, the connection ends and the peer has to be informed.
         if is_news || (state.exchange.wishes.abort && matches!(put, Some(Err(_)))) {
             self.shared.call(state);
         }
         put
     }
 
-    /// Bytes written that have not left, and as many as are to be; none where BBR does not carry the connection.
+    /// Number of written bytes that have not been sent, and the number that should be waiting so
+    /// that no chance to send is missed. `None` if the connection does not use BBR.
     pub(crate) fn unsent(&self) -> Option<(usize, usize)> {
         self.shared.enter().ok()?.exchange.unsent()
     }
 
-    /// Bytes written whose arrival is not known yet.
+    /// Number of written bytes that are not acknowledged yet.
     pub fn unacknowledged(&self) -> usize {
         self.shared.enter().map_or(0, |state| state.exchange.send.len())
     }
