@@ -1,4 +1,4 @@
-//! Connections that wait to be accepted.
+//! Backlog of a listener: open connections that wait to be accepted.
 
 use super::shared::Shared;
 use super::wait::{Condition, Patience};
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Connections that wait to be accepted, shared by the listener and the runtime.
+/// Queue of connections that wait to be accepted. The listener and the runtime share it.
 #[derive(Debug)]
 pub struct Backlog {
     limit: usize,
@@ -21,16 +21,17 @@ pub struct Backlog {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Arc<Shared>>,
-    /// Nobody listens any more.
+    /// True once the listener is closed.
     closed: bool,
-    /// Nobody brings connections any more.
+    /// Reason why the runtime delivers no further connections. `None` while it runs.
     failure: Option<Failure>,
-    /// Waker that is told instead of a waiting thread.
+    /// Waker of a task that waits for a connection.
     waker: Option<Waker>,
 }
 
 impl Queue {
-    /// Takes the next connection, or the reason why none will come.
+    /// Takes the next connection, or returns the reason why no further connection will arrive.
+    /// `None` if the caller has to wait.
     fn take(&mut self) -> Option<io::Result<Arc<Shared>>> {
         if let Some(shared) = self.waiting.pop_front() {
             return Some(Ok(shared));
@@ -42,7 +43,7 @@ impl Queue {
     }
 }
 
-/// Calls the waker, which may look at the queue itself.
+/// Unlocks the queue and then calls the waker, because the waker may lock the queue itself.
 fn unlock_and_wake(mut queue: MutexGuard<'_, Queue>) {
     let waker = queue.waker.take();
     drop(queue);
@@ -52,7 +53,7 @@ fn unlock_and_wake(mut queue: MutexGuard<'_, Queue>) {
 }
 
 impl Backlog {
-    /// For at most `limit` connections that wait.
+    /// Creates an empty backlog for at most `limit` waiting connections, but at least one.
     pub fn new(limit: usize) -> Backlog {
         Backlog { limit: limit.max(1), queue: Mutex::default(), arrived: Condition::default() }
     }
@@ -61,8 +62,10 @@ impl Backlog {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True if another one may be opened by `address`, which may have half of the places. Those half open meanwhile may still
-    /// join the queue: refusing them then would break what their peers believe to be open.
+    /// True if another connection from the source of `address` may be opened. One source may occupy
+    /// half of the places. Connections that are half open when the backlog becomes full may still
+    /// join the queue, because refusing them would break connections that their peers consider
+    /// open.
     pub fn has_room(&self, address: IpAddr) -> bool {
         let queue = self.lock();
         let source = source_of(address);
@@ -70,7 +73,8 @@ impl Backlog {
         !queue.closed && queue.waiting.len() < self.limit && own < self.limit.div_ceil(2)
     }
 
-    /// Nothing will come any more, for this reason.
+    /// Records that no further connections will arrive, with the reason, and wakes all waiting
+    /// threads.
     pub fn fail(&self, failure: &Failure) {
         let mut queue = self.lock();
         queue.failure = Some(failure.clone());
@@ -78,7 +82,7 @@ impl Backlog {
         self.arrived.notify_all();
     }
 
-    /// An open connection waits from now on; false if nobody listens any more.
+    /// Appends an open connection. Returns false if the listener is closed.
     pub fn offer(&self, connection: Arc<Shared>) -> bool {
         let mut queue = self.lock();
         if queue.closed {
@@ -90,7 +94,7 @@ impl Backlog {
         true
     }
 
-    /// Nobody will ask any more; what waits is reset.
+    /// Closes the backlog and resets the connections in it.
     pub fn close(&self) {
         let mut queue = self.lock();
         queue.closed = true;
@@ -100,12 +104,13 @@ impl Backlog {
         waiting.iter().for_each(|shared| shared.abort());
     }
 
-    /// The next connection, waiting as long as `patience` says.
+    /// Takes the next connection. Waits for one as long as `patience` allows.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] at the deadline, [`io::ErrorKind::Interrupted`] if a signal has ended the wait,
-    /// [`io::ErrorKind::NotConnected`] once it is closed, or why nothing will come any more.
+    /// [`io::ErrorKind::WouldBlock`] at the deadline, [`io::ErrorKind::Interrupted`] if a signal
+    /// has ended the wait, [`io::ErrorKind::NotConnected`] once the listener is closed. If no
+    /// further connections can arrive, the reason for that.
     pub fn next(&self, patience: Patience) -> io::Result<Arc<Shared>> {
         let mut queue = self.lock();
         loop {
@@ -118,11 +123,12 @@ impl Backlog {
         }
     }
 
-    /// The next connection, or the context's waker is called when there is one.
+    /// Takes the next connection. If there is none, the context's waker is called when there is
+    /// one.
     ///
     /// # Errors
     ///
-    /// As [`Backlog::next`].
+    /// The errors of [`Backlog::next`].
     pub fn poll_next(&self, context: &Context<'_>) -> Poll<io::Result<Arc<Shared>>> {
         let mut queue = self.lock();
         let taken = queue.take();
@@ -132,7 +138,8 @@ impl Backlog {
         taken.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Ready if [`Backlog::poll_next`] would be; otherwise the context's waker is called when that is so.
+    /// Ready if [`Backlog::poll_next`] would be ready. Otherwise the context's waker is called as
+    /// soon as it would be.
     pub fn poll_ready(&self, context: &Context<'_>) -> Poll<()> {
         let mut queue = self.lock();
         if !queue.waiting.is_empty() || queue.closed || queue.failure.is_some() {

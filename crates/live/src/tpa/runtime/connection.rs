@@ -1,4 +1,4 @@
-//! One connection in the hands of the runtime: its session, and what it shares with its application.
+//! One connection in the runtime: its session, and the state that it shares with its application.
 
 use super::backlog::Backlog;
 use super::shared::Shared;
@@ -15,59 +15,61 @@ use meshpace_core::Time;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// One connection.
+/// A connection of the runtime.
 #[derive(Debug)]
 pub struct Connection {
-    /// The port it is of.
+    /// Number of the port that the connection uses.
     pub port: u64,
     session: session::connection::Connection,
     shared: Arc<Shared>,
-    /// It is counted among those that are over.
+    /// True once the connection is counted among those that only answer a late peer (`lingering` of
+    /// its port).
     pub lingers: bool,
 }
 
 impl Connection {
-    /// Of `port`.
+    /// Creates a connection on port number `port`.
     pub fn new(port: u64, session: session::connection::Connection, shared: Arc<Shared>) -> Connection {
         Connection { port, session, shared, lingers: false }
     }
 
-    /// The peer's address.
+    /// Address of the peer.
     pub fn peer(&self) -> SocketAddr {
         self.session.peer()
     }
 
-    /// Our tag.
+    /// Tag of this end.
     pub fn tag(&self) -> Tag {
         self.session.tag()
     }
 
-    /// The peer's tag, once the handshake has told.
+    /// Tag of the peer. `None` until the handshake has revealed it.
     pub fn peer_tag(&self) -> Option<Tag> {
         self.session.peer_tag()
     }
 
-    /// True if it counts among the connections of its peer's source.
+    /// True if the connection counts against the limit of its peer's source.
     pub fn has_place(&self) -> bool {
         self.session.has_place()
     }
 
-    /// True if it only answers a peer that is late.
+    /// True if the connection has ended and only answers a late peer.
     pub fn is_over(&self) -> bool {
         self.session.is_over()
     }
 
-    /// It, as its application holds it, unless it has ended.
+    /// Shared state of the connection. `None` if the connection has ended.
     pub fn unfinished(&self) -> Option<Arc<Shared>> {
         (!self.shared.lock().exchange.is_over()).then(|| Arc::clone(&self.shared))
     }
 
-    /// When to come back.
+    /// Time at which the connection has to be run next.
     pub fn next_wakeup(&self) -> Time {
         self.session.next_wakeup()
     }
 
-    /// It has been accepted, and waits in `backlog` for its application, if that is still there.
+    /// Adds a connection that was accepted to `backlog`, where it waits for the application. Aborts
+    /// it if nobody listens any more.
     pub fn offer(&mut self, now: Time, backlog: Option<Arc<Backlog>>, out: &mut Outbox) {
         if !self.shared.lock().exchange.is_open() || backlog.is_some_and(|to| to.offer(Arc::clone(&self.shared))) {
             return;
@@ -77,8 +79,9 @@ impl Connection {
         self.session.work(now, &mut state.exchange, out);
     }
 
-    /// A datagram with its tag arrived between these addresses; false if the peer did not send it. [`Connection::tell_application`] is to
-    /// follow.
+    /// Handles a datagram with the connection's tag that arrived between these addresses. Returns
+    /// false if the peer did not send it. [`Connection::tell_application`] has to be called
+    /// afterwards.
     pub fn on_datagram(&mut self, now: Time, at: Addresses, datagram: &mut [u8], ttl: u8, out: &mut Outbox) -> bool {
         let (segment, payload) = match self.session.open_datagram(now, at, datagram, out) {
             Some(Opened::Segment(segment, payload)) => (segment, payload),
@@ -97,8 +100,9 @@ impl Connection {
         true
     }
 
-    /// An answer to its request, with Noise's message, came from the address `from`; false if that is not the peer's.
-    /// [`Connection::tell_application`] is to follow.
+    /// Handles an answer to the connection's request, with the message of the Noise handshake, from
+    /// address `from`. Returns false if that is not the peer's answer.
+    /// [`Connection::tell_application`] has to be called afterwards.
     pub fn on_answer(
         &mut self,
         now: Time,
@@ -111,21 +115,23 @@ impl Connection {
         self.session.on_answer(now, from, answer, host, &mut state.exchange, out)
     }
 
-    /// The peer's address says that it does not know it.
+    /// Handles a message from the peer's address which says that it does not know the connection.
     pub fn on_stray(&mut self, now: Time, out: &mut Outbox) {
         let mut state = self.shared.lock();
         self.session.on_stray(now, &mut state.exchange, out);
         self.shared.unlock_and_tell(state);
     }
 
-    /// A datagram of it met this error; with what the way carries, 0 if nobody says.
+    /// Handles an error about a datagram of the connection. `complaint` is the errno value, and the
+    /// MTU of the path in bytes or 0 if unknown.
     pub fn on_complaint(&mut self, now: Time, complaint: (i32, u32), witness: Witness, out: &mut Outbox) {
         let mut state = self.shared.lock();
         self.session.on_complaint(now, complaint, witness, &mut state.exchange, out);
         self.shared.unlock_and_tell(state);
     }
 
-    /// The application, a timer or an earlier event may have changed something.
+    /// Runs the connection after the application, a timer or an earlier event may have changed
+    /// something.
     pub fn work(&mut self, now: Time, out: &mut Outbox) {
         let mut state = self.shared.lock();
         state.called = false;
@@ -133,7 +139,8 @@ impl Connection {
         self.shared.unlock_and_tell(state);
     }
 
-    /// Follows its peer, which has answered at another address, if `endpoint` grants connection `id` a place there.
+    /// Changes to the new address of the peer, if the peer has answered there and `endpoint` grants
+    /// connection `id` a place for that address.
     pub fn move_if_due(&mut self, now: Time, id: u64, endpoint: &mut Endpoint, out: &mut Outbox) {
         if now >= self.session.moves_at() {
             let mut state = self.shared.lock();
@@ -142,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// Asks the peer for a sign of life or gives up if it is time; whether the connection is to be forgotten.
+    /// Probes the peer or gives up if that is due. Returns whether the connection can be removed.
     pub fn expire(&mut self, now: Time, out: &mut Outbox) -> bool {
         if now >= self.session.looks_at() {
             let mut state = self.shared.lock();
@@ -152,12 +159,13 @@ impl Connection {
         self.session.forgets_at() <= now
     }
 
-    /// Wakes the application if there is news for it. To be called once after everything that came together.
+    /// Wakes the application if there is news for it. To be called once after all datagrams that
+    /// were received together.
     pub fn tell_application(&mut self) {
         self.shared.unlock_and_tell(self.shared.lock());
     }
 
-    /// Does beforehand what can be done for the next block while the peer's answer is awaited.
+    /// Encrypts the next block ahead of time, if possible, while the peer's answer is awaited.
     pub fn prepare(&mut self) {
         let gathered = self.session.gather(&self.shared.lock().exchange);
         if gathered {
@@ -165,7 +173,7 @@ impl Connection {
         }
     }
 
-    /// Nobody runs it any more.
+    /// Ends the connection with `failure`, because the runtime has ended.
     pub fn fail(&self, failure: &Failure) {
         if !matches!(self.shared.lock().exchange.phase, Phase::Done) {
             self.shared.fail(failure.clone());

@@ -1,4 +1,4 @@
-//! The thread that runs connections, as its applications hold it.
+//! Handle of the runtime: the thread that runs connections, as applications hold it.
 
 use super::mailbox::{Command, Mailbox};
 use super::shared::{Runner, Shared};
@@ -14,13 +14,14 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The runtime of this process.
+/// Runtime of this process.
 static GLOBAL: PerProcess<Mutex<Option<Handle>>> = PerProcess::new();
 
-/// Time that the thread has to tell its connections: it may be gone.
+/// Time limit for the thread's report of its connections; the thread may have ended.
 const SURVEY: Duration = Duration::from_secs(2);
 
-/// A runtime: one thread for any number of ports and connections. It ends with its last handle, port and stream.
+/// A runtime: one thread for any number of ports and connections. It ends when its last handle,
+/// port and stream have been dropped.
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<Owner>);
 
@@ -28,11 +29,11 @@ pub struct Handle(Arc<Owner>);
 struct Owner(Arc<Mailbox>);
 
 impl Handle {
-    /// Starts one.
+    /// Starts a runtime.
     ///
     /// # Errors
     ///
-    /// The system gives no thread or no descriptors.
+    /// The system provides no thread or no descriptors.
     pub fn start() -> io::Result<Handle> {
         let poller = Poller::new()?;
         let mailbox = Arc::new(Mailbox::new(&poller)?);
@@ -49,11 +50,12 @@ impl Handle {
         Ok(Handle(Arc::new(Owner(mailbox))))
     }
 
-    /// The one of this process, started when first asked for, and anew in a child after `fork` or once it has failed.
+    /// The runtime of this process. It is started at the first call, and again in a child after
+    /// `fork` or once it has failed.
     ///
     /// # Errors
     ///
-    /// Those of [`Handle::start`].
+    /// The errors of [`Handle::start`].
     pub fn global() -> io::Result<Handle> {
         let mut global = GLOBAL.get()?.lock().unwrap_or_else(PoisonError::into_inner);
         match &*global {
@@ -62,13 +64,13 @@ impl Handle {
         }
     }
 
-    /// The one of this process, if it has been asked for and runs.
+    /// The runtime of this process; `None` if it has not been started or has ended.
     pub(crate) fn running() -> Option<Handle> {
         let global = GLOBAL.get().ok()?.lock().unwrap_or_else(PoisonError::into_inner);
         global.clone().filter(|handle| handle.0.0.is_alive())
     }
 
-    /// Its connections that have not ended.
+    /// Returns the connections that have not ended.
     pub(crate) fn unfinished(&self) -> Vec<Arc<Shared>> {
         let (to, told) = sync_channel(1);
         let asked = self.send(Command::Survey { to });
@@ -81,23 +83,23 @@ impl Handle {
 
     /// # Errors
     ///
-    /// The thread has ended.
+    /// The thread has ended, or it belongs to the parent process.
     pub(crate) fn send(&self, command: Command) -> io::Result<()> {
         self.0.0.send(command)
     }
 
-    /// Has the thread told what happens to a socket.
+    /// Registers a socket, whose events are reported to the thread.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The error of the system call.
     pub(crate) fn watch(&self, socket: &Socket, id: u64) -> io::Result<()> {
         self.0.0.watch(socket, id)
     }
 
     /// # Errors
     ///
-    /// This is a child of the process that has the thread.
+    /// This process is a child of the process that has the thread.
     pub(crate) fn check_process(&self) -> io::Result<()> {
         self.0.0.check_process()
     }

@@ -1,18 +1,20 @@
-//! Entries of the kernel's tables for the way to an address, over rtnetlink: the route itself, as it stands there, and the MTU of its
-//! device.
+//! Entries of the kernel's tables for the path to an address, read over rtnetlink: the route
+//! itself, and the MTU of its device.
 //!
-//! Not what follows from them: the kernel also keeps what ICMP messages have said about a way, and believes whoever quotes the addresses and ports
-//! of a socket. So anybody could have had connections begin with small segments for ten minutes.
+//! The kernel's cached path MTU is deliberately not used. The kernel updates it from ICMP messages,
+//! and accepts any message that quotes the addresses and ports of a socket. An attacker could
+//! thereby make connections begin with small segments for ten minutes.
 
 use crate::netlink::{link, route, socket};
 use std::io;
 use std::net::IpAddr;
 
-/// The MTU that the route to `peer` sets, or its device has; none if it names neither, as one with several ways does.
+/// Returns the MTU that the route to `peer` sets, or else the MTU of its device. `None` if the
+/// route has neither, as a route with several next hops.
 ///
 /// # Errors
 ///
-/// There is no route, or the kernel could not be asked.
+/// There is no route, or the request to the kernel failed.
 pub(crate) fn mtu(peer: IpAddr) -> io::Result<Option<u32>> {
     let socket = socket()?;
     let route = route(&socket, peer)?;

@@ -1,4 +1,5 @@
-//! Keys of encrypted connections in a file, so that captures can be read afterwards.
+//! Key log: a file with the keys of encrypted connections, with which captures can be decrypted
+//! afterwards.
 //!
 //! ```text
 //! # lines like this are comments
@@ -6,9 +7,10 @@
 //! TPA_KEY_AES 1112131415161718 202122..3f
 //! ```
 //!
-//! One line per direction of a connection: its cipher (ChaCha20-Poly1305, or AES-256-GCM), the tag that its datagrams begin with, and its first
-//! key; later keys follow from that. As
-//! TLS's key logs (draft-ietf-tls-keylogfile) it is for finding faults: whoever has the file reads what the connections carried.
+//! The file has one line per direction of a connection. A line contains the cipher
+//! (ChaCha20-Poly1305, or AES-256-GCM), the tag with which the datagrams begin, and the first key;
+//! later keys are derived from the first. The purpose is debugging, as with the key logs of TLS
+//! (draft-ietf-tls-keylogfile): the file lets its reader decrypt the connections.
 
 use super::keys;
 use crate::tpa::session::cipher::Cipher;
@@ -19,10 +21,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Comment that is added before any keys.
+/// Comment that is written before any keys.
 const COMMENT: &str = "# Keys of TPA over UDP: whoever has them reads what the connections carried.\n";
 
-/// The word that a line of this cipher begins with.
+/// First word of the lines for this cipher.
 pub(crate) fn word(cipher: Cipher) -> &'static str {
     match cipher {
         Cipher::ChaCha20Poly1305 => "TPA_KEY",
@@ -30,34 +32,35 @@ pub(crate) fn word(cipher: Cipher) -> &'static str {
     }
 }
 
-/// A file that keys are added to.
+/// File to which keys are appended.
 #[derive(Debug)]
 pub struct KeyLog {
     path: PathBuf,
-    /// None once writing has failed, and why.
+    /// The open file, or the error of the first failed write, after which nothing more is written.
     file: Mutex<Result<File, io::ErrorKind>>,
 }
 
 impl KeyLog {
-    /// Adds to the file at `path`, beginning with a comment; makes one that only its owner may read if there is none.
+    /// Opens the file at `path` for appending and writes a comment. A missing file is created,
+    /// readable only by its owner.
     ///
     /// # Errors
     ///
-    /// It cannot be opened, made or written.
+    /// The file cannot be opened, created or written.
     pub fn append(path: &Path) -> io::Result<KeyLog> {
         let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(explain)?;
-        // A file that takes nothing is told before there are keys to be lost.
+        // Writing at once shows that the file is not writable before any keys are lost.
         file.write_all(COMMENT.as_bytes()).map_err(explain)?;
         Ok(KeyLog { path: path.to_owned(), file: Mutex::new(Ok(file)) })
     }
 
-    /// Notes the keys of both directions, each with the tag that its datagrams begin with.
+    /// Records the keys of both directions, each with the tag with which its datagrams begin.
     pub(crate) fn note(&self, cipher: Cipher, directions: [(Tag, &[u8; 32]); 2]) {
         let word = word(cipher);
         let lines = directions.map(|(tag, key)| format!("{word} {tag:016x} {}\n", keys::write(key))).concat();
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // In one write, as others may add to the same file.
+        // Both lines go into one write call, because other processes may append to the same file.
         if let Ok(open) = &mut *file
             && let Err(error) = open.write_all(lines.as_bytes())
         {
@@ -69,7 +72,7 @@ impl KeyLog {
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The error of the first write that failed.
     pub fn check(&self) -> io::Result<()> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let explain = |kind: &io::ErrorKind| io::Error::new(*kind, format!("{}: {kind}", self.path.display()));

@@ -1,4 +1,5 @@
-//! Files with keys of encrypted connections: one key of 32 bytes on a line, as 64 hexadecimal digits. Lines that begin with `#` are comments.
+//! Key files of encrypted connections. Each line has one key of 32 bytes as 64 hexadecimal digits.
+//! Lines that begin with `#` are comments.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +8,7 @@ fn refused(file: &Path, text: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {text}", file.display()))
 }
 
-/// A key from its digits; none if they are not 64 hexadecimal digits.
+/// Parses a key. `None` if the text is not 64 hexadecimal digits.
 pub fn parse(text: &str) -> Option<[u8; 32]> {
     let digits = text.trim().as_bytes();
     let mut key = [0; 32];
@@ -21,35 +22,36 @@ pub fn parse(text: &str) -> Option<[u8; 32]> {
     Some(key)
 }
 
-/// A key as digits.
+/// Formats a key as 64 hexadecimal digits.
 pub fn write(key: &[u8; 32]) -> String {
     key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Keys in a file, one on a line; the rest of the line after a key is a comment.
+/// Reads all keys of a file, one per line. The rest of the line after a key is a comment.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or a line is no key: the error says which.
+/// The file cannot be read, or a line contains no key. The error names the line.
 pub fn read_all(file: &Path) -> io::Result<Vec<[u8; 32]>> {
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(explain)?;
     of_text(&text).map_err(|line| refused(file, &format!("line {line}: expected a key, 64 hexadecimal digits")))
 }
 
-/// The keys of a file's text, or the number of the line that is none.
+/// Parses the keys in the text of a file. The error is the number of the first line that contains
+/// no key.
 pub(crate) fn of_text(text: &str) -> Result<Vec<[u8; 32]>, usize> {
-    // Editors of Windows put a mark before the text.
+    // Some editors on Windows write a byte-order mark before the text.
     let text = text.trim_start_matches('\u{feff}');
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.trim().starts_with('#'));
     lines.map(|(number, line)| line.split_whitespace().next().and_then(parse).ok_or(number + 1)).collect()
 }
 
-/// The one key in a file.
+/// Reads a file that contains one key.
 ///
 /// # Errors
 ///
-/// Those of [`read_all`], or the file does not hold exactly one key.
+/// The errors of [`read_all`]; also if the file does not contain exactly one key.
 pub fn read(file: &Path) -> io::Result<[u8; 32]> {
     match &read_all(file)?[..] {
         [key] => Ok(*key),

@@ -1,4 +1,4 @@
-//! Commands of applications to the runtime's thread.
+//! Commands from applications to the runtime's thread.
 
 use super::backlog::Backlog;
 use super::service::Service;
@@ -17,69 +17,71 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A command of an application to the runtime.
+/// Command from an application to the runtime.
 #[derive(Debug)]
 pub enum Command {
-    /// A port was bound.
+    /// Adds a port that has been bound.
     Bind { id: u64, socket: Socket, endpoint: Box<Endpoint>, service: Service },
-    /// Nobody holds the port any more; its connections may.
+    /// The application has dropped all handles of the port. Its connections may still use the port.
     Release { port: u64 },
-    /// Accept connections.
+    /// Accepts connections on a port, which then wait in `backlog`.
     Listen { port: u64, backlog: Arc<Backlog> },
-    /// No longer.
+    /// Stops accepting connections on a port.
     Unlisten { port: u64 },
-    /// Open a connection.
+    /// Opens a connection.
     Connect { port: u64, shared: Arc<Shared>, settings: Arc<Settings>, config: Box<tpa::Config> },
-    /// Look at a connection.
+    /// Runs a connection, because its application has changed something.
     Touch(u64),
-    /// The same, and say so once what it then sends has left this host.
+    /// Like `Touch`, and reports once what the connection then sends has left this host.
     Dispatch { id: u64, left: SyncSender<()> },
-    /// Tell the connections that have not ended.
+    /// Reports the connections that have not ended.
     Survey { to: SyncSender<Vec<Arc<Shared>>> },
-    /// Nobody needs the runtime any more.
+    /// Stops the thread, because all handles of the runtime have been dropped.
     Stop,
 }
 
-/// Queue by which applications reach the thread. Connections hold this and no handle: that would keep the thread alive for ever.
+/// Queue of the commands from applications to the runtime's thread. Connections hold this and not a
+/// [`Handle`](super::handle::Handle), which would keep the thread alive for ever.
 #[derive(Debug)]
 pub struct Mailbox {
     commands: Mutex<Commands>,
     waker: Waker,
     registrar: Registrar,
     ids: AtomicU64,
-    /// The process whose thread takes the commands: after `fork` the child has none.
+    /// The process whose thread executes the commands. A child after `fork` has no such thread.
     process: Process,
 }
 
 #[derive(Debug, Default)]
 struct Commands {
     waiting: Vec<Command>,
-    /// Why the thread takes no more.
+    /// Reason why the thread accepts no more commands. `None` while it runs.
     ended: Option<Failure>,
 }
 
 impl Mailbox {
-    /// Of a thread that waits with `poller`.
+    /// Creates the mailbox of a thread that waits with `poller`.
     ///
     /// # Errors
     ///
-    /// Those of [`Process::current`].
+    /// The errors of [`Process::current`].
     pub fn new(poller: &Poller) -> io::Result<Mailbox> {
         let (waker, registrar, process) = (poller.waker(), poller.registrar(), Process::current()?);
         Ok(Mailbox { commands: Mutex::default(), waker, registrar, ids: AtomicU64::new(1), process })
     }
 
-    /// Has the thread told what happens to the descriptor of port `id`.
+    /// Registers the descriptor of port `id`, whose events are reported to the thread.
     ///
     /// # Errors
     ///
-    /// The system's; this is a child of the process that has the thread, whose set of descriptors it shares.
+    /// The error of the system call. Also an error if this process is a child of the one that has
+    /// the thread, because parent and child share the set of descriptors.
     pub fn watch(&self, source: impl AsFd, id: u64) -> io::Result<()> {
         self.check_process()?;
         self.registrar.add(source, id)
     }
 
-    /// A number that no port and no connection has had.
+    /// Returns a number that no port and no connection has had.
     pub fn next_id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed)
     }
@@ -88,13 +90,14 @@ impl Mailbox {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the commands that have come since the last call.
+    /// Takes the commands that have arrived since the last call.
     pub fn take(&self) -> Vec<Command> {
         std::mem::take(&mut self.lock().waiting)
     }
 
-    /// Where connections to a port are to wait, if that has been asked since the last call: whoever asked has been told that it
-    /// listens, and a request may come before the thread gets to it.
+    /// Backlog of port `id` if the last waiting command about it is to listen. It is needed because
+    /// the application already knows that the port listens, and a request may arrive before the
+    /// thread executes the command.
     pub fn listens(&self, id: u64) -> Option<Arc<Backlog>> {
         let of_port = |command: &&Command| matches!(command, Command::Listen { port, .. } | Command::Unlisten { port } if *port == id);
         match self.lock().waiting.iter().rfind(of_port) {
@@ -103,23 +106,24 @@ impl Mailbox {
         }
     }
 
-    /// Nothing is taken any more; what has been asked since the last call.
+    /// Refuses all further commands with `failure`. Returns the commands that have arrived since
+    /// the last call of [`Mailbox::take`].
     pub fn end(&self, failure: &Failure) -> Vec<Command> {
         let mut commands = self.lock();
         commands.ended = Some(failure.clone());
         std::mem::take(&mut commands.waiting)
     }
 
-    /// True if a thread of this process takes commands.
+    /// True if a thread of this process accepts commands.
     pub fn is_alive(&self) -> bool {
         self.check_process().is_ok() && self.lock().ended.is_none()
     }
 
-    /// Asks for something.
+    /// Sends a command to the thread.
     ///
     /// # Errors
     ///
-    /// The thread has ended.
+    /// The thread has ended, or it belongs to the parent process.
     pub fn send(&self, command: Command) -> io::Result<()> {
         self.check_process()?;
         let mut commands = self.lock();

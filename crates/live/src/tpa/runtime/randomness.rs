@@ -1,9 +1,9 @@
-//! Random numbers of the machine.
+//! Random numbers of the operating system.
 
 use crate::tpa::session::host::Randomness;
 use std::io;
 
-/// The machine's source of unpredictable numbers.
+/// Random source of the operating system, for cryptographic use.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine;
 
@@ -13,11 +13,11 @@ impl Randomness for Machine {
     }
 }
 
-/// Fills `bytes` with unpredictable ones.
+/// Fills `bytes` with random bytes for cryptographic use.
 ///
 /// # Errors
 ///
-/// The machine gives none.
+/// The system provides no random bytes.
 pub fn random(bytes: &mut [u8]) -> io::Result<()> {
     let got = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty())?;
     if got == bytes.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }

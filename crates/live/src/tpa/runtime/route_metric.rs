@@ -1,5 +1,5 @@
-//! Hops from the kernel's routing table: mesh routing daemons (olsrd, batmand, Babel in its plain metric) write the number of hops
-//! as the metric of the routes they install.
+//! Number of hops from the kernel's routing table. Mesh routing daemons (olsrd, batmand, Babel in
+//! its plain metric) install routes whose metric is the number of hops.
 
 use crate::netlink::{route, socket};
 use crate::tpa::session::path::PathSource;
@@ -10,8 +10,8 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-/// The metric of the route to the peer, over rtnetlink, in the network namespace in which it was made. A route without a
-/// metric leads to a neighbour.
+/// Path source that reads the metric of the route to the peer over rtnetlink, in the network
+/// namespace in which it was created. A route without a metric leads to a neighbour.
 pub struct RouteMetric {
     rate: Rate,
     socket: Mutex<Socket>,
@@ -24,20 +24,21 @@ impl std::fmt::Debug for RouteMetric {
 }
 
 impl RouteMetric {
-    /// Asks the kernel for hops; the channel's data rate, which routes do not tell, is given.
+    /// Creates a path source that asks the kernel for the number of hops. `rate` is the channel's
+    /// data rate, which routes do not contain.
     ///
     /// # Errors
     ///
-    /// No netlink socket can be had.
+    /// The kernel provides no netlink socket.
     pub fn new(rate: Rate) -> io::Result<RouteMetric> {
         Ok(RouteMetric { rate, socket: Mutex::new(socket()?) })
     }
 
-    /// The metric of the route to `peer`: 0 if it has none.
+    /// Returns the metric of the route to `peer`, or 0 if the route has no metric.
     ///
     /// # Errors
     ///
-    /// There is no route, or the kernel could not be asked.
+    /// There is no route, or the request to the kernel failed.
     pub fn metric(&self, peer: IpAddr) -> io::Result<u32> {
         let socket = self.socket.lock().expect("nobody panics while holding it");
         Ok(route(&socket, peer)?.priority().unwrap_or(0))
@@ -46,7 +47,7 @@ impl RouteMetric {
 
 impl PathSource for RouteMetric {
     fn path(&self, peer: IpAddr, _: Option<u8>) -> Option<PathInfo> {
-        // A metric beyond any mesh's diameter is not a number of hops.
+        // A metric above 64, which exceeds the diameter of any mesh, is not a number of hops.
         let hops = self.metric(peer).ok().map(|metric| metric.max(1)).filter(|metric| *metric <= 64)?;
         Some(PathInfo { hops: hops as u8, rate: self.rate, received_power_dbm: None })
     }

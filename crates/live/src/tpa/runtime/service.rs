@@ -1,14 +1,14 @@
-//! Settings with which a port is run.
+//! Settings of the runtime for one port.
 
 use super::keylog::KeyLog;
 use crate::tpa::session::settings::Settings;
 use std::sync::Arc;
 
-/// Settings with which a port is run.
+/// Settings of the runtime for one port.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// Settings of its sessions.
+    /// Settings of the port's sessions.
     pub settings: Arc<Settings>,
-    /// Where the keys of connections are noted.
+    /// File in which the keys of connections are recorded; `None` for no such file.
     pub keylog: Option<Arc<KeyLog>>,
 }

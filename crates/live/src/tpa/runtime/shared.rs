@@ -1,4 +1,4 @@
-//! State of one connection that the application's threads and the runtime's thread share.
+//! State of one connection that the threads of the application share with the runtime's thread.
 
 use super::wait::{Condition, Patience};
 use crate::tpa::session::exchange::{Delivery, Exchange};
@@ -10,48 +10,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// Link from a connection's application to the thread that runs the connection.
+/// Interface of a connection to the thread that runs it.
 pub trait Runner: std::fmt::Debug + Send + Sync {
-    /// Has the thread look at connection `id`.
+    /// Asks the thread to run connection `id`.
     ///
     /// # Errors
     ///
     /// The thread has ended.
     fn touch(&self, id: u64) -> io::Result<()>;
 
-    /// The same; where it is told once what the connection then sends has left this host.
+    /// Like [`Runner::touch`]. The returned receiver is notified once what the connection then
+    /// sends has left this host.
     ///
     /// # Errors
     ///
     /// The thread has ended.
     fn dispatch(&self, id: u64) -> io::Result<Receiver<()>>;
 
-    /// Checks that the thread is one of this process.
+    /// Checks that the thread belongs to this process.
     ///
     /// # Errors
     ///
-    /// This is the child of the process that runs the connections.
+    /// This process is a child of the process that runs the connections.
     fn check_process(&self) -> io::Result<()>;
 }
 
-/// The exchange of a connection with its application, and who waits for what of it.
+/// Exchange between a connection and its application, and the threads and tasks that wait for it.
 #[derive(Debug)]
 pub struct State {
-    /// Bytes, wishes and news.
+    /// Buffers, requests of the application, and results of the connection.
     pub exchange: Exchange,
-    /// Time for which closing waits for what was written to arrive.
+    /// Time for which closing waits until all written data have arrived.
     pub linger: meshpace_core::Duration,
-    /// The runtime has been called and has not looked yet.
+    /// True if the runtime has been called and has not run the connection yet.
     pub called: bool,
-    /// Threads waiting to read, and to write or for the end: waking nobody still costs a system call.
+    /// Number of threads that wait to read. It is counted because a wake-up costs a system call
+    /// even if no thread waits.
     readers: u32,
+    /// Number of threads that wait to write, or for the end of the connection.
     writers: u32,
-    /// Wakers that are told instead of a waiting thread.
+    /// Waker of a task that waits to read.
     read_waker: Option<Waker>,
+    /// Waker of a task that waits to write, or for the end of the connection.
     write_waker: Option<Waker>,
 }
 
-/// Has the thread look at connection `id`.
+/// Waker that asks the thread to run connection `id`.
 struct Call {
     runner: Arc<dyn Runner>,
     id: u64,
@@ -59,35 +63,37 @@ struct Call {
 
 impl Wake for Call {
     fn wake(self: Arc<Self>) {
-        // A thread that has ended needs no memory.
+        // If the thread has ended, the connection no longer uses memory.
         let _ = self.runner.touch(self.id);
     }
 }
 
-/// Time for which closing waits where nothing else is set.
+/// Default time for which closing waits.
 pub const LINGER: meshpace_core::Duration = meshpace_core::Duration::from_secs(30);
 
-/// One connection, shared.
+/// Shared state of one connection.
 #[derive(Debug)]
 pub struct Shared {
     state: Mutex<State>,
-    /// There is something to read, or never will be.
+    /// Notified if there are data to read, or if none will arrive any more.
     readable: Condition,
-    /// There is room to write, or an end, or the connection is open.
+    /// Notified if there is room to write, if the connection has ended, or once the connection is
+    /// open.
     writable: Condition,
-    /// The number of the connection.
+    /// Number of the connection.
     pub id: u64,
-    /// The address of this end.
+    /// The local address.
     pub local: SocketAddr,
-    /// The address of the peer.
+    /// The peer's address.
     pub peer: SocketAddr,
-    /// The peer's public key, where keys of peers are known.
+    /// The peer's public key; `None` if the connection does not use known keys.
     pub peer_key: Option<[u8; 32]>,
     runner: Arc<dyn Runner>,
 }
 
 impl Shared {
-    /// Of connection `id` between two addresses, with the peer's public key where keys are known.
+    /// Creates the state of connection `id` between two addresses, with the peer's public key if
+    /// keys are known.
     pub fn new(
         id: u64,
         (local, peer): (SocketAddr, SocketAddr),
@@ -109,18 +115,19 @@ impl Shared {
         Shared { state: Mutex::new(state), readable, writable, id, local, peer, peer_key, runner }
     }
 
-    /// Locks the shared state, for the thread that runs the connection. In a child after `fork` the lock may never be free: applications
-    /// [enter](Shared::enter).
+    /// Locks the shared state, for the thread that runs the connection. Applications use
+    /// [`Shared::enter`], because the lock may stay locked for ever in a child after `fork`.
     pub fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic of somebody else's code in the runtime is told to everybody as a failure.
+        // Other code in the runtime may have panicked. All users are then informed by a failure of
+        // the connection.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that the connection is run in this process.
+    /// Checks that the connection is run by this process.
     ///
     /// # Errors
     ///
-    /// This is the child of the process that runs it.
+    /// This process is a child of the process that runs the connection.
     pub fn check_process(&self) -> io::Result<()> {
         self.runner.check_process()
     }
@@ -129,13 +136,14 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// As [`Shared::check_process`].
+    /// The errors of [`Shared::check_process`].
     pub fn enter(&self) -> io::Result<MutexGuard<'_, State>> {
         self.check_process()?;
         Ok(self.lock())
     }
 
-    /// Ready if reading would not wait; otherwise the context's waker is called when that is so.
+    /// Ready if reading would not wait. Otherwise the context's waker is called as soon as reading
+    /// would no longer wait.
     pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
         let Ok(mut state) = self.enter() else { return Poll::Ready(()) };
         if state.exchange.is_readable() {
@@ -145,7 +153,8 @@ impl Shared {
         Poll::Pending
     }
 
-    /// Ready if writing would not wait; otherwise the context's waker is called when that is so.
+    /// Ready if writing would not wait. Otherwise the context's waker is called as soon as writing
+    /// would no longer wait.
     pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
         let Ok(mut state) = self.enter() else { return Poll::Ready(()) };
         if state.exchange.is_writable() {
@@ -155,11 +164,12 @@ impl Shared {
         Poll::Pending
     }
 
-    /// Waits for something to read.
+    /// Waits until there may be data to read.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] at the deadline, [`io::ErrorKind::Interrupted`] if a signal has ended it.
+    /// [`io::ErrorKind::WouldBlock`] at the deadline, [`io::ErrorKind::Interrupted`] if a signal
+    /// has ended the wait.
     pub fn wait_readable<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -171,11 +181,11 @@ impl Shared {
         in_time.map(|()| state)
     }
 
-    /// Waits for room to write, or for an end.
+    /// Waits until there may be room to write, or the connection has ended.
     ///
     /// # Errors
     ///
-    /// As [`Shared::wait_readable`].
+    /// The errors of [`Shared::wait_readable`].
     pub fn wait_writable<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -187,12 +197,12 @@ impl Shared {
         in_time.map(|()| state)
     }
 
-    /// Wakes everybody who waits: something has changed for all.
+    /// Wakes all waiting threads and tasks, because something has changed for all of them.
     pub fn wake_all(&self, state: MutexGuard<'_, State>) {
         self.unlock_and_wake(state, true, true);
     }
 
-    /// Wakes whom the runtime has news for.
+    /// Unlocks the state and wakes the threads and tasks for which the runtime has news.
     pub fn unlock_and_tell(&self, state: MutexGuard<'_, State>) {
         let exchange = &state.exchange;
         if exchange.is_opening() {
@@ -200,13 +210,14 @@ impl Shared {
         }
         let news = exchange.is_over() || exchange.delivery == Delivery::Finished;
         let to_read = news || exchange.end_of_stream || exchange.receive.available() > 0;
-        // Not for every block: a writer that fills a quarter of the ring at a time keeps up.
+        // A writer is not woken for every block. It keeps up even if it is woken only when a
+        // quarter of the buffer is free.
         let to_write = news || exchange.doubted.is_some() || exchange.send.room() >= exchange.send.capacity() / 4;
         self.unlock_and_wake(state, to_read, to_write);
     }
 
-    /// Wakes whoever waits to read, to write, once they can have what they are woken for: a thread that is woken before would only
-    /// wait for the lock.
+    /// Unlocks the state and wakes the threads and tasks that wait to read or to write. They are
+    /// woken after unlocking, because a thread that is woken earlier would only wait for the lock.
     fn unlock_and_wake(&self, mut state: MutexGuard<'_, State>, to_read: bool, to_write: bool) {
         let reader = if to_read && state.exchange.is_readable() { state.read_waker.take() } else { None };
         let writer = if to_write { state.write_waker.take() } else { None };
@@ -221,34 +232,35 @@ impl Shared {
         }
     }
 
-    /// Fails for its application, which is told.
+    /// Ends the connection with `failure` for its application, which is woken.
     pub fn fail(&self, failure: Failure) {
         let mut state = self.lock();
         state.exchange.fail(failure);
         self.wake_all(state);
     }
 
-    /// Has the runtime look at this connection.
+    /// Asks the runtime to run this connection.
     pub fn call(&self, state: &mut State) {
         if !state.called {
             state.called = true;
-            // A runtime that has ended has told so already.
+            // A runtime that has ended has already reported that to all connections.
             let _ = self.runner.touch(self.id);
         }
     }
 
-    /// Ends the connection at once, for its application.
+    /// Aborts the connection at once, on behalf of its application.
     pub fn abort(&self) {
         let mut state = self.lock();
         state.exchange.wishes.abort = true;
         self.call(&mut state);
     }
 
-    /// The same, and waits for at most `patience` until the peer's word of it has left this host; whether it has.
+    /// Like [`Shared::abort`], but waits for at most `patience` until the message to the peer has
+    /// left this host. Returns whether it has.
     ///
     /// # Errors
     ///
-    /// As [`Shared::check_process`].
+    /// The errors of [`Shared::check_process`].
     pub fn abort_and_wait(&self, patience: Duration) -> io::Result<bool> {
         self.enter()?.exchange.wishes.abort = true;
         Ok(self.runner.dispatch(self.id).is_ok_and(|told| told.recv_timeout(patience).is_ok()))
@@ -256,12 +268,12 @@ impl Shared {
 }
 
 impl State {
-    /// Whom to tell when there is something to read.
+    /// Stores the waker to be called when there are data to read.
     pub fn note_reader(&mut self, context: &Context<'_>) {
         self.read_waker = Some(context.waker().clone());
     }
 
-    /// Whom to tell when there is room to write, or an end.
+    /// Stores the waker to be called when there is room to write, or the connection has ended.
     pub fn note_writer(&mut self, context: &Context<'_>) {
         self.write_waker = Some(context.waker().clone());
     }

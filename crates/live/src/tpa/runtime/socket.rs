@@ -1,10 +1,13 @@
-//! A UDP socket that takes and gives many datagrams per system call and tells what the network said about them.
+//! A UDP socket that receives and sends many datagrams per system call, and reports the errors that
+//! the network has returned.
 //!
-//! Consecutive datagrams of one size for one peer leave as one message that the kernel cuts up (UDP GSO), and arrive as one
-//! that it has put together (UDP GRO). Pacing is not affected: what is due at different times is not in one message.
+//! Consecutive datagrams of one size for one peer are sent as one message that the kernel splits
+//! (UDP GSO). They are received as one message that the kernel has merged (UDP GRO). Pacing is not
+//! affected, because datagrams that are due at different times are not in one message.
 //!
-//! A socket of `[::]` serves IPv4 as well, whatever `net.ipv6.bindv6only` says; its peers of IPv4 have addresses of IPv4
-//! here, and not those of IPv6 into which the kernel maps them (RFC 4291, section 2.5.5.2).
+//! A socket of `[::]` serves IPv4 as well, whatever the value of `net.ipv6.bindv6only`. Its IPv4
+//! peers are represented here by their IPv4 addresses, and not by the mapped IPv6 addresses that
+//! the kernel uses (RFC 4291, section 2.5.5.2).
 
 pub use crate::tpa::session::addresses::Addresses;
 pub use crate::tpa::session::message::Message;
@@ -21,55 +24,57 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// Room the kernel is asked for, so that a burst finds place while this process is not running.
+/// Size of each kernel buffer that is requested, bytes. A burst has to fit while this process is
+/// not running.
 const KERNEL_BUFFER: usize = 4 << 20;
 
-/// Bytes of a datagram that a complaint's quotation is looked at.
+/// Maximum number of bytes that are read of the datagram quoted in an error report.
 pub const QUOTED: usize = 64;
 
-/// Datagrams that arrived together: all of `size` bytes but the last.
+/// Datagrams that arrived together. All of them have `size` bytes, except that the last may be
+/// shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// Bytes of all.
+    /// Total number of bytes.
     pub bytes: usize,
-    /// Bytes of each but the last.
+    /// Number of bytes of each datagram but the last.
     pub size: usize,
-    /// Between whom.
+    /// Addresses of sender and receiver.
     pub addresses: Addresses,
-    /// Time to live they arrived with; 0 if the kernel did not say.
+    /// Time to live with which the datagrams arrived. 0 if the kernel did not report it.
     pub ttl: u8,
 }
 
 /// Error that the network, or this host, reported about a datagram sent to `peer`.
 #[derive(Clone, Copy, Debug)]
 pub struct Complaint {
-    /// To whom it was.
+    /// Address to which the datagram was sent.
     pub peer: SocketAddr,
-    /// The error as errno.
+    /// The error as an errno value.
     pub errno: i32,
-    /// For a datagram that is too big, the MTU in bytes.
+    /// If the datagram was too large, the MTU in bytes.
     pub mtu: u32,
-    /// Beginning of the datagram, as far as the network quotes it.
+    /// Beginning of the datagram, as far as the error report quotes it.
     pub quoted: [u8; QUOTED],
-    /// Bytes quoted.
+    /// Number of quoted bytes.
     pub length: usize,
-    /// True if it is this host that complains, about a datagram that it has just refused to send.
+    /// True if this host reported the error because it has just refused to send the datagram.
     pub is_local: bool,
 }
 
-/// Protocols whose datagrams a socket takes and sends.
+/// Address families whose datagrams a socket receives and sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Families {
-    /// IPv4 alone.
+    /// Only IPv4.
     V4,
-    /// IPv6 alone.
+    /// Only IPv6.
     V6,
     /// IPv4 and IPv6.
     Both,
 }
 
 impl Families {
-    /// True if a socket of these can reach `peer`.
+    /// True if a socket of these families can send to `peer`.
     pub fn reach(self, peer: SocketAddr) -> bool {
         match self {
             Families::V4 => peer.is_ipv4(),
@@ -89,20 +94,20 @@ impl fmt::Display for Families {
     }
 }
 
-/// The socket. Children after `fork` have no copy of it.
+/// A UDP socket. Children after `fork` have no copy of it.
 #[derive(Debug)]
 pub struct Socket {
-    /// Stands before the descriptor, so that it is dropped first.
+    /// This field is declared before the socket, so that it is dropped first.
     _closed_in_children: ClosedInChildren,
     udp: UdpSocket,
     local: SocketAddr,
     families: Families,
     control: Vec<u8>,
-    /// The kernel cuts messages up.
+    /// True while the kernel supports splitting messages into datagrams (UDP GSO).
     segments: bool,
 }
 
-/// The address that the kernel tells, if it is one.
+/// Converts an address from the kernel. `None` if it is not an IP address.
 fn address_of(storage: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = storage.as_sockaddr_in().map(|address| SocketAddr::V4(SocketAddrV4::from(*address)));
     let address =
@@ -110,7 +115,8 @@ fn address_of(storage: &SockaddrStorage) -> Option<SocketAddr> {
     Some(canonical(address))
 }
 
-/// An address of IPv4 that is mapped into one of IPv6, as what it is; others unchanged.
+/// Converts an IPv4-mapped IPv6 address to the IPv4 address. Other addresses are returned
+/// unchanged.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
@@ -118,17 +124,20 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// All addresses of this host, in the family of `peer`.
+/// The unspecified address, which stands for all addresses of this host, in the address family of
+/// `peer`.
 pub(crate) fn any_address(peer: SocketAddr) -> IpAddr {
     if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
 impl Socket {
-    /// Bound to `local`. Where another socket has the port for IPv4, one of `[::]` serves IPv6 alone.
+    /// Creates a socket bound to `local`. A socket of `[::]` serves only IPv6 if another socket
+    /// already uses the port for IPv4.
     ///
     /// # Errors
     ///
-    /// The address is in use or not this host's, or the system cannot give such a socket.
+    /// The address is in use or does not belong to this host, or the system cannot create such a
+    /// socket.
     pub fn bind(local: SocketAddr) -> io::Result<Socket> {
         let local = canonical(local);
         let families = match local.ip() {
@@ -149,12 +158,13 @@ impl Socket {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let udp = UdpSocket::from(rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?);
         let closed_in_children = ClosedInChildren::new(&udp)?;
-        // What the kernel does not give: less room is less speed, nothing else.
+        // Errors are ignored: a smaller buffer only reduces the throughput.
         let _ = setsockopt(&udp, sockopt::RcvBuf, &KERNEL_BUFFER);
         let _ = setsockopt(&udp, sockopt::SndBuf, &KERNEL_BUFFER);
         let _ = setsockopt(&udp, sockopt::UdpGroSegment, &true);
-        // One segment, one frame: a path too narrow is reported, not hidden by fragments. And whatever somebody claims that
-        // the path's MTU is, the kernel goes on sending: who is told so looks at the claim first.
+        // Fragmentation is forbidden: each segment is one frame, and a path with a smaller MTU is
+        // reported. The kernel keeps sending even if an ICMP message reports a smaller path MTU,
+        // because the receiver of the report first checks it.
         if families != Families::V6 {
             setsockopt(&udp, sockopt::Ipv4RecvTtl, &true)?;
             setsockopt(&udp, sockopt::Ipv4RecvErr, &true)?;
@@ -178,35 +188,39 @@ impl Socket {
         Ok(Socket { _closed_in_children: closed_in_children, udp, local, families, control, segments: true })
     }
 
-    /// The share of the socket's send buffer that datagrams hold which have not left the host; 0 if the kernel does not say.
+    /// Share of the socket's send buffer that is used by datagrams that have not left the host. 0
+    /// if the kernel does not report it.
     pub fn load(&self) -> f64 {
         let held = crate::sys::bytes_not_left(&self.udp).unwrap_or(0);
         getsockopt(&self.udp, sockopt::SndBuf).map_or(0.0, |buffer| held as f64 / buffer.max(1) as f64)
     }
 
-    /// Its own address.
+    /// The local address.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// The protocols that it serves.
+    /// Address families that the socket serves.
     pub fn families(&self) -> Families {
         self.families
     }
 
-    /// The MTU of the way from an own address to `peer` in bytes, as far as the first device knows: whether the rest carries as much, the
-    /// handshake finds out. To be asked in the network namespace of the socket.
+    /// MTU in bytes of the path from a local address to `peer`, as far as the first device
+    /// determines it. The handshake finds out whether the rest of the path has the same MTU. To be
+    /// called in the network namespace of the socket.
     ///
     /// # Errors
     ///
-    /// There is no way from there to `peer`.
+    /// There is no route from that address to `peer`.
     pub fn mtu_between(own: SocketAddr, peer: SocketAddr) -> io::Result<u32> {
-        // Only a connected socket can be asked. A socket of all addresses has some of each family.
+        // The kernel reports the MTU only for a connected socket. For an unspecified local address,
+        // the probe uses the address family of the peer.
         let mut own = if own.ip().is_unspecified() { SocketAddr::new(any_address(peer), 0) } else { own };
         own.set_port(0);
         let probe = UdpSocket::bind(own)?;
         probe.connect(peer)?;
-        // The table of routes is asked by address alone, which says nothing of an address of one link.
+        // The routing table is queried only by address. That is not sufficient for a link-local
+        // address, which needs the link as well.
         let is_of_a_link = matches!(peer, SocketAddr::V6(peer) if peer.scope_id() > 0);
         if !is_of_a_link && let Ok(Some(mtu)) = super::kernel_route::mtu(peer.ip()) {
             return Ok(mtu);
@@ -218,11 +232,12 @@ impl Socket {
         Ok(mtu as u32)
     }
 
-    /// Takes what is there.
+    /// Receives the datagrams of one message.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] if nothing is; what the network said about an earlier datagram.
+    /// [`io::ErrorKind::WouldBlock`] if none is waiting; otherwise an error that the network
+    /// reported about an earlier datagram.
     pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Received> {
         let mut parts = [IoSliceMut::new(into)];
         let fd = self.udp.as_raw_fd();
@@ -246,7 +261,7 @@ impl Socket {
         Ok(received)
     }
 
-    /// The next complaint of the network; none if there is none.
+    /// Returns the next error report about a datagram of this socket. `None` if there is none.
     pub fn complaint(&mut self) -> Option<Complaint> {
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         loop {
@@ -267,16 +282,18 @@ impl Socket {
         }
     }
 
-    /// Sends `bytes` as datagrams of `size` bytes each, the last perhaps shorter.
+    /// Sends `bytes` as datagrams of `size` bytes each. The last may be shorter.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] if there is no room; what this host has against the datagram, or the network against
-    /// an earlier one.
+    /// [`io::ErrorKind::WouldBlock`] if the send buffer has no room. Otherwise the reason for which
+    /// this host refuses the datagram, or an error that the network reported about an earlier
+    /// datagram.
     pub fn send(&mut self, to: Addresses, bytes: &[u8], size: usize) -> io::Result<()> {
         if self.segments && bytes.len() > size {
             match self.send_message(to, bytes, Some(size as u16)) {
-                // Too big for the device, or the device cannot: one by one, which says which it is.
+                // The datagrams are too large for the device, or the device does not support the
+                // operation. Sending them one by one shows which of both is the case.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE)) => {}
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => self.segments = false,
                 done => return done,
@@ -296,7 +313,7 @@ impl Socket {
                 });
             }
             Some(IpAddr::V6(own)) => {
-                // An address of one link needs its link's number.
+                // A link-local address needs the interface number of its link.
                 let scope = if let SocketAddr::V6(peer) = to.peer { peer.scope_id() } else { 0 };
                 v6 = Some(libc::in6_pktinfo {
                     ipi6_addr: libc::in6_addr { s6_addr: own.octets() },

@@ -1,8 +1,9 @@
-//! Waiting for a condition until a time of the machine's clock, or until a signal comes.
+//! Waiting for a condition until a time of the machine's clock, or until a signal arrives.
 //!
-//! A condition variable like std's, but for signals: std's goes on waiting after one, and callers in C expect EINTR. The kernel tells by
-//! its rule for sockets (signal(7)): without a deadline a wait goes on after a handler with SA_RESTART; with a deadline any handler
-//! ends it.
+//! The condition variable differs from the standard library's in its treatment of signals: std's
+//! continues to wait after a signal, but callers in C expect EINTR. The kernel applies its rule for
+//! sockets (signal(7)). Without a deadline, a wait continues after a handler with SA_RESTART. With
+//! a deadline, any handler ends the wait.
 
 use crate::Clock;
 use meshpace_core::{Duration, Time};
@@ -13,16 +14,16 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A condition variable: the count of its notifications.
+/// Condition variable on a futex, whose value counts the notifications.
 #[derive(Debug, Default)]
 pub struct Condition(AtomicU32);
 
-/// How long a call waits.
+/// Limits of the waiting time of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Until when; never for without end.
+    /// Time at which the wait ends. [`Time::NEVER`] for no limit.
     pub deadline: Time,
-    /// True if a signal ends it, too.
+    /// True if a signal also ends the wait.
     pub ends_with_signal: bool,
 }
 
@@ -33,12 +34,12 @@ impl From<Time> for Patience {
 }
 
 impl Condition {
-    /// Wakes everybody who waits.
+    /// Wakes all waiting threads.
     pub fn notify_all(&self) {
         self.notify(u32::MAX);
     }
 
-    /// Wakes one who waits.
+    /// Wakes one waiting thread.
     pub fn notify_one(&self) {
         self.notify(1);
     }
@@ -48,11 +49,13 @@ impl Condition {
         let _ = futex::wake(&self.0, Flags::PRIVATE, most);
     }
 
-    /// Waits for a notification; it may also return without one. `guard` is of `mutex`.
+    /// Waits for a notification; it may also return without one. `guard` has to be a guard of
+    /// `mutex`.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] when the deadline has passed, [`io::ErrorKind::Interrupted`] if a signal has ended it.
+    /// [`io::ErrorKind::WouldBlock`] when the deadline has passed, [`io::ErrorKind::Interrupted`]
+    /// if a signal has ended the wait.
     pub fn wait<'a, T>(
         &self,
         mutex: &'a Mutex<T>,
@@ -65,7 +68,8 @@ impl Condition {
         }
         let left = left
             .map(|left| Timespec { tv_sec: (left.0 / 1_000_000_000) as i64, tv_nsec: (left.0 % 1_000_000_000) as i64 });
-        // Whoever changes what `mutex` guards counts afterwards: from here on the count is another.
+        // A thread that changes the guarded value increments the count after the change. From here
+        // on, such a change therefore makes the count differ.
         let count = self.0.load(Ordering::Acquire);
         drop(guard);
         let waited = futex::wait(&self.0, Flags::PRIVATE, count, left.as_ref());

@@ -1,5 +1,5 @@
-//! The thread that runs the connections: it waits for datagrams, for the next time a connection wants to be woken, and for
-//! its applications; nobody else touches a session.
+//! Thread that runs the connections. It waits for datagrams, for the next deadline of a connection,
+//! and for commands of applications. No other thread uses a session.
 
 mod busy_poll;
 mod complaints;
@@ -38,37 +38,40 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use strangers::Strangers;
 
-/// Messages taken from one socket before the timers are looked at again.
+/// Maximum number of messages that are received from one socket before the timers are checked
+/// again.
 const TURN: usize = 32;
 
-/// Up to this a wake-up counts as being on time.
+/// Wake-ups that are late by at most this time count as on time.
 const LATENESS: Duration = Duration::from_millis(1);
 
-/// From this on this process has not been running: stopped, or its machine asleep or overwhelmed.
+/// Wake-ups that are late by at least this time show that the process was not running: it was
+/// stopped, or the machine was suspended or overloaded.
 const ABSENCE: Duration = Duration::from_millis(500);
 
-/// One UDP port in the hands of the runtime.
+/// State of one UDP port in the runtime.
 #[derive(Debug)]
 struct Port {
     socket: Socket,
     endpoint: Box<Endpoint>,
     service: Service,
-    /// Where connections wait to be accepted, if somebody listens.
+    /// Queue of connections that wait to be accepted; `None` if nobody listens.
     backlog: Option<Arc<Backlog>>,
-    /// Connections, and those of them that only answer peers that are late.
+    /// Number of connections, including those that only answer late peers.
     connections: usize,
+    /// Number of connections that only answer late peers.
     lingering: usize,
     out: Outbox,
     strangers: Strangers,
-    /// Waits for room in the kernel's buffer.
+    /// True while the port waits for room in the kernel's send buffer.
     blocked: bool,
-    /// Whom to tell once all of it has left.
+    /// Threads that are notified once everything in `out` has been sent.
     departures: Vec<SyncSender<()>>,
-    /// Nobody holds it any more.
+    /// True once the application has dropped all handles of the port.
     released: bool,
 }
 
-/// Host of the sessions of one port: it answers what they ask of the runtime.
+/// Implementation of [`Host`] for the sessions of one port.
 struct PortHost<'a> {
     id: u64,
     backlog: &'a Option<Arc<Backlog>>,
@@ -77,7 +80,7 @@ struct PortHost<'a> {
 }
 
 impl PortHost<'_> {
-    /// Where connections are to wait, if somebody listens.
+    /// Queue of connections that wait to be accepted; `None` if nobody listens.
     fn backlog(&self) -> Option<Arc<Backlog>> {
         self.backlog.clone().or_else(|| self.mailbox.listens(self.id))
     }
@@ -105,25 +108,27 @@ impl Host for PortHost<'_> {
     }
 }
 
-/// The thread's own.
+/// State of the runtime's thread.
 pub struct Worker {
     mailbox: Arc<Mailbox>,
     poller: Poller,
     ports: BTreeMap<u64, Port>,
     connections: BTreeMap<u64, Connection>,
-    /// Of connections, and of ports for their unfinished handshakes.
+    /// Deadlines of connections, and of ports for their unfinished handshakes.
     deadlines: Deadlines,
     busy_poll: BusyPoll,
-    /// A connection has heard something since the last wait, or was told something to say: its peer may soon say more.
+    /// True if a connection has received a datagram since the last wait, or its application has
+    /// called: its peer may answer soon.
     expects: bool,
-    /// Connections that something arrived for in this turn.
+    /// Connections that have received a datagram in this iteration.
     touched: Vec<u64>,
     buffer: Vec<u8>,
     stopped: bool,
 }
 
 impl Worker {
-    /// The thread that takes the commands in `mailbox`, and waits with its `poller`.
+    /// Creates the state of a thread that executes the commands in `mailbox` and waits with
+    /// `poller`.
     pub fn new(mailbox: Arc<Mailbox>, poller: Poller) -> Worker {
         Worker {
             mailbox,
@@ -139,11 +144,11 @@ impl Worker {
         }
     }
 
-    /// Until nobody needs it any more.
+    /// Runs until [`Command::Stop`].
     ///
     /// # Errors
     ///
-    /// The system's, while waiting.
+    /// The error of the system call that waits.
     pub fn run(&mut self) -> io::Result<()> {
         sharpen_timers();
         let mut ready = Vec::new();
@@ -151,8 +156,9 @@ impl Worker {
         while !self.stopped {
             let expects = std::mem::take(&mut self.expects);
             self.busy_poll.wait(&self.poller, self.deadlines.next(), expects, &mut ready)?;
-            // Timers first: what is due does not wait for what has just come. But after an absence the answers they wait for
-            // may long be here: these are taken first, and nobody is heard until then.
+            // Expired timers are handled before new datagrams. After an absence of this process,
+            // however, the answers that the timers wait for may already have arrived. The datagrams
+            // are then received first, and commands of applications wait until then.
             let catches_up = absent;
             if !catches_up {
                 absent = !self.wake_due(false);
@@ -166,7 +172,7 @@ impl Worker {
                     let _ = self.poller.watch_writable(&port.socket, token, false);
                     self.flush(token);
                 }
-                // Receiving also clears an error that is in no queue.
+                // Receiving also clears an error that is not in the error queue.
                 if readable || error {
                     self.receive(token);
                 }
@@ -181,8 +187,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Wakes whose time has come; false if that was so long ago that this process has not been running, unless it has caught
-    /// up since.
+    /// Runs all connections and ports whose deadline has passed. Returns false if a deadline passed
+    /// so long ago that this process was not running, unless `caught_up` says that the datagrams of
+    /// that time have been received.
     fn wake_due(&mut self, caught_up: bool) -> bool {
         loop {
             let now = Clock.now();
@@ -190,8 +197,9 @@ impl Worker {
                 return false;
             }
             let Some((due, id)) = self.deadlines.pop_due(now) else { return true };
-            // The protocol hears the time it asked for, not the time at which this thread came to it: pacing counts from one
-            // segment to the next, and lateness must not add up. Only a real delay is told.
+            // The protocol is given the time that it requested, and not the time at which this
+            // thread got to it. Pacing counts from one segment to the next, and lateness must not
+            // accumulate. A delay above `LATENESS` is reported.
             let told = if now.since(due) <= LATENESS { due } else { now };
             if let Some(port) = self.ports.get_mut(&id) {
                 port.endpoint.wake(now, &mut port.out);
@@ -256,7 +264,7 @@ impl Worker {
                         port.departures.push(left);
                         self.flush(number);
                     } else {
-                        // A connection that is no more has nothing left to say.
+                        // A connection that no longer exists has nothing left to send.
                         let _ = left.try_send(());
                     }
                 }
@@ -289,7 +297,7 @@ impl Worker {
         self.flush(id);
     }
 
-    /// Lets a connection do what is due; returns its port, to be flushed.
+    /// Runs a connection and returns the number of its port, which then has to be flushed.
     fn work(&mut self, id: u64, now: Time) -> Option<u64> {
         let connection = self.connections.get_mut(&id)?;
         let number = connection.port;
@@ -299,7 +307,8 @@ impl Worker {
         Some(number)
     }
 
-    /// After anything happened to a connection: when it is to be woken, or whether it is to be forgotten.
+    /// Updates the deadline of a connection after any event, or removes the connection if it is
+    /// finished.
     fn settle(&mut self, id: u64, now: Time) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let number = connection.port;
@@ -319,7 +328,8 @@ impl Worker {
         }
     }
 
-    /// After what came together has been handled.
+    /// Informs the applications of all connections that received datagrams in this iteration, and
+    /// updates their deadlines.
     fn settle_touched(&mut self, now: Time) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.dedup();
@@ -343,8 +353,9 @@ impl Worker {
         self.close_if_unused(connection.port);
     }
 
-    /// Closes a port that nobody holds once no connection of it is alive. Those that would only answer late peers end with
-    /// it, so that the port can be bound again at once: a peer that is late finds nobody, and has everything.
+    /// Closes a port without handles once no connection of it is active. Connections that only
+    /// answer late peers end with the port, so that the port can be bound again at once. A late
+    /// peer then gets no answer, but it already has all data.
     fn close_if_unused(&mut self, id: u64) {
         let unused = |port: &Port| port.released && port.connections == port.lingering;
         let Some(port) = self.ports.get_mut(&id).filter(|port| unused(port)) else { return };
@@ -374,7 +385,7 @@ impl Worker {
                     if let Some(port) = self.ports.get(&id) {
                         self.deadlines.set(id, port.endpoint.next_wakeup());
                     }
-                    // First what the peer waits for, then the own application.
+                    // What the peers wait for is sent before the own application is woken.
                     self.flush(id);
                     self.expects |= !self.touched.is_empty();
                     self.settle_touched(now);
@@ -385,7 +396,7 @@ impl Worker {
                     if error.kind() == io::ErrorKind::WouldBlock {
                         return;
                     }
-                    // A complaint that was waiting; it is in the queue of errors too.
+                    // Receiving returned a pending error, which is in the error queue, too.
                     let _ = self.complaints(id);
                 }
             }
@@ -430,7 +441,8 @@ impl Worker {
         }
     }
 
-    /// A handshake is finished by a datagram that arrived with `ttl`: a connection begins, if that is what it says.
+    /// Handles the datagram, received with `ttl`, that completes a handshake. Creates the
+    /// connection if the datagram is valid.
     fn accept(&mut self, id: u64, now: Time, accepted: Accepted<'_>, ttl: u8) {
         let Some(port) = self.ports.get_mut(&id) else { return };
         let (handshake, addresses) = (accepted.number, accepted.addresses);
@@ -457,7 +469,7 @@ impl Worker {
         self.touched.push(number);
     }
 
-    /// The thread takes no more: everybody who waits, or will ask, is told why.
+    /// Ends all commands, connections and backlogs with `failure`, because the thread ends.
     pub fn fail_all(&mut self, failure: &Failure) {
         for command in self.mailbox.end(failure) {
             match command {

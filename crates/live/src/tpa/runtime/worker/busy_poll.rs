@@ -1,39 +1,43 @@
-//! Busy polling: looks for the peer's answer for a moment before sleeping, where that pays.
+//! Busy polling: checks for the peer's answer for a short time before sleeping, if that saves time.
 //!
-//! A block of 17 kB goes per round trip, and two ends that are near answer within some tens of microseconds. To put a thread and its
-//! processor to sleep and to wake both takes as long again at either end, and often longer. So after a datagram of a connection the
-//! thread looks for the next one for a moment first, as long as that pays. Between two looks it offers its processor to whoever else
-//! wants to run there: the peer, or the application. Where nothing came within the moment, or others had the processor for
-//! longer, it looks less and less often, so that a distant peer, a slow or a silent one, or a busy machine, costs nothing to speak of.
-//! Datagrams of strangers are no reason to look.
+//! One block of 17 kB is sent per round trip, and two hosts that are close answer each other within
+//! some tens of microseconds. Putting a thread and its processor to sleep and waking both takes as
+//! long again at either end, and often longer. After a datagram of a connection, the thread
+//! therefore polls for the next one for a short time.
+//!
+//! Between two checks it yields its processor to other threads that want to run there: the peer or
+//! the application. If no datagram arrived within that time, or other threads had the processor for
+//! longer, it polls less and less often. Polling thus costs very little with a distant, slow or
+//! silent peer, or on a busy machine. Datagrams of unknown senders do not start polling.
 
 use crate::Clock;
 use crate::poll::{Poller, Ready};
 use meshpace_core::{Duration, Time};
 use std::io;
 
-/// Time for which to look. The round trip to a peer that sleeps has to fit in, or two ends that both sleep would never find out that looking
-/// pays.
+/// Time for which the thread polls. It has to exceed the round trip to a peer whose thread sleeps.
+/// Otherwise two ends that both sleep would never find out that polling saves time.
 const MOMENT: Duration = Duration::from_micros(250);
 
-/// Most waits in a row without looking.
+/// Maximum number of consecutive waits without polling.
 const MOST_PATIENT: u32 = 255;
 
-/// State learnt from the last times.
+/// State that is adapted to the results of the last polls.
 #[derive(Debug, Default)]
 pub(super) struct BusyPoll {
-    /// Waits until it is tried again.
+    /// Number of waits until polling is tried again.
     rest: u32,
-    /// Waits to rest after the next failure.
+    /// Number of waits without polling after the next failure.
     patience: u32,
 }
 
 impl BusyPoll {
-    /// Waits as [`Poller::wait`]; `expects` is whether an answer may follow what has just been done.
+    /// Waits like [`Poller::wait`]. `expects` is true if an answer may follow what has just been
+    /// done.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The error of the system call.
     pub(super) fn wait(
         &mut self,
         poller: &Poller,
@@ -45,7 +49,9 @@ impl BusyPoll {
             let start = Clock.now();
             let left = deadline.since(start);
             let found = poller.look(left.min(MOMENT), ready)?;
-            // Who sleeps is woken in time even where others have the processor: who looks waits for its turn.
+            // A sleeping thread is woken in time even if other threads use the processor; a polling
+            // thread waits for its turn. Polling therefore counts as failed if it took longer than
+            // `MOMENT`.
             self.learn(found && Clock.now().since(start) <= MOMENT);
             if found || left <= MOMENT {
                 return Ok(());

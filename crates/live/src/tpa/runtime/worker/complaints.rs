@@ -1,4 +1,5 @@
-//! Datagrams that leave a port, and the errors that this host and the network report about them.
+//! Sending a port's datagrams, and handling the errors that this host and the network report about
+//! them.
 
 use super::Worker;
 use crate::Clock;
@@ -8,11 +9,12 @@ use nix::libc;
 use std::io;
 use std::net::SocketAddr;
 
-/// Number of times that a datagram is tried again which was refused for what the network had said about an earlier one.
+/// Number of retries of a datagram. A send fails if the network reported an error about an earlier
+/// datagram.
 const TRIES: u32 = 4;
 
 impl Worker {
-    /// Sends what a port has gathered, and then its answers to strangers.
+    /// Sends the datagrams that a port has collected, and then its answers to unverified addresses.
     pub(super) fn flush(&mut self, id: u64) {
         self.send_gathered(id);
         self.answer_strangers(id);
@@ -24,7 +26,7 @@ impl Worker {
             port.out.seal();
             let Some(message) = port.out.full.front() else {
                 for left in port.departures.drain(..) {
-                    // Unless who asked waits no longer.
+                    // Sending fails if the requesting thread has stopped waiting.
                     let _ = left.try_send(());
                 }
                 return;
@@ -39,17 +41,19 @@ impl Worker {
                     let _ = self.poller.watch_writable(&port.socket, id, true);
                     return;
                 }
-                // What the network said about an earlier datagram, to whomever, is told now and then forgotten.
+                // The kernel reports the network's error about an earlier datagram, to any peer,
+                // once and then clears it.
                 Err(_) if tries < TRIES => {
                     tries += 1;
                     continue;
                 }
                 result => {
                     tries = 0;
-                    // A refusal is the network's, never this host's.
+                    // ECONNREFUSED is a report of the network, never of this host.
                     let errno = result.err().map(|error| error.raw_os_error().unwrap_or(libc::EIO));
                     let errno = errno.filter(|errno| *errno != libc::ECONNREFUSED);
-                    // All of a message goes one way: the first connection of it speaks for the others.
+                    // All datagrams of a message have the same path: the first datagram's
+                    // connection is informed on behalf of the others.
                     let whose = errno
                         .and_then(|_| port.endpoint.sender_of(to.peer, &bytes[..size.min(bytes.len())]))
                         .map(|number| (number, to.peer));
@@ -64,8 +68,8 @@ impl Worker {
         }
     }
 
-    /// Tells connections what the network has said about datagrams of a port. Returns the MTU that this host has last named itself, when it
-    /// refused a datagram.
+    /// Informs connections of errors that were reported about datagrams of a port. Returns the MTU
+    /// that this host named last when it refused a datagram; `None` if it named none.
     pub(super) fn complaints(&mut self, id: u64) -> Option<u32> {
         let mut here = None;
         while let Some(port) = self.ports.get_mut(&id)
@@ -81,13 +85,15 @@ impl Worker {
         here
     }
 
-    /// Tells the connection that the datagram was of, if it is one. What it sends then waits for the next flush.
+    /// Informs the connection that sent the datagram, if it is known. What the connection then
+    /// sends waits for the next flush.
     fn complain(&mut self, id: u64, whose: Option<(u64, SocketAddr)>, complaint: (i32, u32), witness: Witness) {
         let (Some(port), Some((number, peer))) = (self.ports.get_mut(&id), whose) else { return };
         let Some(connection) = self.connections.get_mut(&number).filter(|known| known.peer() == peer) else { return };
         let now = Clock.now();
         connection.on_complaint(now, complaint, witness, &mut port.out);
-        // At the next turn of the loop: whoever is flushing must find the connection and its port.
+        // The connection runs in the next iteration of the loop, because the caller that is
+        // flushing must still find the connection and its port.
         self.deadlines.set(number, now);
     }
 }

@@ -1,9 +1,14 @@
-//! Answers to addresses that have proved nothing: challenges, refusals, and the word that nobody knows a tag.
+//! Answers to source addresses that are not verified: challenges, refusals, and messages that a tag
+//! is unknown.
 //!
-//! A datagram to an address of a link that nobody has stays in the kernel for about 3 s, until the neighbour is given up, and counts
-//! against the send buffer of its socket (`unres_qlen_bytes` and `mcast_solicit` in `ip-sysctl`). Requests with such addresses for their
-//! sources could fill that buffer, and nothing would leave for anybody. So answers leave only while little of the buffer is in use. Where
-//! more is in use, networks that had many answers lately get none, and others get theirs until half of it is.
+//! If a datagram is addressed to a host that does not exist on the link, the kernel holds it for
+//! about 3 s, until address resolution fails. Meanwhile the datagram counts against the send buffer
+//! of its socket (`unres_qlen_bytes` and `mcast_solicit` in `ip-sysctl`). Requests with such forged
+//! source addresses could fill that buffer, and nothing could be sent to any peer.
+//!
+//! Answers are therefore sent only while little of the buffer is in use. Above that level, networks
+//! that received many answers recently get none. The other networks get answers until half of the
+//! buffer is in use.
 
 use super::Worker;
 use crate::Clock;
@@ -11,17 +16,20 @@ use crate::networks::{ALL, Census, Network, source_of};
 use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
 
-/// Share of the send buffer up to which everybody is answered, and up to which networks are that had few answers.
+/// Share of the send buffer up to which every network is answered.
+/// Share of the send buffer up to which networks with few recent answers are answered.
 const EVERYBODY: f64 = 0.25;
 const LIGHT: f64 = 0.5;
-/// Time for which an answer may stay in the kernel: three requests for a neighbour, 1 s apart.
+/// Time for which an answer may stay in the kernel: three requests of address resolution, 1 s
+/// apart.
 const HELD: Duration = Duration::from_secs(3);
-/// The most answers that are remembered.
+/// Maximum number of answers that are remembered.
 const MOST: usize = 128;
-/// Number of times that an answer is tried again which was refused for what the network had said about an earlier datagram.
+/// Number of attempts to send an answer. An attempt fails if the network reported an error about an
+/// earlier datagram.
 const TRIES: usize = 4;
 
-/// Answers that may still be in the kernel, by network.
+/// Answers that may still be held in the kernel, by network of the destination.
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
     recent: VecDeque<(Time, Network)>,
@@ -29,7 +37,8 @@ pub(super) struct Strangers {
 }
 
 impl Strangers {
-    /// Whether a source is answered when this share of the send buffer is in use.
+    /// Returns whether a source is answered when the share `load` of the send buffer is in use, and
+    /// records the answer.
     fn may_answer(&mut self, now: Time, source: Network, load: f64) -> bool {
         while let Some((since, oldest)) = self.recent.front().copied()
             && (now.since(since) > HELD || self.recent.len() >= MOST)
@@ -45,7 +54,8 @@ impl Strangers {
         may
     }
 
-    /// True if a network of the source has had at most half as many answers as the heaviest one of its kind.
+    /// True if a network of the source has had at most half as many answers as the heaviest network
+    /// of the same prefix length.
     fn is_light(&self, source: Network) -> bool {
         let mut around = ALL;
         for own in source.around() {
@@ -63,7 +73,7 @@ impl Strangers {
 }
 
 impl Worker {
-    /// Sends the answers of a port to strangers, or drops them.
+    /// Sends a port's answers to unverified addresses, or drops them.
     pub(super) fn answer_strangers(&mut self, id: u64) {
         let Some(port) = self.ports.get_mut(&id) else { return };
         while let Some(message) = port.out.answers.pop_front() {
@@ -71,7 +81,8 @@ impl Worker {
                 && !port.blocked
                 && port.strangers.may_answer(Clock.now(), source_of(to.peer.ip()), port.socket.load())
             {
-                // An error is what the network has said about an earlier datagram, or that there is no way: nobody waits for the answer.
+                // An error is a report of the network about an earlier datagram, or there is no
+                // route. It is ignored because no connection depends on the answer.
                 let _ = (0..TRIES).find(|_| port.socket.send(to, bytes, size).is_ok());
             }
             port.out.recycle(message);
