@@ -1,4 +1,4 @@
-//! Bodies for fuzzers of the code that reads datagrams.
+//! Test functions for fuzzers of the code that parses datagrams.
 
 use super::session::addresses::Addresses;
 use super::session::cipher::{Cipher, Suite};
@@ -22,7 +22,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Bytes of the input, one after the other; zeros behind its end.
+/// Reader of the input bytes. Returns zeros after the end.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -39,11 +39,12 @@ impl<'a> Input<'a> {
     }
 }
 
-/// A datagram of an open connection, in each of the forms there are: what is read is what would be written, and what nobody sealed is nothing.
+/// Parses a datagram of an open connection with each framing. A datagram that is parsed and written
+/// again has the same meaning, and a datagram that was not sealed by the peer is rejected.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If one of these conditions is violated.
 pub fn datagram(data: &[u8]) {
     for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
         let mut framing = Framing::new(7, None, 20, inner);
@@ -53,7 +54,8 @@ pub fn datagram(data: &[u8]) {
             let mut written = Vec::new();
             framing.write(&mut written, &segment, payload, &[]);
             assert_eq!(written.len(), length, "{inner:?}: the length that is announced is that which is written");
-            // Not bit by bit: bits without a meaning are not kept. What it means is.
+            // The bytes need not be equal, because bits without a meaning are not kept. The meaning
+            // is equal.
             let again = framing.open(&mut written).expect("what was written can be read");
             assert_eq!(format!("{again:?}"), format!("{:?}", Content::Segment(segment, payload)), "{inner:?}");
         }
@@ -73,7 +75,7 @@ pub fn datagram(data: &[u8]) {
         assert!(ours.number(data).is_none_or(|(_, is_new)| is_new), "nothing was here");
         let mut reader = Reader::new(cipher, keys.receive).serving(4);
         assert!(reader.open(&mut data.to_vec()).is_none());
-        // It has changed nothing: what the peer seals is taken, once.
+        // Rejected datagrams change nothing: a datagram that the peer seals is accepted once.
         let mut sealed = Vec::new();
         let segment = super::session::engine::AnySegment::Tpa(Segment { flags: Flags::ACK, ..Segment::default() });
         peer.write(&mut sealed, &segment, &[], &[]);
@@ -82,11 +84,12 @@ pub fn datagram(data: &[u8]) {
     }
 }
 
-/// A datagram that opens a connection: what is read is what would be written, and fits what is told of it elsewhere.
+/// Parses a datagram that opens a connection. A datagram that is parsed and written again is the
+/// same, and the separate parsers of its parts agree.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If one of these conditions is violated.
 pub fn opening(data: &[u8]) {
     if let Some((opening, noise)) = Opening::decode(data) {
         let written = opening.encode(noise, 0);
@@ -103,7 +106,7 @@ pub fn opening(data: &[u8]) {
     }
 }
 
-/// Whoever runs the listener, with numbers that repeat.
+/// Host of the listener, with reproducible random numbers.
 struct Runner(Rng);
 
 impl Randomness for Runner {
@@ -125,7 +128,7 @@ impl Host for Runner {
     fn note_keys(&mut self, _: Cipher, _: [(Tag, &[u8; 32]); 2]) {}
 }
 
-/// Unfinished handshakes that the listener has places for.
+/// Number of unfinished handshakes for which the listener has places.
 const PLACES: usize = 4;
 
 fn security(kind: u8) -> Security {
@@ -137,12 +140,15 @@ fn security(kind: u8) -> Security {
     }
 }
 
-/// A list of datagrams to a listener: any bytes, requests that are right, the same with the cookie that came back, and all of these with a
-/// byte changed. It answers nothing by more than it was sent before a cookie was shown, keeps nothing but places, and no more than it has.
+/// Sends a list of datagrams to a listener: arbitrary bytes, valid requests, requests with the
+/// cookie that was returned, and each of these with a changed byte.
+///
+/// The listener sends no answer that is longer than the datagram it answers, until a valid cookie
+/// is shown. Its only state is the places for handshakes, and it uses no more of them than it has.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If one of these conditions is violated.
 pub fn listener(data: &[u8]) {
     let mut input = Input(data);
     let security = security(input.byte());

@@ -1,7 +1,9 @@
-//! A hostile peer on real sockets: it has the keys, and sends from addresses of loopback that stand for victims.
+//! Tests with a hostile peer on real sockets. The peer has the keys, and forges source addresses on
+//! loopback that stand for victims.
 //!
-//! What it says is sealed by the code of an honest session (`session::port`); what it says beyond that is forged. The addresses of the
-//! victims belong to sockets of their own, which count what arrives and answer nothing.
+//! The code of an honest session (`session::port`) seals the peer's datagrams; the hostile peer
+//! adds forged ones. The addresses of the victims belong to separate sockets, which count what
+//! arrives and answer nothing.
 #![expect(clippy::disallowed_methods, reason = "the attack takes place in real time")]
 
 use crate::Clock;
@@ -22,22 +24,23 @@ use std::time::Instant;
 
 const SECRET: Security = Security::Shared([7; 32]);
 
-/// Options of a port that carries this.
+/// Options of a port that uses this inner transport.
 fn options(inner: InnerTransport) -> Options {
     let trains = (inner != InnerTransport::Tpa).then(train::Config::default);
     Options { security: SECRET, trains, bbr: inner == InnerTransport::Bbr, ..Options::default() }
 }
 
-/// The hostile peer.
+/// A hostile peer.
 struct Hostile {
     port: Port<()>,
-    /// Its own address, which it hears.
+    /// Socket of its own address, at which it receives.
     own: UdpSocket,
-    /// The address of a victim, which it does not hear.
+    /// Socket of the victim's address. The hostile peer does not see what arrives there.
     victim: UdpSocket,
     target: SocketAddr,
     inner: InnerTransport,
-    /// Bytes sent from the address of the victim, and received there.
+    /// Bytes sent from the victim's address.
+    /// Bytes received at the victim's address.
     as_victim: usize,
     at_victim: usize,
 }
@@ -53,7 +56,8 @@ impl Hostile {
         Hostile { port, own, victim, target, inner, as_victim: 0, at_victim: 0 }
     }
 
-    /// Takes what has come, does what the honest code would do, and sends that from its own address.
+    /// Receives datagrams, runs the honest code on them, and sends its answers from the hostile
+    /// peer's own address.
     fn turn(&mut self) {
         let mut buffer = [0; 65_536];
         let now = Clock.now();
@@ -81,7 +85,8 @@ impl Hostile {
         }
     }
 
-    /// Sends this from the address of the victim; the number of the datagram, if there is a connection.
+    /// Sends `content` from the victim's address. Returns the number of the datagram; `None` if
+    /// there is no connection.
     fn forge(&mut self, content: Forgery<'_>) -> Option<u64> {
         let party = self.port.parties.values_mut().next()?;
         let number = party.session.forge(content, &mut self.port.out)?;
@@ -91,7 +96,8 @@ impl Hostile {
         Some(number)
     }
 
-    /// Poses as the victim, and answers the challenges that went there as far as they can be guessed.
+    /// Sends from the victim's address, and answers the path challenges that were sent there with
+    /// guessed values.
     fn attack(&mut self) {
         let question = match self.inner {
             InnerTransport::Tpa => AnySegment::Tpa(tpa::Segment { flags: Flags::SYN, ..Default::default() }),
@@ -104,7 +110,7 @@ impl Hostile {
         }
     }
 
-    /// Attacks for a while.
+    /// Attacks for the time `span`.
     fn run(&mut self, span: Duration) {
         let until = Clock.now() + span;
         let mut attacks_at = Clock.now();
@@ -132,13 +138,15 @@ const INNER: [InnerTransport; 3] = [InnerTransport::Tpa, InnerTransport::Trains,
 /// Duration of each attack.
 const ATTACK: Duration = Duration::from_secs(2);
 
-/// Time between two looks at a socket.
+/// Time between two checks of a socket.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
 
-/// Data that the application of the attacked end wants to send: more than buffers and windows have room for at first.
+/// Data that the application of the attacked end wants to send: more than the buffers and windows
+/// can hold at first.
 static DATA: [u8; 1 << 18] = [7; 1 << 18];
 
-/// Accepts until the listener is closed, and gives everybody as much as it takes in a moment. The connections last as long.
+/// Accepts connections until the listener is closed, and writes to each as much as it takes without
+/// waiting. The connections stay open until then.
 fn serve(listener: &TpaListener) {
     let mut accepted = Vec::new();
     while let Ok((stream, _)) = listener.accept() {
@@ -148,7 +156,8 @@ fn serve(listener: &TpaListener) {
     }
 }
 
-/// Time until an honest client is connected, the longest of several, each of which also gets its data.
+/// Connects several honest clients, each of which also receives data. Returns the longest time
+/// until a client was connected.
 fn slowest_client(address: SocketAddr, inner: InnerTransport) -> std::time::Duration {
     let connect = |_| {
         let port = TpaPort::with_options("127.0.0.1:0", options(inner)).unwrap();

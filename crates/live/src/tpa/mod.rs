@@ -1,8 +1,9 @@
-//! TPA over UDP: streams and listeners in the manner of `std::net`.
+//! TPA over UDP: streams and listeners similar to those of `std::net`.
 //!
-//! TPA, section 3.1 and appendix A: the segment's header is 12 bytes behind UDP's, which brings ports and checksum. The
-//! paper's three processes (data, sender, receiver) are a ring of bytes on either side and one thread that runs all
-//! connections of a process. `docs/wire.md` has the formats.
+//! The format follows TPA, section 3.1 and appendix A: the segment's header has 12 bytes and
+//! follows the UDP header, which provides ports and checksum. The paper has three processes (data,
+//! sender, receiver). Here these are a ring buffer at either end and one thread that runs all
+//! connections of a process. `docs/wire.md` describes the formats.
 //!
 //! ```no_run
 //! use meshpace_live::tpa::{TpaListener, TpaStream};
