@@ -1,4 +1,4 @@
-//! Taking TCP connections, also where the process has no descriptor left for one.
+//! Accepting TCP connections, even while the process has no free descriptor.
 
 use nix::libc;
 use std::io;
@@ -6,10 +6,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Time to wait for a descriptor, or for memory: the connection waits meanwhile, and asking again at once would be asking all the time.
+/// Time to wait until a descriptor or memory may be available. The connection waits in the kernel
+/// meanwhile; retrying at once would be a busy loop.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The next connection; none once the listener is closed, which whoever shuts it down says first. One that is gone already is passed over.
+/// Waits for the next connection. Returns `None` once `is_closed` is set, which has to happen
+/// before the listener is shut down. Connections that the peer has already closed are skipped.
 pub(crate) fn next(listener: &TcpListener, is_closed: &AtomicBool) -> Option<(TcpStream, SocketAddr)> {
     while !is_closed.load(Ordering::Acquire) {
         match listener.accept() {
@@ -21,12 +23,13 @@ pub(crate) fn next(listener: &TcpListener, is_closed: &AtomicBool) -> Option<(Tc
     None
 }
 
-/// True if the process or the system has no descriptor, or no memory, for another connection now.
+/// True if the process or the system currently has no descriptor or no memory for another
+/// connection.
 pub(crate) fn lacks_room(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
-/// Waits a little for that to change.
+/// Waits a short time for resources to become available.
 #[expect(clippy::disallowed_methods, reason = "nothing tells when the system has room again")]
 pub(crate) fn pause() {
     std::thread::sleep(PAUSE);

@@ -1,17 +1,24 @@
-//! Memory that the buffers of a port's connections may hold, altogether and for each peer that makes them hold it.
+//! Limits on the memory of the buffers of a port's connections: for all connections together, and
+//! for each peer.
 //!
-//! Buffers take what they need when bytes arrive or are written, and give it back. A peer that sends what nobody reads, or takes nothing
-//! of what was written for it, can fill its own share and no more.
+//! Buffers allocate memory when bytes arrive or are written, and free it afterwards. A peer may
+//! send data that the application does not read, or not accept the data written for it. Such a peer
+//! can fill its own share and no more.
 //!
-//! When the memory of the port is used up, a connection that needs more gets it at the expense of the connection that holds most: the
-//! heaviest network of addresses is found, in that the heaviest within, and the largest connection there is ended. The connection that asks
-//! gets nothing where its own network would then hold more than half as much as the heaviest one. So many addresses of one network hold
-//! no more against others than one address does, and a connection with a light network is refused only while what is leaving has not
-//! been given back. The price: whoever has addresses in many networks can fill the memory from all of them, and then the connection that
-//! ends may be an honest one that holds much.
+//! When the port's memory is used up, a connection that needs more gets it at the expense of the
+//! largest connection in the heaviest network. The heaviest network is determined first, then the
+//! heaviest network within it, and so on; there the largest connection is ended. The connection
+//! that asks gets nothing if its own network would then hold more than half as much as the heaviest
+//! one.
 //!
-//! A connection that is ended gives its memory back when its thread next looks at it. Until then sources that hold little may
-//! take that memory already; the buffers hold at most a quarter more than the port may for this time.
+//! Many addresses of one network thus hold no more against others than one address does. A
+//! connection of a light network is refused only while ended connections have not freed their
+//! memory. The price: an attacker with addresses in many networks can fill the memory from all of
+//! them. The connection that is then ended may be an honest one that holds much.
+//!
+//! A connection that is ended frees its memory when its thread next runs it. Until then, sources
+//! that hold little may already allocate that memory. During this time the buffers hold at most a
+//! quarter more than the limit of the port.
 
 use crate::networks::{ALL, Census, Network};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,32 +27,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// Bytes that buffers may hold.
+/// Limits on the bytes that buffers hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Of all connections of the port.
+    /// Limit for all connections of the port.
     pub port: usize,
-    /// Of all connections with one source.
+    /// Limit for all connections with one source.
     pub source: usize,
-    /// Of all connections with the holder of one key.
+    /// Limit for all connections with the holder of one key.
     pub key: usize,
 }
 
 /// Public key of a peer.
 type Key = [u8; 32];
 
-/// Reason why there is no memory.
+/// Reason why memory is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The connections of the port hold as much as they may.
+    /// The connections of the port have reached their limit, which is this number of bytes.
     Port(usize),
-    /// Those with one source do.
+    /// The connections with one source have reached their limit, which is this number of bytes.
     Source(usize),
-    /// Those with the holder of one key do.
+    /// The connections with the holder of one key have reached their limit, which is this number of
+    /// bytes.
     Key(usize),
-    /// The connection has been ended because it held most when others needed memory.
+    /// The connection, which held this number of bytes, has been ended because it held most when
+    /// others needed memory.
     Ended(usize),
-    /// The system has none.
+    /// The system has no memory for this number of bytes.
     System(usize),
 }
 
@@ -67,15 +76,15 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What a connection's buffers hold, and who pays for it.
+/// Number of bytes that a connection's buffers hold, and the source and key that they count for.
 #[derive(Clone, Debug)]
 struct Holding {
     source: Network,
     key: Option<Key>,
     bytes: usize,
-    /// Set when the connection is ended because it held most.
+    /// True once the connection has been ended because it held most.
     is_ended: Arc<AtomicBool>,
-    /// Called when the connection is ended.
+    /// Waker that is called when the connection is ended.
     waker: Option<Waker>,
 }
 
@@ -89,13 +98,13 @@ impl Holding {
 struct Ledger {
     bounds: Bounds,
     used: usize,
-    /// Bytes of connections that have been ended and have not given their memory back.
+    /// Bytes of connections that have been ended and have not freed their memory.
     leaving: usize,
-    /// Bytes of each network, those of ended connections not counted.
+    /// Bytes of each network, without those of ended connections.
     by_network: Census,
     by_key: BTreeMap<Key, usize>,
     holdings: BTreeMap<u64, Holding>,
-    /// Connections that have not been ended, by source and bytes.
+    /// Connections that have not been ended, sorted by source and bytes.
     by_size: BTreeSet<(Network, usize, u64)>,
     next: u64,
 }
@@ -105,7 +114,7 @@ impl Ledger {
         self.by_key.get(&key).copied().unwrap_or(0)
     }
 
-    /// Checks that a connection may hold `bytes` more.
+    /// Checks whether a connection may hold `bytes` more.
     fn check(&self, holding: &Holding, bytes: usize) -> Result<(), Refusal> {
         let Bounds { port, source, key } = self.bounds;
         if holding.is_ended() {
@@ -119,7 +128,8 @@ impl Ledger {
             return Err(Refusal::Key(key));
         }
         let needed = self.used.saturating_add(bytes);
-        // What is leaving is still held: it is for those who hold little. Others would use up the quarter before a newcomer comes.
+        // Memory of ended connections is still in use. It is reserved for sources that hold little:
+        // other sources would otherwise use up the additional quarter before a new peer arrives.
         let is_light = || of_source <= self.leaving / 2 || self.heaviest_over(holding.source, bytes).is_some();
         if needed - self.leaving > port || needed > port.saturating_add(port / 4) || (needed > port && !is_light()) {
             return Err(Refusal::Port(port));
@@ -127,13 +137,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// The connection that is to give way to one of `source` that needs `bytes` more, unless what is leaving is enough already.
+    /// Returns the connection that has to be ended for one of `source` that needs `bytes` more.
+    /// `None` if the memory of connections already ended is sufficient.
     fn heaviest_instead_of(&self, source: Network, bytes: usize) -> Option<u64> {
         let is_enough = self.used.saturating_add(bytes) - self.leaving <= self.bounds.port;
         if is_enough { None } else { self.heaviest_over(source, bytes) }
     }
 
-    /// The largest connection of the heaviest source that has more than twice what the networks of `source` have with `bytes` more.
+    /// Returns the largest connection of the heaviest source whose network holds more than twice
+    /// what the network of `source` would hold with `bytes` more.
     fn heaviest_over(&self, source: Network, bytes: usize) -> Option<u64> {
         let mut around = ALL;
         for own in source.around() {
@@ -159,7 +171,7 @@ impl Ledger {
         holding.waker.clone()
     }
 
-    /// A connection holds `bytes` more, or less.
+    /// Records that a connection holds `bytes` more or less, depending on `by`.
     fn book(&mut self, id: u64, bytes: usize, by: fn(usize, usize) -> usize) {
         let Some(holding) = self.holdings.get_mut(&id) else { return };
         let before = holding.bytes;
@@ -183,12 +195,12 @@ impl Ledger {
     }
 }
 
-/// The memory of a port. Cloning gives another handle.
+/// Memory budget of a port. A clone is another handle of the same budget.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Mutex<Ledger>>);
 
 impl Budget {
-    /// Nothing is held yet.
+    /// Creates a budget of which nothing is used.
     pub fn new(bounds: Bounds) -> Budget {
         let ledger = Ledger {
             bounds,
@@ -207,17 +219,18 @@ impl Budget {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes that are held.
+    /// Number of bytes in use.
     pub fn used(&self) -> usize {
         self.lock().used
     }
 
-    /// True if connections that were ended have not given their memory back.
+    /// True if connections that were ended have not freed their memory.
     pub(crate) fn has_ended(&self) -> bool {
         self.lock().leaving > 0
     }
 
-    /// The account of a connection with a peer of this source, and with this key if that is known.
+    /// Opens the account of a connection with a peer of this source, and with this key if it is
+    /// known.
     pub(crate) fn account(&self, source: Network, key: Option<Key>) -> Account {
         let mut ledger = self.lock();
         let id = ledger.next;
@@ -247,12 +260,12 @@ impl Drop for Open {
     }
 }
 
-/// Whose connections count together.
+/// Identity for which connections are counted together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Payer {
-    /// The holder of a key that is known here.
+    /// Holder of a known key.
     Key(Key),
-    /// A source, where keys are not known.
+    /// Source, if keys are not known.
     Source(Network),
 }
 
@@ -265,16 +278,17 @@ impl fmt::Display for Payer {
     }
 }
 
-/// What the buffers of one connection hold. Cloning gives another handle; the default is bound by nothing.
+/// Account of the memory of one connection's buffers. A clone is another handle of the same
+/// account. The default account has no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Account(Option<Arc<Open>>);
 
 impl Account {
-    /// A buffer is to hold `bytes` more.
+    /// Requests `bytes` more for a buffer.
     ///
     /// # Errors
     ///
-    /// Whose bound is reached.
+    /// Names the limit that has been reached.
     pub fn take(&self, bytes: usize) -> Result<(), Refusal> {
         let Some(open) = &self.0 else { return Ok(()) };
         let mut ended = Vec::new();
@@ -296,19 +310,20 @@ impl Account {
                 ended.extend(ledger.end(other));
             }
         };
-        // Without the lock: the thread that is called may ask for memory at once.
+        // The wakers are called without the lock, because a woken thread may request memory at
+        // once.
         ended.into_iter().for_each(Waker::wake);
         taken
     }
 
-    /// A buffer holds `bytes` less.
+    /// Records that a buffer has freed `bytes`.
     pub fn give_back(&self, bytes: usize) {
         if let Some(open) = &self.0 {
             open.budget.lock().book(open.id, bytes, usize::saturating_sub);
         }
     }
 
-    /// Has `waker` called when the connection is ended because others need its memory.
+    /// Sets the waker to be called when the connection is ended because others need its memory.
     pub(crate) fn wake_when_ended(&self, waker: Waker) {
         let Some(open) = &self.0 else { return };
         if let Some(holding) = open.budget.lock().holdings.get_mut(&open.id) {
@@ -316,14 +331,15 @@ impl Account {
         }
     }
 
-    /// The reason, if the connection was ended because others need its memory.
+    /// The reason if the connection was ended because others need its memory; `None` otherwise.
     pub(crate) fn ended(&self) -> Option<Refusal> {
         let open = self.0.as_ref().filter(|open| open.is_ended.load(Ordering::Relaxed))?;
         let held = open.budget.lock().holdings.get(&open.id).map_or(0, |holding| holding.bytes);
         Some(Refusal::Ended(held))
     }
 
-    /// Whose connections count together with this one, as the peer's address is now; `None` for an account that nothing bounds.
+    /// Identity for which this connection is counted, with the peer's current address. `None` for
+    /// an account without limits.
     pub(crate) fn payer(&self) -> Option<Payer> {
         let open = self.0.as_ref()?;
         let ledger = open.budget.lock();
@@ -331,7 +347,8 @@ impl Account {
         Some(holding.key.map_or(Payer::Source(holding.source), Payer::Key))
     }
 
-    /// True if less than a quarter is left of what the port, the source or the key may hold: windows do not grow then.
+    /// True if less than a quarter is left of the limit of the port, the source or the key. Windows
+    /// do not grow then.
     pub fn is_scarce(&self) -> bool {
         let Some(open) = &self.0 else { return false };
         let ledger = open.budget.lock();
@@ -342,7 +359,7 @@ impl Account {
             || holding.key.is_some_and(|key| is_near(ledger.of_key(key), ledger.bounds.key))
     }
 
-    /// True if `source` may hold what this connection holds, beside what it holds already.
+    /// True if `source` may hold the bytes of this connection in addition to what it already holds.
     pub(crate) fn has_room_at(&self, source: Network) -> bool {
         let Some(open) = &self.0 else { return true };
         let ledger = open.budget.lock();
@@ -351,7 +368,8 @@ impl Account {
         holding.source == source || held.saturating_add(holding.bytes) <= ledger.bounds.source
     }
 
-    /// The peer has another source from now on, which pays for all that is held, also if that is more than it may.
+    /// Changes the peer's source. From now on all bytes of the connection count for the new source,
+    /// even if its limit is exceeded.
     pub(crate) fn set_source(&self, source: Network) {
         let Some(open) = &self.0 else { return };
         let mut ledger = open.budget.lock();

@@ -1,7 +1,8 @@
-//! Real time as the protocols count it: nanoseconds of the machine's monotonic clock.
+//! Real time for the protocols: nanoseconds of the machine's monotonic clock.
 //!
-//! The monotonic clock neither jumps nor runs backwards when somebody sets the time of day, so no timer of a protocol can
-//! fire early or never because of that. All threads and connections of a process share its origin.
+//! The monotonic clock does not jump or run backwards when the time of day is set. No timer of a
+//! protocol can therefore expire too early or never because of that. All threads and connections of
+//! a process share the origin of the clock.
 
 use meshpace_core::{Duration, Time};
 use rustix::thread::set_current_timer_slack;
@@ -13,7 +14,7 @@ use std::num::NonZeroU64;
 pub struct Clock;
 
 impl Clock {
-    /// Now.
+    /// Current time.
     #[inline]
     pub fn now(self) -> Time {
         let now = clock_gettime(ClockId::Monotonic);
@@ -21,15 +22,16 @@ impl Clock {
     }
 }
 
-/// Asks the kernel to end this thread's sleeps on time: it may otherwise be up to 50 us late to spare wake-ups
-/// (prctl(2), PR_SET_TIMERSLACK).
+/// Requests that the kernel ends sleeps of this thread on time. By default the kernel may delay
+/// them by up to 50 us to save wake-ups (prctl(2), PR_SET_TIMERSLACK).
 pub fn sharpen_timers() {
-    // Refused only where a sandbox forbids prctl: then timers are as they are.
+    // This fails only if a sandbox forbids prctl. The timers then keep the default accuracy.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Time that is left until `deadline`, for system calls that want a span. They start from now, as this does, and both read the
-/// same clock: what passes in between makes the wake-up late by that much, and nothing adds up.
+/// Time that is left until `deadline`, for system calls that take a relative time. Such a call
+/// starts counting slightly later, on the same clock. The wake-up is late by that difference, and
+/// the differences do not accumulate.
 pub(crate) fn until(deadline: Time) -> Duration {
     deadline.since(Clock.now())
 }

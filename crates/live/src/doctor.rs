@@ -1,4 +1,5 @@
-//! Checks of this machine for transports on real networks: what it can do, what it cannot, and the command that changes it.
+//! Checks whether this machine supports transports on real networks: what works, what does not, and
+//! the command that changes it.
 
 use crate::clock::{Clock, sharpen_timers};
 use crate::poll::Poller;
@@ -15,13 +16,13 @@ use std::process::{Command, Stdio};
 pub struct Finding {
     /// Subject of the check.
     pub subject: &'static str,
-    /// True if it is as it should be.
+    /// True if the check has passed.
     pub ok: bool,
     /// Description of what was found.
     pub found: String,
-    /// Features that need it.
+    /// Features that require the check to pass.
     pub needed_for: &'static str,
-    /// Command or advice that changes it, if it is not as it should be and can be changed.
+    /// Command or advice to make the check pass. `None` if it has passed or cannot be changed.
     pub remedy: Option<String>,
 }
 
@@ -33,7 +34,8 @@ impl Finding {
     }
 }
 
-/// Looks at everything. Nothing is changed; a device and a namespace are made and go again.
+/// Makes all checks. Nothing is changed permanently: a device and a namespace are created and
+/// removed.
 pub fn examine() -> Vec<Finding> {
     vec![
         kernel(),
@@ -52,7 +54,7 @@ pub fn examine() -> Vec<Finding> {
 fn kernel() -> Finding {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").map(|text| text.trim().to_owned());
     let found = match &release {
-        // epoll_pwait2 came with Linux 5.11.
+        // Linux has epoll_pwait2 since version 5.11.
         Ok(release) if version(release) >= Some((5, 11)) => Ok(release.clone()),
         Ok(release) => Err(format!("{release}, older than 5.11")),
         Err(error) => Err(error.to_string()),
@@ -65,7 +67,7 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// The effective capabilities of this process (proc(5)).
+/// Effective capabilities of this process (proc(5)).
 fn capabilities() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
@@ -135,7 +137,7 @@ fn leftovers() -> Finding {
     let found = match filter::leftovers() {
         Ok(tables) if tables.is_empty() => Ok("nothing".to_owned()),
         Ok(tables) => Err(format!("tables of dead processes: {}", tables.join(", "))),
-        // Without nftables there can be none.
+        // Without nftables there are no tables.
         Err(_) => Ok("nothing that can be seen".to_owned()),
     };
     Finding::new("left behind", "a clean machine", found, "meshpace doctor --clean")
@@ -151,7 +153,7 @@ fn forwarding() -> Finding {
     Finding::new("IP forwarding", "other machines, with --interface tun", found, "sysctl -w net.ipv4.ip_forward=1")
 }
 
-/// Waits a hundred times for a planned instant and sees how late it is told.
+/// Waits a hundred times for a planned time and measures how late the wake-ups are.
 fn timers() -> Finding {
     const MOST: Duration = Duration::from_millis(1);
     let measure = || {

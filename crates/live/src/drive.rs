@@ -1,9 +1,9 @@
-//! Which of many endpoints is next: what a thread that drives them asks.
+//! Deadlines of many endpoints, for the thread that runs them.
 
 use meshpace_core::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// When each of many endpoints wants to be woken.
+/// Time at which each of many endpoints has to be woken.
 #[derive(Debug, Default)]
 pub struct Deadlines {
     by_time: BTreeSet<(Time, u64)>,
@@ -11,7 +11,8 @@ pub struct Deadlines {
 }
 
 impl Deadlines {
-    /// Endpoint `id` wants to be woken at `at` and not when it said before; [`Time::NEVER`] for not at all.
+    /// Sets the time at which endpoint `id` has to be woken, replacing the earlier time.
+    /// [`Time::NEVER`] removes it.
     pub fn set(&mut self, id: u64, at: Time) {
         let before = if at == Time::NEVER { self.by_id.remove(&id) } else { self.by_id.insert(id, at) };
         if before == Some(at) {
@@ -25,12 +26,13 @@ impl Deadlines {
         }
     }
 
-    /// The earliest; [`Time::NEVER`] if there is none.
+    /// Earliest deadline; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
         self.by_time.first().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// An endpoint whose time has come, and that time, earliest first; it is forgotten until set again.
+    /// Removes and returns the earliest deadline that has passed, with its endpoint. `None` if no
+    /// deadline has passed.
     pub fn pop_due(&mut self, now: Time) -> Option<(Time, u64)> {
         let (at, id) = *self.by_time.first().filter(|(at, _)| *at <= now)?;
         self.set(id, Time::NEVER);

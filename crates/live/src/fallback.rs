@@ -1,18 +1,25 @@
-//! A connection by TPA where the peer has it, and by TCP where it has not (TPA paper, section 6).
+//! Connections that use TPA if the peer supports it, and TCP otherwise (TPA paper, section 6).
 //!
-//! TCP does not encrypt. So with a secret or known keys in the options no TCP is tried, whatever becomes of TPA, unless the caller asks
-//! for [`Fallback::Plaintext`]: a wrong secret, UDP that is dropped and a refusal that anybody may have forged look alike from here.
+//! TCP does not encrypt. If the options contain a secret or known keys, TCP is therefore never
+//! tried, even if TPA fails, unless the caller sets [`Fallback::Plaintext`]. From this end a wrong
+//! secret, a path that drops UDP, and a refusal that may be forged look alike.
 //!
-//! Raced as RFC 8305 does it between IPv6 and IPv4: TPA has a head start of 250 ms (its section 5), then TCP to the port of the same
-//! number is tried beside it. TCP opens in one round trip and TPA in two, so a TCP connection that is open
-//! waits for TPA until a second after the beginning: that is the longest that falling back takes. What a peer had is remembered for
-//! ten minutes (RFC 6555, section 4.2): with one that had only TCP a connection begins with TCP, with one that had TPA only TPA is
-//! tried until it fails. A dialer's memory is its own.
+//! TPA and TCP are raced as RFC 8305 does for IPv6 and IPv4. TPA has a head start of 250 ms (its
+//! section 5); then TCP to the port of the same number is tried in parallel. TCP opens in one round
+//! trip and TPA in two. An open TCP connection therefore waits for TPA until one second after the
+//! beginning, which is the longest time that the fallback takes.
 //!
-//! Nobody proves that a refusal is the peer's. Without keys TPA protects only from those who do nothing but listen, and
-//! whoever can forge a refusal can as well answer for the peer: it makes TCP's turn come at once. But it is gone with that connection: only
-//! silence is remembered as a lack of TPA. With keys a refusal makes nothing come earlier, and that a peer has no TPA is not
-//! remembered at all, since silence proves nothing either: every connection begins with TPA.
+//! A dialer remembers for ten minutes which transport a peer supported (RFC 6555, section 4.2).
+//! With a peer that had only TCP, a connection begins with TCP. With a peer that had TPA, only TPA
+//! is tried until it fails. Each dialer has its own memory.
+//!
+//! A refusal is not proved to come from the peer. Without keys, TPA protects only against passive
+//! attackers. An attacker who can forge a refusal can also answer in the peer's name. Without keys
+//! a refusal therefore makes TCP start at once. But this affects only that connection, because only
+//! silence is remembered as a lack of TPA.
+//!
+//! With keys, a refusal does not make anything start earlier. A lack of TPA is then not remembered
+//! at all, since silence proves nothing either: every connection begins with TPA.
 
 use crate::Clock;
 use crate::tpa::any_port;
@@ -26,33 +33,33 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::thread;
 
-/// Peers remembered at most.
+/// Maximum number of peers that are remembered.
 const PEERS: usize = 4096;
 
-/// Tokens of the race.
+/// Selector tokens of the two transports in the race.
 const TPA: u64 = 0;
 const TCP: u64 = 1;
 
-/// A connection of either kind.
+/// A connection of either transport.
 #[derive(Debug)]
 pub enum Stream {
-    /// The peer has TPA.
+    /// TPA, which the peer supports.
     Tpa(TpaStream),
-    /// It has not.
+    /// TCP, because the peer does not support TPA.
     Tcp(TcpStream),
 }
 
-/// Rule for the transport that may take TPA's place.
+/// Rule for the transport that may replace TPA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Fallback {
-    /// TCP, unless the options have a secret or known keys: then nothing. The default.
+    /// TCP may replace TPA unless the options contain a secret or known keys. The default.
     #[default]
     Unkeyed,
-    /// TCP, which does not encrypt, even in place of TPA with a secret or known keys.
+    /// TCP, which does not encrypt, may replace TPA even with a secret or known keys.
     Plaintext,
 }
 
-/// Transport that a peer had.
+/// Transport that a peer supported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Has {
     Tpa,
@@ -64,9 +71,10 @@ enum Has {
 pub struct Race {
     /// Time for which TPA is tried alone. Default 250 ms.
     pub head_start: Duration,
-    /// Time after the beginning from which a TCP connection that is open is taken although TPA might still open. Default 1 s.
+    /// Time from the beginning after which an open TCP connection is used although TPA might still
+    /// open. Default 1 s.
     pub patience: Duration,
-    /// Time for which it is remembered what a peer had. Default 10 minutes.
+    /// Time for which the transport of a peer is remembered. Default 10 minutes.
     pub memory: Duration,
 }
 
@@ -80,35 +88,37 @@ impl Default for Race {
     }
 }
 
-/// Opens connections and remembers what peers had.
+/// Opens connections, and remembers which transport each peer supported.
 #[derive(Debug)]
 pub struct Dialer {
     options: Options,
     race: Race,
     fallback: Fallback,
     peers: Mutex<BTreeMap<SocketAddr, (Time, Has)>>,
-    /// One port per family, made when it is needed.
+    /// One port per address family, created when it is needed.
     ports: Mutex<[Option<TpaPort>; 2]>,
 }
 
 impl Dialer {
-    /// With these options for TPA. Their connect time-out is that of both.
+    /// Creates a dialer with these options for TPA. Their connect timeout applies to both
+    /// transports.
     pub fn new(options: Options, race: Race) -> Dialer {
         let fallback = Fallback::default();
         Dialer { options, race, fallback, peers: Mutex::default(), ports: Mutex::default() }
     }
 
-    /// The same with another opinion on what may take TPA's place.
+    /// Returns the dialer with another rule for the transport that may replace TPA.
     #[must_use]
     pub fn fallback(self, fallback: Fallback) -> Dialer {
         Dialer { fallback, ..self }
     }
 
-    /// Opens a connection to a host's port of either kind.
+    /// Opens a connection to a host and port with either transport.
     ///
     /// # Errors
     ///
-    /// Neither opens: what both say. With a secret or known keys and without [`Fallback::Plaintext`]: what TPA says.
+    /// The errors of both transports, if neither opens. With a secret or known keys and without
+    /// [`Fallback::Plaintext`]: the error of TPA.
     pub fn connect(&self, peer: SocketAddr) -> io::Result<Stream> {
         if self.is_keyed() && self.fallback == Fallback::Unkeyed {
             return self.port(peer)?.connect(peer).map(Stream::Tpa).map_err(|error| only_tpa(&error));
@@ -121,7 +131,7 @@ impl Dialer {
             Some(Has::Tcp) => (tcp(), &tpa as &dyn Fn() -> io::Result<Stream>, Has::Tpa),
         };
         let Err(error) = first else { return first };
-        // It has changed.
+        // The peer no longer supports the transport that was remembered.
         self.forget(peer);
         let stream = second().map_err(|other| match has {
             Has::Tcp => neither(peer, &error, &other),
@@ -133,17 +143,18 @@ impl Dialer {
         Ok(stream)
     }
 
-    /// True if the options have TPA's peers prove who they are.
+    /// True if the options require TPA peers to authenticate.
     fn is_keyed(&self) -> bool {
         self.options.security.knows_peer()
     }
 
-    /// True if a failure of TPA is to be remembered: nobody can forge a silence without standing in the way, and without keys that is enough.
+    /// True if this failure of TPA is to be remembered. Only an attacker on the path can cause
+    /// silence, and without keys that is sufficient protection.
     fn shows_lack(&self, error: &io::Error) -> bool {
         !self.is_keyed() && error.kind() == io::ErrorKind::TimedOut
     }
 
-    /// The race.
+    /// Races TPA and TCP.
     fn try_both(&self, peer: SocketAddr) -> io::Result<Stream> {
         let begun = Clock.now();
         let selector = Selector::default();
@@ -168,7 +179,8 @@ impl Dialer {
                 Poll::Pending => {}
             }
             let now = Clock.now();
-            // What TPA failed of may be forged: with keys it makes nothing come earlier.
+            // TPA's failure may be caused by a forged message. With keys it therefore does not make
+            // TCP start earlier.
             let is_refused = tpa.is_err() && !self.is_keyed();
             if tcp.is_none() && (is_refused || now >= begun + self.race.head_start) {
                 tcp = Some(self.begin_tcp(peer, &selector)?);
@@ -187,7 +199,8 @@ impl Dialer {
             if let (Err(tpa), Some(tcp)) = (&tpa, &failed) {
                 return Err(neither(peer, tpa, tcp));
             }
-            // What is due next: TCP's start, or the end of the patience with TPA. TPA's own time-out wakes too.
+            // The next event is the start of TCP, or the end of the wait for TPA. TPA's own timeout
+            // also wakes this thread.
             selector.wait(match (&tcp, &open) {
                 (None, _) => begun + self.race.head_start,
                 (Some(_), Some(_)) => begun + self.race.patience,
@@ -196,12 +209,12 @@ impl Dialer {
         }
     }
 
-    /// Opens a TCP connection on a thread of its own.
+    /// Opens a TCP connection on a separate thread.
     fn begin_tcp(&self, peer: SocketAddr, selector: &Selector) -> io::Result<Receiver<io::Result<TcpStream>>> {
         let (sender, receiver) = channel();
         let (timeout, waker) = (time_of(self.options.connect_timeout), selector.waker(TCP));
         thread::Builder::new().name("tcp".into()).spawn(move || {
-            // Nobody may want it any more.
+            // The receiver may have been dropped.
             let _ = sender.send(TcpStream::connect_timeout(&peer, timeout));
             waker.wake();
         })?;
@@ -257,7 +270,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The connection's.
+    /// The error of the connection.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         match self {
             Stream::Tpa(stream) => stream.shutdown(how),

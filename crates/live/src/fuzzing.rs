@@ -1,7 +1,9 @@
-//! Bodies for fuzzers: functions of the bytes of a stranger that panic when something is wrong.
+//! Test functions for fuzzers. Each takes bytes of an untrusted sender and panics if something is
+//! wrong.
 //!
-//! Built by fuzzers alone (`--cfg fuzzing`, as `cargo fuzz` does it; `fuzz/` has the targets), and by this crate's tests, which run each on the inputs in
-//! `fuzz/corpus` and on changes of them.
+//! They are built only for fuzzers (`--cfg fuzzing`, as `cargo fuzz` does; the targets are in
+//! `fuzz/`) and for this crate's tests. The tests run each function on the inputs in `fuzz/corpus`
+//! and on mutations of them.
 
 use crate::generator::udp;
 use crate::netlink::Message;
@@ -14,11 +16,13 @@ pub use crate::tcp::fuzzing::{packets, stack};
 pub use crate::tpa::fuzzing::{datagram, listener, opening};
 pub use crate::tunnel::fuzzing::{session, socks};
 
-/// What a stranger begins with: a stream or a carrier of a tunnel, whose bytes come as they will, or a datagram of the generator.
+/// Parses the first bytes from an untrusted sender: the preamble of a stream or carrier of a
+/// tunnel, which arrives in pieces, or a datagram of the generator.
 ///
 /// # Panics
 ///
-/// If more is awaited than there is of it, or what is read is not as it would be written.
+/// If more bytes are awaited than a preamble has, or if writing a parsed value does not give the
+/// bytes that were read.
 pub fn beginnings(data: &[u8]) {
     let mut read = 0;
     let whole = loop {
@@ -42,11 +46,12 @@ pub fn beginnings(data: &[u8]) {
     }
 }
 
-/// An answer of the kernel about routes, devices and connections: a message that is read would be written so that it means the same.
+/// Parses an answer of the kernel about routes, devices and connections. A message that is parsed
+/// and written again has the same meaning.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If this condition is violated.
 pub fn answers(data: &[u8]) {
     let read = |bytes: &[u8]| match NetlinkMessage::<Message>::deserialize(bytes).ok()?.payload {
         NetlinkPayload::InnerMessage(message) => Some(message),
@@ -74,11 +79,12 @@ pub fn answers(data: &[u8]) {
     let _ = TcpInfo::of(&info);
 }
 
-/// A text with keys: those of connections, or a log of them.
+/// Parses a text with keys: a key file, or a key log.
 ///
 /// # Panics
 ///
-/// If what is read is not as it would be written.
+/// If keys that are parsed, written and parsed again differ, or an error names a line that does not
+/// exist.
 pub fn keyfiles(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match keys::of_text(text) {
@@ -91,7 +97,7 @@ pub fn keyfiles(data: &[u8]) {
     match Secrets::of(text) {
         Ok(mut secrets) => {
             assert!(secrets.len() <= text.lines().count());
-            // The tag of the log that is kept among the inputs.
+            // This is the tag in the key log among the corpus inputs.
             let datagram = [&b"ABCDEFGH"[..], data].concat();
             let is_known = secrets.know(&datagram);
             assert!(secrets.open(&datagram).is_none(), "nobody sealed it (known: {is_known})");

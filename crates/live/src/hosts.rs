@@ -1,7 +1,8 @@
-//! Addresses of hosts as people write them: by name, by number, or by number and zone.
+//! Host addresses in text form: a name, an IP address, or an IP address with a zone.
 //!
-//! A link-local address of IPv6 exists on every link, so it needs the zone (RFC 4007, section 11): the name or the
-//! number of a network device, as in `fe80::1%eth0`. The standard library reads numbers of devices alone.
+//! A link-local IPv6 address exists on every link, so it needs a zone (RFC 4007, section 11): the
+//! name or the number of a network device, as in `fe80::1%eth0`. The standard library only parses
+//! numbers of devices.
 
 use crate::Clock;
 use meshpace_core::{Duration, Time};
@@ -11,8 +12,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An IP address, with its zone if one was written. The zone is looked up when a socket address is made of it, so that
-/// a device may appear later.
+/// An IP address, with its zone if the text has one. The zone is resolved when a socket address is
+/// made from it, so that the device may appear later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
     ip: IpAddr,
@@ -49,11 +50,11 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Socket address of this address and a port.
+    /// Returns the socket address of this address and a port.
     ///
     /// # Errors
     ///
-    /// The zone is no network device of this host.
+    /// The zone is not a network device of this host.
     pub fn at(&self, port: u16) -> io::Result<SocketAddr> {
         match (self.ip, &self.zone) {
             (IpAddr::V6(ip), Some(zone)) => Ok(SocketAddrV6::new(ip, port, 0, index(ip, zone)?).into()),
@@ -73,11 +74,11 @@ fn index(ip: Ipv6Addr, zone: &str) -> io::Result<u32> {
     })
 }
 
-/// Addresses of a host, by name or number, in the order in which the resolver gives them (RFC 6724).
+/// Resolves a host name or an address. The addresses are in the resolver's order (RFC 6724).
 ///
 /// # Errors
 ///
-/// The name has no address, or the zone is no network device.
+/// The name has no address, or the zone is not a network device.
 pub fn host(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<Address>() {
         return address.at(port).map(|address| vec![address]);
@@ -94,22 +95,22 @@ pub fn host(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     }
 }
 
-/// The same for `HOST:PORT`; addresses of IPv6 stand in brackets.
+/// Like [`host`], for a text `HOST:PORT`. IPv6 addresses are in brackets.
 ///
 /// # Errors
 ///
-/// As [`host`]; the text has no port.
+/// The errors of [`host`]; also if the text has no port.
 pub fn place(text: &str) -> io::Result<Vec<SocketAddr>> {
     let expected = || io::Error::new(io::ErrorKind::InvalidInput, "expected HOST:PORT");
     let (name, port) = text.rsplit_once(':').ok_or_else(expected)?;
     host(name, port.parse().map_err(|_| expected())?)
 }
 
-/// Reads `ADDRESS:PORT`, with the zone if there is one, and no names of hosts.
+/// Parses `ADDRESS:PORT`, with an optional zone. Host names are not allowed.
 ///
 /// # Errors
 ///
-/// What was expected, or that the zone is no network device.
+/// The expected format, or that the zone is not a network device.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let expected = || "expected ADDRESS:PORT".to_owned();
     let (address, port) = text.rsplit_once(':').ok_or_else(expected)?;
@@ -117,25 +118,26 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     address.parse::<Address>()?.at(port).map_err(|error| error.to_string())
 }
 
-/// Age at which the addresses of a host are looked up again. Whoever opens many connections in a second asks once.
+/// Age at which the addresses of a host are resolved again. A caller that opens many connections in
+/// a second thus makes one lookup.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Looks up the addresses of a host.
+/// Function that resolves the addresses of a host.
 type Lookup = dyn Fn() -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
-/// A host and a port whose addresses are looked up again for every session: a name may get another address at any time.
-/// Cloning gives another handle.
+/// A host and a port whose addresses are resolved again for every session, because the addresses of
+/// a name may change at any time. A clone is another handle of the same host.
 #[derive(Clone)]
 pub struct Host(Arc<Inner>);
 
 struct Inner {
-    /// Words for people: the name, or the address.
+    /// Text for users: the name, or the address.
     words: String,
     lookup: Box<Lookup>,
     known: Mutex<Known>,
 }
 
-/// Results of the last lookup, and of the last session.
+/// Result of the last lookup, and the address of the last session.
 #[derive(Default)]
 struct Known {
     at: Option<Time>,
@@ -163,14 +165,14 @@ impl From<SocketAddr> for Host {
 }
 
 impl Host {
-    /// Host of this name, or of this number, and a port.
+    /// Creates a host from its name or address, and a port.
     pub fn new(name: &str, port: u16) -> Host {
         let own = name.to_owned();
         let words = if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
         Host::with(words, move || host(&own, port))
     }
 
-    /// Host whose addresses `lookup` finds, in the order in which they are to be tried.
+    /// Creates a host whose addresses `lookup` returns, in the order in which they are to be tried.
     pub fn with(
         words: impl Into<String>,
         lookup: impl Fn() -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
@@ -182,16 +184,18 @@ impl Host {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its addresses now, that at which it answered last first. Where the lookup fails, for want of a network say, they
-    /// are those that were found before.
+    /// Returns the current addresses. The address at which the host answered last is the first. If
+    /// the lookup fails, for example because there is no network, the addresses of the previous
+    /// lookup are returned.
     ///
     /// # Errors
     ///
-    /// None have been found, ever.
+    /// No lookup has ever found an address.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         let is_fresh = self.known().at.is_some_and(|at| Clock.now().since(at) < FRESH);
         if !is_fresh {
-            // A lookup takes its time; others may read meanwhile what is known.
+            // The lookup runs without the lock, because it may take long and other threads may use
+            // the known addresses meanwhile.
             let looked_up = (self.0.lookup)();
             let mut known = self.known();
             match looked_up {
@@ -209,18 +213,20 @@ impl Host {
         }
     }
 
-    /// Its address as far as it is known without a lookup: where it answered last, or the first that was found.
+    /// Address that is known without a lookup: the one at which the host answered last, or the
+    /// first one of the last lookup.
     pub fn last(&self) -> Option<SocketAddr> {
         let known = self.known();
         known.answered.or(known.found.first().copied())
     }
 
-    /// It has answered at this address.
+    /// Records that the host has answered at this address.
     pub fn answered(&self, at: SocketAddr) {
         self.known().answered = Some(at);
     }
 
-    /// What was looked up is doubted: no address has answered, or a session with it has ended.
+    /// Marks the known addresses as outdated, because no address has answered or a session has
+    /// ended.
     pub fn doubt(&self) {
         self.known().at = None;
     }

@@ -1,7 +1,8 @@
-//! The transports on real networks: their clocks, sockets and bytes.
+//! Transports on real networks: their clocks, sockets and bytes.
 //!
-//! The protocol code is the one the simulator runs. This crate tells it the time of a monotonic clock and what arrived,
-//! keeps the bytes behind the ranges it decides about, and sleeps until it wants to be woken.
+//! The protocol code is the same that the simulator runs. This crate passes it the time of a
+//! monotonic clock and the received segments, stores the bytes of the ranges that the code decides
+//! about, and sleeps until the code's next deadline.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 
 mod accept;

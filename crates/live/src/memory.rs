@@ -1,37 +1,39 @@
-//! What this process may use of the machine: memory, and threads.
+//! Limits of this process on the machine: memory and threads.
 
 use std::fs;
 use std::path::Path;
 
-/// Bytes that this process may use: the least of the machine's memory and of the limits of its control groups; `None` if nobody says.
+/// Number of bytes that this process may use: the smallest of the machine's memory and the limits
+/// of its control groups. `None` if none of them is known.
 pub(crate) fn limit() -> Option<usize> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     of_groups("memory", ["memory.max", "memory.limit_in_bytes"]).into_iter().chain(machine).min()
 }
 
-/// Threads that this process and others in its control groups may have together; `None` if nobody says.
+/// Number of threads that this process and others in its control groups may have together. `None`
+/// if there is no known limit.
 pub(crate) fn threads() -> Option<usize> {
     of_groups("pids", ["pids.max"; 2])
 }
 
-/// The least limit of the control groups of this process that a controller sets, in a file that has one name in version 2 and one in
-/// version 1.
+/// Smallest limit that a controller sets for the control groups of this process. `files` are the
+/// names of the file with the limit in version 2 and in version 1 of control groups.
 fn of_groups(controller: &str, files: [&str; 2]) -> Option<usize> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limits = groups.lines().filter_map(|line| place_of(line, controller)).flat_map(|(root, group, version)| {
-        // A group is bound by the limits of those around it, too.
+        // The limits of the enclosing groups apply as well.
         let around = Path::new(group).ancestors();
         around.filter_map(move |group| {
             let path = Path::new(&root).join(group.strip_prefix("/").unwrap_or(group)).join(files[version]);
-            // `max` stands for no limit.
+            // The word `max` stands for no limit.
             fs::read_to_string(path).ok()?.trim().parse().ok()
         })
     });
     limits.min()
 }
 
-/// Where the limits of the group stand that a line of `/proc/self/cgroup` names: root, group, and 0 for version 2 of control groups or 1
-/// for version 1.
+/// Location of the limits of the group in a line of `/proc/self/cgroup`: root, group, and 0 for
+/// version 2 of control groups or 1 for version 1.
 fn place_of<'a>(line: &'a str, controller: &str) -> Option<(String, &'a str, usize)> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);
@@ -44,7 +46,7 @@ fn place_of<'a>(line: &'a str, controller: &str) -> Option<(String, &'a str, usi
     }
 }
 
-/// The memory of the machine, as `/proc/meminfo` tells it.
+/// Total memory of the machine in bytes, from the text of `/proc/meminfo`.
 fn total(text: &str) -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

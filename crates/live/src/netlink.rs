@@ -1,4 +1,5 @@
-//! Requests to the kernel about routes and devices, and its answers: rtnetlink(7), always in the network namespace of the calling thread.
+//! Requests to the kernel about routes and devices, and the kernel's answers: rtnetlink(7). The
+//! requests apply to the network namespace of the calling thread.
 
 use netlink_packet_core::{
     DecodeError, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
@@ -10,13 +11,14 @@ use nix::net::if_::if_nametoindex;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Longest answer of the kernel to one question, with room to spare.
+/// Size of the buffer for one answer of the kernel, bytes; larger than any answer.
 const ANSWER: usize = 1 << 15;
 
-/// Flags of a request to make an entry, which has to be new.
+/// Flags of a request to create an entry. The request fails if the entry exists.
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
 
-// What `libc` does not name: linux/if_link.h, linux/if_addr.h, linux/fib_rules.h, linux/rtnetlink.h.
+// Constants that `libc` does not define: linux/if_link.h, linux/if_addr.h, linux/fib_rules.h,
+// linux/rtnetlink.h.
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFA_ADDRESS: u16 = 1;
@@ -27,9 +29,10 @@ const FR_ACT_TO_TBL: u8 = 1;
 const RTAX_MTU: u16 = 2;
 const RTM_F_FIB_MATCH: u32 = 0x2000;
 
-/// A message of rtnetlink: the structure at its head as bytes, and the attributes behind it. `netlink-packet-core` writes and reads both and
-/// what is around them; the kinds are the few that are asked for here. `netlink-packet-route`, which knows all there are, makes a program of
-/// 2 MB 475 kB larger.
+/// An rtnetlink message: the bytes of the structure at its head, and the attributes after it.
+/// `netlink-packet-core` encodes and decodes both and their envelope. The types are the few that
+/// this crate requests. `netlink-packet-route`, which supports all types, would make a program of 2
+/// MB 475 kB larger.
 #[derive(Debug)]
 pub(crate) struct Message {
     kind: u16,
@@ -88,7 +91,8 @@ impl NetlinkDeserializable for Message {
     }
 }
 
-/// The lengths of `struct ifinfomsg` and of `struct rtmsg`.
+/// Length of `struct ifinfomsg` in bytes.
+/// Length of `struct rtmsg` in bytes.
 const LINK: usize = 16;
 const ROUTE: usize = 12;
 
@@ -97,7 +101,7 @@ fn attributes(bytes: &[u8]) -> Result<Vec<Attribute>, DecodeError> {
     NlasIterator::new(bytes).map(|attribute| attribute.map(read)).collect()
 }
 
-/// The number that is the value of an attribute, if it has the length of one.
+/// The 32-bit number in an attribute's value. `None` if the value does not have four bytes.
 fn number(value: &[u8]) -> Option<u32> {
     Some(u32::from_ne_bytes(value.try_into().ok()?))
 }
@@ -112,7 +116,8 @@ impl Message {
         self
     }
 
-    /// `struct ifinfomsg`, of a device: family, padding, type, index, flags, and which of the flags are meant.
+    /// Message about a device, with a `struct ifinfomsg`: family, padding, type, index, flags, and
+    /// the mask of the flags to change.
     fn link(kind: u16, index: u32, flags: u32) -> Message {
         let words = [0, index, flags, flags];
         Message::new(kind, words.iter().flat_map(|word: &u32| word.to_ne_bytes()).collect())
@@ -129,28 +134,28 @@ impl Message {
         self.values(kind).find_map(number)
     }
 
-    /// Of a route: how many bits of addresses it names.
+    /// Prefix length of a route, bits.
     pub(crate) fn bits(&self) -> u8 {
         self.head[1]
     }
 
-    /// Of a route: its metric, if it has one.
+    /// Metric of a route. `None` if the route has none.
     pub(crate) fn priority(&self) -> Option<u32> {
         self.number(libc::RTA_PRIORITY)
     }
 
-    /// Of a route: the number of its device, if it has one way.
+    /// Index of a route's device. `None` if the route has several next hops.
     pub(crate) fn device(&self) -> Option<u32> {
         self.number(libc::RTA_OIF)
     }
 
-    /// Of a route: the numbers of the devices of all its ways.
+    /// Indexes of the devices of all next hops of a route.
     pub(crate) fn devices(&self) -> Vec<u32> {
         let several = self.values(libc::RTA_MULTIPATH).flat_map(ways);
         self.device().into_iter().chain(several).collect()
     }
 
-    /// Of a route: the MTU that it sets.
+    /// MTU in bytes that a route sets. `None` if the route sets none.
     pub(crate) fn set_mtu(&self) -> Option<u32> {
         let of = |metrics: &[u8]| {
             attributes(metrics)
@@ -162,24 +167,25 @@ impl Message {
         self.values(libc::RTA_METRICS).filter_map(of).min()
     }
 
-    /// Of a device: whether the kernel passes packets through it. That begins some time after the device has been switched on.
+    /// Whether the kernel passes packets through a device. That begins some time after the device has been switched on.
     pub(crate) fn is_running(&self) -> bool {
         self.head.get(8..12).and_then(number).is_some_and(|flags| flags & libc::IFF_RUNNING as u32 != 0)
     }
 
-    /// Of a device: its MTU.
+    /// MTU of a device in bytes.
     pub(crate) fn mtu(&self) -> Option<u32> {
         self.number(IFLA_MTU)
     }
 
-    /// Of a device: its name.
+    /// Name of a device.
     pub(crate) fn name(&self) -> Option<String> {
         let text = self.values(IFLA_IFNAME).next()?;
         Some(std::str::from_utf8(text).ok()?.trim_end_matches('\0').to_owned())
     }
 }
 
-/// The devices in a list of `struct rtnexthop`: length, flags, hops, device, and attributes up to that length.
+/// Device indexes in a list of `struct rtnexthop`: length, flags, hops, device, and attributes up
+/// to that length.
 fn ways(mut list: &[u8]) -> Vec<u32> {
     let mut devices = Vec::new();
     while let Some((length, device)) = list.first_chunk().zip(list.get(4..8).and_then(number)) {
@@ -190,16 +196,16 @@ fn ways(mut list: &[u8]) -> Vec<u32> {
     devices
 }
 
-/// As rtnetlink has it.
+/// Address family as rtnetlink encodes it.
 fn family(address: IpAddr) -> u8 {
     (if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }) as u8
 }
 
-/// A socket to ask with.
+/// Opens a socket for requests.
 ///
 /// # Errors
 ///
-/// The system gives none.
+/// The system provides no socket.
 pub(crate) fn socket() -> io::Result<Socket> {
     let socket = Socket::new(NETLINK_ROUTE)?;
     socket.connect(&SocketAddr::new(0, 0))?;
@@ -210,7 +216,7 @@ fn another() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "rtnetlink: another answer than was asked for")
 }
 
-/// Sends a message; the answer.
+/// Sends a message and returns the answer.
 fn send(socket: &Socket, message: Message, flags: u16) -> io::Result<NetlinkPayload<Message>> {
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | flags;
@@ -225,7 +231,7 @@ fn send(socket: &Socket, message: Message, flags: u16) -> io::Result<NetlinkPayl
     Ok(NetlinkMessage::deserialize(&answer).map_err(invalid)?.payload)
 }
 
-/// Asks what has one answer, of type `kind`.
+/// Sends a request that has exactly one answer, of type `kind`.
 fn ask(socket: &Socket, question: Message, kind: u16) -> io::Result<Message> {
     match send(socket, question, 0)? {
         NetlinkPayload::InnerMessage(answer) if answer.kind == kind => Ok(answer),
@@ -234,36 +240,38 @@ fn ask(socket: &Socket, question: Message, kind: u16) -> io::Result<Message> {
     }
 }
 
-/// The route to `peer`, as it stands in the table and not as the kernel would take it.
+/// Route to `peer` as it is in the routing table. Exceptions that the kernel has cached for the
+/// address are not included.
 ///
 /// # Errors
 ///
-/// There is none, or the kernel could not be asked.
+/// There is no route, or the request to the kernel failed.
 pub(crate) fn route(socket: &Socket, peer: IpAddr) -> io::Result<Message> {
     let destination = match peer {
         IpAddr::V4(peer) => peer.octets().to_vec(),
         IpAddr::V6(peer) => peer.octets().to_vec(),
     };
-    // `struct rtmsg`: family, bits of destination and source, type of service, table, protocol, scope, type, flags.
+    // Fields of `struct rtmsg`: family, bits of destination and source, type of service, table,
+    // protocol, scope, type, flags.
     let mut head = vec![family(peer), destination.len() as u8 * 8, 0, 0, 0, 0, 0, 0];
     head.extend(RTM_F_FIB_MATCH.to_ne_bytes());
     let question = Message::new(libc::RTM_GETROUTE, head).with(libc::RTA_DST, &destination);
     ask(socket, question, libc::RTM_NEWROUTE)
 }
 
-/// The kernel's entry for a device.
+/// Entry of the kernel for the device with this index.
 ///
 /// # Errors
 ///
-/// There is none of that number, or the kernel could not be asked.
+/// There is no device with this index, or the request to the kernel failed.
 pub(crate) fn link(socket: &Socket, index: u32) -> io::Result<Message> {
     ask(socket, Message::link(libc::RTM_GETLINK, index, 0), libc::RTM_NEWLINK)
 }
 
-/// Has the kernel do something; `what` is that in words.
+/// Sends a request that changes something. `what` describes the change in error messages.
 fn tell(what: &str, message: Message, flags: u16) -> io::Result<()> {
     let done = socket().and_then(|socket| match send(&socket, message, NLM_F_ACK | flags)? {
-        // An error without a number says that there is none.
+        // An error without a code is an acknowledgement.
         NetlinkPayload::Error(error) if error.code.is_none() => Ok(()),
         NetlinkPayload::Error(error) => Err(error.to_io()),
         _ => Err(another()),
@@ -271,19 +279,19 @@ fn tell(what: &str, message: Message, flags: u16) -> io::Result<()> {
     done.map_err(|error| io::Error::new(error.kind(), format!("{what}: {error}")))
 }
 
-/// The number of a device.
+/// Index of a device.
 pub(crate) fn index(device: &str) -> io::Result<u32> {
     let number = if_nametoindex(device).map_err(io::Error::from);
     number.map_err(|error| io::Error::new(error.kind(), format!("device {device}: {error}")))
 }
 
-/// Gives a device an address with its peer behind it.
+/// Gives a device a local address and the address of the peer behind the device.
 ///
 /// # Errors
 ///
-/// There is no such device, it has the address, or no rights.
+/// The device does not exist or already has the address, or the process lacks the rights.
 pub(crate) fn assign(device: &str, own: Ipv4Addr, peer: Ipv4Addr) -> io::Result<()> {
-    // `struct ifaddrmsg`: family, bits, flags, scope, device.
+    // Fields of `struct ifaddrmsg`: family, bits, flags, scope, device.
     let mut head = vec![libc::AF_INET as u8, 32, 0, 0];
     head.extend(index(device)?.to_ne_bytes());
     let message =
@@ -291,11 +299,11 @@ pub(crate) fn assign(device: &str, own: Ipv4Addr, peer: Ipv4Addr) -> io::Result<
     tell(&format!("address {own} with {peer} behind it, device {device}"), message, NEW)
 }
 
-/// Switches a device on, with an MTU in bytes if there is one to set.
+/// Sets a device up, and sets its MTU in bytes if `mtu` is given.
 ///
 /// # Errors
 ///
-/// There is no such device, it has no such MTU, or no rights.
+/// The device does not exist or does not support the MTU, or the process lacks the rights.
 pub(crate) fn switch_on(device: &str, mtu: Option<u16>) -> io::Result<()> {
     let mut message = Message::link(libc::RTM_SETLINK, index(device)?, libc::IFF_UP as u32);
     if let Some(mtu) = mtu {
@@ -304,29 +312,29 @@ pub(crate) fn switch_on(device: &str, mtu: Option<u16>) -> io::Result<()> {
     tell(&format!("switching device {device} on"), message, 0)
 }
 
-/// Has packets with the mark `number` delivered to this host, wherever they are to go: by a table of routes of that number. `any` is an address of
-/// their family.
+/// Delivers packets with the mark `number` to this host, whatever their destination, by a routing
+/// table of that number. `any` is an address of the packets' address family.
 ///
 /// # Errors
 ///
-/// There is such a table or rule, or no rights.
+/// The route or rule exists already, or the process lacks the rights.
 pub(crate) fn deliver_marked(any: IpAddr, number: u32) -> io::Result<()> {
     tell(&format!("a route in table {number}"), everywhere_here(libc::RTM_NEWROUTE, any, number)?, NEW)?;
     tell(&format!("a rule for mark {number}"), marked(libc::RTM_NEWRULE, any, number), NEW)
 }
 
-/// No longer.
+/// Reverts [`deliver_marked`].
 ///
 /// # Errors
 ///
-/// There is nothing of the kind, or no rights.
+/// There is no such route or rule, or the process lacks the rights.
 pub(crate) fn deliver_no_longer(any: IpAddr, number: u32) -> io::Result<()> {
     let rule = tell(&format!("a rule for mark {number}"), marked(libc::RTM_DELRULE, any, number), 0);
     let route = everywhere_here(libc::RTM_DELROUTE, any, number)?;
     tell(&format!("a route in table {number}"), route, 0).and(rule)
 }
 
-/// The route by which all packets are this host's.
+/// Route that delivers all packets to this host.
 fn everywhere_here(kind: u16, any: IpAddr, number: u32) -> io::Result<Message> {
     let scope = if any.is_ipv4() { libc::RT_SCOPE_HOST } else { libc::RT_SCOPE_UNIVERSE };
     let head = vec![family(any), 0, 0, 0, 0, libc::RTPROT_BOOT, scope, libc::RTN_LOCAL, 0, 0, 0, 0];
@@ -334,7 +342,8 @@ fn everywhere_here(kind: u16, any: IpAddr, number: u32) -> io::Result<Message> {
     Ok(Message::new(kind, head).with(libc::RTA_OIF, &device).with(libc::RTA_TABLE, &number.to_ne_bytes()))
 }
 
-/// The rule by which packets with a mark go by a table of that number. `struct fib_rule_hdr` is a `struct rtmsg` with an action for the type.
+/// Rule by which packets with the mark `number` use the routing table of that number. `struct
+/// fib_rule_hdr` is a `struct rtmsg` with an action in place of the type.
 fn marked(kind: u16, any: IpAddr, number: u32) -> Message {
     let head = vec![family(any), 0, 0, 0, 0, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
     let number = number.to_ne_bytes();

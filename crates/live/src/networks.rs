@@ -1,31 +1,33 @@
-//! Networks that addresses belong to, and what each network has.
+//! Networks to which addresses belong, and a count per network.
 //!
-//! An address belongs to networks of several lengths: an IPv4 address to those of 8, 16, 24 and 32 bits, an IPv6 address to those of 32,
-//! 48, 56 and 64 bits (a host's own network has 64, a customer's 56 or 48, a provider's 32; RFC 6177). Whoever has many addresses of a
-//! network is weighed by what that network has.
+//! An address belongs to networks of several prefix lengths: an IPv4 address to those of 8, 16, 24
+//! and 32 bits, an IPv6 address to those of 32, 48, 56 and 64 bits (a host's own network has 64, a
+//! customer's 56 or 48, a provider's 32; RFC 6177). A peer with many addresses of a network is thus
+//! weighed by the count of the network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// Lengths of networks, bits.
+/// Prefix lengths of networks, bits.
 const V4: [u8; LEVELS] = [8, 16, 24, 32];
 const V6: [u8; LEVELS] = [32, 48, 56, 64];
 const LEVELS: usize = 4;
 
-/// Added to the lengths of IPv4's networks.
+/// Flag that is added to the prefix length of an IPv4 network.
 const IS_V4: u8 = 128;
 
-/// A network: the bits that its addresses have in common, and how many these are.
+/// A network: a prefix and its length.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Network {
     length: u8,
-    /// The first ones; as bytes, since a listener remembers thousands.
+    /// The bits of the prefix. They are stored as bytes to save memory, since a listener stores
+    /// thousands of networks.
     bits: [u8; 8],
 }
 
-/// All addresses.
+/// Network of all addresses.
 pub(crate) const ALL: Network = Network { length: 0, bits: [0; 8] };
-/// After all others.
+/// Value that sorts after all networks.
 const LAST: Network = Network { length: u8::MAX, bits: [u8::MAX; 8] };
 
 impl Network {
@@ -34,19 +36,19 @@ impl Network {
         Network { length, bits: (bits & !unused).to_be_bytes() }
     }
 
-    /// It and those around it, the widest first; of a source.
+    /// Returns the networks that contain a source, the widest first; the last is the source itself.
     pub(crate) fn around(self) -> [Network; LEVELS] {
         let lengths = if self.length & IS_V4 == 0 { V6 } else { V4.map(|length| IS_V4 | length) };
         lengths.map(|length| Network::of(u64::from_be_bytes(self.bits), length))
     }
 }
 
-/// The networks of an address, the widest first.
+/// Returns the networks of an address, the widest first.
 pub(crate) fn networks(address: IpAddr) -> [Network; LEVELS] {
     source_of(address).around()
 }
 
-/// The source that an address belongs to: an IPv4 address, or an IPv6 network of 64 bits.
+/// Source to which an address belongs: an IPv4 address, or an IPv6 network of 64 bits.
 pub(crate) fn source_of(address: IpAddr) -> Network {
     match address.to_canonical() {
         IpAddr::V4(address) => Network::of(u64::from(u32::from(address)) << 32, IS_V4 | 32),
@@ -54,32 +56,32 @@ pub(crate) fn source_of(address: IpAddr) -> Network {
     }
 }
 
-/// What each network has, of places, connections or bytes.
+/// Count of each network, for example of places, connections or bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Census {
     amounts: BTreeMap<Network, usize>,
-    /// The same by the next wider network, the heaviest last.
+    /// The same counts, sorted by the next wider network and then by count.
     weights: BTreeSet<(Network, usize, Network)>,
 }
 
 impl Census {
-    /// What a network has.
+    /// Count of a network.
     pub(crate) fn amount(&self, network: Network) -> usize {
         self.amounts.get(&network).copied().unwrap_or(0)
     }
 
-    /// True if no network has anything.
+    /// True if all counts are zero.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.amounts.is_empty() && self.weights.is_empty()
     }
 
-    /// A source has `amount` more.
+    /// Adds `amount` to the counts of a source and of the networks that contain it.
     pub(crate) fn add(&mut self, source: Network, amount: usize) {
         self.change(source, |before| before.saturating_add(amount));
     }
 
-    /// A source has `amount` less.
+    /// Subtracts `amount` from the counts of a source and of the networks that contain it.
     pub(crate) fn remove(&mut self, source: Network, amount: usize) {
         self.change(source, |before| before.saturating_sub(amount));
     }
@@ -100,13 +102,14 @@ impl Census {
         }
     }
 
-    /// The heaviest network in `around`, and what it has.
+    /// Returns the heaviest network that is directly within `around`, and its count.
     pub(crate) fn heaviest_in(&self, around: Network) -> Option<(usize, Network)> {
         let mut within = self.weights.range((around, 0, ALL)..=(around, usize::MAX, LAST));
         within.next_back().map(|(_, amount, network)| (*amount, *network))
     }
 
-    /// The heaviest source in the heaviest network of `around`, and so on.
+    /// Returns the heaviest source: the one that is found by descending from `around` to the
+    /// heaviest network at each length.
     pub(crate) fn heaviest_source(&self, around: Network) -> Network {
         let mut network = around;
         while let Some((_, heaviest)) = self.heaviest_in(network) {

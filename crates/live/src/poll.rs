@@ -1,7 +1,10 @@
-//! Sleeping until a descriptor has something, an absolute time has come, or another thread calls.
+//! Sleeping until a descriptor is ready, an absolute time is reached, or another thread wakes the
+//! sleeper.
 //!
-//! `epoll_pwait` counts milliseconds, too coarse to pace with. So `ppoll`, which takes nanoseconds, waits on the set, and what there is is asked for
-//! then. `epoll_pwait2` is one call where those are two, but is not there in Linux before 5.11 and in emulators of another processor.
+//! The timeout of `epoll_pwait` is in milliseconds, which is too coarse for pacing. Therefore
+//! `ppoll`, whose timeout is in nanoseconds, waits for the epoll descriptor, and the events are
+//! fetched afterwards. `epoll_pwait2` would combine the two calls, but it does not exist before
+//! Linux 5.11 and in emulators of other processors.
 
 use crate::Clock;
 use crate::clock::until;
@@ -13,66 +16,66 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// Name that the caller of [`Poller::add`] gave a descriptor; not [`u64::MAX`].
+/// Number by which the caller of [`Poller::add`] identifies a descriptor. [`u64::MAX`] is reserved.
 pub type Token = u64;
 
 const WAKER: Token = Token::MAX;
 
-/// Descriptors reported by one wait; the others follow with the next.
+/// Maximum number of descriptors that one wait reports. The next wait reports the others.
 const AT_ONCE: usize = 64;
 
-/// Wakes a [`Poller`] from another thread.
+/// Handle that wakes a [`Poller`] from another thread.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<OwnedFd>);
 
 impl Waker {
-    /// Makes the poller's present or next wait return.
+    /// Makes the current wait of the poller return, or the next one if it is not waiting.
     pub fn wake(&self) {
-        // A full counter means that a wake-up is pending already.
+        // The write fails if the counter is full, which means that a wake-up is already pending.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
 }
 
-/// Report of a descriptor that became ready.
+/// Report of a descriptor that is ready.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
-    /// Whose descriptor.
+    /// Token of the descriptor.
     pub token: Token,
-    /// There is something to read, or the other end is gone.
+    /// True if there are data to read, or the other end has closed.
     pub readable: bool,
-    /// There is room to write.
+    /// True if there is room to write.
     pub writable: bool,
-    /// There is an error to be fetched.
+    /// True if an error is pending.
     pub error: bool,
 }
 
-/// A set of descriptors to wait for.
+/// Set of descriptors that a thread waits for.
 #[derive(Debug)]
 pub struct Poller {
     epoll: Arc<OwnedFd>,
     waker: Waker,
 }
 
-/// Adds descriptors to a [`Poller`] from another thread.
+/// Handle that adds descriptors to a [`Poller`] from another thread.
 #[derive(Clone, Debug)]
 pub struct Registrar(Arc<OwnedFd>);
 
 impl Registrar {
-    /// Watches a descriptor for something to read.
+    /// Adds a descriptor, which is reported when it is readable.
     ///
     /// # Errors
     ///
-    /// The system's: no memory, or too many are watched.
+    /// The error of the system call: no memory, or too many descriptors are watched.
     pub fn add(&self, source: impl AsFd, token: Token) -> io::Result<()> {
         Ok(epoll::add(&self.0, source, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
     }
 }
 
 impl Poller {
-    /// An empty set with its waker.
+    /// Creates an empty set and its waker.
     ///
     /// # Errors
-    /// If the system gives no descriptors.
+    /// The system provides no descriptors.
     pub fn new() -> io::Result<Poller> {
         let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         let waker = Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?));
@@ -81,56 +84,58 @@ impl Poller {
         Ok(Poller { epoll, waker })
     }
 
-    /// Watches a descriptor for something to read.
+    /// Adds a descriptor, which is reported when it is readable.
     ///
     /// # Errors
-    /// The system's, about the descriptor.
+    /// The error of the system call about the descriptor.
     pub fn add(&self, source: impl AsFd, token: Token) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, source, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
     }
 
-    /// Watches a descriptor also for room to write, or no longer.
+    /// Sets whether a descriptor is also reported when it is writable.
     ///
     /// # Errors
-    /// The system's, about the descriptor.
+    /// The error of the system call about the descriptor.
     pub fn watch_writable(&self, source: impl AsFd, token: Token, yes: bool) -> io::Result<()> {
         let flags = if yes { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
         Ok(epoll::modify(&self.epoll, source, epoll::EventData::new_u64(token), flags)?)
     }
 
-    /// Forgets a descriptor.
+    /// Removes a descriptor.
     ///
     /// # Errors
-    /// The system's, about the descriptor.
+    /// The error of the system call about the descriptor.
     pub fn remove(&self, source: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }
 
-    /// A handle that adds descriptors to it.
+    /// Returns a handle that adds descriptors to this poller.
     pub fn registrar(&self) -> Registrar {
         Registrar(Arc::clone(&self.epoll))
     }
 
-    /// A handle that wakes this poller.
+    /// Returns a handle that wakes this poller.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Waits until `deadline` ([`Time::NEVER`]: for ever) and puts what is ready into `ready`, nothing after a call of
-    /// the waker or at the deadline.
+    /// Waits until a descriptor is ready, the waker is called, or `deadline` is reached
+    /// ([`Time::NEVER`]: no limit). Stores the reports of ready descriptors in `ready`, which is
+    /// empty if there are none.
     ///
     /// # Errors
-    /// The system's, about the wait; a signal that ends it is none.
+    /// The error of the system call. A signal that ends the wait is not an error.
     pub fn wait(&self, deadline: Time, ready: &mut Vec<Ready>) -> io::Result<()> {
         self.wait_for(until(deadline), deadline == Time::NEVER, ready).map(|_| ())
     }
 
-    /// Looks for what is ready without waiting, again and again for `span`: what comes meanwhile costs nobody a sleep and a
-    /// wake-up, which take longer than that where the processor rests in between. Others who want this processor have it first.
-    /// True if anything, a call of the waker included, has come.
+    /// Polls for ready descriptors without sleeping, repeatedly for the time `span`. Events in this
+    /// time need no wake-up, which takes longer than the poll if the processor idles in between.
+    /// Other threads that want to use this processor run first. Returns true if a descriptor is
+    /// ready or the waker was called.
     ///
     /// # Errors
-    /// The system's, about the wait.
+    /// The error of the system call.
     pub fn look(&self, span: Duration, ready: &mut Vec<Ready>) -> io::Result<bool> {
         let end = Clock.now() + span;
         loop {
@@ -144,7 +149,8 @@ impl Poller {
         }
     }
 
-    /// Waits for a span or for ever; whether it was ended by anything.
+    /// Waits for the time `span`, or without limit if `for_ever`. Returns true if a descriptor is
+    /// ready or the waker was called.
     fn wait_for(&self, span: Duration, for_ever: bool, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
         if !for_ever && span > Duration::ZERO {

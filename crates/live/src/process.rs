@@ -1,11 +1,15 @@
-//! Recognises the child after `fork`, for state that only the process that made it may use.
+//! Detection of a child process after `fork`, for state that only the process that created it may
+//! use.
 //!
-//! A child has the memory of its parent, but of its threads only the one that called `fork`. A lock that another thread held at that
-//! moment is never released there, and nobody runs the connections. State that depends on threads or locks therefore remembers its
-//! [`Process`] and is left alone elsewhere; what a process needs once, it has in a [`PerProcess`].
+//! A child has a copy of its parent's memory, but only the thread that called `fork`. A lock that
+//! another thread held at that moment is never released in the child, and no thread runs the
+//! connections. State that depends on threads or locks therefore stores its [`Process`] and is not
+//! used in other processes. Values that exist once per process are stored in a [`PerProcess`].
 //!
-//! `fork` is counted by a handler of pthread_atfork(3): process ids are used again, and are the same in two PID namespaces. The handler does
-//! not run for children made by vfork(2), `_Fork` or clone(2) itself, in which POSIX allows little more than to run another program.
+//! A handler of pthread_atfork(3) counts the forks. Process ids would not do, because they are
+//! reused, and because two PID namespaces may use the same id. The handler does not run for
+//! children created by vfork(2), `_Fork` or clone(2) itself, in which POSIX allows little more than
+//! to execute another program.
 #![expect(unsafe_code, reason = "pthread_atfork has no safe wrapper, and the place of a lock cannot be behind a lock")]
 
 use nix::libc;
@@ -16,23 +20,26 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// One process: the number of times that `fork` returned in a child on the way to it.
+/// Identity of a process: the number of times that `fork` returned in a child, from the first
+/// process to this one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Process(u32);
 
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 impl Process {
-    /// The calling process. From now on `fork` is counted.
+    /// Returns the calling process. Forks are counted from the first call on.
     ///
     /// # Errors
     ///
     /// The system has no memory for the handler.
     pub fn current() -> io::Result<Process> {
         static HANDLED: AtomicBool = AtomicBool::new(false);
-        // Two threads may both come here: a second handler does no harm. A lock around it could stay locked in a child.
+        // Two threads may get here at the same time: a second handler does no harm. A lock around
+        // this could stay locked in a child.
         if !HANDLED.load(Ordering::Acquire) {
-            // SAFETY: the handler closes descriptors and counts; it waits for no lock, allocates nothing and does not unwind.
+            // SAFETY: the handler closes descriptors and counts; it waits for no lock, allocates
+            // nothing and does not unwind.
             let errno = unsafe { libc::pthread_atfork(None, None, Some(begin_child)) };
             if errno != 0 {
                 return Err(io::Error::from_raw_os_error(errno));
@@ -42,15 +49,16 @@ impl Process {
         Ok(Process(FORKS.load(Ordering::Relaxed)))
     }
 
-    /// Whether this is the calling process; false in its children.
+    /// True in the process that this value was obtained in, false in its children.
     pub fn is_current(self) -> bool {
         self.0 == FORKS.load(Ordering::Relaxed)
     }
 }
 
-/// Runs in the child before `fork` returns there.
+/// Handler that runs in the child before `fork` returns there.
 extern "C" fn begin_child() {
-    // If another thread of the parent held the lock, the child keeps its copies until it ends.
+    // If another thread of the parent held the lock, the child keeps its copies of the descriptors
+    // until it ends.
     if let Some(Ok(descriptors)) = DESCRIPTORS.take().map(Mutex::try_lock) {
         for descriptor in &*descriptors {
             let _ = nix::unistd::close(*descriptor);
@@ -59,7 +67,8 @@ extern "C" fn begin_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A value that every process has for itself: a child after `fork` begins with the default, whatever state its parent's is in.
+/// A value of which every process has its own. A child after `fork` starts with the default,
+/// whatever the state of its parent's value.
 pub struct PerProcess<T>(AtomicPtr<Place<T>>);
 
 struct Place<T> {
@@ -68,23 +77,25 @@ struct Place<T> {
 }
 
 impl<T: Default + Send + Sync> PerProcess<T> {
-    /// Without a value; the first call of [`PerProcess::get`] makes one.
+    /// Creates a cell without a value. The first call of [`PerProcess::get`] creates the value.
     #[expect(clippy::new_without_default, reason = "it stands in statics, which need a constant")]
     pub const fn new() -> PerProcess<T> {
         PerProcess(AtomicPtr::new(null_mut()))
     }
 
-    /// The value there is, which is not found here any more.
+    /// Removes the value from the cell and returns it. `None` if there is no value.
     fn take(&'static self) -> Option<&'static T> {
-        // SAFETY: the pointer is null or comes from `Box::into_raw` in `get`, and what was put here is never freed.
+        // SAFETY: the pointer is null or comes from `Box::into_raw` in `get`, and what was put here
+        // is never freed.
         unsafe { self.0.swap(null_mut(), Ordering::AcqRel).as_ref() }.map(|place| &place.value)
     }
 
-    /// The value of this process. That of the parent is not freed: a thread that does not exist here may have been at work on it.
+    /// Returns the value of this process. The parent's value is not freed, because a thread that
+    /// does not exist here may have been using it.
     ///
     /// # Errors
     ///
-    /// Those of [`Process::current`].
+    /// The errors of [`Process::current`].
     pub fn get(&'static self) -> io::Result<&'static T> {
         let process = Process::current()?;
         let found = self.0.load(Ordering::Acquire);
@@ -101,18 +112,20 @@ impl<T: Default + Send + Sync> PerProcess<T> {
             Err(other) => {
                 // SAFETY: it was just made, and nobody else has the pointer.
                 drop(unsafe { Box::from_raw(made) });
-                // SAFETY: another thread of this process put it here, and as in `take` it is never freed.
+                // SAFETY: another thread of this process put it here, and as in `take` it is never
+                // freed.
                 Ok(unsafe { &(*other).value })
             }
         }
     }
 }
 
-/// Descriptors of this process of which children close their copies.
+/// Descriptors of this process whose copies children close.
 static DESCRIPTORS: PerProcess<Mutex<BTreeSet<RawFd>>> = PerProcess::new();
 
-/// Has every child after `fork` close its copy of a descriptor. To be dropped before the descriptor is closed, whose number may then be
-/// another file's. Without it a UDP port stays in use as long as any child lives, although the parent has closed it.
+/// Makes every child after `fork` close its copy of a descriptor. It has to be dropped before the
+/// descriptor is closed, because the number may then be reused for another file. Without it, a UDP
+/// port stays in use as long as any child lives, although the parent has closed it.
 #[derive(Debug)]
 pub struct ClosedInChildren {
     process: Process,
@@ -120,11 +133,11 @@ pub struct ClosedInChildren {
 }
 
 impl ClosedInChildren {
-    /// For this descriptor.
+    /// Registers a descriptor.
     ///
     /// # Errors
     ///
-    /// Those of [`Process::current`].
+    /// The errors of [`Process::current`].
     pub fn new(descriptor: &impl AsRawFd) -> io::Result<ClosedInChildren> {
         let (process, descriptor) = (Process::current()?, descriptor.as_raw_fd());
         DESCRIPTORS.get()?.lock().unwrap_or_else(PoisonError::into_inner).insert(descriptor);

@@ -1,51 +1,59 @@
-//! The bytes behind the ranges: two rings that map offsets of a stream to payload.
+//! Buffers for the payload of a stream: two rings that map offsets of the stream to bytes.
 //!
-//! A transport decides about ranges and knows which may be forgotten and which have arrived; these hold what it talks about.
-//! Both hold a bounded number of bytes, so that neither a fast writer nor a peer can make them grow for ever. They take memory as bytes come:
-//! the ring of what is written grows to what has not been acknowledged, and that of what arrives is made of pages that are there only
-//! where something has arrived. A byte far ahead costs a page. A ring that has held nothing yet, or was told to rest, takes no memory.
-//! All memory is booked in the connection's [`Account`], and reserved so that a system without memory refuses it and the process goes on.
+//! A transport decides about ranges of offsets: which may be discarded, and which have arrived. The
+//! rings hold the bytes of these ranges. Both hold a bounded number of bytes, so that neither a
+//! fast writer nor a peer can make them grow without limit.
+//!
+//! Memory is allocated as bytes arrive. The send ring grows to the size of what has not been
+//! acknowledged. The receive ring consists of pages, which are allocated only where bytes have
+//! arrived; a byte far ahead costs one page. A ring that has held no bytes yet, or for which `rest`
+//! was called, uses no memory.
+//!
+//! All memory is booked in the connection's [`Account`]. It is reserved in such a way that the
+//! process continues if the system has no memory.
 
 use crate::budget::{Account, Refusal};
 use std::collections::VecDeque;
 
-/// Bytes of the smallest ring of what is written.
+/// Size of the smallest send ring that is allocated, bytes.
 const LEAST: usize = 4 << 10;
 
-/// Bytes of a page of what arrives.
+/// Size of a page of the receive ring, bytes.
 pub(crate) const PAGE: usize = 4 << 10;
 
-/// Bytes that have been written and not been acknowledged.
+/// Send ring: bytes that have been written and not been acknowledged.
 #[derive(Debug)]
 pub struct SendRing {
-    /// As many as were needed at a time; at most the capacity.
+    /// Memory of the ring. It grows as needed, up to the capacity.
     bytes: Vec<u8>,
     capacity: usize,
     account: Account,
-    /// There was no memory for more bytes than `bytes` has, and nothing was acknowledged since.
+    /// True if there was no memory for a larger ring than `bytes`, and nothing has been
+    /// acknowledged since.
     is_bound: bool,
-    /// Offset in the stream of the oldest byte kept.
+    /// Offset in the stream of the oldest byte that is kept.
     start: u64,
-    /// Offset behind the newest.
+    /// Offset after the newest byte.
     end: u64,
 }
 
 impl SendRing {
-    /// An empty ring for `capacity` bytes, at least one, whose memory is booked in `account`.
+    /// Creates an empty ring for `capacity` bytes, but at least one, whose memory is booked in
+    /// `account`.
     pub fn new(capacity: usize, account: Account) -> SendRing {
         SendRing { bytes: Vec::new(), capacity: capacity.max(1), account, is_bound: false, start: 0, end: 0 }
     }
 
-    /// Takes as many of `bytes` as there is room for; returns how many.
+    /// Appends as many of `bytes` as there is room for. Returns their number.
     ///
     /// # Errors
     ///
-    /// There is no memory, and nothing is kept whose acknowledgement would make room.
+    /// There is no memory, and the ring holds no bytes whose acknowledgement would make room.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
         let mut taken = bytes.len().min(self.room());
         if self.grow(self.len() + taken).is_err() {
             if self.bytes.is_empty() {
-                // There may be memory for a part.
+                // There may be memory for some of the bytes.
                 self.grow(1)?;
             }
             self.is_bound = true;
@@ -59,7 +67,7 @@ impl SendRing {
         Ok(taken)
     }
 
-    /// Takes memory for `needed` bytes.
+    /// Enlarges the memory of the ring to at least `needed` bytes.
     fn grow(&mut self, needed: usize) -> Result<(), Refusal> {
         if needed <= self.bytes.len() {
             return Ok(());
@@ -78,17 +86,17 @@ impl SendRing {
         Ok(())
     }
 
-    /// Bytes it holds at most.
+    /// Maximum number of bytes that the ring holds.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Memory that it has taken, bytes.
+    /// Allocated memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Gives the memory back if nothing is kept.
+    /// Frees the memory if the ring is empty.
     pub fn rest(&mut self) {
         if self.is_empty() {
             self.account.give_back(self.bytes.len());
@@ -96,35 +104,37 @@ impl SendRing {
         }
     }
 
-    /// Gives the memory back, since nothing is sent any more. How many bytes were not acknowledged is still known.
+    /// Frees the memory, because nothing will be sent any more. The number of unacknowledged bytes
+    /// is still known.
     pub fn forget(&mut self) {
         self.account.give_back(self.bytes.len());
         (self.bytes, self.capacity, self.is_bound) = (Vec::new(), self.len(), false);
     }
 
-    /// Bytes it has room for.
+    /// Number of bytes for which there is room.
     pub fn room(&self) -> usize {
         let most = if self.is_bound { self.bytes.len() } else { self.capacity };
         most - self.len()
     }
 
-    /// Offset behind the last byte written.
+    /// Offset after the last byte written.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Bytes kept.
+    /// Number of bytes in the ring.
     pub fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
 
-    /// True if no bytes are kept.
+    /// True if the ring is empty.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// The `length` bytes from `offset`, in two pieces where the ring turns over; none if they are not all kept. No bytes are
-    /// kept everywhere.
+    /// Returns the `length` bytes from `offset`, in two parts if the range wraps around the end of
+    /// the ring. `None` if the ring does not hold all of them. A range of zero bytes is always
+    /// present.
     pub fn range(&self, offset: u64, length: usize) -> Option<(&[u8], &[u8])> {
         if length == 0 {
             return Some((&[], &[]));
@@ -137,8 +147,9 @@ impl SendRing {
         })
     }
 
-    /// Everything before `offset` is acknowledged and may be forgotten. Where memory is scarce, that of an empty ring is given back, but for
-    /// the least that a ring has: with that the connection can go on although others have taken all the rest.
+    /// Discards all bytes before `offset`, which have been acknowledged. If memory is scarce, an
+    /// empty ring frees its memory except for the smallest size. With that memory the connection
+    /// can continue even if others use all the rest.
     pub fn release(&mut self, offset: u64) {
         let start = offset.clamp(self.start, self.end);
         if start > self.start {
@@ -158,39 +169,42 @@ impl Drop for SendRing {
     }
 }
 
-/// Reason why bytes were not kept.
+/// Reason why bytes were not stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unplaced {
-    /// They reach beyond the ring.
+    /// The bytes extend beyond the capacity of the ring.
     Beyond,
-    /// There is no memory for them.
+    /// There is no memory for the bytes.
     Memory(Refusal),
 }
 
-/// Bytes that have arrived and not been read, in order or not.
+/// Receive ring: bytes that have arrived and have not been read, in order or not.
 #[derive(Debug)]
 pub struct ReceiveRing {
-    /// Pages of the stream from that of the next byte to be read; empty where nothing has arrived.
+    /// Pages of the stream, beginning with the page of the next byte to be read. A page is empty if
+    /// nothing has arrived there.
     pages: VecDeque<Vec<u8>>,
-    /// A page that was read, for the next one that is needed.
+    /// A page that has been read, for reuse as the next page that is needed.
     spare: Vec<u8>,
-    /// Number of pages that are there, the spare one among them.
+    /// Number of allocated pages, including the spare one.
     held: usize,
     capacity: usize,
     account: Account,
     /// Offset of the next byte to be read.
     read: u64,
-    /// Offset behind the last byte without a gap.
+    /// Offset after the last byte without a gap before it.
     delivered: u64,
-    /// Offset behind the last byte placed, with or without gaps before it.
+    /// Offset after the last byte that was stored, with or without gaps before it.
     placed: u64,
-    /// Offset at which the first page begins. An empty ring begins at its beginning: as long as the reader keeps up, the same few bytes of
-    /// memory are used, and the processor has them at hand.
+    /// Offset at which the first page begins. An empty ring restarts at the beginning of its first
+    /// page. As long as the reader keeps up, the same few bytes of memory are used and stay in the
+    /// processor's cache.
     origin: u64,
 }
 
 impl ReceiveRing {
-    /// An empty ring for `capacity` bytes, at least one, whose memory is booked in `account`.
+    /// Creates an empty ring for `capacity` bytes, but at least one, whose memory is booked in
+    /// `account`.
     pub fn new(capacity: usize, account: Account) -> ReceiveRing {
         ReceiveRing {
             pages: VecDeque::new(),
@@ -205,11 +219,12 @@ impl ReceiveRing {
         }
     }
 
-    /// Puts `bytes` at `offset` of the stream. What was delivered already stays as it was.
+    /// Stores `bytes` at `offset` of the stream. Bytes that were already delivered are not changed.
     ///
     /// # Errors
     ///
-    /// They reach beyond the ring, and nothing is kept; or there is no memory for all of them.
+    /// The bytes extend beyond the capacity of the ring, and nothing is stored; or there is no
+    /// memory for all of them.
     pub fn place(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Unplaced> {
         let end = offset.checked_add(bytes.len() as u64).filter(|end| *end <= self.limit()).ok_or(Unplaced::Beyond)?;
         if end <= self.delivered {
@@ -231,13 +246,13 @@ impl ReceiveRing {
         Ok(())
     }
 
-    /// Number of the page of an offset, and the place in it.
+    /// Returns the number of the page that contains an offset, and the position in the page.
     fn locate(&self, offset: u64) -> (usize, usize) {
         let distance = (offset - self.origin) as usize;
         (distance / PAGE, distance % PAGE)
     }
 
-    /// A page, with memory.
+    /// Returns a page, which is allocated if necessary.
     fn page(&mut self, number: usize) -> Result<&mut [u8], Refusal> {
         if number >= self.pages.len() {
             let more = number + 1 - self.pages.len();
@@ -258,13 +273,13 @@ impl ReceiveRing {
         Ok(&mut self.pages[number])
     }
 
-    /// Everything before `offset` has arrived: what the transport says it delivered.
+    /// Marks everything before `offset` as arrived, as the transport reports it.
     pub fn deliver(&mut self, offset: u64) {
         debug_assert!(offset <= self.limit(), "delivered beyond the ring");
         self.delivered = offset.clamp(self.delivered, self.limit());
     }
 
-    /// Moves what is there into `into`; returns how many bytes.
+    /// Moves readable bytes into `into`. Returns their number.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let length = into.len().min(self.available());
         let mut rest = &mut into[..length];
@@ -273,7 +288,7 @@ impl ReceiveRing {
             let (now, later) = rest.split_at_mut(rest.len().min(PAGE - from));
             match self.pages.get(number) {
                 Some(page) if !page.is_empty() => now.copy_from_slice(&page[from..from + now.len()]),
-                // The transport delivers only what was placed.
+                // This does not happen, because the transport delivers only bytes that were stored.
                 _ => now.fill(0),
             }
             self.read += now.len() as u64;
@@ -286,7 +301,7 @@ impl ReceiveRing {
         length
     }
 
-    /// Forgets the first pages as far as they have been read, but for one that is kept for the next that is needed.
+    /// Removes the first pages if they have been read completely. One of them is kept for reuse.
     fn forget_read(&mut self) {
         while self.read - self.origin >= PAGE as u64 && self.placed > self.read {
             self.origin += PAGE as u64;
@@ -300,7 +315,7 @@ impl ReceiveRing {
         }
     }
 
-    /// Nothing is kept: gives the memory back but for the first `most` pages.
+    /// Frees the memory except for the first `most` pages. The ring has to be empty.
     fn shrink(&mut self, most: usize) {
         self.pages.truncate(most);
         self.pages.shrink_to(most.max(16));
@@ -311,19 +326,20 @@ impl ReceiveRing {
         self.origin = self.read;
     }
 
-    /// Memory that it has taken, bytes.
+    /// Allocated memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.pages.iter().chain([&self.spare]).map(Vec::capacity).sum()
     }
 
-    /// Gives the memory back if nothing is kept.
+    /// Frees the memory if the ring is empty.
     pub fn rest(&mut self) {
         if self.placed <= self.read {
             self.shrink(0);
         }
     }
 
-    /// Nothing more will come: forgets what lies behind a gap. What is in order may still be read.
+    /// Discards the bytes after a gap, because nothing more will arrive. Bytes in order can still
+    /// be read.
     pub fn forget_beyond(&mut self) {
         self.placed = self.delivered;
         if self.delivered <= self.read {
@@ -335,27 +351,27 @@ impl ReceiveRing {
         self.account.give_back(given_up * PAGE);
     }
 
-    /// Bytes that can be read.
+    /// Number of bytes that can be read.
     pub fn available(&self) -> usize {
         (self.delivered - self.read) as usize
     }
 
-    /// Bytes it holds at most.
+    /// Maximum number of bytes that the ring holds.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Bytes that have been read.
+    /// Number of bytes that have been read.
     pub fn taken(&self) -> u64 {
         self.read
     }
 
-    /// Bytes that may still come behind the last one without a gap.
+    /// Number of bytes that may still arrive after the last byte without a gap before it.
     pub fn room(&self) -> usize {
         (self.limit() - self.delivered) as usize
     }
 
-    /// Offset behind the last byte it could hold.
+    /// Offset after the last byte that the ring could hold.
     fn limit(&self) -> u64 {
         self.read.saturating_add(self.capacity as u64)
     }
@@ -367,7 +383,7 @@ impl Drop for ReceiveRing {
     }
 }
 
-/// So many zeroes; none if the system has no memory for them.
+/// Allocates `length` zero bytes. `None` if the system has no memory for them.
 fn zeroes(length: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length).ok()?;
@@ -375,7 +391,8 @@ fn zeroes(length: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Writes `bytes` at `offset` of a stream that goes round in `ring`; there are not more than it holds.
+/// Copies `bytes` to `offset` of a stream that wraps around in `ring`. There must not be more bytes
+/// than the ring holds.
 fn copy_in(ring: &mut [u8], offset: u64, bytes: &[u8]) {
     if bytes.is_empty() {
         return;

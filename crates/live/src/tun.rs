@@ -1,5 +1,5 @@
-//! A TUN or TAP device: what the kernel routes into it this process reads, one IP packet or one Ethernet frame at a time, and
-//! the other way round.
+//! TUN and TAP devices. This process reads what the kernel sends to the device, one IP packet or
+//! one Ethernet frame at a time, and writes what the kernel is to receive.
 
 use crate::netlink;
 use crate::sys::{self, Layer};
@@ -9,28 +9,30 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 
-/// Advice for a process without rights, behind the error.
+/// Advice after the error of a process without the required rights.
 pub(crate) const MUST_BE_ROOT: &str =
     " (run as root; TPA and the kernel's own TCP need no rights; `meshpace doctor` tells more)";
 
-/// An open TUN or TAP device. The kernel removes it when this is dropped, or when the process ends, however it does.
+/// An open TUN or TAP device. The kernel removes the device when this is dropped or when the
+/// process ends for any reason.
 #[derive(Debug)]
 pub struct Tun(OwnedFd);
 
 impl Tun {
-    /// Creates the TUN device `name`, which carries IP packets, in the network namespace of the calling thread, to be read and
-    /// written without waiting. The error says what is missing.
+    /// Creates the TUN device `name`, which carries IP packets, in the network namespace of the
+    /// calling thread. Reading and writing do not wait. The error says what is missing.
     ///
     /// # Errors
-    /// If the process may not make devices (`CAP_NET_ADMIN`, `/dev/net/tun`), or `name` is taken.
+    /// The process lacks the rights to create devices (`CAP_NET_ADMIN`, `/dev/net/tun`), or `name`
+    /// is in use.
     pub fn create(name: &str) -> io::Result<Tun> {
         Tun::open(name, Layer::Packets)
     }
 
-    /// Creates the TAP device `name`, which carries Ethernet frames, likewise.
+    /// Like [`Tun::create`], but creates the TAP device `name`, which carries Ethernet frames.
     ///
     /// # Errors
-    /// As [`Tun::create`].
+    /// The errors of [`Tun::create`].
     pub fn create_tap(name: &str) -> io::Result<Tun> {
         Tun::open(name, Layer::Frames)
     }
@@ -48,10 +50,11 @@ impl Tun {
         Ok(Tun(file))
     }
 
-    /// Reads one packet or frame; [`io::ErrorKind::WouldBlock`] if there is none.
+    /// Reads one packet or frame. Does not wait.
     ///
     /// # Errors
-    /// `WouldBlock` if nothing has arrived; what the system says of the device.
+    /// [`io::ErrorKind::WouldBlock`] if nothing has arrived; the error of the system call about the
+    /// device.
     pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::io::read(&self.0, into)?)
     }
@@ -59,7 +62,7 @@ impl Tun {
     /// Writes one packet or frame.
     ///
     /// # Errors
-    /// The system's, about the device or the packet.
+    /// The error of the system call about the device or the packet.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.0, packet)?;
         Ok(())
@@ -72,11 +75,11 @@ impl AsFd for Tun {
     }
 }
 
-/// Gives the device `name` of the calling thread's namespace an address with its peer behind it, and an MTU, and switches
-/// it on.
+/// Gives the device `name` of the calling thread's network namespace a local address, the address
+/// of its peer and an MTU in bytes, and sets it up.
 ///
 /// # Errors
-/// There is no such device, or no rights (`CAP_NET_ADMIN`).
+/// There is no such device, or the process lacks the right `CAP_NET_ADMIN`.
 pub fn configure(name: &str, own: Ipv4Addr, peer: Ipv4Addr, mtu: u16) -> io::Result<()> {
     netlink::assign(name, own, peer)?;
     netlink::switch_on(name, Some(mtu))
@@ -85,7 +88,7 @@ pub fn configure(name: &str, own: Ipv4Addr, peer: Ipv4Addr, mtu: u16) -> io::Res
 /// Runs `ip` with these arguments in the calling thread's network namespace.
 ///
 /// # Errors
-/// If `ip` (iproute2) is not installed, or what it says when it fails.
+/// `ip` (iproute2) is not installed, or its error message if it fails.
 pub fn ip(arguments: &[&str]) -> io::Result<()> {
     let output =
         Command::new("ip").args(arguments).output().map_err(|e| io::Error::new(e.kind(), format!("ip: {e}")))?;
