@@ -1,6 +1,6 @@
-//! What goes wrong in a run, and at which moments of the protocol.
+//! Faults of a run, and the moments of the protocol at which they can occur.
 
-/// Names of the members of an enumeration, in their order.
+/// Defines an enumeration with the names of its members.
 macro_rules! named {
     ($(#[$head:meta])* $name:ident { $($(#[$doc:meta])* $member:ident = $text:literal,)* }) => {
         $(#[$head])*
@@ -8,10 +8,10 @@ macro_rules! named {
         pub enum $name { $($(#[$doc])* $member,)* }
 
         impl $name {
-            /// All of them.
+            /// All members in order.
             pub const ALL: &[$name] = &[$($name::$member,)*];
 
-            /// As it is printed.
+            /// Name as it is printed.
             pub fn name(self) -> &'static str {
                 match self { $($name::$member => $text,)* }
             }
@@ -22,153 +22,158 @@ macro_rules! named {
 pub(super) use named;
 
 named! {
-    /// What goes wrong.
+    /// A fault.
     Fault {
-        /// A datagram is lost.
+        /// The datagram is lost.
         Drop = "drop",
-        /// The wire carries nothing for a while.
+        /// The wire drops everything for a while, in one direction or in both.
         Outage = "outage",
-        /// A datagram comes several times.
+        /// The datagram arrives several times.
         Repeat = "repeat",
-        /// It is overtaken.
+        /// The datagram is delayed, so that later datagrams overtake it.
         Delay = "delay",
-        /// A copy with another bit comes, before it or behind it.
+        /// A copy with one changed bit arrives, before or after the datagram.
         Corrupt = "corrupt",
-        /// A copy of its beginning comes.
+        /// A truncated copy arrives.
         Cut = "cut",
-        /// A datagram of before comes again.
+        /// A copy of the datagram, and sometimes one of an earlier datagram, arrives again later.
         Replay = "replay",
-        /// A copy comes from another address, and is faster.
+        /// A copy from another source address arrives, before or after the datagram.
         Elsewhere = "elsewhere",
-        /// Somebody says that the peer does not know the connection.
+        /// The sender gets forged messages that the peer does not know the connection.
         Stray = "stray",
-        /// Somebody says that the listener refuses it.
+        /// The opening end gets a forged refusal of its request.
         Refuse = "refuse",
-        /// Random bytes come.
+        /// A datagram with random bytes arrives.
         Guess = "guess",
-        /// The network says that nobody has the port.
+        /// The network reports that the port is not in use.
         NoPort = "no-port",
-        /// The network says that there is no way.
+        /// The network reports that there is no route.
         NoRoute = "no-route",
-        /// The network says that the datagram is too big.
+        /// The network reports that the datagram is too large.
         TooBig = "too-big",
-        /// The process of who has sent it ends without a word, and begins anew.
+        /// The process of the sender ends without closing its connections, and another one starts.
         Crash = "crash",
-        /// That of its peer.
+        /// The process of the receiver ends without closing its connections, and another one
+        /// starts.
         CrashPeer = "crash-peer",
-        /// The application of who has sent it lets go.
+        /// The application of the sender aborts its connections.
         Abort = "abort",
-        /// That of its peer.
+        /// The application of the receiver aborts its connections.
         AbortPeer = "abort-peer",
-        /// The process of who has sent it does not run for a while: stopped, or its machine asleep. To it the clock makes a step.
+        /// The process of the sender does not run for a while, because it is stopped or its machine
+        /// is suspended. The process sees a jump of the clock.
         Stop = "stop",
-        /// That of its peer.
+        /// The process of the receiver does not run for a while.
         StopPeer = "stop-peer",
-        /// The kernel of who has sent it takes no more for a while.
+        /// The kernel of the sender accepts no datagrams for a while.
         FullBuffer = "full-buffer",
-        /// The application of its peer does not read for a while.
+        /// The application of the receiver does not read for a while.
         SlowReader = "slow-reader",
-        /// That of who has sent it does not write.
+        /// The application of the sender does not write for a while.
         SlowWriter = "slow-writer",
-        /// Who has opened the connection gets another address.
+        /// The opening end gets another address.
         Move = "move",
-        /// Nobody listens for a while.
+        /// The listening end accepts no connections for a while.
         Unlisten = "unlisten",
-        /// Strangers begin handshakes that they do not finish.
+        /// Unknown hosts begin handshakes that they do not complete.
         Crowd = "crowd",
-        /// From now on the path carries only shorter packets.
+        /// From now on the path carries only shorter packets, without a report.
         Narrow = "narrow",
     }
 }
 
 named! {
-    /// A moment of the protocol: what a datagram is that leaves.
+    /// Moment of the protocol: the kind of a datagram that is sent.
     Moment {
-        /// The first request.
+        /// A request without a cookie.
         Request = "request",
-        /// The listener's cookie.
+        /// The listener's challenge with a cookie.
         Challenge = "challenge",
-        /// The request that shows it.
+        /// A request with the cookie.
         Shown = "shown",
-        /// The acceptance.
+        /// An acceptance.
         Acceptance = "acceptance",
         /// A refusal.
         Refusal = "refusal",
-        /// A stray.
+        /// A message that the tag of a datagram is unknown.
         Stray = "stray",
-        /// The first of a direction.
+        /// The first datagram of a direction.
         First = "first",
-        /// One in the middle.
+        /// A datagram for which none of the other moments applies.
         Data = "data",
-        /// The next after one that was lost.
+        /// The datagram after one that was lost.
         Gap = "gap",
-        /// The last under a key.
+        /// The last datagram under a key.
         LastOfKey = "last-of-key",
-        /// The first under the next.
+        /// The first datagram under the next key.
         FirstOfKey = "first-of-key",
-        /// One while a window is closed.
+        /// A datagram while a window is closed at one of the ends.
         ZeroWindow = "zero-window",
-        /// The first after 5 s of silence.
+        /// The first datagram after 5 s of silence.
         Idle = "idle",
-        /// A question for a sign of life.
+        /// A probe of the peer.
         Question = "question",
-        /// A question or an answer about an address.
+        /// A path challenge or a path response.
         Path = "path",
         /// The end of a direction.
         End = "end",
         /// A reset.
         Reset = "reset",
-        /// One of a connection that is over.
+        /// A datagram of a connection that has ended.
         Late = "late",
-        /// A stream of a tunnel begins.
+        /// A stream of a tunnel is opened.
         StreamBegins = "stream-begins",
-        /// One ends.
+        /// A direction of a tunnel's stream ends.
         StreamEnds = "stream-ends",
-        /// One is broken off.
+        /// A stream of a tunnel is reset.
         StreamReset = "stream-reset",
     }
 }
 
 impl Moment {
-    /// Whether it is part of opening a connection.
+    /// True if the moment belongs to the opening of a connection.
     pub fn is_opening(self) -> bool {
         self <= Moment::Stray
     }
 
-    /// Whether it is a moment of a tunnel's session.
+    /// True if the moment belongs to a tunnel's session.
     pub fn is_of_tunnel(self) -> bool {
         self >= Moment::StreamBegins
     }
 }
 
-/// What a run is allowed to do.
+/// Kinds of faults that a run may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mood {
-    /// Nothing but what a network and slow machines do for a while: all has to arrive.
+    /// Only temporary effects of the network and of slow machines: all data have to arrive.
     Weather,
-    /// Somebody reads everything and forges, over a network that loses little: all has to arrive.
+    /// An observer reads everything and forges, over a network that loses few datagrams: all data
+    /// have to arrive.
     Observer,
-    /// Anything: connections may fail, and both ends have to hear of it.
+    /// All faults: connections may fail, and both ends have to learn that.
     Rough,
-    /// The peers have the keys and abuse them (`hostile`): honest clients of the same port have to be served.
+    /// The peers have the keys and abuse them (`hostile`): honest clients of the same port have to
+    /// be served.
     Hostile,
 }
 
-/// What protects a run's datagrams, as far as it decides what can be forged.
+/// Protection of a run's datagrams, as far as it decides what can be forged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Protected {
-    /// Datagrams are encrypted.
+    /// True if datagrams are encrypted.
     pub sealed: bool,
-    /// The peer is known by its keys.
+    /// True if the peer authenticates with known keys.
     pub known: bool,
 }
 
 impl Fault {
-    /// Whether it makes sense at `moment`.
+    /// True if the fault makes sense at `moment`.
     pub fn fits(self, moment: Moment) -> bool {
         match self {
             Fault::Refuse => moment.is_opening(),
-            // What is not sealed can be cut; a request without its padding makes a narrow path look wide.
+            // A handshake message that is not encrypted can be truncated, and a request without its
+            // padding makes a narrow path look wide.
             Fault::Cut | Fault::Stray | Fault::NoPort | Fault::NoRoute => !moment.is_opening(),
             Fault::Move => !moment.is_opening() && moment != Moment::Late,
             Fault::Unlisten => moment.is_opening(),
@@ -176,14 +181,16 @@ impl Fault {
         }
     }
 
-    /// Whether a run may have it at `moment`.
+    /// True if a run with this mood and protection may have the fault at `moment`.
     pub fn may(self, moment: Moment, mood: Mood, protected: Protected) -> bool {
         let Protected { sealed, known } = protected;
         let opening = moment.is_opening();
         let may = match self {
             Fault::Drop | Fault::Repeat | Fault::Delay | Fault::SlowReader | Fault::SlowWriter | Fault::Guess => true,
-            // Without encryption who reads can forge anything: nothing is promised.
-            // Elsewhere than in the request that shows a cookie, which is for nothing else, that is so of opening without known keys.
+            // Without encryption an attacker that can read can forge anything, so no outcome is
+            // guaranteed. Without known keys that is also true while the connection is opened. The
+            // exception is the request with the cookie, because the cookie is valid only for the
+            // unchanged request.
             Fault::Corrupt => sealed && (known || !opening || moment == Moment::Shown),
             Fault::Cut | Fault::Replay | Fault::Elsewhere => sealed,
             Fault::Refuse => known || mood == Mood::Rough,
@@ -199,7 +206,7 @@ impl Fault {
     }
 }
 
-/// Every fault at every moment where it makes sense.
+/// All combinations of moment and fault that make sense.
 pub fn cells() -> impl Iterator<Item = (Moment, Fault)> {
     let at = |moment: Moment| Fault::ALL.iter().map(move |fault| (moment, *fault));
     Moment::ALL.iter().flat_map(move |moment| at(*moment)).filter(|(moment, fault)| fault.fits(*moment))

@@ -1,52 +1,54 @@
-//! One end of a flow of datagrams of a tunnel: its application sends what it is to, knows every datagram that may come, and counts those that leave
-//! by the carriers.
+//! One end of a tunnel's flow of datagrams. Its application sends the planned datagrams, knows
+//! every datagram that may arrive, and counts the datagrams that the carriers take.
 
 use super::plan::{FlowPlan, HEAD};
 use crate::tpa::session::content::byte;
 use crate::tunnel::Class;
 use meshpace_core::Time;
 
-/// A datagram that was sent.
+/// A datagram that the application has sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
-    /// It was not taken.
+    /// True if the session did not accept the datagram.
     refused: bool,
 }
 
-/// How a flow is over for an end.
+/// Whether and how a flow has ended for an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Over {
-    /// It is not, or its session ended first.
+    /// The flow has not ended, or its session ended first.
     No,
-    /// This end has left it, with this code.
+    /// This end has left the flow with this code.
     Here(u8),
-    /// The peer has, with this code.
+    /// The peer has left the flow with this code.
     There(u8),
 }
 
-/// One end.
+/// One end of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowEnd {
-    /// What stands in each datagram that it sends, and in each that comes.
+    /// Numbers that identify the datagrams of the flow: those that this end sends, and those that
+    /// it receives.
     names: [u64; 2],
     plan: FlowPlan,
-    /// Whether it is the end that has opened the flow.
+    /// True at the end that has opened the flow.
     opens: bool,
     sent: Vec<Sent>,
-    /// Of those, how many have begun to leave by a carrier, and the number of the last.
+    /// Number of sent datagrams that a carrier has taken completely, and the number of the last of
+    /// them.
     pub(crate) left: u64,
     last_left: Option<u64>,
-    /// How many have come, and the number of the last.
+    /// Number of datagrams that have arrived, and the number of the last of them.
     pub(crate) came: u64,
     last_came: Option<u64>,
     pub(crate) over: Over,
-    /// What was to be true of it.
+    /// The first invariant that was violated.
     wrong: Option<&'static str>,
 }
 
 impl FlowEnd {
-    /// At the end that has opened the flow `name`, or at the other.
+    /// Creates the end that has opened the flow `name`, or the other end.
     pub(crate) fn new(name: u64, opens: bool, plan: FlowPlan) -> FlowEnd {
         let names = [opens, !opens].map(|ours| name.wrapping_mul(2) ^ u64::from(ours));
         let (over, wrong) = (Over::No, None);
@@ -64,7 +66,9 @@ impl FlowEnd {
         }
     }
 
-    /// Sends what is due: `put` tells how many datagrams were given up for one, itself included; none if the flow is over. Whether it did anything.
+    /// Sends the datagrams that are due. `put` sends one and returns how many datagrams were
+    /// dropped for it, including itself; `None` if the flow has ended. Returns true if anything was
+    /// sent.
     pub(crate) fn send(&mut self, now: Time, mut put: impl FnMut(&[u8]) -> Option<u64>) -> bool {
         let ours = usize::from(!self.opens);
         let before = self.sent.len();
@@ -79,19 +83,20 @@ impl FlowEnd {
         self.sent.len() > before
     }
 
-    /// When it sends next.
+    /// Time at which the end sends the next datagram.
     pub(crate) fn sends_at(&self) -> Time {
         let next = self.plan.datagram(usize::from(!self.opens), self.sent.len() as u64);
         next.filter(|_| self.over == Over::No).map_or(Time::NEVER, |(at, _)| at)
     }
 
-    /// The code with which it is to leave by now, if it is.
+    /// The code with which this end has to leave the flow now; `None` if it does not have to.
     pub(crate) fn leaves(&self) -> Option<u8> {
         let (end, after, code) = self.plan.leaves.filter(|_| self.over == Over::No)?;
         ((end == 0) == self.opens && self.came >= after).then_some(code)
     }
 
-    /// A datagram of the flow has left whole by a carrier, which it began to do at `began`.
+    /// Records that a carrier has taken a datagram of the flow completely. It took the first byte
+    /// at `began`.
     pub(crate) fn on_left(&mut self, bytes: &[u8], began: Time) {
         let number = number(bytes);
         self.left += 1;
@@ -107,7 +112,7 @@ impl FlowEnd {
         }
     }
 
-    /// A datagram has come by the flow.
+    /// Records and checks a datagram that has arrived.
     pub(crate) fn on_came(&mut self, bytes: &[u8]) {
         if matches!(self.over, Over::Here(_)) {
             return self.breaks("who has left a flow hears nothing more by it");
@@ -125,7 +130,7 @@ impl FlowEnd {
         self.came += 1;
     }
 
-    /// The peer has left it.
+    /// Records that the peer has left the flow.
     pub(crate) fn on_peer_left(&mut self, code: u8) {
         if self.over != Over::No {
             self.breaks("the end of a flow is told once");
@@ -138,7 +143,8 @@ impl FlowEnd {
     }
 }
 
-/// What is due at an end of a flow by now has left and arrived, both ways, or the flow is over for both.
+/// True if all datagrams that were due by `now` have been sent and have arrived in both directions,
+/// or if the flow has ended at both ends.
 pub(crate) fn rests(now: Time, [one, other]: [&FlowEnd; 2]) -> bool {
     if one.over != Over::No || other.over != Over::No {
         return one.over != Over::No && other.over != Over::No;
@@ -147,11 +153,12 @@ pub(crate) fn rests(now: Time, [one, other]: [&FlowEnd; 2]) -> bool {
     has(one, other) && has(other, one)
 }
 
-/// What must be true of the two ends of a flow, the one that has opened it first; and if `all` had time to arrive.
+/// Checks the invariants of both ends of a flow. The first end is the one that opened it. With
+/// `all`, all datagrams had time to arrive.
 ///
 /// # Errors
 ///
-/// The invariant that is broken.
+/// The invariant that is violated.
 pub(crate) fn compare(ends: [Option<&FlowEnd>; 2], all: bool) -> Result<(), &'static str> {
     for (own, peer) in [(ends[0], ends[1]), (ends[1], ends[0])] {
         let Some(own) = own else { continue };
@@ -177,7 +184,8 @@ pub(crate) fn compare(ends: [Option<&FlowEnd>; 2], all: bool) -> Result<(), &'st
 }
 
 impl FlowEnd {
-    /// Of what waited nothing was given up but what its class allows.
+    /// Checks that the datagrams that were not sent are only those that the class of the flow
+    /// allows to be dropped.
     fn has_all_left(&self) -> Result<(), &'static str> {
         let refused = self.sent.iter().filter(|sent| sent.refused).count();
         match self.plan.class {
@@ -192,14 +200,14 @@ impl FlowEnd {
     }
 }
 
-/// The datagram of this number, of so many bytes, `HEAD` at least.
+/// Datagram with this number and of `length` bytes, at least `HEAD`.
 fn datagram(name: u64, number: u64, length: usize) -> Vec<u8> {
     let mut bytes = [name.to_be_bytes(), number.to_be_bytes()].concat();
     bytes.extend((HEAD as u64..length as u64).map(|at| byte(name ^ (number << 32), at)));
     bytes
 }
 
-/// The number that stands in a datagram; one that none has if it is too short.
+/// Number in a datagram. If the datagram is too short, a number that no datagram has.
 fn number(bytes: &[u8]) -> u64 {
     bytes.get(8..HEAD).and_then(|bytes| bytes.try_into().ok()).map_or(u64::MAX, u64::from_be_bytes)
 }

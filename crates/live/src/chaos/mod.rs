@@ -1,9 +1,16 @@
-//! The whole live stack in virtual time over a hostile wire, one run per seed: sessions of TPA over UDP with their cookies, keys and limits, and
-//! sessions of a tunnel with their streams and carriers, each as it ships.
+//! Random tests of the whole live stack in virtual time over a hostile wire, one run per seed. The
+//! stack is used as it ships: sessions of TPA over UDP with their cookies, keys and limits, and
+//! sessions of a tunnel with their streams and carriers.
 //!
-//! A run (`world`) is drawn from its seed (`plan`): two machines (`side`), each with a port (`tpa::session::port`) and applications that know every byte
-//! (`stream`, `tunnel`), a wire, and faults, aimed at moments of the protocol (`planner`, `faults`). Somebody who has the keys looks at every
-//! datagram (`watch`). A network may be in place of the wire (`network`). In other runs the peers are hostile (`hostile`). `docs/chaos.md` says what is checked. For `meshpace dev chaos` and tests: no part of the library's interface.
+//! Everything in a run (`world`) is derived from its seed (`plan`). A run has two machines
+//! (`side`), a wire, and faults. Each machine has a port (`tpa::session::port`) and applications
+//! that know every byte (`stream`, `tunnel`). Faults are scheduled for certain situations of the
+//! protocol, which are called moments (`planner`, `faults`).
+//!
+//! An observer that has the keys examines every datagram (`watch`). A network may replace the wire
+//! (`network`). In other runs the peers are hostile (`hostile`). `docs/chaos.md` says what is
+//! checked. The module serves `meshpace dev chaos` and tests; it is not part of the library's
+//! interface.
 
 pub mod faults;
 mod flow;
@@ -30,49 +37,51 @@ use meshpace_core::Duration;
 use plan::Plan;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// An invariant that a run has broken.
+/// An invariant that a run has violated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// What was to be true.
+    /// The condition that should have held.
     pub invariant: String,
-    /// When, and what was found instead.
+    /// Time of the violation, and what was found instead.
     pub detail: String,
 }
 
-/// What became of a run.
+/// Result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Run {
-    /// What it was drawn from.
+    /// Seed from which the run was derived.
     pub seed: u64,
-    /// What it was allowed to do.
+    /// Kinds of faults that the run was allowed to have.
     pub mood: Mood,
-    /// How long it took in its world.
+    /// Duration of the run in virtual time.
     pub virtual_time: Duration,
-    /// Datagrams that its two ends have sent, and those of them that were lost.
+    /// Number of datagrams that the two ends have sent.
     pub packets: u64,
-    /// Those of them that were lost.
+    /// Number of those datagrams that were lost.
     pub lost: u64,
-    /// Streams that were begun.
+    /// Number of streams that were opened.
     pub streams: u64,
-    /// Bytes that applications have read.
+    /// Number of bytes that applications have read.
     pub bytes: u64,
-    /// Datagrams of flows that have arrived.
+    /// Number of datagrams of tunnel flows that have arrived.
     pub datagrams: u64,
-    /// Ends of streams that have failed with an error.
+    /// Number of stream ends that have failed with an error.
     pub failures: u64,
-    /// Faults, by [`Fault`].
+    /// Number of faults, by [`Fault`].
     pub faults: Vec<u32>,
-    /// Actions of hostile peers, by [`hostile::attack::Attack`]; empty where no peer is hostile.
+    /// Number of actions of hostile peers, by [`hostile::attack::Attack`]. Empty if no peer is
+    /// hostile.
     pub attacks: Vec<u32>,
-    /// Datagrams at each moment, by [`Moment`].
+    /// Number of datagrams, by [`Moment`].
     pub moments: Vec<u32>,
-    /// Which faults came at which moments.
+    /// Faults with the moments at which they occurred.
     pub hits: Vec<(Moment, Fault)>,
-    /// The longest that nothing moved after the last fault although somebody waited.
+    /// Longest time after the last fault in which nothing progressed although an application was
+    /// waiting.
     pub longest_wait: Duration,
-    /// What was broken, if anything.
+    /// The first invariant that was violated; `None` if all hold.
     pub broken: Option<Broken>,
-    /// Faults and failures in their order, if asked for.
+    /// Faults and failures in order, if they were requested.
     pub trail: Vec<String>,
 }
 
@@ -104,23 +113,24 @@ impl Run {
     }
 }
 
-/// How much of a run is told.
+/// Amount of detail that is recorded about a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Trail {
-    /// What became of it.
+    /// Only the result.
     Nothing,
-    /// Every fault and every failure.
+    /// Also every fault and every failure.
     Faults,
-    /// Every datagram that leaves, too.
+    /// Also every datagram that is sent.
     Packets,
 }
 
-/// The run of a seed over the wire. A panic of what it runs is an invariant that is broken.
+/// Runs a seed over the wire. A panic of the tested code counts as a violated invariant.
 pub fn run(seed: u64, trail: Trail) -> Run {
     run_plan(Plan::of(seed), None, trail)
 }
 
-/// The run of a seed over a network in place of the wire: the same plan, but for what the ends are told of the path.
+/// Runs a seed over a network instead of the wire. The plan is the same, except that the ends are
+/// told the path of the network.
 pub fn run_over(networks: Networks<'_>, seed: u64, trail: Trail) -> Run {
     let mut plan = Plan::of(seed);
     let network = networks(&plan);
@@ -132,7 +142,7 @@ fn run_plan(plan: Plan, network: Option<Box<dyn Network>>, trail: Trail) -> Run 
     guarded(Run::empty(plan.seed, plan.mood), || world::World::new(plan, network, trail).run())
 }
 
-/// What `run` returns; `empty` with a broken invariant if it panics.
+/// Returns the result of `run`. If `run` panics, returns `empty` with a violated invariant.
 fn guarded(empty: Run, run: impl FnOnce() -> Run) -> Run {
     let caught = catch_unwind(AssertUnwindSafe(run));
     caught.unwrap_or_else(|payload| {

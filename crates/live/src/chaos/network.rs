@@ -1,4 +1,5 @@
-//! A network in place of the wire, handed over by whoever runs a seed: this crate knows no simulator.
+//! Interface of a network that replaces the wire. The caller of a run provides it, because this
+//! crate does not know the simulator.
 
 use super::plan::Plan;
 use meshpace_core::{Rate, Time};
@@ -7,33 +8,36 @@ use std::net::SocketAddr;
 /// A datagram that has passed through a network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Passed {
-    /// When it came out.
+    /// Time of arrival.
     pub at: Time,
-    /// Who has sent it.
+    /// Source address.
     pub from: SocketAddr,
-    /// To whom.
+    /// Destination address.
     pub to: SocketAddr,
-    /// What.
+    /// Content of the datagram.
     pub bytes: Vec<u8>,
 }
 
-/// Carries what two machines send to each other: loses, delays and repeats it by rules of its own, and nothing by chance that is not of the plan's seed.
+/// Network between two machines. It loses, delays and duplicates datagrams by its own rules. All
+/// randomness is derived from the plan's seed.
 pub trait Network {
-    /// What it is, in words.
+    /// Description of the network.
     fn words(&self) -> String;
 
-    /// Hops between the machines, at least 1. Both are told.
+    /// Number of hops between the machines, at least 1. Both machines are told.
     fn hops(&self) -> u8;
 
-    /// Rate of its channel. Both are told.
+    /// Data rate of the channel. Both machines are told.
     fn rate(&self) -> Rate;
 
-    /// Machine `end`, 0 or 1, sends a datagram at the time to which the network was advanced last.
+    /// Sends a datagram of machine `end`, 0 or 1, at the time to which the network was advanced
+    /// last.
     fn send(&mut self, end: usize, from: SocketAddr, to: SocketAddr, bytes: &[u8]);
 
-    /// Lets time pass until a datagram comes out, or until `until`, which is no earlier than before and not [`Time::NEVER`]; then returns none.
+    /// Advances the time until a datagram arrives, and returns it. If none arrives until `until`,
+    /// returns `None`. `until` must not be earlier than in the previous call, nor [`Time::NEVER`].
     fn advance(&mut self, until: Time) -> Option<Passed>;
 }
 
-/// Makes the network of a run. It is hostile no longer than the plan says.
+/// Creates the network of a run. The network must not be hostile for longer than the plan says.
 pub type Networks<'a> = &'a dyn Fn(&Plan) -> Box<dyn Network>;

@@ -1,7 +1,9 @@
-//! What a run is: everything about two ends, the wire between them and what goes wrong, drawn from one seed.
+//! Plan of a run: everything about the two ends, the wire between them and the faults, derived from
+//! one seed.
 //!
-//! Faults are aimed. Consecutive seeds walk through every fault at every moment of the protocol where it makes sense (`faults::cells`), so
-//! that what is rare by itself is not rare here; what a moment needs in order to come about is aimed at as well.
+//! Faults are scheduled. Consecutive seeds go through every fault at every moment of the protocol
+//! at which it makes sense (`faults::cells`), so that rare combinations are tested as often as
+//! others. If a moment needs another fault in order to occur, that fault is scheduled as well.
 
 use super::faults::{Fault, Moment, Mood, Protected, cells};
 use crate::tpa::session::handshake::{InnerTransport, Terms};
@@ -16,95 +18,99 @@ use meshpace_transport::tpa::{self, ack};
 use meshpace_transport::{PathInfo, train};
 use std::sync::Arc;
 
-/// Bytes before the content of a datagram of a flow: its flow and direction, and its number there.
+/// Bytes before the content of a flow's datagram: the name of flow and direction, and the
+/// datagram's number.
 pub(crate) const HEAD: usize = 16;
 
-/// What is carried.
+/// Subject of a run: one connection, or a session of a tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// One connection with this inside, which is a stream.
+    /// One connection with this inner transport, which carries one stream.
     Stream(InnerTransport),
-    /// A tunnel's session of many streams, whose bulk goes by this.
+    /// A session of a tunnel with many streams, whose bulk carrier has this inner transport.
     Tunnel(InnerTransport),
 }
 
-/// A fault that a run aims at.
+/// A scheduled fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Aim {
-    /// When.
+    /// Moment at which the fault occurs.
     pub moment: Moment,
-    /// What.
+    /// The fault.
     pub fault: Fault,
-    /// So many of these moments pass before.
+    /// Number of datagrams at this moment before the fault occurs.
     pub after: u32,
 }
 
-/// What the application of one end, or one stream, does.
+/// Data that the application of an end, or of a stream at one end, writes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Habits {
-    /// When it may have written how much, in order.
+    /// Times, in order, with the total number of bytes that may have been written by then.
     pub bursts: Vec<(Time, u64)>,
 }
 
 impl Habits {
-    /// The same up to so many bytes.
+    /// Returns the same habits, but with at most `most` bytes in total.
     pub fn at_most(&self, most: u64) -> Habits {
         Habits { bursts: self.bursts.iter().map(|(at, bytes)| (*at, most.min(*bytes))).collect() }
     }
 
-    /// All that it writes, bytes.
+    /// Total number of bytes that are written.
     pub fn all(&self) -> u64 {
         self.bursts.last().map_or(0, |(_, bytes)| *bytes)
     }
 
-    /// What it may have written by `now`.
+    /// Number of bytes that may have been written by `now`.
     pub fn by(&self, now: Time) -> u64 {
         self.bursts.iter().rev().find(|(at, _)| *at <= now).map_or(0, |(_, bytes)| *bytes)
     }
 
-    /// When it writes next.
+    /// Time of the next write after `now`; [`Time::NEVER`] if there is none.
     pub fn after(&self, now: Time) -> Time {
         self.bursts.iter().map(|(at, _)| *at).find(|at| *at > now).unwrap_or(Time::NEVER)
     }
 }
 
-/// A stream of a tunnel.
+/// Plan of a tunnel's stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamPlan {
-    /// When it is opened.
+    /// Time at which the stream is opened.
     pub at: Time,
-    /// What who connects writes, and who accepts.
+    /// Data that the connecting end writes, and data that the accepting end writes.
     pub habits: [Habits; 2],
-    /// Who breaks it off, and after how many bytes read.
+    /// The end that resets the stream, and the number of bytes that it has read before. `None` if
+    /// neither resets it.
     pub breaks: Option<(usize, u64)>,
 }
 
-/// Datagrams that are sent at once.
+/// Datagrams that are sent at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Burst {
-    /// When.
+    /// Time of sending.
     pub at: Time,
-    /// How many.
+    /// Number of datagrams.
     pub count: u64,
-    /// Bytes of each.
+    /// Length of each datagram in bytes.
     pub length: usize,
 }
 
-/// A flow of datagrams of a tunnel.
+/// Plan of a tunnel's flow of datagrams.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowPlan {
-    /// When it is opened.
+    /// Time at which the flow is opened.
     pub at: Time,
-    /// What becomes of datagrams that wait.
+    /// Rule for datagrams that wait to be sent.
     pub class: Class,
-    /// What who connects sends, and who accepts, in order.
+    /// Datagrams of the connecting end, and those of the accepting end, in order of time.
     pub bursts: [Vec<Burst>; 2],
-    /// Who leaves it, after how many datagrams have come, and with which code.
+    /// The end that leaves the flow, the number of datagrams it has received before, and its code.
+    /// `None` if neither leaves it.
     pub leaves: Option<(usize, u64, u8)>,
 }
 
 impl FlowPlan {
-    /// When an end sends the datagram of this number, and its bytes; none after the last.
+    /// Time at which an end sends the datagram of this number, and its length in bytes. `None`
+    /// after the last datagram.
     pub fn datagram(&self, end: usize, number: u64) -> Option<(Time, usize)> {
         let mut before = 0;
         let burst = self.bursts[end].iter().find(|burst| {
@@ -115,40 +121,41 @@ impl FlowPlan {
     }
 }
 
-/// A run.
+/// Plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What it was drawn from.
+    /// Seed from which the plan is derived.
     pub seed: u64,
-    /// What is carried.
+    /// Subject of the run: one connection, or a session of a tunnel.
     pub kind: Kind,
-    /// What may go wrong.
+    /// Kinds of faults that are allowed.
     pub mood: Mood,
-    /// What both ends are told, but for the keys of each. The first opens.
+    /// Settings of the opening end and of the listening end. They differ in the keys, in the use of
+    /// AES, and in whether BBR is requested.
     pub settings: [Settings; 2],
-    /// What is written in a connection that is a stream, by end.
+    /// Data that each end writes, if the connection carries one stream.
     pub habits: [Habits; 2],
-    /// The streams of a tunnel.
+    /// Streams of a tunnel.
     pub streams: Vec<StreamPlan>,
-    /// Its flows of datagrams.
+    /// Flows of datagrams of a tunnel.
     pub flows: Vec<FlowPlan>,
-    /// Until when the wire is hostile.
+    /// Time until which the wire is hostile.
     pub hostile_until: Time,
-    /// Probability that a hostile wire loses a datagram, and that it doubles one.
+    /// Probability that the hostile wire loses a datagram.
     pub loss: f64,
-    /// The same of doubling.
+    /// Probability that the hostile wire duplicates a datagram.
     pub doubling: f64,
-    /// How long a datagram takes.
+    /// Delay of a datagram.
     pub delay: Duration,
-    /// How much longer at most on a hostile wire.
+    /// Largest additional delay on the hostile wire.
     pub jitter: Duration,
-    /// Whether an observer complains about every datagram.
+    /// True if an observer sends false error messages about every datagram.
     pub observed: bool,
-    /// What is aimed at.
+    /// Scheduled faults.
     pub aims: Vec<Aim>,
 }
 
-/// A random stream of a run; what is drawn from one does not change another.
+/// Random stream of a run. The streams of different indexes are independent.
 pub fn stream(seed: u64, index: u64) -> Rng {
     Rng::stream(seed, Purpose::Test, 1000 + index)
 }
@@ -157,7 +164,8 @@ fn milliseconds(rng: &mut Rng, least: f64, most: f64) -> Duration {
     Duration((rng.uniform_in(least, most) * 1e6) as u64)
 }
 
-/// What has to happen before, so that a moment comes about.
+/// Fault that makes a moment occur, with the moment at which that fault is scheduled. `None` if the
+/// moment occurs without a fault.
 fn aid(moment: Moment) -> Option<(Moment, Fault)> {
     Some(match moment {
         Moment::Refusal => (Moment::Request, Fault::Unlisten),
@@ -172,14 +180,14 @@ fn aid(moment: Moment) -> Option<(Moment, Fault)> {
 }
 
 impl Plan {
-    /// The run of `seed`.
+    /// Derives the plan of `seed`.
     pub fn of(seed: u64) -> Plan {
         let mut rng = stream(seed, 0);
         let rng = &mut rng;
         let count = cells().count() as u64;
         let (moment, fault) = cells().nth((seed % count) as usize).unwrap_or((Moment::Data, Fault::Drop));
         let aid = aid(moment);
-        // All that is drawn is drawn until it has room for what is aimed at.
+        // Security and mood are drawn again until they allow the scheduled faults.
         let needs_seal = matches!(moment, Moment::LastOfKey | Moment::FirstOfKey | Moment::Path);
         let (security, protected, mood) = loop {
             let (security, protected) = protection(rng);
@@ -202,14 +210,17 @@ impl Plan {
         let rests = moment == Moment::Question;
         let most = match kind {
             Kind::Stream(InnerTransport::Tpa) => 80_000,
-            // Trains send a segment in less than a round trip, which is 160 ms at most: nobody takes longer than is asked of him. Their segments are
-            // no longer than a listener asks for, a third of whose buffer has room for a block.
+            // Quiet trains send a segment in less than a round trip, which is at most 160 ms. The
+            // limit therefore ensures that no run takes longer than its time limits. The segments
+            // are no longer than the listener agrees to, and three blocks of them fit into the
+            // listener's buffer.
             Kind::Stream(InnerTransport::Trains) => 200_000.min(1000 * u64::from(agreed_segment(&settings[1]))),
             Kind::Stream(InnerTransport::Bbr) | Kind::Tunnel(_) => 200_000,
         };
         let habits = [0, 1].map(|_| habits(rng, 0, last, most, rests));
         let streams = if matches!(kind, Kind::Tunnel(_)) { streams(rng, last) } else { Vec::new() };
-        // Drawn for themselves, so that seeds with the same streams are comparable with and without.
+        // Flows have their own random stream, so that runs of a seed with and without flows have
+        // the same streams.
         let flows = if matches!(kind, Kind::Tunnel(_)) { flows(&mut stream(seed, 3), last) } else { Vec::new() };
         let most_lost = match mood {
             Mood::Weather | Mood::Rough | Mood::Hostile => [0.02, 0.1, 0.3][rng.below(3) as usize],
@@ -220,7 +231,8 @@ impl Plan {
         if let Some((moment, fault)) = aid {
             aims.push(Aim { moment, fault, after: rng.below(6) as u32 });
         }
-        // Moments that come once or twice in a run are not waited for the third time.
+        // Some moments occur only once or twice in a run, so the fault does not wait for the third
+        // occurrence.
         let after = if moment == Moment::Data { rng.below(60) } else { rng.below(3) / 2 };
         aims.push(Aim { moment, fault, after: after as u32 });
         Plan {
@@ -241,7 +253,7 @@ impl Plan {
         }
     }
 
-    /// Tells both ends the path that is really between them, where they are told any.
+    /// Sets the path that the ends are told, if they are told any, to the real path between them.
     pub(crate) fn tell_path(&mut self, hops: u8, rate: Rate) {
         let path = PathInfo { hops, rate, received_power_dbm: None };
         for settings in &mut self.settings {
@@ -251,8 +263,10 @@ impl Plan {
         }
     }
 
-    /// How long trains take at most for all that an end says, in segments with `payload` bytes each: by their law one leaves at least once in a round trip
-    /// (docs/quiet-trains.md: I = 1.034 tau where nothing is late, and tau is shorter).
+    /// Longest time that quiet trains need for everything that an end sends, in segments with
+    /// `payload` bytes each. By their control law, a segment is sent at least once per round trip
+    /// (docs/quiet-trains.md: I = 1.034 tau if nothing is late, and tau is shorter than the round
+    /// trip).
     pub(crate) fn carrying(&self, payload: u64) -> Duration {
         let said = |end: usize| {
             let streams = self.streams.iter().map(|stream| &stream.habits[end]);
@@ -266,14 +280,14 @@ impl Plan {
         self.delay * 2 * said(0).max(said(1)).div_ceil(payload)
     }
 
-    /// What protects its datagrams.
+    /// Protection of the run's datagrams.
     pub fn protected(&self) -> Protected {
         let security = &self.settings[0].security;
         Protected { sealed: *security != Security::Plain, known: security.knows_peer() }
     }
 }
 
-/// Keys that fit: those of who opens, and of who accepts.
+/// Matching keys of the opening end and of the accepting end.
 fn protection(rng: &mut Rng) -> ([Security; 2], Protected) {
     let keys = [[1; 32], [2; 32]];
     let secret = [1 + rng.below(255) as u8; 32];
@@ -291,7 +305,7 @@ fn protection(rng: &mut Rng) -> ([Security; 2], Protected) {
     (securities, Protected { sealed, known })
 }
 
-/// What both ends are told, from what the options of a connection and of a tunnel ask for.
+/// Settings of both ends, derived from the options of a connection or of a tunnel.
 fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) -> [Settings; 2] {
     let mut transport = tpa::Config { ack_block_end: true, ..tpa::Config::default() };
     transport.congestion.window = 1 + rng.below(12) as u8;
@@ -315,10 +329,11 @@ fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) ->
         let path = PathInfo { hops, rate: Rate::from_mbps(2 + rng.below(50)), received_power_dbm: None };
         Arc::new(Fixed(path)) as Arc<_>
     });
-    // Longer than the wire is hostile for, with as much again for the next repetition.
+    // Longer than the time in which the wire is hostile, plus the same time again for the next
+    // retransmission.
     options.connect_timeout = Duration::from_secs(150);
     if let Kind::Stream(_) = kind {
-        // Whoever listens asks for segments of which three blocks fit.
+        // The listener agrees to segments of which three blocks fit into its buffer.
         let block = 64 * usize::from(options.transport.block_segments);
         options.receive_buffer = 3 * block + rng.below(16_000) as usize;
         options.send_buffer = 2 * block + rng.below(16_000) as usize;
@@ -326,14 +341,16 @@ fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) ->
     let half_open = [8, 16, 1024][rng.below(3) as usize];
     options.limits = Limits { half_open, half_open_per_source: half_open, ..options.limits };
     let mut settings = Settings::clone(&options.service().settings);
-    // Who misses all datagrams of a key in a row has lost the connection: where the wire can be silent, as many are not under way.
+    // An end that misses all datagrams of one key in a row loses the connection. The values are
+    // large enough that, where the wire can be silent, fewer datagrams are in flight.
     settings.key_life = match (inner, mood) {
         (InnerTransport::Tpa, _) | (_, Mood::Observer) => 6 + rng.below(2) as u32,
         (InnerTransport::Trains, _) => 9,
         (InnerTransport::Bbr, _) => 12,
     };
     if mood == Mood::Weather {
-        // Losses in a row, each of which doubles a timer, take longer than a connection bears where nothing arrives. Here it is to arrive.
+        // Consecutive losses, each of which doubles a timer, may last longer than the silence that
+        // a connection tolerates. In this mood all data have to arrive.
         settings.silence_timeout = Duration::from_secs(300);
     }
     let mut theirs = settings.clone();
@@ -343,19 +360,19 @@ fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) ->
     [settings, theirs]
 }
 
-/// The segments that a listener with these settings asks for, bytes with TPA's header.
+/// Segment size in bytes, including TPA's header, that a listener with these settings agrees to.
 fn agreed_segment(listener: &Settings) -> u16 {
     Terms::of(&listener.transport).within(listener.receive_buffer).segment
 }
 
-/// What is written between two times.
+/// Data that an application writes between two times.
 fn habits(rng: &mut Rng, first: u64, last: u64, most: u64, rests: bool) -> Habits {
     let count = if rests { 2 } else { 1 + rng.below(6) };
     let mut times: Vec<u64> = (0..count).map(|_| first + rng.below(last.saturating_sub(first))).collect();
     times[0] = first;
     times.sort_unstable();
     if rests {
-        // Longer than a peer may be silent unasked.
+        // This is longer than a peer may be silent without being probed.
         times[1] = first + 45_000_000_000;
     }
     let mut bytes = 0;
@@ -378,7 +395,7 @@ fn streams(rng: &mut Rng, last: u64) -> Vec<StreamPlan> {
     (0..count).map(one).collect()
 }
 
-/// The flows of a tunnel: in half of the runs none.
+/// Flows of a tunnel. Half of the runs have none.
 fn flows(rng: &mut Rng, last: u64) -> Vec<FlowPlan> {
     let count = if rng.below(2) == 0 { 0 } else { 1 + rng.below(3) };
     let one = |number: u64| {
@@ -392,7 +409,8 @@ fn flows(rng: &mut Rng, last: u64) -> Vec<FlowPlan> {
     (0..count).map(one).collect()
 }
 
-/// What an end of a flow sends: mostly a few datagrams at a time, and now and then more than may wait.
+/// Datagrams that an end of a flow sends: mostly a few at a time, and occasionally more than may
+/// wait.
 fn bursts(rng: &mut Rng, first: u64, last: u64) -> Vec<Burst> {
     let mut times: Vec<u64> = (0..rng.below(6)).map(|_| first + rng.below(last - first)).collect();
     times.sort_unstable();

@@ -1,38 +1,40 @@
-//! Chooses the fault that a datagram meets. First come the faults that the plan schedules for a moment, which is a situation of the
-//! protocol, such as "the first request". Otherwise chance decides, which prefers moments that were seldom seen in this run, and of the faults that
-//! are allowed there takes the one that the run has had least often.
+//! Choice of the fault that a datagram suffers. The faults that the plan schedules for a moment
+//! come first. A moment is a situation of the protocol, such as "the first request". Otherwise the
+//! fault is random. Moments that were rare in this run are preferred; of the faults that are
+//! allowed at the moment, the one that has occurred least often in the run is chosen.
 
 use super::faults::{Fault, Moment, Mood, Protected};
 use super::plan::{Aim, Plan, stream};
 use meshpace_core::{Rng, Time};
 
-/// The n-th datagram at a moment meets a random fault with this probability divided by n.
+/// The n-th datagram at a moment suffers a random fault with this probability divided by n.
 const FIRST_PROBABILITY: f64 = 0.5;
 
-/// Random faults of one run, at most.
+/// Maximum number of random faults in a run.
 const MAX_RANDOM: u32 = 16;
 
-/// Faults at messages of a handshake in a run, after which none is forged: an observer who forges a dozen keeps a connection from being opened,
-/// as docs/wire.md says, and that would be all of the run.
+/// Maximum number of faults at messages of a handshake in a run, after which none of them is
+/// forged. An observer that forges a dozen messages can prevent a connection from being opened, as
+/// docs/wire.md says. The run would then test nothing else.
 const MAX_AT_OPENINGS: u32 = 6;
 
-/// Crashes of the two ends together in a run, at most.
+/// Maximum number of crashes of both ends together in a run.
 const MAX_CRASHES: u32 = 2;
 
-/// Chooses faults.
+/// State of the choice of faults.
 #[derive(Debug)]
 pub(crate) struct Planner {
     aims: Vec<Aim>,
     mood: Mood,
     protected: Protected,
-    /// Random faults end then.
+    /// Time after which there are no random faults.
     hostile_until: Time,
     rng: Rng,
-    /// Datagrams so far, by moment.
+    /// Number of datagrams so far, by moment.
     seen: Vec<u32>,
-    /// Faults that came about, by fault.
+    /// Number of faults that have occurred, by fault.
     had: Vec<u32>,
-    /// Faults at messages of a handshake.
+    /// Number of faults at messages of a handshake.
     at_openings: u32,
     random: u32,
 }
@@ -52,8 +54,9 @@ impl Planner {
         }
     }
 
-    /// The fault for a datagram that leaves at this moment, if any. Call [`Planner::on_done`] once it came about. A scheduled fault that is not allowed is
-    /// dropped; while one is due, those scheduled behind it do not count the datagram.
+    /// Chooses the fault for a datagram that is sent at this moment; `None` for no fault.
+    /// [`Planner::on_done`] has to be called once the fault has occurred. A scheduled fault that is
+    /// not allowed is dropped. Scheduled faults after one that is due do not count the datagram.
     pub(crate) fn next(&mut self, now: Time, moment: Moment) -> Option<Fault> {
         let seen = &mut self.seen[moment as usize];
         *seen += 1;
@@ -73,7 +76,8 @@ impl Planner {
         }
         let begin = self.rng.below(Fault::ALL.len() as u64) as usize;
         let (before, behind) = Fault::ALL.split_at(begin);
-        // Of faults that were had equally often, the first from a random one on.
+        // Of the faults that occurred equally often, the first one after a random position is
+        // chosen.
         let allowed: Vec<Fault> =
             behind.iter().chain(before).copied().filter(|fault| self.is_allowed(*fault, moment)).collect();
         let fault = allowed.into_iter().min_by_key(|fault| self.had[*fault as usize])?;
@@ -92,7 +96,7 @@ impl Planner {
             && !(matches!(fault, Fault::Move | Fault::Crowd) && had(fault) >= 1)
     }
 
-    /// The fault came about.
+    /// Records that the fault has occurred.
     pub(crate) fn on_done(&mut self, fault: Fault, moment: Moment) {
         self.had[fault as usize] += 1;
         self.at_openings += u32::from(moment.is_opening());

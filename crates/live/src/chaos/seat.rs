@@ -1,4 +1,4 @@
-//! Users of a connection.
+//! Users of the connections of a machine.
 
 use super::stream::Application;
 use crate::tpa::session::handshake::Tag;
@@ -6,10 +6,10 @@ use crate::tpa::session::handshake::Tag;
 /// User of a connection.
 #[derive(Debug)]
 pub(crate) enum Seat {
-    /// An application, whose stream it is; the tag of who has opened it.
+    /// An application whose stream is the connection, with the tag of the end that opened it.
     Stream(Tag, Application),
-    /// A tunnel.
+    /// A session of a tunnel, of which the connection is a carrier.
     Carrier,
-    /// A tunnel that does not know yet for what: what has come of the preamble.
+    /// An accepting tunnel that has not yet received the whole preamble; the bytes received so far.
     Newcomer(Vec<u8>),
 }

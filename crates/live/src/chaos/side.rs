@@ -18,52 +18,57 @@ use nix::libc;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-/// Datagrams that the kernel keeps for a process that does not run.
+/// Maximum number of datagrams that the kernel stores for a process that does not run.
 const INBOX: usize = 64;
 
-/// Rounds of a session and its applications after one event.
+/// Maximum number of iterations of a session and its applications after one event.
 const ROUNDS: u32 = 10_000;
 
-/// Which stream an application had.
+/// Identity of an application's stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum StreamName {
     Connection(Tag),
     Tunnelled([u8; NAME], u32),
 }
 
-/// One machine.
+/// State of one machine.
 #[derive(Debug)]
 pub(crate) struct Side {
-    /// 0 opens, 1 listens.
+    /// Number of the end: 0 opens connections, 1 listens.
     pub(crate) end: usize,
     pub(crate) port: Port<Seat>,
-    /// Where it is seen.
+    /// Current address of the machine.
     pub(crate) address: SocketAddr,
     life: u64,
-    /// Until when it has no process, does not run, takes nothing from its process, does not read and does not write.
+    /// Time until which the machine has no process.
     pub(crate) dead_until: Time,
+    /// Time until which the process does not run.
     pub(crate) stopped_until: Time,
+    /// Time until which the kernel accepts no datagrams from the process.
     pub(crate) full_until: Time,
+    /// Time from which the applications read.
     pub(crate) reads_from: Time,
+    /// Time from which the applications write.
     pub(crate) writes_from: Time,
+    /// Time until which the process does not listen.
     pub(crate) unlistened_until: Time,
-    /// What came meanwhile.
+    /// Datagrams that arrived while the process did not run.
     inbox: VecDeque<Flight>,
-    /// Of the applications of connections that are forgotten.
+    /// Applications of connections that have been removed, or of processes that have ended.
     gone: BTreeMap<StreamName, Application>,
     /// Ends of flows of processes that have ended.
     gone_flows: BTreeMap<([u8; NAME], u32), FlowEnd>,
     tunnels: Vec<Tunnel>,
-    /// Half of a session that waits for its other carrier.
+    /// Sessions of which only one carrier has been accepted, with the carriers so far.
     waiting: BTreeMap<[u8; NAME], [Option<u64>; 2]>,
     pub(crate) accepted: usize,
-    /// Datagrams of open connections that were taken, by tag and number.
+    /// Tags and numbers of the datagrams that open connections have accepted.
     taken: BTreeSet<(Tag, u64)>,
-    /// A rule that was broken.
+    /// The first rule that was violated.
     pub(crate) broken: Option<String>,
 }
 
-/// Where a machine is at first.
+/// Initial address of a machine.
 pub(crate) fn home(end: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 1 + end as u8], 4000))
 }
@@ -97,7 +102,7 @@ impl Side {
         Port::new(now, home(end), plan.settings[end].clone(), rng, end == 1)
     }
 
-    /// Opens what the plan says.
+    /// Opens the connections of the plan.
     pub(crate) fn open(&mut self, plan: &Plan, now: Time) {
         let far = home(1);
         match plan.kind {
@@ -107,7 +112,7 @@ impl Side {
                 self.work(plan, id, now);
             }
             Kind::Tunnel(inner) => {
-                // As `tunnel::dialing` does: both at the same time.
+                // Both connections are opened at the same time, as in `tunnel::dialing`.
                 let bulk = self.port.open(now, far, inner, |_| Seat::Carrier);
                 let express = self.port.open(now, far, InnerTransport::Tpa, |_| Seat::Carrier);
                 let mut name = [0; NAME];
@@ -122,12 +127,13 @@ impl Side {
         }
     }
 
-    /// Whether it has a process that runs.
+    /// True if the machine has a process and the process runs.
     pub(crate) fn runs(&self, now: Time) -> bool {
         now >= self.dead_until && now >= self.stopped_until
     }
 
-    /// A datagram comes to this machine; whether its process has taken it, or not yet.
+    /// Handles a datagram that arrives at this machine. Returns what the process did with it;
+    /// `None` if the process has not received it.
     pub(crate) fn arrive(&mut self, plan: &Plan, now: Time, flight: Flight) -> Option<Arrived> {
         if now < self.dead_until {
             return None;
@@ -165,7 +171,8 @@ impl Side {
         arrived
     }
 
-    /// The network says something about a datagram to `peer` that began like this.
+    /// Handles an error that the network reports about a datagram to `peer`, of which it quotes the
+    /// beginning.
     pub(crate) fn complain(&mut self, plan: &Plan, now: Time, peer: SocketAddr, quoted: &[u8], complaint: (i32, u32)) {
         if self.runs(now)
             && let Some(id) = self.port.complain(now, peer, quoted, complaint)
@@ -174,7 +181,7 @@ impl Side {
         }
     }
 
-    /// Its process ends without a word; another begins at `until`.
+    /// Ends the process without closing its connections. Another process starts at `until`.
     pub(crate) fn crash(&mut self, until: Time) {
         let parties = std::mem::take(&mut self.port.parties);
         let mut killed: Vec<(StreamName, Application)> = Vec::new();
@@ -200,7 +207,7 @@ impl Side {
         self.full_until = Time::ZERO;
     }
 
-    /// Its applications let go.
+    /// Aborts all connections and sessions on behalf of the applications.
     pub(crate) fn abort(&mut self, plan: &Plan, now: Time) {
         for tunnel in &mut self.tunnels {
             tunnel.streams.values_mut().filter(|one| one.ending == Ending::None).for_each(|one| one.aborted = true);
@@ -223,7 +230,7 @@ impl Side {
         self.port.parties.keys().copied().collect()
     }
 
-    /// Does what is due.
+    /// Does everything that is due.
     pub(crate) fn wake(&mut self, plan: &Plan, now: Time) {
         if self.dead_until > Time::ZERO && now >= self.dead_until {
             self.dead_until = Time::ZERO;
@@ -239,7 +246,7 @@ impl Side {
         if self.end == 1 {
             self.port.set_listens(now >= self.unlistened_until);
         }
-        // As the runtime does after an absence: first what came meanwhile, then the timers.
+        // As in the runtime after an absence, the waiting datagrams are handled before the timers.
         while let Some(flight) = self.inbox.pop_front() {
             self.receive(plan, now, flight);
         }
@@ -259,7 +266,7 @@ impl Side {
         self.work_tunnels(plan, now);
     }
 
-    /// When to be woken.
+    /// Time of the next call of [`Side::wake`].
     pub(crate) fn next_wakeup(&self, now: Time) -> Time {
         if now < self.dead_until {
             return self.dead_until;
@@ -286,7 +293,8 @@ impl Side {
         self.after(plan, id, now);
     }
 
-    /// After anything happened to a connection: who uses it acts, and it may be over.
+    /// Runs the user of a connection after any event of the connection, and removes the connection
+    /// if it has ended.
     fn after(&mut self, plan: &Plan, id: u64, now: Time) {
         let may = (now >= self.reads_from, now >= self.writes_from);
         self.use_connection(plan, id, now, may);
@@ -295,7 +303,8 @@ impl Side {
         if let Some(Party { mut exchange, application, .. }) = self.port.forget_if_due(id, now)
             && let Seat::Stream(tag, mut application) = application
         {
-            // An application that has not read yet still can: what has arrived is its own.
+            // An application that has not read yet still can, because data that have arrived belong
+            // to it.
             use_exchange(&mut application, now, &mut exchange, (true, true));
             self.gone.insert(StreamName::Connection(tag), application);
         }
@@ -323,7 +332,8 @@ impl Side {
         self.broken.get_or_insert("an application comes to an end".to_owned());
     }
 
-    /// Who accepts a tunnel looks what a connection is for; whether it did anything.
+    /// Reads the preamble of a connection that an accepting tunnel has received. Returns true if
+    /// anything was done.
     fn greet(&mut self, plan: &Plan, id: u64) -> bool {
         let Some(Party { exchange, application: Seat::Newcomer(read), .. }) = self.port.parties.get_mut(&id) else {
             return false;
@@ -361,7 +371,7 @@ impl Side {
         true
     }
 
-    /// Every session does what it can.
+    /// Runs all sessions of tunnels.
     fn work_tunnels(&mut self, _: &Plan, now: Time) {
         let may = (now >= self.reads_from, now >= self.writes_from);
         let mut tunnels = std::mem::take(&mut self.tunnels);
@@ -383,7 +393,7 @@ impl Side {
             }
         }
         self.tunnels = tunnels;
-        // A carrier whose session never came about has nobody.
+        // Closes carriers whose session was never completed.
         let wanted = |id: &u64| self.waiting.values().flatten().flatten().any(|waiting| waiting == id);
         let lost: Vec<u64> = self.ids().into_iter().filter(|id| wanted(id)).collect();
         for id in lost {
@@ -397,7 +407,7 @@ impl Side {
         }
     }
 
-    /// All applications there have been, by their streams.
+    /// All applications of all processes so far, by stream.
     pub(crate) fn applications(&self) -> BTreeMap<StreamName, &Application> {
         let mut all: BTreeMap<StreamName, &Application> = self.gone.iter().map(|(name, one)| (*name, one)).collect();
         for party in self.port.parties.values() {
@@ -414,7 +424,7 @@ impl Side {
         all
     }
 
-    /// All ends of flows there have been, by session and number.
+    /// All flow ends of all processes so far, by session and number.
     pub(crate) fn flows(&self) -> BTreeMap<([u8; NAME], u32), FlowEnd> {
         let of = |tunnel: &Tunnel| {
             tunnel.flows.iter().map(|(number, one)| (tunnel.key(*number), one.clone())).collect::<Vec<_>>()
@@ -422,12 +432,13 @@ impl Side {
         self.tunnels.iter().flat_map(of).chain(self.gone_flows.clone()).collect()
     }
 
-    /// The sessions that are not over.
+    /// Sessions that have not ended.
     pub(crate) fn open_tunnels(&mut self) -> impl Iterator<Item = &mut Tunnel> {
         self.tunnels.iter_mut().filter(|tunnel| tunnel.failure.is_none())
     }
 
-    /// What has moved: bytes read, ends seen, endings.
+    /// Amount of progress: bytes read, ends of streams reached, connections opened or ended,
+    /// datagrams received.
     pub(crate) fn progress(&self) -> u64 {
         let of = |one: &Application| one.read + u64::from(one.saw_end) + u64::from(one.ending != Ending::None);
         let seats = self.port.parties.values().map(|party| match &party.application {
@@ -441,7 +452,7 @@ impl Side {
         seats.chain(tunnelled).chain(self.gone.values().map(of)).chain(flows).sum()
     }
 
-    /// Whether an application waits for anything.
+    /// True if an application waits for anything.
     pub(crate) fn is_waiting(&self) -> bool {
         let waits = |one: &Application| one.ending == Ending::None;
         let seats =
@@ -450,12 +461,12 @@ impl Side {
         seats || self.tunnels.iter().any(of)
     }
 
-    /// Whether a tunnel that is alive opens a stream later.
+    /// True if an open session will open a stream later.
     pub(crate) fn opens_later(&self, now: Time) -> bool {
         self.tunnels.iter().any(|tunnel| tunnel.opens_at() > now && tunnel.opens_at() != Time::NEVER)
     }
 
-    /// Who waits, in words.
+    /// Descriptions of the applications that wait.
     pub(crate) fn waiting(&self, now: Time) -> Vec<String> {
         let of = |name: String, one: &Application| {
             let Application { written, closed, read, saw_end, .. } = one;
@@ -489,18 +500,18 @@ impl Side {
         seats.chain(tunnelled).collect()
     }
 
-    /// What a tunnel has done since that was asked last.
+    /// Takes the last moment of a tunnel since the previous call.
     pub(crate) fn take_noted(&mut self) -> Option<Moment> {
         self.tunnels.iter_mut().find_map(Tunnel::take_noted)
     }
 
-    /// Sessions of tunnels.
+    /// All sessions of tunnels.
     pub(crate) fn tunnels(&self) -> &[Tunnel] {
         &self.tunnels
     }
 }
 
-/// An application does what it can with a connection; whether it did anything.
+/// Runs an application with its connection. Returns true if anything was done.
 pub(super) fn use_exchange(
     application: &mut Application,
     now: Time,
@@ -535,7 +546,7 @@ pub(super) fn use_exchange(
             _ => Ending::None,
         };
     }
-    // What has come it reads before it goes.
+    // The application reads the data that have arrived before it closes.
     let has_read = application.saw_end || reads;
     if application.ending != Ending::None && has_read && !exchange.wishes.dropped {
         exchange.let_go();

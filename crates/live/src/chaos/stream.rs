@@ -1,24 +1,25 @@
-//! An application at one end of a stream, whether that is a connection or one of a tunnel's: it writes what it is to, reads and compares.
+//! Application at one end of a stream, which is a connection or a stream of a tunnel. It writes the
+//! planned bytes, and compares what it reads with the expected bytes.
 
 use super::plan::Habits;
 use crate::tpa::session::content::fill;
 use meshpace_core::Time;
 
-/// Bytes that are written at once, at most.
+/// Maximum number of bytes that are written at once.
 const CHUNK: u64 = 4096;
 
-/// How a stream ended for its application.
+/// How a stream has ended for its application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
-    /// It has not.
+    /// The stream has not ended.
     None,
-    /// Everything has arrived both ways, as far as it is told.
+    /// All data have arrived in both directions, as far as this end knows.
     Well,
-    /// With this error.
+    /// The stream has failed with this error.
     Failed(String),
 }
 
-/// What reading came to.
+/// Result of a read.
 pub(crate) enum Got {
     Bytes(usize),
     End,
@@ -28,28 +29,30 @@ pub(crate) enum Got {
 /// One end of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Application {
-    /// The contents of the stream that it writes, and of the one that it reads.
+    /// Numbers from which the bytes are derived: those of the direction written and of the
+    /// direction read.
     contents: [u64; 2],
     pub(crate) habits: Habits,
     pub(crate) written: u64,
-    /// Bytes from this offset on, which are not computed again each time that somebody takes only some of them.
+    /// Precomputed bytes and their offset. They are kept so that they need not be computed again if
+    /// only some of them are accepted.
     ahead: (u64, Vec<u8>),
-    /// It has closed its direction.
+    /// True once the application has closed its direction.
     pub(crate) closed: bool,
     pub(crate) read: u64,
-    /// It has read the end.
+    /// True once the application has read the end of the stream.
     pub(crate) saw_end: bool,
     pub(crate) ending: Ending,
-    /// It has let go of what was not over.
+    /// True if the application has aborted the stream before its end.
     pub(crate) aborted: bool,
-    /// Its process has ended.
+    /// True if the application's process has ended.
     pub(crate) killed: bool,
-    /// What it has read was not what its peer writes.
+    /// True if bytes that were read differ from the expected bytes.
     pub(crate) wrong: bool,
 }
 
 impl Application {
-    /// At the end that has opened the stream `name`, or at the other.
+    /// Creates the end that has opened the stream `name`, or the other end.
     pub(crate) fn new(name: u64, opens: bool, habits: Habits) -> Application {
         let [ours, theirs] = [opens, !opens].map(|ours| name.wrapping_mul(2) ^ u64::from(ours));
         Application {
@@ -67,12 +70,13 @@ impl Application {
         }
     }
 
-    /// A copy, for words: without what it keeps to be faster.
+    /// Returns a copy for error messages, without the precomputed bytes.
     pub(crate) fn told(&self) -> Application {
         Application { ahead: Default::default(), ..self.clone() }
     }
 
-    /// Writes what it may by now: `put` takes some of it. Whether it wrote anything.
+    /// Writes what is due at `now`. `put` accepts some of the bytes and returns their number.
+    /// Returns true if anything was written.
     pub(crate) fn write(&mut self, now: Time, mut put: impl FnMut(&[u8]) -> usize) -> bool {
         let before = self.written;
         let until = self.habits.by(now);
@@ -93,22 +97,22 @@ impl Application {
         self.written > before
     }
 
-    /// Whether it has written all that it may by now.
+    /// True if everything that is due at `now` has been written.
     fn has_done(&self, now: Time) -> bool {
         self.written == self.habits.by(now) && self.closed == self.has_written_all()
     }
 
-    /// Whether it will write more later.
+    /// True if the application will write more later.
     pub(crate) fn goes_on(&self, now: Time) -> bool {
         self.ending == Ending::None && self.habits.after(now) != Time::NEVER
     }
 
-    /// Whether it has written everything.
+    /// True if the application has written everything.
     pub(crate) fn has_written_all(&self) -> bool {
         self.written == self.habits.all()
     }
 
-    /// Reads all that there is. Whether it read anything.
+    /// Reads everything that is available. Returns true if anything was read.
     pub(crate) fn read(&mut self, mut get: impl FnMut(&mut [u8]) -> Got) -> bool {
         let (mut into, mut expected) = ([0; 2048], [0; 2048]);
         let mut acted = false;
@@ -129,7 +133,8 @@ impl Application {
     }
 }
 
-/// Whether all that the two ends of a stream have said has arrived, and they say no more by now; so too of one that has failed.
+/// True if everything that both ends have written has arrived and nothing more is due by `now`, or
+/// if the stream has failed.
 pub(crate) fn rests(now: Time, ends: [Option<&Application>; 2]) -> bool {
     if ends.into_iter().flatten().any(|one| matches!(one.ending, Ending::Failed(_))) {
         return true;
@@ -141,11 +146,12 @@ pub(crate) fn rests(now: Time, ends: [Option<&Application>; 2]) -> bool {
     has(one, other) && has(other, one)
 }
 
-/// What must be true of the two ends of a stream once it is over, the one that has opened it first; the second may never have had it.
+/// Checks the invariants of both ends of a stream that has ended. The first end is the one that
+/// opened it. The second end may not exist.
 ///
 /// # Errors
 ///
-/// The invariant that is broken.
+/// The invariant that is violated.
 pub(crate) fn compare(ends: [Option<&Application>; 2]) -> Result<(), &'static str> {
     for (own, peer) in [(ends[0], ends[1]), (ends[1], ends[0])] {
         let Some(own) = own else { continue };
@@ -159,7 +165,8 @@ pub(crate) fn compare(ends: [Option<&Application>; 2]) -> Result<(), &'static st
         if own.saw_end && !peer.is_some_and(|peer| peer.closed && peer.written == own.read) {
             return Err("the end of a stream is where its writer closed it");
         }
-        // Who lets go once all of both has arrived, and has not read it, hears nothing more; the peer has been told that all is well.
+        // An application may abort after all data of both directions have arrived, without having
+        // read them. It learns nothing more, and its peer was told that everything has arrived.
         let has_let_go = own.aborted && peer.is_some_and(|peer| peer.ending == Ending::Well);
         if own.ending == Ending::None && !own.killed && !has_let_go {
             return Err("a stream that is over is so at both ends");

@@ -1,21 +1,21 @@
-//! What many runs have come to.
+//! Statistics of many runs.
 
 use super::faults::{Fault, Moment, cells};
 use super::hostile::attack::Attack;
 use super::{Broken, Run};
 use std::collections::BTreeMap;
 
-/// Broken invariants that are kept, each with its seed.
+/// Maximum number of violated invariants that are stored, each with its seed.
 const KEPT: usize = 100;
 
-/// How a number is spread over runs, to a hundredth.
+/// Distribution of a value over runs, with three significant digits.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Spread(pub BTreeMap<u64, u64>);
 
 impl Spread {
-    /// One more.
+    /// Adds a value.
     pub fn add(&mut self, value: u64) {
-        // Two digits and the place: the median is that to a hundredth.
+        // Only the first three digits are kept, which is precise enough for the median.
         let mut step = 1;
         while value / step >= 1000 {
             step *= 10;
@@ -23,7 +23,8 @@ impl Spread {
         *self.0.entry(value / step * step).or_default() += 1;
     }
 
-    /// The value that half of all do not exceed; 0 if there are none.
+    /// Median: the smallest value that at least half of all values do not exceed. 0 if there are no
+    /// values.
     pub fn median(&self) -> u64 {
         let all: u64 = self.0.values().sum();
         let mut before = 0;
@@ -34,64 +35,64 @@ impl Spread {
         found.map_or(0, |(value, _)| *value)
     }
 
-    /// The greatest.
+    /// Largest value; 0 if there are no values.
     pub fn greatest(&self) -> u64 {
         self.0.last_key_value().map_or(0, |(value, _)| *value)
     }
 }
 
-/// An invariant that was broken, and by which seed.
+/// A violated invariant, with the seed of the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// What it has broken.
+    /// The invariant that was violated.
     pub broken: Broken,
 }
 
-/// What many runs have come to.
+/// Statistics of many runs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Virtual time of all, ms.
+    /// Total virtual time, ms.
     pub virtual_ms: u64,
-    /// Datagrams sent, and lost.
+    /// Number of datagrams that were sent.
     pub packets: u64,
-    /// Those of them that were lost.
+    /// Number of those datagrams that were lost.
     pub lost: u64,
-    /// Streams begun.
+    /// Number of streams that were opened.
     pub streams: u64,
-    /// Bytes read.
+    /// Number of bytes that applications have read.
     pub bytes: u64,
-    /// Datagrams of flows that have arrived.
+    /// Number of datagrams of tunnel flows that have arrived.
     pub datagrams: u64,
-    /// Ends of streams that failed with an error.
+    /// Number of stream ends that failed with an error.
     pub failures: u64,
-    /// Faults by name.
+    /// Number of faults, by name.
     pub faults: BTreeMap<String, u64>,
-    /// Actions of hostile peers by name.
+    /// Number of actions of hostile peers, by name.
     pub attacks: BTreeMap<String, u64>,
-    /// Datagrams by the name of the moment.
+    /// Number of datagrams, by the name of the moment.
     pub moments: BTreeMap<String, u64>,
-    /// Faults by moment and fault, "moment fault".
+    /// Number of faults, by moment and fault: "moment fault".
     pub hits: BTreeMap<String, u64>,
-    /// Virtual time of a run, ms.
+    /// Virtual time per run, ms.
     pub times: Spread,
-    /// Datagrams of a run.
+    /// Number of datagrams per run.
     pub sent: Spread,
-    /// Faults of a run, and actions of hostile peers.
+    /// Number of faults and actions of hostile peers per run.
     pub suffered: Spread,
-    /// The longest wait after the last fault, ms.
+    /// Longest wait after the last fault per run, ms.
     pub waits: Spread,
-    /// Invariants broken: how many runs have, and the first of them.
+    /// Number of runs that have violated an invariant.
     pub broken: u64,
-    /// The first of them.
+    /// Violated invariants of the runs with the lowest seeds.
     pub found: Vec<Found>,
 }
 
 impl Tally {
-    /// One run more.
+    /// Adds a run.
     pub fn add(&mut self, run: &Run) {
         let milliseconds = run.virtual_time.0 / 1_000_000;
         self.runs += 1;
@@ -126,7 +127,7 @@ impl Tally {
         }
     }
 
-    /// What others have come to as well.
+    /// Adds the statistics of other runs.
     pub fn merge(&mut self, other: Tally) {
         self.runs += other.runs;
         self.virtual_ms += other.virtual_ms;
@@ -158,7 +159,7 @@ impl Tally {
         self.found.truncate(KEPT);
     }
 
-    /// Faults at moments that no run has had, of those that make sense.
+    /// Combinations of moment and fault that make sense and have not occurred in any run.
     pub fn missing(&self) -> Vec<String> {
         let names = cells().map(|(moment, fault)| format!("{} {}", moment.name(), fault.name()));
         names.filter(|name| !self.hits.contains_key(name)).collect()

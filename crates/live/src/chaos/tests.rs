@@ -1,9 +1,9 @@
-//! Some hundred seeds, and that a seed says all.
+//! Tests that some hundred seeds violate no invariant, and that a seed always gives the same run.
 
 use super::faults::{Moment, cells};
 use super::{Tally, Trail, run};
 
-/// Seeds where nothing else is said.
+/// Default number of seeds.
 const SEEDS: u64 = 256;
 
 #[test]

@@ -1,4 +1,5 @@
-//! One end of a tunnel's session in virtual time: what `tunnel::session::Link` does with threads, and `tunnel`'s ends do around it.
+//! One end of a tunnel's session in virtual time. It does what `tunnel::session::Link` does with
+//! threads, and what the ends in `tunnel` do around it.
 
 use super::faults::Moment;
 use super::flow::{self, FlowEnd, Over};
@@ -14,50 +15,52 @@ use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;
 use std::io;
 
-/// How long the express carrier's ACKs wait, as `tunnel::session::Link` has it.
+/// Delay of ACKs of the express carrier, as in `tunnel::session::Link`.
 const HOLD: Duration = Duration::from_millis(10);
 
-/// Bytes read from a carrier at a time.
+/// Maximum number of bytes that are read from a carrier at a time.
 const BLOCK: usize = 8 << 10;
 
-/// Numbers of flows are not those of streams.
+/// Bit that distinguishes the numbers of flows from those of streams.
 const FLOW: u32 = 1 << 31;
 
-/// One end.
+/// One end of a tunnel's session.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     session: Session,
     handing: Handing,
-    /// By [`Carrier`].
+    /// Connections of the carriers, by [`Carrier`].
     carriers: [u64; 2],
     name: [u8; NAME],
     connects: bool,
-    /// The preambles have left.
+    /// True once the preambles have been written.
     has_begun: bool,
     plans: Vec<StreamPlan>,
-    /// By number.
+    /// Applications of the streams, by stream number.
     pub(crate) streams: BTreeMap<u32, Application>,
     flow_plans: Vec<FlowPlan>,
-    /// By number.
+    /// Ends of the flows, by flow number.
     pub(crate) flows: BTreeMap<u32, FlowEnd>,
-    /// What has been sent by flows has arrived, and no more is: the session may end.
+    /// True once all datagrams of flows have arrived and no more will be sent, so that the session
+    /// may end.
     pub(crate) flows_rest: bool,
-    /// Who reads what the carriers are handed, and when the frame began that has not left whole.
+    /// For each carrier: the reader of the frames that the carrier has taken, and the time at which
+    /// the first bytes of the current frame were taken.
     leaving: [(Reader, Time); 2],
-    /// Why it is over.
+    /// Reason why the session has ended; `None` while it is open.
     pub(crate) failure: Option<String>,
-    /// What it has done since that was asked last.
+    /// Last moment of the session since [`Tunnel::take_noted`] was called.
     noted: Option<Moment>,
 }
 
-/// A number that both ends give to a stream.
+/// Number that both ends compute for a stream.
 fn name_of(name: &[u8; NAME], number: u32) -> u64 {
     name.iter().take(8).fold(u64::from(number), |all, byte| all.rotate_left(8) ^ u64::from(*byte)) << 8
         | u64::from(number)
 }
 
 impl Tunnel {
-    /// Of who connects, or accepts, by these carriers.
+    /// Creates the connecting or the accepting end of a session over these carriers.
     pub(crate) fn new(carriers: [u64; 2], name: [u8; NAME], connects: bool, bbr: bool, plan: &Plan) -> Tunnel {
         let session = Session::new(if connects { Side::Connects } else { Side::Accepts });
         Tunnel {
@@ -78,34 +81,35 @@ impl Tunnel {
         }
     }
 
-    /// A session and a stream of it, by the same words at both ends.
+    /// Key of a stream of this session, which is the same at both ends.
     pub(crate) fn key(&self, number: u32) -> ([u8; NAME], u32) {
         (self.name, number)
     }
 
-    /// What it has done since that was asked last.
+    /// Takes the last moment of the session since the previous call.
     pub(crate) fn take_noted(&mut self) -> Option<Moment> {
         self.noted.take()
     }
 
-    /// When the next stream is opened from here.
+    /// Time at which this end opens the next stream.
     pub(crate) fn opens_at(&self) -> Time {
         let next = self.plans.get(self.streams.len()).filter(|_| self.connects && self.failure.is_none());
         next.map_or(Time::NEVER, |plan| plan.at)
     }
 
-    /// When the next flow is opened from here.
+    /// Time at which this end opens the next flow.
     fn opens_flow_at(&self) -> Time {
         let next = self.flow_plans.get(self.flows.len()).filter(|_| self.connects && self.failure.is_none());
         next.map_or(Time::NEVER, |plan| plan.at)
     }
 
-    /// When a flow is opened or sends from here.
+    /// Time at which this end next opens a flow or sends a datagram on one.
     pub(crate) fn flows_act_at(&self) -> Time {
         self.flows.values().map(FlowEnd::sends_at).fold(self.opens_flow_at(), Time::min)
     }
 
-    /// Whether all that flows are to send by now has left and arrived, between the end that connects and the other.
+    /// True if all datagrams that flows had to send by `now` have been sent and have arrived, in
+    /// both directions between this end and `other`.
     pub(crate) fn flows_rest_with(&self, now: Time, other: &Tunnel) -> bool {
         let waits = |one: &Tunnel| one.session.kept_datagrams() > 0;
         let pairs = self.flows.iter().map(|(number, one)| other.flows.get(number).map(|other| [one, other]));
@@ -115,18 +119,19 @@ impl Tunnel {
             && pairs.into_iter().all(|pair| pair.is_some_and(|pair| flow::rests(now, pair)))
     }
 
-    /// Whether it is the other end of the same session.
+    /// True if `other` is the other end of the same session.
     pub(crate) fn is_other_of(&self, other: &Tunnel) -> bool {
         self.name == other.name && self.connects != other.connects
     }
 
-    /// Whether no more waits in a flow than may, and by a carrier but what is left of one datagram.
+    /// True if the datagrams that wait in each flow are within the limits, and each carrier holds
+    /// at most the rest of one datagram.
     pub(crate) fn few_datagrams_wait(&self) -> bool {
         let (bytes, datagrams, begun) = self.session.fullest_flow();
         bytes <= QUEUE && datagrams <= MOST && begun <= Carrier::ALL.len() * usize::from(u16::MAX)
     }
 
-    /// When it has something to do by itself.
+    /// Time at which this end has to act on its own.
     pub(crate) fn next_wakeup(&self, now: Time) -> Time {
         if self.failure.is_some() {
             return Time::NEVER;
@@ -137,13 +142,13 @@ impl Tunnel {
         self.streams.values().map(of).fold(opens.min(flows), Time::min)
     }
 
-    /// Bytes kept, and bytes promised to the peer.
+    /// Number of incoming bytes kept, of outgoing bytes kept, and of bytes promised to the peer.
     pub(crate) fn kept(&self) -> (u64, u64, u64) {
         let [incoming, outgoing, _] = self.session.kept();
         (incoming as u64, outgoing as u64, self.session.promised())
     }
 
-    /// Ends it: nothing of it goes on.
+    /// Ends the session with the reason `why`, and all its streams.
     pub(crate) fn end(&mut self, port: &mut Port<Seat>, why: String) {
         if self.failure.is_some() {
             return;
@@ -156,7 +161,8 @@ impl Tunnel {
         }
         for (number, stream) in &mut self.streams {
             if stream.ending == Ending::None {
-                // What has come whole is the application's, whatever becomes of the session.
+                // Data that have arrived completely belong to the application, whatever happens to
+                // the session.
                 read(stream, &mut self.session, *number);
                 stream.ending = Ending::Failed(why.clone());
             }
@@ -164,11 +170,12 @@ impl Tunnel {
         self.failure = Some(why);
     }
 
-    /// Does what it can; whether it did anything.
+    /// Runs the session and its applications. Returns true if anything was done.
     ///
     /// # Errors
     ///
-    /// The rule of a session that the peer has broken: it is one of ours.
+    /// The rule of the session that the peer has violated. The peer is honest, so this is an error
+    /// of the implementation.
     pub(crate) fn act(
         &mut self,
         now: Time,
@@ -219,7 +226,7 @@ impl Tunnel {
             let (leaving, flows) = (&mut self.leaving[carrier as usize], &mut self.flows);
             let mut watched = Watched { now, exchange, leaving, flows };
             let handed = self.handing.hand_over(now, &mut self.session, carrier, &mut watched);
-            // A carrier that has failed is found out when it is read.
+            // A failure of the carrier is detected when it is read.
             acted |= handed.is_ok_and(|bytes| bytes > 0);
         }
         if self.handing.take_small()
@@ -238,7 +245,8 @@ impl Tunnel {
         Ok(acted)
     }
 
-    /// What has come by flows is looked at, and their applications act; whether anything was done.
+    /// Handles what has arrived on flows, and runs the applications of flows. Returns true if
+    /// anything was done.
     fn use_flows(&mut self, now: Time, writes: bool) -> bool {
         let Tunnel { session, flows, flow_plans, name, connects, .. } = self;
         let mut acted = false;
@@ -280,7 +288,8 @@ impl Tunnel {
         acted
     }
 
-    /// Whether the session has begun: both carriers are open, and the preambles have left.
+    /// Returns true if the session has begun. It begins when both carriers are open, and then the
+    /// preambles are written.
     fn begin(&mut self, port: &mut Port<Seat>) -> bool {
         if self.has_begun {
             return true;
@@ -312,7 +321,7 @@ impl Tunnel {
         true
     }
 
-    /// The application of a stream does what it can; whether it did anything.
+    /// Runs the application of a stream. Returns true if anything was done.
     fn use_stream(&mut self, now: Time, number: u32, reads: bool, writes: bool) -> bool {
         let Tunnel { session, streams, plans, connects, noted, .. } = self;
         let Some(stream) = streams.get_mut(&number).filter(|stream| stream.ending == Ending::None) else {
@@ -357,7 +366,7 @@ impl Tunnel {
     }
 }
 
-/// A carrier, and what is to be known of the datagrams that it takes.
+/// A carrier, and what is needed to observe the datagrams that it takes.
 struct Watched<'a> {
     now: Time,
     exchange: &'a mut Exchange,
@@ -377,7 +386,8 @@ impl Takes for Watched<'_> {
     }
 }
 
-/// Looks at what a carrier takes: which datagrams leave whole, and when each began to.
+/// Observes the bytes that a carrier takes: which datagrams have been taken completely, and when
+/// the carrier took the first byte of each.
 fn watch(now: Time, mut bytes: &[u8], (reader, began): &mut (Reader, Time), flows: &mut BTreeMap<u32, FlowEnd>) {
     if reader.kept() == 0 {
         *began = now;
@@ -392,7 +402,7 @@ fn watch(now: Time, mut bytes: &[u8], (reader, began): &mut (Reader, Time), flow
     }
 }
 
-/// A stream's application reads what has come.
+/// Lets a stream's application read what has arrived.
 fn read(stream: &mut Application, session: &mut Session, number: u32) -> bool {
     stream.read(|into| match session.read(number, into) {
         Ok(session::Got::Bytes(length)) => Got::Bytes(length),
@@ -401,7 +411,7 @@ fn read(stream: &mut Application, session: &mut Session, number: u32) -> bool {
     })
 }
 
-/// What has come by a carrier.
+/// Reads what has arrived on a carrier.
 fn receive(port: &mut Port<Seat>, carrier: u64) -> Result<Vec<u8>, String> {
     let Some(Party { exchange, .. }) = port.parties.get_mut(&carrier) else {
         return Err("the carrier is gone".to_owned());

@@ -1,4 +1,5 @@
-//! Who sees every datagram that leaves, has the keys, and knows what the documents promise: numbers once, keys in their time, nothing in the clear.
+//! Observer that sees every datagram that is sent and has the keys. It checks what the documents
+//! promise: each number is used once, keys are replaced in time, and no payload is unencrypted.
 
 use super::faults::Moment;
 use crate::tpa::cipher::Cipher;
@@ -11,30 +12,30 @@ use meshpace_core::{Duration, Time};
 use meshpace_transport::flags::Flags;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From this on a direction was silent.
+/// Silence of a direction after which the next datagram is [`Moment::Idle`].
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// What is known of who sends a datagram.
+/// Information about the sender of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender {
-    /// What its connection carries, if it is there and not over.
+    /// Inner transport of the connection; `None` if the connection does not exist or has ended.
     pub(crate) inner: Option<InnerTransport>,
-    /// The first key of the direction.
+    /// First key of the direction.
     pub(crate) key: Option<(Cipher, [u8; 32])>,
-    /// What its tunnel has done since its last datagram.
+    /// Moment of the sender's tunnel since the last datagram.
     pub(crate) noted: Option<Moment>,
-    /// A window is closed at one of the ends.
+    /// True if a window is closed at one of the ends.
     pub(crate) is_closed: bool,
 }
 
-/// Who watches.
+/// State of the observer.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     key_life: u32,
     sealed: bool,
     readers: BTreeMap<Tag, Reader>,
     numbers: BTreeSet<(Tag, u64)>,
-    /// When the last of each direction left, by tag; and whether it was lost.
+    /// For each direction, by tag: the time of the last datagram, and whether it was lost.
     last: BTreeMap<Tag, (Time, bool)>,
 }
 
@@ -43,11 +44,11 @@ impl Watch {
         Watch { key_life, sealed, ..Watch::default() }
     }
 
-    /// A datagram leaves: which moment that is.
+    /// Examines a datagram that is sent, and returns its moment.
     ///
     /// # Errors
     ///
-    /// The invariant that it breaks.
+    /// The invariant that the datagram violates.
     pub(crate) fn see(&mut self, now: Time, datagram: &[u8], sender: &Sender) -> Result<Moment, &'static str> {
         let Some(tag) = tag_of(datagram) else { return Err("a datagram without a tag") };
         if tag == 0 {
@@ -109,7 +110,7 @@ impl Watch {
         })
     }
 
-    /// The wire has lost the datagram that was seen last with this tag.
+    /// Records that the wire has lost the last datagram with this tag.
     pub(crate) fn on_lost(&mut self, datagram: &[u8]) {
         if let Some((_, lost)) = tag_of(datagram).and_then(|tag| self.last.get_mut(&tag)) {
             *lost = true;

@@ -1,20 +1,21 @@
-//! What is under way between two machines.
+//! Datagrams in flight between two machines.
 
 use meshpace_core::Time;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// A datagram under way.
+/// A datagram in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
     pub(crate) from: SocketAddr,
     pub(crate) to: SocketAddr,
     pub(crate) bytes: Vec<u8>,
-    /// Its sender did not send it, or not now.
+    /// True if the given sender did not send this datagram, or did not send it now.
     pub(crate) forged: bool,
 }
 
-/// What the network says about a datagram from one address to another, of which it quotes the beginning: an errno and an MTU.
+/// Error that the network reports about a datagram: its addresses, the beginning of the datagram,
+/// and an errno with an MTU.
 #[derive(Clone, Debug)]
 pub(crate) struct Notice {
     pub(crate) from: SocketAddr,
@@ -23,16 +24,16 @@ pub(crate) struct Notice {
     pub(crate) complaint: (i32, u32),
 }
 
-/// What arrives, or happens at an end.
+/// Event of the wire.
 #[derive(Clone, Debug)]
 pub(crate) enum Arrival {
     Datagram(Flight),
     Notice(Notice),
-    /// Nothing yet: it was held back, and this end hands it to the network now.
+    /// A datagram that the given end has held back, and now passes to the network.
     Departure(usize, Flight),
 }
 
-/// The wire: what arrives when, and in which order at equal times.
+/// The wire: events sorted by time, and by order of insertion at equal times.
 #[derive(Debug, Default)]
 pub(crate) struct Wire {
     flights: BTreeMap<(Time, u64), Arrival>,
@@ -45,12 +46,12 @@ impl Wire {
         self.flights.insert((at, self.order), arrival);
     }
 
-    /// When the next thing arrives.
+    /// Time of the next event.
     pub(crate) fn next(&self) -> Time {
         self.flights.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at)
     }
 
-    /// What has arrived at `now`.
+    /// Takes the next event that is due at `now`.
     pub(crate) fn arrival(&mut self, now: Time) -> Option<Arrival> {
         Some(self.flights.first_entry().filter(|entry| entry.key().0 <= now)?.remove())
     }

@@ -1,4 +1,5 @@
-//! Two machines, the wire or a network between them, and what goes wrong: one run from its beginning to its end.
+//! One run from its beginning to its end: two machines, the wire or a network between them, and the
+//! faults.
 
 use super::faults::{Fault, Moment, Mood};
 use super::flow;
@@ -21,76 +22,86 @@ use nix::libc;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// By then everything has ended, so long after the last fault: what waits longest are an opening (150 s) and a peer's silence (120 s), each
-/// before which a retransmission may have waited (60 s), the peer of an application that is gone (60 s) and TIME-WAIT (10 s).
+/// Time after the last fault by which everything has ended. The longest times that add up to it are
+/// those of an opening (150 s) and of a silent peer (120 s), before each of which a retransmission
+/// may have waited (60 s), the peer of an application that is gone (60 s), and TIME-WAIT (10 s).
 const LATEST: Duration = Duration::from_secs(600);
 
-/// So long after the last fault an application waits for nothing, whatever has failed.
+/// Time after the last fault by which no application waits for anything, whatever has failed.
 pub(super) const LONGEST: Duration = Duration::from_secs(330);
 
-/// Where an observer forges and little is lost, nobody waits for longer than this.
+/// Longest wait of an application in runs with an observer, who forges and loses few datagrams.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The longest retransmission timer (`rto.max`): where the wire was silent, it may have been doubled up to that, and goes on first. A peer that has
-/// moved and has nothing to say is found by its next question, which in weather comes after 71 s at most: a quarter of the 300 s that it bears
-/// silence for, less the 15 s after which it asks (`tpa::liveness`). With the second that a move takes that is less than this and [`SOON`].
+/// Longest retransmission timeout (`rto.max`). If the wire was silent, the timeout may have been
+/// doubled up to this value, and it has to expire first.
+///
+/// A peer that has moved and has nothing to send is found by its next probe. In runs with weather
+/// the probe is sent after at most 71 s: a quarter of the allowed silence of 300 s without the 15 s
+/// after which probing begins (`tpa::liveness`). Together with the second that a move takes, this
+/// is less than the sum of this timeout and [`SOON`].
 const TIMER: Duration = Duration::from_secs(60);
 
-/// So long a network is still listened to once nobody has anything to do: what is on its way in it may come.
+/// Time for which a network is advanced after no end has anything left to do, because datagrams in
+/// flight may still arrive.
 const LINGER: Duration = Duration::from_secs(30);
 
-/// Steps of a run, at most.
+/// Maximum number of steps of a run.
 const MOST_STEPS: u64 = 2_000_000;
 
-/// Datagrams kept to be played again.
+/// Maximum number of datagrams that are stored for replay.
 const KEPT: usize = 32;
 
-/// Messages that wait for the kernel at most, as `tpa::session::outbox` has it.
+/// Maximum number of messages that wait for the kernel, as in `tpa::session::outbox`.
 const OUTBOX: usize = 4096;
 
-/// Bytes that a session promises to all streams, and to each at first, as `tunnel::session` has it.
+/// Bytes that a session promises to all streams together, as in `tunnel::session`.
 const PROMISED: u64 = 64 << 20;
+/// Bytes that a session promises to each stream at first, as in `tunnel::session`.
 const FIRST: u64 = 16 << 10;
 
-/// Bytes of IPv4's header and UDP's.
+/// Length of the IPv4 and UDP headers in bytes.
 const HEADERS: usize = 28;
 
-/// Bytes of a message of a handshake that say something: a request's head and the first key of Noise.
+/// Number of bytes of a handshake message that carry information: the head of a request and the
+/// first key of Noise.
 const OPENING: usize = 96;
 
-/// Strangers of a crowd.
+/// Number of unknown hosts that one [`Fault::Crowd`] simulates.
 const STRANGERS: u64 = 24;
 
-/// The world.
+/// State of a run.
 pub(crate) struct World {
     plan: Plan,
     now: Time,
     sides: [Side; 2],
     wire: Wire,
-    /// In place of the wire, for what the ends send; what is injected arrives by the wire even so.
+    /// Network that replaces the wire for the datagrams that the ends send. Injected datagrams
+    /// still arrive over the wire.
     network: Option<Box<dyn Network>>,
-    /// Datagrams that went into the network, and that came out.
+    /// Number of datagrams that entered the network, and number of those that left it.
     carried: [u64; 2],
     watch: Watch,
     planner: Planner,
-    /// For loss, doubling and delay.
+    /// Randomness of loss, duplication and delay.
     weather: Rng,
-    /// For what faults do.
+    /// Randomness of the faults' effects.
     rng: Rng,
-    /// Lately heard by connections.
+    /// Datagrams that connections have recently accepted, for replay.
     kept: Vec<Flight>,
-    /// When the wire carries nothing, from each end.
+    /// For each end: time until which the wire drops the datagrams from that end.
     dark_until: [Time; 2],
     mtu: usize,
-    /// From then on nothing goes wrong.
+    /// Time after which there are no more faults.
     calm: Time,
-    /// When something moved last, or somebody had nothing to wait for, and how much had.
+    /// Time at which anything last progressed or no application was waiting, and the amount of
+    /// progress at that time.
     moved: (Time, u64),
-    /// How long trains may go on after the time for all others.
+    /// Time for which quiet trains may continue after the time limit of the other transports.
     carrying: Duration,
-    /// All that was said has arrived, and more is said later.
+    /// True while everything sent has arrived and applications will send more later.
     rests: bool,
-    /// Where the ends have been seen.
+    /// All addresses that the ends have had.
     addresses: BTreeSet<SocketAddr>,
     trail: Trail,
     run: Run,
@@ -124,7 +135,7 @@ impl World {
         }
     }
 
-    /// Runs it.
+    /// Makes the run and returns its result.
     pub(crate) fn run(mut self) -> Run {
         if let Some(words) = self.network.as_ref().map(|network| network.words()) {
             self.tell(|| words);
@@ -171,7 +182,7 @@ impl World {
         }
     }
 
-    /// Goes to the next time at which something happens; false if nothing will.
+    /// Advances to the next event and handles it. Returns false if there are no more events.
     fn step(&mut self) -> bool {
         let mut next = self.sides.iter().map(|side| side.next_wakeup(self.now)).fold(self.wire.next(), Time::min);
         let until = if next == Time::NEVER { self.now + LINGER } else { self.now.max(next) };
@@ -209,7 +220,7 @@ impl World {
         true
     }
 
-    /// What is true at all times.
+    /// Checks the invariants that hold at all times.
     fn check(&mut self) {
         let now = self.now;
         for end in 0..2 {
@@ -278,27 +289,30 @@ impl World {
         }
     }
 
-    /// Whether all is done, and who listened alone has not heard so from a peer that has moved. A reset is not repeated, the peer is over, so that it does not
-    /// show where it is, and what is sent to the old address meets nobody: silence tells, for which weather has 300 s.
+    /// True if all other streams are finished and only the listener has not learnt so from a peer
+    /// that has moved. A reset is not repeated, and a peer that has ended does not show its new
+    /// address. Datagrams to the old address reach no host. The listener therefore detects the end
+    /// by silence, for which runs with weather allow 300 s.
     fn waits_for_news_alone(&self) -> bool {
         let [opener, listener] = &self.sides;
         let waits = |one: &Application| one.ending == Ending::None;
         opener.address != home(0) && !opener.is_waiting() && !listener.applications().into_values().any(waits)
     }
 
-    /// How long trains take at most for what they carry: who reads a request can have their segments made short.
+    /// Longest time that quiet trains need for the data they carry. An attacker who can read a
+    /// request can make their segments short.
     fn trains_take(&self) -> Duration {
         let parties = self.sides.iter().flat_map(|side| side.port.parties.values());
         let trains = parties.filter(|party| party.session.inner() == InnerTransport::Trains);
         trains.map(|party| self.plan.carrying(party.session.payload())).max().unwrap_or(Duration::ZERO)
     }
 
-    /// The other end of a session, if it is not over there.
+    /// The other end of a session; `None` if the session has ended there.
     fn other_of(&self, tunnel: &Tunnel) -> Option<&Tunnel> {
         self.sides[1].tunnels().iter().find(|other| other.failure.is_none() && tunnel.is_other_of(other))
     }
 
-    /// Sessions whose flows have sent all, and have heard all, may end.
+    /// Allows sessions to end if all datagrams of their flows have been sent and received.
     fn end_flows(&mut self) {
         let now = self.now;
         if self.plan.flows.is_empty() {
@@ -322,7 +336,7 @@ impl World {
         }
     }
 
-    /// Whether nobody waits for anything but the time at which an application goes on.
+    /// True if applications wait only for the time at which they write more.
     fn is_resting(&self) -> bool {
         let now = self.now;
         let all = [self.sides[0].applications(), self.sides[1].applications()];
@@ -339,13 +353,13 @@ impl World {
             && names.iter().all(|name| rests(now, [0, 1].map(|end| all[end].get(name).copied())))
     }
 
-    /// A datagram arrives.
+    /// Handles the arrival of a datagram.
     fn deliver(&mut self, flight: Flight) {
         let now = self.now;
         let Flight { from, to, forged, .. } = flight;
         let Some(end) = self.sides.iter().position(|side| side.address == to) else { return };
         if now < self.sides[end].dead_until {
-            // Half of all machines say that nobody has the port.
+            // Half of all machines report that the port is not in use.
             if self.rng.below(2) == 0 {
                 let quoted = flight.bytes[..flight.bytes.len().min(64)].to_vec();
                 let notice = Notice { from, to, quoted, complaint: (libc::ECONNREFUSED, 0) };
@@ -358,7 +372,8 @@ impl World {
         let is_elsewhere = !self.addresses.contains(&from);
         let looks = forged && !is_opening && !is_moving && !is_elsewhere && self.plan.protected().sealed;
         let looks = looks && self.sides[end].runs(now) && self.rng.below(4) == 0;
-        // To the byte: what the peer did not send, or sent before, changes nothing that a connection knows.
+        // The whole state is compared: a datagram that the peer did not send, or sent before, must
+        // not change anything in a connection.
         let state =
             |side: &Side| format!("{:?}", side.port.parties.values().map(|party| &party.session).collect::<Vec<_>>());
         let before = looks.then(|| state(&self.sides[end]));
@@ -385,7 +400,7 @@ impl World {
         }
     }
 
-    /// What the ends have to say leaves.
+    /// Sends the waiting datagrams of both ends.
     fn drain(&mut self) {
         let now = self.now;
         for end in 0..2 {
@@ -397,7 +412,7 @@ impl World {
             let leaving = side.port.leaving();
             let mut noted = if leaving.is_empty() { None } else { side.take_noted() };
             for (to, bytes) in leaving {
-                // A fault may have ended the process.
+                // A fault may have ended the process meanwhile.
                 if !self.sides[end].runs(now) {
                     return;
                 }
@@ -406,11 +421,12 @@ impl World {
         }
     }
 
-    /// A datagram leaves.
+    /// Handles a datagram that an end sends.
     fn depart(&mut self, end: usize, flight: Flight, noted: Option<Moment>) {
         let now = self.now;
         if !self.addresses.contains(&flight.to) {
-            // To strangers, who do not hear it, or to whoever has had an address.
+            // The datagram is for an unknown host, which does not receive it, or for an address
+            // that a host had before.
             return;
         }
         self.run.packets += 1;
@@ -446,7 +462,7 @@ impl World {
             self.run.hit(moment, fault);
             self.tell(|| format!("{} at {} of end {end}", fault.name(), moment.name()));
         }
-        // A network loses, doubles and delays by itself.
+        // A network loses, duplicates and delays datagrams on its own.
         let hostile = now < self.plan.hostile_until && self.network.is_none();
         let is_lost = hostile && self.weather.uniform() < self.plan.loss;
         let is_doubled = hostile && self.weather.uniform() < self.plan.doubling;
@@ -468,7 +484,8 @@ impl World {
         self.wire.put(at, Arrival::Datagram(flight));
     }
 
-    /// An observer has the sender of a datagram told, in every way that he can, that it is in vain.
+    /// The observer sends the sender of a datagram every kind of false message that the datagram
+    /// cannot be delivered.
     fn complain_thrice(&mut self, flight: &Flight) {
         let at = self.now + Duration(1);
         let tag = tag_of(&flight.bytes).unwrap_or(0);
@@ -481,7 +498,7 @@ impl World {
         }
     }
 
-    /// The network takes a datagram.
+    /// Passes a datagram to the network.
     fn carry(&mut self, end: usize, flight: &Flight) {
         if let Some(network) = &mut self.network {
             self.carried[0] += 1;
@@ -489,7 +506,7 @@ impl World {
         }
     }
 
-    /// An end holds a datagram back until `at`.
+    /// Delays a datagram of an end until `at`.
     fn hold_back(&mut self, at: Time, end: usize, flight: &Flight) {
         let flight = flight.clone();
         match self.network {
@@ -503,7 +520,7 @@ impl World {
         self.wire.put(at, Arrival::Notice(Notice { from: flight.from, to: flight.to, quoted, complaint }));
     }
 
-    /// Something goes wrong until `until`.
+    /// Records that a fault lasts until `until`. Returns `until`.
     fn until(&mut self, until: Time) -> Time {
         self.calm = self.calm.max(until);
         until
@@ -513,7 +530,8 @@ impl World {
         Duration((self.rng.uniform_in(least, most) * 1e9) as u64)
     }
 
-    /// A fault comes about with a datagram that leaves; whether that goes on its way. None if it cannot come about now.
+    /// Applies `fault` to a datagram that is being sent. Returns whether the datagram is still
+    /// sent, or `None` if the fault cannot be applied now.
     fn suffer(&mut self, end: usize, fault: Fault, moment: Moment, flight: &Flight) -> Option<bool> {
         let now = self.now;
         let rough = self.plan.mood == Mood::Rough;
@@ -549,11 +567,12 @@ impl World {
                 return Some(false);
             }
             Fault::Corrupt => {
-                // The rest of a message of a handshake is padding.
+                // The rest of a handshake message is padding.
                 let most = if moment.is_opening() { OPENING } else { usize::MAX };
                 let bit = self.rng.below(8 * flight.bytes.len().min(most) as u64) as usize;
                 forged.bytes[bit / 8] ^= 1 << (bit % 8);
-                // Bits of a request that its cookie is not for leave it what it is.
+                // The copy still is the same request if only bits changed that its cookie does not
+                // protect.
                 let said = |bytes: &[u8]| {
                     let (said, noise) = Opening::decode(bytes)?;
                     Some((said.kind, said.prologue(), said.inner(), said.cookie, key_of(noise).to_vec()))
@@ -656,13 +675,13 @@ impl World {
         Some(true)
     }
 
-    /// A moment before what leaves now arrives, or behind that.
+    /// Random time from now until some time after a datagram that is sent now arrives.
     fn near(&mut self) -> Time {
         let span = 2 * self.plan.delay.0 + 1_000_000;
         self.now + Duration(self.rng.below(span))
     }
 
-    /// Who has opened gets another address.
+    /// Gives the opening end another address.
     fn relocate(&mut self) -> Option<bool> {
         let now = self.now;
         let known = |side: &Side| {
@@ -675,7 +694,7 @@ impl World {
             .parties
             .values()
             .all(|party| party.session.peer_tag().is_some_and(|tag| theirs.contains(&tag)));
-        // Before the other end has the connection it cannot follow.
+        // The other end can follow only once it has the connection.
         if self.plan.mood != Mood::Rough && (ours.is_empty() || !all) {
             return None;
         }
@@ -684,13 +703,14 @@ impl World {
         self.addresses.insert(address);
         self.until(now + Duration::from_secs(40));
         if self.rng.below(2) == 0 {
-            // As the tunnel does, which looks where it is.
+            // The tunnel does the same when it detects a new local address.
             self.sides[0].port.parties.values_mut().for_each(|party| party.exchange.wishes.probe = true);
         }
         Some(true)
     }
 
-    /// Strangers begin handshakes at the listener, answer its challenges, and hear no more.
+    /// Lets unknown hosts begin handshakes at the listener, answer its challenges, and receive
+    /// nothing more.
     fn crowd(&mut self) -> Option<()> {
         let now = self.now;
         if !self.sides[1].runs(now) {
@@ -730,7 +750,7 @@ impl World {
         Some(())
     }
 
-    /// What is true once everything is over.
+    /// Checks the invariants that hold at the end of a run.
     fn judge(&mut self) {
         for end in 0..2 {
             let port = &self.sides[end].port;
@@ -740,7 +760,7 @@ impl World {
                 return self.breaks("all places are given back", format!(": end {end}: {left:?} {in_use:?}"));
             }
         }
-        // Copies: the run is changed meanwhile.
+        // The values are copied, because the run is changed meanwhile.
         let all = [0, 1].map(|end| {
             let side: &Side = &self.sides[end];
             side.applications().into_iter().map(|(name, one)| (name, one.told())).collect::<BTreeMap<_, _>>()
@@ -782,7 +802,7 @@ impl World {
         }
     }
 
-    /// Where nothing may fail, nothing has.
+    /// Checks that nothing has failed in a run whose faults allow no failure.
     fn judge_gentle(&mut self, all: &[BTreeMap<StreamName, Application>; 2], names: &BTreeSet<StreamName>) {
         let expected = match self.plan.kind {
             Kind::Stream(_) => 1,

@@ -1,66 +1,71 @@
-//! Actions of a hostile peer: what its keys allow and the protocol forbids, or allows only in moderation.
+//! Actions of a hostile peer: those that its keys allow and the protocol forbids, or allows only in
+//! moderation.
 
 use super::super::faults::named;
 
 named! {
     /// An action of a hostile peer.
     Attack {
-        /// Sends from another address of its own from now on, and answers there.
+        /// Sends from another of its own addresses from now on, and answers there.
         Move = "move",
-        /// Sends segments from the address of a victim, and responses with guessed numbers.
+        /// Sends segments from the address of a victim, and path responses with guessed numbers.
         GuessResponse = "guess-response",
-        /// The same with responses that were right once.
+        /// Sends segments from the address of a victim, and path responses with numbers of earlier
+        /// challenges.
         ReplayResponse = "replay-response",
-        /// Sends path challenges, from an address of its own or from that of a victim.
+        /// Sends path challenges, from one of its own addresses or from that of a victim.
         ChallengeFlood = "challenge-flood",
         /// Sends copies of its own datagrams from the address of a victim.
         ReplayElsewhere = "replay-elsewhere",
-        /// Acknowledges what the other end has not sent yet.
+        /// Acknowledges segments that the other end has not sent yet.
         AcknowledgeUnsent = "acknowledge-unsent",
-        /// Acknowledges numbers below the newest that it has heard, whether they were sent or skipped; and, as soon as it can tell from
-        /// what arrives that something was never sent, that.
+        /// Acknowledges something that was never sent, as soon as an arriving segment shows that it
+        /// was not. Before that, it may also acknowledge numbers below the newest one that it has
+        /// received, whether they were sent or skipped.
         AcknowledgeSkipped = "acknowledge-skipped",
-        /// Drops all that arrives from now on, and acknowledges what it takes to have been sent.
+        /// Drops everything that arrives from now on, and acknowledges what it assumes to have been
+        /// sent.
         AcknowledgeBlindly = "acknowledge-blindly",
         /// Announces a window of zero.
         ZeroWindow = "zero-window",
-        /// Announces the largest window that the header has room for.
+        /// Announces the largest window that the header can express.
         LargestWindow = "largest-window",
         /// Announces a window that becomes smaller each time.
         ShrinkingWindow = "shrinking-window",
         /// Sends pieces of one byte out of order.
         TinyPieces = "tiny-pieces",
-        /// Sends bytes that lie far apart, all over the window that it was given.
+        /// Sends single bytes that are far apart, spread over the whole window that it was given.
         Scatter = "scatter",
         /// Sends pieces that overlap.
         Overlap = "overlap",
         /// Sends pieces beyond the window that it was given.
         BeyondWindow = "beyond-window",
-        /// Sends pieces at offsets near the greatest of the header.
+        /// Sends pieces at offsets near the largest one of the header.
         HugeOffset = "huge-offset",
-        /// Ends its stream at an offset before, within or beyond what it has sent.
+        /// Ends its stream at an offset before, within or after the data that it has sent.
         OddFin = "odd-fin",
-        /// Sends a reset and goes on.
+        /// Sends a reset and continues.
         Reset = "reset",
-        /// Asks for signs of life without end.
+        /// Probes the other end without end.
         SynFlood = "syn-flood",
         /// Reads and acknowledges nothing for a while.
         Stall = "stall",
-        /// Its application does not read for a while.
+        /// Does not let its application read for a while.
         SlowReader = "slow-reader",
         /// Opens many connections.
         ManyConnections = "many-connections",
-        /// Begins handshakes with good keys and does not finish them.
+        /// Begins handshakes with valid keys and does not complete them.
         Unfinished = "unfinished",
-        /// Lets go of a connection.
+        /// Closes a connection and does not read any more.
         LetGo = "let-go",
-        /// Forgets a connection without a word.
+        /// Removes a connection without telling the other end.
         Forget = "forget",
     }
 }
 
 impl Attack {
-    /// Whether it makes sense against an end that has opened the connection, and listens to nobody.
+    /// True if the action makes sense against an end that has opened the connection and does not
+    /// listen.
     pub(super) fn fits_opener(self) -> bool {
         !matches!(self, Attack::ManyConnections | Attack::Unfinished)
     }

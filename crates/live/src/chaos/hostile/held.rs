@@ -1,9 +1,11 @@
-//! Memory that the buffers of the end under attack have taken, counted from the buffers and not from its books.
+//! Memory that the buffers of the end under attack have allocated. It is measured at the buffers
+//! and not taken from the accounts of that end.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// What a connection holds, and who pays for it: an address, and the number of a key if keys are known.
+/// Memory of a connection, and the identities for which it counts: an address, and the number of a
+/// key if keys are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Holding {
     pub(super) bytes: usize,
@@ -11,14 +13,15 @@ pub(super) struct Holding {
     pub(super) key: Option<usize>,
 }
 
-/// What all connections hold.
+/// Memory of all connections.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     holdings: BTreeMap<u64, Holding>,
 }
 
 impl Held {
-    /// Connection `id` holds this, or nothing any more. Returns what it held before.
+    /// Records the memory of connection `id`; `None` if the connection has been removed. Returns
+    /// the previous value.
     pub(super) fn note(&mut self, id: u64, holding: Option<Holding>) -> Option<Holding> {
         match holding {
             Some(holding) => self.holdings.insert(id, holding),
@@ -26,7 +29,7 @@ impl Held {
         }
     }
 
-    /// What connection `id` holds.
+    /// Memory of connection `id`.
     pub(super) fn of(&self, id: u64) -> Option<Holding> {
         self.holdings.get(&id).copied()
     }
@@ -40,12 +43,12 @@ impl Held {
         self.sum(|_| true)
     }
 
-    /// Bytes of those with one source.
+    /// Bytes of all connections with one source.
     pub(super) fn of_source(&self, source: IpAddr) -> usize {
         self.sum(|holding| holding.source == source)
     }
 
-    /// Bytes of those with the holder of one key.
+    /// Bytes of all connections with the holder of one key.
     pub(super) fn of_key(&self, key: usize) -> usize {
         self.sum(|holding| holding.key == Some(key))
     }

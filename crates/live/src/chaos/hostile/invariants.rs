@@ -1,4 +1,5 @@
-//! What is true after every event of a run with hostile peers, and at its end. `docs/chaos.md` states each.
+//! Invariants that hold after every event of a run with hostile peers, and at its end.
+//! `docs/chaos.md` states each of them.
 
 use super::super::stream::{Ending, compare};
 use super::held::Holding;
@@ -12,35 +13,44 @@ use meshpace_core::Duration;
 use nix::libc;
 use std::collections::BTreeSet;
 
-/// An honest client is connected so long after its first request: four times 50 ms, were it alone.
+/// Time after its first request by which an honest client is connected. Without attacks it would
+/// take four times 50 ms.
 const CONNECTED: Duration = Duration::from_secs(1);
 
-/// Messages that wait for the kernel at most, as `tpa::session::outbox` has it.
+/// Maximum number of messages that wait for the kernel, as in `tpa::session::outbox`.
 const OUTBOX: usize = 4_096;
 
-/// Bytes that a peer may send before anything was read, as `docs/wire-api.md` has it, or three blocks; and pages that a window lies in
-/// besides those that it fills: two where it begins and ends, and a spare one. The window of trains is so many segments.
+/// Bytes that a peer may send before anything was read, unless three blocks are more; see
+/// `docs/wire-api.md`.
 const FIRST_WINDOW: usize = 64 << 10;
+/// Window of quiet trains in segments.
 const TRAINS_WINDOW: usize = 64;
+/// Pages that a window occupies in addition to those that it fills: one at its beginning, one at
+/// its end, and a spare one.
 const MORE_PAGES: usize = 3;
 
-/// Steps of work for a piece of a stream of BBR. The tests of `transport` allow 16 for an arrival and the report of it
-/// (`docs/wire-api.md`: seven searches for an arrival); here a connection is polled three times for each arrival.
+/// Maximum number of steps of work for a piece of a BBR stream. The tests of `transport` allow 16
+/// for an arrival and its acknowledgement (`docs/wire-api.md`: seven searches for an arrival). Here
+/// a connection is polled three times for each arrival.
 const MOST_STEPS: u64 = 3 * 16;
 
-/// Ranges that are kept beyond a gap where the window has room for fewer full segments, as `transport` has it.
+/// Number of ranges that are kept after a gap even if the window has room for fewer full segments,
+/// as in `transport`.
 const LEAST_RANGES: usize = 64;
 
-/// Bytes that may leave in each connection of a peer that hears nothing any more, beside [`FACTOR`] times what had left for it
-/// before: a window that it was granted before, and what timers repeat for the 120 s after which the connection ends. Trains send
+/// Bytes that may be sent in each connection of a peer that receives nothing any more, in addition
+/// to [`FACTOR`] times what was sent to it before. They consist of a window that it was granted
+/// before, and of retransmissions for the 120 s after which the connection ends. Quiet trains send
 /// a segment of at most 1,200 bytes every 2 s.
 const DEAF: u64 = 128 << 10;
 
-/// Factor of the same bound. BBR, the sender that skips fewest, skips one of twice as many numbers each time: a peer that
-/// acknowledges blindly is found out after about twice as many segments as had left before.
+/// Factor of the same limit. BBR is the sender that skips the fewest numbers: it skips one of twice
+/// as many each time. A peer that acknowledges blindly is therefore detected after about twice as
+/// many segments as were sent before.
 const FACTOR: u64 = 3;
 
-/// Window of a connection at most, bytes. It grows with what the application has read, up to the `buffer`.
+/// Largest window of a connection in bytes. It grows with the bytes that the application has read,
+/// up to `buffer`.
 fn window_of(party: &Party<User>, buffer: usize) -> usize {
     let read = party.exchange.receive.taken() as usize;
     buffer.min(match party.session.inner() {
@@ -50,7 +60,8 @@ fn window_of(party: &Party<User>, buffer: usize) -> usize {
 }
 
 impl World {
-    /// What is true at all times. What an event cannot have changed is not looked at again after it.
+    /// Checks the invariants that hold at all times. Only what the last event may have changed is
+    /// checked again.
     pub(super) fn check(&mut self) {
         let touched = self.target.take_touched();
         let mut has_changed = false;
@@ -58,7 +69,8 @@ impl World {
             let place = self.target.port.parties.get(id).filter(|party| party.session.has_place());
             let place = place.map(|party| party.session.peer().ip());
             has_changed |= self.placed.note(*id, place);
-            // A place that the endpoint has moved elsewhere is missing where the connection is.
+            // If the endpoint has moved a place to another address, the place is missing at the
+            // address of the connection.
             has_changed |=
                 place.is_some_and(|at| self.target.port.endpoint.connections_of(at) != self.placed.count(at));
             if let Some((invariant, more)) = self.broken_by(*id) {
@@ -84,7 +96,7 @@ impl World {
         }
     }
 
-    /// The messages that wait are bounded; looked at before they leave.
+    /// Checks that the number of waiting messages is bounded. To be called before they are sent.
     pub(super) fn check_backlog(&mut self) {
         let full = self.target.port.out.full.len();
         if full > OUTBOX {
@@ -92,7 +104,8 @@ impl World {
         }
     }
 
-    /// The invariant that a connection breaks, and how: it stays where its peer has answered, and keeps what it may.
+    /// Checks one connection: its peer's address must be one that has answered, and its memory must
+    /// be bounded. Returns the violated invariant with details; `None` if both hold.
     fn broken_by(&self, id: u64) -> Option<(&'static str, String)> {
         let party = self.target.port.parties.get(&id)?;
         let at = party.session.peer();
@@ -112,8 +125,8 @@ impl World {
         self.excess(party).map(|excess| ("memory is bounded", excess))
     }
 
-    /// The buffers of all connections, of those with one source and of those with one key hold what they may. Who moves takes along
-    /// what it holds, also if that is more than the new source may.
+    /// Checks the limits on the buffers of all connections, of one source and of one key. A
+    /// connection that moves takes its memory along, even if the new source then exceeds its limit.
     fn check_memory(&mut self, touched: &BTreeSet<u64>) {
         let Some(bounds) = self.plan.memory else { return };
         let before: Vec<_> = touched.iter().map(|id| self.held.note(*id, self.holding(*id))).collect();
@@ -132,7 +145,7 @@ impl World {
         }
     }
 
-    /// What the buffers of a connection hold.
+    /// Memory of a connection's buffers.
     fn holding(&self, id: u64) -> Option<Holding> {
         let party = self.target.port.parties.get(&id)?;
         let key = match self.owners.get(&party.application.opener) {
@@ -143,7 +156,8 @@ impl World {
         Some(Holding { bytes, source: party.session.peer().ip(), key })
     }
 
-    /// Of another path nothing is known: right after a move to another host no answer can have come from there.
+    /// Checks that nothing is known of the path right after a move to another host, because no
+    /// answer can have arrived from there.
     fn check_move(&mut self, id: u64) {
         let Some(party) = self.target.port.parties.get(&id) else {
             self.homes.remove(&id);
@@ -156,7 +170,7 @@ impl World {
         }
     }
 
-    /// The work that a piece of a stream costs does not depend on what came before.
+    /// Checks that the work for a piece of a stream does not depend on what arrived before.
     pub(super) fn check_work(&mut self, steps: u64) {
         if steps > MOST_STEPS {
             let more = format!(": {steps} steps for a piece, at most {MOST_STEPS}");
@@ -164,7 +178,8 @@ impl World {
         }
     }
 
-    /// A connection ends whose peer acknowledges what was never sent, and no peer can foresee what is sent.
+    /// Checks that a connection ends if its peer acknowledges what was never sent, and that no peer
+    /// can predict what is sent.
     fn check_lies(&mut self) {
         if let Some(index) = self.peers.iter().position(|peer| peer.foresees) {
             let inner = self.plan.peers[index].inner;
@@ -185,7 +200,7 @@ impl World {
         }
     }
 
-    /// What a connection keeps beyond its bounds, in words.
+    /// Description of what a connection keeps beyond its limits; `None` if it is within them.
     fn excess(&self, party: &Party<User>) -> Option<String> {
         let buffers = self.plan.buffers(party.session.inner());
         let window = window_of(party, buffers.receive);
@@ -200,7 +215,8 @@ impl World {
         })
     }
 
-    /// Places are within the limits, in all and of each source, and are where the connections are.
+    /// Checks that places are within the limits, in total and per source, and that they belong to
+    /// the addresses of the connections.
     fn check_places(&mut self) {
         let endpoint = &self.target.port.endpoint;
         let limits = self.plan.limits();
@@ -224,18 +240,20 @@ impl World {
         }
     }
 
-    /// A peer that receives nothing is sent no more than stated.
+    /// Checks that a peer that receives nothing is not sent more than the limit.
     fn check_deaf(&mut self) {
         for index in 0..self.peers.len() {
             let Some(before) = self.deaf[index] else { continue };
             let (came, left) = self.traffic_of(index);
-            // What it sends is answered as what strangers send; a handshake under way may become a connection.
+            // Datagrams of the peer are answered like those of unknown hosts, and one handshake may
+            // still become a connection.
             let most = |connections: u64| FACTOR * (before.left + came - before.came) + (connections + 1) * DEAF;
             let more = left - before.left;
             if more <= most(before.connections) {
                 continue;
             }
-            // Handshakes that were under way have become connections, which end one by one.
+            // Handshakes that were in progress have become connections, which end one after the
+            // other.
             let connections = before.connections.max(self.connections_of(index));
             self.deaf[index] = Some(Deaf { connections, ..before });
             let most = most(connections);
@@ -250,7 +268,7 @@ impl World {
         }
     }
 
-    /// Honest clients are connected soon.
+    /// Checks that honest clients are connected in time.
     fn check_clients(&mut self) {
         let now = self.now;
         let late = self.clients.iter().position(|one| {
@@ -262,7 +280,7 @@ impl World {
         }
     }
 
-    /// What is true in the end.
+    /// Checks the invariants that hold at the end of a run.
     pub(super) fn judge(&mut self) {
         let (unfinished, connections) = self.target.port.endpoint.in_use();
         let left = self.target.port.parties.len();

@@ -1,4 +1,5 @@
-//! A port and the applications at its connections, of the end under attack, of an honest client or of a hostile peer.
+//! A port with the applications of its connections. It belongs to the end under attack, to an
+//! honest client or to a hostile peer.
 
 use super::super::plan::Habits;
 use super::super::side::use_exchange;
@@ -10,12 +11,13 @@ use meshpace_core::{Rng, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// Rounds of a connection and its application after one event.
+/// Maximum number of iterations of a connection and its application after one event.
 const ROUNDS: u32 = 10_000;
 
-/// Accepted connections in which as much is written as the plan says, and bytes that are written in each of the others: of hundreds of
-/// connections few need much data to be attacked.
+/// Number of accepted connections in which as much is written as the plan says. Of hundreds of
+/// connections, only few need much data to be attacked.
 const WRITERS: usize = 8;
+/// Maximum number of bytes that are written in each of the other accepted connections.
 const LITTLE: u64 = 4_000;
 
 /// An application, with the tag of the end that has opened its connection.
@@ -29,14 +31,15 @@ pub(super) struct User {
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) port: Port<User>,
-    /// What applications of the first [`WRITERS`] accepted connections write; the others write [`LITTLE`] at most.
+    /// What the applications of the first [`WRITERS`] accepted connections write. The others write
+    /// at most [`LITTLE`].
     habits: Habits,
     accepted: usize,
-    /// Applications of connections that are forgotten, by the tag of the end that has opened each.
+    /// Applications of removed connections, by the tag of the end that has opened each.
     pub(super) gone: BTreeMap<Tag, Application>,
     /// False while applications do not read.
     pub(super) reads: bool,
-    /// An application that never comes to rest.
+    /// True if an application has exceeded the number of iterations.
     pub(super) broken: bool,
     /// Connections that may have changed since [`Machine::take_touched`] was called.
     touched: BTreeSet<u64>,
@@ -58,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// Opens a connection; its number, and the tag of this end.
+    /// Opens a connection. Returns its number, and the tag of this end.
     pub(super) fn open(&mut self, now: Time, to: SocketAddr, inner: InnerTransport, habits: Habits) -> (u64, Tag) {
         let id = self
             .port
@@ -68,7 +71,7 @@ impl Machine {
         (id, tag)
     }
 
-    /// A datagram has arrived.
+    /// Handles a datagram that has arrived.
     pub(super) fn receive(&mut self, now: Time, from: SocketAddr, bytes: &mut [u8]) -> Arrived {
         let (habits, is_writer) = (&self.habits, self.accepted < WRITERS);
         let arrived = self.port.receive(now, from, bytes, |opener| {
@@ -78,7 +81,7 @@ impl Machine {
         self.accepted += usize::from(matches!(arrived, Arrived::Accepted(_)));
         match arrived {
             Arrived::Told(id) | Arrived::Accepted(id) => self.after(id, now),
-            // Some connection has looked at it.
+            // A connection has examined the datagram, so its timer may have changed.
             Arrived::Refused => self.ids().into_iter().for_each(|id| self.set_timer(id, now)),
             Arrived::Settled => {}
         }
@@ -89,12 +92,13 @@ impl Machine {
         self.port.parties.keys().copied().collect()
     }
 
-    /// Takes the numbers of the connections that may have changed since the last call, forgotten ones among them.
+    /// Takes the numbers of the connections that may have changed since the last call, including
+    /// removed ones.
     pub(super) fn take_touched(&mut self) -> BTreeSet<u64> {
         std::mem::take(&mut self.touched)
     }
 
-    /// Does what is due.
+    /// Does everything that is due.
     pub(super) fn wake(&mut self, now: Time) {
         self.port.wake_endpoint(now);
         for id in self.timers.due(now) {
@@ -103,18 +107,19 @@ impl Machine {
         }
     }
 
-    /// When to be woken.
+    /// Time of the next call of [`Machine::wake`].
     pub(super) fn next_wakeup(&self) -> Time {
         self.port.endpoint.next_wakeup().min(self.timers.next())
     }
 
-    /// Sets the timer of a connection to the time at which it or its application is due.
+    /// Sets the timer of a connection to the time at which the connection or its application is
+    /// due.
     fn set_timer(&mut self, id: u64, now: Time) {
         let at = self.port.parties.get(&id).map_or(Time::NEVER, |party| wakes_at(party, now));
         self.timers.set(id, at);
     }
 
-    /// A connection does what is due.
+    /// Runs a connection and its application.
     pub(super) fn work(&mut self, id: u64, now: Time) {
         self.port.work(id, now);
         self.after(id, now);
@@ -133,12 +138,12 @@ impl Machine {
         }
     }
 
-    /// Forgets a connection whose time has come, or sets its timer.
+    /// Removes a connection if it is due for that; otherwise sets its timer.
     fn forget_if_due(&mut self, id: u64, now: Time) {
         if let Some(Party { mut exchange, application: User { opener, mut application }, .. }) =
             self.port.forget_if_due(id, now)
         {
-            // What has arrived can still be read.
+            // Data that have arrived can still be read.
             use_exchange(&mut application, now, &mut exchange, (true, true));
             self.gone.insert(opener, application);
         }
@@ -157,14 +162,14 @@ impl Machine {
     }
 }
 
-/// When a connection or its application is due.
+/// Time at which a connection or its application is due.
 fn wakes_at(party: &Party<User>, now: Time) -> Time {
     let application = &party.application.application;
     let acts = if application.ending == Ending::None { application.habits.after(now) } else { Time::NEVER };
     party.session.next_wakeup().min(acts)
 }
 
-/// Time at which each connection is due.
+/// Times at which the connections are due.
 #[derive(Debug, Default)]
 struct Timers {
     of: BTreeMap<u64, Time>,

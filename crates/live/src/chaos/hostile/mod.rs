@@ -1,8 +1,10 @@
-//! Hostile peers: they have the keys of their connections, run the honest handshake, and then send whatever their keys allow.
+//! Runs with hostile peers. The peers have the keys of their connections, make an honest handshake,
+//! and then send whatever their keys allow.
 //!
-//! A run is drawn from its seed (`plan`): one port under attack, which listens to honest clients as well or has opened connections to
-//! hostile far ends, and 1 to 6 hostile peers (`peer`) that act by a random schedule (`attack`, `segments`). They read their own
-//! connections (`spy`), and nothing else. `world` runs it and `invariants` says what must be true after every event.
+//! Each run is derived from its seed (`plan`). One port is under attack. It listens, also for
+//! honest clients, or it has opened connections to hostile ends. 1 to 6 hostile peers (`peer`) act
+//! by a random schedule (`attack`, `segments`). They can read only their own connections (`spy`).
+//! `world` makes the run, and `invariants` checks what has to hold after every event.
 
 pub mod attack;
 mod held;
@@ -22,7 +24,7 @@ use super::faults::Mood;
 use super::{Run, Trail, guarded};
 use plan::Plan;
 
-/// The run of a seed with hostile peers. A panic of what it runs is an invariant that is broken.
+/// Runs a seed with hostile peers. A panic of the tested code counts as a violated invariant.
 pub fn run(seed: u64, trail: Trail) -> Run {
     guarded(Run::empty(seed, Mood::Hostile), || world::World::new(Plan::of(seed), trail).run())
 }

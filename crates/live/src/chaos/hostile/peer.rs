@@ -1,4 +1,5 @@
-//! A hostile peer: the honest code with good keys, and beside it the actions of its plan.
+//! A hostile peer: it runs the honest code with valid keys, and in addition the actions of its
+//! plan.
 
 use super::attack::Attack;
 use super::machine::Machine;
@@ -16,69 +17,75 @@ use meshpace_transport::flags::Flags;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-/// Datagrams of its own that it can send again.
+/// Maximum number of its own datagrams that the peer stores for replay.
 const KEPT: usize = 8;
 
-/// Connections that it opens for one action, and in all: each of its three hosts may have 7 at most.
+/// Maximum number of connections that the peer opens for one action.
 const MANY: u64 = 4;
+/// Maximum number of connections that the peer opens in total. Each of its three hosts may have at
+/// most 7.
 const MOST_OPENED: u64 = 32;
 
-/// Challenges, or questions for a sign of life, that it sends at once: more than are answered.
+/// Number of path challenges, or of probes, that the peer sends at once: more than are answered.
 const FLOOD: u32 = 4;
 
-/// Responses that it guesses at once.
+/// Number of responses that the peer guesses at once.
 const GUESSES: usize = 6;
 
-/// Pieces of one byte that it sends at once.
+/// Number of pieces of one byte that the peer sends at once.
 const TINY: u32 = 16;
 
-/// Blind acknowledgements that it sends at once.
+/// Number of blind acknowledgements that the peer sends at once.
 const BLIND: u32 = 6;
 
-/// What goes into a piece that it sends.
+/// Content of the pieces that the peer sends.
 static PAYLOAD: [u8; 1_200] = [0x2a; 1_200];
 
-/// Acknowledgements of what was never sent, as the peer knows.
+/// Acknowledgements of what the peer knows was never sent.
 #[derive(Debug, Default)]
 struct Lies {
-    /// The next chance for one is taken.
+    /// True if the peer will use the next opportunity for a false acknowledgement.
     is_due: bool,
-    /// Something that was sent to the peer has not been heard, so that it cannot tell.
+    /// True if the peer has missed something that was sent to it, so that it cannot know what was
+    /// never sent.
     has_missed: bool,
-    /// Connections in which the peer has lied, by the tags of who has opened them.
+    /// Connections in which the peer has sent a false acknowledgement, by the tags of the ends that
+    /// have opened them.
     told: Vec<Tag>,
 }
 
-/// A hostile peer.
+/// State of a hostile peer.
 pub(super) struct Peer {
     pub(super) machine: Machine,
     pub(super) plan: PeerPlan,
     pub(super) own: [SocketAddr; 4],
-    /// Where it sends from.
+    /// Address from which the peer sends.
     poses_as: SocketAddr,
     victims: Vec<SocketAddr>,
-    /// Actions to come: which, how often still, and at which interval.
+    /// Actions to come, by time and order: the action, the number of repetitions, and the interval
+    /// between them.
     actions: BTreeMap<(Time, usize), (Attack, u32, Duration)>,
-    /// When it has become deaf for good.
+    /// Time since which the peer receives nothing any more.
     pub(super) deaf_since: Option<Time>,
     stalls_until: Time,
     slow_until: Time,
-    /// It finishes no handshake before.
+    /// Time until which the peer completes no handshake.
     unfinished_until: Time,
-    /// Steps that blind acknowledgements have gone ahead.
+    /// Number of steps that blind acknowledgements are ahead.
     ahead: u64,
     lies: Lies,
-    /// It could acknowledge what it has not received, since it foresees all numbers of a connection.
+    /// True if the peer could acknowledge segments that it has not received, because it can predict
+    /// all numbers of a connection.
     pub(super) foresees: bool,
     spy: Spy,
     sent: VecDeque<Vec<u8>>,
     leaving: Vec<(SocketAddr, Vec<u8>)>,
-    /// Tags of connections that it has opened and nobody has been told of.
+    /// Tags of connections that the peer has opened and the world does not know yet.
     pub(super) opened: Vec<Tag>,
     left_to_open: u64,
     pieces: Vec<(Tag, u64)>,
     rng: Rng,
-    /// How often each action was taken.
+    /// Number of times that each action was taken.
     pub(super) taken: Vec<u32>,
 }
 
@@ -118,7 +125,7 @@ impl Peer {
         }
     }
 
-    /// Opens a connection to the end under attack, unless it has opened enough.
+    /// Opens a connection to the end under attack, unless the peer has opened enough.
     pub(super) fn open(&mut self, now: Time) {
         if self.left_to_open == 0 {
             return;
@@ -130,7 +137,8 @@ impl Peer {
         self.drain();
     }
 
-    /// A datagram has arrived at an address of its own; false if it is not heard.
+    /// Handles a datagram that has arrived at one of the peer's own addresses. Returns false if the
+    /// peer does not receive it.
     pub(super) fn receive(&mut self, now: Time, bytes: &mut [u8]) -> bool {
         if self.deaf_since.is_some() || now < self.stalls_until {
             self.lies.has_missed = true;
@@ -141,7 +149,7 @@ impl Peer {
         if is_acceptance && now < self.unfinished_until {
             return false;
         }
-        // What comes in pieces is not read here.
+        // A segment that arrives in pieces is not read here.
         self.lies.has_missed |= tag_of(bytes) != Some(0) && is_piece(bytes);
         let seen = self.spy.see(bytes, self.plan.inner, self.machine.port.keys());
         self.foresees |= seen.as_ref().is_some_and(|(_, heard, _)| heard.is_predictable(self.plan.inner));
@@ -150,7 +158,8 @@ impl Peer {
             && !self.lies.has_missed
             && self.tell_lie(tag, &heard, &segment)
         {
-            // The honest code does not hear of the segment: its acknowledgement could make the lie one about former times.
+            // The honest code does not get the segment, because its acknowledgement could turn the
+            // false one into an acknowledgement of older data.
             return true;
         }
         self.machine.receive(now, target(), bytes);
@@ -158,7 +167,8 @@ impl Peer {
         true
     }
 
-    /// Tells a lie in the connection with this tag at this end, if `segment` allows one after what was `heard`; whether it did.
+    /// Sends a false acknowledgement in the connection with this tag at this end, if `segment`
+    /// allows one after what was `heard`. Returns whether it was sent.
     fn tell_lie(&mut self, tag: Tag, heard: &Known, segment: &AnySegment) -> bool {
         let parties = &self.machine.port.parties;
         let party = parties.iter().find(|(_, party)| party.session.tag() == tag && !party.session.is_over());
@@ -172,12 +182,13 @@ impl Peer {
         true
     }
 
-    /// Takes the connections in which the peer has lied, by the tags of who has opened them.
+    /// Takes the connections in which the peer has sent a false acknowledgement, by the tags of the
+    /// ends that have opened them.
     pub(super) fn take_lies(&mut self) -> Vec<Tag> {
         std::mem::take(&mut self.lies.told)
     }
 
-    /// Does what is due, and takes the actions of its plan. Returns these.
+    /// Does everything that is due, and takes the due actions of the plan. Returns these actions.
     pub(super) fn wake(&mut self, now: Time) -> Vec<Attack> {
         let reads = now >= self.slow_until;
         if reads != self.machine.reads {
@@ -192,7 +203,8 @@ impl Peer {
             self.act(now, attack);
             taken.push(attack);
             if left > 1 {
-                // No two times are the same, so that an action without an interval comes to an end as well.
+                // The added nanosecond makes all times differ, so that an action with an interval
+                // of zero also ends.
                 let at = at + every + Duration(1);
                 self.actions.insert((at, order), (attack, left - 1, every));
             }
@@ -200,19 +212,19 @@ impl Peer {
         taken
     }
 
-    /// When to be woken.
+    /// Time of the next call of [`Peer::wake`].
     pub(super) fn next_wakeup(&self) -> Time {
         let acts = self.actions.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
         let reads = if self.machine.reads { Time::NEVER } else { self.slow_until };
         self.machine.next_wakeup().min(acts).min(reads)
     }
 
-    /// Takes the datagrams that leave, each with the address that it comes from.
+    /// Takes the datagrams that wait to be sent, each with its source address.
     pub(super) fn leaving(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         std::mem::take(&mut self.leaving)
     }
 
-    /// What the honest code says leaves from where the peer poses to be.
+    /// Takes the datagrams of the honest code, which are sent from the current source address.
     fn drain(&mut self) {
         for (_, bytes) in self.machine.port.leaving() {
             self.spy.see(&bytes, self.plan.inner, self.machine.port.keys());
@@ -222,7 +234,7 @@ impl Peer {
         }
     }
 
-    /// One of its connections that are open, with the tags of both ends.
+    /// A random open connection of the peer, with the tags of both ends.
     fn connection(&mut self) -> Option<(u64, Tag, Tag)> {
         let parties = self.machine.port.parties.iter();
         let open = parties.filter(|(_, party)| !party.session.is_over());
@@ -231,7 +243,8 @@ impl Peer {
         (!open.is_empty()).then(|| open[self.rng.below(open.len() as u64) as usize])
     }
 
-    /// Sends this in a connection, from any address.
+    /// Sends `content` in a connection, from any source address. Returns the number of the
+    /// datagram, or 0 without a connection.
     fn forge(&mut self, id: u64, from: SocketAddr, content: Forgery<'_>) -> u64 {
         self.drain();
         let port = &mut self.machine.port;
@@ -251,7 +264,8 @@ impl Peer {
         }
     }
 
-    /// Takes the pieces of streams of BBR that it has made up, by tag and number of their datagrams.
+    /// Takes the pieces of BBR streams that the peer has invented, by tag and number of their
+    /// datagrams.
     pub(super) fn take_pieces(&mut self) -> Vec<(Tag, u64)> {
         std::mem::take(&mut self.pieces)
     }
@@ -260,7 +274,7 @@ impl Peer {
         self.victims[self.rng.below(self.victims.len() as u64) as usize]
     }
 
-    /// Goes to another address of its own, with all its connections.
+    /// Moves all connections to another of the peer's own addresses.
     fn move_all(&mut self) {
         self.drain();
         self.poses_as = self.own[self.rng.below(4) as usize];
@@ -289,7 +303,7 @@ impl Peer {
         self.drain();
     }
 
-    /// An action within a connection, whose number and tags these are.
+    /// Takes an action within a connection, which is given by its number and tags.
     fn attack(&mut self, now: Time, attack: Attack, (id, tag, peer_tag): (u64, Tag, Tag)) {
         let inner = self.plan.inner;
         match attack {
@@ -339,7 +353,8 @@ impl Peer {
             }
             Attack::AcknowledgeSkipped => {
                 self.lies.is_due = true;
-                // At once, or only at the next chance: the connection may be over after the first.
+                // The acknowledgement is sent at once in half of the cases, because the connection
+                // may end after the first one.
                 if self.rng.below(2) == 0 {
                     self.acknowledge(attack, id, (tag, peer_tag));
                 }
@@ -367,7 +382,7 @@ impl Peer {
         }
     }
 
-    /// Acknowledges what it has not received.
+    /// Acknowledges segments that the peer has not received.
     fn acknowledge(&mut self, attack: Attack, id: u64, (tag, peer_tag): (Tag, Tag)) {
         let ahead = match attack {
             Attack::AcknowledgeSkipped => 0,
@@ -382,7 +397,7 @@ impl Peer {
         self.say(id, segment);
     }
 
-    /// Sends bytes of its stream all over the window.
+    /// Sends bytes of the peer's stream spread over the whole window.
     fn scatter(&mut self, id: u64, (tag, peer_tag): (Tag, Tag)) {
         let heard = *self.spy.known(tag);
         let said = self.spy.known(peer_tag);
@@ -395,7 +410,7 @@ impl Peer {
         }
     }
 
-    /// Sends a piece of its stream where no honest peer would.
+    /// Sends a piece of the peer's stream at an offset where no honest peer would send it.
     fn send_piece(&mut self, attack: Attack, id: u64, (tag, peer_tag): (Tag, Tag)) {
         let rng = &mut self.rng;
         let at = |most: u64, rng: &mut Rng| rng.below(most) as i64;

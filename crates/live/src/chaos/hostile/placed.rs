@@ -1,9 +1,10 @@
-//! Places that the connections of the end under attack have, counted from the connections and not by its endpoint.
+//! Places of the connections of the end under attack. They are counted from the connections and not
+//! taken from its endpoint.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Connections that count within the limits, and how many of each address there are.
+/// Connections that count against the limits, and their number per address.
 #[derive(Debug, Default)]
 pub(super) struct Placed {
     at: BTreeMap<u64, IpAddr>,
@@ -11,12 +12,14 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// No connection, and these addresses, whose counts are compared also while they are zero.
+    /// Creates a count without connections. The counts of these addresses are compared even while
+    /// they are zero.
     pub(super) fn among(addresses: impl IntoIterator<Item = IpAddr>) -> Placed {
         Placed { at: BTreeMap::new(), counts: addresses.into_iter().map(|at| (at, 0)).collect() }
     }
 
-    /// Connection `id` has a place at this address, or none. Returns whether that is new.
+    /// Records the place of connection `id`; `None` if it has no place. Returns whether this is a
+    /// change.
     pub(super) fn note(&mut self, id: u64, place: Option<IpAddr>) -> bool {
         let before = match place {
             Some(at) => self.at.insert(id, at),
@@ -34,17 +37,17 @@ impl Placed {
         true
     }
 
-    /// Connections of an address.
+    /// Number of connections of an address.
     pub(super) fn count(&self, at: IpAddr) -> usize {
         self.counts.get(&at).copied().unwrap_or(0)
     }
 
-    /// Connections of each address.
+    /// Number of connections of each address.
     pub(super) fn counts(&self) -> impl Iterator<Item = (IpAddr, usize)> {
         self.counts.iter().map(|(at, count)| (*at, *count))
     }
 
-    /// All connections.
+    /// Number of all connections.
     pub(super) fn all(&self) -> usize {
         self.at.len()
     }

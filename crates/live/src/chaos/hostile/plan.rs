@@ -1,4 +1,5 @@
-//! A run with hostile peers, drawn from its seed: the end under attack, its honest clients, and what each hostile peer does when.
+//! Plan of a run with hostile peers, derived from its seed: the end under attack, its honest
+//! clients, and the actions of each hostile peer.
 
 use super::super::plan::{Habits, stream};
 use super::attack::Attack;
@@ -13,13 +14,14 @@ use std::sync::Arc;
 
 const INNER: [InnerTransport; 3] = [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr];
 
-/// Bytes that the end under attack writes to each of its peers: in most runs the first number at most, in one of sixteen the last.
+/// Maximum numbers of bytes that the end under attack writes to each of its peers. Most runs use
+/// the first number, and one run in sixteen uses the last.
 const BYTES: [u64; 4] = [20_000, 60_000, 200_000, 1_000_000];
 
-/// Parts in which the end under attack writes, where it does not write all at once.
+/// Number of parts in which the end under attack writes, if it does not write everything at once.
 const BURSTS: u64 = 8;
 
-/// Time that a datagram takes at most.
+/// Longest delay of a datagram, seconds.
 const LONGEST_DELAY: f64 = 0.05;
 
 /// An action of a hostile peer, repeated `count` times.
@@ -31,16 +33,16 @@ pub(super) struct Step {
     pub(super) every: Duration,
 }
 
-/// A hostile peer.
+/// Plan of a hostile peer.
 #[derive(Clone, Debug)]
 pub(super) struct PeerPlan {
     pub(super) inner: InnerTransport,
-    /// What it writes as an honest peer would.
+    /// Data that the peer writes as an honest peer would.
     pub(super) habits: Habits,
     pub(super) steps: Vec<Step>,
 }
 
-/// An honest client.
+/// Plan of an honest client.
 #[derive(Clone, Debug)]
 pub(super) struct ClientPlan {
     pub(super) inner: InnerTransport,
@@ -48,25 +50,26 @@ pub(super) struct ClientPlan {
     pub(super) habits: Habits,
 }
 
-/// A run.
+/// Plan of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) seed: u64,
-    /// The end under attack listens. Otherwise it opens a connection to each hostile peer.
+    /// True if the end under attack listens. Otherwise it opens a connection to each hostile peer.
     pub(super) listens: bool,
-    /// Settings of all ends, but for keys and for bounds of memory.
+    /// Settings of all ends, except for keys and memory limits.
     settings: Settings,
-    /// Every end has a key of its own, but for hostile peers, two of whom share one.
+    /// True if every end has its own key. Each key of a hostile peer is shared by two of them.
     has_keys: bool,
-    /// Bytes that the buffers of the end under attack may hold: of all connections, of one source and of one key.
+    /// Limits on the bytes in the buffers of the end under attack: for all connections, one source
+    /// and one key. `None` for the default limits.
     pub(super) memory: Option<Bounds>,
     buffers: [Buffers; INNER.len()],
-    /// What the end under attack writes in each connection.
+    /// Data that the end under attack writes in each connection.
     pub(super) habits: Habits,
     pub(super) delay: Duration,
     pub(super) peers: Vec<PeerPlan>,
     pub(super) clients: Vec<ClientPlan>,
-    /// From then on nothing is heard of the hostile peers.
+    /// Time after which the hostile peers are silent.
     pub(super) until: Time,
 }
 
@@ -80,13 +83,14 @@ pub(super) fn client(index: usize) -> SocketAddr {
     SocketAddr::from(([10, 1, 0, 1 + index as u8], 5000))
 }
 
-/// Addresses of a hostile peer, where it hears what arrives. It connects from the first, or listens there.
+/// Addresses of a hostile peer, at which it receives. It connects from the first one, or listens
+/// there.
 pub(super) fn own(index: usize) -> [SocketAddr; 4] {
     let at = |host: u8, port: u16| SocketAddr::from(([10, 66, 1 + index as u8, host], port));
     [at(1, 4000), at(1, 4001), at(2, 4000), at(3, 4000)]
 }
 
-/// Addresses of those who have no part in this, and of honest clients.
+/// Addresses of uninvolved hosts and of honest clients.
 pub(super) fn victims(clients: usize) -> Vec<SocketAddr> {
     let strangers = (1..=4).map(|host| SocketAddr::from(([192, 0, 2, host], 53)));
     let beside = (0..clients).flat_map(|index| [client(index), SocketAddr::new(client(index).ip(), 7)]);
@@ -102,7 +106,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// The private key of this end.
+    /// Private key of this end.
     fn key(self) -> [u8; 32] {
         match self {
             End::Target => [1; 32],
@@ -117,7 +121,7 @@ pub(super) fn key_of(peer: usize) -> usize {
     peer / 2
 }
 
-/// Bytes that a connection may keep.
+/// Maximum number of bytes in the buffers of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffers {
     pub(super) send: usize,
@@ -132,22 +136,23 @@ impl Buffers {
 }
 
 impl Plan {
-    /// The run of `seed`.
+    /// Derives the plan of `seed`.
     pub(super) fn of(seed: u64) -> Plan {
-        // Streams of random numbers that no run without hostile peers has.
+        // The run uses random streams that no run without hostile peers uses.
         let mut rng = stream(seed, 500);
         let rng = &mut rng;
         let listens = rng.below(3) > 0;
         let until = Time((rng.uniform_in(3.0, 15.0) * 1e9) as u64);
         let settings = settings(rng);
         let bytes = BYTES[[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3][rng.below(16) as usize]];
-        // Rather few than many: what several attain together, five or six do not find much sooner than three.
+        // Fewer peers are preferred to more: five or six find what several peers achieve together
+        // not much sooner than three.
         let others = rng.below(6).min(rng.below(6));
         let count = 1 + if bytes == BYTES[3] { rng.below(2) } else { others };
         let peers = (0..count).map(|number| peer(rng, seed + number, listens, until)).collect();
         let has_keys = listens && rng.below(4) == 0;
         let memory = (rng.below(4) == 0).then(|| bounds(rng));
-        // Where memory is scarce nothing is promised to those who come late.
+        // If memory is scarce, clients that come late have no guarantee, so there are none.
         let clients = if listens && memory.is_none() { 1 + rng.below(3) } else { 0 };
         Plan {
             seed,
@@ -172,7 +177,7 @@ impl Plan {
             settings.limits.buffers_per_source = Some(bounds.source);
             settings.limits.buffers_per_key = Some(bounds.key);
         }
-        // Each has memory of its own.
+        // Each end has a memory budget of its own.
         settings.budget = settings.limits.budget(None);
         if self.has_keys {
             let others = match end {
@@ -198,13 +203,13 @@ impl Plan {
         self.has_keys
     }
 
-    /// Bytes that a connection with this inside may keep.
+    /// Maximum number of bytes in the buffers of a connection with this inner transport.
     pub(super) fn buffers(&self, inner: InnerTransport) -> Buffers {
         let at = INNER.iter().position(|one| *one == inner);
         self.buffers[at.expect("every transport is in the table")]
     }
 
-    /// All addresses that datagrams come from.
+    /// All addresses from which datagrams come.
     pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         (0..self.peers.len()).flat_map(own).chain(victims(self.clients.len()))
     }
@@ -214,7 +219,8 @@ fn at_once(bytes: u64) -> Habits {
     Habits { bursts: vec![(Time::ZERO, bytes)] }
 }
 
-/// What the end under attack writes: all at once, or a part now and others while the hostile peers act.
+/// Data that the end under attack writes: everything at once, or some now and the rest while the
+/// hostile peers act.
 fn in_bursts(rng: &mut Rng, bytes: u64, until: Time) -> Habits {
     let bytes = bytes / 2 + rng.below(bytes / 2);
     if rng.below(3) == 0 {
@@ -227,7 +233,7 @@ fn in_bursts(rng: &mut Rng, bytes: u64, until: Time) -> Habits {
     Habits { bursts: bursts.collect() }
 }
 
-/// Bounds that some connections together reach.
+/// Memory limits that some connections reach together.
 fn bounds(rng: &mut Rng) -> Bounds {
     let port = (100_000 + rng.below(500_000)) as usize;
     let mut part = || port / (1 + rng.below(4) as usize);
@@ -243,11 +249,12 @@ fn client_plan(rng: &mut Rng, until: Time) -> ClientPlan {
     ClientPlan { inner: inner(rng), opens_at: Time(rng.below(until.0)), habits }
 }
 
-/// Actions that attain more together; a third of the peers keep to one of these rows.
+/// Actions that achieve more together. A third of the peers use only the actions of one of these
+/// rows.
 const THEMES: [&[Attack]; 3] =
     [&[Attack::ManyConnections, Attack::Move], &[Attack::AcknowledgeBlindly], &[Attack::TinyPieces]];
 
-/// A peer whose first action is one of all in turn, as `turn` says.
+/// Plan of a peer. Its first action is chosen in turn from all actions, by `turn`.
 fn peer(rng: &mut Rng, turn: u64, listens: bool, until: Time) -> PeerPlan {
     let fits = |attack: &&Attack| listens || attack.fits_opener();
     let all: Vec<Attack> = Attack::ALL.iter().filter(fits).copied().collect();
@@ -263,9 +270,11 @@ fn peer(rng: &mut Rng, turn: u64, listens: bool, until: Time) -> PeerPlan {
         let count = [1, 1 + rng.below(8), 1 + rng.below(24)][rng.below(3) as usize] as u32;
         let every = Duration::from_micros([0, rng.below(5_000), rng.below(300_000)][rng.below(3) as usize]);
         let (count, every) = match attack {
-            // Long enough to be believed, or to be found out.
+            // The repetitions last long enough for the acknowledgements to be believed or to be
+            // detected.
             Attack::AcknowledgeBlindly => (20 + rng.below(80) as u32, Duration::from_micros(1_000 + rng.below(20_000))),
-            // Each opens up to four: more than a source may have, and than it may begin in a second.
+            // Each action opens up to four connections: together more than one source may have, and
+            // more than it may begin in a second.
             Attack::ManyConnections | Attack::Unfinished => (count.min(12), every),
             _ => (count, every),
         };
@@ -275,13 +284,13 @@ fn peer(rng: &mut Rng, turn: u64, listens: bool, until: Time) -> PeerPlan {
     let written = rng.below(30_000);
     let mut habits = at_once(written);
     if rng.below(4) > 0 {
-        // It does not end its stream while it acts.
+        // The peer does not end its stream while it acts.
         habits.bursts.push((until + Duration::from_secs(3600), written + 1));
     }
     PeerPlan { inner: inner(rng), habits, steps }
 }
 
-/// Settings of all ends: each has the keys of the others, and takes every transport.
+/// Settings of all ends: each has the keys of the others, and accepts every transport.
 fn settings(rng: &mut Rng) -> Settings {
     let mut transport = tpa::Config { ack_block_end: true, ..tpa::Config::default() };
     transport.segment = 300 + rng.below(900) as u32;

@@ -1,4 +1,5 @@
-//! Segments that a hostile peer makes up, from what it has read in the datagrams of its connection.
+//! Segments that a hostile peer invents, based on what it has read in the datagrams of its
+//! connection.
 
 use crate::tpa::session::engine::AnySegment;
 use crate::tpa::session::handshake::InnerTransport;
@@ -7,35 +8,38 @@ use meshpace_transport::flags::Flags;
 use meshpace_transport::train::segment::Feedback;
 use meshpace_transport::{bbr, tpa, train};
 
-/// What is known of one direction of a connection.
+/// Knowledge about one direction of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
-    /// Offset behind the last payload.
+    /// Offset after the last payload.
     pub(super) offset: u64,
-    /// Highest number of a segment of BBR.
+    /// Highest number of a BBR segment.
     number: u64,
-    /// Block of TPA that was seen last, and the number of its transmission.
+    /// TPA block of the last segment, and the number of the block's transmission.
     block: u16,
     tx: u8,
-    /// Time stamp of trains that was seen last, and that of the last segment with payload.
+    /// Time stamp of the last segment of quiet trains.
     stamp: u32,
+    /// Time stamp of the last segment of quiet trains with payload.
     data_stamp: Option<u32>,
-    /// Limit of BBR that was seen last.
+    /// Largest limit (flow control) in a BBR segment.
     limit: u64,
-    /// Numbers that have come one after the other as an observer foresees them: segments of BBR without a gap, or blocks of TPA
+    /// Count of numbers that an observer could predict: BBR segments without a gap, or TPA blocks
     /// whose transmissions begin at 1.
     foreseen: u32,
-    /// Something came that nobody could foresee.
+    /// True if a number arrived that could not be predicted.
     was_surprised: bool,
 }
 
-/// Numbers of segments of BBR, and blocks of TPA, after which something unforeseen has come: BBR skips one among its first 16, and a
-/// block of TPA begins at any of 16 numbers.
+/// Count of BBR segments after which an unpredictable number must have arrived. BBR skips one
+/// number among its first 16.
 const FORESEEN_BBR: u32 = 64;
+/// Count of TPA blocks after which an unpredictable number must have arrived. A TPA block begins at
+/// any of 16 transmission numbers.
 const FORESEEN_TPA: u32 = 10;
 
 impl Known {
-    /// A segment of this direction was seen.
+    /// Records a segment of this direction.
     pub(super) fn see(&mut self, segment: &AnySegment) {
         let (offset, length) = segment.range();
         self.foresee(segment);
@@ -58,7 +62,7 @@ impl Known {
 }
 
 impl Known {
-    /// Notes whether the number of `segment` could be foreseen.
+    /// Records whether the number of `segment` could be predicted.
     fn foresee(&mut self, segment: &AnySegment) {
         let is_foreseen = match segment {
             AnySegment::Tpa(segment) if segment.place != 0 && segment.block != self.block => segment.tx == 1,
@@ -69,22 +73,25 @@ impl Known {
         self.was_surprised |= !is_foreseen;
     }
 
-    /// True if all numbers could be foreseen, although so many have come that some should have been skipped.
+    /// True if all numbers could be predicted, although so many have arrived that some should have
+    /// been skipped.
     pub(super) fn is_predictable(&self, inner: InnerTransport) -> bool {
         let most = match inner {
             InnerTransport::Tpa => FORESEEN_TPA,
             InnerTransport::Bbr => FORESEEN_BBR,
-            // Nobody skips anything: stamps are judged.
+            // Quiet trains skip no numbers; their time stamps are checked instead.
             InnerTransport::Trains => return false,
         };
         !self.was_surprised && self.foreseen > most
     }
 }
 
-/// Bytes over which a peer scatters what it sends where the window has no offset: no window is smaller.
+/// Number of bytes over which a peer spreads its data if the window is not given as an offset. No
+/// window is smaller.
 const WINDOW: u64 = 60_000;
 
-/// Bytes from the end of what the peer has `said` up to which the other end, which has told what was `heard`, has room.
+/// Number of bytes after the end of what the peer has `said` for which the other end has room,
+/// according to what was `heard` from it.
 pub(super) fn room(inner: InnerTransport, said: &Known, heard: &Known) -> u64 {
     match inner {
         InnerTransport::Bbr => heard.limit.saturating_sub(said.offset),
@@ -92,12 +99,13 @@ pub(super) fn room(inner: InnerTransport, said: &Known, heard: &Known) -> u64 {
     }
 }
 
-/// Acknowledges something that was never sent, if `segment` shows that: the first that arrives after what was `heard`, where
-/// everything that left has arrived. The peer's own stream is `said`.
+/// Creates an acknowledgement of something that was never sent, if `segment` shows that it was not.
+/// `None` if it does not. `segment` is the first that arrives after what was `heard`, and
+/// everything that was sent before has arrived. `said` is the peer's own stream.
 pub(super) fn lie(said: &Known, heard: &Known, segment: &AnySegment) -> Option<AnySegment> {
     let flags = Flags::ACK;
     match segment {
-        // The block begins with a higher number of transmissions than 1, so that those below were skipped.
+        // The block begins with a transmission number above 1, so the lower ones were skipped.
         AnySegment::Tpa(segment) if segment.place != 0 && segment.block != heard.block && segment.tx > 1 => {
             let (ack_block, ack_places, ack_tx) = (segment.block, segment.place, segment.tx - 1);
             Some(AnySegment::Tpa(tpa::Segment {
@@ -109,7 +117,8 @@ pub(super) fn lie(said: &Known, heard: &Known, segment: &AnySegment) -> Option<A
                 ..Default::default()
             }))
         }
-        // Nothing has left between two segments, so that no time stamp between those of the two was sent.
+        // Nothing was sent between the two segments, so no time stamp between those of the two was
+        // sent.
         AnySegment::Train(segment) if segment.payload > 0 => {
             let (before, ack) = (heard.data_stamp?, heard.offset);
             let between = segment.ts_val.wrapping_sub(before);
@@ -129,12 +138,12 @@ pub(super) fn lie(said: &Known, heard: &Known, segment: &AnySegment) -> Option<A
     }
 }
 
-/// A question for a sign of life.
+/// Creates a probe of the other end.
 pub(super) fn question(inner: InnerTransport) -> AnySegment {
     empty(inner, Flags::SYN)
 }
 
-/// A segment with nothing but these flags.
+/// Creates a segment with only these flags.
 pub(super) fn empty(inner: InnerTransport, flags: Flags) -> AnySegment {
     match inner {
         InnerTransport::Tpa => AnySegment::Tpa(tpa::Segment { flags, ..Default::default() }),
@@ -143,8 +152,9 @@ pub(super) fn empty(inner: InnerTransport, flags: Flags) -> AnySegment {
     }
 }
 
-/// Acknowledges everything up to `ahead` segments beyond what was `heard`, or all numbers below for zero. The peer's own stream is
-/// `said`: trains hear no segment that is not near its end.
+/// Creates an acknowledgement of everything up to `ahead` segments after what was `heard`, or of
+/// all numbers below for zero. `said` is the peer's own stream: quiet trains ignore segments that
+/// are not near its end.
 pub(super) fn acknowledgement(
     inner: InnerTransport,
     (said, heard): (&Known, &Known),
@@ -192,7 +202,7 @@ pub(super) fn acknowledgement(
     }
 }
 
-/// An acknowledgement of what was `heard` that announces a window of `window` segments.
+/// Creates an acknowledgement of what was `heard` that announces a window of `window` segments.
 pub(super) fn announcement(inner: InnerTransport, (said, heard): (&Known, &Known), window: u16) -> AnySegment {
     let flags = Flags::ACK;
     match inner {
@@ -215,8 +225,9 @@ pub(super) fn announcement(inner: InnerTransport, (said, heard): (&Known, &Known
     }
 }
 
-/// A piece of the peer's own stream of `length` bytes, `shift` bytes from the end of what it has `said`. Trains take no segment that
-/// does not acknowledge as well: this one repeats what was `heard`.
+/// Creates a piece of the peer's own stream with `length` bytes, `shift` bytes from the end of what
+/// it has `said`. Quiet trains ignore segments that acknowledge nothing, so the piece also
+/// acknowledges what was `heard`.
 pub(super) fn piece(
     inner: InnerTransport,
     (said, heard): (&mut Known, Known),
@@ -227,7 +238,7 @@ pub(super) fn piece(
     let offset = said.offset.saturating_add_signed(shift) & ((1 << 48) - 1);
     match inner {
         InnerTransport::Tpa => {
-            // TPA has no offsets: a block is as far ahead as its number.
+            // TPA has no offsets: the block number determines how far ahead the piece is.
             let block = tpa::segment::block_after(said.block, (shift / 4096).unsigned_abs() as u16);
             let place = if rng.below(16) == 0 { rng.below(4096) as u16 } else { 1 << rng.below(12) };
             let (tx, last) = (rng.below(256) as u8, rng.below(4) == 0);
@@ -242,7 +253,7 @@ pub(super) fn piece(
             AnySegment::Train(train::Segment { seq, ack, ts_val, ts_ecr, payload, window, flags, ..Default::default() })
         }
         InnerTransport::Bbr => {
-            // Numbers may have gaps, may come twice, and may come late.
+            // Numbers may have gaps, be repeated, or arrive late.
             said.number = said.number.saturating_add(rng.below(4));
             let (number, seq, payload) = (said.number, offset, length);
             AnySegment::Bbr(bbr::Segment { number, seq, payload, flags, ..Default::default() })

@@ -1,4 +1,5 @@
-//! What a hostile peer reads in the datagrams of its own connections, both ways: it has their keys.
+//! What a hostile peer reads in the datagrams of its own connections, in both directions. It has
+//! their keys.
 
 use super::segments::Known;
 use crate::tpa::cipher::Cipher;
@@ -8,21 +9,22 @@ use crate::tpa::session::path_frame::PathFrame;
 use crate::tpa::session::seal::{Reader, is_piece};
 use std::collections::BTreeMap;
 
-/// Challenges that are remembered.
+/// Maximum number of challenges that are stored.
 const KEPT: usize = 16;
 
-/// A reader of datagrams.
+/// Reader of the datagrams of a hostile peer's connections.
 #[derive(Debug, Default)]
 pub(super) struct Spy {
     readers: BTreeMap<Tag, Reader>,
     known: BTreeMap<Tag, Known>,
-    /// Numbers of challenges that have come.
+    /// Numbers of the challenges that have arrived, the newest first.
     pub(super) challenges: Vec<u64>,
 }
 
 impl Spy {
-    /// A datagram of a direction with these keys passes; it carries `inner`. Returns the direction's tag, what was known of it before,
-    /// and the segment, if there is one.
+    /// Reads a datagram of a direction with these keys, whose inner transport is `inner`. Returns
+    /// the tag of the direction, what was known of the direction before, and the segment. `None` if
+    /// the datagram contains no segment.
     pub(super) fn see(
         &mut self,
         datagram: &[u8],
@@ -51,7 +53,7 @@ impl Spy {
         }
     }
 
-    /// What is known of the direction whose datagrams begin with this tag.
+    /// Knowledge about the direction whose datagrams begin with this tag.
     pub(super) fn known(&mut self, tag: Tag) -> &mut Known {
         self.known.entry(tag).or_default()
     }

@@ -1,10 +1,11 @@
-//! Some hundred seeds with hostile peers, and that a seed says all.
+//! Tests that some hundred seeds with hostile peers violate no invariant, and that a seed always
+//! gives the same run.
 
 use super::super::{Tally, Trail};
 use super::attack::Attack;
 use super::run;
 
-/// Seeds where nothing else is said.
+/// Default number of seeds.
 const SEEDS: u64 = 60;
 
 #[test]

@@ -1,4 +1,5 @@
-//! The end under attack, its honest clients and the hostile peers: one run from its beginning to its end.
+//! One run from its beginning to its end: the end under attack, its honest clients and the hostile
+//! peers.
 
 use super::super::faults::Mood;
 use super::super::plan::{Habits, stream};
@@ -20,14 +21,15 @@ use meshpace_transport::work::take_steps;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-/// Steps of a run, at most.
+/// Maximum number of steps of a run.
 const MOST_STEPS: u64 = 1_000_000;
 
-/// So long after the hostile peers are silent everything has ended: a connection bears silence for 120 s, before which a timer of 60 s may
-/// have to expire, and an opening or a closing ends within as much.
+/// Time after the last action of hostile peers by which everything has ended. A connection
+/// tolerates silence for 120 s, before which a timer of 60 s may have to expire. An opening or a
+/// closing ends within the same time.
 pub(super) const LATEST: Duration = Duration::from_secs(420);
 
-/// The end of a connection that is not under attack.
+/// Owner of the end of a connection that is not under attack.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Owner {
     Client(usize),
@@ -38,11 +40,12 @@ pub(super) enum Owner {
 pub(super) struct Client {
     pub(super) machine: Machine,
     pub(super) opens_at: Time,
-    /// Its connection and the tag of it, once it has been opened.
+    /// The client's connection and its tag; `None` before it is opened.
     pub(super) opened: Option<(u64, Tag)>,
 }
 
-/// A hostile peer that has become deaf: its connections, and the bytes that had come from it and left for it then.
+/// State of a hostile peer that receives nothing any more: its connections, and the bytes that had
+/// come from it and been sent to it when it stopped receiving.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deaf {
     pub(super) connections: u64,
@@ -50,7 +53,7 @@ pub(super) struct Deaf {
     pub(super) left: u64,
 }
 
-/// The world.
+/// State of a run.
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) now: Time,
@@ -60,17 +63,22 @@ pub(super) struct World {
     pub(super) deaf: Vec<Option<Deaf>>,
     wire: Wire,
     pub(super) traffic: Traffic,
-    /// When each lie of a hostile peer arrives, and in which connection, by the tag of the end that has opened it.
+    /// False acknowledgements of hostile peers: the time of arrival, and the tag of the end that
+    /// has opened the connection.
     pub(super) lies: VecDeque<(Time, Tag)>,
-    /// Pieces of a stream of BBR that hostile peers have sent and that have not arrived, by tag and number of their datagrams.
+    /// Pieces of BBR streams that hostile peers have sent and that have not arrived, by tag and
+    /// number of their datagrams.
     pieces: BTreeSet<(Tag, u64)>,
-    /// Where the peer of each connection of the end under attack was when that was checked last.
+    /// Address of each connection's peer at the last check, for the connections of the end under
+    /// attack.
     pub(super) homes: BTreeMap<u64, IpAddr>,
-    /// The other end of each connection of the end under attack, by the tag of the end that has opened it.
+    /// Owner of the other end of each connection of the end under attack, by the tag of the end
+    /// that has opened it.
     pub(super) owners: BTreeMap<Tag, Owner>,
     pub(super) placed: Placed,
     pub(super) held: Held,
-    /// Unfinished handshakes and connections of the end under attack when places were checked last.
+    /// Number of unfinished handshakes and of connections of the end under attack at the last check
+    /// of places.
     pub(super) in_use: (usize, usize),
     trail: Trail,
     pub(super) run: Run,
@@ -116,7 +124,7 @@ impl World {
         }
     }
 
-    /// Runs it.
+    /// Makes the run and returns its result.
     pub(super) fn run(mut self) -> Run {
         self.begin();
         let mut steps = 0;
@@ -173,7 +181,7 @@ impl World {
         self.now < self.plan.until
     }
 
-    /// Time of the next event; `Time::NEVER` if there will be none.
+    /// Time of the next event; [`Time::NEVER`] if there is none.
     fn next(&self) -> Time {
         let clients = self.clients.iter().map(|one| match one.opened {
             None => one.opens_at,
@@ -186,7 +194,7 @@ impl World {
         }
     }
 
-    /// Goes to the next time at which something happens; false if nothing will.
+    /// Advances to the next event and handles it. Returns false if there are no more events.
     fn step(&mut self) -> bool {
         let next = self.next();
         if next == Time::NEVER {
@@ -239,20 +247,20 @@ impl World {
         }
     }
 
-    /// Connections that a hostile peer has with the end under attack.
+    /// Number of connections that a hostile peer has with the end under attack.
     pub(super) fn connections_of(&self, index: usize) -> u64 {
         let parties = self.target.port.parties.values();
         let owners = parties.map(|party| self.owners.get(&party.application.opener));
         owners.filter(|owner| *owner == Some(&Owner::Peer(index))).count() as u64
     }
 
-    /// Bytes that came from all addresses of a hostile peer, and that left for them.
+    /// Bytes that came from all addresses of a hostile peer, and bytes that were sent to them.
     pub(super) fn traffic_of(&self, index: usize) -> (u64, u64) {
         let all = self.peers[index].own.iter().map(|at| self.traffic.of(*at));
         all.fold((0, 0), |(came, left), (more, also)| (came + more, left + also))
     }
 
-    /// A datagram arrives.
+    /// Handles the arrival of a datagram.
     fn deliver(&mut self, flight: Flight) {
         let Flight { from, to, mut bytes, forged } = flight;
         let now = self.now;
@@ -266,7 +274,8 @@ impl World {
             }
             let steps = take_steps();
             self.drain_target();
-            // What leaves besides the report has its own cost.
+            // If more is sent than the acknowledgement, the work for it is counted too, so it is
+            // not checked.
             if piece && self.run.packets - leaves <= 1 {
                 self.check_work(steps);
             }
@@ -284,11 +293,11 @@ impl World {
             self.traffic.heard(to);
             return self.drain_peer(index);
         }
-        // A victim, or nobody who listens.
+        // The datagram is for a victim, or for an address at which nobody receives.
         self.run.lost += 1;
     }
 
-    /// Datagrams of the end under attack leave.
+    /// Sends the waiting datagrams of the end under attack.
     fn drain_target(&mut self) {
         let at = self.now + self.plan.delay;
         self.check_backlog();
@@ -306,18 +315,18 @@ impl World {
         }
     }
 
-    /// Datagrams of an honest client leave.
+    /// Sends the waiting datagrams of an honest client.
     fn drain_client(&mut self, index: usize) {
         for (to, bytes) in self.clients[index].machine.port.leaving() {
             self.send(client(index), to, bytes, true);
         }
     }
 
-    /// Datagrams of a hostile peer leave.
+    /// Sends the waiting datagrams of a hostile peer.
     fn drain_peer(&mut self, index: usize) {
         let peer = &mut self.peers[index];
         let own = peer.own;
-        // A tag is known before the first datagram with it leaves.
+        // A tag is recorded before the first datagram with it is sent.
         self.owners.extend(peer.opened.drain(..).map(|tag| (tag, Owner::Peer(index))));
         let arrives = self.now + self.plan.delay;
         self.pieces.extend(peer.take_pieces());
@@ -327,7 +336,7 @@ impl World {
         }
     }
 
-    /// Somebody sends a datagram; `owns` if the address that it comes from is the sender's.
+    /// Sends a datagram. `owns` is true if the source address belongs to the sender.
     fn send(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>, owns: bool) {
         let at = self.now + self.plan.delay;
         self.run.packets += 1;
@@ -352,7 +361,7 @@ impl World {
     }
 }
 
-/// All applications that a machine has had, by the tag of the end that opened the connection.
+/// All applications that a machine has had, by the tag of the end that has opened the connection.
 pub(super) fn applications(machine: &Machine) -> impl Iterator<Item = (Tag, &Application)> {
     let open = machine.port.parties.values().map(|party| (party.application.opener, &party.application.application));
     machine.gone.iter().map(|(tag, one)| (*tag, one)).chain(open)
