@@ -1,7 +1,9 @@
-//! An address of its own behind a TUN device: whatever the host routes there is ours, so its own TCP never interferes.
+//! Interface with its own address behind a TUN device. All packets that the host routes to the
+//! address belong to this process, so the host's own TCP never interferes.
 //!
-//! The host reaches the address through the device. Others reach it if the host forwards (`net.ipv4.ip_forward`) and they
-//! have a route back. The device goes with the process, however that ends.
+//! The host reaches the address through the device. Other hosts reach it if this host forwards
+//! packets (`net.ipv4.ip_forward`) and they have a route back. The device is removed when the
+//! process ends for any reason.
 
 use super::interface::Interface;
 use crate::netlink;
@@ -19,17 +21,17 @@ pub struct Device {
 }
 
 impl Device {
-    /// Creates the device `name` with the host's address `host` on this side and `address` behind it. Needs root (or
-    /// `CAP_NET_ADMIN`) and `/dev/net/tun`.
+    /// Creates the device `name`, with the host's address `host` on this side and `address` behind
+    /// it. This needs root (or `CAP_NET_ADMIN`) and `/dev/net/tun`.
     ///
     /// # Errors
-    /// If the process may not make devices (`CAP_NET_ADMIN`, `/dev/net/tun`), or `name` is taken.
+    /// The process may not create devices (`CAP_NET_ADMIN`, `/dev/net/tun`), or `name` is in use.
     pub fn create(name: &str, host: Ipv4Addr, address: Ipv4Addr, mtu: u16) -> io::Result<Device> {
         if address == host || address.is_unspecified() || address.is_multicast() || address.is_broadcast() {
             let text = format!("{address} cannot stand behind {host}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        // Without any way there, nobody has it.
+        // If there is no route to the address, no other device uses it.
         let known = netlink::route(&netlink::socket()?, address.into());
         if known.is_ok_and(|route| route.bits() == 32) {
             let text = format!("{address} is in use: this host has a route to just this address");

@@ -1,10 +1,13 @@
-//! The packet filter that keeps the host's TCP quiet about ports that are not its own.
+//! Packet filter that drops the resets of the host's own TCP for ports that this process uses.
 //!
-//! The host answers segments for a port it does not know with a reset, which would end our connection. A table of nftables
-//! of this process's own drops those resets, and nothing else, of the ports in use. It goes when it is dropped; after a
-//! process that was killed, [`clean`] removes it. A table is known by a random token, in its name and in the comment of its
-//! rule, and whether its owner lives by a socket of that name in the abstract namespace (unix(7)): both belong to the
-//! network namespace, whatever the namespaces of processes are. Our own resets carry a mark and pass.
+//! The host answers segments for a port that it does not know with a reset, which would end our
+//! connection. This process has its own nftables table, which drops those resets for the ports in
+//! use, and nothing else. Our own resets carry a mark and pass.
+//!
+//! The table is removed when it is dropped. If the process was killed, [`clean`] removes its table.
+//! A table is identified by a random token in its name and in the comment of its rule. A socket of
+//! that name in the abstract namespace (unix(7)) shows whether the owner is alive. Table and socket
+//! both belong to the network namespace, whatever the other namespaces of the processes are.
 
 use crate::netlink::deliver_no_longer;
 use std::io::{self, Write};
@@ -13,16 +16,16 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::process::{Command, Stdio};
 
-/// Beginning of the names of all our tables; a token follows.
+/// Beginning of the names of all our tables. A token follows.
 pub const PREFIX: &str = "meshpace_";
 
-/// Hexadecimal digits of a token.
+/// Number of hexadecimal digits of a token.
 const DIGITS: usize = 16;
 
-/// The mark of the packets we send.
+/// Mark of the packets that we send.
 pub const MARK: u32 = 0x6d70;
 
-/// The version of IP whose packets a table sees.
+/// IP version of the packets that a table filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
     /// IPv4.
@@ -34,7 +37,7 @@ pub enum Family {
 impl Family {
     const ALL: [Family; 2] = [Family::V4, Family::V6];
 
-    /// As `nft` calls it.
+    /// Name of the family in `nft`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Family::V4 => "ip",
@@ -42,7 +45,7 @@ impl Family {
         }
     }
 
-    /// Any address of it.
+    /// Unspecified address of the family.
     pub(crate) fn any(self) -> IpAddr {
         match self {
             Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
@@ -51,25 +54,27 @@ impl Family {
     }
 }
 
-/// A table that is installed, and removed when it is dropped.
+/// An installed table, which is removed when this is dropped.
 #[derive(Debug)]
 pub struct Table {
     family: Family,
     name: String,
-    /// The number of its token.
+    /// Number derived from the token of the table.
     number: u32,
-    /// Bound as long as this lives: the kernel lets go of it whatever ends the process.
+    /// Socket that stays bound as long as this exists. The kernel closes it, whatever ends the
+    /// process.
     _alive: UnixDatagram,
 }
 
 impl Table {
-    /// Installs a new one in the network namespace of the calling thread; needs `CAP_NET_ADMIN` and the command `nft`. What dead
-    /// processes have left is removed first. `rules` are what a script adds to the table of this name, with its family before it, and of
-    /// this number; one of them has the comment.
+    /// Installs a new table in the network namespace of the calling thread. This needs
+    /// `CAP_NET_ADMIN` and the command `nft`. Tables of dead processes are removed first. `rules`
+    /// gets the family and name of the table, its number and a comment. It returns the commands of
+    /// an `nft` script that add the rules; one of the rules must have the comment.
     ///
     /// # Errors
     ///
-    /// No rights, no `nft`, no random numbers, or what `nft` has against the rules.
+    /// Missing rights, no `nft`, no random numbers, or an error that `nft` reports about the rules.
     pub fn install(family: Family, rules: impl FnOnce(&str, u32, &str) -> String) -> io::Result<Table> {
         clean()?;
         let mut token = [0; DIGITS / 2];
@@ -83,7 +88,7 @@ impl Table {
         Ok(Table { family, name, number, _alive: alive })
     }
 
-    /// A number that no other table has: for marks and tables of routes.
+    /// Number that no other table has, for marks and routing tables.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -91,26 +96,26 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // If it cannot be removed now, the next start does it.
+        // If the table cannot be removed now, the next start of a process removes it.
         let _ = remove(self.family, &self.name);
     }
 }
 
-/// From a token: above every number that people give to tables of routes.
+/// Derives a number from a token. It is larger than the numbers that people give to routing tables.
 fn number(token: &str) -> u32 {
     u32::from_str_radix(&token[..8], 16).unwrap_or(0) & 0x3fff_ffff | 0x4000_0000
 }
 
-/// The filter of one address.
+/// Filter for one address.
 #[derive(Debug)]
 pub struct Filter(Table);
 
 impl Filter {
-    /// Installs an empty one for `address`.
+    /// Installs a filter without ports for `address`.
     ///
     /// # Errors
     ///
-    /// Those of [`Table::install`].
+    /// The errors of [`Table::install`].
     pub fn install(address: Ipv4Addr) -> io::Result<Filter> {
         let rules = |table: &str, _: u32, comment: &str| {
             format!(
@@ -123,39 +128,39 @@ impl Filter {
         Table::install(Family::V4, rules).map(Filter)
     }
 
-    /// Keeps the host quiet about `port`.
+    /// Drops the host's resets for `port`.
     ///
     /// # Errors
     ///
-    /// `nft`'s.
+    /// The error of `nft`.
     pub fn add(&self, port: u16) -> io::Result<()> {
         script(&format!("add element ip {} ports {{ {port} }}\n", self.0.name))
     }
 
-    /// No longer.
+    /// Stops dropping the host's resets for `port`.
     ///
     /// # Errors
     ///
-    /// `nft`'s.
+    /// The error of `nft`.
     pub fn remove(&self, port: u16) -> io::Result<()> {
         script(&format!("delete element ip {} ports {{ {port} }}\n", self.0.name))
     }
 }
 
-/// The tables of processes that are gone.
+/// Names of the tables of dead processes.
 ///
 /// # Errors
 ///
-/// Those of [`tables`].
+/// The errors of [`tables`].
 pub fn leftovers() -> io::Result<Vec<String>> {
     Ok(abandoned()?.into_iter().map(|(_, table)| table).collect())
 }
 
-/// Removes them; which.
+/// Removes the tables of dead processes. Returns their names.
 ///
 /// # Errors
 ///
-/// Those of [`tables`], and `nft`'s.
+/// The errors of [`tables`], and those of `nft`.
 pub fn clean() -> io::Result<Vec<String>> {
     let left = abandoned()?;
     for (family, table) in &left {
@@ -168,11 +173,12 @@ fn abandoned() -> io::Result<Vec<(Family, String)>> {
     Ok(ours()?.into_iter().filter(|(_, table)| !has_owner(table)).collect())
 }
 
-/// All tables of ours in the network namespace of the calling thread. What only has such a name is not ours.
+/// Names of all our tables in the network namespace of the calling thread. A table that has such a
+/// name but not the comment is not ours.
 ///
 /// # Errors
 ///
-/// There is no `nft`, or it may not be asked.
+/// The command `nft` does not exist, or it may not be used.
 pub fn tables() -> io::Result<Vec<String>> {
     Ok(ours()?.into_iter().map(|(_, table)| table).collect())
 }
@@ -204,23 +210,23 @@ fn comment(token: &str) -> String {
     format!("meshpace {token}")
 }
 
-/// Removes a table, and before it the routes that only packets with its mark take.
+/// Removes a table. Before that, removes the routes for packets with its mark.
 fn remove(family: Family, table: &str) -> io::Result<()> {
     if let Some(token) = table.strip_prefix(PREFIX).filter(|token| is_token(token)) {
-        // Most have none.
+        // Most tables have no such routes.
         let _ = deliver_no_longer(family.any(), number(token));
     }
     script(&format!("delete table {} {table}\n", family.name()))
 }
 
-/// Takes the name of a table in the abstract namespace: an error if its owner lives.
+/// Binds the name of a table in the abstract namespace. This fails if the table's owner is alive.
 fn claim(table: &str) -> io::Result<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(table)?)
 }
 
-/// True if the owner of a table lives.
+/// True if the owner of a table is alive.
 fn has_owner(table: &str) -> bool {
-    // Anything but the name's being free speaks for leaving the table alone.
+    // The table is removed only if its name is free: any other error is a reason to keep the table.
     claim(table).is_err()
 }
 

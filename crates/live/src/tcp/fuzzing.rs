@@ -1,4 +1,4 @@
-//! What reads IP packets, and what becomes of connections: bodies for fuzzers.
+//! Test functions for fuzzers: decoding of IP packets, and the connections of a stack.
 
 use super::packet::{self, Packet};
 use super::{Interface, Limits, Stack};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// Writes a checksum where it belongs, if there is room.
+/// Computes a checksum and stores it at `at`, if there is room.
 fn set_checksum(bytes: &mut [u8], at: usize, until: usize, start: u16) {
     let until = until.min(bytes.len());
     if at + 2 <= until {
@@ -27,7 +27,8 @@ fn set_checksum(bytes: &mut [u8], at: usize, until: usize, start: u16) {
     }
 }
 
-/// Length and checksums of an IPv4 packet set right, and those of the TCP segment or the ICMP message in it.
+/// Corrects the length and checksum of an IPv4 packet, and the checksum of the TCP segment or ICMP
+/// message in it.
 fn set_right(packet: &mut [u8]) {
     let Some(first) = packet.first() else { return };
     let header = usize::from(first & 0xf) * 4;
@@ -48,11 +49,12 @@ fn set_right(packet: &mut [u8]) {
     set_checksum(packet, 10, header, 0);
 }
 
-/// An IP packet as it came, and with its lengths and checksums set right: a segment that is read would be written so that it means the same.
+/// Decodes an IP packet as given, and with corrected lengths and checksums. A segment that is
+/// decoded and encoded again has the same meaning.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If this condition is violated.
 pub fn packets(data: &[u8]) {
     let _ = packet::decode(data, Check::Full).is_ok_and(|packet| !format!("{packet:?}").is_empty());
     let mut right = data.to_vec();
@@ -74,7 +76,7 @@ pub fn packets(data: &[u8]) {
     }
 }
 
-/// The time, the packets that wait for the stack, and the last that it sent.
+/// Current time, packets that wait for the stack, and the last packet that the stack sent.
 #[derive(Default)]
 struct State {
     now: Time,
@@ -82,7 +84,7 @@ struct State {
     sent: Vec<u8>,
 }
 
-/// What a stack is plugged into.
+/// Interface of the stack under test.
 #[derive(Clone, Default)]
 struct Plug(Rc<RefCell<State>>);
 
@@ -117,15 +119,17 @@ impl Interface for Plug {
     }
 }
 
-/// The sequence number of every SYN of a peer here.
+/// Sequence number of every SYN of a peer in this test.
 const FIRST: u32 = 0xffff_ff00;
 
-/// The payload of `length` bytes from a sequence number on: each byte tells its place in the stream.
+/// Payload of `length` bytes beginning at a sequence number. The value of each byte follows from
+/// its offset in the stream.
 fn payload(seq: u32, length: usize) -> Vec<u8> {
     (0..length).map(|at| seq.wrapping_sub(FIRST + 1).wrapping_add(at as u32) as u8).collect()
 }
 
-/// An answer to what was sent last, or a segment of somebody else; bytes of the input say how far from what it should be.
+/// Answer to the last packet sent, or an unrelated segment. The input bytes determine how much its
+/// fields differ from correct values.
 fn answer(last: Option<(Header, usize)>, mut next: impl FnMut() -> u8) -> (Header, usize) {
     let flags = Flags(next());
     let how = next();
@@ -159,13 +163,15 @@ fn answer(last: Option<(Header, usize)>, mut next: impl FnMut() -> u8) -> (Heade
     (header, usize::from(next()) * 5)
 }
 
-/// A stack of TCP, and a list of events: the time goes on, segments arrive that fit or do not, any packets, and the application connects, writes, reads,
-/// closes, breaks off. What it reads is what stands at that place of the stream, whatever came twice or early; what is sent is whole; and no timer is due
-/// for ever.
+/// Runs a TCP stack with a list of events. Time advances, matching and other segments arrive,
+/// arbitrary packets arrive, and the application connects, writes, reads, closes and aborts.
+///
+/// The application reads the right bytes for each offset of the stream, even if they arrived
+/// repeatedly or early. Every packet that is sent is complete, and no timer stays due for ever.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If one of these conditions is violated.
 pub fn stack(data: &[u8]) {
     let mut rest = data;
     let mut next = || {
@@ -207,7 +213,8 @@ pub fn stack(data: &[u8]) {
             }
             6 => {
                 let mut bytes: Vec<u8> = (0..byte % 80).map_while(|_| next()).collect();
-                // Somebody else's: the streams of the peer have what belongs into them.
+                // The packet gets another source address, so that it does not put other bytes into
+                // the streams of the peer.
                 if let Some(source) = bytes.get_mut(12..16) {
                     source.copy_from_slice(&[10, 0, 0, 3]);
                 }
@@ -247,7 +254,8 @@ pub fn stack(data: &[u8]) {
         assert!(stack.take_packets().is_ok());
         stack.run_timers();
         assert!(stack.next_wakeup() > plug.0.borrow().now, "a timer is due for ever");
-        // Those that peers are opening, those that wait to be accepted, and ours.
+        // The limit counts connections that peers are opening, those that wait to be accepted, and
+        // our own.
         let ours = known.iter().filter(|id| stack.status(**id).is_some()).count();
         assert!(stack.connections() <= ours + limits.opening + 2 * limits.backlog + 8, "{}", stack.connections());
     }

@@ -1,4 +1,4 @@
-//! Where IP packets come from and go to.
+//! Interface through which the stack receives and sends IP packets.
 
 use crate::clock::Clock;
 use crate::poll::{Poller, Token};
@@ -7,52 +7,56 @@ use meshpace_transport::tcp::wire::Check;
 use std::io;
 use std::net::Ipv4Addr;
 
-/// Something that carries IPv4 packets of one address of ours. What has a default is as for an address that nobody shares,
-/// over a link that brings whole packets.
+/// Interface that receives and sends the IPv4 packets of one local address. The default methods are
+/// for an address that only this process uses, over a link that delivers whole packets.
 pub trait Interface {
-    /// Our address.
+    /// Local address.
     fn address(&self) -> Ipv4Addr;
-    /// The longest packet in bytes.
+    /// Length of the longest packet in bytes.
     fn mtu(&self) -> u16;
-    /// The time for the connections: an interface of a world of its own has a clock of its own, whose owner calls
-    /// [`Stack::take_packets`](super::Stack::take_packets) and [`Stack::run_timers`](super::Stack::run_timers) and never waits.
+    /// Current time of the connections. An interface may have its own clock, for example in a
+    /// simulation. The owner of the stack then calls
+    /// [`Stack::take_packets`](super::Stack::take_packets) and
+    /// [`Stack::run_timers`](super::Stack::run_timers), and never waits.
     fn now(&self) -> Time {
         Clock.now()
     }
-    /// The extent to which checksums are verified.
+    /// Extent to which checksums are verified.
     fn check(&self) -> Check {
         Check::Full
     }
-    /// True if everything that is sent to the address is ours. If not, only [claimed](Interface::claim) ports are.
+    /// True if all packets to the address belong to this process. Otherwise only those for
+    /// [claimed](Interface::claim) ports do.
     fn owns_address(&self) -> bool {
         true
     }
-    /// Takes a port for ourselves before it is used.
+    /// Reserves a port for this process before the port is used.
     ///
     /// # Errors
     ///
-    /// Somebody else has it: the error says who.
+    /// Another program uses the port. The error says which.
     fn claim(&mut self, _port: u16) -> io::Result<()> {
         Ok(())
     }
-    /// Gives a port back.
+    /// Releases a reserved port.
     fn release(&mut self, _port: u16) {}
-    /// Watches for packets.
+    /// Adds the interface to a poller, which reports arriving packets.
     ///
     /// # Errors
     ///
-    /// The system takes no more descriptors.
+    /// The system allows no more descriptors.
     fn watch(&self, poller: &Poller, token: Token) -> io::Result<()>;
-    /// Takes a packet.
+    /// Receives a packet.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] if there is none; else the device is gone.
+    /// [`io::ErrorKind::WouldBlock`] if no packet is waiting; otherwise the device no longer works.
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
     /// Sends a packet.
     ///
     /// # Errors
     ///
-    /// The packet is longer than the device's MTU, its queue is full, or the device is gone.
+    /// The packet is longer than the device's MTU, the device's queue is full, or the device no
+    /// longer works.
     fn send(&mut self, packet: &[u8]) -> io::Result<()>;
 }

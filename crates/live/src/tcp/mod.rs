@@ -1,8 +1,9 @@
-//! TCP on raw IP: the transports that the simulator runs, talking to any host's TCP.
+//! TCP on raw IP: the transports that the simulator runs, in connections with the TCP of any host.
 //!
-//! [`Stack`] keeps connections and the bytes behind them over an [`Interface`], which brings IP packets: an address behind a
-//! TUN device that this process owns ([`Device`]), or an address of the host's own ([`Raw`]), where a packet filter
-//! keeps the host's TCP from resetting what it knows nothing of ([`filter`]).
+//! [`Stack`] stores connections and their data, and exchanges IP packets through an [`Interface`].
+//! The interface has either an address behind a TUN device that this process owns ([`Device`]), or
+//! one of the host's own addresses ([`Raw`]). In the latter case a packet filter ([`filter`])
+//! prevents the host's TCP from resetting the connections that it does not know.
 
 pub mod device;
 pub mod filter;

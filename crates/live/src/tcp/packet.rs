@@ -1,50 +1,51 @@
-//! IPv4 around TCP, and the ICMP errors that answer it.
+//! IPv4 packets with TCP segments, and the ICMP errors about them.
 //!
-//! RFC 791, RFC 792. Packets leave without "don't fragment": a path with a smaller MTU takes them in pieces, so that no
-//! error about it has to be believed. Pieces that arrive are refused; hosts send TCP in whole packets.
+//! See RFC 791 and RFC 792. Packets are sent without "don't fragment": a path with a smaller MTU
+//! fragments them, so that no ICMP error about the MTU has to be trusted. Received fragments are
+//! refused; hosts send TCP in whole packets.
 
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice};
 use meshpace_transport::checksum;
 use meshpace_transport::tcp::wire::{self, Addresses, Check, Header};
 use std::fmt;
 
-/// Time to live of what is sent (RFC 1700; what Linux uses).
+/// Time to live of packets that are sent (RFC 1700; the value that Linux uses).
 pub const TIME_TO_LIVE: u8 = 64;
 
-/// A packet that arrived.
+/// A packet that has arrived.
 #[derive(Debug)]
 pub enum Packet<'a> {
     /// A TCP segment.
     Tcp {
-        /// Its source and destination.
+        /// Source and destination address.
         addresses: Addresses,
-        /// Its header.
+        /// Header of the segment.
         header: Header,
-        /// Its payload.
+        /// Payload of the segment.
         payload: &'a [u8],
-        /// Time to live left.
+        /// Remaining time to live.
         ttl: u8,
-        /// True if a router marked it (RFC 3168).
+        /// True if a router marked the packet (RFC 3168).
         ce: bool,
     },
-    /// Somebody on the way could not deliver a segment of ours.
+    /// An ICMP error about one of our segments.
     Unreachable(Unreachable),
 }
 
-/// An ICMP error about a segment of ours (RFC 792: destination unreachable, time exceeded).
+/// ICMP error about one of our segments (RFC 792: destination unreachable, time exceeded).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreachable {
     /// ICMP type: 3 or 11.
     pub kind: u8,
     /// ICMP code.
     pub code: u8,
-    /// The addresses of the segment.
+    /// Addresses of the segment.
     pub addresses: Addresses,
-    /// The port it was sent from.
+    /// Source port of the segment.
     pub source: u16,
-    /// The port it was sent to.
+    /// Destination port of the segment.
     pub destination: u16,
-    /// Its sequence number.
+    /// Sequence number of the segment.
     pub seq: u32,
 }
 
@@ -63,18 +64,18 @@ impl fmt::Display for Unreachable {
     }
 }
 
-/// Why bytes are not a packet for a TCP.
+/// Reason why bytes are not a packet for TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// Not an IPv4 packet, or shorter than it says.
+    /// The bytes are not an IPv4 packet, or are shorter than its header says.
     Ip,
     /// The IP header's checksum is wrong.
     IpChecksum,
-    /// A piece of a packet.
+    /// The packet is a fragment.
     Fragment,
-    /// Neither TCP nor an ICMP error about TCP.
+    /// The packet contains neither TCP nor an ICMP error about TCP.
     Other,
-    /// Not a TCP segment.
+    /// The packet contains no valid TCP segment.
     Tcp(wire::Error),
 }
 
@@ -92,11 +93,11 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Understands a packet.
+/// Decodes a packet.
 ///
 /// # Errors
-/// If the bytes are no whole IPv4 packet with a TCP segment or an ICMP error about one, or a checksum that `check` asks for
-/// is wrong.
+/// The bytes are not a whole IPv4 packet with a TCP segment or an ICMP error about one, or a
+/// checksum that `check` requires is wrong.
 pub fn decode(bytes: &[u8], check: Check) -> Result<Packet<'_>, Error> {
     let (ip, body) = split(bytes)?;
     if ip.more_fragments() || ip.fragments_offset().value() > 0 {
@@ -124,7 +125,8 @@ fn split(bytes: &[u8]) -> Result<(Ipv4HeaderSlice<'_>, &[u8]), Error> {
     Ok((ip, body))
 }
 
-/// The complaint of an ICMP message about a TCP segment: it quotes the segment's IP header and eight bytes at least.
+/// Decodes an ICMP error about a TCP segment. The message quotes the segment's IP header and at
+/// least eight bytes of the segment.
 fn unreachable(message: &[u8]) -> Option<Unreachable> {
     let [kind @ (3 | 11), code, _, _, _, _, _, _, quoted @ ..] = message else { return None };
     if checksum::sum(message, 0) != 0xffff {
@@ -143,8 +145,8 @@ fn unreachable(message: &[u8]) -> Option<Unreachable> {
     })
 }
 
-/// A whole packet, put together in `out`: IP header, TCP header, the two pieces of payload. `number` tells packets apart
-/// that are cut into pieces on the way.
+/// Encodes a whole packet into `out`: IP header, TCP header, and the two parts of the payload.
+/// `number` is the IP identification, which distinguishes packets that are fragmented on the path.
 pub fn encode<'a>(
     out: &'a mut Vec<u8>,
     header: &Header,
@@ -159,7 +161,7 @@ pub fn encode<'a>(
     out.extend_from_slice(payload.0);
     out.extend_from_slice(payload.1);
     let (tcp, length) = wire::encode(header, addresses, &out[body..]);
-    // The headers end where the payload begins; what they leave in front is not sent.
+    // The headers end where the payload begins. The unused bytes before them are not sent.
     let start = wire::LONGEST - length;
     let ip = Ipv4Header {
         total_len: (out.len() - start) as u16,

@@ -1,9 +1,13 @@
-//! An address of the host's own, through raw sockets: closest to the user-space framework of AP10, section IV.H.
+//! Interface with one of the host's own addresses, through raw sockets. This is closest to the
+//! user-space framework of AP10, section IV.H.
 //!
-//! The host's TCP sees the same segments. A packet filter drops the resets it answers them with ([`super::filter`]), and a
-//! bound socket keeps it from giving the port to somebody else. Segments of the host's own connections pass by unseen:
-//! only claimed ports are looked at. Packets come as the kernel has them, which with offloading may mean longer than any
-//! segment and with a checksum that the network card would have filled in.
+//! The host's TCP receives the same segments. A packet filter drops the resets with which it
+//! answers them ([`super::filter`]), and a bound socket prevents the host from giving the port to
+//! another program. Segments of the host's own connections are ignored: only claimed ports are
+//! handled.
+//!
+//! Packets arrive as the kernel has them. With offloading they may be longer than any segment on
+//! the link, and their checksum may be one that the network card would have computed.
 
 use super::filter::{Filter, MARK, tables};
 use super::interface::Interface;
@@ -18,10 +22,10 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 
-/// Bytes that may wait to be taken: a window of what a fast sender sends.
+/// Size of the kernel's receive buffer in bytes: a window of data from a fast sender.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// Raw sockets on an address.
+/// Raw sockets on an address of the host.
 #[derive(Debug)]
 pub struct Raw {
     address: Ipv4Addr,
@@ -29,18 +33,18 @@ pub struct Raw {
     sends: OwnedFd,
     receives: OwnedFd,
     errors: OwnedFd,
-    /// Sockets that keep claimed ports.
+    /// Sockets that reserve the claimed ports.
     claimed: BTreeMap<u16, OwnedFd>,
     filter: Filter,
 }
 
 impl Raw {
-    /// Opens them on `address`, which must be the host's, for packets of up to `mtu` bytes. Needs root (or `CAP_NET_RAW`
-    /// and `CAP_NET_ADMIN`) and the command `nft`.
+    /// Opens raw sockets on `address`, which must belong to the host, for packets of up to `mtu`
+    /// bytes. This needs root (or `CAP_NET_RAW` and `CAP_NET_ADMIN`) and the command `nft`.
     ///
     /// # Errors
-    /// If the process may not open raw sockets (`CAP_NET_RAW`), `address` is none of this host, or nftables cannot be set
-    /// up.
+    /// The process may not open raw sockets (`CAP_NET_RAW`), `address` does not belong to this
+    /// host, or nftables cannot be set up.
     pub fn open(address: Ipv4Addr, mtu: u16) -> io::Result<Raw> {
         let explain = |what: &'static str| {
             move |error: Errno| {
@@ -63,7 +67,8 @@ impl Raw {
         let sends = socket(ipproto::RAW, "raw socket")?;
         setsockopt(&sends, sockopt::Mark, &MARK)?;
         let receives = socket(ipproto::TCP, "raw socket")?;
-        // Beyond what the system allows only with CAP_NET_ADMIN; without it the usual size must do.
+        // A buffer above the system's limit needs CAP_NET_ADMIN. Without that right the usual size
+        // is used.
         let _ = options::set_socket_recv_buffer_size_force(&receives, RECEIVE_BUFFER);
         let errors = socket(ipproto::ICMP, "raw socket")?;
         bind(&receives)?;
@@ -109,7 +114,7 @@ impl Interface for Raw {
 
     fn release(&mut self, port: u16) {
         if self.claimed.remove(&port).is_some() {
-            // What stays is harmless, and goes with the table.
+            // An entry that cannot be removed does no harm, and is removed together with the table.
             let _ = self.filter.remove(port);
         }
     }

@@ -1,12 +1,16 @@
-//! Connections over an interface: the table of them, the bytes behind them, the clock.
+//! Connections over an interface: the table of connections, their data, and their timers.
 //!
-//! Duties of a host by RFC 9293 besides the connections themselves: segments for nobody are answered with a reset (section
-//! 3.10.7.1), initial sequence numbers cannot be guessed (RFC 6528; here random ones, so that a new connection between
-//! the same ports relies on TIME-WAIT alone), ICMP errors end only what is being opened (RFC 1122, section 4.2.3.9, and
-//! RFC 5927, section 4: an established connection keeps on trying).
+//! Besides running the connections, the stack has the following duties of a host (RFC 9293):
 //!
-//! A connection that is being opened has no buffers yet, and only [`Limits::opening`] of them are kept: a flood of SYNs
-//! pushes out the oldest, not the memory. An honest peer needs one round trip.
+//! - Segments for no connection are answered with a reset (section 3.10.7.1).
+//! - Initial sequence numbers cannot be guessed (RFC 6528). Here they are random, so that a new
+//!   connection between the same ports relies on TIME-WAIT alone.
+//! - ICMP errors end only a connection that is being opened (RFC 1122, section 4.2.3.9, and RFC
+//!   5927, section 4). An established connection continues to retransmit.
+//!
+//! A connection that a peer is opening has no buffers yet, and at most [`Limits::opening`] such
+//! connections are kept. A flood of SYNs removes the oldest of them and does not use up the memory.
+//! An honest peer completes the handshake within one round trip.
 
 mod arrivals;
 mod conversation;
@@ -33,26 +37,28 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// The first of the ports that connections are opened from (RFC 6335, section 6: dynamic ports).
+/// First of the ports from which connections are opened (RFC 6335, section 6: dynamic ports).
 const FIRST_PORT: u16 = 49_152;
 
-/// Packets taken from the interface before timers are looked at again.
+/// Maximum number of packets that are received from the interface before timers are checked again.
 const AT_ONCE: usize = 64;
 
-/// A connection of a stack.
+/// Identifier of a connection of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Id(u64);
 
-/// Limits of what a stack keeps.
+/// Limits on what a stack stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of a connection that are written and not acknowledged.
+    /// Maximum number of bytes per connection that are written and not acknowledged.
     pub send_buffer: usize,
-    /// Connections that peers have begun to open.
+    /// Maximum number of connections that peers have begun to open.
     pub opening: usize,
-    /// Connections that peers have opened and nobody has accepted.
+    /// Maximum number of connections per port that peers have opened and that have not been
+    /// accepted.
     pub backlog: usize,
-    /// Bytes that the buffers of all connections hold; those with one address may hold half as much. A connection that needs more ends.
+    /// Maximum number of bytes in the buffers of all connections. The connections with one address
+    /// may use half of it. A connection that needs more is ended.
     pub buffers: usize,
 }
 
@@ -62,50 +68,52 @@ impl Default for Limits {
     }
 }
 
-/// Where a connection stands.
+/// Status of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// True if the handshake is over.
+    /// True if the handshake is complete.
     pub established: bool,
-    /// Bytes that can be read.
+    /// Number of bytes that can be read.
     pub readable: usize,
-    /// Bytes that can be written.
+    /// Number of bytes that can be written.
     pub writable: usize,
-    /// Bytes written and not acknowledged.
+    /// Number of bytes that were written and are not acknowledged.
     pub unacknowledged: u64,
-    /// True if the peer has closed and everything has been read.
+    /// True if the peer has closed and all data have been read.
     pub at_end: bool,
-    /// Way in which it ended, if it has.
+    /// How the connection ended; `None` while it has not.
     pub end: Option<End>,
-    /// The last error reported from the way.
+    /// The last ICMP error about the connection; `None` if there was none.
     pub unreachable: Option<Unreachable>,
-    /// Bytes of a packet that the way out refused as too long, which has ended the connection.
+    /// MTU in bytes of the interface if it refused a packet of the connection as too long, which
+    /// has ended the connection. `None` otherwise.
     pub too_long: Option<u16>,
 }
 
-/// Counts of packets that were not used or not sent, and of connections that were pushed out.
+/// Counts of packets that were not used or not sent, and of connections that were removed to make
+/// room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Trouble {
-    /// Packets that are none, or not for a TCP.
+    /// Packets that are invalid or not for a TCP.
     pub malformed: u64,
     /// Packets with a wrong checksum.
     pub checksums: u64,
-    /// Segments for no connection.
+    /// Segments that belong to no connection.
     pub strays: u64,
-    /// Connections pushed out before they were open, or that nobody accepted in time.
+    /// Connections that were removed before they were open, or that were not accepted in time.
     pub pushed_out: u64,
-    /// Packets that the interface would not take.
+    /// Packets that the interface did not accept.
     pub unsent: u64,
 }
 
 #[derive(Debug)]
 struct Listener {
     protocol: Protocol,
-    /// Established, in order, not accepted.
+    /// Connections that are established and not accepted, in order.
     ready: VecDeque<Id>,
 }
 
-/// All TCP of one interface, driven by one thread.
+/// All TCP connections of one interface, run by one thread.
 #[derive(Debug)]
 pub struct Stack<I> {
     output: Output<I>,
@@ -116,7 +124,7 @@ pub struct Stack<I> {
     entries: BTreeMap<Id, Entry>,
     by_key: BTreeMap<Key, Id>,
     listeners: BTreeMap<u16, Listener>,
-    /// Those that peers are opening, oldest first.
+    /// Connections that peers are opening, the oldest first.
     opening: VecDeque<Id>,
     deadlines: Deadlines,
     next_id: u64,
@@ -127,10 +135,10 @@ pub struct Stack<I> {
 }
 
 impl<I: Interface> Stack<I> {
-    /// A stack without connections. The calling thread's timers are sharpened.
+    /// Creates a stack without connections. The timers of the calling thread are made more precise.
     ///
     /// # Errors
-    /// If the system gives no descriptor to wait with, or the interface cannot be watched.
+    /// The system provides no descriptor to wait with, or the interface cannot be watched.
     pub fn new(interface: I, limits: Limits) -> io::Result<Stack<I>> {
         sharpen_timers();
         let poller = Poller::new()?;
@@ -161,8 +169,8 @@ impl<I: Interface> Stack<I> {
         })
     }
 
-    /// Sets the path that connections are told of. With `follow_time_to_live` the hops are those that the peer's packets have
-    /// come, by their time to live, once there are any.
+    /// Sets the path information for connections. With `follow_time_to_live`, the number of hops is
+    /// derived from the time to live of the peer's packets, once packets have arrived.
     pub fn set_path(&mut self, path: PathInfo, follow_time_to_live: bool) {
         (self.path, self.follow_time_to_live) = (path, follow_time_to_live);
     }
@@ -171,12 +179,12 @@ impl<I: Interface> Stack<I> {
         self.output.interface.now()
     }
 
-    /// The interface.
+    /// The stack's interface.
     pub fn interface(&self) -> &I {
         &self.output.interface
     }
 
-    /// A handle that wakes [`Stack::step`] from another thread.
+    /// Returns a handle that wakes [`Stack::step`] from another thread.
     pub fn waker(&self) -> crate::poll::Waker {
         self.poller.waker()
     }
@@ -184,8 +192,8 @@ impl<I: Interface> Stack<I> {
     /// Opens a connection. The parameters of `protocol` must pass their `check`.
     ///
     /// # Errors
-    /// `InvalidInput` if `to` cannot be connected to or the MTU leaves no room for a segment; `AddrInUse` if no port is free; what
-    /// the interface says of its port.
+    /// `InvalidInput` if `to` is not an address to connect to or the MTU leaves no room for a
+    /// segment; `AddrInUse` if no port is free; the error of the interface about the port.
     pub fn connect(&mut self, to: SocketAddrV4, protocol: impl Into<Protocol>) -> io::Result<Id> {
         if to.port() == 0 || to.ip().is_unspecified() || to.ip().is_broadcast() || to.ip().is_multicast() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{to} cannot be connected to")));
@@ -231,10 +239,11 @@ impl<I: Interface> Stack<I> {
         Ok(id)
     }
 
-    /// Takes connections to a port.
+    /// Listens on a port.
     ///
     /// # Errors
-    /// `InvalidInput` for port 0, `AddrInUse` if the port is listened to already; what the interface says of it.
+    /// `InvalidInput` for port 0; `AddrInUse` if the stack already listens on the port; the error
+    /// of the interface about the port.
     pub fn listen(&mut self, port: u16, protocol: impl Into<Protocol>) -> io::Result<()> {
         if port == 0 || self.listeners.contains_key(&port) {
             let kind = if port == 0 { io::ErrorKind::InvalidInput } else { io::ErrorKind::AddrInUse };
@@ -245,7 +254,8 @@ impl<I: Interface> Stack<I> {
         Ok(())
     }
 
-    /// A connection to a port that a peer has opened, and the peer.
+    /// Accepts a connection to a port. Returns the connection and its peer; `None` if no connection
+    /// is waiting.
     pub fn accept(&mut self, port: u16) -> Option<(Id, SocketAddrV4)> {
         loop {
             let id = self.listeners.get_mut(&port)?.ready.pop_front()?;
@@ -256,7 +266,7 @@ impl<I: Interface> Stack<I> {
         }
     }
 
-    /// Hands over as many bytes as there is room for; how many.
+    /// Writes as many bytes as there is room for. Returns their number.
     pub fn write(&mut self, id: Id, bytes: &[u8]) -> usize {
         let now = self.now();
         let Some(entry) = self.entries.get_mut(&id) else { return 0 };
@@ -265,7 +275,7 @@ impl<I: Interface> Stack<I> {
             return 0;
         }
         let Ok(taken) = send.write(bytes) else {
-            // There is no memory, and nothing whose arrival would make room.
+            // There is no memory, and no data whose acknowledgement would free some.
             self.abort(id);
             return 0;
         };
@@ -274,7 +284,7 @@ impl<I: Interface> Stack<I> {
         taken
     }
 
-    /// Takes bytes that have arrived; how many.
+    /// Reads bytes that have arrived. Returns their number.
     pub fn read(&mut self, id: Id, into: &mut [u8]) -> usize {
         let now = self.now();
         let Some(entry) = self.entries.get_mut(&id) else { return 0 };
@@ -287,7 +297,7 @@ impl<I: Interface> Stack<I> {
         taken
     }
 
-    /// Will write no more.
+    /// Closes our direction: nothing more will be written.
     pub fn close(&mut self, id: Id) {
         let now = self.now();
         if let Some(entry) = self.entries.get_mut(&id) {
@@ -307,7 +317,8 @@ impl<I: Interface> Stack<I> {
         }
     }
 
-    /// Lets go of a connection: it is closed if it is not, and forgotten when the peer needs no more answers.
+    /// Releases a connection. It is closed if it is still open, and removed once the peer needs no
+    /// more answers.
     pub fn release(&mut self, id: Id) {
         let now = self.now();
         let Some(entry) = self.entries.get_mut(&id) else { return };
@@ -317,7 +328,7 @@ impl<I: Interface> Stack<I> {
         self.forget_if_over(id, now);
     }
 
-    /// Where a connection stands; none if it is not known (any more).
+    /// Status of a connection. `None` if the connection does not exist, or does not exist any more.
     pub fn status(&self, id: Id) -> Option<Status> {
         let entry = self.entries.get(&id)?;
         let connection = &entry.connection;
@@ -337,43 +348,45 @@ impl<I: Interface> Stack<I> {
         })
     }
 
-    /// The hops a connection is reckoned to have.
+    /// Number of hops that is assumed for a connection.
     pub fn hops(&self, id: Id) -> u8 {
         let measured = self.entries.get(&id).map_or(0, |entry| entry.hops);
         if measured > 0 { measured } else { self.path.hops }
     }
 
-    /// The protocol's side of a connection: its counters, its pacing.
+    /// Protocol state of a connection, with its counters and its pacing.
     pub fn connection(&self, id: Id) -> Option<&Conversation> {
         self.entries.get(&id).map(|entry| &entry.connection)
     }
 
-    /// Number of connections, those being opened and those in TIME-WAIT included.
+    /// Number of connections, including those that are being opened and those in TIME-WAIT.
     pub fn connections(&self) -> usize {
         self.entries.len()
     }
 
-    /// The counts of packets that were not used or not sent, and of connections that were pushed out.
+    /// Counts of packets that were not used or not sent, and of connections that were removed to
+    /// make room.
     pub fn trouble(&self) -> Trouble {
         Trouble { unsent: self.output.unsent, ..self.trouble }
     }
 
-    /// IP packets sent.
+    /// Number of IP packets sent.
     pub fn packets_sent(&self) -> u64 {
         self.output.sent
     }
 
-    /// Resets a connection that has not ended: for an owner that ends.
+    /// Resets a connection if it has not ended, because its owner ends.
     pub fn abandon(&mut self, id: Id) {
         if self.entries.get(&id).is_some_and(|entry| entry.connection.end().is_none()) {
             self.abort(id);
         }
     }
 
-    /// Waits until something arrives, a timer is due or `until` has come, and does what is to be done then.
+    /// Waits until a packet arrives, a timer expires or `until` is reached, and then handles
+    /// packets and timers.
     ///
     /// # Errors
-    /// If waiting fails, or the interface cannot be read.
+    /// Waiting fails, or the interface cannot be read.
     pub fn step(&mut self, until: Time) -> io::Result<()> {
         let mut ready = std::mem::take(&mut self.ready);
         let waited = self.poller.wait(until.min(self.deadlines.next()), &mut ready);
@@ -387,7 +400,7 @@ impl<I: Interface> Stack<I> {
         Ok(())
     }
 
-    /// Does what timers ask for that are due, without waiting.
+    /// Handles the expired timers without waiting.
     pub fn run_timers(&mut self) {
         let now = self.now();
         while let Some((_, id)) = self.deadlines.pop_due(now) {
@@ -397,15 +410,15 @@ impl<I: Interface> Stack<I> {
         }
     }
 
-    /// When the next timer is due; [`Time::NEVER`] if none is set.
+    /// Time at which the next timer expires; [`Time::NEVER`] if none is set.
     pub fn next_wakeup(&self) -> Time {
         self.deadlines.next()
     }
 
-    /// Takes what has arrived without waiting, 64 packets at most; for interfaces that cannot be watched.
+    /// Handles waiting packets, at most 64, without waiting. For interfaces that cannot be watched.
     ///
     /// # Errors
-    /// If the interface cannot be read.
+    /// The interface cannot be read.
     pub fn take_packets(&mut self) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut self.incoming);
         let mut result = Ok(());
@@ -424,13 +437,14 @@ impl<I: Interface> Stack<I> {
         result
     }
 
-    /// Sends what a connection has to say, and notes when it wants to be woken.
+    /// Sends the waiting segments of a connection, and sets its next deadline.
     fn pump(&mut self, id: Id, now: Time) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let output = &mut self.output;
         let wakeup = pump(entry, now, |entry, segment| {
             let sent = output.send(entry, &segment);
-            // Nothing so long will ever get out: better an end that says so than silence.
+            // No packet of this size will ever be sent. The connection is ended with an error,
+            // because otherwise it would stall silently.
             if entry.too_long.is_none() && matches!(sent, Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE)) {
                 entry.too_long = Some(output.interface.mtu());
                 entry.connection.abort(now);
@@ -459,7 +473,7 @@ impl<I: Interface> Stack<I> {
         }
     }
 
-    /// Lets go of a connection nobody needs: neither the application nor the peer.
+    /// Removes a connection that neither the application nor the peer needs.
     fn forget_if_over(&mut self, id: Id, now: Time) {
         let Some(entry) = self.entries.get(&id) else { return };
         let never_open = !entry.connection.is_established() && !entry.accepted;
@@ -469,10 +483,11 @@ impl<I: Interface> Stack<I> {
         }
     }
 
-    /// Bytes that fit into a packet besides bare headers.
+    /// Number of bytes that fit into a packet in addition to headers without options.
     fn path_mss(&self) -> io::Result<u16> {
         let mtu = self.output.interface.mtu();
-        // RFC 791: every link carries 68 bytes; headers of 60 and 60 leave nothing of that, so ask for a little more.
+        // By RFC 791 every link carries packets of 68 bytes, but headers of 60 and 60 bytes would
+        // leave no room in them. The minimum is therefore a little larger.
         let least = 20 + wire::LONGEST as u16 + 8;
         let mss = mtu.checked_sub(20 + wire::BARE as u16).filter(|_| mtu >= least);
         mss.ok_or_else(|| {
@@ -499,7 +514,7 @@ impl<I: Interface> Stack<I> {
     }
 }
 
-/// The buffers of a connection with a peer, whose memory `budget` bounds.
+/// Creates the buffers of a connection with a peer. Their memory is limited by `budget`.
 fn buffers(budget: &Budget, peer: Ipv4Addr, send: usize, window: usize) -> (SendRing, ReceiveRing) {
     let account = budget.account(source_of(peer.into()), None);
     (SendRing::new(send, account.clone()), ReceiveRing::new(window, account))

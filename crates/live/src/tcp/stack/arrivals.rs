@@ -1,4 +1,5 @@
-//! Arrivals at the stack: the connection that a segment belongs to, or that it begins, and the answers to the rest.
+//! Arrivals at the stack: finding or creating the connection of a segment, and answering segments
+//! without a connection.
 
 use super::super::interface::Interface;
 use super::super::packet::{self, Packet, Unreachable};
@@ -51,16 +52,18 @@ impl<I: Interface> Stack<I> {
             && flags.has(Flags::SYN)
             && header.seq != entry.numbers.peer
         {
-            // Another SYN than the one that began this: the peer has started over, or it is forged.
+            // This SYN is not the one that began the connection: the peer has started over, or the
+            // SYN is forged.
             return;
         }
         let expected = entry.connection.expected();
-        // Longer than a packet can be: not so, for the decoder has seen to it.
+        // The decoder has already checked that the payload is not longer than a packet.
         let length = u16::try_from(payload.len()).unwrap_or(u16::MAX);
         let Some(heard) = entry.connection.understand(&entry.numbers, header, length) else { return };
         let (offset, acknowledges) = heard.offsets();
         if !was_established && flags.has(Flags::ACK) && !flags.has(Flags::RST) && acknowledges != 0 {
-            // It acknowledges something this connection never said (RFC 9293, section 3.10.7.3 and 4).
+            // The segment acknowledges something that this connection has not sent (RFC 9293,
+            // section 3.10.7.3 and 4).
             return self.on_stray(key, header, payload.len());
         }
         let tells_path = entry.is_current(flags, offset, acknowledges);
@@ -96,7 +99,7 @@ impl<I: Interface> Stack<I> {
         self.forget_if_over(id, now);
     }
 
-    /// A SYN to a port that is listened to begins a connection.
+    /// Creates a connection for a SYN to a port on which the stack listens.
     fn begin(&mut self, now: Time, key: Key, syn: &Header) -> Option<Id> {
         let opens = syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && !syn.flags.has(Flags::RST);
         let listener = self.listeners.get(&key.2).filter(|_| opens)?;
@@ -146,7 +149,8 @@ impl<I: Interface> Stack<I> {
         Some(id)
     }
 
-    /// A segment for no connection is answered with a reset (RFC 9293, section 3.10.7.1), if the port is ours.
+    /// Answers a segment for no connection with a reset (RFC 9293, section 3.10.7.1), if the port
+    /// is ours.
     fn on_stray(&mut self, key: Key, header: &Header, payload: usize) {
         self.trouble.strays += 1;
         let ours = self.output.interface.owns_address() || self.listeners.contains_key(&key.2);
@@ -163,7 +167,7 @@ impl<I: Interface> Stack<I> {
             flags: if has_ack { Flags::RST } else { Flags::RST.with(Flags::ACK) },
             ..Header::default()
         };
-        // Who is not told now asks again.
+        // If the reset cannot be sent, the peer will send its segment again.
         let _ = self.output.transmit(key.0, &reset, (&[], &[]), false);
     }
 
@@ -174,7 +178,8 @@ impl<I: Interface> Stack<I> {
         let key = (error.addresses.destination.into(), error.destination, error.source);
         let Some(id) = self.by_key.get(&key).copied() else { return };
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        // Only what this connection may have sent is believed (RFC 5927, section 4.1).
+        // An ICMP error is accepted only if this connection may have sent the quoted segment (RFC
+        // 5927, section 4.1).
         let connection = &entry.connection;
         let from = entry.numbers.own.wrapping_add(connection.acknowledged() as u32);
         let out = connection.outstanding_end() - connection.acknowledged() + 1;

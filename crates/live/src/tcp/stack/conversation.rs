@@ -1,7 +1,7 @@
-//! Protocol of a connection of the stack: TCP, or quiet trains in TCP's packets.
+//! Protocol of a connection of the stack: TCP, or quiet trains in TCP packets.
 //!
-//! Whoever opens offers quiet trains in the SYN; a peer that does not answer the offer gets what [`Protocol::fallback`] says, a
-//! plain TCP whose SYN has already been sent.
+//! The opening end offers quiet trains in its SYN. If the peer does not accept the offer, the
+//! connection uses the TCP that [`Protocol::fallback`] returns. Its SYN has then already been sent.
 
 use meshpace_core::Time;
 use meshpace_transport::stats::Stats;
@@ -9,12 +9,12 @@ use meshpace_transport::tcp::wire::{Header, Numbers, Options};
 use meshpace_transport::tcp::{self, Agreed, End, train_wire};
 use meshpace_transport::{Arrival, Config, Machine, Output, PathInfo, Role, names, train};
 
-/// Protocol of connections of a stack, with its parameters.
+/// Protocol of a stack's connections, with its parameters.
 #[derive(Clone, Debug)]
 pub enum Protocol {
     /// TCP.
     Tcp(tcp::Config),
-    /// Quiet trains with peers that know them.
+    /// Quiet trains, with peers that know them.
     Train(train::Config),
 }
 
@@ -37,7 +37,8 @@ impl From<&Protocol> for Protocol {
 }
 
 impl Protocol {
-    /// The protocol for a peer that does not know quiet trains: trains without its help, of the same sizes.
+    /// TCP configuration for a peer that does not know quiet trains: trains that need no help from
+    /// the peer, with the same sizes.
     pub(super) fn fallback(&self) -> tcp::Config {
         match self {
             Protocol::Tcp(config) => config.clone(),
@@ -51,12 +52,12 @@ impl Protocol {
         }
     }
 
-    /// True if quiet trains are offered.
+    /// True if this end offers quiet trains.
     pub(super) fn offers_trains(&self) -> bool {
         matches!(self, Protocol::Train(_))
     }
 
-    /// It, with full segments of `segment` bytes at most.
+    /// Returns the protocol with full segments of at most `segment` bytes.
     pub(super) fn with_segments_up_to(&self, segment: u32) -> Protocol {
         let mut protocol = self.clone();
         match &mut protocol {
@@ -66,7 +67,7 @@ impl Protocol {
         protocol
     }
 
-    /// The receive window, bytes.
+    /// Receive window in bytes.
     pub(super) fn window(&self) -> u32 {
         match self {
             Protocol::Tcp(config) => config.segment.saturating_mul(config.max_window),
@@ -74,7 +75,7 @@ impl Protocol {
         }
     }
 
-    /// The options of our SYN or SYN-ACK.
+    /// Options of our SYN or SYN-ACK.
     pub(super) fn options(&self, options: Options) -> Options {
         match self {
             Protocol::Tcp(_) => options,
@@ -82,7 +83,7 @@ impl Protocol {
         }
     }
 
-    /// A connection that speaks it.
+    /// Creates a connection with this protocol.
     pub(super) fn connection(&self, role: Role) -> Conversation {
         match self {
             Protocol::Tcp(config) => Conversation::Tcp(tcp::Connection::new(config, role)),
@@ -93,28 +94,28 @@ impl Protocol {
     }
 }
 
-/// A connection.
+/// State of a connection.
 #[derive(Clone, Debug)]
 pub enum Conversation {
-    /// Of TCP.
+    /// A TCP connection.
     Tcp(tcp::Connection),
-    /// Of quiet trains.
+    /// A connection of quiet trains.
     Train {
-        /// The protocol.
+        /// State of the protocol.
         connection: train::Connection,
-        /// Payload of a full segment as agreed, bytes.
+        /// Payload of a full segment in bytes, as agreed.
         segment: u32,
     },
 }
 
-/// A segment of one of them.
+/// A segment that is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Said {
     Tcp(tcp::Segment),
     Train(train::Segment),
 }
 
-/// Calls the same method of whichever connection it is.
+/// Calls the same method of either kind of connection.
 macro_rules! either {
     ($self:ident, $connection:ident => $call:expr) => {
         match $self {
@@ -125,12 +126,12 @@ macro_rules! either {
 }
 
 impl Conversation {
-    /// Payload bytes that arrived in order.
+    /// Number of payload bytes that have arrived in order.
     pub fn delivered(&self) -> u64 {
         either!(self, connection => connection.delivered())
     }
 
-    /// Payload bytes the peer has acknowledged.
+    /// Number of payload bytes that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         either!(self, connection => connection.acknowledged())
     }
@@ -145,17 +146,17 @@ impl Conversation {
         either!(self, connection => connection.peer_has_closed())
     }
 
-    /// Way in which the connection ended, if it has.
+    /// How the connection ended; `None` while it has not.
     pub fn end(&self) -> Option<End> {
         either!(self, connection => connection.end())
     }
 
-    /// The counters of the connection.
+    /// Counters of the connection.
     pub fn stats(&self) -> &Stats {
         either!(self, connection => connection.stats())
     }
 
-    /// True if both ends speak quiet trains.
+    /// True if both ends use quiet trains.
     pub fn has_trains(&self) -> bool {
         matches!(self, Conversation::Train { .. })
     }
@@ -211,7 +212,7 @@ impl Conversation {
         }
     }
 
-    /// Takes over what the two SYNs agree on.
+    /// Applies what the two SYNs have agreed on.
     pub(super) fn on_agreed(&mut self, now: Time, agreed: &Agreed) {
         match self {
             Conversation::Tcp(connection) => connection.on_agreed(now, agreed),
@@ -222,7 +223,7 @@ impl Conversation {
         }
     }
 
-    /// The header of a segment of ours. `numbers` are those of the connection.
+    /// Encodes the header of a segment that is sent. `numbers` are those of the connection.
     pub(super) fn header(&self, numbers: &Numbers, said: &Said, ports: (u16, u16)) -> Header {
         match (self, said) {
             (Conversation::Tcp(connection), Said::Tcp(segment)) => numbers.header(segment, ports, connection.blocks()),
@@ -233,7 +234,8 @@ impl Conversation {
         }
     }
 
-    /// The segment that `header` with `payload` bytes stands for in this connection; none if it stands for none.
+    /// Decodes a segment of this connection from `header`, with `payload` bytes. `None` if the
+    /// header is not valid in this connection.
     pub(super) fn understand(&self, numbers: &Numbers, header: &Header, payload: u16) -> Option<Heard> {
         let (expected, acknowledged) = (self.expected(), self.acknowledged());
         match self {
@@ -244,7 +246,7 @@ impl Conversation {
         }
     }
 
-    /// The next action of the connection.
+    /// Returns the next action of the connection.
     pub(super) fn poll(&mut self, now: Time) -> Output<Said> {
         match self {
             Conversation::Tcp(connection) => connection.poll(now).map(Said::Tcp),
@@ -252,7 +254,8 @@ impl Conversation {
         }
     }
 
-    /// A segment arrived. Whether its payload is part of the peer's stream.
+    /// Handles a segment that has arrived. Returns true if its payload is part of the peer's
+    /// stream.
     pub(super) fn on_heard(&mut self, now: Time, heard: &Heard, arrival: Arrival) -> bool {
         match (self, heard) {
             (Conversation::Tcp(connection), Heard::Tcp(understood)) => {
@@ -274,7 +277,7 @@ pub(super) enum Heard {
 }
 
 impl Heard {
-    /// Offset of its first byte, and what it acknowledges.
+    /// Offset of the segment's first byte, and the offset that it acknowledges.
     pub(super) fn offsets(&self) -> (u64, u64) {
         match self {
             Heard::Tcp(understood) => (understood.segment.seq, understood.segment.ack),
@@ -284,7 +287,7 @@ impl Heard {
 }
 
 impl Said {
-    /// Offset of its first byte, and its payload.
+    /// Offset of the segment's first byte, and the length of its payload.
     pub(super) fn range(&self) -> (u64, usize) {
         match self {
             Said::Tcp(segment) => (segment.seq, usize::from(segment.payload)),
@@ -292,7 +295,7 @@ impl Said {
         }
     }
 
-    /// True if it opens the connection.
+    /// True if the segment opens the connection.
     pub(super) fn is_syn(&self) -> bool {
         match self {
             Said::Tcp(segment) => segment.flags.has(tcp::Flags::SYN),

@@ -1,4 +1,4 @@
-//! One connection in the hands of the stack.
+//! Entry of one connection in the stack's table.
 
 use super::super::packet::Unreachable;
 use super::conversation::{Conversation, Protocol, Said};
@@ -9,41 +9,43 @@ use meshpace_transport::tcp::{self, Flags, train_wire};
 use meshpace_transport::{Machine, Output, PathInfo, Role, pump};
 use std::net::Ipv4Addr;
 
-/// The four numbers that tell a connection; our address is the interface's.
+/// Peer's address, peer's port and local port. Together with the interface's address they identify
+/// a connection.
 pub(super) type Key = (Ipv4Addr, u16, u16);
 
-/// A connection and what the stack keeps of it.
+/// A connection, and what the stack stores about it.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) key: Key,
     pub(super) connection: Conversation,
-    /// Protocol that this end would speak.
+    /// Protocol that this end prefers.
     pub(super) protocol: Protocol,
     pub(super) numbers: Numbers,
-    /// The options of our SYN or SYN-ACK.
+    /// Options of our SYN or SYN-ACK.
     pub(super) syn_options: Options,
-    /// Number of them that have left, and time at which the first did.
+    /// Number of SYNs sent, and the time of the first one.
     pub(super) syns: (u32, Time),
-    /// Payload and options of a full segment of the path.
+    /// Payload and options of a full segment on the path, bytes.
     pub(super) path_mss: u16,
-    /// None before the handshake is over, at an end that listens.
+    /// `None` at a listening end until the handshake is complete.
     pub(super) buffers: Option<(SendRing, ReceiveRing)>,
     pub(super) window: usize,
-    /// The hops the peer's packets come.
+    /// Number of hops of the peer's packets; 0 if unknown.
     pub(super) hops: u8,
-    /// The application will write no more.
+    /// True if the application will write no more.
     pub(super) closed: bool,
     pub(super) accepted: bool,
     pub(super) claimed: bool,
-    /// The application has let go: the entry goes when the connection is forgotten.
+    /// True if the application has released the connection: the entry is removed when the
+    /// connection is forgotten.
     pub(super) released: bool,
     pub(super) unreachable: Option<Unreachable>,
-    /// Bytes of a packet that the way out refused as too long.
+    /// MTU in bytes of the interface if it refused a packet as too long.
     pub(super) too_long: Option<u16>,
 }
 
 impl Entry {
-    /// The SYN-ACK tells what the peer agrees to.
+    /// Applies the peer's answers in its SYN-ACK.
     pub(super) fn on_syn_ack(&mut self, now: Time, header: &Header, path: PathInfo) {
         if header.ack != self.numbers.own.wrapping_add(1) {
             return;
@@ -62,8 +64,10 @@ impl Entry {
         self.connection.on_agreed(now, &agreed);
     }
 
-    /// True if a segment is one that the peer sends now: in the window, acknowledging what is under way (RFC 5961, section 5.2, without what
-    /// is older). Whoever only knows addresses and ports meets both numbers once in many millions of segments.
+    /// True if the peer may have sent this segment now: its offset is within the window, and it
+    /// acknowledges data in flight (RFC 5961, section 5.2, without older acknowledgements). An
+    /// attacker that only knows addresses and ports hits both numbers once in many millions of
+    /// segments.
     pub(super) fn is_current(&self, flags: Flags, offset: u64, acknowledges: u64) -> bool {
         let connection = &self.connection;
         let answers = flags.has(Flags::ACK) || !connection.is_established();
@@ -73,11 +77,13 @@ impl Entry {
             && (connection.acknowledged()..=connection.outstanding_end()).contains(&acknowledges)
     }
 
-    /// The peer does not know quiet trains: a plain TCP goes on from the SYNs that were sent.
+    /// Replaces quiet trains by plain TCP, which continues from the SYNs that were sent, because
+    /// the peer does not know quiet trains.
     fn fall_back(&mut self, now: Time, path: PathInfo) {
         let mut connection = tcp::Connection::new(&self.protocol.fallback(), Role::Sender);
         connection.on_path(path);
-        // Its SYNs have left already, so many and from then on: the first answer is no sample of the round trip if there were several.
+        // The TCP state is told the number and the time of the SYNs that were sent. If there were
+        // several, the first answer is not used as a sample of the round-trip time.
         let (syns, mut at) = self.syns;
         connection.open(at);
         for _ in 0..syns {

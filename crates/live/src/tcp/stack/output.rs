@@ -1,4 +1,4 @@
-//! The way out of the stack: segments become packets.
+//! Output of the stack: encoding segments as packets and sending them.
 
 use super::super::interface::Interface;
 use super::super::packet;
@@ -8,14 +8,14 @@ use meshpace_transport::tcp::wire::{Addresses, Header, Options};
 use std::io;
 use std::net::Ipv4Addr;
 
-/// The way out.
+/// Output of the stack.
 #[derive(Debug)]
 pub(super) struct Output<I> {
     pub(super) interface: I,
     pub(super) next_number: u16,
     pub(super) sent: u64,
     pub(super) unsent: u64,
-    /// Where packets are put together.
+    /// Buffer in which packets are encoded.
     pub(super) buffer: Vec<u8>,
 }
 
@@ -28,7 +28,8 @@ impl<I: Interface> Output<I> {
             header.options = Options { timestamps: header.options.timestamps, ..entry.syn_options };
         }
         let (offset, length) = said.range();
-        // What is told besides a full segment would make it longer than the way takes.
+        // Options that do not fit beside a full segment are omitted. Otherwise the packet would be
+        // longer than the path MTU.
         header.options = header.options.within(usize::from(entry.path_mss).saturating_sub(length));
         let payload = match &entry.buffers {
             Some((ring, _)) if length > 0 => ring.range(offset, length),
@@ -50,7 +51,8 @@ impl<I: Interface> Output<I> {
         let addresses = Addresses { source: self.interface.address().octets(), destination: to.octets() };
         self.next_number = self.next_number.wrapping_add(1);
         let packet = packet::encode(&mut self.buffer, header, addresses, payload, self.next_number, ecn_capable);
-        // A packet that the interface does not take is lost, as on any link: the protocols repair that, unless it is too long.
+        // A packet that the interface refuses is lost, as on any link. The protocols retransmit it,
+        // unless it is too long.
         let result = self.interface.send(packet);
         *(if result.is_ok() { &mut self.sent } else { &mut self.unsent }) += 1;
         result
