@@ -1,31 +1,32 @@
-//! Account of the packets that a link of the test bed has carried, so that a test can say whether the link is to blame for a
-//! connection that stands still.
+//! Counters of the packets that a link of the test bed has carried. With them a test can tell
+//! whether the link causes the stall of a connection.
 
 use meshpace_core::Duration;
 
-/// Counts of one direction since the link was made. Each packet that entered was lost on purpose or became one or two copies;
-/// each copy was delivered, was refused, or is still waiting.
+/// Counters of one direction since the link was created. Each packet that entered was lost on
+/// purpose, or became one or two copies. Each copy was delivered, was refused, or is still waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Traffic {
-    /// Packets that entered from this side.
+    /// Number of packets that entered from this side.
     pub entered: u64,
-    /// Packets lost on purpose: by the impairment, or because the link was down.
+    /// Number of packets lost on purpose: by the impairment, or because the link was down.
     pub lost: u64,
-    /// Copies handed to the far side.
+    /// Number of copies that were delivered to the far side.
     pub delivered: u64,
-    /// Copies that the far side did not take.
+    /// Number of copies that the far side did not accept.
     pub refused: u64,
-    /// Copies that wait for their delay or for the bit rate.
+    /// Number of copies that wait for their delay or for the bit rate.
     pub waiting: u64,
     /// Time since the oldest waiting copy was due. Zero if no copy is late.
     pub late: Duration,
 }
 
-/// Lateness of a packet that no busy machine explains.
+/// Lateness of a packet that cannot be explained by a busy machine.
 const LATE: Duration = Duration::from_secs(1);
 
 impl Traffic {
-    /// Fault of the link in this direction, for the output of a test; `None` if every packet went as the impairment says.
+    /// Fault of the link in this direction, for the output of a test. `None` if every packet was
+    /// treated as the impairment says.
     pub fn fault(&self) -> Option<String> {
         if self.refused > 0 {
             return Some(format!("the far side did not take {} packets", self.refused));

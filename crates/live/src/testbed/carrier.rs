@@ -1,4 +1,5 @@
-//! The loop between two sides: takes packets from each, does to them what the link does, and brings them to the other.
+//! Loop between the two sides of a link. It receives packets from each side, applies the
+//! impairments of the link, and delivers the packets to the other side.
 
 use super::account::Traffic;
 use super::impairment::Direction;
@@ -18,27 +19,27 @@ use std::thread::JoinHandle;
 /// A packet that entered the link.
 #[derive(Clone, Debug)]
 pub struct Passed {
-    /// When.
+    /// Time at which the packet entered.
     pub at: Time,
-    /// The side it came from, 0 or 1.
+    /// Side from which the packet came, 0 or 1.
     pub from: usize,
-    /// Number of copies that came out, 0 to 2.
+    /// Number of copies that the link delivers, 0 to 2.
     pub copies: usize,
-    /// The packet: an IP packet, or what a UDP datagram carried.
+    /// Content: an IP packet, or the payload of a UDP datagram.
     pub bytes: Vec<u8>,
 }
 
 /// Two sides that exchange packets.
 pub(super) trait Sides: Send {
-    /// Whether the loop takes precedence over other programs, if it has the right to. A link of devices stands for hardware, which
-    /// does not wait for the processor.
+    /// True if the loop takes precedence over other programs, provided that it has the right to. A
+    /// link of devices represents hardware, which does not wait for the processor.
     const TAKES_PRECEDENCE: bool;
 
-    /// Watches both, by side.
+    /// Adds both sides to the poller.
     fn watch(&self, poller: &Poller) -> io::Result<()>;
-    /// Takes a packet from a side.
+    /// Receives a packet from a side.
     fn receive(&mut self, side: usize, into: &mut [u8]) -> io::Result<usize>;
-    /// Brings a packet to a side.
+    /// Delivers a packet to a side.
     fn send(&self, side: usize, packet: &[u8]) -> io::Result<()>;
 }
 
@@ -47,13 +48,14 @@ pub(super) trait Sides: Send {
 struct Shared {
     stop: AtomicBool,
     down: AtomicBool,
-    /// Packets that entered, if the loop records them.
+    /// Packets that have entered, if the loop records them.
     record: Mutex<Vec<Passed>>,
-    /// Askers for the account, answered after the loop has read and delivered all that it can.
+    /// Threads that wait for the counters. They are answered after the loop has received and
+    /// delivered all packets that it can.
     askers: Mutex<Vec<Sender<[Traffic; 2]>>>,
 }
 
-/// A loop that runs until it is dropped.
+/// A loop that runs until this is dropped.
 #[derive(Debug)]
 pub(super) struct Carrier {
     shared: Arc<Shared>,
@@ -61,11 +63,13 @@ pub(super) struct Carrier {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Longest wait for the loop's account, far longer than a pass takes on a busy machine.
+/// Longest wait for the loop's counters. An iteration of the loop takes far less time, even on a
+/// busy machine.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 impl Carrier {
-    /// Starts it; `directions` is from side 0 and from side 1. With `recording` every packet is kept.
+    /// Starts the loop. `directions` are the direction from side 0 and the direction from side 1.
+    /// With `recording`, every packet is recorded.
     pub(super) fn start(
         sides: impl Sides + 'static,
         directions: [Direction; 2],
@@ -82,13 +86,14 @@ impl Carrier {
         Ok(Carrier { shared, waker, thread: Some(thread) })
     }
 
-    /// Says whether whatever enters is lost from now on.
+    /// Sets whether every packet that enters from now on is lost.
     pub(super) fn set_down(&self, down: bool) {
         self.shared.down.store(down, Ordering::Relaxed);
     }
 
-    /// Account of both directions, from side 0 and from side 1, after all that could be read or was due has been. `None` if the
-    /// loop has ended or does not answer.
+    /// Counters of the direction from side 0 and of the direction from side 1, after all packets
+    /// that could be received or were due have been handled. `None` if the loop has ended or does
+    /// not answer.
     pub(super) fn account(&self) -> Option<[Traffic; 2]> {
         let (asker, answer) = channel();
         self.shared.askers.lock().expect("nobody panics while holding it").push(asker);
@@ -96,7 +101,8 @@ impl Carrier {
         answer.recv_timeout(PATIENCE).ok()
     }
 
-    /// Takes the packets that have entered since the start or the last call; none without recording.
+    /// Takes the packets that have entered since the start or the last call. Empty without
+    /// recording.
     pub(super) fn take_record(&self) -> Vec<Passed> {
         std::mem::take(&mut *self.shared.record.lock().expect("nobody panics while holding it"))
     }
@@ -112,7 +118,7 @@ impl Drop for Carrier {
     }
 }
 
-/// When, the how-manieth of all, to which side, and the packet.
+/// Time at which a copy is due, its number, the side it goes to, and the packet.
 type Due = (Time, u64, usize, Vec<u8>);
 
 /// The thread of a carrier.
@@ -121,7 +127,8 @@ struct Loop<'a, S> {
     directions: [Direction; 2],
     shared: &'a Shared,
     recording: bool,
-    /// Copies in the order in which they are due; copies due at the same time in the order of their arrival.
+    /// Waiting copies, sorted by the time at which they are due. Copies with equal times are in the
+    /// order of their arrival.
     waiting: BinaryHeap<Reverse<Due>>,
     /// Number of copies made since the start.
     count: u64,
@@ -137,7 +144,7 @@ impl<'a, S: Sides> Loop<'a, S> {
     fn run(mut self, poller: &Poller) {
         sharpen_timers();
         if S::TAKES_PRECEDENCE {
-            // For Linux the calling thread alone is meant.
+            // On Linux this affects only the calling thread.
             let _ = setpriority_process(None, -20);
         }
         let mut buffer = vec![0; 1 << 16];
@@ -147,7 +154,8 @@ impl<'a, S: Sides> Loop<'a, S> {
             if poller.wait(next, &mut ready).is_err() {
                 return;
             }
-            // Taken before reading, so that the answer covers all that entered before the question.
+            // The requests are taken before packets are received, so that the answer covers all
+            // packets that entered before the request.
             let askers = std::mem::take(&mut *self.shared.askers.lock().expect("nobody panics while holding it"));
             for side in 0..2 {
                 while let Ok(length) = self.sides.receive(side, &mut buffer) {
@@ -156,13 +164,13 @@ impl<'a, S: Sides> Loop<'a, S> {
             }
             self.deliver();
             for asker in askers {
-                // The asker may have lost patience.
+                // The requesting thread may have stopped waiting.
                 let _ = asker.send(self.account());
             }
         }
     }
 
-    /// Takes a packet that entered at `side`.
+    /// Handles a packet that entered at `side`.
     fn take(&mut self, side: usize, packet: &[u8]) {
         let now = Clock.now();
         let down = self.shared.down.load(Ordering::Relaxed);
@@ -181,7 +189,7 @@ impl<'a, S: Sides> Loop<'a, S> {
         }
     }
 
-    /// Delivers all packets that are due.
+    /// Delivers all copies that are due.
     fn deliver(&mut self) {
         while self.waiting.peek().is_some_and(|Reverse((at, ..))| *at <= Clock.now()) {
             let Some(Reverse((_, _, side, packet))) = self.waiting.pop() else { break };

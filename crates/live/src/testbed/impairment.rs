@@ -1,48 +1,52 @@
-//! Impairment of the packets of one direction of a link: drop, duplicate, hold back, queue, delay.
+//! Impairment of the packets of one direction of a link: loss, duplication, reordering, a queue and
+//! delay.
 //!
-//! A pure function of a seed and of the packets' order, sizes and times. Losses can also be given by index: the n-th packet
-//! of this direction, from 0.
+//! The impairment is a pure function of a seed and of the order, sizes and times of the packets.
+//! Losses can also be given by index: the n-th packet of this direction, counted from 0.
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rate, Rng, Time};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Which packets are lost.
+/// Packets that are lost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
-    /// Each with this probability, 0..=1.
+    /// Each packet is lost with this probability, 0..=1.
     Random(f64),
-    /// Those with these indices, counted from 0 per direction.
+    /// The packets with these indices are lost, counted from 0 in each direction.
     Indices(BTreeSet<u64>),
 }
 
-/// Impairment in one direction of a link.
+/// Impairment of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Impairment {
     /// Constant one-way delay.
     pub delay: Duration,
-    /// Packets lost.
+    /// Packets that are lost.
     pub loss: Loss,
-    /// Probability that a packet comes twice.
+    /// Probability that a packet is duplicated.
     pub duplicate: f64,
-    /// Probability that a packet is held back by `reorder_delay` and overtaken.
+    /// Probability that a packet is delayed by `reorder_delay` in addition, so that later packets
+    /// overtake it.
     pub reorder: f64,
-    /// Time that a packet that is held back takes in addition.
+    /// Additional delay of a reordered packet.
     pub reorder_delay: Duration,
-    /// Bit rate; none for no limit.
+    /// Bit rate. `None`: no limit.
     pub rate: Option<Rate>,
-    /// Packets that may wait for the bit rate; more are dropped.
+    /// Maximum number of packets that wait for the bit rate. Further packets are dropped.
     pub queue: usize,
-    /// Bytes of the longest packet that passes; longer ones are lost, and nobody says so.
+    /// Size in bytes of the longest packet that passes. Longer packets are lost without an error
+    /// message.
     pub largest: usize,
-    /// When the direction is down, from and until, counted from its first packet: everything is lost then.
+    /// Beginning and end of an outage, relative to the first packet of the direction. All packets
+    /// are lost during the outage.
     pub outage: Option<(Duration, Duration)>,
     /// Seed of the random choices.
     pub seed: u64,
 }
 
 impl Default for Impairment {
-    /// A perfect link.
+    /// A link without impairments.
     fn default() -> Impairment {
         Impairment {
             delay: Duration::ZERO,
@@ -59,31 +63,35 @@ impl Default for Impairment {
     }
 }
 
-/// One direction in use.
+/// State of one direction.
 #[derive(Clone, Debug)]
 pub struct Direction {
     impairment: Impairment,
     rng: Rng,
-    /// Packets so far.
+    /// Number of packets so far.
     count: u64,
-    /// When the first one came.
+    /// Time of the first packet; `None` before it.
     first: Option<Time>,
-    /// When the packets that wait or are being sent at the bit rate will have left.
+    /// Times at which the packets that wait, or are being sent at the bit rate, will have been
+    /// sent.
     leaving: VecDeque<Time>,
 }
 
 impl Direction {
-    /// A direction nothing has passed yet; `index` tells the directions of a link apart.
+    /// Creates a direction through which no packet has passed. `index` distinguishes the directions
+    /// of a link.
     pub fn new(impairment: Impairment, index: u64) -> Direction {
         let rng = Rng::stream(impairment.seed, Purpose::Test, index);
         Direction { impairment, rng, count: 0, first: None, leaving: VecDeque::new() }
     }
 
-    /// When copies of a packet of `bytes` that enters at `now` come out; never, once or twice.
+    /// Times at which the copies of a packet of `bytes` bytes that enters at `now` leave the link:
+    /// none, one or two.
     pub fn pass(&mut self, now: Time, bytes: usize) -> [Option<Time>; 2] {
         let index = self.count;
         self.count += 1;
-        // All draws are made for each packet, so that one choice does not move the others.
+        // All random numbers are drawn for each packet, so that one choice does not change the
+        // others.
         let [loss, twice, late] = [(); 3].map(|()| self.rng.next_u64() as f64 / 2f64.powi(64));
         let age = now.since(*self.first.get_or_insert(now));
         let down = self.impairment.outage.is_some_and(|(from, until)| age >= from && age < until);
@@ -102,13 +110,13 @@ impl Direction {
         [Some(out), (twice < self.impairment.duplicate).then_some(out)]
     }
 
-    /// When the last bit has left; none if the queue is full.
+    /// Time at which the last bit has been sent. `None` if the queue is full.
     fn leave(&mut self, now: Time, bytes: usize) -> Option<Time> {
         let Some(rate) = self.impairment.rate else { return Some(now) };
         while self.leaving.front().is_some_and(|left| *left <= now) {
             self.leaving.pop_front();
         }
-        // One is being sent, the others wait.
+        // One of the packets is being sent, and the others wait.
         if self.leaving.len() > self.impairment.queue {
             return None;
         }

@@ -1,4 +1,5 @@
-//! A network that misbehaves on request, for tests: what happens to each packet follows from a seed or from a list.
+//! Network with configurable impairments, for tests. What happens to each packet follows from a
+//! seed or from a list.
 
 pub mod account;
 mod carrier;

@@ -1,4 +1,5 @@
-//! A relay of UDP over loopback that delays, loses and changes datagrams. It is a thread of this process and needs no privileges.
+//! UDP relay over loopback that delays, loses and duplicates datagrams. It is a thread of this
+//! process and needs no privileges.
 
 use super::carrier::{Carrier, Passed, Sides};
 use super::impairment::{Direction, Impairment};
@@ -6,7 +7,7 @@ use crate::poll::Poller;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-/// A relay between one client and a server: the client sends to [`Relay::address`].
+/// A relay between one client and a server. The client sends to [`Relay::address`].
 #[derive(Debug)]
 pub struct Relay {
     carrier: Carrier,
@@ -14,19 +15,20 @@ pub struct Relay {
 }
 
 struct Sockets {
-    /// The one that the client sends to, side 0.
+    /// Socket to which the client sends, side 0.
     client_socket: UdpSocket,
-    /// The client: whoever sent to its socket last.
+    /// Address of the client: the one that sent to the socket last.
     client: Option<SocketAddr>,
-    /// The one that is connected to the server, side 1.
+    /// Socket that is connected to the server, side 1.
     server_socket: UdpSocket,
 }
 
 impl Relay {
-    /// Starts a relay to `server`. `to_server` is done to datagrams from the client to the server, `to_client` to the others.
+    /// Starts a relay to `server`. `to_server` is the impairment of datagrams from the client to
+    /// the server, and `to_client` that of the opposite direction.
     ///
     /// # Errors
-    /// If a socket cannot be made or the thread not be started.
+    /// A socket or the thread cannot be created.
     pub fn new(server: SocketAddr, to_server: Impairment, to_client: Impairment, recording: bool) -> io::Result<Relay> {
         let client_socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = client_socket.local_addr()?;
@@ -39,17 +41,18 @@ impl Relay {
         Ok(Relay { carrier: Carrier::start(sockets, directions, recording)?, address })
     }
 
-    /// Where the client is to connect to.
+    /// Address to which the client has to connect.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Says whether all datagrams are lost from now on, either way.
+    /// Sets whether all datagrams in both directions are lost from now on.
     pub fn set_down(&self, down: bool) {
         self.carrier.set_down(down);
     }
 
-    /// The datagrams that came in since the start or the last call, those that were lost afterwards too; none unless it records.
+    /// Takes the datagrams that have entered since the start or the last call, including those that
+    /// were then lost. Empty without recording.
     pub fn take_record(&self) -> Vec<Passed> {
         self.carrier.take_record()
     }
@@ -76,7 +79,7 @@ impl Sides for Sockets {
         match (side, self.client) {
             (1, _) => self.server_socket.send(packet).map(|_| ()),
             (_, Some(client)) => self.client_socket.send_to(packet, client).map(|_| ()),
-            // Nobody to send it to yet.
+            // There is no client yet to which the packet could be sent.
             (_, None) => Ok(()),
         }
     }

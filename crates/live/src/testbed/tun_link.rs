@@ -1,4 +1,5 @@
-//! Two network namespaces joined by TUN devices through a lossy link. Needs root and `/dev/net/tun`.
+//! Two network namespaces that TUN devices join through a lossy link. This needs root and
+//! `/dev/net/tun`.
 
 use super::account::Traffic;
 use super::carrier::{Carrier, Passed, Sides};
@@ -9,32 +10,34 @@ use crate::tun::{self, Tun};
 use std::io;
 use std::net::Ipv4Addr;
 
-/// The addresses of the two sides.
+/// Addresses of the two sides.
 pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
 
-/// The device's name on both sides.
+/// Name of the device on both sides.
 pub const DEVICE: &str = "lossy";
 
-/// The link. Dropping it ends the loop and removes devices and namespaces, unless threads or processes still live in those.
+/// A link between two namespaces. Dropping it ends the loop and removes the devices and the
+/// namespaces, unless threads or processes are still in the namespaces.
 #[derive(Debug)]
 pub struct Link {
     carrier: Carrier,
-    /// The networks of the two sides.
+    /// Namespaces of the two sides.
     pub sides: [Namespace; 2],
 }
 
 struct Tuns([Tun; 2]);
 
 impl Link {
-    /// Sets it up with an MTU in bytes; `there` is from side 0 to side 1. With `recording` every packet is kept.
+    /// Creates the link with an MTU in bytes. `there` is the impairment from side 0 to side 1, and
+    /// `back` that of the opposite direction. With `recording`, every packet is recorded.
     ///
     /// # Errors
-    /// If the process may make neither namespaces nor devices.
+    /// The process may not create namespaces or devices.
     pub fn new(there: Impairment, back: Impairment, mtu: u16, recording: bool) -> io::Result<Link> {
         let sides = [Namespace::new()?, Namespace::new()?];
         let make = |side: usize| {
             sides[side].run(|| {
-                // Otherwise the kernel sends neighbour discovery over it.
+                // Without this, the kernel would send neighbour discovery over the device.
                 let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
                 let device = Tun::create(DEVICE)?;
                 tun::configure(DEVICE, ADDRESSES[side], ADDRESSES[1 - side], mtu)?;
@@ -46,7 +49,8 @@ impl Link {
         Ok(Link { carrier: Carrier::start(tuns, directions, recording)?, sides })
     }
 
-    /// Why there is no such link on this machine, for tests to say so and stop; none if there can be.
+    /// Reason why such a link is impossible on this machine, with which tests skip themselves.
+    /// `None` if it is possible.
     pub fn missing() -> Option<String> {
         match Link::new(Impairment::default(), Impairment::default(), 1500, false) {
             Ok(_) => None,
@@ -54,22 +58,23 @@ impl Link {
         }
     }
 
-    /// Account of what the link carried from side 0 and from side 1; `None` if its loop does not answer.
+    /// Counters of the directions from side 0 and from side 1. `None` if the loop does not answer.
     pub fn account(&self) -> Option<[Traffic; 2]> {
         self.carrier.account()
     }
 
-    /// Packets that the device of `side` dropped because the link had not yet read those before them.
+    /// Number of packets that the device of `side` dropped because the link had not yet read the
+    /// packets before them.
     ///
     /// # Errors
-    /// If the kernel does not list the device.
+    /// The kernel does not list the device.
     pub fn overflow(&self, side: usize) -> io::Result<u64> {
         let listing = self.sides[side].run(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
         dropped(&listing).ok_or_else(|| io::Error::other(format!("no counters of {DEVICE} in /proc/net/dev")))
     }
 
-    /// Faults of the link, one a line, for a test that finds a connection standing still. Empty if the
-    /// link carried or dropped every packet as the impairments say.
+    /// Faults of the link, one per line, for a test whose connection has stalled. Empty if the link
+    /// carried or dropped every packet as the impairments say.
     pub fn faults(&self) -> String {
         let Some(account) = self.account() else { return "the link's loop does not answer\n".to_owned() };
         let mut faults = String::new();
@@ -86,16 +91,18 @@ impl Link {
         faults
     }
 
-    /// Takes the packets that have entered since the start or the last call; none without recording.
+    /// Takes the packets that have entered since the start or the last call. Empty without
+    /// recording.
     pub fn take_record(&self) -> Vec<Passed> {
         self.carrier.take_record()
     }
 }
 
-/// The count of packets dropped at transmission in the listing of `/proc/net/dev`.
+/// Number of packets dropped at transmission, from the text of `/proc/net/dev`.
 fn dropped(listing: &str) -> Option<u64> {
     let line = listing.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'))?;
-    // Eight counters of reception, then bytes, packets, errors and drops of transmission.
+    // A line has eight counters of reception, and then bytes, packets, errors and drops of
+    // transmission.
     line.split_whitespace().nth(11)?.parse().ok()
 }
 
@@ -110,7 +117,8 @@ impl Sides for Tuns {
     fn receive(&mut self, side: usize, into: &mut [u8]) -> io::Result<usize> {
         loop {
             let length = self.0[side].receive(into)?;
-            // What is not IPv4 is none of our business and must not shift the count.
+            // Packets other than IPv4 are ignored, because they must not change the count of
+            // packets.
             if length > 0 && into[0] >> 4 == 4 {
                 return Ok(length);
             }

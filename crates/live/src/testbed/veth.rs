@@ -1,5 +1,5 @@
-//! Two network namespaces joined by a veth pair, as containers are: checksums that nobody fills in, segments that travel 64 kB at
-//! a time. Needs root and the command `ip`.
+//! Two network namespaces joined by a veth pair, as with containers: no checksums are computed, and
+//! segments are up to 64 kB long. This needs root and the command `ip`.
 
 use super::namespace::Namespace;
 use crate::netlink;
@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 /// How long a device may take until it passes packets.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Joins `sides` by a pair of devices, both called `name`, with these addresses in a network of 24 bits and this MTU in bytes.
+/// Joins `sides` by a pair of devices, both called `name`. The addresses are in a network of 24
+/// bits, and the MTU is in bytes.
 ///
 /// # Errors
-/// If the devices cannot be made or moved: rights, a name that is taken, no `ip`.
+/// The devices cannot be created or moved: missing rights, a name that is in use, or no `ip`.
 pub fn join(sides: [&Namespace; 2], name: &str, addresses: [Ipv4Addr; 2], mtu: u16) -> io::Result<()> {
-    // A namespace without a name is given by a thread that lives there.
+    // A namespace without a name is identified by a thread in it.
     let (tell, told) = channel();
     let (release, wait) = channel::<()>();
     let resident = sides[1].spawn(move || {
