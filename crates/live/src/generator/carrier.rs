@@ -1,4 +1,4 @@
-//! Interface through which a sender is driven, whichever the transport.
+//! Interface of a transport for the sender, the same for all transports.
 
 use crate::Clock;
 use meshpace_core::{Duration, Time};
@@ -6,48 +6,50 @@ use meshpace_transport::Stats;
 use std::io::{self, Read, Write};
 use std::sync::atomic::AtomicBool;
 
-/// Progress of a carrier so far, all its connections together.
+/// Progress of a carrier so far, summed over all its connections.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Progress {
-    /// Payload bytes the far end has acknowledged. A carrier that does not know counts what has left.
+    /// Payload bytes that the far end has acknowledged. A carrier that does not know them counts
+    /// the bytes sent.
     pub acknowledged: u64,
-    /// True if the present connection has ended in order.
+    /// True if the current connection has ended in order.
     pub is_over: bool,
-    /// The transport's counters; zero what it does not count.
+    /// Counters of the transport. A counter that the transport does not maintain is zero.
     pub stats: Stats,
-    /// Packets put on the network; 0 if only the kernel knows.
+    /// Number of packets sent to the network; 0 if only the kernel knows it.
     pub packets: u64,
 }
 
-/// Carries bytes to one host.
+/// Transport of bytes to one host.
 pub trait Carrier {
-    /// Connects anew and waits for it until `until`, or, if it can look, until `stop` is set.
+    /// Opens a new connection and waits until it is open, at most until `until`. A carrier that can
+    /// check `stop` also ends the wait when `stop` is set.
     ///
     /// # Errors
     ///
-    /// The host refuses, cannot be reached, or has not answered when the time was over.
+    /// The host refuses the connection, cannot be reached, or has not answered in time.
     fn open(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()>;
-    /// Hands over bytes; how many, 0 if there is no room.
+    /// Writes bytes. Returns the number of bytes accepted, 0 if there is no room.
     ///
     /// # Errors
     ///
     /// The connection has failed.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    /// No more will be written to the present connection.
+    /// Closes the current connection for writing.
     ///
     /// # Errors
     ///
     /// The connection has failed.
     fn close(&mut self) -> io::Result<()>;
-    /// Gives the present connection up at once.
+    /// Aborts the current connection at once.
     fn abort(&mut self);
     /// Waits until something happens, or until `until`.
     ///
     /// # Errors
     ///
-    /// The system cannot wait for its sockets.
+    /// The system cannot wait for the carrier's sockets.
     fn wait(&mut self, until: Time) -> io::Result<()>;
-    /// The progress so far.
+    /// Progress so far.
     ///
     /// # Errors
     ///
@@ -55,7 +57,7 @@ pub trait Carrier {
     fn progress(&mut self) -> io::Result<Progress>;
 }
 
-/// Writes what there is room for to a stream that does not wait; how much.
+/// Writes as many bytes as there is room for to a non-blocking stream. Returns their number.
 pub(super) fn write_some(stream: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
     match stream.write(bytes) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
@@ -63,7 +65,8 @@ pub(super) fn write_some(stream: &mut impl Write, bytes: &[u8]) -> io::Result<us
     }
 }
 
-/// Takes what a stream that does not wait has brought, and forgets it; whether that was all.
+/// Reads and discards what has arrived on a non-blocking stream. Returns true at the end of the
+/// stream.
 pub(super) fn discard(stream: &mut impl Read) -> io::Result<bool> {
     loop {
         match stream.read(&mut [0; 4096]) {
@@ -75,12 +78,12 @@ pub(super) fn discard(stream: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// Time that is left to connect: a moment at least.
+/// Time that is left to connect, but at least 1 ms.
 pub(super) fn time_left(until: Time) -> Duration {
     until.since(Clock.now()).max(Duration::from_millis(1))
 }
 
-/// An error with the host it is about.
+/// Adds the host to the text of an error.
 pub(super) fn about(to: impl std::fmt::Display) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{to}: {error}"))
 }

@@ -24,10 +24,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Not connected yet. `congestion` is the congestion control by the kernel's name for it, such as `reno`.
+    /// Creates a carrier without a connection. `congestion` is the kernel's name of the congestion
+    /// control, for example `reno`. `None`: the kernel's default. [`Carrier::open`] fails if the
+    /// kernel does not have or allow that congestion control.
     ///
     /// # Errors
-    /// If no connection comes about, or the kernel does not have or allow that congestion control.
+    /// The system provides no descriptor to wait with.
     pub fn new(to: SocketAddrV4, congestion: Option<String>) -> io::Result<Kernel> {
         Ok(Kernel {
             to,
@@ -46,7 +48,8 @@ impl Kernel {
         self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Bytes of the present connection that the peer has acknowledged, and its counters.
+    /// Number of bytes of the current connection that the peer has acknowledged, and the
+    /// connection's counters.
     fn present(&self) -> io::Result<(u64, Stats)> {
         let Some(stream) = &self.stream else { return Ok((0, Stats::default())) };
         let info = sys::tcp_info(stream)?;
@@ -54,12 +57,12 @@ impl Kernel {
         let stats = Stats {
             segments_sent: u64::from(info.data_segments_out),
             retransmissions: u64::from(info.retransmissions),
-            // One value: the smoothed RTT.
+            // There is only one value: the smoothed RTT.
             rtt_samples: u64::from(info.rtt_us > 0),
             rtt_sum_s: rtt,
             ..Stats::default()
         };
-        // The kernel counts SYN and FIN too.
+        // The kernel also counts SYN and FIN.
         Ok((info.bytes_acked.min(self.written), stats))
     }
 }
@@ -96,12 +99,12 @@ impl Carrier for Kernel {
 
     fn abort(&mut self) {
         self.ended = true;
-        // Nobody is left to be told if that fails.
+        // An error is ignored, because the connection is given up anyway.
         let _ = self.stream().and_then(|stream| stream.shutdown(Shutdown::Both));
     }
 
     fn wait(&mut self, until: Time) -> io::Result<()> {
-        // Acknowledgements wake nobody: look every few milliseconds.
+        // No event signals an acknowledgement, so the progress is checked every few milliseconds.
         let soon = crate::Clock.now() + Duration::from_millis(2);
         let ended = self.ended;
         let Some(stream) = &mut self.stream else { return self.poller.wait(until, &mut self.ready) };

@@ -1,9 +1,10 @@
-//! Traffic over real networks, measured as the simulator measures.
+//! Traffic generator for real networks, which measures as the simulator does.
 //!
-//! A [`Carrier`] carries bytes to a host: our TCP on raw IP ([`tcp`]), TPA over UDP ([`tpa`]), UDP at a rate ([`udp`]), the
-//! kernel's TCP ([`kernel`]). [`send`] loads it, the functions of [`receive`] are what it is loaded against. Definitions are
-//! those of the simulator: goodput counts payload that the far end has (here: has acknowledged), counters of segments
-//! cover the whole run.
+//! A [`Carrier`] transports bytes to a host. There are carriers for our TCP on raw IP ([`tcp`]),
+//! TPA over UDP ([`tpa`]), UDP at a given rate ([`udp`]), and the kernel's TCP ([`kernel`]).
+//! [`send`] sends data through a carrier, and the functions of [`receive`] are the receivers. The
+//! definitions are those of the simulator. Goodput counts payload that the far end has received
+//! (here: has acknowledged), and counters of segments cover the whole run.
 
 mod carrier;
 pub mod kernel;

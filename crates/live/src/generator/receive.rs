@@ -1,4 +1,4 @@
-//! The far end: takes connections, counts what comes, closes when the peer closes.
+//! Receivers: they accept connections, count the received bytes, and close when the peer closes.
 
 mod datagrams;
 mod tpa_streams;
@@ -20,46 +20,48 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 
-/// A peer of the kernel's TCP that says nothing is asked after so many seconds, then as often, and is gone after so many
-/// questions.
+/// Keep-alive of the kernel's TCP: seconds of silence before the first probe, seconds between
+/// probes, and the number of unanswered probes after which the peer is gone.
 const KEEP_ALIVE: (u32, u32, u32) = (10, 5, 4);
-/// Interval at which somebody who waits looks whether to go on.
+/// Interval at which a waiting thread checks whether to continue.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Account of the data that one peer has sent.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Received {
-    /// Who.
+    /// Address of the peer.
     pub peer: SocketAddr,
-    /// Payload bytes, in order and once; of UDP, datagrams received.
+    /// Number of payload bytes, in order and without duplicates. With UDP, number of bytes of the
+    /// datagrams received.
     pub bytes: u64,
-    /// From the opening to the last byte.
+    /// Time from the opening to the last byte.
     pub duration: Duration,
-    /// True if the peer closed in order: everything it sent is here.
+    /// True if the peer closed in order, so that everything it sent has been received.
     pub in_order: bool,
-    /// Why not, as far as it is known.
+    /// Reason why the peer did not close in order, if it is known.
     pub error: Option<String>,
-    /// Counters of our own transport; zero for the kernel's.
+    /// Counters of our own transport; zero for the kernel's TCP.
     pub stats: Stats,
 }
 
 impl Received {
-    /// Nothing yet.
+    /// Creates an account without data.
     fn from(peer: SocketAddr) -> Received {
         let (duration, stats) = (Duration::ZERO, Stats::default());
         Received { peer, bytes: 0, duration, in_order: false, error: None, stats }
     }
 }
 
-/// One connection that has ended, and so on, until the caller has enough.
+/// Callback of the receivers. It gets a connection that has ended, or `None` from time to time, and
+/// returns whether to continue.
 pub type Look<'a> = &'a mut dyn FnMut(Option<Received>) -> bool;
 
-/// Serves our TCP on `port` of a stack that listens there. `look` is called with every connection that has ended, and
-/// now and then with none, and says whether to go on.
+/// Serves our TCP on `port` of a stack that listens there. `look` is called with every connection
+/// that has ended, and from time to time with `None`. It returns whether to continue.
 ///
 /// # Errors
 ///
-/// The interface's.
+/// The error of the interface.
 pub fn tcp<I: Interface>(stack: &mut Stack<I>, port: u16, look: Look<'_>) -> io::Result<()> {
     let mut open: BTreeMap<Id, (Received, Time)> = BTreeMap::new();
     let mut block = vec![0; 1 << 16];
@@ -108,25 +110,26 @@ pub fn tcp<I: Interface>(stack: &mut Stack<I>, port: u16, look: Look<'_>) -> io:
     }
 }
 
-/// Serves the kernel's TCP, each connection on a thread of its own.
+/// Serves the kernel's TCP, each connection on a separate thread.
 ///
 /// # Errors
 ///
-/// No thread can be had.
+/// The system provides no thread.
 pub fn kernel(listener: TcpListener, look: Look<'_>) -> io::Result<()> {
     let (sender, ended) = channel();
     thread::Builder::new().name("accept".into()).spawn(move || {
-        // Nobody closes it.
+        // The listener is never closed.
         let is_closed = AtomicBool::new(false);
         while let Some((stream, peer)) = accept::next(&listener, &is_closed) {
             let sender = sender.clone();
-            // Where the system cannot ask, a peer that vanishes is kept.
+            // If the system does not support keep-alive, the connection of a peer that vanishes is
+            // kept.
             let (idle, interval, count) = KEEP_ALIVE;
             let _ = setsockopt(&stream, sockopt::KeepAlive, &true);
             let _ = setsockopt(&stream, sockopt::TcpKeepIdle, &idle);
             let _ = setsockopt(&stream, sockopt::TcpKeepInterval, &interval);
             let _ = setsockopt(&stream, sockopt::TcpKeepCount, &count);
-            // A peer that no thread can be had for is not served.
+            // If the system provides no thread, the peer is not served.
             let _ = thread::Builder::new().name("take".into()).spawn(move || {
                 let _ = sender.send(drain(peer, stream));
             });
@@ -135,7 +138,7 @@ pub fn kernel(listener: TcpListener, look: Look<'_>) -> io::Result<()> {
     collect(&ended, look)
 }
 
-/// Takes all that a stream brings, and closes it.
+/// Reads all data of a stream, and closes it.
 fn drain(peer: SocketAddr, mut stream: TcpStream) -> Received {
     let since = Clock.now();
     let mut received = Received::from(peer);
@@ -162,7 +165,7 @@ fn drain(peer: SocketAddr, mut stream: TcpStream) -> Received {
     }
 }
 
-/// Hands over what the threads report.
+/// Passes the results of the threads to the callback.
 fn collect(ended: &Receiver<Received>, look: Look<'_>) -> io::Result<()> {
     loop {
         let received = match ended.recv_timeout(std::time::Duration::from_nanos(LOOK.0)) {

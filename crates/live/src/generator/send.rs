@@ -1,4 +1,4 @@
-//! Loads a carrier and measures.
+//! Sending a load through a carrier, and measuring.
 
 use super::carrier::{Carrier, Progress};
 use crate::clock::Clock;
@@ -7,24 +7,24 @@ use meshpace_core::{Duration, Rng, Time};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Time to wait for a connection.
+/// Time limit for opening a connection.
 const CONNECT: Duration = Duration::from_secs(30);
-/// Time to wait, at the end, for what was written to arrive.
+/// Time limit, at the end, for the far end to close.
 const FAREWELL: Duration = Duration::from_secs(60);
 /// Interval at which [`send`] reports.
 const TICK: Duration = Duration::from_millis(200);
-/// The windows in which goodput is looked at, those of the simulator's short-term index.
+/// Length of the windows in which goodput is examined: that of the simulator's short-term index.
 const WINDOW: Duration = Duration::from_secs(2);
 
 /// Load that is sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Load {
-    /// As many bytes, then the end.
+    /// This number of bytes, and then the end.
     Bytes(u64),
-    /// As much as goes in a time.
+    /// As many bytes as possible in this time.
     For(Duration),
-    /// One file after another, a connection for each, as people fetch pages (AP05, section 5.2): sizes with a Pareto
-    /// distribution, exponential pauses.
+    /// One file after another, with a connection for each, as when people fetch pages (AP05,
+    /// section 5.2). The sizes have a Pareto distribution, and the pauses an exponential one.
     Files {
         /// Mean size in bytes.
         mean_size: f64,
@@ -32,7 +32,7 @@ pub enum Load {
         shape: f64,
         /// Mean pause.
         mean_pause: Duration,
-        /// Until when new ones are begun.
+        /// Time from the start during which new files are begun.
         span: Duration,
         /// Seed of sizes and pauses.
         seed: u64,
@@ -42,48 +42,50 @@ pub enum Load {
 /// A file that has arrived.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct File {
-    /// When its connection was begun, counted from the start.
+    /// Time at which opening its connection began, counted from the start.
     pub start: Duration,
-    /// When all of it was acknowledged.
+    /// Time at which the whole file was acknowledged, counted from the start.
     pub end: Duration,
-    /// Its size in bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
 /// Results of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// From the first call to connect to the last acknowledgement, or to the end of the time.
+    /// Time to the last acknowledgement, or to the end of the given time. It begins with the first
+    /// call to connect; for [`Load::For`] it begins when the connection is open.
     pub duration: Duration,
     /// Progress in that time.
     pub progress: Progress,
-    /// Windows of 2 s in which nothing was acknowledged.
+    /// Number of windows of 2 s in which nothing was acknowledged.
     pub idle_windows: u32,
-    /// Files, of that load.
+    /// Files, if the load consists of files.
     pub files: Vec<File>,
-    /// Time for which files were under way, all of them together.
+    /// Sum of the times for which files were being transferred.
     pub transferring: Duration,
-    /// True if it was interrupted.
+    /// True if the run was interrupted.
     pub interrupted: bool,
 }
 
-/// A look at a run that goes on.
+/// Report of a run that is in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick {
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Duration,
-    /// Since the last look.
+    /// Time since the last report.
     pub span: Duration,
-    /// Now.
+    /// Current progress.
     pub now: Progress,
-    /// At the last look.
+    /// Progress at the last report.
     pub before: Progress,
 }
 
-/// Sends `load` through `carrier` until that is done or `stop` is set; `look` is called every 200 ms.
+/// Sends `load` through `carrier` until it is complete or `stop` is set. `look` is called every 200
+/// ms.
 ///
 /// # Errors
-/// That of the carrier.
+/// The error of the carrier.
 pub fn send<C: Carrier>(
     carrier: &mut C,
     load: Load,
@@ -110,7 +112,7 @@ pub fn send<C: Carrier>(
         }
         Load::For(span) => {
             carrier.open(start + CONNECT, stop)?;
-            // The time counts from when data may flow.
+            // The given time begins when data can be sent.
             let until = Clock.now() + span;
             run.start = Clock.now();
             run.transfer(carrier, &block, u64::MAX, until)?
@@ -148,7 +150,7 @@ struct Run<'a, F> {
     looked_at: Time,
     before: Progress,
     window_end: Time,
-    /// Bytes that had been acknowledged when the window began.
+    /// Number of bytes that had been acknowledged when the window began.
     window_from: u64,
     idle_windows: u32,
 }
@@ -158,7 +160,8 @@ impl<F: FnMut(&Tick)> Run<'_, F> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Writes `bytes`, or until `until`, and closes; when the last byte was acknowledged, or the time was over.
+    /// Writes `bytes` bytes, or until `until`, and closes. Returns the time at which the last byte
+    /// was acknowledged, or at which the given time ended.
     fn transfer<C: Carrier>(&mut self, carrier: &mut C, block: &[u8], bytes: u64, until: Time) -> io::Result<Time> {
         let before = carrier.progress()?.acknowledged;
         let (mut left, mut closed) = (bytes, false);
@@ -166,7 +169,7 @@ impl<F: FnMut(&Tick)> Run<'_, F> {
             let now = Clock.now();
             let progress = carrier.progress()?;
             if now >= until {
-                // What is on its way then does not count: it is given up.
+                // Data that are in flight then do not count, and are abandoned.
                 self.report(now, progress);
                 carrier.abort();
                 return Ok(now);
@@ -179,7 +182,7 @@ impl<F: FnMut(&Tick)> Run<'_, F> {
                 carrier.close()?;
                 closed = true;
             }
-            // The far end's farewell is not part of the transfer.
+            // The time until the far end closes is not part of the transfer.
             if closed && (progress.is_over || progress.acknowledged - before >= bytes) {
                 self.report(now, progress);
                 self.farewell(carrier)?;
@@ -209,7 +212,7 @@ impl<F: FnMut(&Tick)> Run<'_, F> {
         Ok(())
     }
 
-    /// Reports if it is time to; when it is again.
+    /// Reports if a report is due. Returns the time of the next report.
     fn observe(&mut self, now: Time, progress: Progress) -> Time {
         while now >= self.window_end {
             self.idle_windows += u32::from(progress.acknowledged == self.window_from);
@@ -234,7 +237,7 @@ impl<F: FnMut(&Tick)> Run<'_, F> {
     }
 }
 
-/// Payload that is sent: bytes that do not compress.
+/// Payload that is sent: bytes that cannot be compressed.
 fn payload() -> Vec<u8> {
     let mut rng = Rng::stream(0, Purpose::Traffic, 1);
     (0..8192).flat_map(|_| rng.next_u64().to_le_bytes()).collect()

@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Interval at which somebody who waits looks whether to go on.
+/// Interval at which a waiting thread checks whether to continue.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Connections of a stack to one host, one at a time.
@@ -26,7 +26,8 @@ pub struct Tcp<I: Interface> {
 }
 
 impl<I: Interface> Tcp<I> {
-    /// Not connected yet. The parameters of `protocol` must pass their `check`.
+    /// Creates a carrier without a connection. The parameters of `protocol` must pass their
+    /// `check`.
     pub fn new(stack: Stack<I>, to: SocketAddrV4, protocol: impl Into<Protocol>) -> Tcp<I> {
         Tcp {
             stack,
@@ -38,12 +39,12 @@ impl<I: Interface> Tcp<I> {
         }
     }
 
-    /// The stack.
+    /// The carrier's stack.
     pub fn stack(&self) -> &Stack<I> {
         &self.stack
     }
 
-    /// The hops of the present connection.
+    /// Number of hops of the current connection; 0 without a connection.
     pub fn hops(&self) -> u8 {
         self.present.map_or(0, |id| self.stack.hops(id))
     }
@@ -66,7 +67,8 @@ impl<I: Interface> Tcp<I> {
             End::Refused => (io::ErrorKind::ConnectionRefused, "refuses the connection"),
             End::Reset => (io::ErrorKind::ConnectionReset, "reset the connection"),
             End::TimedOut => (io::ErrorKind::TimedOut, "does not answer any more"),
-            // TCP has no number to skip: nobody is found out.
+            // TCP does not skip sequence numbers, so it never detects a peer that acknowledges
+            // unsent data.
             End::Aborted | End::Closed | End::Deceived => (io::ErrorKind::ConnectionAborted, "closed"),
         };
         match status.unreachable {
@@ -125,7 +127,7 @@ impl<I: Interface> Carrier for Tcp<I> {
 
     fn wait(&mut self, until: Time) -> io::Result<()> {
         self.stack.step(until)?;
-        // What the far end sends is not wanted, but must not fill its window.
+        // Data from the far end are discarded, but they must not fill the window.
         if let Some(id) = self.present {
             while self.stack.read(id, &mut [0; 4096]) > 0 {}
         }
@@ -156,7 +158,7 @@ impl<I: Interface> Carrier for Tcp<I> {
 
 impl<I: Interface> Drop for Tcp<I> {
     fn drop(&mut self) {
-        // The peer is told, whatever ends this.
+        // The peer is informed, whatever the reason for the end.
         if let Some(id) = self.present {
             self.stack.abandon(id);
         }

@@ -11,7 +11,7 @@ use std::io;
 use std::net::Shutdown;
 use std::sync::atomic::AtomicBool;
 
-/// Time that the reset of a connection that is given up may take to leave this host.
+/// Maximum time for the reset of an aborted connection to leave this host.
 const FAREWELL: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// TPA connections to one host, one at a time.
@@ -29,11 +29,11 @@ pub struct Tpa {
 }
 
 impl Tpa {
-    /// Not connected yet.
+    /// Creates a carrier without a connection.
     ///
     /// # Errors
     ///
-    /// The options are out of range, or no port can be had.
+    /// The options are out of range, or no port is available.
     pub fn new(to: impl Into<Host>, options: Options) -> io::Result<Tpa> {
         let to = to.into();
         Ok(Tpa {
@@ -53,7 +53,7 @@ impl Tpa {
         self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Bytes of the present connection that the peer has acknowledged.
+    /// Number of bytes of the current connection that the peer has acknowledged.
     fn acknowledged(&self) -> u64 {
         self.stream.as_ref().map_or(0, |stream| self.written - stream.unacknowledged() as u64)
     }
@@ -87,14 +87,15 @@ impl Carrier for Tpa {
 
     fn abort(&mut self) {
         if let Some(stream) = &self.stream {
-            // The program may end next; a peer that hears nothing of it asks in 30 s.
+            // The program may end next. A peer that receives no reset would only probe after 30 s.
             let _ = stream.abort_timeout(FAREWELL);
         }
         self.ended = true;
     }
 
     fn wait(&mut self, until: Time) -> io::Result<()> {
-        // The connection has a thread of its own, which does not call: look every few milliseconds.
+        // The connection has its own thread, which does not notify this one, so the progress is
+        // checked every few milliseconds.
         let soon = Clock.now() + Duration::from_millis(2);
         self.poller.wait(until.min(soon), &mut self.ready)?;
         if let (Some(stream), false) = (&mut self.stream, self.ended) {

@@ -1,9 +1,14 @@
-//! UDP at a rate as a carrier: the source that the simulator runs, and a far end that counts.
+//! UDP at a given rate as a carrier: the source that the simulator runs, and a far end that
+//! counts.
 //!
-//! A datagram begins with 24 bytes: "mpud", what it is (data, end, report, hello, welcome), its number, and the run's token. A run
-//! begins with a hello, which the far end answers with the token: a keyed hash of the address that asks, so that it keeps
-//! nothing of whoever cannot hear it, and nobody else can add to a run or end it. The end is repeated until the far end reports how
-//! much of this run's data it has received; until then what was sent counts as progress.
+//! A datagram begins with 24 bytes: "mpud", its kind (data, end, report, hello, welcome), its
+//! number, and the token of the run.
+//!
+//! A run begins with a hello, which the far end answers with the token. The token is a keyed hash
+//! of the requesting address. The far end therefore stores nothing about a host that cannot receive
+//! the token, and no other host can add to a run or end it. The end is repeated until the far end
+//! reports how much of this run's data it has received. Until then, the bytes sent count as
+//! progress.
 
 use super::carrier::{Carrier, Progress};
 use crate::clock::{Clock, sharpen_timers};
@@ -16,31 +21,33 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of the header.
+/// Length of the header in bytes.
 pub const HEADER: usize = 24;
-/// Interval at which a hello or the end is repeated, and number of attempts at most.
+/// Interval at which a hello or an end is repeated.
 const REPEAT: Duration = Duration::from_millis(200);
+/// Maximum number of times that an end is sent.
 const ATTEMPTS: u32 = 10;
 
 /// Kind of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Data; the number counts from 0.
+    /// Data. The number counts datagrams from 0.
     Data,
-    /// There is no more; the number is that of datagrams sent.
+    /// End of the data. The number is that of the datagrams sent.
     End,
-    /// The number is that of payload bytes received.
+    /// Report of the far end. The number is that of the payload bytes received.
     Report,
-    /// A run is to begin; the number is the sender's, to know the answer by.
+    /// Request to begin a run. The number is chosen by the sender, which identifies the answer by
+    /// it.
     Hello,
-    /// It may, with this token.
+    /// Permission to begin the run, with its token.
     Welcome,
 }
 
-/// The name of a run.
+/// Identifier of a run.
 pub type Token = u64;
 
-/// The header of a datagram of a run.
+/// Encodes the header of a datagram of a run.
 pub fn header(kind: Kind, number: u64, token: Token) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
     bytes[..4].copy_from_slice(b"mpud");
@@ -50,7 +57,7 @@ pub fn header(kind: Kind, number: u64, token: Token) -> [u8; HEADER] {
     bytes
 }
 
-/// Kind, number and token of a datagram, if it is one of ours.
+/// Decodes kind, number and token of a datagram. `None` if it is not a datagram of this protocol.
 pub fn understand(bytes: &[u8]) -> Option<(Kind, u64, Token)> {
     let header = bytes.first_chunk::<HEADER>()?;
     let kind = match header[..8] {
@@ -65,7 +72,7 @@ pub fn understand(bytes: &[u8]) -> Option<(Kind, u64, Token)> {
     Some((kind, word(8)?, word(16)?))
 }
 
-/// Datagrams to one host.
+/// UDP datagrams to one host.
 #[derive(Debug)]
 pub struct Udp {
     to: SocketAddr,
@@ -75,24 +82,26 @@ pub struct Udp {
     source: Source,
     poller: Poller,
     ready: Vec<Ready>,
-    /// When the source wants to be polled again.
+    /// Time at which the source has to be polled again.
     wakeup: Time,
     progress: Progress,
-    /// Bytes written and not sent.
+    /// Number of bytes written and not sent.
     waiting: u64,
-    /// Payload the far end has reported, of all runs before this one.
+    /// Number of payload bytes that the far end has reported for all runs before this one.
     reported: u64,
-    /// Since when an end is awaited, and how often it was sent.
+    /// Time at which the end is sent next, and the number of times it was sent. `None` before the
+    /// end.
     ending: Option<(Time, u32)>,
     buffer: Vec<u8>,
 }
 
 impl Udp {
-    /// Not open yet. `config` must pass [`Config::check`].
+    /// Creates a carrier that is not open. `config` must pass [`Config::check`].
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidInput`] for a segment that does not hold the header, or no rate; no timer can be had.
+    /// [`io::ErrorKind::InvalidInput`] if a segment is shorter than the header or there is no rate.
+    /// Also the error of the system if it provides no timer.
     pub fn new(to: SocketAddr, config: Config) -> io::Result<Udp> {
         if (config.segment as usize) < HEADER || config.rate.is_none() {
             let text = format!("UDP needs a rate and datagrams of {HEADER} bytes at least");
@@ -125,7 +134,7 @@ impl Udp {
         let Some(socket) = &self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
         match socket.send(&self.buffer[..length]) {
             Ok(_) => self.progress.packets += 1,
-            // Lost, as datagrams are.
+            // The datagram is lost, as can happen to any datagram.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(self.explain(error)),
         }
@@ -157,7 +166,7 @@ impl Udp {
         Ok(())
     }
 
-    /// Asks the far end for a token until it answers.
+    /// Requests a token from the far end until it answers.
     fn introduce(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()> {
         let mut nonce = [0; 8];
         crate::tpa::random(&mut nonce)?;
@@ -228,7 +237,7 @@ impl Carrier for Udp {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A few datagrams ahead, so that the source is never without.
+        // A few datagrams are accepted in advance, so that the source always has data.
         let ahead = 4 * u64::from(self.config.segment);
         let taken = ahead.saturating_sub(self.waiting).min(bytes.len() as u64);
         self.waiting += taken;
@@ -244,7 +253,7 @@ impl Carrier for Udp {
     }
 
     fn abort(&mut self) {
-        // What waits is dropped; what was sent is asked after.
+        // Waiting data are dropped. The far end is asked how much of the sent data it has received.
         let sent = *self.source.stats();
         self.progress.stats += sent;
         (self.source, self.wakeup, self.waiting) = (Source::new(&self.config), Time::NEVER, 0);

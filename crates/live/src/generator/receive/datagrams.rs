@@ -1,7 +1,8 @@
-//! UDP: counts the datagrams of each run, reports at the end.
+//! UDP receiver: counts the datagrams of each run, and reports at its end.
 //!
-//! A run is known by its peer's address and by a token that is sent to that address only, so that nobody can pose as another: see
-//! [`udp`](super::super::udp). No state is kept for a peer without a token, and one address may have a limited number of runs.
+//! A run is identified by its peer's address and by a token that is sent only to that address, so
+//! that no host can impersonate another: see [`udp`](super::super::udp). No state is stored for a
+//! peer without a token, and the number of runs per address is limited.
 
 use super::super::udp::{HEADER, Kind, Token, header, understand};
 use super::{LOOK, Look, Received};
@@ -15,11 +16,13 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// Silence after which a run counts as ended.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Most runs at the same time: in all, and from one address.
+/// Maximum number of simultaneous runs.
 const MOST_RUNS: usize = 1024;
+/// Maximum number of simultaneous runs from one address.
 const MOST_PER_SOURCE: usize = 256;
 
-/// A run under way: its counters, the times of its first and its last datagram, and whether its end was reported.
+/// A run in progress: its counters, the times of its first and its last datagram, and whether its
+/// end was reported.
 struct Run {
     received: Received,
     since: Time,
@@ -27,7 +30,7 @@ struct Run {
     over: bool,
 }
 
-/// The runs, and the key of their tokens.
+/// All runs, and the key of their tokens.
 struct Runs {
     key: [u8; 16],
     by_peer: BTreeMap<SocketAddr, Run>,
@@ -45,7 +48,8 @@ impl Runs {
         hasher.finish()
     }
 
-    /// The run of `peer`, a new one if it has none and there is room; otherwise none.
+    /// Returns the run of `peer`, and creates it if necessary. `None` if there is no room for a new
+    /// run.
     fn of(&mut self, peer: SocketAddr, now: Time) -> Option<&mut Run> {
         if !self.by_peer.contains_key(&peer) {
             let own = self.by_source.entry(peer.ip()).or_insert(0);
@@ -59,7 +63,8 @@ impl Runs {
         self.by_peer.get_mut(&peer)
     }
 
-    /// Forgets runs that have been silent; returns those of them that had not ended, each with its error.
+    /// Removes runs that have been silent. Returns those of them that had not ended, each with its
+    /// error.
     fn expire(&mut self, now: Time) -> Vec<Received> {
         let mut ended = Vec::new();
         let by_source = &mut self.by_source;
@@ -81,12 +86,13 @@ impl Runs {
     }
 }
 
-/// Serves UDP: counts the datagrams of each run, reports at the end. Calls `look` with each run that has ended, and with none every
-/// `LOOK` in which no run ended, so that the caller can stop it; returns when `look` answers false.
+/// Serves UDP: counts the datagrams of each run, and reports at its end. `look` is called with each
+/// run that has ended. It is called with `None` after every `LOOK` in which no run ended, so that
+/// the caller can stop the receiver. Returns when `look` returns false.
 ///
 /// # Errors
 ///
-/// Those of the socket, or of the source of random numbers.
+/// The error of the socket, or of the random number source.
 pub fn udp(socket: &UdpSocket, look: Look<'_>) -> io::Result<()> {
     socket.set_read_timeout(Some(std::time::Duration::from_nanos(LOOK.0)))?;
     let mut key = [0; 16];
@@ -99,7 +105,7 @@ pub fn udp(socket: &UdpSocket, look: Look<'_>) -> io::Result<()> {
         match socket.recv_from(&mut bytes) {
             Ok((length, peer)) => ended.extend(take(&mut runs, socket, peer, &bytes[..length])),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // ICMP says that one peer has gone; the other runs go on.
+            // An ICMP error says that one peer has gone. The other runs continue.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(error),
         }
@@ -120,7 +126,7 @@ pub fn udp(socket: &UdpSocket, look: Look<'_>) -> io::Result<()> {
     }
 }
 
-/// Counts or answers a datagram; returns the run that it ends, if it does.
+/// Counts or answers a datagram. Returns the run if the datagram ends it.
 fn take(runs: &mut Runs, socket: &UdpSocket, peer: SocketAddr, datagram: &[u8]) -> Option<Received> {
     let (kind, number, token) = understand(datagram)?;
     let right = runs.token(peer);
@@ -142,7 +148,7 @@ fn take(runs: &mut Runs, socket: &UdpSocket, peer: SocketAddr, datagram: &[u8]) 
         }
         return None;
     }
-    // The peer repeats its End until a report reaches it, so each End is answered.
+    // The peer repeats its end until a report reaches it, so each end is answered.
     let _ = socket.send_to(&header(Kind::Report, run.received.bytes, right)[..HEADER], peer);
     run.received.in_order = true;
     (!std::mem::replace(&mut run.over, true)).then(|| run.received.clone())

@@ -1,4 +1,4 @@
-//! TPA's connections, all of them on one thread: a peer that says nothing costs memory and no thread.
+//! TPA receiver, with all connections on one thread: a silent peer costs memory, but no thread.
 
 use super::{LOOK, Look, Received};
 use crate::clock::Clock;
@@ -9,19 +9,21 @@ use std::io;
 use std::net::Shutdown;
 use std::task::{Context, Poll};
 
-/// The token of the listener.
+/// Token of the listener.
 const LISTENER: u64 = 0;
-/// Read from one stream before the others have their turn.
+/// Maximum number of bytes that are read from one stream before the other streams are served.
 const TURN: usize = 1 << 20;
-/// Time that the end of a connection may take once the peer has closed and everything is here.
+/// Time limit for the end of a connection after the peer has closed and all data have been
+/// received.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A connection under way.
+/// A connection in progress.
 struct Open {
     stream: TpaStream,
     received: Received,
     since: Time,
-    /// When to wait no longer for the peer to have our end of it; never while it still sends.
+    /// Time after which the receiver no longer waits for the acknowledgement of its end.
+    /// [`Time::NEVER`] while the peer still sends.
     farewell: Time,
 }
 
@@ -46,7 +48,8 @@ pub fn tpa(listener: TpaListener, look: Look<'_>) -> io::Result<()> {
             let waker = selector.waker(LISTENER);
             while let Poll::Ready(accepted) = listener.poll_accept(&Context::from_waker(&waker)) {
                 let (stream, peer) = accepted?;
-                // It is dropped only when there is nothing more to wait for.
+                // A stream is dropped only when there is nothing more to wait for, so dropping must
+                // not wait.
                 stream.set_nonblocking(true)?;
                 let received = Received::from(peer);
                 open.insert(next, Open { stream, received, since: Clock.now(), farewell: Time::NEVER });
@@ -61,7 +64,7 @@ pub fn tpa(listener: TpaListener, look: Look<'_>) -> io::Result<()> {
         }
         let now = Clock.now();
         if now >= next_look {
-            // The peer has everything but our word that we know.
+            // Such a peer has received everything except the acknowledgement of its end.
             let late: Vec<u64> =
                 open.iter().filter(|(_, open)| open.farewell <= now).map(|(token, _)| *token).collect();
             let late: Vec<Received> =
@@ -79,7 +82,7 @@ pub fn tpa(listener: TpaListener, look: Look<'_>) -> io::Result<()> {
     }
 }
 
-/// Takes what a stream has brought; what it was, if it has ended.
+/// Reads what has arrived on a stream. Returns the account if the connection has ended.
 fn take(selector: &Selector, open: &mut BTreeMap<u64, Open>, token: u64, block: &mut [u8]) -> Option<Received> {
     let waker = selector.waker(token);
     let context = Context::from_waker(&waker);
