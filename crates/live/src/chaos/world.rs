@@ -22,24 +22,27 @@ use nix::libc;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// Time after the last fault by which everything has ended. The longest times that add up to it are
-/// those of an opening (150 s) and of a silent peer (120 s), before each of which a retransmission
-/// may have waited (60 s), the peer of an application that is gone (60 s), and TIME-WAIT (10 s).
+/// Time after the last fault by which everything has ended. The longest times are:
+///
+/// - An opening may last 150 s, after a retransmission has waited for 60 s.
+/// - The silence of a peer may last 120 s, after a retransmission has waited for 60 s.
+/// - The peer of an application that is gone may continue for 60 s.
+/// - TIME-WAIT lasts 10 s.
 const LATEST: Duration = Duration::from_secs(600);
 
 /// Time after the last fault by which no application waits for anything, whatever has failed.
 pub(super) const LONGEST: Duration = Duration::from_secs(330);
 
-/// Longest wait of an application in runs with an observer, who forges and loses few datagrams.
+/// Longest wait of an application in runs in which an observer forges and few datagrams are lost.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Longest retransmission timeout (`rto.max`). If the wire was silent, the timeout may have been
 /// doubled up to this value, and it has to expire first.
 ///
 /// A peer that has moved and has nothing to send is found by its next probe. In runs with weather
-/// the probe is sent after at most 71 s: a quarter of the allowed silence of 300 s without the 15 s
-/// after which probing begins (`tpa::liveness`). Together with the second that a move takes, this
-/// is less than the sum of this timeout and [`SOON`].
+/// the probe is sent after at most 71 s (`tpa::liveness`): a quarter of the time from the first
+/// probe, after 15 s, to the end of the allowed silence of 300 s. Together with the second that a
+/// move takes, this is less than the sum of this timeout and [`SOON`].
 const TIMER: Duration = Duration::from_secs(60);
 
 /// Time for which a network is advanced after no end has anything left to do, because datagrams in
