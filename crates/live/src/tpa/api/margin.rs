@@ -25,7 +25,7 @@ fn transfer(options: &Options, lost: &[u64], late: Duration) -> (u64, u64) {
         let bytes = if side == 0 { 5 * WINDOW * 1460 } else { 0 };
         End::new(now, addresses[side], (*settings).clone(), (7, side as u64), side == 1, (bytes, now))
     });
-    // To each side, in the order in which they arrive.
+    // Datagrams in flight to each side, in the order of arrival.
     let mut under_way: [VecDeque<(Time, Vec<u8>)>; 2] = Default::default();
     let mut stats = [None; 2];
     let mut count = 0;

@@ -147,7 +147,7 @@ impl Options {
     ///
     /// The reason for the margin: a segment that is retransmitted alone is acknowledged when the
     /// receiver's timer expires. The simulator's margin is exactly the time of that timer. On a
-    /// path with constant delay, the ACK and the sender's timer then expire at the same time, and
+    /// path with constant delay, the ACK then arrives exactly when the sender's timer expires, and
     /// segments that were not lost are sent a third time. A busy machine wakes a thread some
     /// milliseconds late, rarely tens of milliseconds.
     pub fn of(transport: tpa::Config) -> Options {
