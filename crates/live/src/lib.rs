@@ -1,8 +1,8 @@
 //! Transports on real networks: their clocks, sockets and bytes.
 //!
-//! The protocol code is the same that the simulator runs. This crate passes it the time of a
-//! monotonic clock and the received segments, stores the bytes of the ranges that the code decides
-//! about, and sleeps until the code's next deadline.
+//! The protocol code is the code that the simulator runs. This crate passes it the time of a
+//! monotonic clock and the received segments, and sleeps until the code's next deadline. It also
+//! stores the bytes of the ranges that the code decides about.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 
 mod accept;

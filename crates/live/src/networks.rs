@@ -1,16 +1,18 @@
 //! Networks to which addresses belong, and a count per network.
 //!
-//! An address belongs to networks of several prefix lengths: an IPv4 address to those of 8, 16, 24
-//! and 32 bits, an IPv6 address to those of 32, 48, 56 and 64 bits (a host's own network has 64, a
-//! customer's 56 or 48, a provider's 32; RFC 6177). A peer with many addresses of a network is thus
-//! weighed by the count of the network.
+//! An address belongs to networks of several prefix lengths. For an IPv4 address these are 8, 16,
+//! 24 and 32 bits, and for an IPv6 address 32, 48, 56 and 64 bits. With IPv6 a host's own network
+//! has 64 bits, a customer's 56 or 48, and a provider's 32 (RFC 6177). A peer with many addresses
+//! of a network is thus weighed by the count of the network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// Prefix lengths of networks, bits.
+/// Prefix lengths of IPv4 networks, bits.
 const V4: [u8; LEVELS] = [8, 16, 24, 32];
+/// Prefix lengths of IPv6 networks, bits.
 const V6: [u8; LEVELS] = [32, 48, 56, 64];
+/// Number of prefix lengths of an address.
 const LEVELS: usize = 4;
 
 /// Flag that is added to the prefix length of an IPv4 network.
