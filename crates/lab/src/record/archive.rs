@@ -1,4 +1,5 @@
-//! Reading of a directory of records, whatever state it is in: finished, unfinished, or of another revision of the model.
+//! Reader of a directory of records. The directory may be finished, unfinished, or of another
+//! revision of the model.
 
 use super::Record;
 use super::directory::{MADE_BY, MANIFEST, Manifest, RECORDS, UNFINISHED};
@@ -10,24 +11,26 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-/// A directory's records, none twice.
+/// Records of a directory. No run has two records.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Archive {
-    /// Their manifest; that of the unfinished campaign if there is one.
+    /// Manifest of the records. It is the manifest of the unfinished campaign if there is one.
     pub manifest: Manifest,
-    /// The records: those of the finished file in its order, or, if some are of an unfinished campaign, in the order of its points.
+    /// Records. If all are in the finished file, they have the order of that file; if some are of
+    /// an unfinished campaign, they have the order of the campaign's points.
     pub records: Vec<Record>,
-    /// Notes for a reader, one sentence each: the campaign is unfinished, or of another revision. Each names the directory.
+    /// Notes for a reader, one sentence each: the campaign is unfinished, a line is damaged, or the
+    /// records are of another revision of the model. Each note names the directory or the file.
     pub notes: Vec<String>,
     /// True if all records are in the finished file.
     pub is_finished: bool,
 }
 
 impl Archive {
-    /// Reads a directory; `None` if none of its runs is there yet.
+    /// Reads a directory. Returns `None` if the campaign is unfinished and no run has a record yet.
     ///
     /// # Errors
-    /// The file and line that is wrong, and what to do.
+    /// The file and line at fault, and what the user can do.
     pub fn read(directory: &Path) -> Result<Option<Archive>, String> {
         let Some(beside) = Manifest::read(directory)? else {
             return Err(format!("{}: there is no {MANIFEST}; {MADE_BY}", directory.display()));
@@ -56,7 +59,8 @@ impl Archive {
     }
 }
 
-/// Notes what a reader should know of the records of a manifest, once.
+/// Adds to `notes` what a reader should know about the records of a manifest, unless the same note
+/// is there already.
 fn strange(manifest: &Manifest, directory: &Path, notes: &mut Vec<String>) -> Result<(), String> {
     let named = |what| format!("{}: {what}", directory.display());
     let note = manifest.strange().map_err(named)?.map(named);
@@ -64,7 +68,8 @@ fn strange(manifest: &Manifest, directory: &Path, notes: &mut Vec<String>) -> Re
     Ok(())
 }
 
-/// The records of the finished file, as many as the manifest counts unless a command that adds to them was interrupted.
+/// Reads the records of the finished file. Their number has to be the number in the manifest,
+/// unless `is_open`: then a command that adds records was interrupted.
 fn finished(directory: &Path, manifest: &Manifest, is_open: bool) -> Result<Vec<Record>, String> {
     let path = directory.join(RECORDS);
     let failed = |error: io::Error| format!("{}: {error}", path.display());
@@ -75,7 +80,8 @@ fn finished(directory: &Path, manifest: &Manifest, is_open: bool) -> Result<Vec<
         }
         Err(error) => return Err(failed(error)),
     };
-    // The manifest counts the records, unless it was written by hand.
+    // The manifest's number of records is limited here, because a manifest that somebody wrote by
+    // hand may contain any number.
     let mut records = Vec::with_capacity(manifest.records.min(MAX_POINTS));
     let (mut keys, mut line) = (BTreeSet::new(), Vec::new());
     for number in 1.. {
@@ -104,10 +110,10 @@ fn finished(directory: &Path, manifest: &Manifest, is_open: bool) -> Result<Vec<
     Ok(records)
 }
 
-/// The record in a line of a directory with this manifest.
+/// Parses one line of a directory that has this manifest.
 fn opened(line: &[u8], manifest: &Manifest) -> Result<(Key, Record), String> {
     let line = std::str::from_utf8(line).map_err(|_| "is damaged: it is no text")?;
-    // The first format had no checksums.
+    // Lines of the first format had no checksums.
     let record = match manifest.format < FORMAT {
         true => serde_json::from_str(line).map_err(|_| "is no whole record")?,
         false => line::open(line)?,
@@ -120,7 +126,8 @@ fn opened(line: &[u8], manifest: &Manifest) -> Result<(Key, Record), String> {
     }
 }
 
-/// The same record without memory that it does not use: a directory may have a hundred thousand of them.
+/// Returns the same record without spare capacity in its list and map. A directory may have a
+/// hundred thousand records.
 fn compact(mut record: Record) -> Record {
     record.flows.shrink_to_fit();
     let mut point = Map::with_capacity(record.point.len());
@@ -129,16 +136,18 @@ fn compact(mut record: Record) -> Record {
     record
 }
 
-/// The file of an unfinished campaign.
+/// Content of the file of an unfinished campaign.
 struct Unfinished {
     head: Manifest,
     records: Vec<(Key, Record)>,
-    /// Lines that cannot be read, a sentence each.
+    /// One sentence for each line that cannot be read.
     damaged: Vec<String>,
 }
 
 impl Unfinished {
-    /// Reads the file of a directory whose finished manifest is `beside`; `None` if there is none. Its last line may be incomplete.
+    /// Reads the unfinished file of a directory; `None` if there is no such file. `beside` is the
+    /// manifest of the directory, used if the file's own head cannot be read. An incomplete last
+    /// line is ignored.
     fn read(directory: &Path, beside: &Manifest) -> Result<Option<Unfinished>, String> {
         let path = directory.join(UNFINISHED);
         let text = match std::fs::read(&path) {
@@ -164,7 +173,9 @@ impl Unfinished {
     }
 }
 
-/// The records of both files, each run once, in the order of the campaign's points; points that it does not name are last.
+/// Merges the records of the finished and the unfinished file. Each run occurs once; the unfinished
+/// file takes precedence. The records have the order of the campaign's points, and points that the
+/// campaign does not name come last.
 fn joined(records: Vec<Record>, more: Vec<(Key, Record)>, head: &Manifest) -> Vec<Record> {
     let key = |record: &Record| (point_key(&record.point.clone().into()), record.seed);
     let given = head.given(None);

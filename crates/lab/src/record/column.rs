@@ -1,36 +1,38 @@
-//! Declaration of records: the macro `columns!` makes a type of record and the table of its columns from one list of fields.
+//! Macro `columns!`: it declares a type of record and the table of its columns from one list of
+//! fields.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// Place among the columns of a run of the values of its sweep, which have columns of their own in a table. The columns before it tell
-/// the run from others: its scenario and its seed.
+/// Index of the column `point` among the columns of a run. A table replaces this column by one
+/// column for each key of the sweep. The columns before it, scenario and seed, identify the run.
 pub const POINT: usize = 2;
-/// The column of the run whose values need all 64 bits.
+/// Name of the run's column whose values need all 64 bits.
 pub const SEED: &str = "seed";
-/// The column of the flow whose fields have columns of their own in a table.
+/// Name of the flow's column whose fields are separate columns in a table.
 pub const PACING: &str = "pacing";
-/// The field of the flow that is called otherwise in a table with columns of the run.
+/// Name of the flow's field that has another heading in a table that also has columns of the run.
 const ID: &str = "id";
 
 /// Type of the values of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Whole numbers.
+    /// Integers.
     Whole,
-    /// Numbers.
+    /// Floating-point numbers.
     Number,
     /// Text.
     Text,
-    /// An object or a list. JSON has it; a table with one value in each cell has no column for it.
+    /// Objects or lists. They occur in JSON only: a table with one value in each cell has no column
+    /// for them.
     Nested,
 }
 
-/// A type that a field of a record may have.
+/// Type that a field of a record can have.
 pub trait Field: Serialize {
-    /// The kind of its column.
+    /// Type of the values in the column of such a field.
     const KIND: Kind;
-    /// The value of a field that was not measured.
+    /// Value of a field that was not measured.
     fn unmeasured() -> Self;
 }
 
@@ -71,60 +73,65 @@ impl<T: Serialize> Field for Vec<T> {
     }
 }
 
-/// A column: a field of records of the type `R`.
+/// Column of a table: a field of records of the type `R`.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<R: 'static> {
     /// Name of the field.
     pub name: &'static str,
-    /// Type of its values.
+    /// Type of the values.
     pub kind: Kind,
-    /// Value of the field in a record, as JSON has it: `null` if it could not be measured.
+    /// Returns the JSON value of the field of a record: `null` if it could not be measured.
     pub of: fn(&R) -> Value,
-    /// Place among the columns of CSV and Parquet that programs may count. Columns without one follow in the order of the table.
+    /// Fixed position of the column in CSV and Parquet, on which programs that count columns rely.
+    /// Columns with `None` follow in the order of the declaration.
     pub place: Option<u8>,
 }
 
 impl<R> Column<R> {
-    /// Its name in a table that has columns of runs and of flows.
+    /// Heading of the column in a table that has columns of runs and columns of flows.
     pub fn heading(&self) -> &'static str {
         if self.name == ID { "flow" } else { self.name }
     }
 }
 
-/// A type of record with its table of columns.
+/// Type of record that has a table of columns.
 pub trait Columns: Sized + 'static {
     /// The columns, in the order of the JSON object.
     const COLUMNS: &'static [Column<Self>];
 
-    /// The column of that name.
+    /// Returns the column with this name.
     fn column(name: &str) -> Option<&'static Column<Self>> {
         Self::COLUMNS.iter().find(|column| column.name == name)
     }
 
-    /// The number in the field of that name; `None` if there is no such field, or if it was not measured.
+    /// Returns the number in the field `name`. `None` if there is no such field, if it is not a
+    /// number, or if it was not measured.
     fn number(&self, name: &str) -> Option<f64> {
         (Self::column(name)?.of)(self).as_f64()
     }
 
-    /// The list of numbers in the field of that name; nothing if there is no such field.
+    /// Returns the list of numbers in the field `name`; empty if there is no such field.
     fn numbers(&self, name: &str) -> Vec<Option<f64>> {
         let list = Self::column(name).map(|column| (column.of)(self)).unwrap_or_default();
         list.as_array().into_iter().flatten().map(Value::as_f64).collect()
     }
 }
 
-/// A number. It is NaN in a record and `null` in JSON if it could not be measured.
+/// Deserializes a number that may not have been measured: NaN in a record, `null` in JSON.
 pub fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Option::<f64>::deserialize(deserializer).map(|number| number.unwrap_or(f64::NAN))
 }
 
-/// A number that only some runs measure: `None` if the field is not there, NaN if it is `null`.
+/// Deserializes a number that only some runs measure: `None` if the field is absent, NaN if it is
+/// `null`.
 pub fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     number(deserializer).map(Some)
 }
 
-/// Declares a type of record. Each entry is a field: its meaning, the attributes of serde, its name and type, after `=` its value by what
-/// the record is made of, and after `at` its [`place`](Column::place). The meanings are those of the page docs/records.md.
+/// Declares a type of record. Each entry is a field: its meaning, the attributes of serde, its name
+/// and its type. After `=` stands the expression that computes its value from the source of the
+/// record, and after `at` its [`place`](Column::place). The page docs/records.md shows the
+/// meanings.
 macro_rules! columns {
     (
         $(#[$about:meta])*
@@ -138,7 +145,7 @@ macro_rules! columns {
         }
 
         impl $record {
-            /// The record of what was measured.
+            /// Creates the record from its source.
             fn of($source: $from) -> $record {
                 $record { $( $field: $value, )* }
             }
@@ -158,7 +165,7 @@ macro_rules! columns {
         }
 
         impl Default for $record {
-            /// A record of which nothing was measured.
+            /// Creates a record without any measurements.
             fn default() -> $record {
                 $record { $( $field: $crate::record::column::Field::unmeasured(), )* }
             }

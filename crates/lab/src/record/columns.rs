@@ -1,5 +1,6 @@
-//! The table of columns: every field of a record, with its meaning and its value by what was measured. JSON, CSV, Parquet, Python and
-//! the page docs/records.md are made from this table; `metrics` has the quantities that people compare.
+//! Table of columns: every field of a record, with its meaning and the expression that computes its
+//! value from the outcome of a run. JSON, CSV, Parquet, Python and the page docs/records.md are
+//! made from this table. `metrics` has the quantities that people compare.
 
 use super::column::{columns, measured as known, number};
 use super::{BatchRecord, NodeRecord, SeriesRecord, line, measured};
@@ -9,7 +10,7 @@ use meshpace_sim::{Flow, FlowOutcome, Outcome};
 use meshpace_transport::{Config, pacing};
 use serde_json::{Map, Value};
 
-/// A simulated run, of which a record is made.
+/// Simulated run from which a record is made.
 #[derive(Clone, Copy)]
 pub(super) struct Simulated<'a> {
     pub(super) scenario: &'a Scenario,
@@ -18,7 +19,7 @@ pub(super) struct Simulated<'a> {
     pub(super) outcome: &'a Outcome,
 }
 
-/// A flow of a simulated run.
+/// Flow of a simulated run.
 #[derive(Clone, Copy)]
 struct SimulatedFlow<'a> {
     id: usize,
@@ -252,15 +253,15 @@ impl PacingRecord {
 }
 
 impl Record {
-    /// The record of a run.
+    /// Creates the record of a simulated run.
     pub fn new(scenario: &Scenario, point: &Point, seed: u64, outcome: &Outcome) -> Record {
         Record::of(Simulated { scenario, point, seed, outcome }).judged()
     }
 }
 
-/// The records of the flows of a run.
+/// Creates the records of the flows of a run.
 fn flows(run: Simulated<'_>) -> Vec<FlowRecord> {
-    // The run was made of the same draw, so there is one.
+    // Drawing with this seed succeeded before the run, so the fallback is never used.
     let drawn = run.point.drawn(run.seed).unwrap_or(std::borrow::Cow::Borrowed(run.point));
     let labels = run.point.transports.iter().zip(&run.point.names);
     let flows = drawn.config.flows.iter().zip(labels).zip(&run.outcome.flows).enumerate();
@@ -271,7 +272,8 @@ fn flows(run: Simulated<'_>) -> Vec<FlowRecord> {
     flows.map(flow).collect()
 }
 
-/// True if a transport paces by the adaptive estimator, whose averages the record has.
+/// True if the transport uses adaptive pacing. The record then has averages of the pacing
+/// estimator.
 fn is_paced(transport: &Config) -> bool {
     match transport {
         Config::Tcp(tcp) => matches!(tcp.pacing, pacing::Config::Adaptive(_)),

@@ -1,18 +1,19 @@
-//! Records as CSV: one row per flow of each run, the run's own columns repeated, the sweep's keys as columns.
+//! Records as CSV: one row for each flow of each run. Every row repeats the columns of the run, and
+//! each key of the sweep is a column.
 
 use super::column::{Column, Columns, Kind, PACING, POINT};
 use super::{FlowRecord, PacingRecord, Record, plain};
 use serde_json::Value;
 use std::io;
 
-/// A column of the table.
+/// Column of the CSV table.
 struct Cells {
     place: Option<u8>,
     name: String,
     from: From,
 }
 
-/// Where the values of a column are from.
+/// Source of the values of a column.
 enum From {
     Run(fn(&Record) -> Value),
     Flow(fn(&FlowRecord) -> Value),
@@ -20,7 +21,7 @@ enum From {
 }
 
 impl Cells {
-    /// The value for a flow of a run.
+    /// Returns the value of the column for one flow of a run.
     fn of(&self, run: &Record, flow: &FlowRecord) -> Value {
         match self.from {
             From::Run(of) => of(run),
@@ -30,12 +31,13 @@ impl Cells {
     }
 }
 
-/// All columns but those of the sweep.
+/// Returns all columns except those of the sweep.
 fn columns() -> Vec<Cells> {
     columns_of(Record::COLUMNS, FlowRecord::COLUMNS)
 }
 
-/// The columns of these fields, in their order: those that have a place, and behind them all others.
+/// Makes the columns of these fields. Columns that have a place come first, in the order of places;
+/// all others follow in the order of the declaration.
 fn columns_of(run: &[Column<Record>], flow: &[Column<FlowRecord>]) -> Vec<Cells> {
     let is_single = |kind: Kind| kind != Kind::Nested;
     let of_run = run.iter().filter(|column| is_single(column.kind)).map(|column| Cells {
@@ -58,7 +60,8 @@ fn columns_of(run: &[Column<Record>], flow: &[Column<FlowRecord>]) -> Vec<Cells>
     columns
 }
 
-/// The name of a flow's column: that of the field, but where a run has a field of that name.
+/// Name of a flow's column: the name of the field, with the prefix `flow_` if the run has a column
+/// of the same name.
 fn flow_name(column: &Column<FlowRecord>) -> String {
     match column.heading() {
         name if Record::column(name).is_some() => format!("flow_{name}"),
@@ -66,11 +69,12 @@ fn flow_name(column: &Column<FlowRecord>) -> String {
     }
 }
 
-/// The rows of a record, with the header if `header` is set. `keys` are those of the sweep. A value that could not be measured is an empty cell,
-/// and so is a key that the record's point does not have.
+/// Returns the rows of a record as CSV text, with the header line if `header` is set. `keys` are
+/// the keys of the sweep. A value that could not be measured is an empty cell, and so is a key that
+/// the record's point does not have.
 ///
 /// # Errors
-/// None are known: it writes to memory.
+/// No error is known, because the function writes to memory only.
 pub fn rows(record: &Record, keys: &[String], header: bool) -> io::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     if header {
@@ -83,12 +87,12 @@ pub fn rows(record: &Record, keys: &[String], header: bool) -> io::Result<String
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 
-/// The names of the columns.
+/// Returns the names of the columns. `keys` are the keys of the sweep.
 pub fn header_of(keys: &[String]) -> Vec<String> {
     names(&columns(), keys)
 }
 
-/// The values of each row, by column.
+/// Returns the values of each row, in the order of the columns.
 pub fn values_of(record: &Record, keys: &[String]) -> Vec<Vec<Value>> {
     values(&columns(), record, keys)
 }

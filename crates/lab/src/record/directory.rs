@@ -1,4 +1,5 @@
-//! A directory of records: `records.jsonl`, one line for each run, and `manifest.json`, which says what made them.
+//! Directory of records: `records.jsonl` with one line for each run, and `manifest.json`, which
+//! describes how the records were made.
 
 use super::given::Given;
 use super::kept::Contents;
@@ -10,13 +11,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The records, one line of JSON each.
+/// Name of the file of records, which has one line of JSON for each run.
 pub const RECORDS: &str = "records.jsonl";
-/// The records of a campaign that is under way, after its manifest.
+/// Name of the file with the records of a campaign in progress. Its first line is the manifest of
+/// the campaign.
 pub const UNFINISHED: &str = "unfinished.jsonl";
-/// Their manifest.
+/// Name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
-/// What to do where a directory of records is expected.
+/// Advice for a user who named something else where a directory of records is expected.
 pub const MADE_BY: &str =
     "name a directory of records, as meshpace run FILE --out DIR and meshpace reproduce make them";
 
@@ -25,59 +27,63 @@ pub const MADE_BY: &str =
 pub struct Manifest {
     /// The scenario's name.
     pub scenario: String,
-    /// SHA-256 of the scenario with its `--set` arguments and the files it names.
+    /// SHA-256 of the scenario, its `--set` arguments and the files that it names.
     pub scenario_sha256: String,
-    /// The scenario as it was read.
+    /// Text of the scenario as it was read.
     #[serde(default)]
     pub scenario_text: String,
-    /// The `--set` arguments.
+    /// Arguments of `--set`.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Version of meshpace.
+    /// Version of meshpace that made the records.
     pub version: String,
-    /// Format of the records, [`FORMAT`]; 0 before there were formats.
+    /// Format of the records, [`FORMAT`]; 0 if the manifest is older than the numbering of formats.
     #[serde(default)]
     pub format: u32,
-    /// Revision of the model, [`MODEL_REVISION`]; 0 before there were revisions.
+    /// Revision of the model, [`MODEL_REVISION`]; 0 if the manifest is older than the numbering of
+    /// revisions.
     #[serde(default)]
     pub model: u32,
     /// The first seed.
     pub first_seed: u64,
-    /// Seeds that every point has of which there are records.
+    /// Number of seeds that every point has; points without records do not count.
     pub seeds: u64,
-    /// Points of the sweep; of a finished campaign those of which there are records.
+    /// Number of points of the sweep. In a finished campaign only points that have records count.
     pub points: usize,
-    /// Lines of `records.jsonl`.
+    /// Number of lines of `records.jsonl`.
     #[serde(default)]
     pub records: usize,
-    /// Runs that failed and have no record.
+    /// Number of runs that failed and therefore have no record.
     pub failed_runs: usize,
-    /// Threads.
+    /// Number of threads.
     #[serde(default)]
     pub jobs: usize,
-    /// Name of the machine.
+    /// Name of the machine on which the campaign ran.
     #[serde(default)]
     pub host: String,
-    /// Time the campaign took, seconds.
+    /// Duration of the campaign in real time, seconds.
     #[serde(default)]
     pub wall_time_s: f64,
-    /// Pacing rules of another language, in the order in which the scenario got them.
+    /// Pacing rules written in another language, in the order in which they were given to the
+    /// scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// The registered experiment that the runs belong to.
+    /// Registered experiment to which the runs belong; `None` if they belong to none.
     #[serde(default)]
     pub experiment: Option<String>,
-    /// Quality of the campaign, which sets the number of runs: "quick" or "paper"; none if the seeds were given.
+    /// Quality of the campaign, which determines the number of runs: "quick" or "paper". `None` if
+    /// the seeds were given.
     #[serde(default)]
     pub quality: Option<String>,
-    /// True if all runs have been made.
+    /// True if all runs are done.
     #[serde(default = "yes")]
     pub complete: bool,
-    /// The scenarios that were run into the directory, in order; the other fields describe the last one. Empty in directories of
-    /// versions that did not list them.
+    /// Scenarios that were run into the directory, in order. The other fields describe the last of
+    /// them. The list is empty in directories of versions that did not list scenarios.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Given>,
-    /// True while the records are made anew: those of `records.jsonl` are about to be replaced.
+    /// True while a campaign makes all records anew. Those in `records.jsonl` are going to be
+    /// replaced.
     #[serde(default, skip_serializing_if = "is_false")]
     pub replaces: bool,
 }
@@ -91,10 +97,10 @@ fn yes() -> bool {
 }
 
 impl Manifest {
-    /// The manifest of a directory; None if it has none.
+    /// Reads the manifest of a directory; `None` if the directory has none.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the manifest cannot be read.
     pub fn read(directory: &Path) -> Result<Option<Manifest>, String> {
         let path = directory.join(MANIFEST);
         let shown = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
@@ -107,24 +113,26 @@ impl Manifest {
         }
     }
 
-    /// The same with pacing rules of another language, and the digest of the scenario with these.
+    /// Returns the manifest with pacing rules of another language. `scenario_sha256` is the digest
+    /// of the scenario together with these rules.
     #[must_use]
     pub fn with_rules(mut self, rules: Vec<Rule>, scenario_sha256: String) -> Manifest {
         self.sources.iter_mut().for_each(|given| given.rules.clone_from(&rules));
         Manifest { rules, scenario_sha256, ..self }
     }
 
-    /// The same for a directory that keeps no files, because another one keeps them.
+    /// Returns the manifest for a directory that does not keep the scenario's files, because
+    /// another directory keeps them.
     #[must_use]
     pub fn without_files(mut self) -> Manifest {
         self.sources.iter_mut().for_each(|given| given.contents = Contents::default());
         self
     }
 
-    /// Checks that both are of the same format and of the same revision of the model.
+    /// Checks that both manifests have the same format and the same revision of the model.
     ///
     /// # Errors
-    /// The format or revision that this one is of instead, in words.
+    /// Describes the format or revision of `self` if it differs from that of `other`.
     pub fn same_model(&self, other: &Manifest) -> Result<(), String> {
         if self.format != other.format {
             Err(format!("records of {}", format_told(self.format)))
@@ -135,8 +143,9 @@ impl Manifest {
         }
     }
 
-    /// The scenarios that it lists; of a manifest that lists none, the one that it describes. `now` is the one that is given today, with its
-    /// digest ([`Given::proved`]).
+    /// Returns the scenarios that the manifest lists. If it lists none, the result is the one
+    /// scenario that its other fields describe. `now` is the current scenario with its digest
+    /// ([`Given::proved`]).
     pub fn given(&self, now: Option<(&Given, &str)>) -> Vec<Given> {
         if !self.sources.is_empty() {
             return self.sources.clone();
@@ -157,15 +166,16 @@ impl Manifest {
         vec![given.proved(&self.scenario_sha256, now)]
     }
 
-    /// Revision of the model and format, in words.
+    /// Describes the revision of the model and the format for messages.
     pub fn model_told(&self) -> String {
         format!("{}, {}", model_told(self.model), format_told(self.format))
     }
 
-    /// What a reader of the records should know: that they are of another revision of the model. `None` if they are of this one.
+    /// Note for a reader if the records are of another revision of the model; `None` if they are of
+    /// the current one.
     ///
     /// # Errors
-    /// Why this program cannot read them, and what to do.
+    /// If this program cannot read the records: the reason, and what the user can do.
     pub fn strange(&self) -> Result<Option<String>, String> {
         if self.format > FORMAT {
             return Err(format!(
@@ -182,7 +192,9 @@ impl Manifest {
         }))
     }
 
-    /// The command that makes these records again and shows `id` of the register in a directory, or of the one that is part of the program.
+    /// Returns the command that makes these records again and shows the experiment `id`. `register`
+    /// is the directory of the register; `None` stands for the register that is built into the
+    /// program.
     pub fn command(&self, id: &str, register: Option<&Path>) -> String {
         let register = register.map(|place| format!(" --register {}", quoted(&place.display().to_string())));
         let register = register.unwrap_or_default();
@@ -193,7 +205,7 @@ impl Manifest {
     }
 }
 
-/// A word of a command as a shell takes it.
+/// Quotes a word of a command for a shell, if that is necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -203,7 +215,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Name of this machine, or of its system.
+/// Name of this machine, or of its operating system if the name is unknown.
 pub fn host() -> String {
     let name =
         std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
@@ -219,10 +231,11 @@ fn model_told(model: u32) -> String {
     if model == 0 { "no revision of the model".to_owned() } else { format!("revision {model} of the model") }
 }
 
-/// The directory itself if it has a manifest, or those in it that have one, by name.
+/// Returns `root` itself if it has a manifest, and otherwise the directories directly below it that
+/// have one, sorted by name.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the directory cannot be read.
 pub fn campaigns(root: &Path) -> Result<Vec<PathBuf>, String> {
     let has_manifest = |directory: &Path| directory.join(MANIFEST).is_file();
     if has_manifest(root) {

@@ -1,15 +1,16 @@
-//! The fields of a record, from the types that make it: names, types and meanings.
+//! Names, types and meanings of the fields of a record, taken from the JSON Schema of the record's
+//! types.
 
 use super::Record;
 use serde_json::{Map, Value};
 use std::sync::OnceLock;
 
-/// Objects that have fields of their own.
+/// Part of a record that has numeric fields of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Of {
-    /// The run.
+    /// The run itself.
     Run,
-    /// A flow of it.
+    /// A flow of the run.
     Flow,
     /// A flow in the time series.
     Series,
@@ -19,7 +20,7 @@ pub enum Of {
     Node,
 }
 
-/// The JSON Schema of a record's line.
+/// Returns the JSON Schema of a record's line.
 fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
     SCHEMA.get_or_init(|| {
@@ -29,7 +30,8 @@ fn schema() -> &'static Value {
     })
 }
 
-/// A number that could not be measured is `null`.
+/// Extends the schema so that every floating-point number can also be `null`, which stands for a
+/// value that could not be measured.
 fn allow_null(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -43,7 +45,7 @@ fn allow_null(schema: &mut Value) {
     }
 }
 
-/// The properties of a part.
+/// Returns the fields of a part of the record with their schemas.
 fn properties(of: Of) -> Option<&'static Map<String, Value>> {
     let part = match of {
         Of::Run => schema(),
@@ -55,7 +57,7 @@ fn properties(of: Of) -> Option<&'static Map<String, Value>> {
     part.get("properties")?.as_object()
 }
 
-/// The fields of a part that are numbers, or lists of numbers.
+/// Returns the names of the fields of a part that are numbers or lists of numbers.
 pub fn numeric(of: Of) -> impl Iterator<Item = &'static str> {
     let is_number = |schema: &Value| match &schema["type"] {
         Value::String(kind) => kind == "number" || kind == "integer",
@@ -76,7 +78,8 @@ each flow with every field of the run and of the flow that is one value; a field
 This page is written by the program.
 ";
 
-/// The parts of a record that have fields of their own, as people find them, and where their fields are.
+/// Parts of a record that have fields of their own: the title for readers, and the name of the type
+/// in the schema. The empty name is the record itself.
 const PARTS: [(&str, &str); 10] = [
     ("The run", ""),
     ("`flows`: each flow", "FlowRecord"),
@@ -90,7 +93,7 @@ const PARTS: [(&str, &str); 10] = [
     ("`nodes`: each node, with `--per-node`", "NodeRecord"),
 ];
 
-/// The page `docs/records.md`.
+/// Generates the page `docs/records.md`.
 pub fn page() -> String {
     let mut text = HEAD.to_owned();
     for (title, name) in PARTS {
@@ -98,7 +101,7 @@ pub fn page() -> String {
         let part = if name.is_empty() { schema() } else { &schema()["$defs"][name] };
         for (name, field) in part["properties"].as_object().into_iter().flatten() {
             let meaning = field.get("description").and_then(Value::as_str).unwrap_or_default();
-            // What is linked in the code is a value here.
+            // The comments in the code link these constants; the page shows their values instead.
             let meaning = meaning.replace("[`line::FORMAT`]", &super::line::FORMAT.to_string());
             let meaning =
                 meaning.replace("[`meshpace_sim::MODEL_REVISION`]", &meshpace_sim::MODEL_REVISION.to_string());
@@ -111,7 +114,7 @@ pub fn page() -> String {
     text
 }
 
-/// The type of a field in a word.
+/// Name of a field's type in one word or two.
 fn kind(field: &Value) -> &'static str {
     let of = |name: &str| match name {
         "integer" => Some("whole number"),

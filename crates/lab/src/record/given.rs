@@ -1,4 +1,4 @@
-//! The scenarios of which a directory holds runs, as its manifest lists them, and what each says of its points.
+//! The scenarios whose runs a directory holds, as its manifest lists them, and the points of each.
 
 use super::kept::{self, Contents};
 use super::line::Key;
@@ -11,41 +11,42 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A scenario that was run into a directory, with its seeds and the program.
+/// Scenario that was run into a directory, with its seeds and the version of the program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Given {
     /// The scenario's name.
     pub scenario: String,
-    /// Its text.
+    /// Text of the scenario.
     pub text: String,
-    /// The `--set` arguments.
+    /// Arguments of `--set`.
     #[serde(default)]
     pub set: Vec<String>,
     /// The first seed.
     pub first_seed: u64,
-    /// Seeds per point.
+    /// Number of seeds of each point.
     pub seeds: u64,
-    /// SHA-256 of each file that it names, by name.
+    /// SHA-256 of each file that the scenario names, by the name of the file.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Pacing rules of another language.
+    /// Pacing rules written in another language.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// Version of meshpace.
     pub version: String,
-    /// SHA-256 of the scenario with its files or rules, where the program did not list these yet; `None` if they are listed.
+    /// SHA-256 of the scenario together with its files or rules, if the version that made the
+    /// records did not list these. `None` if they are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<String>,
-    /// The scenarios that it joins, if it is a campaign of several.
+    /// Scenarios that are joined here, if this is a campaign of several scenarios.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// Sources of the contents of the files.
+    /// Source of the contents of the files.
     #[serde(skip)]
     pub contents: Contents,
 }
 
 impl Given {
-    /// A scenario that was read, with its seeds.
+    /// Creates the entry of a scenario that was read from its file, with its seeds.
     pub fn new(scenario: &Scenario, first_seed: u64, seeds: u64) -> Given {
         let file = |(name, bytes): &(std::path::PathBuf, Vec<u8>)| (name.display().to_string(), kept::sha256(bytes));
         Given {
@@ -63,7 +64,7 @@ impl Given {
         }
     }
 
-    /// The scenario of a text, for tests.
+    /// Creates an entry from a scenario's text, for tests.
     #[cfg(test)]
     pub(super) fn of_text(text: &str) -> Given {
         Given {
@@ -81,8 +82,10 @@ impl Given {
         }
     }
 
-    /// The scenario of a manifest from before manifests listed them, with the digest `sha256` of its text, arguments and files. `now` is the one
-    /// that is given today, with its digest: where both digests, or those with the files of `now`, are equal, the files are shown to be unchanged.
+    /// Completes an entry that comes from a manifest without a list of scenarios. `sha256` is the
+    /// digest of its text, arguments and files. `now` is the current scenario with its digest. The
+    /// files are proved to be unchanged if both digests are equal, or if `sha256` is the digest of
+    /// this text with the files of `now`. Without that proof, the digest is kept in `unlisted`.
     #[must_use]
     pub fn proved(mut self, sha256: &str, now: Option<(&Given, &str)>) -> Given {
         if let Some((now, _)) = now.filter(|(_, digest)| sha256 == *digest) {
@@ -100,15 +103,15 @@ impl Given {
         self
     }
 
-    /// True if both are the same text with the same arguments, files and rules.
+    /// True if both have the same text, arguments, files and rules.
     pub fn is_same_scenario(&self, other: &Given) -> bool {
-        // The texts of the parts are among the files.
+        // The texts of the parts need no comparison, because they are among the files.
         let of = |given: &Given| (given.text.clone(), given.set.clone(), given.files.clone(), given.unlisted.clone());
         of(self) == of(other) && rules::meaning(&self.rules) == rules::meaning(&other.rules)
     }
 
-    /// Puts a scenario at the end of a list. The entry of the same scenario, made by the same version, is taken away if the seeds
-    /// of both are one range.
+    /// Appends a scenario to a list. An entry of the same scenario and the same version is removed
+    /// if the seeds of both form one range; the new entry then covers that range.
     pub fn put(list: &mut Vec<Given>, mut new: Given) {
         let joined = |old: &Given, new: &Given| {
             let end = |given: &Given| given.first_seed.saturating_add(given.seeds);
@@ -131,22 +134,23 @@ impl Given {
         Source { name: self.scenario.clone(), text: self.text.clone(), sets: self.set.clone() }
     }
 
-    /// Its outline; `None` if this program cannot read the text.
+    /// Returns the outline of the scenario; `None` if this program cannot read the text.
     pub(super) fn outline(&self) -> Option<Outlines> {
         Outlines::read(&self.source(), &self.parts, &self.files)
     }
 
-    /// The content of a file that it names.
+    /// Returns the content of a file that the scenario names.
     ///
     /// # Errors
-    /// Why it cannot be had.
+    /// Why the content is not available.
     pub fn load(&self, name: &str) -> Result<Vec<u8>, String> {
         let digest = self.files.get(name).ok_or_else(|| format!("{name}: the scenario did not name it"))?;
         self.contents.load(name, digest)
     }
 
-    /// Has the contents of its files come from the directory of its records, and those that this does not keep from another scenario with the
-    /// same ones.
+    /// Makes the directory of the records the source of the files' contents. Contents that this
+    /// directory does not keep are copied from `other`, if that scenario has files with the same
+    /// digests.
     pub fn find_contents(&mut self, other: Option<&Given>, directory: &Path) {
         let content = |(name, digest): (&String, &String)| {
             let other = other.filter(|_| !kept::has(directory, digest))?;
@@ -161,31 +165,33 @@ impl Given {
         self.contents = Contents { read, directory: Some(directory.to_owned()) };
     }
 
-    /// Keeps its files in a directory of records, as far as their contents can be had.
+    /// Stores the scenario's files in a directory of records, as far as their contents are
+    /// available.
     ///
     /// # Errors
-    /// Whatever the file system refuses.
+    /// Any error of the file system.
     pub(super) fn keep_files(&self, directory: &Path) -> io::Result<()> {
         let missing = self.files.iter().filter(|(_, digest)| !kept::has(directory, digest));
         let contents = missing.filter_map(|(name, _)| self.load(name).ok());
         contents.into_iter().try_for_each(|bytes| kept::keep(directory, &bytes))
     }
 
-    /// The keys of its runs.
+    /// Returns the keys of all runs of the scenario.
     pub fn runs(&self) -> impl Iterator<Item = Key> {
         let (first, seeds) = (self.first_seed, self.seeds);
         let of_point = move |point: String| (0..seeds).map(move |number| (point.clone(), first.saturating_add(number)));
         self.keys().flat_map(of_point)
     }
 
-    /// The key of each point; none if this program cannot read the text.
+    /// Returns the key of each point; empty if this program cannot read the text.
     pub fn keys(&self) -> impl Iterator<Item = String> {
         let outline = self.outline();
         let number = outline.as_ref().map_or(0, Outlines::points);
         outline.into_iter().flat_map(move |outline| (0..number).filter_map(move |number| outline.key(number)))
     }
 
-    /// Tells `each` number, key and identity of every point, likewise.
+    /// Calls `each` with the number, key and identity of every point. There are no calls if this
+    /// program cannot read the text.
     pub(super) fn each_point(&self, mut each: impl FnMut(usize, String, Identity)) {
         if let Some(outline) = self.complete() {
             let keys = (0..outline.points()).filter_map(|number| outline.key(number));
@@ -195,14 +201,15 @@ impl Given {
         }
     }
 
-    /// The settings of the point with this key; `None` if there is no such point.
+    /// Returns the settings of the point with this key; `None` if there is no such point.
     fn settings(&self, key: &str) -> Option<Settings> {
         let outline = self.complete()?;
         let number = (0..outline.points()).find(|number| outline.key(*number).is_some_and(|own| own == key))?;
         Some(outline.point(number)?.1)
     }
 
-    /// The outlines, with the settings that stand in no file.
+    /// Returns the outline extended by settings that no file contains: the pacing rules and the
+    /// digest of files that are not listed.
     fn complete(&self) -> Option<Outlines> {
         let mut outline = self.outline()?;
         if !self.rules.is_empty() {
@@ -216,15 +223,17 @@ impl Given {
     }
 }
 
-/// Name of a setting that is no key of a scenario: the pacing rules.
+/// Name for the pacing rules as a setting, which is not a key of a scenario.
 pub const RULES: &str = "the pacing rules of Python";
-/// Name of a setting that is no key of a scenario: the files, where the manifest does not list them.
+/// Name for the content of files as a setting, used if the manifest does not list the files. It is
+/// not a key of a scenario.
 pub const FILES: &str = "the content of the files that it names";
 
-/// Changed keys that a message names at most.
+/// Largest number of changed keys that a message names.
 const NAMED: usize = 3;
 
-/// Why records of the point `key` do not fit the scenario `new`: the keys with both values, and remedies. `old` are the scenarios of the records.
+/// Explains why records of the point `key` do not fit the scenario `new`: the changed keys with
+/// both values, and remedies. `old` are the scenarios of the records.
 pub fn conflict(key: &str, old: &[Given], new: &[Given]) -> String {
     let settings = |list: &[Given]| list.iter().rev().find_map(|given| given.settings(key)).unwrap_or_default();
     let changes = settings(old).changes(&settings(new));
@@ -245,7 +254,8 @@ pub fn conflict(key: &str, old: &[Given], new: &[Given]) -> String {
     )
 }
 
-/// The sentence that says how records of both values can stand in one directory; empty if they cannot.
+/// Explains how records with both values can be stored in one directory; empty if that is
+/// impossible.
 fn remedy(changes: &[Change]) -> String {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "DEFAULT".to_owned());
     let sweep = |change: &Change| {
@@ -267,7 +277,8 @@ fn remedy(changes: &[Change]) -> String {
     told
 }
 
-/// True for the number of tables in a list, which no value of a sweep sets.
+/// True if the change is in the number of tables in a list. No value of a sweep can set that
+/// number.
 fn is_list(change: &Change) -> bool {
     [&change.before, &change.after].into_iter().flatten().any(|value| value.ends_with(" tables"))
 }

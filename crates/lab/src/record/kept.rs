@@ -1,5 +1,5 @@
-//! Files that scenarios name, as the directory of their records keeps them: `files/SHA256` for each content. So a run can be made
-//! again, and compared, when the original files are gone.
+//! Copies of the files that scenarios name. A directory of records keeps each content as
+//! `files/SHA256`, so that a run can be repeated and compared after the original files are gone.
 
 use super::write::{make_directory, write_whole};
 use meshpace_scenario::{Files, LARGEST_FILE};
@@ -8,18 +8,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Name of the directory inside that of the records.
+/// Name of the directory with the copies, inside the directory of records.
 pub const FILES: &str = "files";
-/// Digits of a digest.
+/// Number of hexadecimal digits of a SHA-256 digest.
 const DIGITS: usize = 64;
 
 /// Sources of the contents of a scenario's files. All values of this type are equal, because two
 /// scenarios are compared by the digests of their files.
 #[derive(Clone, Default, Debug)]
 pub struct Contents {
-    /// In memory, if this program read the scenario from its files.
+    /// Contents in memory, if this program read the scenario from its files.
     pub read: Arc<Files>,
-    /// The directory of records that keeps them.
+    /// Directory of records that keeps the files; `None` if there is none.
     pub directory: Option<PathBuf>,
 }
 
@@ -30,10 +30,10 @@ impl PartialEq for Contents {
 }
 
 impl Contents {
-    /// The content of the file `name` with this digest.
+    /// Returns the content of the file `name`, whose digest is `digest`.
     ///
     /// # Errors
-    /// Why it cannot be had.
+    /// Why the content is not available.
     pub fn load(&self, name: &str, digest: &str) -> Result<Vec<u8>, String> {
         if let Some((_, bytes)) = self.read.iter().find(|(known, _)| known.as_os_str() == name) {
             return Ok(bytes.clone());
@@ -43,30 +43,30 @@ impl Contents {
     }
 }
 
-/// SHA-256 in hexadecimal.
+/// Returns the SHA-256 digest in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// True if the directory of records has a file with this digest.
+/// True if the directory of records keeps a file with this digest.
 pub fn has(directory: &Path, digest: &str) -> bool {
     place(directory, digest).is_some_and(|place| place.is_file())
 }
 
-/// Writes a file into the directory of records.
+/// Stores a file in the directory of records, under the name of its digest.
 ///
 /// # Errors
-/// Whatever the file system refuses.
+/// Any error of the file system.
 pub fn keep(directory: &Path, bytes: &[u8]) -> io::Result<()> {
     let place = directory.join(FILES);
     make_directory(&place)?;
     write_whole(&place, &sha256(bytes), bytes)
 }
 
-/// Reads a file that a directory of records keeps.
+/// Reads a file that a directory of records keeps, and checks its digest.
 ///
 /// # Errors
-/// That it is not there, or has another content than its name says.
+/// If the file is missing or too large, or if its content does not have this digest.
 pub fn read(directory: &Path, digest: &str) -> Result<Vec<u8>, String> {
     let place = place(directory, digest).ok_or_else(|| format!("{digest:?} is no SHA-256"))?;
     let shown = |why: &dyn std::fmt::Display| format!("{}: {why}", place.display());
@@ -81,7 +81,8 @@ pub fn read(directory: &Path, digest: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Path of a kept file; `None` if `digest`, which comes from a manifest, is no SHA-256.
+/// Path of a kept file. `None` if `digest`, which comes from a manifest, is not a valid SHA-256
+/// digest.
 fn place(directory: &Path, digest: &str) -> Option<PathBuf> {
     let is_digest = digest.len() == DIGITS && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_digest.then(|| directory.join(FILES).join(digest))

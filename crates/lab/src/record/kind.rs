@@ -1,22 +1,22 @@
-//! Kinds of flows. Jain's index says something of flows of one kind only: nobody wants the shares of a transfer, of files with pauses between
-//! them, and of datagrams at a rate of their own to be equal.
+//! Kinds of flows. Jain's index is meaningful among flows of one kind only. Transfers, files with
+//! pauses between them, and datagrams at a rate of their own are not supposed to get equal shares.
 
 use super::{FlowRecord, Record};
 use crate::statistics::jain;
 
-/// The kind of a flow.
+/// Kind of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowKind {
-    /// A transfer that takes what it gets.
+    /// Transfer that uses as much capacity as it can get.
     Transfer,
     /// Files with pauses between them.
     Files,
-    /// Datagrams at a rate of their own, such as speech.
+    /// Datagrams that are sent at a rate of their own, for example speech.
     Datagrams,
 }
 
 impl FlowRecord {
-    /// The kind of the flow.
+    /// Returns the kind of the flow.
     pub fn kind(&self) -> FlowKind {
         let transport = self.transport.split(['{', '+']).next().unwrap_or_default();
         match transport {
@@ -34,7 +34,8 @@ impl Record {
         self.flows.windows(2).all(|pair| pair[0].kind() == pair[1].kind())
     }
 
-    /// Jain's index of the flows of one kind, where there are several of them beside others.
+    /// Jain's index of the flows of one kind. `None` unless the run has several flows of this kind
+    /// beside flows of another kind.
     pub(super) fn jain_of(&self, kind: FlowKind) -> Option<f64> {
         let shares: Vec<f64> =
             self.flows.iter().filter(|flow| flow.kind() == kind).map(|flow| flow.goodput_bps).collect();

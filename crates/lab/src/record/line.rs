@@ -1,24 +1,25 @@
-//! The line of a record ends with a checksum of the text before it, so that the damaged line is known if a file is damaged.
+//! Line of a record. It ends with a checksum of the text before it, so that damage to a file is
+//! detected and attributed to a line.
 
 use memchr::memmem;
 use serde_json::Value;
 
-/// The format of records and manifests. 1 had neither this number nor checksums.
+/// Format of records and manifests. Format 1 had neither this number nor checksums.
 pub const FORMAT: u32 = 2;
 /// Separator between a record and its checksum.
 const CHECK: &str = ",\"check\":\"";
 
-/// Key of a run in its campaign: the values of its point, and its seed.
+/// Key of a run in its campaign: the values of its point as JSON, and its seed.
 pub type Key = (String, u64);
 
-/// The line of `object`, a JSON object: the same with a last member `check`, the CRC-32 of the object in hexadecimal, and a
-/// newline.
+/// Returns the line of `object`, a JSON object. The line has `check` as an additional last member,
+/// which is the CRC-32 of `object` in hexadecimal, and ends with a newline.
 pub fn seal(object: &str) -> String {
     let open = object.strip_suffix('}').unwrap_or(object);
     format!("{open}{CHECK}{:08x}\"}}\n", crc32fast::hash(object.as_bytes()))
 }
 
-/// The record in a line, which comes without its newline.
+/// Parses a line, given without its newline, after checking its checksum.
 ///
 /// # Errors
 /// The fault of the line, in words.
@@ -29,7 +30,7 @@ pub fn open(line: &str) -> Result<Value, &'static str> {
 
 const DAMAGED: &str = "is damaged: its checksum does not fit it";
 
-/// The text before the checksum, which fits it.
+/// Checks the checksum of a line, and returns the text before the member `check`.
 ///
 /// # Errors
 /// The fault of the line, in words.
@@ -48,18 +49,18 @@ pub fn check(line: &str) -> Result<&str, &'static str> {
     Ok(before)
 }
 
-/// Members of a record that a directory needs to place its line.
+/// Members of a record that identify its run, and the additional data that it has.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Head {
     /// Name of the scenario.
     pub scenario: String,
-    /// The key of its run.
+    /// Key of the run.
     pub key: Key,
     /// Additional data in the record, such as a time series.
     pub observed: Observed,
 }
 
-/// The head of the record in a line, which comes without its newline.
+/// Reads the head of the record in a line, given without its newline.
 ///
 /// # Errors
 /// The fault of the line, in words.
@@ -74,8 +75,9 @@ pub fn head(line: &str) -> Result<Head, &'static str> {
     Ok(Head { scenario, key, observed: Observed::of(&record) })
 }
 
-/// The head of a record that begins with scenario, seed and point, as records are written; `None` if it begins otherwise, or may have more than
-/// results.
+/// Reads the head from the beginning of a record, without parsing the rest. Works if the record
+/// begins with scenario, seed and point, as this program writes it. Returns `None` if it begins
+/// otherwise, or if it may contain a time series or data of nodes.
 fn first_members(record: &str) -> Option<Head> {
     let is_more = |member: &str| memmem::find(record.as_bytes(), member.as_bytes()).is_some();
     if is_more("\"nodes\":") || is_more("\"series\":") {
@@ -88,14 +90,15 @@ fn first_members(record: &str) -> Option<Head> {
     is_end.then(|| Head { scenario, key: (point_key(&point), seed), observed: Observed::default() })
 }
 
-/// The value that a text begins with, and the rest of the text.
+/// Parses the JSON value at the beginning of a text. Returns the value and the rest of the text.
 fn first_value<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Option<(T, &'a str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     let value = values.next()?.ok()?;
     Some((value, &text[values.byte_offset()..]))
 }
 
-/// The line of a record, without newlines, with this name of its scenario and this point: their values are written anew, and the checksum.
+/// Returns the line with another scenario name and another point, and with a new checksum. Both
+/// lines are without newlines.
 ///
 /// # Errors
 /// The fault of the line or the point, in words.
@@ -109,19 +112,19 @@ pub fn renamed(line: &str, scenario: &str, point: &str) -> Result<String, &'stat
     Ok(seal(&record.to_string()).trim_end().to_owned())
 }
 
-/// What a record has besides the results of its run.
+/// Additional data of a record, beside the results of its run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Observed {
-    /// What each node lost and sent.
+    /// True if the record says what each node lost and sent.
     pub nodes: bool,
-    /// A time series.
+    /// True if the record has a time series.
     pub series: bool,
-    /// Watched links in it.
+    /// True if the time series includes watched links.
     pub links: bool,
 }
 
 impl Observed {
-    /// Of a record.
+    /// Determines which additional data a record has.
     pub fn of(record: &Value) -> Observed {
         let has = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
         let series = record.get("series");
@@ -132,18 +135,18 @@ impl Observed {
         }
     }
 
-    /// True if everything that `wanted` has is there.
+    /// True if the record has at least the data that `wanted` has.
     pub fn covers(self, wanted: Observed) -> bool {
         self.nodes >= wanted.nodes && self.series >= wanted.series && self.links >= wanted.links
     }
 }
 
-/// The key of a record.
+/// Returns the key of a record; `None` if the record has no point or no seed.
 pub fn key_of(record: &Value) -> Option<Key> {
     Some((point_key(record.get("point")?), record.get("seed")?.as_u64()?))
 }
 
-/// A point as part of a key.
+/// Text of a point as it stands in a key.
 pub fn point_key(point: &Value) -> String {
     point.to_string()
 }

@@ -1,4 +1,5 @@
-//! Campaigns put together: parts of one campaign that were run in several places, or with several ranges of seeds.
+//! Merges campaigns: parts of one campaign that were run in several places, or with several ranges
+//! of seeds.
 
 use super::directory::{self, MADE_BY, MANIFEST, Manifest, RECORDS, UNFINISHED};
 use super::given::{Given, conflict};
@@ -15,27 +16,30 @@ use std::rc::Rc;
 /// One directory to be merged.
 struct Part {
     directory: PathBuf,
-    /// The manifest of what was made there last, finished or not.
+    /// Manifest of the campaign that was run there last, finished or unfinished.
     manifest: Manifest,
-    /// Whole lines, those of the finished file in the order of the campaign.
+    /// Complete lines: first those of the finished file, in the order of the campaign, then those
+    /// of the unfinished file.
     lines: Vec<(Key, String)>,
 }
 
 impl Part {
-    /// Lists its scenarios in the manifest, with the contents of their files.
+    /// Lists the part's scenarios in its manifest, and finds the contents of their files.
     fn find_sources(&mut self, now: Option<(&Given, &str)>) {
         self.manifest.sources = self.manifest.given(now);
         self.manifest.sources.iter_mut().for_each(|given| given.find_contents(None, &self.directory));
     }
 }
 
-/// Puts the records of `inputs` (directories of records, or directories of such directories) into `out`; returns how many it
-/// has then. Where all runs of a campaign are there, its records are finished; where some are missing, the campaign is
-/// left as one that was interrupted, which goes on where it was.
+/// Merges the records of `inputs` into `out` and returns the number of records in `out`. Each input
+/// is a directory of records, or a directory of such directories. If all runs of a campaign are
+/// there, its records are finished. Otherwise the campaign is left like an interrupted one, and the
+/// missing runs can be made later.
 ///
 /// # Errors
-/// If something cannot be read or written, if a point that two parts have was run with different settings, if they are of different
-/// revisions of the model, or if two have different records of one run: then one of them is wrong.
+/// If something cannot be read or written, if a point that two parts have was run with different
+/// settings, or if the parts are of different revisions of the model. Also if two parts have
+/// different records of one run, because one of them must be wrong.
 pub fn merge(inputs: &[PathBuf], out: &Path, force: bool) -> Result<usize, String> {
     let mut groups: BTreeMap<PathBuf, Vec<Part>> = BTreeMap::new();
     for input in inputs {
@@ -54,7 +58,8 @@ pub fn merge(inputs: &[PathBuf], out: &Path, force: bool) -> Result<usize, Strin
     Ok(count)
 }
 
-/// The directories of records in `input`, each with its place in the output.
+/// Finds the directories of records in `input`. Returns each with its relative path, which is also
+/// its path in the output.
 fn parts(input: &Path) -> Result<Vec<(PathBuf, Part)>, String> {
     let directories = directory::campaigns(input)?;
     let place = |path: &Path| path.strip_prefix(input).unwrap_or(path).to_owned();
@@ -68,7 +73,7 @@ fn read(directory: &Path) -> Result<Part, String> {
     let head = unfinished_head(&directory.join(UNFINISHED))?;
     let replaces = head.as_ref().is_some_and(|head| head.replaces);
     let mut lines = Vec::new();
-    // The first line of the unfinished file is its head.
+    // The first line of the unfinished file is its head, which is no record.
     for (name, skipped) in [(RECORDS, 0), (UNFINISHED, 1)] {
         let path = directory.join(name);
         let text = match std::fs::read_to_string(&path) {
@@ -77,7 +82,7 @@ fn read(directory: &Path) -> Result<Part, String> {
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(format!("{}: {error}", path.display())),
         };
-        // A line without its end was being written when the program ended.
+        // A last line without a newline is incomplete: the program ended while it wrote the line.
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         for (number, line) in whole.enumerate().skip(skipped) {
             let at = |why: &str| format!("{}:{}: the record {why}", path.display(), number + 1);
@@ -88,7 +93,8 @@ fn read(directory: &Path) -> Result<Part, String> {
     Ok(Part { directory: directory.to_owned(), manifest: head.unwrap_or(manifest), lines })
 }
 
-/// The manifest at the beginning of an unfinished file, if there is one and it can be read.
+/// Reads the manifest in the first line of an unfinished file. `None` if there is no such file, or
+/// if the line is no manifest.
 fn unfinished_head(path: &Path) -> Result<Option<Manifest>, String> {
     let mut line = String::new();
     let read = File::open(path).and_then(|file| BufReader::new(file).read_line(&mut line));
@@ -147,7 +153,7 @@ fn merge_one(mut parts: Vec<Part>, out: &Path, force: bool) -> Result<usize, Str
     Ok(count)
 }
 
-/// Adds the line of a run, which is there already if it is the same.
+/// Adds the line of a run. Nothing is added if the same line is already there.
 fn add(store: &mut Store, key: Key, line: &str) -> Result<(), String> {
     let line = store.today(&key.0, line.trim_end_matches('\n')).map_err(|error| error.to_string())?;
     match store.line(&key).map_err(|error| error.to_string())? {
@@ -159,7 +165,8 @@ fn add(store: &mut Store, key: Key, line: &str) -> Result<(), String> {
     }
 }
 
-/// Checks that a point which several parts have was run with the same settings in all of them, by the same pacing rules.
+/// Checks that each point that occurs in several parts was run with the same settings in all of
+/// them, and that all parts used the same pacing rules.
 fn agree<'a>(parts: impl Iterator<Item = &'a Part>) -> Result<(), String> {
     let mut seen: BTreeMap<&str, (Rc<Points>, &Part)> = BTreeMap::new();
     let mut last: Option<(Rc<Points>, &Part)> = None;

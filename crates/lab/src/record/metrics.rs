@@ -1,57 +1,63 @@
-//! The quantities of a run that people compare: `compare`, the plots of a report and the rankings are made from this table. Each has its
-//! name, its value in a record, its unit, the direction in which it is better, and its title.
+//! Table of the metrics of a run that people compare. `compare`, the plots of a report and the
+//! rankings are made from this table. Each metric has a name, a value for each record, a unit, a
+//! title, and the direction in which it is better.
 
 use super::starvation;
 use super::{CompletionRecord, FlowRecord, Record};
 use crate::summary;
 
-/// Name of the goodput of all flows.
+/// Name of the metric for the goodput of all flows.
 pub const GOODPUT: &str = "aggregate_goodput_bps";
-/// Name of Jain's index.
+/// Name of the metric for Jain's index.
 pub const JAIN: &str = "jain";
-/// Name of Jain's index over windows of 2 s.
+/// Name of the metric for Jain's index over windows of 2 s.
 pub const JAIN_2S: &str = "jain_2s";
-/// Name of the 95th percentile of the delay.
+/// Name of the metric for the 95th percentile of the delay.
 pub const DELAY: &str = "delay_p95_s";
 
-/// Name of the share of flows that others starve.
+/// Name of the metric for the share of flows that others starve.
 pub const STARVED: &str = "starved_share";
 
-/// A quantity of a run and how people speak of it.
+/// Metric of a run: its value, and the words in which it is reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its name for programs, that of the record's field if it is one.
+    /// Name for programs. If the metric is a field of the record, it is the name of the field.
     pub name: &'static str,
-    /// Its name in `plot.metrics`; `None` if it is not drawn.
+    /// Name in `plot.metrics`; `None` if the metric is not drawn.
     pub plot: Option<&'static str>,
-    /// True if it is drawn and ranked where a scenario does not choose.
+    /// True if the metric is drawn and ranked when a scenario does not choose its metrics.
     pub is_usual: bool,
-    /// Its title in plots, without the unit.
+    /// Title in plots, without the unit.
     pub title: &'static str,
-    /// Its noun in sentences.
+    /// Noun for sentences.
     pub noun: &'static str,
-    /// Verb phrase for the better side: "has the higher goodput". Empty if `compare` leaves the metric out.
+    /// Verb phrase for the better side, for example "has the higher goodput". It is empty if
+    /// `compare` does not compare the metric.
     pub ahead: &'static str,
-    /// True if a page on other models tells people of it.
+    /// True if a page about another model shows the metric.
     pub is_told: bool,
-    /// Unit for people, and the factor from the unit of the record.
+    /// Unit in output for people, and the factor that converts from the unit of the record.
     pub unit: (&'static str, f64),
-    /// True if it says how flows starve: a side that starves flows can be better in it, and people are told of it only where a flow was silent.
+    /// True if the metric describes starvation. A side that starves flows can be better in it, so
+    /// it is reported only for runs in which a flow was silent.
     pub is_of_silence: bool,
-    /// True if no side is better in it, and people are told of it by flow alone. Flows without a path are such a metric: of two
-    /// transports in one mesh that one has fewer of them which starves more, since a starved flow is not among them.
+    /// True if neither side counts as better in the metric, which is then reported for each flow
+    /// alone. The share of flows without a path is such a metric. In one mesh, the transport that
+    /// starves more flows can have fewer flows without a path, because a starved flow does not
+    /// count as one without a path.
     pub is_fact: bool,
-    /// The largest value there can be.
+    /// Largest possible value; `None` if there is no limit.
     pub most: Option<f64>,
     /// True if a larger value is better.
     pub more_is_better: bool,
-    /// Its value in a record: infinite if a starved flow has none, `None` if it was not measured.
+    /// Returns the value for a record: infinite if a flow is starved and has no value, `None` if it
+    /// was not measured.
     pub of: fn(&Record) -> Option<f64>,
-    /// True if it says something to people of this run.
+    /// True if the metric is meaningful for this run.
     pub says: fn(&Record) -> bool,
 }
 
-/// Settings of most metrics.
+/// Default settings, from which most metrics differ in a few fields.
 pub const PLAIN: Metric = Metric {
     name: "",
     plot: None,
@@ -69,7 +75,7 @@ pub const PLAIN: Metric = Metric {
     says: |_| true,
 };
 
-/// All metrics, in the order in which they are told and drawn.
+/// All metrics, in the order in which they are reported and drawn.
 pub const METRICS: &[Metric] = &[
     Metric {
         name: GOODPUT,
@@ -150,7 +156,7 @@ pub const METRICS: &[Metric] = &[
         ahead: "retransmits less",
         unit: ("%", 100.0),
         of: |run| known(run.retransmission_index),
-        // Datagrams are not sent again.
+        // Datagrams are never retransmitted, so the metric needs a flow of another kind.
         says: |run| run.flows.is_empty() || run.flows.iter().any(|flow| flow.loss_ratio.is_none()),
         ..PLAIN
     },
@@ -288,70 +294,75 @@ pub const METRICS: &[Metric] = &[
     },
 ];
 
-/// The metrics that `compare` compares.
+/// Returns the metrics that `compare` compares.
 pub fn compared() -> impl Iterator<Item = &'static Metric> {
     METRICS.iter().filter(|metric| !metric.ahead.is_empty())
 }
 
-/// The metrics that are drawn and ranked for these runs where a scenario does not choose.
+/// Returns the metrics that are drawn and ranked for these runs when a scenario does not choose its
+/// metrics.
 pub fn usual(records: &[Record]) -> impl Iterator<Item = &'static Metric> {
     let is_silent = records.iter().any(Record::has_silence);
     METRICS.iter().filter(move |metric| metric.is_usual && (is_silent || !metric.is_of_silence))
 }
 
-/// The metric of that name.
+/// Returns the metric with this name.
 pub fn metric(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.name == name)
 }
 
 impl Metric {
-    /// Its title and its unit.
+    /// Title with the unit.
     pub fn heading(&self) -> String {
         if self.unit.0.is_empty() { self.title.to_owned() } else { format!("{}, {}", self.title, self.unit.0) }
     }
 
-    /// Its noun and its unit, for the head of a column.
+    /// Noun with the unit, for the head of a column.
     pub fn noun_and_unit(&self) -> String {
         if self.unit.0.is_empty() { self.noun.to_owned() } else { format!("{}, {}", self.noun, self.unit.0) }
     }
 
-    /// Its value for people, in their unit: infinite for the delay of a starved flow, which has none; `None` if it says nothing of this run.
+    /// Returns the value in the unit for people; `None` if the metric is not meaningful for this
+    /// run or was not measured. It is infinite for the delay of a starved flow, which has no delay.
     pub fn shown(&self, run: &Record) -> Option<f64> {
         let value = (self.of)(run).filter(|_| (self.says)(run))?;
         Some(self.unit.1 * value)
     }
 }
 
-/// A value, or `None` if it could not be measured.
+/// Returns the value, or `None` if it could not be measured.
 fn known(value: f64) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// An index that says something only of several flows.
+/// Returns an index that is meaningful only among several flows; `None` for a run with one flow.
 fn shared(run: &Record, index: f64) -> Option<f64> {
     (run.flows.len() > 1).then(|| known(index)).flatten()
 }
 
-/// True if Jain's index of all flows is meaningful for a run: it has several flows, all of one kind.
+/// True if Jain's index of all flows is meaningful for a run: it has several flows, all of one
+/// kind.
 pub fn has_shares(record: &Record) -> bool {
     record.flows.len() > 1 && record.is_of_one_kind()
 }
 
-/// What `together` makes of the values of the flows that have one.
+/// Combines the values of those flows that have one. `None` if no flow has one.
 fn of_flows(run: &Record, of: fn(&FlowRecord) -> Option<f64>, together: fn(&[f64]) -> f64) -> Option<f64> {
     let values: Vec<f64> = run.flows.iter().filter_map(of).collect();
     (!values.is_empty()).then(|| together(&values))
 }
 
-/// The share of the flows of which this is so; `None` if nothing is known of any.
+/// Share of the flows for which `is` holds, among the flows whose delivered bytes are known. `None`
+/// if there are no such flows.
 fn share(run: &Record, is: impl Fn(&FlowRecord) -> bool) -> Option<f64> {
     let known = run.flows.iter().filter(|flow| flow.delivered_bytes.is_some()).count();
     let count = run.flows.iter().filter(|flow| is(flow)).count();
     (known > 0).then(|| count as f64 / known as f64)
 }
 
-/// The median time of the files of all flows, seconds: from the begin of connecting or writing until the last byte. None that any number could stand
-/// for where a flow of files was starved.
+/// Median time of the files of all flows, seconds, from the beginning of connecting or writing
+/// until the arrival of the last byte. Infinite if the run starved a flow, because no number
+/// describes that time then.
 fn file_time(run: &Record) -> Option<f64> {
     let mut files = run.flows.iter().filter_map(|flow| flow.completions.as_ref()).peekable();
     files.peek()?;

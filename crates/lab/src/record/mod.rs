@@ -1,4 +1,4 @@
-//! The record of a run: its results, as JSON, CSV or a row of a table.
+//! Record of a run: its results as JSON, as CSV, or as a row of a table.
 
 pub mod archive;
 pub mod column;
@@ -34,21 +34,21 @@ pub use nodes::NodeRecord;
 pub use pieces::{BatchRecord, FlowPiece, FlowSeries, LinkSeries, SeriesRecord};
 pub use write::{is_kept, make_directory, write_whole, write_whole_by};
 
-/// Records as a table for spreadsheets.
+/// Name of the file with the records as a table for spreadsheets.
 pub const TABLE: &str = "records.csv";
-/// The same with types, for analysis.
+/// Name of the file with the same table with typed columns, for analysis.
 pub const PARQUET: &str = "records.parquet";
 
 impl Record {
-    /// The line of JSON, with its checksum and its newline.
+    /// Returns the line of JSON with its checksum and its newline.
     pub fn json_line(&self) -> String {
         line::seal(&serde_json::to_string(self).expect("a record has nothing that JSON lacks"))
     }
 
-    /// The record in a line, without its newline.
+    /// Parses a line without its newline, after checking its checksum and its format.
     ///
     /// # Errors
-    /// A sentence on what is wrong with the line.
+    /// A sentence that says what is wrong with the line.
     pub fn from_line(line: &str) -> Result<Record, String> {
         line::check(line).map_err(str::to_owned)?;
         let record = Record::read(line).map_err(|error| format!("is none of this format: {error}"))?;
@@ -58,7 +58,7 @@ impl Record {
         }
     }
 
-    /// The record in a line whose checksum was checked before.
+    /// Parses a line whose checksum was checked before.
     ///
     /// # Errors
     /// If the line is no record.
@@ -68,20 +68,20 @@ impl Record {
 }
 
 impl FlowRecord {
-    /// Name of the flow for people: its own, or "flow 3".
+    /// Name of the flow in messages: its own name if it has one, or for example "flow 3".
     pub fn told(&self) -> String {
         self.name.clone().unwrap_or_else(|| format!("flow {}", self.id))
     }
 }
 
 impl CompletionRecord {
-    /// Time of the transfer, seconds.
+    /// Duration of the transfer, seconds.
     pub fn time_s(&self) -> f64 {
         self.end_s - self.start_s
     }
 }
 
-/// The keys that any of these points has, in the order in which they come.
+/// Returns the keys that occur in any of these points, in the order of their first occurrence.
 pub fn keys_of<K: AsRef<str>>(points: impl Iterator<Item = impl Iterator<Item = K>>) -> Vec<String> {
     let mut keys: Vec<String> = Vec::new();
     for key in points.flatten() {
@@ -92,12 +92,12 @@ pub fn keys_of<K: AsRef<str>>(points: impl Iterator<Item = impl Iterator<Item = 
     keys
 }
 
-/// A value, or `None` if it was not measured.
+/// Returns the value, or `None` if it was not measured.
 fn measured(value: f64) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// A record for tests: what the object does not say was not measured.
+/// Creates a record for tests. Fields that the object lacks were not measured.
 #[cfg(test)]
 pub(crate) fn record(object: serde_json::Value) -> Record {
     serde_json::from_value::<Record>(object).unwrap().judged()

@@ -1,4 +1,5 @@
-//! `--per-node`: what each node lost, and how much of the time it sent. A probe counts it, so that other runs pay nothing.
+//! Option `--per-node`: what each node lost, and its share of air time. A probe counts both, so
+//! that runs without the option have no extra cost.
 
 use super::column::{columns, number};
 use meshpace_core::{Duration, Time};
@@ -19,7 +20,7 @@ columns! {
     }
 }
 
-/// Counts of a node.
+/// Counters of a node.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     mac_drops: u64,
@@ -43,7 +44,7 @@ impl Probe<SimPacket> for Counter {
     }
 }
 
-/// Runs `config` with `seed` and counts by node.
+/// Runs `config` with `seed` and counts by node. Returns the outcome and one record for each node.
 pub fn run(config: &Config, seed: u64) -> (Outcome, Vec<NodeRecord>) {
     let mut counter = Counter(vec![Counts::default(); config.positions.len()]);
     let outcome = meshpace_sim::run_with(config, seed, &mut counter);

@@ -1,5 +1,5 @@
-//! Archive of a directory of records: one compressed tar file. Its bytes depend on nothing but the
-//! content of the directory and its name.
+//! Archive of a directory of records: one compressed tar file. Its bytes depend only on the content
+//! and the name of the directory.
 
 use super::archive::Archive;
 use super::directory::{MANIFEST, Manifest, RECORDS};
@@ -13,9 +13,10 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use tar::{Builder, EntryType, Header};
 
-/// The page for who unpacks the archive.
+/// Name of the page for a person who unpacks the archive.
 const README: &str = "README.txt";
-/// Time of all files, 2000-01-01: the archive says nothing about when it was made.
+/// Modification time of all files in the archive, 2000-01-01. The archive does not reveal when it
+/// was made.
 const TIME: u64 = 946_684_800;
 
 /// Content of an archive.
@@ -25,16 +26,18 @@ pub struct Packed {
     pub records: usize,
     /// Number of files that the scenarios name.
     pub files: usize,
-    /// Name of the directory that comes out of it.
+    /// Name of the directory that unpacking creates.
     pub name: String,
 }
 
-/// Writes the records of a finished directory, its manifest and the files that its scenarios name into
-/// `out`. An `anonymous` archive leaves out the name of the machine, the number of jobs and the time
-/// that the runs took.
+/// Writes the records of a finished directory, its manifest and the files that its scenarios name
+/// into
+/// `out`. An `anonymous` archive leaves out the name of the machine, the number of jobs and the
+/// time that the runs took.
 ///
 /// # Errors
-/// If the directory is unfinished or damaged, if a file is not there, and whatever the file system refuses.
+/// If the directory is unfinished or damaged, if a file is missing, and any error of the file
+/// system.
 pub fn pack(directory: &Path, out: &Path, anonymous: bool) -> Result<Packed, String> {
     let shown = |why: String| format!("{}: {why}", directory.display());
     let archive = Archive::read(directory)?.filter(|archive| archive.is_finished);
@@ -68,7 +71,8 @@ pub fn pack(directory: &Path, out: &Path, anonymous: bool) -> Result<Packed, Str
     Ok(packed)
 }
 
-/// The digests of the files that the scenarios name, all of which are there.
+/// Returns the digests of the files that the scenarios name, after checking that all are there and
+/// undamaged.
 fn files(directory: &Path, manifest: &Manifest) -> Result<BTreeSet<String>, String> {
     let mut digests = BTreeSet::new();
     for given in manifest.given(None) {
@@ -90,7 +94,8 @@ fn files(directory: &Path, manifest: &Manifest) -> Result<BTreeSet<String>, Stri
     Ok(digests)
 }
 
-/// The text of a manifest that says nothing about the machine.
+/// Returns the text of a manifest without the data about the machine: its name, the number of jobs
+/// and the duration of the campaign.
 fn nameless(text: &str) -> Result<String, String> {
     let mut manifest: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     for (field, nothing) in [("host", "".into()), ("jobs", 0.into()), ("wall_time_s", 0.0.into())] {
@@ -101,7 +106,7 @@ fn nameless(text: &str) -> Result<String, String> {
     serde_json::to_string_pretty(&manifest).map(|text| text + "\n").map_err(|error| error.to_string())
 }
 
-/// Text of the page for who unpacks the archive.
+/// Text of the page for a person who unpacks the archive.
 fn readme(packed: &Packed, manifest: &Manifest) -> String {
     let Packed { records, name, .. } = packed;
     format!(

@@ -1,7 +1,9 @@
-//! Records as Parquet: the table of [`super::csv`] with types. A column is of whole numbers, of numbers, or of text, as
-//! the values in it are; what could not be measured is null.
+//! Records as Parquet: the table of [`super::csv`] with typed columns. The type of a column
+//! (integers, floating-point numbers or text) is derived from its values. A value that could not be
+//! measured is null.
 //!
-//! The records are gone through twice, first for the types and then for the values, which leave memory group by group.
+//! The records are read twice: first to find the types, and then to write the values, one row group
+//! after another. Only one group is in memory at a time.
 
 use super::{Record, csv};
 use parquet::basic::{ConvertedType, Repetition, Type as Physical};
@@ -14,13 +16,14 @@ use serde_json::Value;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows of a group, at least, but in the last one: what is in memory at a time.
+/// Smallest number of rows in a group; only the last group can have fewer. It bounds the memory
+/// that a group needs.
 const GROUP: usize = 16_384;
 
 /// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Kind {
-    /// Nothing but null so far: numbers.
+    /// The column has only nulls so far. It is written as a column of floating-point numbers.
     #[default]
     Nothing,
     Whole,
@@ -29,7 +32,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind of a column that has this value, too.
+    /// Returns the type of the column after it got one more value.
     fn with(self, value: &Value) -> Kind {
         match (self, value) {
             (kind, Value::Null) => kind,
@@ -58,7 +61,8 @@ impl Kind {
     }
 }
 
-/// The values of a column that are there, and for each row whether one is: 1 or 0.
+/// Values of a column. `there` has those that are not null, and `levels` has one entry for each
+/// row: 1 if the row has a value, 0 if it is null.
 struct Cells<T> {
     there: Vec<T>,
     levels: Vec<i16>,
@@ -76,7 +80,7 @@ impl<T> Cells<T> {
         self.there.extend(value);
     }
 
-    /// Writes them as the next column of a group.
+    /// Writes the values as the next column of a row group.
     fn write<D: DataType<T = T>>(&self, group: &mut SerializedRowGroupWriter<'_, impl Write + Send>) -> Result<()> {
         let Some(mut column) = group.next_column()? else { return Ok(()) };
         column.typed::<D>().write_batch(&self.there, Some(&self.levels), None)?;
@@ -84,7 +88,7 @@ impl<T> Cells<T> {
     }
 }
 
-/// One column of a group.
+/// Column of a row group in memory.
 enum Column {
     Whole(Cells<i64>),
     Number(Cells<f64>),
@@ -111,10 +115,12 @@ impl Column {
     }
 }
 
-/// Writes the file of the records that `records` gives, each time the same; nothing if there are none. `keys` are those of the sweep.
+/// Writes the Parquet file of the records that `records` yields. The function `records` is called
+/// twice and must yield the same records each time. Nothing is written if there are none. `keys`
+/// are the keys of the sweep.
 ///
 /// # Errors
-/// That of `records`, and of writing.
+/// Any error of `records`, and of writing.
 pub fn write<W, I>(into: W, keys: &[String], records: impl Fn() -> I) -> io::Result<()>
 where
     W: Write + Send,

@@ -1,5 +1,5 @@
-//! The pieces of a run: its time series and its batches, as records have them. Fields that a whole run has too have the
-//! same names here, so that whatever reads the one reads the other.
+//! Parts of a run in a record: its time series and its batches. A field that a whole run has too
+//! has the same name here, so that a program can read both in the same way.
 
 use super::column::{columns, number};
 use super::measured;
@@ -127,7 +127,7 @@ columns! {
 }
 
 impl SeriesRecord {
-    /// The record of a series.
+    /// Creates the record of a time series.
     pub fn new(series: &Series) -> SeriesRecord {
         let flows = series.windows.first().map_or(0, Vec::len);
         let flow = |number: usize| {
@@ -154,7 +154,7 @@ impl SeriesRecord {
 }
 
 impl BatchRecord {
-    /// The record of a batch.
+    /// Creates the record of a batch.
     pub fn new(batch: &Batch) -> BatchRecord {
         let piece = |flow: &FlowWindow| FlowPiece {
             goodput_bps: flow.goodput_bps,

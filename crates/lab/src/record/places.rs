@@ -1,75 +1,76 @@
-//! Where the lines of records are on the disk. Memory holds only the place of each line, not the line, so that campaigns may be larger than
-//! memory.
+//! Index of the lines of records on the disk. Memory holds the place of each line, but not the line
+//! itself, so that a campaign may be larger than memory.
 
 use super::line::{self, Head, Key, Observed};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
-/// File of a directory that a line is in.
+/// File of a directory that contains a line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum In {
-    /// The finished one.
+    /// The finished file.
     Records,
-    /// The one that grows.
+    /// The unfinished file, to which lines are appended.
     Unfinished,
 }
 
-/// The place of a line.
+/// Place of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Its file.
+    /// File that contains the line.
     pub file: In,
-    /// Its offset, bytes.
+    /// Offset in the file, bytes.
     pub offset: u64,
-    /// Its length without the newline, bytes.
+    /// Length without the newline, bytes.
     pub length: u32,
-    /// What its record has.
+    /// Additional data that the record has.
     pub observed: Observed,
-    /// True if its scenario or point is called otherwise today.
+    /// True if the current scenario has another name for the record's scenario or point.
     pub is_renamed: bool,
 }
 
-/// The places of lines by run.
+/// Places of lines, by run.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// A number for each point.
+    /// Number of each point.
     numbers: BTreeMap<String, u32>,
-    /// Places by the number of the point and the seed.
+    /// Places, by the number of the point and the seed.
     by_run: BTreeMap<(u32, u64), Place>,
 }
 
 impl Places {
-    /// Their number.
+    /// Number of places.
     pub fn len(&self) -> usize {
         self.by_run.len()
     }
 
-    /// Puts a line in; the last one of a run counts.
+    /// Inserts the place of a run's line. It replaces an earlier place of the same run.
     pub fn put(&mut self, (point, seed): Key, place: Place) {
         let next = self.numbers.len() as u32;
         let number = *self.numbers.entry(point).or_insert(next);
         self.by_run.insert((number, seed), place);
     }
 
-    /// Takes a line out.
+    /// Removes the place of a run's line.
     pub fn remove(&mut self, (point, seed): &Key) {
         if let Some(number) = self.numbers.get(point) {
             self.by_run.remove(&(*number, *seed));
         }
     }
 
-    /// Place of a run's line.
+    /// Returns the place of a run's line.
     pub fn get(&self, (point, seed): &Key) -> Option<Place> {
         self.by_run.get(&(*self.numbers.get(point)?, *seed)).copied()
     }
 
-    /// Those of a point with their seeds, in the order of seeds.
+    /// Returns the places of a point with their seeds, in ascending order of seeds.
     pub fn of_point(&self, point: &str) -> impl Iterator<Item = (u64, Place)> {
         self.numbers.get(point).into_iter().flat_map(|number| self.of_number(*number))
     }
 
-    /// The points in the order in which their first lines stand in the files.
+    /// Returns the points that have lines, in the order in which their first lines occur in the
+    /// files.
     pub fn points(&self) -> Vec<&str> {
         let first = |number: u32| self.of_number(number).map(|(_, place)| (place.file, place.offset)).min();
         let mut points: Vec<_> =
@@ -78,7 +79,7 @@ impl Places {
         points.into_iter().map(|(_, point)| point).collect()
     }
 
-    /// All places in a file in the order of the file, to be changed.
+    /// Returns mutable references to all places in a file, in the order of the file.
     pub fn in_file(&mut self, file: In) -> Vec<&mut Place> {
         let all = self.by_run.values_mut();
         let mut places: Vec<&mut Place> = all.filter(|place| place.file == file).collect();
@@ -86,7 +87,7 @@ impl Places {
         places
     }
 
-    /// True if one of the lines is called otherwise today.
+    /// True if the current scenario has another name for the scenario or point of any line.
     pub fn any_renamed(&self) -> bool {
         self.by_run.values().any(|place| place.is_renamed)
     }
@@ -104,19 +105,20 @@ pub fn read(mut file: &File, place: Place) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::other("a record is damaged: it is no text"))
 }
 
-/// A whole line of a file.
+/// Complete line that was found in a file.
 #[derive(Debug)]
 pub struct Found {
-    /// The key of its run.
+    /// Key of the run.
     pub key: Key,
     /// Name of the scenario.
     pub scenario: String,
-    /// Its place.
+    /// Place of the line.
     pub place: Place,
 }
 
-/// Goes through a file from line number `skipped`, from 0, on: `each` gets every whole line, or the number of the line, from 1, and
-/// what is wrong with it. A line without its end, which was being written when the program ended, is left out.
+/// Scans a file, from its line number `skipped` on (counted from 0). For every complete line,
+/// `each` gets either the line's data, or the line number (counted from 1) and what is wrong with
+/// the line. A last line without a newline is ignored: the program ended while it wrote that line.
 pub fn scan(
     mut file: &File,
     within: In,

@@ -1,4 +1,5 @@
-//! The points of scenarios by their keys, and when a record of one point belongs to another.
+//! Points of scenarios by their keys, and the decision whether a record of one point belongs to
+//! another point.
 
 use super::given::Given;
 use super::rules;
@@ -6,34 +7,38 @@ use meshpace_scenario::effective::{Digest, Identity, OBSERVED, Outlines};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
-/// True if a point `new` asks for no less beside its run than a point `old`. If it asks for more, the records of `old` stay, and are
-/// made again where they lack something.
+/// True if the point `new` observes everything that the point `old` observes. If `new` observes
+/// more, the records of `old` are kept, and a run is repeated if its record lacks the additional
+/// data.
 fn observes_no_more_than(old: &Identity, new: &Identity) -> bool {
     old.observed.iter().zip(new.observed.iter()).all(|(old, new)| old.is_none() || old == new)
 }
 
-/// A point and where it stands.
+/// Point with its place in the list of scenarios.
 #[derive(Debug)]
 struct Point {
-    /// Everything that its runs depend on as it is written, except the seed and the revision of the model.
+    /// Everything that its runs depend on as it is written, except the seed and the revision of the
+    /// model.
     identity: Identity,
-    /// Number of its scenario in the list.
+    /// Index of the point's scenario in the list.
     source: usize,
-    /// Its number in that scenario.
+    /// Number of the point in that scenario.
     number: usize,
 }
 
-/// Digest of the point that the reader builds, and the meaning of its pacing rules in Python.
+/// Digest of the point as the reader of scenarios builds it, and the meaning of its pacing rules
+/// written in Python.
 type Built = ([u8; 32], String);
 
-/// The points of scenarios by their keys, each as the last scenario that names it has it.
+/// Points of scenarios by their keys. If several scenarios name a point, the last of them defines
+/// it.
 #[derive(Debug, Default)]
 pub struct Points {
     by_key: BTreeMap<String, Point>,
     sources: Vec<Given>,
-    /// Outlines of the scenarios, once a point is built.
+    /// Outlines of the scenarios, read when the first point needs one.
     outlines: OnceCell<Vec<Option<Outlines>>>,
-    /// Points that were built; `None` for a point that cannot be built.
+    /// Points that were built so far; `None` for a point that cannot be built.
     built: RefCell<BTreeMap<String, Option<Built>>>,
 }
 
@@ -68,8 +73,8 @@ impl Points {
         self.by_key.get(key).map(|point| (*point.identity.observed).clone()).unwrap_or_default()
     }
 
-    /// True if the point `key` and the point `other` of `new` are the same run, and `new` observes no less.
-    /// Records of `key` then belong to `other`.
+    /// True if the point `key` of `self` and the point `other` of `new` are the same run, and `new`
+    /// observes no less. Records of `key` then belong to `other`.
     pub fn fits(&self, key: &str, new: &Points, other: &str) -> bool {
         let (Some(old), Some(asked)) = (self.by_key.get(key), new.by_key.get(other)) else { return false };
         observes_no_more_than(&old.identity, &asked.identity)
@@ -82,8 +87,8 @@ impl Points {
         self.by_key.iter().rev().map(|(key, point)| (point.identity.run, key.as_str())).collect()
     }
 
-    /// Keys of points by the digests of their settings without possible defaults. Points with the same
-    /// digest may be the same run, and [`Points::fits`] decides that.
+    /// Keys of points by the digests of their settings without possible defaults. Points with the
+    /// same digest may be the same run, and [`Points::fits`] decides that.
     pub fn without_defaults(&self) -> BTreeMap<Digest, Vec<String>> {
         let mut groups: BTreeMap<Digest, Vec<String>> = BTreeMap::new();
         for key in self.by_key.keys() {
@@ -104,7 +109,8 @@ impl Points {
         self.outlines.get_or_init(|| self.sources.iter().map(Given::outline).collect()).get(source)?.as_ref()
     }
 
-    /// Builds a point, once. `None` if a file is not known, or this program refuses the point.
+    /// Builds a point, and caches the result. `None` if a file is not available, or if this program
+    /// rejects the point.
     fn built(&self, key: &str) -> Option<Built> {
         if let Some(known) = self.built.borrow().get(key) {
             return known.clone();

@@ -1,35 +1,40 @@
-//! Pacing rules of another language that took part in a campaign, as a manifest describes them.
+//! Pacing rules written in another language that were used in a campaign, as a manifest describes
+//! them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Differences that a message names at most.
+/// Largest number of differences that a message names.
 const NAMED: usize = 3;
 
-/// A pacing rule: its source, and everything that decides what it does.
+/// Pacing rule: its source, and everything that determines its behaviour.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Rule {
-    /// Name that records call the transport by.
+    /// Name of the transport in records.
     pub name: String,
-    /// Identity that its author has chosen, for a rule of which a part cannot be compared; `None` if all parts can.
+    /// Identity that the author of the rule chose, for a rule with a part that cannot be compared.
+    /// `None` if all parts can be compared.
     pub id: Option<String>,
-    /// Source, as far as it is known.
+    /// Source code, as far as it is known.
     pub source: String,
-    /// Text of every part that can be compared, by its name: sources, captured variables, globals, attributes.
+    /// Text of every part that can be compared, by the part's name. Parts are sources, captured
+    /// variables, globals and attributes.
     pub parts: BTreeMap<String, String>,
-    /// Numbers of the flows that have it; `None` if all have.
+    /// Numbers of the flows that use the rule; `None` if all flows use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<usize>>,
 }
 
-/// What decides the runs of flows with these rules: everything about a rule but its source, which is a part as far as it matters.
+/// Returns everything about these rules that determines the results of runs: all fields except
+/// `source`. As far as the source matters, `parts` contains it.
 pub fn meaning(rules: &[Rule]) -> String {
     let of = |rule: &Rule| json!([rule.name, rule.id, rule.parts, rule.flows]);
     Value::Array(rules.iter().map(of).collect()).to_string()
 }
 
-/// The first of the rules that differs between two campaigns, and how, for a message. `None` if all are the same.
+/// Describes the first rule that differs between two campaigns, and the difference, for a message.
+/// `None` if all are the same.
 pub fn difference(old: &[Rule], new: &[Rule]) -> Option<String> {
     let changed = old.iter().zip(new).find(|(old, new)| old != new && old.name == new.name)?;
     let (Rule { name, id, parts, .. }, new) = changed;
@@ -57,7 +62,7 @@ pub fn difference(old: &[Rule], new: &[Rule]) -> Option<String> {
     (!told.is_empty()).then(|| format!("the pacing rule \"{name}\" before it changed ({})", told.join(", ")))
 }
 
-/// True for the text of a part that stands for a longer one.
+/// True if the text of a part is a digest of a longer text.
 fn is_digest(text: &str) -> bool {
     text.starts_with("source ") || text.starts_with("sha256 ")
 }

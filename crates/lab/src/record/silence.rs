@@ -1,4 +1,4 @@
-//! Why a flow delivered nothing, as far as this can be seen from the record and the scenario.
+//! Reasons why a flow delivered nothing, as far as the record and the scenario show them.
 
 use super::Record;
 use meshpace_mesh::radio::Channel;
@@ -6,7 +6,8 @@ use meshpace_mesh::radio::connectivity;
 use meshpace_scenario::Point;
 use meshpace_sim::Mobility;
 
-/// One sentence for each flow of a run that delivered nothing in the measured interval. `point` is as drawn for the run's seed.
+/// Returns one sentence for each flow of a run that delivered nothing in the measured interval.
+/// `point` is the point as drawn for the seed of the run.
 pub fn of(point: &Point, record: &Record) -> Vec<String> {
     let silent = record.flows.iter().filter(|flow| flow.delivered_bytes == Some(0));
     silent

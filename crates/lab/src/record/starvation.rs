@@ -1,22 +1,23 @@
-//! Starved flows: those that delivered nothing, or nothing for long. Every summary asks here.
+//! Starvation: flows that delivered nothing, or nothing for a long time, although they had data to
+//! send and a path. Every summary uses this module.
 
 use super::kind::FlowKind;
 use super::{FlowRecord, Record};
 
-/// The share of the measured interval beyond which a gap is long, if the record does not say.
+/// Share of the measured interval above which a gap is long, if the record does not set a limit.
 const LONG: f64 = 0.1;
 
-/// Silence of a flow that had data to send.
+/// How a flow that had data to send was silent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Starved {
     /// It delivered nothing in the measured interval.
     Nothing,
-    /// It delivered nothing for so many seconds, longer than a flow may.
+    /// It delivered nothing for this many seconds, which is longer than the limit.
     Gap(f64),
 }
 
 impl Starved {
-    /// Its name for programs.
+    /// Name for programs.
     fn name(self) -> &'static str {
         match self {
             Starved::Nothing => "nothing",
@@ -25,38 +26,39 @@ impl Starved {
     }
 }
 
-/// A silent flow, and why it was silent.
+/// Silence of a flow, and its reason.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Silence {
-    /// Others starve it: it was silent although there was a path between its ends.
+    /// Other flows starve the flow: it was silent although there was a path between its ends.
     Starved(Starved),
-    /// There was no path between its ends; while there was one it was not silent for long.
+    /// There was no path between the ends of the flow. While there was one, the flow was not silent
+    /// for long.
     NoPath(Starved),
 }
 
-/// Measurements of a flow that tell whether it was silent. What is not known is `None`.
+/// Measurements of a flow that show whether it was silent. A value that is not known is `None`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
-    /// Bytes it delivered.
+    /// Number of bytes that the flow delivered.
     pub delivered: Option<u64>,
-    /// Its longest gap, seconds.
+    /// Longest gap of the flow, seconds.
     pub gap: Option<f64>,
-    /// The longest gap without its time without a path, seconds.
+    /// Longest gap, without the time in which the flow had no path, seconds.
     pub gap_with_path: Option<f64>,
-    /// The longest gap that is no starvation, seconds.
+    /// Longest gap that does not count as starvation, seconds.
     pub long: f64,
 }
 
 impl Measured {
-    /// The silence of the flow, if it was silent for long.
+    /// Returns the silence of the flow; `None` if it was not silent for long.
     pub fn silence(self) -> Option<Silence> {
         let has_delivered = self.delivered? > 0;
         let is_long = |gap: Option<f64>| gap.is_some_and(|gap| gap > self.long);
-        // What had no path for a time, and was not silent for long while it had one.
+        // True if the flow had no path for some time, and was not silent for long while it had one.
         let had_no_path =
             self.gap_with_path.is_some_and(|with_path| Some(with_path) < self.gap && with_path <= self.long);
         match (has_delivered, self.gap, self.gap_with_path) {
-            // It never had anything to send.
+            // A gap of 0 s means that the flow never had anything to send.
             (_, Some(0.0), _) => None,
             (false, ..) if had_no_path => Some(Silence::NoPath(Starved::Nothing)),
             (false, ..) => Some(Silence::Starved(Starved::Nothing)),
@@ -70,31 +72,32 @@ impl Measured {
     }
 }
 
-/// The same of every flow of a record.
+/// Returns the starvation of every flow of a record, in the order of the flows.
 fn of_flows(record: &Record) -> impl Iterator<Item = Option<Starved>> {
     record.flows.iter().map(|flow| record.starved(flow))
 }
 
-/// The flows of a record that were starved, by their number.
+/// Returns the starved flows of a record with their numbers.
 pub fn of_record(record: &Record) -> Vec<(usize, Starved)> {
     of_flows(record).enumerate().filter_map(|(id, starved)| Some((id, starved?))).collect()
 }
 
-/// True if a run starved some flow.
+/// True if some flow of the run was starved.
 pub fn starves(record: &Record) -> bool {
     of_flows(record).any(|starved| starved.is_some())
 }
 
-/// True if no path connected the ends of some flow of a run at any time. That follows from where the
-/// nodes are alone, whatever the transports do.
+/// True if no path connected the ends of some flow of a run at any time. This depends only on the
+/// positions of the nodes, not on the transports.
 pub fn lacks_path(record: &Record) -> bool {
     let all = record.measured_s();
     record.flows.iter().any(|flow| flow.time_without_path_s.is_some_and(|time| time > 0.999 * all))
 }
 
-/// The largest value of a delay over the flows of a run, or what `of` makes of the values instead. `field` is `None` for a flow that has no such
-/// delay, and NaN where it could not be measured. A starved flow has none that any number could stand for: then it is infinite. `None` where that
-/// delay is not measured.
+/// Returns the largest value of a delay over the flows of a run, or more generally the result of
+/// `of` for the values of the flows. `field` returns `None` for a flow that does not have this
+/// delay, and NaN if it could not be measured. The result is infinite if the run starved a flow,
+/// because no number describes the delay of such a flow. It is `None` if no flow has this delay.
 pub fn delay(record: &Record, field: fn(&FlowRecord) -> Option<f64>, of: impl Fn(&[f64]) -> f64) -> Option<f64> {
     let values: Vec<f64> = record.flows.iter().filter_map(field).collect();
     if values.is_empty() {
@@ -108,24 +111,24 @@ pub fn delay(record: &Record, field: fn(&FlowRecord) -> Option<f64>, of: impl Fn
 }
 
 impl Record {
-    /// The silence beyond which a flow is starved, seconds.
+    /// Longest silence that does not count as starvation, seconds.
     pub fn starved_after(&self) -> f64 {
         self.starved_after_s.unwrap_or(LONG * self.measured_s())
     }
 
-    /// Silence of one of its flows.
+    /// Returns the silence of one of the record's flows.
     pub fn silence(&self, flow: &FlowRecord) -> Option<Silence> {
         let long = self.starved_after();
         let (gap, gap_with_path) = (flow.longest_gap_s, flow.longest_gap_with_path_s);
         Measured { delivered: flow.delivered_bytes, gap, gap_with_path, long }.silence()
     }
 
-    /// True if one of its flows was silent for long, whatever the reason.
+    /// True if one of the flows was silent for long, whatever the reason.
     pub fn has_silence(&self) -> bool {
         self.flows.iter().any(|flow| self.silence(flow).is_some())
     }
 
-    /// Starvation of one of its flows by others.
+    /// Returns how a flow was silent, if other flows starved it.
     pub fn starved(&self, flow: &FlowRecord) -> Option<Starved> {
         match self.silence(flow)? {
             Silence::Starved(starved) => Some(starved),
@@ -133,7 +136,7 @@ impl Record {
         }
     }
 
-    /// Silence of one of its flows that a missing path explains.
+    /// Returns how a flow was silent, if a missing path explains the silence.
     pub fn without_path(&self, flow: &FlowRecord) -> Option<Starved> {
         match self.silence(flow)? {
             Silence::Starved(_) => None,
@@ -146,7 +149,8 @@ impl Record {
         self.duration_s - self.warmup_s
     }
 
-    /// The record with the fields that follow from others: which flows were silent, and why; and the indices of flows of one kind.
+    /// Returns the record with the fields that are derived from others: which flows were silent and
+    /// why, and Jain's indices of flows of one kind.
     pub fn judged(mut self) -> Record {
         let silences: Vec<Option<Silence>> = self.flows.iter().map(|flow| self.silence(flow)).collect();
         for (flow, silence) in self.flows.iter_mut().zip(&silences) {

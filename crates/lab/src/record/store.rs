@@ -1,16 +1,20 @@
-//! A campaign's records while it runs. A run counts as done only when its line is on the disk, so that a program that is ended
-//! loses only the runs in progress. Memory holds the place of each line, and not the line.
+//! Records of a campaign while it runs. A run counts as done only when its line is on the disk, so
+//! that a program that is killed loses only the runs in progress. Memory holds the place of each
+//! line, but not the line.
 //!
-//! `unfinished.jsonl` begins with the campaign's manifest and grows in the order in which runs end. When all runs are done,
-//! `records.jsonl` is written as a whole in the order of the campaign, then the manifest, and `unfinished.jsonl` is deleted; until then
-//! older files in the directory are not changed. An incomplete last line, which a kill or a full disk can leave behind, is cut
-//! off when the file is opened again; a damaged line is reported, and its run is made again.
+//! `unfinished.jsonl` begins with the campaign's manifest and grows in the order in which runs end.
+//! When all runs are done, `records.jsonl` is written as a whole in the order of the campaign. Then
+//! the manifest is written, and `unfinished.jsonl` is deleted. Until then older files in the
+//! directory are not changed. A kill or a full disk can leave an incomplete last line, which is cut
+//! off when the file is opened again. A damaged line is reported, and its run is repeated.
 //!
 //! The files that the scenarios name are kept beside the records ([`super::kept`]).
 //!
-//! A directory may hold runs of several scenarios ([`super::given`]). A record belongs to a point of today's scenario if the same
-//! settings decide its run, whatever its own scenario and point are called; it is called as today's scenario calls it
-//! whenever it is read from here. Records of points that today's scenario does not name stay, behind the others.
+//! A directory may hold runs of several scenarios ([`super::given`]). A record belongs to a point
+//! of the current scenario if the same settings determine its run, even if its own scenario and
+//! point have other names. Whenever the record is read from the store, it has the names of the
+//! current scenario. Records of points that the current scenario does not name are kept, after the
+//! others.
 
 mod admission;
 mod lock;
@@ -30,45 +34,50 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use there::{There, conflicting};
 
-/// A campaign's directory. No other program works in it unless it was released ([`Store::release`]).
+/// Directory of a campaign. It is locked, so that no other program works in it, unless it was
+/// released ([`Store::release`]).
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
     manifest: Manifest,
     lock: Lock,
-    /// The finished file, if lines of it belong to the campaign.
+    /// The finished file, if some of its lines belong to the campaign.
     records: Option<File>,
-    /// The unfinished file, once there is something to write.
+    /// The unfinished file; `None` until there is something to write.
     unfinished: Option<Unfinished>,
     places: Places,
     admission: Admission,
-    /// True if records need what each node lost and sent.
+    /// True if records must say what each node lost and sent.
     needs_nodes: bool,
-    /// True if the directory has exactly these records, in a finished file, and no others.
+    /// True if the directory has exactly the records of this campaign, in a finished file, and no
+    /// others.
     is_finished: bool,
     damaged: Vec<String>,
 }
 
-/// The file that grows.
+/// The unfinished file, to which lines are appended.
 #[derive(Debug)]
 struct Unfinished {
     file: File,
-    /// Bytes that were written.
+    /// Number of bytes written.
     length: u64,
-    /// Bytes of them that are surely on the disk.
+    /// Number of bytes that are certainly on the disk.
     synced: u64,
-    /// The runs of the others.
+    /// Runs whose lines were written but are not certainly on the disk.
     waiting: Vec<Key>,
 }
 
 impl Store {
-    /// Opens `directory`, creating it if need be, for the campaign of `manifest`, the last of whose sources is today's scenario, and takes
-    /// over the records that are there. With `force` it takes over none; those that are there are replaced when the new ones are complete.
+    /// Opens `directory` for the campaign of `manifest`, creates it if necessary, and takes over
+    /// the records that are there. The last source of the manifest is the current scenario. With
+    /// `force`, no records are taken over; the existing ones are replaced when the new ones are
+    /// complete.
     ///
     /// # Errors
-    /// `AlreadyExists` if a record there belongs to a point of today's scenario and was made with other settings, and `force` is not
-    /// set; `WouldBlock` if another process works in the directory; and whatever the file system refuses. Each names the directory or
-    /// the file. Nothing in the directory has changed then.
+    /// `AlreadyExists` if an existing record belongs to a point of the current scenario but was
+    /// made with other settings, and `force` is not set; `WouldBlock` if another process works in
+    /// the directory; and any error of the file system. Each error names the directory or the file,
+    /// and leaves the records in the directory unchanged.
     pub fn open(directory: &Path, manifest: &Manifest, force: bool) -> io::Result<Store> {
         let named = |error: io::Error| named(directory, &error);
         let Some(given) = manifest.sources.last() else {
@@ -108,7 +117,7 @@ impl Store {
                 && store.damaged.is_empty();
             store.records = Some(file);
         }
-        // With `force` an unfinished campaign of before is not to be taken for this one.
+        // With `force`, an older unfinished campaign must not be mistaken for this one.
         if force || unfinished.is_some() {
             store.begin(unfinished)?;
         }
@@ -120,14 +129,14 @@ impl Store {
         Ok(store)
     }
 
-    /// Takes the lines of a file; how many.
+    /// Takes over the lines of a file. Returns the number of complete lines that are not damaged.
     fn take_over(&mut self, file: &File, within: In) -> io::Result<usize> {
         let path = self.directory.join(within.name());
-        // The first line of the unfinished file is its head.
+        // The first line of the unfinished file is its head, which is no record.
         let skipped = usize::from(within == In::Unfinished);
         let (places, damaged, admission, mut taken) = (&mut self.places, &mut self.damaged, &self.admission, 0);
         let directory = &self.directory;
-        // Lines of one point often stand one after the other.
+        // Lines of one point often follow each other, so the result for the last point is cached.
         let mut last: Option<(String, String)> = None;
         let each = |found: Result<Found, _>| {
             match found {
@@ -154,7 +163,8 @@ impl Store {
         Ok(taken)
     }
 
-    /// Writes the unfinished file anew, with its head and the good lines of an `earlier` one, and opens it.
+    /// Writes a new unfinished file and opens it. It begins with the head and contains the
+    /// undamaged lines of `earlier`, if that is given.
     fn begin(&mut self, earlier: Option<File>) -> io::Result<()> {
         let path = self.directory.join(UNFINISHED);
         let head = serde_json::to_string(&self.manifest)? + "\n";
@@ -178,7 +188,8 @@ impl Store {
         Ok(())
     }
 
-    /// New names survive a power cut only when the directory itself is on the disk.
+    /// Writes the directory itself to the disk. Without that, new names of files may not survive a
+    /// power failure.
     fn sync_names(&self) -> io::Result<()> {
         let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
         synced.map_err(|error| named(&self.directory, &error))
@@ -190,67 +201,73 @@ impl Store {
             .map_err(|error| named(&self.directory.join(name), &error))
     }
 
-    /// Lets other programs work in the directory until [`Store::resume`]. Records can be read meanwhile.
+    /// Lets other programs work in the directory until [`Store::resume`]. Records can still be read
+    /// meanwhile.
     pub fn release(&mut self) {
         self.lock.release(&self.directory);
     }
 
-    /// Locks the directory again after [`Store::release`], before anything is added.
+    /// Locks the directory again after [`Store::release`]. This is necessary before records are
+    /// added.
     ///
     /// # Errors
-    /// `WouldBlock` if another process works in the directory; and if its records have changed since it was released.
+    /// `WouldBlock` if another process works in the directory. Also an error if the records have
+    /// changed since the directory was released.
     pub fn resume(&mut self) -> io::Result<()> {
         self.lock.resume(&self.directory)
     }
 
-    /// The manifest of the campaign, before its end.
+    /// Returns the manifest of the campaign in its state before the campaign ends.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Damaged records, whose runs are made again, one sentence each.
+    /// Returns one sentence for each damaged record. The runs of these records are repeated.
     pub fn damaged(&self) -> &[String] {
         &self.damaged
     }
 
-    /// True if the directory has these records already, finished.
+    /// True if the directory already has exactly these records, in a finished file.
     pub fn is_finished(&self) -> bool {
         self.is_finished
     }
 
-    /// From now on a record counts only if it has what each node lost and sent.
+    /// From now on a record counts only if it says what each node lost and sent.
     pub fn require_nodes(&mut self) {
         self.needs_nodes = true;
     }
 
-    /// True if the record of the run is there, with everything that is to be observed in it.
+    /// True if there is a record of the run that has all additional data that the campaign
+    /// requires.
     pub fn has(&self, key: &Key) -> bool {
         let wanted = Observed { nodes: self.needs_nodes, ..self.admission.observed(&key.0) };
         self.places.get(key).is_some_and(|place| place.observed.covers(wanted))
     }
 
-    /// True if the record of the run is there, and lacks something that is to be observed in it.
+    /// True if there is a record of the run, but it lacks some of the required additional data.
     pub fn lacks(&self, key: &Key) -> bool {
         self.places.get(key).is_some() && !self.has(key)
     }
 
-    /// Where a record of these scenarios belongs, see [`Admission::admit`].
+    /// Creates the rules by which records of these scenarios are assigned to points, see
+    /// [`Admission::admit`].
     pub fn admission_of(&self, sources: &[Given]) -> Admission {
         Admission::new(self.admission.given(), sources)
     }
 
-    /// The line of a run, without its newline.
+    /// Returns the line of a run, without its newline; `None` if there is no record.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the line cannot be read.
     pub fn line(&self, key: &Key) -> io::Result<Option<String>> {
         self.places.get(key).map(|place| self.read(&key.0, place)).transpose()
     }
 
-    /// The line of a record of a point, as today's scenario calls both if it has the point.
+    /// Returns the line of a record of a point, with the names that the current scenario uses. The
+    /// line is unchanged if the current scenario does not have the point.
     ///
     /// # Errors
-    /// If it is no record.
+    /// If the line is no record.
     pub fn today(&self, point: &str, line: &str) -> io::Result<String> {
         if self.admission.names(point) { self.renamed(point, line) } else { Ok(line.to_owned()) }
     }
@@ -260,7 +277,7 @@ impl Store {
         renamed.map_err(|why| io::Error::other(format!("the record {why}")))
     }
 
-    /// The line at a place of a point, as today's scenario calls it.
+    /// Reads the line at a place of a point, with the names that the current scenario uses.
     fn read(&self, point: &str, place: Place) -> io::Result<String> {
         let file = match place.file {
             In::Records => self.records.as_ref(),
@@ -271,21 +288,21 @@ impl Store {
         line.map_err(|error| named(&self.directory.join(place.file.name()), &error))
     }
 
-    /// Number of runs that are there.
+    /// Number of runs that have a record.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// True if there is no record of a run.
+    /// True if no run has a record.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds the record of a run, `line` with its newline. It outlives this program from now on, and the machine's end from the
-    /// next [`Store::sync`] on.
+    /// Adds the record of a run; `line` includes its newline. From now on the record survives the
+    /// end of this program. It survives a crash of the machine after the next [`Store::sync`].
     ///
     /// # Errors
-    /// Whatever the file system refuses; of the record nothing is left then.
+    /// Any error of the file system. Nothing of the record remains in the file then.
     pub fn add(&mut self, key: Key, line: &str) -> io::Result<()> {
         if self.unfinished.is_none() {
             self.begin(None)?;
@@ -293,7 +310,8 @@ impl Store {
         let path = self.directory.join(UNFINISHED);
         let Some(unfinished) = &mut self.unfinished else { return Ok(()) };
         let Unfinished { file, length, waiting, .. } = unfinished;
-        // Something else wrote into it, or what a failed write left could not be cut off: places would be wrong.
+        // If the length differs, another program wrote into the file, or the rest of a failed write
+        // could not be cut off. The places of further lines would be wrong.
         let end = file.seek(SeekFrom::End(0)).map_err(|error| named(&path, &error))?;
         if end != *length {
             let what =
@@ -301,7 +319,7 @@ impl Store {
             return Err(named(&path, &io::Error::other(what)));
         }
         if let Err(error) = file.write_all(line.as_bytes()) {
-            // The error of the write is what matters.
+            // The error of the write is the one to report, so an error of this call is ignored.
             let _ = file.set_len(*length);
             return Err(named(&path, &error));
         }
@@ -321,10 +339,12 @@ impl Store {
         Ok(())
     }
 
-    /// Waits until all that was added is on the disk: the records of a chunk together, for a disk takes as long for one.
+    /// Waits until all records that were added are on the disk. It is called once for the records
+    /// of a chunk, because writing one record to the disk takes as long as writing many.
     ///
     /// # Errors
-    /// Whatever the file system refuses; of the records since the last time nothing is left then.
+    /// Any error of the file system. None of the records since the last successful call is kept
+    /// then.
     pub fn sync(&mut self) -> io::Result<()> {
         let Some(unfinished) = self.unfinished.as_mut().filter(|unfinished| unfinished.length > unfinished.synced)
         else {
@@ -341,7 +361,8 @@ impl Store {
         Ok(())
     }
 
-    /// All lines: those of `points` in their order, the others in the order of their arrival; of each point in the order of seeds.
+    /// Returns all lines. Those of `points` come first in the given order, and those of other
+    /// points follow in the order of the files. Lines of one point have ascending seeds.
     pub fn in_order<'a>(&'a self, points: &'a [String]) -> impl Iterator<Item = io::Result<String>> + 'a {
         let named: BTreeSet<&str> = points.iter().map(String::as_str).collect();
         let others = self.places.points().into_iter().filter(move |point| !named.contains(point));
@@ -349,12 +370,13 @@ impl Store {
         all.flat_map(move |point| self.places.of_point(point).map(move |(_, place)| self.read(point, place)))
     }
 
-    /// Puts all records in place, those of `points` first and in their order, and then the manifest, which is filled in from them.
+    /// Writes the file of all records, those of `points` first and in their order, and then the
+    /// manifest. Fields of the manifest that count records are derived from the records.
     ///
     /// # Errors
-    /// Whatever the file system refuses; the records so far stay.
+    /// Any error of the file system. The records made so far are kept.
     pub fn finish(self, points: &[String], manifest: &Manifest) -> io::Result<()> {
-        // Of a campaign without other readings some points are not run at all.
+        // A campaign without other readings does not run some of its points.
         let of_point = |point: &String| self.places.of_point(point).map(|(seed, _)| seed).collect::<Vec<u64>>();
         let seeds: Vec<Vec<u64>> = points.iter().map(of_point).filter(|seeds| !seeds.is_empty()).collect();
         let manifest = Manifest {

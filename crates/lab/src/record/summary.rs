@@ -1,4 +1,4 @@
-//! Records as means and intervals for programs: one JSON object per point and line.
+//! Records as means and intervals for programs: one JSON object, on one line, for each point.
 
 use super::column::Columns;
 use super::starvation::{self, Starved};
@@ -7,12 +7,12 @@ use crate::statistics::estimate;
 use crate::summary::{LEAST, LEVEL};
 use serde_json::{Map, Value, json};
 
-/// The format of a line.
+/// Format of a line.
 const FORMAT: u32 = 1;
-/// Numbers of a record that are no measurements.
+/// Numeric fields of a record that are not measurements.
 const NAMES: [&str; 6] = ["seed", "format", "model", "id", "from", "to"];
 
-/// A line for each point of records that come in the order of their points.
+/// Returns a line for each point. The records must be in the order of their points.
 pub fn render(records: &[Record]) -> String {
     let groups = records.chunk_by(|a, b| a.point == b.point);
     groups.map(|group| format!("{}\n", line(group))).collect()
@@ -24,7 +24,7 @@ fn line(group: &[Record]) -> Value {
     let flows: Vec<Value> = (0..group[0].flows.len())
         .map(|id| {
             let of_flow: Vec<&FlowRecord> = group.iter().filter_map(|record| record.flows.get(id)).collect();
-            // Ends that are drawn for each seed are nobody's.
+            // Ends that are drawn for each seed differ between runs, and are reported as null.
             let (from, to) = (same(&of_flow, |flow| flow.from), same(&of_flow, |flow| flow.to));
             let transport = same(&of_flow, |flow| flow.transport.clone());
             let nothing = runs(&|(other, starved)| *other == id && *starved == Starved::Nothing);
@@ -42,13 +42,13 @@ fn line(group: &[Record]) -> Value {
     })
 }
 
-/// A value that is the same in all runs.
+/// Returns the value if it is the same in all runs.
 fn same<T: PartialEq>(flows: &[&FlowRecord], of: impl Fn(&FlowRecord) -> T) -> Option<T> {
     let first = flows.first().map(|flow| of(flow))?;
     flows.iter().all(|flow| of(flow) == first).then_some(first)
 }
 
-/// Mean, interval and count of every number that is measured.
+/// Returns mean, confidence interval and count of every numeric field that was measured.
 fn metrics<R: Columns>(records: &[&R]) -> Map<String, Value> {
     let mut found = Map::new();
     for column in R::COLUMNS.iter().filter(|column| !NAMES.contains(&column.name)) {

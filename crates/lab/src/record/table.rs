@@ -1,4 +1,5 @@
-//! Records as a table for people: who starved, then for each point a row for each flow and one for all, means over the seeds with 95 % intervals.
+//! Records as a table for people. It begins with the starved flows. For each point it has a row for
+//! each flow and one for all flows, with means over the seeds and 95 % confidence intervals.
 
 use super::kind::FlowKind;
 use super::metrics::has_shares;
@@ -9,30 +10,32 @@ use crate::summary::{Mean, PLUS_MINUS, median};
 use crate::words::spoken;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
 
-/// Columns of characters where no terminal says how many there are.
+/// Width in characters, if there is no terminal.
 const WIDTH: u16 = 80;
-/// Columns of characters that text has at most: longer lines are hard to read.
+/// Largest width of text in characters. Longer lines are hard to read.
 const WIDEST: u16 = 100;
-/// Columns of characters that a column of a list needs at least, on average, to be read.
+/// Average width in characters that a column of a list needs at least to be readable.
 const LEAST: usize = 8;
-/// Beginning of a line of an entry below its head.
+/// Indentation of the lines of an entry below its head.
 const INDENT: &str = "    ";
-/// Beginning of a row of a starved flow.
+/// Mark at the beginning of the row of a starved flow.
 const MARK: &str = "! ";
 
-/// The table of records that come in the order of their points. It is as wide as the terminal at most, elsewhere 80 columns of characters. What
-/// is said of starved flows is in colour on a terminal.
+/// Returns the table of records, which must be in the order of their points. It is at most as wide
+/// as the terminal, or 80 characters if there is none. On a terminal, the lines about starved flows
+/// are in colour.
 pub fn render(records: &[Record]) -> String {
     render_first(records, &Tally::of(records), 0)
 }
 
-/// The table of the first points alone: `tally` counts all runs, and `left_out` is the number of the other points.
+/// Returns the table of the first points only. `tally` counts all runs, and `left_out` is the
+/// number of points that the table omits.
 pub fn render_first(records: &[Record], tally: &Tally, left_out: usize) -> String {
     let text = render_within(terminal().unwrap_or(WIDTH), records, tally, left_out);
     if console::colors_enabled() { coloured(&text) } else { text }
 }
 
-/// The lines that say who starved, in colour.
+/// Colours the lines that report starved flows.
 fn coloured(text: &str) -> String {
     let line = |line: &str| match line.starts_with(MARK) || line.contains(&format!(" {MARK}")) {
         true => format!("{}\n", tally::coloured(line, true)),
@@ -41,7 +44,7 @@ fn coloured(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// Columns of the terminal, if there is one.
+/// Width of the terminal in characters; `None` if there is no terminal.
 fn terminal() -> Option<u16> {
     console::Term::stdout().size_checked().map(|(_, columns)| columns)
 }
@@ -100,7 +103,7 @@ fn render_within(width: u16, records: &[Record], tally: &Tally, left_out: usize)
     format!("{head}{starved}{tables}{rest}{signs}")
 }
 
-/// Says which points a table lacks, and where they are.
+/// Says how many points a table omits, and where they can be found.
 fn beyond(shown: usize, left_out: usize) -> String {
     format!(
         "The first {shown} of {} points. --format summary has a line for each point, --format csv a row for each flow and run.",
@@ -108,7 +111,7 @@ fn beyond(shown: usize, left_out: usize) -> String {
     )
 }
 
-/// Meanings of the signs in these tables, for who reads one for the first time.
+/// Explains the signs that occur in these tables, for a first-time reader.
 fn signs(tables: &str, record: &Record) -> Vec<String> {
     let ends = record.flows.iter().map(|flow| (flow.from, flow.to));
     let shown = ends.map(|(from, to)| (from, to, format!("{from}→{to}"))).find(|(_, _, ends)| tables.contains(ends));
@@ -118,7 +121,8 @@ fn signs(tables: &str, record: &Record) -> Vec<String> {
     signs
 }
 
-/// A sentence in lines of so many characters, each with `mark` before it. A word that is longer has a line of its own.
+/// Wraps a sentence into lines of at most `width` characters, each with `mark` before it. A word
+/// that is longer than a line has a line of its own.
 fn wrapped(width: u16, sentence: &str, mark: &str) -> String {
     let room = usize::from(width).saturating_sub(mark.len());
     let (mut text, mut used) = (String::new(), 0);
@@ -135,21 +139,21 @@ fn wrapped(width: u16, sentence: &str, mark: &str) -> String {
     text + "\n"
 }
 
-/// The last part of a key, or all of it where another one ends so.
+/// Last part of a key, or the whole key if another key ends with the same part.
 fn short(key: &str, keys: &[String]) -> String {
     let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
     let is_alone = keys.iter().filter(|other| last(other) == last(key)).count() == 1;
     if is_alone { last(key) } else { key.to_owned() }
 }
 
-/// The value of a key at a record's point, in words; empty where the point has no such key.
+/// Value of a key at a record's point, in words; empty if the point does not have the key.
 fn told(record: &Record, key: &str) -> String {
     record.point.get(key).map(spoken).unwrap_or_default()
 }
 
 /// Subject of a row.
 enum Row {
-    /// This flow.
+    /// The flow with this number.
     Flow(usize),
     /// All flows.
     Total,
@@ -169,7 +173,9 @@ enum Column {
 }
 
 impl Row {
-    /// "newreno 0→7", "long: newreno 0→7" of a flow with a name; with a mark where it was starved in some run; "2: newreno" of flow 2 where the ends are others with every seed.
+    /// Label of the row: for example "newreno 0→7", or "long: newreno 0→7" for a flow with a name.
+    /// A mark stands before it if the flow was starved in some run. If the ends differ between
+    /// seeds, the label of flow 2 is "2: newreno".
     fn label(&self, group: &[Record]) -> String {
         let Row::Flow(id) = self else { return "total".to_owned() };
         let flow = &group[0].flows[*id];
@@ -177,7 +183,7 @@ impl Row {
         let mark = if group.iter().any(is_starved) { MARK } else { "" };
         let ends = |record: &Record| record.flows.get(*id).map(|flow| (flow.from, flow.to));
         let is_drawn = group.iter().any(|record| ends(record) != ends(&group[0]));
-        // What the point says need not be said again.
+        // The label omits the transport if the point already names it.
         let is_told = group[0].point.values().any(|value| value.as_str() == Some(flow.transport.as_str()));
         let what = match (is_told, is_drawn) {
             (true, true) => None,
@@ -194,7 +200,7 @@ impl Row {
         }
     }
 
-    /// The flows of the row in a run.
+    /// Returns the flows of the row in a run.
     fn flows<'a>(&self, record: &'a Record) -> &'a [FlowRecord] {
         match self {
             Row::Flow(id) => record.flows.get(*id).map(std::slice::from_ref).unwrap_or_default(),
@@ -203,7 +209,8 @@ impl Row {
     }
 }
 
-/// Jain's index of the points whose flows it says something of; nothing if there are none.
+/// Table of Jain's index, for the points at which it is meaningful. `None` if there are no such
+/// points.
 fn indices(groups: &[&[Record]], keys: &[String]) -> Option<Table> {
     let shared: Vec<&&[Record]> = groups.iter().filter(|group| group.iter().all(has_shares)).collect();
     shared.first()?;
@@ -218,7 +225,7 @@ fn indices(groups: &[&[Record]], keys: &[String]) -> Option<Table> {
     Some(table)
 }
 
-/// A table without rows.
+/// Creates a table without rows.
 fn empty() -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -226,13 +233,14 @@ fn empty() -> Table {
     table
 }
 
-/// A table within so many columns of characters, with numbers at the right from column `numbers_from` on.
+/// Renders a table within `width` characters. Columns from number `numbers_from` on contain numbers
+/// and are right-aligned.
 fn finished(mut table: Table, numbers_from: usize, width: u16) -> String {
-    // No word of a head is broken.
+    // No word in the head of a column with numbers is broken.
     let longest = |head: String| head.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
     let heads: Vec<usize> =
         table.header().into_iter().flat_map(comfy_table::Row::cell_iter).map(|cell| longest(cell.content())).collect();
-    // Nor are those above words, if there is room for all.
+    // Words in the heads of the other columns are not broken either, if there is room for all.
     let fits = heads.iter().map(|word| word + 2).sum::<usize>() <= usize::from(width);
     for (number, (column, word)) in table.column_iter_mut().zip(heads).enumerate() {
         column.set_padding((0, 1));
@@ -252,7 +260,7 @@ impl Column {
         match self {
             Column::Goodput => "kbit/s",
             Column::Retransmissions => "rexmit %",
-            // Timeouts are counted from the start, whatever the warm-up.
+            // Timeouts are counted from the start of the run, warm-up included.
             Column::Timeouts if is_warmed_up => "timeouts in all",
             Column::Timeouts => "timeouts",
             Column::Rtt => "RTT ms",
@@ -272,13 +280,15 @@ impl Column {
         cell(group, |record| self.value(row, record), decimals)
     }
 
-    /// The value of a run: infinite for "none", NaN for what was not measured.
+    /// Returns the value for a run: infinite stands for "none", and NaN for a value that was not
+    /// measured.
     fn value(self, row: &Row, record: &Record) -> f64 {
         let flows = row.flows(record);
-        // Where nothing is sent again, there is nothing to count.
+        // Datagrams are never retransmitted, so there is nothing to count.
         let again =
             |value: f64| if flows.iter().all(|flow| flow.kind() == FlowKind::Datagrams) { f64::NAN } else { value };
-        // One flow has the delay of what it did deliver; all flows together have none if one of them is starved.
+        // A row of one flow shows the delay of the packets that the flow did deliver. The row of
+        // all flows shows "none" if one of them is starved.
         let is_none = flows.iter().any(|flow| match (row, record.starved(flow)) {
             (_, None) => false,
             (Row::Flow(_), Some(starved)) => starved == Starved::Nothing,
@@ -309,13 +319,14 @@ impl Column {
     }
 }
 
-/// Transfer times of the files of these flows, seconds.
+/// Returns the transfer times of the files of these flows, seconds.
 fn file_times(flows: &[FlowRecord]) -> Vec<f64> {
     flows.iter().flat_map(|flow| flow.completions.iter().flatten()).map(CompletionRecord::time_s).collect()
 }
 
-/// "182.4 ±1.0", without the interval for one seed or two; "none 3/10" where a starved flow has no value; "-" where there is none. `decimals` are
-/// the digits behind the point that a mean has; its interval has as many.
+/// Text of a cell, for example "182.4 ±1.0". It has no interval for one or two seeds, is "none
+/// 3/10" if a starved flow has no value in 3 of 10 runs, and is "-" if there is no value.
+/// `decimals` returns the number of decimals for a mean; the interval has as many.
 fn cell(group: &[Record], of: impl Fn(&Record) -> f64, decimals: impl Fn(f64) -> usize) -> String {
     let values: Vec<f64> = group.iter().map(of).collect();
     let Some(mean) = Mean::of(&values) else { return "-".to_owned() };
@@ -325,7 +336,7 @@ fn cell(group: &[Record], of: impl Fn(&Record) -> f64, decimals: impl Fn(f64) ->
     told.replace(" of ", "/")
 }
 
-/// Three digits that mean something, or one behind the point.
+/// Number of decimals for three significant digits; one decimal for values from 10 on.
 fn three(mean: f64) -> usize {
     match mean.abs() {
         size if size >= 10.0 || size.is_nan() => 1,
@@ -334,25 +345,29 @@ fn three(mean: f64) -> usize {
     }
 }
 
-/// Columns of characters for an [`entry`]: those of the terminal, 100 at most, and 80 where there is none.
+/// Width in characters for an [`entry`]: that of the terminal but at most 100, or 80 if there is no
+/// terminal.
 pub fn columns() -> u16 {
     terminal().map_or(WIDTH, |columns| columns.min(WIDEST))
 }
 
-/// An entry of a list whose rows would be too wide for a table: a line with `head`, whole however long it is, so that `grep` finds all of
-/// it, and the paragraphs below, indented and wrapped to so many columns. Empty paragraphs are left out.
+/// Entry of a list whose rows would be too wide for a table. `head` stands on one line however long
+/// it is, so that `grep` finds all of it. The paragraphs below are indented and wrapped to `width`
+/// characters. Empty paragraphs are left out.
 pub fn entry(width: u16, head: &str, paragraphs: &[&str]) -> String {
     let filled = paragraphs.iter().filter(|paragraph| !paragraph.is_empty());
     format!("{head}\n") + &filled.map(|paragraph| wrapped(width, paragraph, INDENT)).collect::<String>()
 }
 
-/// A plain list with a header. On a terminal it is as wide as that, elsewhere as its cells.
+/// Plain list with a header. On a terminal it is as wide as the terminal, elsewhere as wide as its
+/// cells.
 pub fn listing<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     within(terminal(), header, rows)
 }
 
-/// The list with at most so many columns of characters, if there is a limit: every column but the first one, which has the names, is wrapped.
-/// Where that leaves too little for the others, each row is an [`entry`].
+/// Renders the list with at most `width` characters, if there is a limit. Every column is wrapped
+/// except the first, which has the names. If the other columns would be too narrow, each row
+/// becomes an [`entry`].
 fn within<const N: usize>(width: Option<u16>, header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let rows: Vec<[String; N]> = rows.collect();
     let names = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);

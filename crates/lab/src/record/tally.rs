@@ -1,4 +1,5 @@
-//! Runs of several groups and who starved in them, in sentences. Every summary for people says them first.
+//! Counts the runs of several groups and the flows that were starved in them, and reports them in
+//! sentences. Every summary for people begins with these sentences.
 
 use super::Record;
 use super::starvation::{Silence, Starved};
@@ -7,54 +8,56 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A line that says who starved, black on yellow: on every terminal as different in light as colours can be, whatever colours its reader sees.
+/// Colours a line that reports starvation black on yellow. This pair has the greatest contrast in
+/// brightness on every terminal, also for readers with colour blindness.
 pub fn coloured(line: &str, is_coloured: bool) -> String {
     console::Style::new().force_styling(is_coloured).black().on_yellow().apply_to(line).to_string()
 }
 
-/// Runs of several groups, such as the points of a sweep or the sides of a comparison, and who starved in them.
+/// Counts of runs and of starved flows in several groups, such as the points of a sweep or the
+/// sides of a comparison.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Tally {
     groups: Vec<Group>,
-    /// The silences beyond which a flow is starved, seconds: the shortest and the longest of the runs.
+    /// Shortest and longest limit above which a flow counts as starved, over all runs, seconds.
     long: Option<(f64, f64)>,
-    /// Where each group is, by its name.
+    /// Index of each group, by its name.
     places: BTreeMap<Arc<str>, usize>,
 }
 
-/// The runs of one group.
+/// Counts of one group.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Group {
-    /// Its name for people; empty if it is the only one.
+    /// Name for people; empty if this is the only group.
     name: Arc<str>,
     runs: usize,
     starved_runs: usize,
     runs_without_path: usize,
-    /// Its flows, by their numbers.
+    /// Flows of the group, by their numbers.
     flows: Vec<Flow>,
 }
 
-/// A flow of a group.
+/// Counts of a flow in a group.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Flow {
-    /// Its name, if it has one.
+    /// Name of the flow, if it has one.
     name: Option<String>,
-    /// Its ends, if they are the same in all runs.
+    /// Ends of the flow, if they are the same in all runs.
     ends: Option<(u16, u16)>,
-    /// Runs in which others starved it.
+    /// Runs in which other flows starved it.
     starved: Silences,
     /// Runs in which it was silent because it had no path.
     without_path: Silences,
 }
 
-/// Runs in which a flow was silent, for one reason.
+/// Number of runs in which a flow was silent, for one reason.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Silences {
-    /// Runs in which it delivered nothing.
+    /// Runs in which the flow delivered nothing.
     nothing: usize,
-    /// Other runs in which it delivered nothing for long.
+    /// Other runs in which the flow delivered nothing for a long time.
     gaps: usize,
-    /// The longest of those gaps, seconds.
+    /// Longest of these gaps, seconds.
     longest: f64,
 }
 
@@ -74,14 +77,14 @@ impl Silences {
     }
 }
 
-/// The runs of a flow in which it was silent for one of the two reasons.
+/// Selects one of the two reasons for silence.
 type Of = fn(&Flow) -> &Silences;
 
-/// Groups and flows that are named, the worst ones.
+/// Largest number of groups or flows that are named. Those with the most silent runs are chosen.
 const NAMED: usize = 6;
 
 impl Tally {
-    /// Counts another run of the group that people call so.
+    /// Counts another run of the group with this name.
     pub fn add(&mut self, name: &str, record: &Record) {
         let place = match self.places.get(name) {
             Some(place) => *place,
@@ -125,24 +128,25 @@ impl Tally {
         group.runs_without_path += usize::from(any_without_path);
     }
 
-    /// Counts runs by the words of their points.
+    /// Counts runs, grouped by their points.
     pub fn of(records: &[Record]) -> Tally {
         let mut tally = Tally::default();
         records.iter().for_each(|record| tally.add(&told(&record.point), record));
         tally
     }
 
-    /// Runs that were counted.
+    /// Number of runs counted.
     pub fn runs(&self) -> usize {
         self.groups.iter().map(|group| group.runs).sum()
     }
 
-    /// Runs in which some flow was starved.
+    /// Number of runs in which some flow was starved.
     pub fn starved_runs(&self) -> usize {
         self.groups.iter().map(|group| group.starved_runs).sum()
     }
 
-    /// Sentences to be said first; nothing if nobody was silent. Those about flows that others starve come before those about flows without a path.
+    /// Sentences with which a summary begins; empty if no flow was silent. Sentences about flows
+    /// that others starve come before those about flows without a path.
     pub fn sentences(&self) -> Vec<String> {
         let without_path = self.groups.iter().map(|group| group.runs_without_path).sum();
         let mut sentences = Vec::new();
@@ -157,7 +161,7 @@ impl Tally {
         sentences
     }
 
-    /// What a starved flow is.
+    /// Definition of a starved flow as a sentence.
     fn definition(&self) -> String {
         let long = match self.long {
             Some((shortest, longest)) if shortest == longest => format!("{} s", (10.0 * longest).round() / 10.0),
@@ -166,7 +170,8 @@ impl Tally {
         format!("A starved flow has a path and delivers nothing, or nothing for more than {long}.")
     }
 
-    /// "a flow was starved in 5 of 6 runs (8 of 12 flows in all runs)"; `None` if it was in none.
+    /// Phrase such as "a flow was starved in 5 of 6 runs (8 of 12 flows in all runs)"; `None` if there
+    /// were no such runs.
     fn which(&self, what: &str, count: usize, of: Of) -> Option<String> {
         let runs = match (count, self.runs()) {
             (0, _) => return None,
@@ -184,7 +189,8 @@ impl Tally {
         Some(format!("a flow {what}{runs}{flows}"))
     }
 
-    /// A sentence for each flow that was silent for that reason, the worst first.
+    /// Returns a sentence for each flow that was silent for this reason, the flow with the most
+    /// silent runs first.
     fn of_flows(&self, of: Of, why: &str) -> Vec<String> {
         let mut ids: Vec<(usize, usize)> = self.ids().map(|id| (id, self.silent_runs(id, of))).collect();
         ids.retain(|(_, silent)| *silent > 0);
@@ -197,7 +203,7 @@ impl Tally {
         sentences
     }
 
-    /// The numbers of all flows.
+    /// Returns the numbers of all flows.
     fn ids(&self) -> Range<usize> {
         0..self.groups.iter().map(|group| group.flows.len()).max().unwrap_or(0)
     }
@@ -206,7 +212,7 @@ impl Tally {
         self.groups.iter().filter_map(|group| group.flows.get(id)).map(|flow| of(flow).runs()).sum()
     }
 
-    /// Silence of a flow in words.
+    /// Sentence about the silence of a flow.
     fn of_flow(&self, id: usize, of: Of, why: &str) -> String {
         let all: Vec<(&Group, &Flow)> =
             self.groups.iter().filter_map(|group| Some((group, group.flows.get(id)?))).collect();
@@ -247,7 +253,8 @@ impl Tally {
             .collect();
         let found = places.len();
         if found > NAMED {
-            // The worst, in the order in which they come.
+            // The groups with the largest share of silent runs are named, in the order of the
+            // groups.
             let mut by_share: Vec<usize> = (0..found).collect();
             let share = |place: &usize| places[*place].1 as f64 / places[*place].0.runs as f64;
             by_share.sort_by(|a, b| share(b).total_cmp(&share(a)));

@@ -1,22 +1,24 @@
-//! Files that are written whole or not at all.
+//! Atomic writing of files: a file is written as a whole or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes `content` as `directory/name`: a reader sees the old file or the new one, never half of it, whenever the program
-/// is killed. Replaces what is there; see [`is_kept`] for what is written into instead.
+/// Writes `content` as `directory/name`. A reader sees the old file or the new one, but never a
+/// part of it, even if the program is killed. An existing file is replaced. [`is_kept`] says which
+/// existing things are written into instead.
 ///
 /// # Errors
-/// Whatever the file system refuses.
+/// Any error of the file system.
 pub fn write_whole(directory: &Path, name: &str, content: impl AsRef<[u8]>) -> io::Result<()> {
     write_whole_by(directory, name, |file| file.write_all(content.as_ref()))
 }
 
-/// The same with what `write` writes, which need not be in memory at once.
+/// Like [`write_whole`], with the content that `write` produces. That content need not be in memory
+/// at once.
 ///
 /// # Errors
-/// That of `write`, and whatever the file system refuses.
+/// Any error of `write`, and of the file system.
 pub fn write_whole_by(
     directory: &Path,
     name: &str,
@@ -34,7 +36,8 @@ pub fn write_whole_by(
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // Readable by others as usual (the umask still applies), not private as temporary files are.
+        // The file gets the usual permissions, limited by the umask. Temporary files would be
+        // private otherwise.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let file = builder.tempfile_in(directory)?;
@@ -46,15 +49,16 @@ pub fn write_whole_by(
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// True if a device, a pipe or a link is there, such as `/dev/stdout`: it is written into, since a file in its place would take it away.
+/// True if `path` is a device, a pipe or a link, such as `/dev/stdout`. It is written into, because
+/// a file in its place would remove it.
 pub fn is_kept(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
 
-/// Makes a directory, with those above it, if it is not there.
+/// Creates a directory and its parents, if they do not exist.
 ///
 /// # Errors
-/// Whatever the file system refuses, with the place, and what to do if something else is there.
+/// Any error of the file system, with the path, and with advice if something else is there.
 pub fn make_directory(directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory).map_err(|error| {
         let way = match error.kind() {

@@ -1,4 +1,4 @@
-//! Decides where a record that is there belongs among the points of today's scenario.
+//! Decides to which point of the current scenario an existing record belongs.
 
 use super::super::given::{Given, conflict};
 use super::super::line::Observed;
@@ -7,24 +7,26 @@ use meshpace_scenario::effective::Digest;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-/// The points of today's scenario, and those of the scenarios before.
+/// Points of the current scenario, and of the scenarios that were run before.
 #[derive(Debug)]
 pub struct Admission {
-    /// Today's scenario.
+    /// The current scenario.
     given: Given,
     named: Points,
-    /// The scenarios of the records.
+    /// Scenarios of the records.
     sources: Vec<Given>,
-    /// Their points; `None` if they are those of today's scenario.
+    /// Points of these scenarios; `None` if they are the points of the current scenario.
     known: Option<Points>,
-    /// The keys of today's points by what decides their runs, where that is needed.
+    /// Keys of the current points by the digests of the settings that determine their runs. Empty
+    /// if `known` is `None`.
     by_run: BTreeMap<Digest, String>,
-    /// The keys of today's points by what decides their runs, but for defaults that are written, once that is needed.
+    /// The same keys by digests without settings that may equal a default. They are computed when
+    /// they are first needed.
     without_defaults: OnceCell<BTreeMap<Digest, Vec<String>>>,
 }
 
 impl Admission {
-    /// For records of `sources`.
+    /// Creates the rules for records of the scenarios `sources`. `given` is the current scenario.
     pub fn new(given: &Given, sources: &[Given]) -> Admission {
         let named = Points::of([given]);
         let (known, by_run) = match sources.iter().all(|source| source.is_same_scenario(given)) {
@@ -38,31 +40,32 @@ impl Admission {
         Admission { given: given.clone(), named, sources: sources.to_vec(), known, by_run, without_defaults }
     }
 
-    /// True if today's scenario has this point.
+    /// True if the current scenario has this point.
     pub fn names(&self, key: &str) -> bool {
         self.named.has(key)
     }
 
-    /// Today's scenario.
+    /// Returns the current scenario.
     pub fn given(&self) -> &Given {
         &self.given
     }
 
-    /// Name of today's scenario.
+    /// Name of the current scenario.
     pub fn scenario(&self) -> &str {
         &self.given.scenario
     }
 
-    /// What today's scenario observes at a point.
+    /// Additional data that the current scenario observes at a point.
     pub fn observed(&self, key: &str) -> Observed {
         let [series, watch] = self.named.observed(key);
         Observed { nodes: false, series: series.is_some(), links: watch.is_some() }
     }
 
-    /// The key of a record's point today: that of today's point with the same run, or its own.
+    /// Returns the key of a record's point in the current scenario: the key of the current point
+    /// with the same run, or the record's own key if there is none.
     ///
     /// # Errors
-    /// Why the record does not fit today's scenario.
+    /// Why the record does not fit the current scenario.
     pub fn admit(&self, own: &str) -> Result<String, String> {
         let known = self.known.as_ref().unwrap_or(&self.named);
         match self.named.has(own) {
@@ -72,7 +75,7 @@ impl Admission {
         }
     }
 
-    /// The key of today's point that is the same run as the point `own` of `known`.
+    /// Returns the key of the current point that is the same run as the point `own` of `known`.
     fn same_run(&self, known: &Points, own: &str) -> Option<&str> {
         let fits = |key: &&str| known.fits(own, &self.named, key);
         if let Some(key) = self.by_run.get(&known.run(own)?) {

@@ -1,34 +1,38 @@
-//! The lock on a campaign's directory. It is held while a program reads what is there and while it adds to it. Between the two, other
-//! programs may work in the directory; whoever goes on afterwards must find the files as it left them.
+//! Lock on the directory of a campaign. A program holds it while it reads the existing records and
+//! while it adds records. In between, other programs may work in the directory. A program that
+//! resumes afterwards must find the files unchanged.
 
 use crate::record::directory::{MANIFEST, RECORDS, UNFINISHED};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// Each file of a campaign; none for one that is not there.
+/// State of each file of a campaign; `None` for a file that does not exist.
 type Files = [Option<Seen>; 3];
 
-/// A file as it was seen. Programs that work in a directory replace a file or append to it. A time of last change would not tell
-/// a replaced file for certain: two changes within a few milliseconds have the same time.
+/// State of a file. Programs that work in a directory replace a file or append to it. The time of
+/// the last change would not reliably detect a replaced file: two changes within a few milliseconds
+/// have the same time.
 #[derive(Debug, PartialEq)]
 pub struct Seen {
-    /// The file, kept open: otherwise the system could give its number to the file that replaces it.
+    /// The file, kept open. Otherwise the system could give its inode number to the file that
+    /// replaces it.
     file: same_file::Handle,
     length: u64,
 }
 
-/// The lock, and what the files were when it was given back.
+/// The lock, or the state of the files when it was released.
 #[derive(Debug)]
 pub enum Lock {
-    /// Held: the open directory.
+    /// The lock is held; the value is the open directory.
     Held(#[expect(dead_code, reason = "the lock ends when it is closed")] File),
-    /// Given back.
+    /// The lock was released.
     Released(Files),
 }
 
 impl Lock {
-    /// Locks a directory. The directory itself is locked: there is no file whose removal could let two in.
+    /// Locks a directory. The directory itself is locked, because a lock file could be removed, and
+    /// two programs could then hold the lock.
     ///
     /// # Errors
     /// `WouldBlock` if another process, or another campaign of this process, holds the lock.
@@ -45,7 +49,7 @@ impl Lock {
         }
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     pub fn release(&mut self, directory: &Path) {
         if matches!(self, Lock::Held(_)) {
             *self = Lock::Released(files(directory));
@@ -55,7 +59,7 @@ impl Lock {
     /// Takes the lock again after [`Lock::release`].
     ///
     /// # Errors
-    /// As [`Lock::take`]; and if the files have changed since.
+    /// The errors of [`Lock::take`]; also an error if the files have changed since the release.
     pub fn resume(&mut self, directory: &Path) -> io::Result<()> {
         let Lock::Released(before) = self else { return Ok(()) };
         let lock = Lock::take(directory)?;

@@ -1,4 +1,4 @@
-//! What a directory holds before a campaign works in it.
+//! State of a directory before a campaign works in it.
 
 use super::super::directory::{Manifest, RECORDS, UNFINISHED};
 use super::super::given::Given;
@@ -8,26 +8,27 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-/// Files and scenarios of a directory.
+/// Files and scenarios that a directory already has.
 #[derive(Default)]
 pub struct There {
-    /// The finished file, with the manifest beside it.
+    /// The finished file, and the manifest of the directory.
     pub records: Option<(File, Manifest)>,
-    /// The unfinished one.
+    /// The unfinished file.
     pub unfinished: Option<File>,
-    /// The scenarios of both.
+    /// Scenarios of both files.
     pub sources: Vec<Given>,
-    /// True if the finished file is about to be replaced, so that its records do not count.
+    /// True if the finished file is going to be replaced. Its records do not count then.
     pub replaces: bool,
 }
 
-/// The error of a directory that holds something else.
+/// Error for a directory that holds something else.
 fn occupied(directory: &Path, what: &str) -> io::Error {
     let message = format!("{} holds {what}; --force replaces it, --out writes elsewhere", directory.display());
     io::Error::new(io::ErrorKind::AlreadyExists, message)
 }
 
-/// The error of a directory with records of the same point that were made otherwise; `what` has the remedies.
+/// Error for a directory with records of the same point that were made with other settings. `what`
+/// describes the conflict and the remedies.
 pub fn conflicting(directory: &Path, what: &str) -> io::Error {
     let message = format!("{} holds {what}; --force replaces all that is there", directory.display());
     io::Error::new(io::ErrorKind::AlreadyExists, message)
@@ -54,7 +55,8 @@ impl There {
             }
             None => None,
         };
-        // The unfinished file was begun after the finished one was written.
+        // The unfinished file was begun after the finished one was written, so its manifest takes
+        // precedence.
         let Some(last) = head.as_ref().or(beside.as_ref()) else {
             return match (unfinished, records) {
                 (Some(_), _) => Err(occupied(directory, "an unfinished campaign that cannot be read")),
@@ -74,7 +76,7 @@ impl There {
         }
         let replaces = match (&head, &beside) {
             (Some(head), _) if !head.sources.is_empty() => head.replaces,
-            // A version that listed no scenarios kept one campaign in a directory.
+            // A version that did not list scenarios kept only one campaign in a directory.
             (Some(head), Some(beside)) => head.scenario_sha256 != beside.scenario_sha256,
             _ => false,
         };
