@@ -31,9 +31,8 @@ pub struct Packed {
 }
 
 /// Writes the records of a finished directory, its manifest and the files that its scenarios name
-/// into
-/// `out`. An `anonymous` archive leaves out the name of the machine, the number of jobs and the
-/// time that the runs took.
+/// into `out`. An `anonymous` archive leaves out the name of the machine, the number of jobs and
+/// the time that the runs took.
 ///
 /// # Errors
 /// If the directory is unfinished or damaged, if a file is missing, and any error of the file
