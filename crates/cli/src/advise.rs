@@ -1,4 +1,5 @@
-//! `meshpace advise`: who starves in a mesh that is known by a map, a list of links or dumps of its programs, and what to set.
+//! `meshpace advise`: which flows starve in a mesh that is known by a map, a list of links or dumps
+//! of routing programs, and which settings help.
 
 mod input;
 mod model;
@@ -76,14 +77,14 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Reads the time of a run.
+/// Parses the measured time of a run.
 fn whole_seconds(text: &str) -> Result<u64, String> {
     let seconds = quantities::seconds(text)?;
     let is_right = seconds.fract() == 0.0 && (1.0..=600.0).contains(&seconds);
     if is_right { Ok(seconds as u64) } else { Err("expected whole seconds, 1 s to 600 s".to_owned()) }
 }
 
-/// Reads a goodput: kbit/s, or with a unit.
+/// Parses a goodput: a plain number in kbit/s, or a number with a unit.
 fn kbps(text: &str) -> Result<f64, String> {
     let plain = text.parse::<f64>().is_ok();
     quantities::quantity(&RATE, &if plain { format!("{text} kbit/s") } else { text.to_owned() }).map(|bps| bps / 1e3)
@@ -99,11 +100,11 @@ struct Setting<'a> {
     arguments: &'a Arguments,
     known: &'a Known,
     mesh: Mesh,
-    /// Keys of the radio and the MAC.
+    /// Keys of the scenario for the radio and the MAC.
     keys: Vec<(&'static str, String)>,
-    /// Files that the scenario names.
+    /// Names and contents of the files that the scenario names.
     files: Vec<(String, Vec<u8>)>,
-    /// Ends of the flows, nodes of the scenario.
+    /// Ends of the flows, as nodes of the scenario.
     ends: Vec<(usize, usize)>,
     questions: [Question; 4],
     jobs: usize,
@@ -120,7 +121,7 @@ impl Setting<'_> {
         sets.into_iter().chain(self.arguments.set.clone()).collect()
     }
 
-    /// The campaign of these flows with these settings.
+    /// Creates the campaign of these flows with these settings.
     fn campaign(&self, flows: &[(usize, usize)], sets: Vec<String>) -> Result<Arc<Campaign>, Failure> {
         let refused = |why: String| (REFUSED, why);
         let file = self.arguments.map[0].display();
@@ -139,7 +140,8 @@ impl Setting<'_> {
         }
     }
 
-    /// Writes the scenario with what is usual, so that `meshpace run` repeats it.
+    /// Writes the scenario with the usual settings and its files, so that `meshpace run` repeats
+    /// it.
     fn keep(&self, directory: &Path) -> Result<(), String> {
         let names = match (&self.mesh, &self.known.map) {
             (Mesh::Places(name), Some((_, copy, _))) => Some((name.clone(), *copy)),
@@ -161,7 +163,7 @@ impl Setting<'_> {
     }
 }
 
-/// Runner of the scenarios that are made of the mesh.
+/// Runs the scenarios that are made from the mesh.
 struct Machine<'a, 'b> {
     setting: &'a Setting<'a>,
     progress: &'a Progress,
@@ -173,7 +175,8 @@ impl Machine<'_, '_> {
         records_of(campaign, self.threads, self.progress, &self.setting.arguments.map[0])
     }
 
-    /// These first runs, and further seeds until the goodputs are precise ([`flows::more_seeds`]).
+    /// Returns the records `first`, and those of further seeds that are run until the goodputs are
+    /// precise enough ([`flows::more_seeds`]).
     fn repeated(&mut self, campaign: &Arc<Campaign>, first: &[Record]) -> Result<Vec<Record>, Failure> {
         let mut records = first.to_vec();
         loop {
@@ -188,7 +191,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Mean goodput of a flow with nobody else sending, bit/s.
+    /// Mean goodput of a flow while no other flow sends, bit/s; `None` if it is not known.
     fn alone(&mut self, ends: (usize, usize)) -> Result<Option<f64>, Failure> {
         let campaign = self.setting.campaign(&[ends], self.setting.sets(None))?;
         self.progress.more(campaign.work());
@@ -200,7 +203,8 @@ impl Machine<'_, '_> {
 struct Simulated {
     told: Vec<Told>,
     answers: Vec<Answer>,
-    /// Pairs of nodes that hear each other, and those that are too weak.
+    /// Number of pairs of nodes that hear each other, and how many of these pairs have a link that
+    /// is too weak for routing.
     pairs: (usize, usize),
 }
 
@@ -227,7 +231,8 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
     };
     let paths = paths_of(arguments, &known, ways.as_deref().unwrap_or_default(), plan.as_ref()).map_err(refused)?;
     let setting = setting(arguments, &known, &ends, rate, plan.as_ref());
-    // A refused scenario leaves no files behind.
+    // The scenario is checked before any file is written, so that a refused scenario leaves no
+    // files behind.
     let usual = setting.campaign(&setting.ends, setting.sets(None))?;
     if let Some(directory) = &arguments.keep {
         setting.keep(directory).map_err(|why| (FAILED, why))?;
@@ -283,7 +288,7 @@ fn setting<'a>(
     Setting { arguments, known, mesh, keys, files, ends, questions, jobs }
 }
 
-/// Runs the usual settings and every choice.
+/// Runs the campaign with the usual settings, and one campaign for every choice of every question.
 fn simulated(setting: &Setting<'_>, usual: &Arc<Campaign>, plan: Option<&Plan>) -> Result<Simulated, Failure> {
     let stop = stop_on_interrupt();
     runner::silence_panics();
@@ -297,7 +302,7 @@ fn simulated(setting: &Setting<'_>, usual: &Arc<Campaign>, plan: Option<&Plan>) 
             question.others.iter().map(campaign).collect()
         })
         .collect::<Result<_, Failure>>()?;
-    // One bar for everything: a choice by itself is soon tried.
+    // One progress bar covers all campaigns, because a single choice takes little time.
     let progress = Progress::new(usual.work());
     tried.iter().flatten().for_each(|(_, campaign)| progress.more(campaign.work()));
     let mut threads = Threads::new(setting.jobs, &stop);
@@ -319,7 +324,7 @@ fn simulated(setting: &Setting<'_>, usual: &Arc<Campaign>, plan: Option<&Plan>) 
     Ok(Simulated { answers, ..told })
 }
 
-/// Results of the flows with the usual settings.
+/// Returns the results of the flows with the usual settings.
 fn told(
     machine: &mut Machine<'_, '_>,
     usual: &Arc<Campaign>,
@@ -335,7 +340,8 @@ fn told(
         if let Some(plan) = plan {
             told.basis.clone_from(&plan.basis);
             told.assumed_rate = plan.assumed.map(|rate| rate.to_string());
-            // Behind a cable the end is another router than the station that sends.
+            // If a cable lies between the router and the station that sends, the flow's end is the
+            // router.
             let ends = plan.routes[told.flow].nodes();
             if let (Some(first), Some(last)) = (ends.first(), ends.last()) {
                 told.ends = [setting.known.name(*first), setting.known.name(*last)];
@@ -355,7 +361,7 @@ fn told(
     Ok(Simulated { told, answers: Vec::new(), pairs })
 }
 
-/// Formats the whole answer, as text or as JSON.
+/// Formats the whole answer as text or as JSON.
 fn page(setting: &Setting<'_>, plan: Option<&Plan>, paths: &[paths::Path], found: Simulated) -> String {
     let (arguments, known) = (setting.arguments, setting.known);
     let Simulated { told, answers, pairs } = found;
@@ -399,10 +405,12 @@ fn page(setting: &Setting<'_>, plan: Option<&Plan>, paths: &[paths::Path], found
     text
 }
 
-/// The most left-out entries that the text lists. The number of all is printed, too.
+/// Largest number of left-out entries that the text lists. The number of all entries is printed,
+/// too.
 const LISTED: usize = 8;
 
-/// First part of the advice, which comes before any setting: flows that starve, links that are too weak, dumps that are missing, entries that were left out.
+/// First part of the advice, before any setting: results of the flows, links that are too weak,
+/// dumps and measurements that are missing, and entries that were left out.
 fn first(told: &[Told], pairs: (usize, usize), known: &Known, left_out: &[LeftOut]) -> String {
     let state = if known.state.is_found {
         format!("what was found: {}", questions::state_words(&known.state))
@@ -433,7 +441,7 @@ fn first(told: &[Told], pairs: (usize, usize), known: &Known, left_out: &[LeftOu
     text
 }
 
-/// The way of each flow by the mesh's own routing.
+/// Returns the path of each flow according to the mesh's own routing.
 fn ways_of(dump: &Dump, ends: &[(usize, usize)]) -> Result<Vec<Vec<usize>>, String> {
     let way = |&(from, to): &(usize, usize)| {
         let name = |node: usize| dump.nodes.get(node).cloned().unwrap_or_else(|| node.to_string());
@@ -444,7 +452,8 @@ fn ways_of(dump: &Dump, ends: &[(usize, usize)]) -> Result<Vec<Vec<usize>>, Stri
     ends.iter().map(way).collect()
 }
 
-/// Goodput of each path by that of each of its hops alone, or else by its metric, with the measured one; empty where neither is known.
+/// Predicts the goodput of each path from what each of its hops carries alone, or otherwise from
+/// its metric, and adds the measured goodput. The result is empty if neither is known.
 fn paths_of(
     arguments: &Arguments,
     known: &Known,

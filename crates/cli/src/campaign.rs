@@ -1,8 +1,10 @@
-//! `meshpace campaign`: a campaign for a batch system, in pieces that are independent of each other, and the pieces put together.
+//! `meshpace campaign`: splits a campaign into independent pieces for a batch system, and merges
+//! the pieces.
 //!
-//! `export` writes the scenario with the files it names, its runs in pieces (those that take longest first), and an array script
-//! for Slurm. Each task of the array is `piece`, which writes a directory of records and resumes if it was killed. `merge` makes the
-//! directory that `run --out` would have made.
+//! `export` writes the scenario with the files that it names, its runs split into pieces (those
+//! that take longest first), and an array script for Slurm. Each task of the array runs `piece`,
+//! which writes a directory of records and resumes if it was killed. `merge` creates the directory
+//! that `run --out` would have created.
 
 mod slurm;
 
@@ -30,14 +32,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// The file of a campaign that was exported.
+/// Name of the file that describes an exported campaign.
 const EXPORTED: &str = "campaign.json";
-/// Where the pieces are.
+/// Name of the directory of the pieces.
 const PIECES: &str = "pieces";
-/// Where, beside the pieces, nodes are noted that give other results: a file for each, with the reason.
+/// Name of a directory beside the pieces that lists nodes with different results: a file for each
+/// such node, which contains the reason.
 const STRANGE: &str = "strange";
 
-/// A campaign that was exported, with the options of its tasks.
+/// Exported campaign with the options of its tasks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Written {
     #[serde(flatten)]
@@ -179,10 +182,11 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     Ok(format!("{runs} runs in {number} pieces\n{submit}meshpace campaign merge {place} --out {records}\n"))
 }
 
-/// The runs of a campaign whose records are not in a directory. No record there is changed.
+/// Returns the runs of a campaign whose records are not in a directory. The records there are not
+/// changed.
 ///
 /// # Errors
-/// As for a command that would add to the directory.
+/// The errors of a command that adds records to the directory.
 fn lacking(campaign: &Arc<Campaign>, directory: &Path) -> Result<Vec<Run>, Failure> {
     if !directory.join(MANIFEST).exists() {
         return Err((
@@ -194,14 +198,16 @@ fn lacking(campaign: &Arc<Campaign>, directory: &Path) -> Result<Vec<Run>, Failu
     Ok(session.partition(campaign.all()).1)
 }
 
-/// The runs of pieces that take so long each.
+/// Splits runs into pieces that take about `piece_s` seconds each by the estimate, and returns the
+/// keys of the runs of each piece.
 fn pieces(campaign: &Campaign, runs: Vec<Run>, piece_s: f64) -> Vec<Vec<Key>> {
     let keys = campaign.keys();
     let keys_of = |chunk: Vec<Run>| chunk.into_iter().map(|run| run.key(&keys)).collect();
     chunks(campaign, runs, 1, Some(piece_s)).into_iter().map(keys_of).collect()
 }
 
-/// Writes the campaign, and the scripts that make its pieces from this number on; returns the commands that submit them.
+/// Writes the campaign and the scripts for its pieces from number `first` on. Returns the commands
+/// that submit the scripts.
 fn write(directory: &Path, written: &Written, name: &str, first: usize) -> Result<String, Failure> {
     let text = serde_json::to_string(written).map_err(|error| (FAILED, error.to_string()))?;
     let failed = |error: std::io::Error| (FAILED, format!("{}: {error}", directory.display()));
@@ -210,7 +216,8 @@ fn write(directory: &Path, written: &Written, name: &str, first: usize) -> Resul
     Ok(commands)
 }
 
-/// The campaign of a directory, if this program gives the results that it is of.
+/// Reads the exported campaign of a directory, if this program gives the same results as the
+/// program that exported it.
 fn read(directory: &Path) -> Result<(Written, Campaign), Failure> {
     let path = directory.join(EXPORTED);
     let refused = |why: String| (REFUSED, format!("{}: {why}", path.display()));
@@ -228,20 +235,23 @@ fn read(directory: &Path) -> Result<(Written, Campaign), Failure> {
     Ok((written, campaign))
 }
 
-/// Name of this node, as Slurm calls it if it is one of its.
+/// Name of this node: its name in Slurm if a task of Slurm runs here, and the name of the machine
+/// otherwise.
 fn node() -> String {
     std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| host())
 }
 
-/// The campaign for a piece. A node that gives other results is noted beside the pieces, and its pieces are to go elsewhere; one that does no
-/// more is noted no more.
+/// Reads the campaign for a piece. If this node gives other results, it is noted beside the pieces,
+/// so that its pieces are run on other nodes. The note is removed once the node gives the right
+/// results.
 fn read_here(directory: &Path) -> Result<(Written, Campaign), Failure> {
     let (node, strange) = (node(), directory.join(PIECES).join(STRANGE));
     let read = read(directory);
     match &read {
         Ok(_) => drop(std::fs::remove_file(strange.join(&node))),
         Err((_, why)) if directory.join(EXPORTED).exists() => {
-            // Where even that cannot be written, the task says it.
+            // If the note cannot be written either, the error message of the task still gives the
+            // reason.
             drop(make_directory(&strange).and_then(|()| write_whole(&strange, &node, why)));
         }
         Err(_) => {}
@@ -249,7 +259,7 @@ fn read_here(directory: &Path) -> Result<(Written, Campaign), Failure> {
     read.map_err(|(status, why)| (status, format!("node {node}: {why}")))
 }
 
-/// The nodes that give other results, as an option of `sbatch`, and the reasons.
+/// Returns the nodes that give other results as an option of `sbatch`, and the reasons.
 fn strange(pieces: &Path) -> (String, String) {
     let entries = std::fs::read_dir(pieces.join(STRANGE)).into_iter().flatten().flatten();
     let mut nodes: Vec<(String, String)> = entries
@@ -305,7 +315,7 @@ fn merge(arguments: &Merge) -> Result<String, Failure> {
     }
 }
 
-/// Puts the pieces of an exported campaign together.
+/// Merges the pieces of an exported campaign.
 fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> {
     let (written, campaign) = read(directory)?;
     let exported = &written.exported;
@@ -320,7 +330,7 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
     let count =
         meshpace_lab::record::merge::merge(&there, &arguments.out, arguments.force).map_err(|why| (REFUSED, why))?;
     let manifest = campaign.manifest(1);
-    // A point may get the most seeds.
+    // With `--until`, a point may get more seeds than the campaign begins with.
     let seeds = exported.growth.as_ref().map_or(campaign.seeds, |growth| growth.most);
     let campaign = Arc::new(Campaign { seeds, ..campaign });
     let mut session = runner::open(&campaign, Some(&arguments.out), &manifest, false)?;
@@ -344,10 +354,11 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
     Ok(format!("{}: {count} runs\n", arguments.out.display()))
 }
 
-/// Adds the pieces of the runs that an interval still needs to the campaign in `directory`, whose records so far `session` has.
+/// Adds pieces to the campaign in `directory` for the runs that a confidence interval still needs.
+/// `session` has the records so far.
 ///
 /// # Errors
-/// If there are such pieces: what to do with them.
+/// If such pieces were added: the commands that run them.
 fn grow(directory: &Path, written: &Written, growth: &Growth, session: &Session) -> Result<(), Failure> {
     let exported = &written.exported;
     let until = Until::parse(&growth.until, Some(exported.seeds), growth.most).map_err(|why| (REFUSED, why))?;
@@ -367,7 +378,7 @@ fn grow(directory: &Path, written: &Written, growth: &Growth, session: &Session)
     Err((FAILED, format!("{rule} needs {runs} more runs, in {more} more pieces; merge again after: {submit}")))
 }
 
-/// The numbers of the pieces that are not whole.
+/// Returns the numbers of the pieces for which some record is missing.
 fn missing(exported: &Exported, store: &Store) -> Vec<usize> {
     let is_whole = |piece: &Vec<Key>| piece.iter().all(|key| store.has(key));
     (0..exported.pieces.len()).filter(|number| !is_whole(&exported.pieces[*number])).collect()

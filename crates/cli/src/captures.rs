@@ -1,4 +1,4 @@
-//! `--pcap`: where the captures of every run are written, and whether that succeeded.
+//! `--pcap`: writes the captures of every run, and reports whether that succeeded.
 
 use meshpace_capture::{CaptureError, PcapProbe};
 use meshpace_lab::campaign::{Campaign, Run};
@@ -9,21 +9,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Longest name of a subdirectory in bytes; file systems take 255.
+/// Longest name of a subdirectory before the seed is appended, in bytes. File systems allow 255.
 const MAX_NAME: usize = 200;
 
-/// The captures of a campaign.
+/// Captures of a campaign.
 pub struct Captures {
     directory: PathBuf,
-    /// True if every run has a subdirectory.
+    /// True if every run has a subdirectory of its own.
     several: bool,
     replace: bool,
-    /// The first failure, until it is told.
+    /// First failure; `None` once it was reported.
     failure: Mutex<Option<CaptureError>>,
 }
 
 impl Captures {
-    /// Captures into `directory`, which is created. Refused if one of the campaign's files is there, unless `replace`.
+    /// Prepares the captures in `directory`, which is created. Returns an error if a file of the
+    /// campaign's captures exists, unless `replace` is set.
     pub fn new(directory: &Path, campaign: &Campaign, replace: bool) -> io::Result<Captures> {
         let captures = Captures {
             directory: directory.to_owned(),
@@ -33,7 +34,7 @@ impl Captures {
         };
         if !replace {
             for run in campaign.all() {
-                // A point that is refused has no captures.
+                // A point that cannot be built is not run, so it has no captures.
                 let Ok(point) = campaign.point(run) else { continue };
                 let nodes = point.config.positions.len();
                 if let Some(path) = PcapProbe::existing(&captures.directory_of(&point, run), nodes) {
@@ -46,7 +47,8 @@ impl Captures {
         Ok(captures)
     }
 
-    /// Makes one run and captures it. The run's outcome is good even if its captures are not.
+    /// Makes one run and captures it. The outcome of the run is valid even if writing the captures
+    /// fails.
     pub fn run(&self, point: &Point, run: Run) -> Outcome {
         let captured = PcapProbe::create(&self.directory_of(point, run), &point.config, self.replace);
         let (outcome, captured) = match captured {
@@ -62,7 +64,7 @@ impl Captures {
         outcome
     }
 
-    /// The first capture that failed, once.
+    /// Returns the first failure of a capture. Later calls return `None`.
     pub fn failure(&self) -> Option<CaptureError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -72,7 +74,8 @@ impl Captures {
     }
 }
 
-/// The subdirectory of a run: its number, the values of its point, its seed. The number alone makes it unique.
+/// Name of the subdirectory of a run: its number, the values of its point and its seed. The number
+/// alone makes the name unique.
 fn name(point: &Point, run: Run) -> String {
     let mut name = format!("{:04}", run.index + 1);
     for (key, value) in &point.values {

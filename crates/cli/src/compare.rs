@@ -1,5 +1,6 @@
-//! `meshpace compare`: scenarios, directories of records or variants of one scenario against each other; one value of a swept key against all
-//! others; and whether what comes out holds under other models.
+//! `meshpace compare`: compares scenarios, directories of records, or variants of one scenario; or
+//! one value of a swept key with all others. It also tests whether the result holds under other
+//! models.
 
 mod print;
 mod rivals;
@@ -96,7 +97,7 @@ enum When {
     Never,
 }
 
-/// Two variants against each other.
+/// Comparison of two variants.
 struct Compared<'a> {
     names: [&'a str; 2],
     lines: Vec<Line>,
@@ -153,7 +154,7 @@ fn compare(arguments: &Arguments) -> Result<String, Failure> {
         })
 }
 
-/// Each side but the first compared with the first, metric by metric.
+/// Compares each side except the first with the first side, metric by metric.
 fn pairs(sides: &[Side]) -> Result<Vec<Vec<Line>>, Failure> {
     let Some((first, others)) = sides.split_first() else { return Ok(Vec::new()) };
     let compared = |other: &Side| {
@@ -187,7 +188,7 @@ fn write_page(
     comparison::write(page, &subject)
 }
 
-/// The command that makes the same comparison again.
+/// Command that repeats the comparison.
 fn command(arguments: &Arguments) -> String {
     let places = std::iter::once(&arguments.a).chain(&arguments.others).map(|place| place.display().to_string());
     let mut words: Vec<String> = ["meshpace", "compare"].map(str::to_owned).into_iter().chain(places).collect();
@@ -209,7 +210,7 @@ fn command(arguments: &Arguments) -> String {
     words.join(" ") + if arguments.robust == When::Always { " --robust" } else { "" }
 }
 
-/// One value of a key that is swept against every other one.
+/// Compares one value of a swept key with every other value.
 fn against(arguments: &Arguments, given: &str, machine: &sides::Machine<'_>) -> Result<String, Failure> {
     let (key, value) = given.split_once('=').ok_or_else(|| {
         (REFUSED, format!("--against {given}: give a key and a value, such as flow.transport=quiet-train"))
@@ -226,7 +227,8 @@ fn against(arguments: &Arguments, given: &str, machine: &sides::Machine<'_>) -> 
     Ok(print::first(&starved, arguments.format) + &text)
 }
 
-/// The records of a campaign, which `threads` make; `file` is what its scenario is from.
+/// Runs a campaign on `threads` and returns its records. `file` is the file of its scenario, for
+/// messages.
 pub fn records_of(
     campaign: &Arc<Campaign>,
     threads: &mut Threads<'_>,
@@ -244,7 +246,7 @@ pub fn records_of(
     }
 }
 
-/// Different lengths of the runs are a difference that was perhaps not meant.
+/// Warns if the runs of the two sides have different lengths or warm-ups, which may be unintended.
 fn warn_of_other_times(a: &Side, b: &Side) {
     let (Some(a), Some(b)) = (a.records.first(), b.records.first()) else { return };
     let times = [("run", a.duration_s, b.duration_s), ("start to measure after", a.warmup_s, b.warmup_s)];

@@ -1,5 +1,6 @@
-//! `--dask ADDRESS`: runs on a Dask cluster, by means of the Python package (`python3 -m meshpace.dask`), which gets jobs and chunks
-//! as lines of JSON on its standard input and writes what was made of them.
+//! `--dask ADDRESS`: runs on a Dask cluster. `python3 -m meshpace.dask`, from the Python package of
+//! meshpace, connects to the cluster. It receives jobs and chunks as lines of JSON on its standard
+//! input, and writes the results to its standard output.
 
 use crate::REFUSED;
 use crate::output::{Failure, note};
@@ -11,11 +12,11 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Advice on how to get what is missing.
+/// Advice for installing the missing package.
 const MISSING: &str = "--dask needs the Python package of meshpace with Dask: pip install 'FILE.whl[dask]' with the wheel of a release, or './crates/python[dask]' in meshpace's sources; \
                        MESHPACE_PYTHON names the interpreter that has it, python3 otherwise";
 
-/// The program that talks to the scheduler.
+/// Connection to the program that talks to the scheduler.
 pub struct Bridge {
     child: Child,
     input: Option<ChildStdin>,
@@ -24,10 +25,11 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Starts it.
+    /// Starts the program.
     ///
     /// # Errors
-    /// If the package is missing, the scheduler does not answer, or a worker is of another version; with the exit status.
+    /// If the package is missing, if the scheduler does not answer, or if a worker has another
+    /// version. The error includes the exit status.
     pub fn start(address: &str) -> Result<Bridge, Failure> {
         let python = std::env::var_os("MESHPACE_PYTHON").unwrap_or_else(|| "python3".into());
         let mut command = Command::new(&python);
@@ -47,7 +49,7 @@ impl Bridge {
             }
         });
         let mut bridge = Bridge { child, input: Some(input), lines, workers: 1 };
-        // It answers, or it ends and with it the channel.
+        // The program either answers, or ends; if it ends, the channel is closed.
         let answer = loop {
             match bridge.lines.recv() {
                 Ok(answer) if answer["note"].is_string() => tell(&answer),
@@ -66,7 +68,7 @@ impl Bridge {
     }
 }
 
-/// Says what the program has to say, such as that a worker gives other results.
+/// Prints a note of the program, for example that a worker gives other results.
 fn tell(answer: &Value) {
     answer["note"].as_str().into_iter().for_each(note);
 }
@@ -105,7 +107,8 @@ impl Carrier for Bridge {
 
 impl Drop for Bridge {
     fn drop(&mut self) {
-        // Without input it ends by itself, unless it waits for a chunk: then it takes back what has not begun.
+        // When its input is closed, the program ends by itself, unless it waits for a chunk. In
+        // that case it first cancels the chunks that have not begun.
         drop(self.input.take());
         let _ = self.child.kill();
         let _ = self.child.wait();

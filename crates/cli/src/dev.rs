@@ -1,4 +1,4 @@
-//! `meshpace dev`: for those who develop meshpace, or package it.
+//! `meshpace dev`: commands for developers and packagers of meshpace.
 
 use crate::{linux, manual, validate};
 use clap::{Args, Subcommand};

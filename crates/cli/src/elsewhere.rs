@@ -1,4 +1,5 @@
-//! What stands in the place of the commands that need Linux on other systems: each says what it needs and what serves instead.
+//! Replacement on other systems for the commands that need Linux. Each command reports what it
+//! needs, and where it can be run.
 
 use crate::REFUSED;
 use crate::output::complain;
@@ -43,7 +44,7 @@ pub enum Dev {
     Medium(Arguments),
 }
 
-/// The command and what it needs of Linux.
+/// Returns the name of the command, and what it needs of Linux.
 fn needs(command: &Command) -> (&'static str, &'static str) {
     match command {
         Command::Emulate(_) => ("emulate", "network namespaces and TAP devices"),
@@ -56,12 +57,12 @@ fn needs(command: &Command) -> (&'static str, &'static str) {
     }
 }
 
-/// Reads an address with a port. Names of network devices as zones are read on Linux alone.
+/// Parses an address with a port. Names of network devices as zones are supported on Linux only.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8000 or [::1]:8000".to_owned())
 }
 
-/// Says what a command needs, and where it runs.
+/// Reports what a command needs, and where it can be run.
 fn refused(command: &str, needs: &str) -> ExitCode {
     complain(&format!(
         "{command} needs Linux ({needs}); on this system, run it in a Linux machine, in WSL, or in a container"

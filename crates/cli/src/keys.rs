@@ -1,4 +1,5 @@
-//! `meshpace keys`: every key that a scenario may have, and a JSON Schema of scenarios.
+//! `meshpace keys`: lists every key that a scenario may have, and prints a JSON Schema of
+//! scenarios.
 
 use crate::output::{complain, finish, note};
 use crate::{REFUSED, words};
@@ -42,7 +43,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         (None, Some(section)) => keys::of(section),
     };
     let found = match found {
-        // The order of a search says more.
+        // Results of a search keep the order of the search, which puts the best matches first.
         Ok(found) if arguments.search.is_some() => found,
         Ok(mut found) => {
             found.sort_by_key(|key| key.level);
@@ -66,7 +67,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     })
 }
 
-/// The keys that a word is about: those that it means, those that have it in their name, and then those that have it anywhere.
+/// Finds the keys that match a word. Keys that the list of common words assigns to it come first.
+/// Keys with the word in their name follow, and then keys with it in their meaning, values, source
+/// or default.
 fn search(word: &str) -> Result<Vec<Key>, String> {
     let (small, meant) = (word.trim().to_lowercase(), words::keys(word));
     let place = |key: &Key| {
@@ -80,7 +83,7 @@ fn search(word: &str) -> Result<Vec<Key>, String> {
     };
     let mut found: Vec<(usize, Key)> =
         keys::all().into_iter().filter_map(|key| place(&key).map(|place| (place, key))).collect();
-    // In their order otherwise.
+    // The sort is stable, so keys of the same rank keep their order.
     found.sort_by_key(|(place, _)| *place);
     let instead = words::instead(word);
     if let Some(write) = &instead {
@@ -94,8 +97,9 @@ fn search(word: &str) -> Result<Vec<Key>, String> {
     }
 }
 
-/// The keys one below the other. The first line of each has its name, its default and its unit; what may be written is there where it
-/// fits, and else below.
+/// Formats keys below each other. The first line of each has its name and default, and the
+/// permitted values if they fit. Otherwise that line has the unit, and the permitted values are in
+/// a line below.
 fn table(keys: &[Key]) -> String {
     let width = columns();
     let block = |key: &Key| {
@@ -112,7 +116,7 @@ fn table(keys: &[Key]) -> String {
     keys.iter().map(block).collect()
 }
 
-/// The units of these forms, in brackets; empty where they have none.
+/// Units of these forms in brackets; empty if they have none.
 fn units(forms: &[Form]) -> String {
     let mut units: Vec<&str> = Vec::new();
     for form in forms {
@@ -137,7 +141,7 @@ fn object(key: &Key) -> Value {
     })
 }
 
-/// One way to write a value, for programs.
+/// Describes one form of a value for programs.
 fn form(form: &Form) -> Value {
     match form {
         Form::Text => json!({"kind": "string"}),

@@ -78,7 +78,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // A wrong command line ends in here, with status 2.
+    // A command line that cannot be parsed leads to exit status 2.
     let parsed = negative_values(Cli::command()).try_get_matches();
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -104,7 +104,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command, each option of which takes a negative number for its value: it says what it expects then. Otherwise `-1` were an unknown option.
+/// Lets each option that takes a value accept negative numbers. The option's own error then says
+/// what it expects; otherwise clap would report `-1` as an unknown option.
 fn negative_values(command: clap::Command) -> clap::Command {
     let is_option = |argument: &clap::Arg| argument.get_long().is_some() && argument.get_action().takes_values();
     let taking = |argument: clap::Arg| {
@@ -113,20 +114,21 @@ fn negative_values(command: clap::Command) -> clap::Command {
     command.mut_args(taking).mut_subcommands(negative_values)
 }
 
-/// Prints help, the version or what is wrong with a command line.
+/// Prints help, the version, or what is wrong with a command line.
 fn told(error: &clap::Error) -> ExitCode {
     match (error.print(), error.exit_code()) {
-        // What was asked for.
+        // Exit code 0: the user asked for help or for the version.
         (Err(why), 0) => output::failed(&why),
         (_, 0) => ExitCode::SUCCESS,
         _ => ExitCode::from(REFUSED),
     }
 }
 
-/// The error of a wrong command line. An unknown option is not advised to be written behind `--`, which would make a file name of it; who
-/// writes `--json` where it is `--format json`, or the other way, is told so.
+/// Improves the error of a wrong command line. The advice to write an unknown option behind `--` is
+/// removed, because the option would then be read as a file name. A user who writes `--json` where
+/// it is `--format json`, or the other way round, is told the right option.
 fn advised(mut error: clap::Error) -> clap::Error {
-    // "Invalid digit found in string" is what a sign or a fraction gives.
+    // A sign or a fraction leads to the error "invalid digit found in string".
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<ParseIntError>());
     if source.is_some_and(|source| *source.kind() == IntErrorKind::InvalidDigit) {
         let tip = "a whole number is expected, without a sign".to_owned();
@@ -154,7 +156,7 @@ fn advised(mut error: clap::Error) -> clap::Error {
         _ => None,
     };
     if let Some(other) = other {
-        // Nothing that looks like it means it.
+        // Options with similar names are not suggested then, because none of them is meant.
         error.remove(ContextKind::SuggestedArg);
         tips.push(format!("JSON is printed with {other}").into());
     }

@@ -1,4 +1,5 @@
-//! `meshpace dev completions` and `meshpace dev man`: what shells and `man` know of the command, made from its own arguments.
+//! `meshpace dev completions` and `meshpace dev man`: shell completions and manual pages, generated
+//! from the declaration of the arguments.
 
 use crate::output::{complain, finish};
 use crate::{Cli, FAILED};
@@ -24,14 +25,14 @@ pub struct Man {
     directory: PathBuf,
 }
 
-/// Prints the completions of a shell.
+/// Prints the completions for a shell.
 pub fn completions(arguments: &Completions) -> ExitCode {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "meshpace", &mut text);
     finish(&String::from_utf8_lossy(&text))
 }
 
-/// Writes the manual pages and says which.
+/// Writes the manual pages and prints their paths.
 pub fn man(arguments: &Man) -> ExitCode {
     match write(&arguments.directory) {
         Ok(names) => finish(&names.iter().map(|name| format!("{}\n", name.display())).collect::<String>()),
@@ -42,14 +43,15 @@ pub fn man(arguments: &Man) -> ExitCode {
     }
 }
 
-/// A command whose subcommands have no `help` beside them: it says nothing that has no page.
+/// Removes the subcommand `help` from a command and its subcommands, because it would get a page
+/// without content.
 fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
-/// A command with its subcommands, theirs, and so on, each with the name of its page.
+/// Collects a command and all commands below it, each with the name of its page.
 fn pages_of(command: &Command, name: String, into: &mut Vec<(Command, String)>) {
-    // Older names work, and are not told.
+    // Hidden subcommands, such as older names, have no page.
     let told = command.get_subcommands().filter(|child| !child.is_hide_set());
     let named: Vec<_> = told.map(|child| (child.clone(), format!("{name}-{}", child.get_name()))).collect();
     into.push((command.clone(), name));

@@ -1,4 +1,5 @@
-//! The progress of a campaign, by the estimated cost of its runs and not by their number, because the longest are made first.
+//! Progress of a campaign. It is measured by the estimated cost of the runs and not by their
+//! number, because the longest runs are made first.
 
 use crate::output::{complain, is_quiet};
 use cpu_time::ProcessTime;
@@ -8,15 +9,16 @@ use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Time between two lines of progress where there is no terminal.
+/// Interval between two lines of progress if there is no terminal.
 const LINE: Duration = Duration::from_secs(10);
-/// Processor time, or else time by the clock, before the first of them: what is short says nothing, on a busy machine neither.
+/// CPU time or elapsed time after which lines of progress begin. A short campaign prints none, even
+/// on a busy machine.
 const LONG: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(120));
-/// The bar's steps in a second of estimated cost.
+/// Number of steps of the progress bar per second of estimated cost.
 const STEPS: f64 = 1e6;
 
-/// Progress on standard error: a bar with the time left if that is a terminal and there is more than one run, or else a line every
-/// 10 s of what takes long.
+/// Progress on standard error. On a terminal it is a bar with the remaining time if there is more
+/// than one run. Without a terminal it is a line every 10 s if the campaign takes long.
 pub struct Progress {
     bar: ProgressBar,
     work: Arc<Mutex<State>>,
@@ -26,12 +28,12 @@ pub struct Progress {
 struct State {
     all: Work,
     done: Work,
-    /// Of that, what was there at the start.
+    /// Part of `done` that was there at the start.
     known: Work,
 }
 
 impl Progress {
-    /// Of so much work.
+    /// Starts the progress of this amount of work.
     pub fn new(all: Work) -> Progress {
         let is_terminal = io::stderr().is_terminal();
         let target = if all.runs > 1 && is_terminal && !is_quiet() {
@@ -74,7 +76,7 @@ impl Progress {
         self.bar.set_position(steps(state.done));
     }
 
-    /// So much was there from an earlier start.
+    /// Counts work that an earlier start of the campaign completed.
     pub fn known(&self, work: Work) {
         self.change(|state| {
             state.done += work;
@@ -83,27 +85,27 @@ impl Progress {
         self.bar.reset_eta();
     }
 
-    /// So much is done.
+    /// Counts work as done.
     pub fn done(&self, work: Work) {
         self.change(|state| state.done += work);
     }
 
-    /// So much comes on top.
+    /// Adds work to the total.
     pub fn more(&self, work: Work) {
         self.change(|state| state.all += work);
     }
 
-    /// Draws it anew.
+    /// Redraws the bar.
     pub fn tick(&self) {
         self.bar.tick();
     }
 
-    /// Takes it away while something else is written.
+    /// Hides the bar while `write` prints something else.
     pub fn suspend<R>(&self, write: impl FnOnce() -> R) -> R {
         self.bar.suspend(write)
     }
 
-    /// Takes it away.
+    /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -117,7 +119,7 @@ fn count(done: Work, all: Work) -> String {
     format!("{} of {} runs", done.runs, all.runs)
 }
 
-/// A line of progress.
+/// Prints a line of progress, if the campaign has taken long enough.
 fn tell(bar: &ProgressBar, state: &State) {
     let gone = bar.elapsed();
     let used = ProcessTime::try_now().map_or(gone, |used| used.as_duration());

@@ -1,12 +1,13 @@
-//! A check before a campaign starts: whether it would take days, or more memory than the machine has.
+//! Check before a campaign starts: does it take days, or more memory than the machine has?
 
 use meshpace_lab::campaign::Campaign;
 use meshpace_scenario::estimate::Estimate;
 
-/// Time that a campaign may take without a warning, hours.
+/// Longest time of a campaign without a warning, hours.
 const PATIENCE_H: f64 = 24.0;
 
-/// Why the campaign should not be started on `jobs` threads without a second thought.
+/// Returns the reason why the campaign should not be started on `jobs` threads without
+/// confirmation; `None` if there is no such reason.
 pub fn too_much(campaign: &Campaign, jobs: usize) -> Option<String> {
     judge(&campaign.estimates(), campaign.seeds, jobs.min(campaign.runs()), available_bytes())
 }
@@ -14,7 +15,8 @@ pub fn too_much(campaign: &Campaign, jobs: usize) -> Option<String> {
 fn judge(estimates: &[Estimate], seeds: u64, jobs: usize, available: Option<f64>) -> Option<String> {
     let mut bytes: Vec<f64> = estimates.iter().map(|estimate| estimate.bytes).collect();
     bytes.sort_by(|a, b| b.total_cmp(a));
-    // The largest points side by side, each with several seeds.
+    // The estimate assumes that the points that need the most memory run at the same time, each
+    // with several seeds.
     let at_once: f64 = bytes.iter().flat_map(|&bytes| (0..seeds).map(move |_| bytes)).take(jobs).sum();
     if let Some(available) = available.filter(|&available| at_once > available) {
         return Some(format!(
@@ -35,7 +37,7 @@ fn judge(estimates: &[Estimate], seeds: u64, jobs: usize, available: Option<f64>
     })
 }
 
-/// Memory that can be had, bytes; none where the system does not tell.
+/// Available memory, bytes; `None` if the system does not report it.
 fn available_bytes() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kib = text

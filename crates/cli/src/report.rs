@@ -1,4 +1,4 @@
-//! `meshpace report`: the report of records that are on disk.
+//! `meshpace report`: writes the report of records that are on disk.
 
 use crate::REFUSED;
 use crate::output::{complain, finish, is_quiet, note, tell};
@@ -74,7 +74,7 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
     let (root, viewer) = (&arguments.directory, arguments.viewer.as_deref());
     let page = meshpace_report::write(root, &collections, &register, arguments.page.as_deref(), viewer)?;
     let entries = verdicts::of(&register, &collections);
-    // Beside a device, such as /dev/stdout, is no place for files.
+    // Files cannot be written beside a device such as /dev/stdout.
     if !is_kept(&page) {
         verdicts::write(page.parent().filter(|place| *place != Path::new("")).unwrap_or(Path::new(".")), &entries)?;
     }

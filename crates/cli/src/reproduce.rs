@@ -1,4 +1,4 @@
-//! `meshpace reproduce`: published experiments, run again, with one report.
+//! `meshpace reproduce`: runs published experiments again, and writes one report about them.
 
 mod price;
 
@@ -84,10 +84,10 @@ impl Quality {
     }
 }
 
-/// The register in a directory, or the one that is part of the program.
+/// Returns the register in a directory, or the register that is built into the program.
 ///
 /// # Errors
-/// Sentences on what is wrong with its files.
+/// Sentences that say what is wrong with the register's files.
 pub fn register(directory: Option<&Path>) -> Result<Register, String> {
     let Some(directory) = directory else { return Ok(Register::embedded()) };
     let register = Register::read(directory).map_err(|problems| problems.join("\n"))?;
@@ -152,7 +152,7 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Writes the report and the verdicts, and says how many claims hold and where the report is.
+/// Writes the report and the verdicts. Prints how many claims hold, and where the report is.
 fn conclude(out: &Path, register: &Register, chosen: &[&str]) -> Result<Vec<verdicts::Entry>, String> {
     let collections = collection::collect(out, register)?;
     let page = meshpace_report::write(out, &collections, register, None, None)?;
@@ -174,10 +174,11 @@ fn conclude(out: &Path, register: &Register, chosen: &[&str]) -> Result<Vec<verd
     Ok(entries)
 }
 
-/// Of so many experiments at once it is told what came out; of more the page tells it.
+/// Largest number of experiments whose results are also printed. For more experiments, only the
+/// page has them.
 const TOLD: usize = 3;
 
-/// Results of an experiment, in sentences.
+/// Results of an experiment in sentences; `None` if it has no verdicts.
 fn account(id: &str, register: &Register, entries: &[verdicts::Entry], resolver: &Resolver) -> Option<String> {
     let experiment = register.find(id)?;
     let own: Vec<&verdicts::Entry> = entries.iter().filter(|entry| entry.experiment == id).collect();
@@ -185,7 +186,7 @@ fn account(id: &str, register: &Register, entries: &[verdicts::Entry], resolver:
     Some(format!("\n{id}: {}.\n{}\n", experiment.published.title, lines.join("\n")))
 }
 
-/// The verdicts in a file.
+/// Reads the verdicts in a file.
 fn expected(file: &Path) -> Result<Vec<verdicts::Entry>, String> {
     let shown = |why: String| format!("--expect: {}: {why}", file.display());
     let text = std::fs::read_to_string(file).map_err(|error| shown(error.to_string()))?;
@@ -198,7 +199,7 @@ fn estimate(plans: &[Runs], jobs: usize, as_json: bool) -> Result<(), Failure> {
     let prices = prices.map_err(|why| (FAILED, why))?;
     let text = if as_json { format!("{}\n", price::json(&prices, jobs)) } else { price::table(prices, jobs) };
     match results(&text) {
-        // A reader that has seen enough is no failure.
+        // It is no failure if the reader closes standard output early.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err((FAILED, format!("cannot write the results: {error}")))
         }

@@ -1,4 +1,5 @@
-//! `meshpace rerun`: one run of a directory again, from what the directory keeps.
+//! `meshpace rerun`: repeats one run of a directory of records, with the files that the directory
+//! keeps.
 
 use crate::output::{self, Failure, finish, note};
 use crate::{FAILED, REFUSED};
@@ -37,7 +38,7 @@ fn rerun(arguments: &Arguments) -> Result<String, Failure> {
     if compared.is_same() { Ok(told + "\n") } else { Err((FAILED, told)) }
 }
 
-/// A comparison in words.
+/// Describes a comparison in words.
 pub fn told(compared: &Compared) -> String {
     let Compared { kept, made, differing, lacking } = compared;
     let lacking = match &lacking[..] {

@@ -1,4 +1,4 @@
-//! `meshpace run`: one scenario or its sweep.
+//! `meshpace run`: runs one scenario, or all points of its sweep.
 
 pub mod picture;
 pub mod recording;
@@ -127,26 +127,26 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     execute(arguments, campaign, until, jobs, Watchers { captures, recording })
 }
 
-/// Watchers that look on while runs are made, and write what they see.
+/// Observers of runs that write what they see into files.
 struct Watchers {
     captures: Option<Captures>,
     recording: Option<Recording>,
 }
 
 impl Watchers {
-    /// True if every run is to be made, even if its record is there.
+    /// True if every run must be made, even if its record already exists.
     fn want_runs(&self) -> bool {
         self.captures.is_some() || self.recording.is_some()
     }
 
-    /// Why something could not be written, once.
+    /// Returns the first error of writing. Later calls return `None`.
     fn failure(&self) -> Option<String> {
         let captures = self.captures.as_ref().and_then(Captures::failure).map(|failure| failure.to_string());
         captures.or_else(|| self.recording.as_ref().and_then(Recording::failure))
     }
 }
 
-/// The `--set` arguments, with those that the `--sweep` arguments are.
+/// Returns the `--set` arguments, followed by the `--sweep` arguments in the form of `--set`.
 ///
 /// # Errors
 /// What is wrong with a `--sweep` argument.
@@ -154,17 +154,19 @@ pub fn sets(set: &[String], sweep: &[String]) -> Result<Vec<String>, String> {
     set.iter().cloned().map(Ok).chain(sweep.iter().map(|sweep| variants::sweep(sweep))).collect()
 }
 
-/// Reads the scenario in `file` as `sets` change it; what is wrong with it has been told.
+/// Reads the scenario in `file` with the settings `sets`. If it has errors, they have already been
+/// printed when this returns.
 pub fn load(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
     load_with(file, sets, Scenario::read)
 }
 
-/// The same for a campaign: combinations of values of a large sweep are not checked.
+/// Like [`load`], for a campaign: the combinations of values of a large sweep are not checked.
 pub fn load_sweep(file: &Path, sets: &[String]) -> Result<Scenario, ExitCode> {
     load_with(file, sets, Scenario::read_sweep)
 }
 
-/// Reads a scenario; `read` is given the source, the directory where relative file names start, and the name without a title.
+/// Reads a scenario. `read` gets the source, the directory to which relative file names refer, and
+/// the scenario's name if it has no title.
 fn load_with(
     file: &Path,
     sets: &[String],
@@ -210,7 +212,7 @@ fn load_with(
             scenario.warnings.iter().for_each(named);
             Ok(scenario)
         }
-        // Something else than a scenario: an error for each of its lines would say less.
+        // The file is not a scenario at all. An error for each of its lines would be less helpful.
         Err(refusal) if is_no_toml(file, &refusal) => {
             complain(&format!(
                 "{}: this is no scenario, which is a TOML file; a map or a list of links is named in one: topology.file, radio.links",
@@ -227,13 +229,14 @@ fn load_with(
     }
 }
 
-/// True if a file that is refused is no TOML by its name either.
+/// True if a refused file is not TOML: its name has another extension, and all problems say that
+/// its content is not TOML.
 fn is_no_toml(file: &Path, refusal: &Refusal) -> bool {
     let other = file.extension().is_some_and(|extension| !extension.eq_ignore_ascii_case("toml"));
     other && refusal.problems.iter().all(|problem| problem.message.starts_with("not TOML"))
 }
 
-/// True if a text is a record or a manifest: JSON objects, where a scenario is TOML.
+/// True if a text is a record or a manifest. Both are JSON objects, whereas a scenario is TOML.
 fn is_of_records(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
     [first, text]
@@ -241,7 +244,8 @@ fn is_of_records(text: &str) -> bool {
         .any(|text| serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object()))
 }
 
-/// Makes the runs and puts them out. `campaign` has the seeds that every point has; with `until` a point may get more.
+/// Makes the runs and prints their records. `campaign` has the seeds that every point gets; with
+/// `until` a point may get more.
 fn execute(
     arguments: &Arguments,
     campaign: Campaign,
@@ -260,7 +264,8 @@ fn execute(
     let stop = stop_on_interrupt();
     let progress = Progress::new(work);
     runner::silence_panics();
-    // What an earlier start has left is not made again, but for its captures.
+    // A run whose record already exists is not repeated, unless captures or a recording are
+    // written.
     let all: Vec<Run> =
         growing.as_ref().map_or_else(|| campaign.all().collect(), |growing| growing.runs(&campaign).collect());
     let (known, todo) = if watchers.want_runs() { (Vec::new(), all) } else { session.partition(all) };
@@ -288,7 +293,7 @@ fn execute(
         made = put_all(growing, &mut session, &mut sink).map_err(Broken::from).and(made);
     }
     sink.tell_silent();
-    // The table has it on top.
+    // The table itself begins with these sentences.
     if arguments.format != Format::Table {
         alarm(&sink.starved.sentences());
     }
@@ -308,7 +313,8 @@ fn execute(
     Ok(if failures > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// The options that say how many seeds there are, for the command that makes a page again.
+/// Returns the options that determine the number of seeds, for the command that creates a page
+/// again.
 fn amount(arguments: &Arguments, campaign: &Campaign) -> String {
     match &arguments.until {
         Some(rule) => format!("--until '{rule}' --most {}", arguments.most),
@@ -316,7 +322,8 @@ fn amount(arguments: &Arguments, campaign: &Campaign) -> String {
     }
 }
 
-/// Puts all runs of a campaign out that has grown, and says which points have not got their interval.
+/// Prints all runs of a campaign with `--until`, and reports the points that have not reached their
+/// interval.
 fn put_all(growing: &Growing, session: &mut Session, sink: &mut Sink<'_>) -> io::Result<()> {
     growing.told(session)?.iter().for_each(|sentence| complain(sentence));
     let numbered = |(index, run): (usize, Run)| Run { index, ..run };
@@ -324,7 +331,7 @@ fn put_all(growing: &Growing, session: &mut Session, sink: &mut Sink<'_>) -> io:
     sink.put(session, &runs)
 }
 
-/// Makes each run, with what watches it.
+/// Returns the function that makes each run, together with the observers of that run.
 fn simulate(
     arguments: &Arguments,
     campaign: &Arc<Campaign>,

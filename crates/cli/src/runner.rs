@@ -1,4 +1,5 @@
-//! Frame of all commands that make runs: who makes them, what is told meanwhile, and how it ends.
+//! Common frame of all commands that make runs: the choice of the backend, the messages during the
+//! runs, and the exit status.
 
 use crate::dask::Bridge;
 use crate::output::{Failure, complain, note};
@@ -16,10 +17,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The workers of a Dask scheduler, if there is its address, or else threads of this process.
+/// Returns the workers of a Dask scheduler if its address is given, and threads of this process
+/// otherwise.
 ///
 /// # Errors
-/// As [`Bridge::start`].
+/// The errors of [`Bridge::start`].
 pub fn backend<'a>(
     dask: Option<&str>,
     jobs: usize,
@@ -32,7 +34,7 @@ pub fn backend<'a>(
     })
 }
 
-/// The bar and standard error: every run goes into the progress, and one that fails is told.
+/// Observer that updates the progress bar, and reports each failed run on standard error.
 pub struct Told<'a>(pub &'a Progress);
 
 impl Observer for Told<'_> {
@@ -69,10 +71,11 @@ impl Listener for Told<'_> {
     }
 }
 
-/// Opens a campaign's directory, or a session in memory without one, and tells what in the directory is damaged.
+/// Opens the directory of a campaign, or a session in memory if there is no directory. Reports
+/// damaged records in the directory.
 ///
 /// # Errors
-/// As [`Session::open`], with the exit status.
+/// The errors of [`Session::open`], with the exit status.
 pub fn open(
     campaign: &Arc<Campaign>,
     directory: Option<&Path>,
@@ -81,14 +84,15 @@ pub fn open(
 ) -> Result<Session, Failure> {
     let campaign = Arc::clone(campaign);
     let Some(directory) = directory else { return Ok(Session::in_memory(campaign)) };
-    // Nothing was run yet: whatever it is, the command is refused.
+    // No run has been made yet, so every error is a refusal of the command.
     let session = Session::open(campaign, directory, manifest, force);
     let session = session.map_err(|error| (REFUSED, error.to_string()))?;
     session.store().iter().flat_map(|store| store.damaged()).for_each(|what| complain(what));
     Ok(session)
 }
 
-/// The exit status of a session that did not come to its end, and what is said: where its records are, if they are kept in a directory.
+/// Exit status and message of a session that did not complete. The message says where the records
+/// are, if a directory keeps them.
 pub fn broken(broken: Broken, directory: Option<&Path>) -> Failure {
     match (broken, directory) {
         (Broken::Stopped { kept }, Some(directory)) => {
@@ -109,7 +113,8 @@ pub fn broken(broken: Broken, directory: Option<&Path>) -> Failure {
     }
 }
 
-/// A panic in a run is told in one line with its run; the default hook would print it a second time without.
+/// Suppresses the default message of a panic in a run. The panic is reported in one line together
+/// with its run, and the default hook would print it a second time.
 pub fn silence_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -119,7 +124,7 @@ pub fn silence_panics() {
     }));
 }
 
-/// Processors that runs can be spread over.
+/// Number of processors over which runs can be spread.
 pub fn processors() -> u16 {
     std::thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX))
 }

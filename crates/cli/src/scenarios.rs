@@ -1,4 +1,4 @@
-//! `meshpace scenarios`: the published experiments and the scenario files there are.
+//! `meshpace scenarios`: lists the published experiments, and the scenario files of a directory.
 
 use crate::REFUSED;
 use crate::output::{complain, finish, note};
@@ -30,14 +30,15 @@ enum Format {
 
 /// One line of the list.
 struct Row {
-    /// The experiment's id, if it is one.
+    /// Id of the experiment, if the line is an experiment.
     id: Option<String>,
-    /// Its file; none if it has no file yet.
+    /// File of the scenario or experiment; `None` if the experiment has no file yet.
     file: Option<String>,
     title: String,
-    /// Runs of a scenario file.
+    /// Number of runs of a scenario file.
     runs: Option<u64>,
-    /// Runs of an experiment of its own at either quality.
+    /// Number of runs at quick and at paper quality. Only an experiment with runs of its own has
+    /// it.
     own: Option<[u64; 2]>,
 }
 
@@ -59,7 +60,8 @@ fn rows(directory: Option<PathBuf>) -> Result<(Vec<Row>, Vec<Row>), String> {
     let Some(directory) = directory else { return Ok((experiments(&Register::embedded()), Vec::new())) };
     let name = directory.display();
     let mut files = collect(&directory).map_err(|error| {
-        // An experiment, or all of a paper, as `reproduce` takes them.
+        // The name may be that of an experiment, or of all experiments of a paper, as `reproduce`
+        // accepts it.
         let asked = name.to_string();
         let is_asked = |id: &str| id == asked || id.strip_prefix(&asked).is_some_and(|rest| rest.starts_with('-'));
         let is_paper = Register::embedded().experiments.iter().any(|experiment| is_asked(&experiment.published.id));
@@ -115,7 +117,7 @@ fn table(experiments: Vec<Row>, files: Vec<Row>) -> String {
     text
 }
 
-/// Every experiment, those that have no file included, in the order of the papers.
+/// Returns all experiments in the order of the papers, followed by those that have no file yet.
 fn experiments(register: &Register) -> Vec<Row> {
     let runs = |experiment: &Experiment, effort| {
         let runs = register.runs(experiment, effort).ok().flatten()?;
@@ -147,7 +149,7 @@ fn experiments(register: &Register) -> Vec<Row> {
     register.experiments.iter().map(row).chain(register.missing.iter().map(missing)).collect()
 }
 
-/// The directory `scenarios` nearest above.
+/// Finds the directory `scenarios` in the current directory or in the nearest directory above.
 fn find() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let found = here.ancestors().map(|above| above.join("scenarios")).find(|path| path.is_dir())?;
@@ -167,13 +169,14 @@ fn collect(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// True if a file belongs to the register and is no scenario itself.
+/// True if a file belongs to the register and is not itself a scenario.
 fn is_of_register(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".published.toml") || name == "register.toml"
 }
 
-/// File, title and number of runs; a scenario that is refused says so instead.
+/// Describes a file by its name, title and number of runs. A scenario with errors has the error in
+/// place of the title.
 fn describe(file: &Path) -> Row {
     let name = file.display().to_string();
     let row = |title: String, runs| Row { id: None, file: Some(name.clone()), title, runs, own: None };

@@ -1,4 +1,5 @@
-//! `meshpace campaign archive` and `check`: a directory of records as one file for others, and what these do with it.
+//! `meshpace campaign archive` and `check`: pack a directory of records into one file for other
+//! people, and check such a directory.
 
 use crate::output::{Failure, note};
 use crate::{FAILED, REFUSED, rerun};

@@ -44,7 +44,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     finish(&text)
 }
 
-/// A transport, or what may be added to one: its name, what it is, what it is made of, and its source.
+/// Entry of a transport or modifier: its name, description, parameters and source.
 fn block(width: u16, name: &str, description: &str, parameters: &str, source: &str) -> String {
     let source = if source.is_empty() { String::new() } else { format!("source: {source}") };
     entry(width, name, &[description, parameters, &source])

@@ -1,4 +1,4 @@
-//! `meshpace dev validate`: the comparison with ns-2, ns-3 and theory, and the page it is written down in.
+//! `meshpace dev validate`: compares with ns-2, ns-3 and theory, and writes the page of results.
 
 use crate::output::{complain, failed, finish, results};
 use crate::runner::processors;
@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The page in the directory of `--out`.
+/// Name of the page in the directory of `--out`.
 const PAGE: &str = "results.md";
 
 /// The arguments of `meshpace dev validate`.
@@ -61,7 +61,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// The paths of a measured mesh.
+/// Compares the paths of a measured mesh.
 fn measured(directory: &Path) -> ExitCode {
     match kit::measured(directory) {
         Ok((table, notes)) => {
@@ -116,7 +116,8 @@ fn compare(arguments: &Arguments, chosen: &[&Comparison]) -> io::Result<Vec<Tabl
     Ok(tables)
 }
 
-/// The command that makes the page again; the number of threads changes nothing in it.
+/// Command that creates the page again. It omits the number of threads, which does not affect the
+/// page.
 fn command(arguments: &Arguments) -> String {
     let mut words = vec!["meshpace dev validate".to_owned()];
     words.extend(arguments.names.iter().cloned());

@@ -1,6 +1,7 @@
 //! `meshpace view`: plays a scenario in a browser.
 //!
-//! The page is built from web/ and is part of the program. It computes the run itself, in WebAssembly; this command only serves files.
+//! The page is built from web/ and is part of the program. It computes the run itself, in
+//! WebAssembly; this command only serves files.
 
 use crate::output::{complain, failed, results};
 use crate::run::load;
@@ -44,10 +45,10 @@ pub struct Arguments {
     force: bool,
 }
 
-/// A file of the page: name, type, content.
+/// File of the page: name, type and content.
 type Asset = (&'static str, &'static str, &'static [u8]);
 
-/// The page as web/ makes it. `scenario.json` is made for each view.
+/// Files of the page, as web/ builds them. `scenario.json` is generated for each view.
 const PAGE: [Asset; 6] = [
     (INDEX, "text/html; charset=utf-8", include_bytes!("../../../web/dist/index.html")),
     ("viewer.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/viewer.js")),
@@ -56,21 +57,23 @@ const PAGE: [Asset; 6] = [
     ("meshpace.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/meshpace.js")),
     ("licences.txt", "text/plain; charset=utf-8", include_bytes!("../../../web/dist/licences.txt")),
 ];
-/// The page itself, what the address ends with or not.
+/// Name of the page itself. The address may omit it.
 const INDEX: &str = "index.html";
-/// File that the page asks for to know what to play.
+/// Name of the file from which the page learns what to play.
 const SCENARIO: &str = "scenario.json";
 
-/// The longest first line of a recording, bytes: the places and links of the largest mesh.
+/// Longest first line of a recording, bytes. The largest mesh needs as much for its positions and
+/// links.
 const LONGEST_HEADER: u64 = 64 << 20;
-/// Bytes of a recording that are sent at a time.
+/// Largest number of bytes of a recording in one answer.
 const MOST_AT_ONCE: u64 = 256 << 20;
-/// Under this name it finds a recorded run.
+/// Name under which the page requests a recorded run.
 const RECORDING: &str = "recording.jsonl";
-/// Answer to those who ask for anything else.
+/// Answer to a request for anything else.
 const NOT_HERE: &str = "not here\n";
 
-/// Headers that say what a browser may do with the page: run what came with it, and nothing from elsewhere. The library wants small letters.
+/// Headers that limit what a browser allows the page: it may run the files that came with it, and
+/// nothing from elsewhere. The HTTP library requires lower-case names.
 const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
@@ -86,7 +89,7 @@ const HEADERS: [(&str, &str); 6] = [
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    // What is wrong with the scenario is told here, before a page is.
+    // Errors in the scenario are reported here, before the page is served.
     if let Some(file) = &arguments.file
         && !is_recording(file)
         && let Err(status) = load(file, &arguments.set)
@@ -99,11 +102,13 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// The scenario that the page plays, with the files it names, or nothing.
+/// Describes the scenario that the page plays, with the files that it names; `null` as its source
+/// if there is none.
 fn scenario(arguments: &Arguments) -> Value {
     let Some(file) = &arguments.file else { return json!({ "source": null }) };
     if is_recording(file) {
-        // The server gives what is written meanwhile; a folder holds what was there.
+        // A server also sends lines that are appended to the recording later. An exported folder
+        // contains only the lines that were there at the export.
         return json!({ "source": null, "recording": file.display().to_string(), "live": arguments.export.is_none() });
     }
     match package(file, &arguments.set) {
@@ -119,14 +124,14 @@ fn scenario(arguments: &Arguments) -> Value {
     }
 }
 
-/// True if a file is a stream of `run --record`: by its first line.
+/// True if the first line of a file shows that it is a stream of `run --record`.
 fn is_recording(file: &Path) -> bool {
     let mut line = String::new();
     let read = File::open(file).and_then(|file| BufReader::new(file.take(LONGEST_HEADER)).read_line(&mut line));
     read.is_ok() && serde_json::from_str::<Value>(&line).is_ok_and(|header| header["stream"] == "meshpace")
 }
 
-/// The text of a scenario, and the content of every file that it names.
+/// Returns the text of a scenario, and the content of every file that it names.
 fn package(file: &Path, sets: &[String]) -> Result<(String, Value), String> {
     let read = |path: &Path| {
         let text =
@@ -209,7 +214,7 @@ fn serve(arguments: &Arguments) -> ExitCode {
     ExitCode::from(FAILED)
 }
 
-/// Answers with a file below the token, and with nothing else.
+/// Answers requests for files below the token, and no others.
 fn answer(request: &Request<Incoming>, token: &str, arguments: &Arguments) -> Response<Content> {
     let name = request.uri().path().strip_prefix('/').and_then(|path| path.split_once('/'));
     let name =
@@ -219,7 +224,8 @@ fn answer(request: &Request<Incoming>, token: &str, arguments: &Arguments) -> Re
     let query = request.uri().query().unwrap_or("");
     let from = query.strip_prefix("from=").and_then(|from| from.parse().ok()).unwrap_or(0);
     if let Some(file) = arguments.file.as_deref().filter(|_| name == RECORDING) {
-        // What was there and is not: another file has taken its place.
+        // If the file is shorter than the part that was read before, another recording has replaced
+        // it.
         if file.metadata().is_ok_and(|file| file.len() < from) {
             return short(StatusCode::GONE, "another recording has taken its place\n");
         }
@@ -238,13 +244,14 @@ fn answer(request: &Request<Incoming>, token: &str, arguments: &Arguments) -> Re
     )
 }
 
-/// True if two texts are the same, in a time that does not tell where they differ.
+/// Compares two texts in a time that does not reveal where they differ.
 fn is_same(given: &str, token: &str) -> bool {
     let differences = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
     given.len() == token.len() && differences == 0
 }
 
-/// The rest of a file from byte `from` on, and its length: a file that is still written has more the next time.
+/// Returns the file, positioned at byte `from`, and the number of bytes to send, which is limited.
+/// A file that is still written has more the next time.
 fn rest_of(file: &Path, from: u64) -> std::io::Result<(File, u64)> {
     let mut file = File::open(file)?;
     let length = file.metadata()?.len().saturating_sub(from).min(MOST_AT_ONCE);

@@ -1,15 +1,16 @@
-//! Words that people try, from other programs and papers, and what is written here instead: for `meshpace keys --search`, and beside what is wrong in a scenario.
+//! Words from other programs and papers that people try, and what meshpace uses in their place.
+//! `meshpace keys --search` uses the list, and so do error messages about scenarios.
 
 use meshpace_scenario::{Problem, Refusal};
 use meshpace_transport::names;
 
-/// A word, and what is written for it.
+/// Word with its replacement.
 struct Word {
-    /// In small letters.
+    /// Spellings of the word in lower case.
     tried: &'static [&'static str],
     /// Text to write instead, or an explanation.
     write: &'static str,
-    /// The keys that it is about.
+    /// Keys that the word refers to.
     keys: &'static [&'static str],
 }
 
@@ -102,25 +103,25 @@ fn find(tried: &str) -> Option<&'static Word> {
     WORDS.iter().find(|word| word.tried.contains(&tried))
 }
 
-/// The text to write instead of what somebody tried; none if it is no word that is known.
+/// Returns the text to write in place of `tried`; `None` if the word is not known.
 pub fn instead(tried: &str) -> Option<String> {
     let small = tried.trim().to_lowercase();
-    // A transport in other letters: "CUBIC", "TCP AP".
+    // The word may be a transport in another spelling, such as "CUBIC" or "TCP AP".
     let name = small.replace([' ', '_'], "-");
     if name != tried && names::lookup(&name).is_some() {
         return Some(format!("flow.transport = \"{name}\""));
     }
-    // A number may be before its unit.
+    // The word may be a number with a unit.
     let word = find(&small).or_else(|| small.split_whitespace().rev().find_map(find))?;
     Some(word.write.to_owned())
 }
 
-/// The keys that a word is about.
+/// Returns the keys that a word refers to.
 pub fn keys(tried: &str) -> &'static [&'static str] {
     find(&tried.trim().to_lowercase()).map_or(&[], |word| word.keys)
 }
 
-/// Tells beside each problem what is written instead of the word that was tried.
+/// Adds help to each problem that comes from a known word.
 pub fn advise(refusal: &mut Refusal) {
     refusal.problems.iter_mut().for_each(|problem| {
         if let Some(write) = tried(problem).and_then(|word| instead(&word)) {
@@ -129,7 +130,8 @@ pub fn advise(refusal: &mut Refusal) {
     });
 }
 
-/// The word that is at the bottom of a problem: the key that is not known, the transport that is not there, or the text that was found.
+/// Word that caused a problem: an unknown key, an unknown transport, or a text where something else
+/// was expected.
 fn tried(problem: &Problem) -> Option<String> {
     let message = problem.message.as_str();
     let quoted = |after: &str| {

@@ -1,4 +1,5 @@
-//! Reads the files, pipes or kit directory that the user names, and finds nodes by number, name or address.
+//! Reads the files, pipes or kit directory that the user names, and finds nodes by number, name or
+//! address.
 
 use meshpace_lab::advise::Mesh;
 use meshpace_lab::field::dumps::{self, Dump};
@@ -8,44 +9,45 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The name of standard input among files.
+/// Name that stands for standard input in the list of files.
 const STANDARD_INPUT: &str = "-";
 
-/// Mesh that is known, and its measurements.
+/// Description of the mesh, and measurements of it.
 #[derive(Default)]
 pub struct Known {
-    /// The mesh by what programs tell; `None` for a map of places.
+    /// The mesh as routing programs describe it; `None` if it is a map with positions.
     pub dump: Option<Dump>,
-    /// A map with places: its name in the scenario, the name of a copy of it, and its content.
+    /// Map with the positions of nodes: its name in the scenario, the name of its copy in the
+    /// directory of `--keep`, and its content.
     pub map: Option<(String, &'static str, Vec<u8>)>,
-    /// Measurements by the measuring kit.
+    /// Measurements of the measuring kit.
     pub runs: Vec<Run>,
-    /// Sentences on measurements that are missing or failed.
+    /// Sentences about measurements that are missing or failed.
     pub notes: Vec<String>,
-    /// The state of the mesh, as the kit found it.
+    /// State of the mesh, as the kit found it.
     pub state: State,
 }
 
 impl Known {
-    /// A node for people.
+    /// Name of a node in messages.
     pub fn name(&self, node: usize) -> String {
         let named = self.dump.as_ref().and_then(|dump| dump.nodes.get(node).cloned());
         named.unwrap_or_else(|| node.to_string())
     }
 
-    /// The mesh of the scenario, where it is a map.
+    /// Mesh of the scenario, if it is a map with positions.
     pub fn places(&self) -> Option<Mesh> {
         self.map.as_ref().map(|(name, ..)| Mesh::Places(name.clone()))
     }
 }
 
-/// Columns of a map that say where a node is.
+/// Columns of a map that contain the position of a node.
 const PLACES: [&str; 8] = ["x", "x_m", "lat", "latitude", "lon", "lng", "long", "longitude"];
 
-/// Reads all files.
+/// Reads all files, or the directory of the measuring kit.
 ///
 /// # Errors
-/// A sentence with the file as the user named it, and the line.
+/// A sentence that names the file as the user did, and the line.
 pub fn read(files: &[PathBuf]) -> Result<Known, String> {
     if let Some(directory) = files.iter().find(|file| file.is_dir()) {
         if files.len() > 1 {
@@ -61,7 +63,7 @@ pub fn read(files: &[PathBuf]) -> Result<Known, String> {
     }
 }
 
-/// A map or a dump.
+/// Reads a single file, which is a map or a dump.
 fn single(file: &Path) -> Result<Known, String> {
     let bytes = bytes_of(file)?;
     let extension = file.extension().and_then(|end| end.to_str()).unwrap_or_default().to_ascii_lowercase();
@@ -78,7 +80,8 @@ fn single(file: &Path) -> Result<Known, String> {
     let text = String::from_utf8_lossy(&bytes);
     let has_places = ["\"latitude\"", "\"lat\"", "\"x_m\""].iter().any(|key| text.contains(key));
     match dumps::read(&bytes) {
-        // Links without any measure beside places: the radio says who hears whom.
+        // The links have no metric, but the nodes have positions. The model of the radio then
+        // decides which nodes hear each other.
         Ok(dump) if dump.metric == dumps::Metric::Hops && has_places && !is_table => {
             Ok(of_map(file, "map.json", bytes))
         }
@@ -92,7 +95,8 @@ fn of_dump(dump: Dump) -> Known {
     Known { dump: Some(dump), ..Known::default() }
 }
 
-/// A map. Its name in the scenario is the user's, if that says of which kind it is.
+/// Makes the description of a map. In the scenario it has the name that the user gave, with the
+/// extension of its kind appended if the name has another extension.
 fn of_map(file: &Path, kind: &'static str, bytes: Vec<u8>) -> Known {
     let end = |name: &str| name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     let given = file.display().to_string();
@@ -101,7 +105,7 @@ fn of_map(file: &Path, kind: &'static str, bytes: Vec<u8>) -> Known {
     Known { map: Some((name, kind, bytes)), ..Known::default() }
 }
 
-/// Dumps of several nodes, each named like its file.
+/// Reads the dumps of several nodes. Each node has the name of its file.
 fn several(files: &[PathBuf]) -> Result<Known, String> {
     let mut parts = Vec::new();
     for (file, title) in files.iter().zip(titles(files)) {
@@ -125,13 +129,14 @@ fn several(files: &[PathBuf]) -> Result<Known, String> {
     Ok(of_dump(dumps::merge(&parts)))
 }
 
-/// True for standard input and for pipes of a shell, whose file names say nothing.
+/// True for standard input and for pipes of a shell, whose file names do not name a node.
 fn is_nameless(file: &Path) -> bool {
     let is_pipe = || std::fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir());
     file == Path::new(STANDARD_INPUT) || file.starts_with("/dev/fd") || file.starts_with("/proc") || is_pipe()
 }
 
-/// Names of nodes by their files: the stems, or, where two files have one stem, as much of their paths as tells them apart. Empty for pipes.
+/// Names of nodes, derived from the names of their files. It is the stem, or as much of the path as
+/// is needed if two files have the same stem. Pipes have an empty name.
 fn titles(files: &[PathBuf]) -> Vec<String> {
     let title = |file: &PathBuf, parts: usize| {
         if is_nameless(file) {
@@ -147,7 +152,7 @@ fn titles(files: &[PathBuf]) -> Vec<String> {
         of_all.len() == distinct.len()
     };
     let parts = (1..=16).find(is_clear);
-    // Files that differ in their extensions alone.
+    // Files that differ only in their extensions keep their whole names.
     let whole = |file: &PathBuf| if is_nameless(file) { String::new() } else { file.display().to_string() };
     files.iter().map(|file| parts.map_or_else(|| whole(file), |parts| title(file, parts))).collect()
 }
@@ -166,10 +171,11 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>, String> {
     meshpace_scenario::read_file(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// The ends of `--flow`.
+/// Parses the ends of a flow in `--flow`.
 ///
 /// # Errors
-/// A sentence if it is no pair, or a node is not there.
+/// A sentence, if the text is not a pair of nodes, if a node does not exist, or if both nodes are
+/// the same.
 pub fn ends(flow: &str, dump: Option<&Dump>) -> Result<(usize, usize), String> {
     let expected = || format!("--flow {flow}: expected FROM,TO, two nodes");
     let (from, to) = flow.split_once(',').ok_or_else(expected)?;
@@ -196,7 +202,7 @@ pub fn ends(flow: &str, dump: Option<&Dump>) -> Result<(usize, usize), String> {
     }
 }
 
-/// The first names of many.
+/// Lists the first names of a long list.
 fn listed(names: &[String]) -> String {
     const SHOWN: usize = 12;
     let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };

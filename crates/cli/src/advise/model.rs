@@ -1,4 +1,5 @@
-//! Model of a dump or of what the kit measured: which reach of carrier sense fits.
+//! Model of a mesh from a dump or from the measurements of the kit. It chooses the carrier-sense
+//! range that fits the measurements.
 
 use super::Arguments;
 use super::input::Known;
@@ -12,12 +13,13 @@ use meshpace_lab::field::kit::Run;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Share of a measured goodput by which a model may miss it.
+/// Largest relative error of the modelled goodput that is accepted without trying another model.
 const NEAR: f64 = 0.2;
 
-/// Builds the model of a dump. If the whole radio is known, nodes sense each other over two hops, as
-/// radios do that decode over one. If the first measured path carries another goodput than that by
-/// more than [`NEAR`], the reach of one hop is tried, and the nearer one is taken.
+/// Builds the model of a dump. If the whole radio is known, nodes sense each other over two hops,
+/// as radios do that decode over one hop. If the first measured path carries a goodput that differs
+/// from the model's by more than [`NEAR`], a sensing range of one hop is tried, and the model that
+/// is nearer to the measurement is used.
 pub fn of_dump(
     arguments: &Arguments,
     known: &Known,
@@ -32,7 +34,7 @@ pub fn of_dump(
     if arguments.rate.is_some() || !is_known {
         return plan::plan(dump, ways, rate, &one_hop).map_err(refused);
     }
-    // Each measured goodput is looked for once.
+    // Results are cached, because several links may have the same measured goodput.
     let shares = RefCell::new(BTreeMap::new());
     let share = |mbps: f64| {
         let mut shares = shares.borrow_mut();

@@ -1,6 +1,7 @@
-//! Array scripts of a campaign for Slurm. A cluster limits the tasks of an array to some number N, so each script has at most N
-//! pieces: `campaign.slurm` the first N, `campaign-1.slurm` the next N, and so on. Task T of script S makes piece S * N + T, also
-//! after pieces were added.
+//! Array scripts of a campaign for Slurm. A cluster limits the number of tasks of an array to some
+//! number N, so each script has at most N pieces: `campaign.slurm` has the first N,
+//! `campaign-1.slurm` the next N, and so on. Task T of script S runs piece S * N + T. This rule
+//! still holds after pieces were added.
 
 use clap::Args;
 use meshpace_lab::record::write_whole;
@@ -30,20 +31,21 @@ pub struct Tasks {
     mem: Option<String>,
 }
 
-/// Options of campaigns that were exported before there were options: one array without limits.
+/// Options of a campaign that was exported by a version without these options: one array without
+/// limits.
 impl Default for Tasks {
     fn default() -> Tasks {
         Tasks { array: u32::MAX, at_once: None, time: None, mem: None }
     }
 }
 
-/// Checks a value of `sbatch`, which is written into a script without quotes.
+/// Checks a value for `sbatch`, because it is written into a script without quotes.
 fn word(text: &str) -> Result<String, String> {
     let is_plain = !text.is_empty() && text.chars().all(|sign| sign.is_ascii_alphanumeric() || ":-.".contains(sign));
     if is_plain { Ok(text.to_owned()) } else { Err("expected digits, letters, and : - .".to_owned()) }
 }
 
-/// A script, with the tasks of its array.
+/// Script with the tasks of its array.
 struct Script {
     number: usize,
     tasks: Range<usize>,
@@ -54,7 +56,7 @@ impl Tasks {
         self.array as usize
     }
 
-    /// The scripts for these pieces.
+    /// Returns the scripts for these pieces.
     fn scripts(&self, pieces: Range<usize>) -> Vec<Script> {
         let size = self.per_array();
         let script = |number: usize| {
@@ -67,7 +69,7 @@ impl Tasks {
         (pieces.start / size..pieces.end.div_ceil(size)).map(script).collect()
     }
 
-    /// Checks that each array may have a task at work.
+    /// Checks that the limit of simultaneous tasks allows at least one task for each array.
     ///
     /// # Errors
     /// If `--at-once` is less than the number of arrays that this number of pieces needs.
@@ -81,10 +83,11 @@ impl Tasks {
         }
     }
 
-    /// Writes the scripts that make these pieces of the campaign `name`, and returns the commands that submit them.
+    /// Writes the scripts that run these pieces of the campaign `name`, and returns the commands
+    /// that submit them.
     ///
     /// # Errors
-    /// Whatever the file system refuses.
+    /// Any error of the file system.
     pub fn write(&self, directory: &Path, name: &str, pieces: Range<usize>) -> io::Result<String> {
         let scripts = self.scripts(pieces);
         let limit = self.limit(scripts.len());
@@ -97,7 +100,8 @@ impl Tasks {
         Ok(commands)
     }
 
-    /// Suffix of `--array`: the share that each of `arrays` arrays has in the limit of simultaneous tasks.
+    /// Suffix of `--array`: the share of each of `arrays` arrays in the limit of simultaneous
+    /// tasks.
     fn limit(&self, arrays: usize) -> String {
         let share = |at_once: u32| format!("%{}", (at_once as usize / arrays.max(1)).max(1));
         self.at_once.map(share).unwrap_or_default()
@@ -131,7 +135,8 @@ impl Tasks {
         )
     }
 
-    /// The commands that make these pieces again, whose numbers rise; `options` are those of sbatch besides.
+    /// Returns the commands that run these pieces again. The numbers of the pieces must be in
+    /// ascending order. `options` are additional options of `sbatch`.
     pub fn again(&self, pieces: &[usize], options: &str) -> String {
         let mut by_script: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for piece in pieces {
@@ -147,7 +152,7 @@ impl Tasks {
     }
 }
 
-/// Name of a script.
+/// File name of a script.
 fn file(number: usize) -> String {
     match number {
         0 => "campaign.slurm".to_owned(),
@@ -155,7 +160,7 @@ fn file(number: usize) -> String {
     }
 }
 
-/// Rising numbers as `sbatch --array` takes them: "0-3,7".
+/// Formats ascending numbers for `sbatch --array`, for example "0-3,7".
 fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let told = runs.map(|run| match run {

@@ -11,7 +11,8 @@ use meshpace_lab::robust::{Reading, Robust, Row, answer, starving, verdict};
 use meshpace_lab::summary::{CORRECTED, PLUS_MINUS};
 use serde_json::{Value, json};
 
-/// Sentences about starved flows, before anything else: in the text for people, beside what is for programs.
+/// Reports starved flows before anything else. In Markdown the sentences begin the text; for the
+/// other formats they go to standard error.
 pub fn first(sentences: &[String], format: Format) -> String {
     if format != Format::Md {
         alarm(sentences);
@@ -22,7 +23,8 @@ pub fn first(sentences: &[String], format: Format) -> String {
     text.trim_end_matches(">\n").to_owned() + if sentences.is_empty() { "" } else { "\n" }
 }
 
-/// An object for each metric of each pair, in a line. `is_named`: with the names of the two.
+/// Returns one line with a JSON object for each metric of each pair. If `is_named` is set, the
+/// objects contain the names of both variants.
 pub fn json(compared: &[Compared<'_>], is_named: bool) -> String {
     let lines = compared.iter().flat_map(|pair| pair.lines.iter().map(move |line| (pair, line)));
     lines.map(|(pair, line)| object(pair, line, is_named) + "\n").collect()
@@ -42,11 +44,12 @@ fn object(pair: &Compared<'_>, line: &Line, is_named: bool) -> String {
     object.to_string()
 }
 
-/// The columns of a metric in CSV.
+/// Columns of CSV for a metric.
 pub const COLUMNS: &str =
     "metric,a,b,difference,low,high,seeds,better,a_starved_runs,b_starved_runs,p,p_holm,better_in_family";
 
-/// A metric in these columns. A delay that a starved flow does not have is an empty cell, as it is `null` in JSON.
+/// Formats a metric in these columns. A delay that a starved flow does not have is an empty cell;
+/// in JSON it is `null`.
 pub fn cells(line: &Line) -> String {
     let end = |which: usize| line.interval.map(|ends| ends[which].to_string()).unwrap_or_default();
     let side = |side: Option<Side>| side.map(|side| format!("{side:?}").to_lowercase()).unwrap_or_default();
@@ -62,8 +65,9 @@ pub fn cells(line: &Line) -> String {
     )
 }
 
-/// A row for each metric of each pair, one for each of its points if keys are swept, and one for each other model. `is_named`: with the names of
-/// the two.
+/// Formats the comparison as CSV. Each pair has a row for each metric, a row for each of its points
+/// if keys are swept, and a row for each other model. If `is_named` is set, the rows contain the
+/// names of both variants.
 pub fn csv(compared: &[Compared<'_>], is_named: bool) -> String {
     let is_robust = compared.iter().any(|pair| pair.robust.is_some());
     let is_swept = compared.iter().flat_map(|pair| &pair.lines).any(|line| !line.points.is_empty());
@@ -106,7 +110,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// "newreno, cubic and tcp-ap"
+/// Joins names for a sentence, for example "newreno, cubic and tcp-ap".
 fn listed(names: &[&str]) -> String {
     match names {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
@@ -114,7 +118,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// For people.
+/// Formats the comparison as Markdown for people.
 pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
     let names: Vec<&str> = sides.sides.iter().map(|side| side.name.as_str()).collect();
     let mut text = format!("# {}\n\n", listed(&names));
@@ -150,7 +154,7 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// The pair at each point of the keys that are swept; nothing if there is one point only.
+/// Table of a pair at each point of the swept keys; empty if there is only one point.
 fn by_point(pair: &Compared<'_>) -> String {
     let Some(table) = compare::table(&pair.lines, pair.names) else { return String::new() };
     let [a, b] = pair.names;
@@ -169,7 +173,7 @@ fn by_point(pair: &Compared<'_>) -> String {
     text + "\n"
 }
 
-/// The flows that were silent on a side of a pair, all of them; nothing if none was.
+/// Table of all flows that were silent on either side of a pair; empty if there are none.
 fn silent_flows(pair: &Compared<'_>) -> String {
     let flows: Vec<_> = pair.lines.iter().flat_map(|line| &line.flows).collect();
     if flows.is_empty() {
@@ -186,7 +190,8 @@ fn silent_flows(pair: &Compared<'_>) -> String {
     text + "\n"
 }
 
-/// Rankings: of the variants where there are more than two, of the transports in them otherwise.
+/// Rankings by each metric: of the variants if there are more than two, and otherwise of the
+/// transports in them.
 fn ranked(sides: &Sides) -> String {
     let (rankings, what) = if sides.sides.len() > 2 {
         let groups: Vec<(String, Vec<&Record>)> =
@@ -221,7 +226,7 @@ fn ranked(sides: &Sides) -> String {
     text + "\n"
 }
 
-/// A pair under other models: a row for each, and the sentences.
+/// Results of a pair under other models: a row for each model, and sentences about each metric.
 fn robustness(robust: &Robust, names: [&str; 2]) -> String {
     let mut text = format!("## Does it hold? {}\n\n", listed(&names));
     text.push_str("The same comparison, each time with that one key set to another choice of the model.\n\n");
@@ -259,7 +264,7 @@ fn robustness(robust: &Robust, names: [&str; 2]) -> String {
     text
 }
 
-/// The answer in each metric, one sentence each, and one on who starves.
+/// One sentence with the answer for each metric, and one about starved flows.
 fn answers(robust: &Robust, names: [&str; 2]) -> String {
     let metrics = robust.told().filter_map(metric);
     let mut text: String =
@@ -270,7 +275,7 @@ fn answers(robust: &Robust, names: [&str; 2]) -> String {
     text
 }
 
-/// The difference of a row, with a star and the name of who is better.
+/// Difference in a row of the table. If one variant is better, a star and its name follow.
 fn shown(row: &Row<'_>, names: [&str; 2]) -> String {
     let none = ["none in both".to_owned(), format!("none for {}", names[0]), format!("none for {}", names[1])];
     let Some(line) = row.line else { return "–".to_owned() };
@@ -282,7 +287,7 @@ fn shown(row: &Row<'_>, names: [&str; 2]) -> String {
     }
 }
 
-/// "tcp-ap 3 of 10"
+/// Lists on which sides flows starved, for example "tcp-ap 3 of 10".
 fn starved(starved: Option<[(usize, usize); 2]>, names: [&str; 2]) -> String {
     let sides = starved.unwrap_or_default();
     let told = sides.iter().zip(names).filter(|((starved, _), _)| *starved > 0);

@@ -1,4 +1,5 @@
-//! Output of `meshpace compare --against`: one value of a swept key and every other one, point by point.
+//! Output of `meshpace compare --against`: compares one value of a swept key with every other
+//! value, point by point.
 
 use super::Format;
 use super::print::{COLUMNS, cells};
@@ -8,20 +9,21 @@ use meshpace_lab::rivals::Rival;
 use meshpace_lab::summary::{CORRECTED, PLUS_MINUS};
 use serde_json::Value;
 
-/// The metrics of the table; the other formats have all.
+/// Metrics of the table. The other formats contain all metrics.
 const SHOWN: [&str; 3] = [GOODPUT, JAIN_2S, DELAY];
 
-/// Words for a delay that has no value on a side, so that there is no difference.
+/// Texts for a delay that has no value on both sides, on the first or on the second side, so that
+/// there is no difference.
 const NONE: [&str; 3] = ["none in both", "none in the given", "none"];
 
-/// A metric of one comparison.
+/// One metric of one comparison.
 struct Row<'a> {
     point: String,
     value: &'a str,
     line: &'a Line,
 }
 
-/// All of it, as text.
+/// Formats all comparisons.
 pub fn text(rivals: &[Rival], given: &str, format: Format) -> String {
     match format {
         Format::Json => rows(rivals).map(|row| json(&row)).collect(),
@@ -38,7 +40,7 @@ fn rows(rivals: &[Rival]) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-/// The object of a line of `compare`, with where and what it is of.
+/// JSON object of a line of `compare`, extended by the point and the other value.
 fn json(row: &Row<'_>) -> String {
     let mut object = serde_json::to_value(row.line).unwrap_or_default();
     object["point"] = Value::from(row.point.as_str());
@@ -74,14 +76,14 @@ fn markdown(rivals: &[Rival], given: &str) -> String {
         }
         text.push('\n');
     }
-    // One flow alone has no index.
+    // A run with a single flow has no Jain's index.
     if shown.iter().any(|metric| metric.name == JAIN_2S) {
         text.push_str(&in_both(rivals));
     }
     text
 }
 
-/// Which values are better in both.
+/// Lists the values that are better in both goodput and Jain's index over 2 s.
 fn in_both(rivals: &[Rival]) -> String {
     let points = rivals.chunk_by(|one, other| one.point == other.point).count();
     let both: Vec<&Rival> = rivals.iter().filter(|rival| rival.is_better_in_both()).collect();

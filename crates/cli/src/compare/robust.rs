@@ -1,4 +1,4 @@
-//! `--robust`: the runs under other models, what they cost, and what comes out.
+//! `--robust`: repeats the comparison under other models, after estimating the cost.
 
 use super::sides::{Machine, Sides, parted};
 use super::{Arguments, Progress, When, pairs};
@@ -7,7 +7,7 @@ use crate::output::{Failure, note};
 use meshpace_lab::campaign::Work;
 use meshpace_lab::robust::{Asked, Choice, FRAMES, Robust, Trial, choices, count, frames};
 
-/// Tests whether the comparison holds under other models, if that is asked for.
+/// Tests whether the comparison holds under other models, if the arguments ask for that.
 pub fn ask(machine: &Machine<'_>, sides: &Sides) -> Result<Asked, Failure> {
     let Arguments { robust, report, .. } = machine.arguments;
     let by_itself = *robust == When::Auto;
@@ -41,7 +41,7 @@ pub fn ask(machine: &Machine<'_>, sides: &Sides) -> Result<Asked, Failure> {
     found.map(Asked::Answered)
 }
 
-/// Every pair under every model.
+/// Compares every pair under every model.
 fn trials(
     machine: &Machine<'_>,
     sides: &Sides,

@@ -1,4 +1,5 @@
-//! Sides that are compared: several scenarios or directories, variants of one, or the values of a key that it sweeps.
+//! Sides of a comparison: several scenarios or directories, variants of one scenario, or the values
+//! of a key that one of them sweeps.
 
 use super::{Arguments, Progress, records_of};
 use crate::output::{Failure, note};
@@ -17,50 +18,51 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One side: what people call it, and its records.
+/// One side of a comparison: its name for people, and its records.
 pub struct Side {
-    /// Its name.
+    /// Name of the side.
     pub name: String,
-    /// Its runs.
+    /// Records of its runs.
     pub records: Vec<Record>,
 }
 
-/// All sides, and what made them.
+/// All sides and their sources.
 pub struct Sides {
     /// Title of the comparison.
     pub title: String,
-    /// Two or more.
+    /// The sides, two or more.
     pub sides: Vec<Side>,
-    /// The arguments of --set that all have.
+    /// Arguments of `--set` that apply to all sides.
     pub common: Vec<String>,
-    /// True if output for programs has the names: always, but where there were only ever two sides, `a` and `b`.
+    /// True if output for programs contains the names of the sides. It is false for the kinds of
+    /// comparison that originally had exactly two sides, `a` and `b`.
     pub is_named: bool,
-    /// Scenarios that were run; none if records were read.
+    /// Scenarios that were run; empty if records were read.
     pub scenarios: Vec<Scenario>,
-    /// The key whose values are the sides, if one scenario has them all.
+    /// Key whose values are the sides, if one scenario has them all.
     pub axis: Option<String>,
-    /// The files of the scenarios.
+    /// Files of the scenarios.
     pub files: Vec<PathBuf>,
 }
 
-/// Runner of the scenarios.
+/// Runs the scenarios of the command.
 pub struct Machine<'a> {
-    /// The command.
+    /// Arguments of the command.
     pub arguments: &'a Arguments,
-    /// Runs at a time.
+    /// Number of simultaneous runs.
     pub jobs: usize,
-    /// Set to stop.
+    /// Set to true to stop the runs.
     pub stop: &'a Arc<AtomicBool>,
 }
 
-/// Where the records of a side are from.
+/// Source of the records of a side.
 enum Place {
     Directory(Vec<Record>),
     File(PathBuf, Box<Scenario>),
 }
 
 impl Machine<'_> {
-    /// The sides that the command names, run or read.
+    /// Runs or reads the sides that the command names.
     pub fn sides(&self) -> Result<Sides, Failure> {
         let Arguments { a, others, set, by, .. } = self.arguments;
         if !others.is_empty() {
@@ -89,7 +91,7 @@ impl Machine<'_> {
         Ok(Sides { title, sides, common: found.common, is_named, scenarios, axis: None, files })
     }
 
-    /// A side for each place, with the same settings.
+    /// Makes one side of each place, with the same settings for all.
     fn of_places(&self, places: &[&PathBuf], set: &[String]) -> Result<Sides, Failure> {
         let place = |place: &&PathBuf| match place.is_dir() {
             true if !set.is_empty() => Err(unchangeable(place)),
@@ -114,12 +116,12 @@ impl Machine<'_> {
         }
         let title = sides.iter().map(|side| side.name.as_str()).collect::<Vec<_>>().join(", ");
         let is_named = sides.len() > 2;
-        // Sides of which some were read cannot be run again together.
+        // If some sides were read from directories, the sides cannot be run again together.
         let scenarios = if scenarios.len() == sides.len() { scenarios } else { Vec::new() };
         Ok(Sides { title, sides, common: set.to_vec(), is_named, scenarios, axis: None, files })
     }
 
-    /// A side for each value of a key that one scenario or directory sweeps.
+    /// Makes one side of each value of a key that one scenario or directory sweeps.
     fn of_axis(&self, place: &Path, set: &[String]) -> Result<Sides, Failure> {
         let by = self.arguments.by.as_deref();
         let axis = |points: &[&Map<String, Value>]| -> Result<String, Failure> {
@@ -167,7 +169,8 @@ impl Machine<'_> {
         Ok(Sides { title, sides, common: set.to_vec(), is_named: true, scenarios, axis: Some(key), files })
     }
 
-    /// The records of a directory, or of a scenario with `sets`, which is run.
+    /// Returns the records of a directory, or runs a scenario with the settings `sets` and returns
+    /// its records.
     pub fn records(&self, place: &Path, sets: &[String]) -> Result<Vec<Record>, Failure> {
         match place.is_dir() {
             true if !sets.is_empty() => Err(unchangeable(place)),
@@ -176,7 +179,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The records of a directory that --where selects.
+    /// Reads the records of a directory that `--where` selects.
     fn stored(&self, directory: &Path) -> Result<Vec<Record>, Failure> {
         let selected = || {
             let selection = Selection::parse(&self.arguments.selected).map_err(|why| format!("--where {why}"))?;
@@ -188,7 +191,8 @@ impl Machine<'_> {
         selected().map_err(|why| (REFUSED, why))
     }
 
-    /// The scenario of a file with `sets`; --where is for records.
+    /// Reads the scenario in a file with the settings `sets`. Returns an error if there is
+    /// `--where`, which applies to records only.
     fn read(&self, file: &Path, sets: &[String]) -> Result<Scenario, Failure> {
         if let Some(condition) = self.arguments.selected.first() {
             let way = format!("set it instead: --set {condition}");
@@ -200,20 +204,21 @@ impl Machine<'_> {
         load(file, sets).map_err(|_| (REFUSED, String::new()))
     }
 
-    /// The campaign of a scenario.
+    /// Creates the campaign of a scenario.
     pub fn campaign(&self, scenario: Scenario) -> Campaign {
         let seeds = self.arguments.seeds.unwrap_or(scenario.seeds.max(LEAST as u64));
         Campaign { scenario, first_seed: self.arguments.seed, seeds }
     }
 
-    /// The work of several.
+    /// Work of all these scenarios together.
     pub fn work(&self, scenarios: &[Scenario]) -> Work {
         let mut work = Work::default();
         scenarios.iter().for_each(|scenario| work += self.campaign(scenario.clone()).work());
         work
     }
 
-    /// Runs scenarios, which are from these files: the records of each.
+    /// Runs scenarios and returns the records of each. `files` are the files of the scenarios, for
+    /// messages.
     pub fn run(
         &self,
         scenarios: &[Scenario],
@@ -236,7 +241,7 @@ impl Machine<'_> {
         scenarios.iter().zip(files).map(one).collect()
     }
 
-    /// The same with progress of its own.
+    /// Like [`Machine::run`], with a progress bar of its own.
     fn run_once(&self, scenarios: &[Scenario], files: &[PathBuf]) -> Result<Vec<Vec<Record>>, Failure> {
         let progress = Progress::new(self.work(scenarios));
         let records = self.run(scenarios, files, &progress);
@@ -245,7 +250,8 @@ impl Machine<'_> {
     }
 }
 
-/// Records as sides: those of one scenario by the values of `axis`, or else those of several by their `names`.
+/// Splits records into sides: the records of one scenario by the values of `axis`, or the records
+/// of several scenarios with their `names`.
 pub fn parted(mut records: Vec<Vec<Record>>, axis: Option<&str>, names: &[&str]) -> Vec<Side> {
     match axis {
         Some(axis) if !records.is_empty() => {
@@ -260,7 +266,8 @@ fn unchangeable(place: &Path) -> Failure {
     (REFUSED, format!("{}: records cannot be changed by --set", place.display()))
 }
 
-/// Names of several places for people: the names of the files where those differ, or else their paths.
+/// Names of several places for people: the file names without extension if they differ, and
+/// otherwise the paths.
 fn names(places: &[&PathBuf]) -> Vec<String> {
     let stem = |place: &&PathBuf| {
         place.file_stem().map_or_else(|| place.display().to_string(), |stem| stem.display().to_string())

@@ -1,7 +1,9 @@
-//! `meshpace dev bench`: how fast the simulator is on named workloads, beside ns-2 and ns-3 where those are installed.
+//! `meshpace dev bench`: measures the speed of the simulator on named workloads, and compares it
+//! with ns-2 and ns-3 if those are installed.
 //!
-//! Every measured run is a process of its own, and what is counted is its user + system CPU time as the operating system
-//! accounts for it. Runs of two simulators alternate (A B A B), so that a machine whose speed drifts favours neither.
+//! Every measured run is a separate process. The measure is its user and system CPU time as the
+//! operating system accounts for it. Runs of two simulators alternate (A B A B), so that a drift in
+//! the speed of the machine favours neither.
 
 mod mesh_file;
 mod ns2;
@@ -63,19 +65,20 @@ enum Other {
     Ns3,
 }
 
-/// A workload.
+/// Workload of the benchmark.
 struct Workload {
     name: &'static str,
     text: &'static str,
-    /// Settings with which other simulators do the same work, if they can.
+    /// Settings with which other simulators do the same work; `None` if they cannot do it.
     others: Option<Others>,
 }
 
-/// The same work elsewhere.
+/// Settings of the same work in other simulators.
 struct Others {
-    /// The window of the flows in segments.
+    /// Window of the flows, segments.
     window: u32,
-    /// The seconds that ns-3 simulates unless asked for all: what takes it 10 to 30 s of CPU.
+    /// Simulated time of ns-3 in seconds, unless `--full` is given. It takes ns-3 10 to 30 s of CPU
+    /// time.
     ns3_s: f64,
 }
 
@@ -89,7 +92,7 @@ macro_rules! workload {
     };
 }
 
-/// The scenarios of `scenarios/bench`.
+/// Workloads, whose scenarios are in `scenarios/bench`.
 const WORKLOADS: [Workload; 10] = [
     workload!("chain-7", Some(Others { window: 3, ns3_s: 60.0 })),
     workload!("grid-25", Some(Others { window: 64, ns3_s: 40.0 })),
@@ -102,11 +105,11 @@ const WORKLOADS: [Workload; 10] = [
     workload!("mobile-500", None),
     workload!("olsr-200", None),
 ];
-/// Those that are run unless told otherwise.
+/// Number of workloads that are run by default, from the start of the list.
 const USUAL: usize = 3;
-/// Runs of each workload unless told otherwise.
+/// Default number of measured runs of each workload.
 const PAIRS: u16 = 5;
-/// The same beside ns-3, which takes so long.
+/// Default number of measured runs beside ns-3, which takes much longer.
 const NS3_PAIRS: u16 = 1;
 
 /// Runs the command.
@@ -122,7 +125,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
-    // What was set may not go with a workload; the workloads themselves are right.
+    // The workloads themselves are valid, but `--set` may not be applicable to one of them.
     let refusal = |workload: &&Workload| read(workload, &arguments.set).err();
     if !arguments.set.is_empty()
         && let Some(error) = chosen.iter().find_map(refusal)
@@ -181,7 +184,7 @@ fn read(workload: &Workload, sets: &[String]) -> io::Result<Point> {
     Ok(drawn.into_owned())
 }
 
-/// One run in this process: a line with what came of it.
+/// Makes one run in this process, and returns a line with its results.
 fn once(workload: &Workload, sets: &[String]) -> io::Result<String> {
     let outcome = meshpace_sim::run(&read(workload, sets)?.config, 1);
     let line = json!({
@@ -195,23 +198,24 @@ fn once(workload: &Workload, sets: &[String]) -> io::Result<String> {
     Ok(format!("{line}\n"))
 }
 
-/// The most memory this process ever had, KiB; none where the system does not tell.
+/// Peak memory of this process, KiB; `None` if the system does not report it.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok())
 }
 
-/// The other simulators that are there.
+/// The other simulators that are installed.
 #[derive(Default)]
 struct There {
     ns2: bool,
-    /// ns-3's library, and the program compiled against it.
+    /// Library of ns-3, and the program compiled against it.
     ns3: Option<(ns3::Library, PathBuf)>,
-    /// Lines for people on the simulators that are missing.
+    /// Lines for people about the simulators that are missing.
     missing: String,
 }
 
-/// Looks for the other simulators. One that was asked for and cannot be had is an error; else it is left out and that said.
+/// Looks for the other simulators. It is an error if a simulator that `--beside` names is not
+/// usable. Otherwise a missing simulator is left out, and the output mentions that.
 fn look(arguments: &Arguments) -> Result<There, String> {
     let mut there = There::default();
     let wanted = |other| !arguments.alone && arguments.beside.is_none_or(|only| only == other);

@@ -1,5 +1,5 @@
-//! `meshpace dev chaos`: the whole live stack in virtual time over a hostile wire, over the simulator's radio, or with hostile peers, a run
-//! per seed.
+//! `meshpace dev chaos`: runs the whole live stack in virtual time. Each seed is one run, over a
+//! wire with faults, over the simulator's radio, or against hostile peers.
 
 mod kept;
 
@@ -18,10 +18,10 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// Seeds that a thread runs before what it has found is counted.
+/// Number of seeds per thread in a batch. Counts are merged after each batch.
 const BATCH: u64 = 32;
 
-/// Stack of a thread, bytes.
+/// Stack size of a thread, bytes.
 const STACK: usize = 8 << 20;
 
 /// The arguments of `meshpace dev chaos`.
@@ -62,19 +62,19 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Kind of the runs of a call.
+/// Kind of all runs of one invocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Two machines and a hostile wire.
+    /// Two machines and a wire with faults.
     Wire,
-    /// The same over the simulator's radio.
+    /// Two machines over the simulator's radio.
     Radio,
     /// One port and hostile peers.
     Hostile,
 }
 
 impl Kind {
-    /// The option that asks for it, with a blank before it.
+    /// Option that selects this kind, with a space before it; empty for the default kind.
     fn option(self) -> &'static str {
         match self {
             Kind::Wire => "",
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// The run of a seed.
+    /// Makes the run of a seed.
     fn run(self, seed: u64, trail: Trail) -> Run {
         match self {
             Kind::Wire => chaos::run(seed, trail),
@@ -105,7 +105,8 @@ impl Arguments {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    // A panic of what is run is told as what it is: an invariant that is broken.
+    // The default message of a panic is suppressed. A panic in a run is reported as a broken
+    // invariant.
     std::panic::set_hook(Box::new(|_| {}));
     match arguments.seed {
         Some(seed) => one(seed, arguments),
@@ -121,7 +122,7 @@ fn one(seed: u64, arguments: &Arguments) -> ExitCode {
     if broken { ExitCode::from(FAILED) } else { told }
 }
 
-/// A run in words.
+/// Describes a run in text.
 fn trail(run: &Run) -> String {
     let mut text = run.trail.iter().fold(String::new(), |text, line| text + line + "\n");
     let seconds = run.virtual_time.as_secs_f64();
@@ -192,7 +193,8 @@ fn progress(seeds: u64) -> ProgressBar {
     ProgressBar::with_draw_target(Some(seeds), target).with_style(style.expect("the template is right"))
 }
 
-/// Runs these seeds on so many threads.
+/// Runs the seeds from `from` up to but not including `to` on `jobs` threads. `None` if a thread
+/// cannot be started.
 fn batch(from: u64, to: u64, kind: Kind, jobs: usize) -> Option<Tally> {
     let next = AtomicU64::new(from);
     let work = || {
@@ -216,7 +218,7 @@ fn batch(from: u64, to: u64, kind: Kind, jobs: usize) -> Option<Tally> {
     })
 }
 
-/// The counts, in words.
+/// Formats the counts for people.
 fn table(kept: &Kept) -> String {
     let tally = &kept.tally;
     let seeds = tally.runs;

@@ -1,4 +1,5 @@
-//! `meshpace decrypt`: a capture of encrypted TPA, with the keys, as a capture of plain TPA.
+//! `meshpace decrypt`: turns a capture of encrypted TPA into a capture of plain TPA, with the help
+//! of the logged keys.
 
 use crate::output::complain;
 use crate::{FAILED, REFUSED};
@@ -24,7 +25,7 @@ pub struct Arguments {
     plain: PathBuf,
 }
 
-/// Keys of a log.
+/// Keys from a key log.
 struct Logged(Secrets);
 
 impl Keys for Logged {
@@ -73,7 +74,8 @@ fn about(path: &Path) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Writes the plain capture; it gets its name when all of it is there.
+/// Writes the decrypted capture into a temporary file first. When that is complete, it is renamed,
+/// or copied if the destination is a device or a pipe.
 fn decrypt(secrets: &mut Logged, mut capture: File, arguments: &Arguments) -> io::Result<Done> {
     let (from, to) = (about(&arguments.capture), about(&arguments.plain));
     let mut magic = [0; MAGIC];

@@ -1,4 +1,5 @@
-//! `meshpace doctor`: what this machine can do for real networks and emulations, what it cannot, and the command that changes it.
+//! `meshpace doctor`: reports which features for real networks and emulations this machine
+//! supports, which it lacks, and which command adds them.
 
 use crate::FAILED;
 use crate::output::{complain, finish};

@@ -1,4 +1,4 @@
-//! `meshpace emulate`: real programs over the mesh of a scenario.
+//! `meshpace emulate`: runs real programs over the mesh of a scenario.
 
 mod flows;
 mod junit;
@@ -234,7 +234,7 @@ fn refuse(message: String) -> ExitCode {
 
 fn options(arguments: &Arguments, file: &Path, scenario: &Scenario) -> Result<Options, ExitCode> {
     let point = &scenario.points[0];
-    // A sweep over transports is one mesh.
+    // Points that differ only in their transports have the same mesh, so such a sweep is allowed.
     if let Some(other) = scenario.points.iter().find(|other| mesh(other) != mesh(point)) {
         let values =
             |point: &Point| point.values.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
@@ -283,7 +283,7 @@ fn options(arguments: &Arguments, file: &Path, scenario: &Scenario) -> Result<Op
     })
 }
 
-/// The part of a point that is emulated.
+/// Returns the part of a point that the emulation depends on.
 fn mesh(point: &Point) -> impl PartialEq + use<'_> {
     let config = &point.config;
     (config.duration, &config.positions, &config.mobility, &config.firewall, &config.mesh)
@@ -298,7 +298,7 @@ fn sysctl(text: &str) -> Result<(String, String), ExitCode> {
     })
 }
 
-/// Tells people what came of it; the last line is the verdict.
+/// Prints a summary for people. Its last line is the verdict about the timing.
 fn conclude(emulation: &Emulation, arguments: &Arguments) {
     let Emulation { lateness, losses, .. } = emulation;
     let span = |seconds: f64| format!("{:.3} ms", seconds * 1e3);

@@ -1,5 +1,5 @@
-//! `meshpace kernel`: TCP with adaptive pacing, or quiet trains of the sender alone, for every program of this machine, as a congestion
-//! control of the Linux kernel.
+//! `meshpace kernel`: TCP with adaptive pacing, or with quiet trains of the sender alone, as a
+//! congestion control of the Linux kernel for all programs of this machine.
 
 use crate::output::{complain, finish, note, results};
 use crate::{FAILED, REFUSED};
@@ -139,7 +139,8 @@ struct Unload {
     name: String,
 }
 
-/// The devices here that are 802.11 or lie upon it.
+/// Returns the network devices of this machine that are 802.11 devices or that lie upon such a
+/// device.
 fn wireless_devices() -> Vec<String> {
     let Ok(entries) = fs::read_dir("/sys/class/net") else { return Vec::new() };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -206,7 +207,7 @@ fn load(arguments: &Load) -> Result<ExitCode, Error> {
     }
 }
 
-/// Says what may be otherwise than meant.
+/// Warns if the effect may differ from what the user intended.
 fn warn(request: &Request, watches: bool) {
     let over_all = request.usual.always || watches || !request.paths.is_empty();
     if !over_all && request.devices.is_empty() && request.radios.is_empty() {
@@ -215,7 +216,7 @@ fn warn(request: &Request, watches: bool) {
         );
     }
     let mut bursting = tuning::bursting();
-    // What is not paced may send as it likes.
+    // Devices over which nothing is paced may send bursts.
     bursting.retain(|device| over_all || request.radios.contains(device));
     if !bursting.is_empty() {
         let named: Vec<String> = bursting.iter().map(|device| format!("--device {device}")).collect();
@@ -228,10 +229,11 @@ fn warn(request: &Request, watches: bool) {
     }
 }
 
-/// Longest wait before looking around again.
+/// Longest wait before the routes are read again.
 const GLANCE: std::time::Duration = std::time::Duration::from_millis(250);
 
-/// Keeps the hops fresh until interrupted or unloaded.
+/// Keeps the hops up to date until the command is interrupted or the congestion control is
+/// unloaded.
 fn watch(request: &Request, mut watcher: Watcher) -> Result<ExitCode, Error> {
     let stop = meshpace_command::interrupt::stop_on_interrupt();
     let told = request.paths.iter().map(|(destination, _)| *destination).collect();
@@ -255,14 +257,14 @@ fn watch(request: &Request, mut watcher: Watcher) -> Result<ExitCode, Error> {
                 Change::Removed(destination) => format!("{destination}: as usual"),
             });
         }
-        // Once, not every quarter of a second.
+        // The same trouble is reported once, not every quarter of a second.
         if trouble.is_some() && trouble != complained {
             complain(&trouble.as_ref().map(Error::to_string).unwrap_or_default());
         }
         complained = trouble;
         watcher.wait(GLANCE).map_err(|error| Error::failed("netlink", error))?;
     }
-    // What nobody keeps fresh any more is worse than the default.
+    // Hops that are no longer kept up to date are worse than the default, so they are removed.
     let (_, trouble) = follower.follow(Hops::new());
     trouble.map_or(Ok(ExitCode::SUCCESS), Err)
 }
@@ -277,7 +279,8 @@ fn usual(arguments: &Usual) -> Path {
     }
 }
 
-/// Reads `DESTINATION=HOPS[,rate=RATE][,sensing=HOPS]`; what is left out is as usual.
+/// Parses `DESTINATION=HOPS[,rate=RATE][,sensing=HOPS]`. Parts that are left out have the values of
+/// `usual`.
 fn path(text: &str, usual: &Path) -> Result<(Destination, Path), Error> {
     let refuse = |what: &str| Error::Refused(format!("--path {text}: {what}"));
     let (destination, rest) =
@@ -291,7 +294,7 @@ fn path(text: &str, usual: &Path) -> Result<(Destination, Path), Error> {
     let mut path = Path { hops: hops(parts.next().unwrap_or(""))?, always: true, ..*usual };
     for part in parts {
         match part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
-            // The delays of the link layer follow from the rate.
+            // The delays of the link layer depend on the rate, so they are computed again.
             Some(("rate", value)) => {
                 let other = Path::new(path.hops, rate(value).map_err(|error| refuse(&error))?);
                 path = Path { sensing: path.sensing, ..other };

@@ -1,11 +1,11 @@
-//! `meshpace kernel` in a build without eBPF: says how to get one.
+//! `meshpace kernel` in a build without eBPF. It says how to build a program with eBPF.
 
 use crate::REFUSED;
 use crate::output::complain;
 use clap::Args;
 use std::process::ExitCode;
 
-/// Text of `meshpace kernel --help` and of the refusal.
+/// Text of `meshpace kernel --help` and of the error message.
 const HOW: &str = "this program was built without eBPF. With clang, libelf and zlib (apt-get install clang libelf-dev \
                    zlib1g-dev pkg-config), this builds it:\n  cargo build --release --bin meshpace --features kernel";
 

@@ -1,4 +1,4 @@
-//! `meshpace emulate link`: cuts or restores a link of an emulation under way.
+//! `meshpace emulate link`: cuts or restores a link of a running emulation.
 
 use crate::linux::shell;
 use crate::output::complain;

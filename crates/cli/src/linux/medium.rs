@@ -1,4 +1,5 @@
-//! `meshpace dev medium`: the engine between the radios of mac80211_hwsim, in wmediumd's place.
+//! `meshpace dev medium`: connects the radios of mac80211_hwsim through the simulator's engine, in
+//! place of wmediumd.
 
 use crate::output::{complain, note, tell};
 use crate::{FAILED, REFUSED};

@@ -1,4 +1,5 @@
-//! Commands that need Linux: real networks, the emulator, the kernel. On other systems `elsewhere.rs` stands in their place.
+//! Commands that need Linux: real networks, the emulator, and the kernel's congestion control. On
+//! other systems `elsewhere.rs` replaces this module.
 
 mod bench;
 mod chaos;

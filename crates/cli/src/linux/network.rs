@@ -1,4 +1,4 @@
-//! Arguments that `send` and `recv` share: the transport by its name, our address, the path.
+//! Arguments that `send` and `recv` share: the name of the transport, our address, and the path.
 
 use crate::output::complain;
 use clap::{Args, ValueEnum};
@@ -15,9 +15,10 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The port that both ends use if nothing else is said.
+/// Default port of both ends.
 pub const PORT: u16 = 7700;
-/// Bytes of ours that wait to be acknowledged: enough for any window here, little to give up at the end of a timed run.
+/// Size of the send buffer, bytes. It is large enough for any window here. At the end of a timed
+/// run, little unacknowledged data is discarded.
 const SEND_BUFFER: usize = 256 << 10;
 
 /// Where a transport of ours stands in the network, and what it is told of it.
@@ -73,17 +74,17 @@ pub enum Interface {
     Udp,
 }
 
-/// A transport that `--transport` names.
+/// Transport that `--transport` names.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per run")]
 pub enum Transport {
-    /// The kernel's TCP, with a congestion control of that name.
+    /// TCP of the kernel, with the congestion control of this name or the kernel's default.
     Kernel(Option<String>),
-    /// One of ours.
+    /// One of our transports.
     Ours(Config),
 }
 
-/// Reads `--transport`.
+/// Parses `--transport`.
 pub fn transport(name: &str) -> Result<Transport, String> {
     match name.split_once(':') {
         Some(("kernel", congestion)) if !congestion.is_empty() => Ok(Transport::Kernel(Some(congestion.to_owned()))),
@@ -102,18 +103,19 @@ fn refused(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
-/// That a transport was to run on a network that only the simulator has.
+/// Error for a transport that runs only in the simulator.
 pub fn only_simulated() -> io::Error {
     refused("flush runs in the simulator alone: meshpace run".to_owned())
 }
 
-/// That a TCP was to go over UDP.
+/// Error for a TCP with `--interface udp`.
 pub fn only_trains() -> io::Error {
     refused("--interface udp: only quiet trains go over UDP so; TPA always does".to_owned())
 }
 
 impl Placement {
-    /// The transport's parameters as the command line changes them.
+    /// Applies the options of the command line to the parameters of the transport, and checks the
+    /// result.
     pub fn adjust(&self, config: &mut Config) -> io::Result<()> {
         if let Config::Flush(_) = config {
             return Err(only_simulated());
@@ -140,13 +142,14 @@ impl Placement {
         }
     }
 
-    /// Settings with the length of the segments in the datagrams of quiet trains over UDP.
+    /// Parameters of the datagrams that carry quiet trains over UDP, with the segment length of the
+    /// command line.
     fn datagrams(&self) -> meshpace_transport::tpa::Config {
         let default = meshpace_transport::tpa::Config::default();
         meshpace_transport::tpa::Config { segment: self.segment.unwrap_or(default.segment), ..default }
     }
 
-    /// Checks that a sender of this transport knows all that it has to.
+    /// Checks that the command line has everything that a sender with this transport needs.
     pub fn check_path(&self, config: &Config) -> io::Result<()> {
         if needs_path_rate(config) && self.path_rate.is_none() {
             let text = "--path-rate: quiet trains need the data rate of the 802.11 channel, as --path-rate '2 Mbit/s'";
@@ -163,21 +166,22 @@ impl Placement {
         }
     }
 
-    /// Hops, as far as they are given.
+    /// Number of hops from the command line; 1 if it is not given.
     pub fn hops(&self) -> u8 {
         self.hops.unwrap_or(1)
     }
 
-    /// Which interface.
+    /// Returns the kind of interface.
     pub fn interface(&self) -> Interface {
         self.interface
     }
 
-    /// TPA's options. These commands repeat experiments: a block that is not full waits for `fill_timeout`, as in the paper.
+    /// Returns the options of TPA. These commands repeat experiments, so a block that is not full
+    /// waits for `fill_timeout`, as in the paper.
     ///
     /// # Errors
     ///
-    /// The file of the secret cannot be read or is none.
+    /// If the file of the secret cannot be read, or does not contain a secret.
     pub fn tpa_options(&self, transport: meshpace_transport::tpa::Config) -> io::Result<tpa::Options> {
         let security = match &self.secret {
             _ if self.plain => tpa::Security::Plain,
@@ -197,30 +201,32 @@ impl Placement {
         Ok(options)
     }
 
-    /// The options for quiet trains over UDP.
+    /// Returns the options for quiet trains over UDP.
     ///
     /// # Errors
     ///
-    /// Those of [`Placement::tpa_options`].
+    /// The errors of [`Placement::tpa_options`].
     pub fn train_options(&self, trains: meshpace_transport::train::Config) -> io::Result<tpa::Options> {
         let options = self.tpa_options(self.datagrams())?;
         Ok(tpa::Options { trains: Some(trains), ..options })
     }
 
-    /// A stack behind a TUN device, for connections with `peer` if there is one already.
+    /// Creates a stack behind a TUN device. If `peer` is given, the function checks that it is
+    /// reachable from there.
     pub fn device(&self, peer: Option<Ipv4Addr>) -> io::Result<Stack<Device>> {
         let address = self.address.unwrap_or(Ipv4Addr::new(10, 78, 0, 2));
         let host = Ipv4Addr::from(u32::from(address).wrapping_sub(1));
         let name = format!("meshpace{}", std::process::id());
         let device = Device::create(&name, host, address, self.mtu)?;
-        // Once it is there: the peer may be the host's address at the device.
+        // The check follows the creation of the device, because the peer may be the host's address
+        // at the device.
         if let Some(peer) = peer {
             reachable(peer, address)?;
         }
         self.stack(device)
     }
 
-    /// A stack over raw sockets.
+    /// Creates a stack over raw sockets.
     pub fn raw(&self, peer: Option<Ipv4Addr>) -> io::Result<Stack<Raw>> {
         let address = match (self.address, peer) {
             (Some(address), _) => address,
@@ -239,7 +245,7 @@ impl Placement {
     }
 }
 
-/// True if a transport has to know the data rate of its path.
+/// True if the transport needs the data rate of its path.
 fn needs_path_rate(config: &Config) -> bool {
     match config {
         Config::Train(_) => true,
@@ -248,11 +254,11 @@ fn needs_path_rate(config: &Config) -> bool {
     }
 }
 
-/// The address of this machine that packets to `peer` leave from.
+/// Returns the address of this machine from which packets to `peer` are sent.
 fn way_to(peer: Ipv4Addr) -> io::Result<Ipv4Addr> {
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("{peer}: {error}"));
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    // Connecting a datagram socket sends nothing.
+    // `connect` of a UDP socket sends no packet.
     socket.connect((peer, 9)).map_err(explain)?;
     match socket.local_addr()? {
         std::net::SocketAddr::V4(address) => Ok(*address.ip()),
@@ -260,7 +266,8 @@ fn way_to(peer: Ipv4Addr) -> io::Result<Ipv4Addr> {
     }
 }
 
-/// Checks that packets from an address behind a TUN device get to `peer`: to this machine always, further if it forwards.
+/// Checks that packets from an address behind a TUN device can reach `peer`. They always reach this
+/// machine; they reach other machines only if this machine forwards.
 fn reachable(peer: Ipv4Addr, address: Ipv4Addr) -> io::Result<()> {
     if peer.is_loopback() {
         let host = Ipv4Addr::from(u32::from(address).wrapping_sub(1));
@@ -281,7 +288,7 @@ fn reachable(peer: Ipv4Addr, address: Ipv4Addr) -> io::Result<()> {
     ))
 }
 
-/// Says so if not all keys of connections could be noted.
+/// Reports an error if not all keys of connections could be written to the key log.
 pub fn complain_of_lost_keys(keylog: Option<&KeyLog>) {
     if let Some(Err(error)) = keylog.map(KeyLog::check) {
         complain(&format!("--keylog: not all keys were noted: {error}"));

@@ -1,4 +1,4 @@
-//! `meshpace recv`: takes what `meshpace send`, or any TCP, sends.
+//! `meshpace recv`: receives the traffic of `meshpace send`, or of any TCP.
 
 use crate::linux::network::{self, Interface, Placement, Transport};
 use crate::linux::traffic_record::{About, received};
@@ -16,10 +16,11 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Connections that nobody has taken yet.
+/// Largest number of connections that wait to be accepted.
 const BACKLOG: usize = 64;
 
-/// Silence after which a peer of TPA is asked for a sign of life, and after which it is gone.
+/// Keep-alive of TPA: a peer that is silent for `KEEP_ALIVE` is asked for a sign of life. After
+/// `SILENCE` it counts as gone.
 const KEEP_ALIVE: meshpace_core::Duration = meshpace_core::Duration::from_secs(10);
 const SILENCE: meshpace_core::Duration = meshpace_core::Duration::from_secs(30);
 
@@ -110,7 +111,8 @@ fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Re
     let here = (Ipv4Addr::UNSPECIFIED, port);
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("port {port}: {error}"));
     let over_udp = |mut options: Options, look| {
-        // Who only receives expects nothing, and so notices a peer that has vanished only by asking.
+        // A receiver expects no acknowledgements, so it detects the loss of its peer only with
+        // keep-alives.
         (options.keep_alive, options.silence_timeout) = (Some(KEEP_ALIVE), SILENCE);
         options.idle_timeout = arguments.idle.map(meshpace_core::Duration::from_secs_f64);
         let keylog = options.keylog.clone();
@@ -189,7 +191,8 @@ fn line(arguments: &Arguments, transport: &Transport, ended: &Received) -> Strin
     }
 }
 
-/// A record's line with what only a receiver knows: whether everything came, and why not.
+/// Extends the line of a record by facts that only a receiver knows: whether the transfer was
+/// complete, and the error otherwise.
 fn with_end(line: &str, ended: &Received) -> String {
     let end = format!(",\"completed\":{},\"error\":{}}}\n", ended.in_order, serde_json::json!(ended.error));
     match line.trim_end().strip_suffix('}') {

@@ -1,4 +1,4 @@
-//! `meshpace send`: traffic to a host, over our transports or the kernel's.
+//! `meshpace send`: sends traffic to a host over our transports or over the kernel's.
 
 use crate::linux::network::{self, Interface, Transport};
 use crate::linux::traffic_record::{About, sent};
@@ -24,7 +24,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Mean and shape of the file sizes, as scenarios have them if they do not say.
+/// Mean file size in bytes, and shape of the distribution of file sizes. Both are the defaults of
+/// scenarios.
 const FILE_SIZE: f64 = 30_000.0;
 const FILE_SHAPE: f64 = 1.5;
 
@@ -143,7 +144,8 @@ fn load(arguments: &Arguments) -> Load {
     }
 }
 
-/// Runs the transfer: its measurements, the number of hops, and the address that it went to.
+/// Runs the transfer. Returns the measurements, the number of hops, and the address of the
+/// receiver.
 fn run(
     arguments: &Arguments,
     transport: &Transport,
@@ -208,7 +210,7 @@ fn over_tcp(
     }
 }
 
-/// The host's addresses of IPv4.
+/// Returns the IPv4 addresses of the host.
 fn only_v4(to: &Host) -> io::Result<Vec<SocketAddrV4>> {
     let v4 = |address| if let SocketAddr::V4(v4) = address { Some(v4) } else { None };
     let addresses: Vec<SocketAddrV4> = to.addresses()?.into_iter().filter_map(v4).collect();
@@ -219,7 +221,8 @@ fn only_v4(to: &Host) -> io::Result<Vec<SocketAddrV4>> {
     Ok(addresses)
 }
 
-/// Sends to the first of these addresses that takes anything: the measurements, the carrier and the address.
+/// Sends to the first of these addresses that acknowledges anything. Returns the measurements, the
+/// carrier and the address.
 fn drive_any<A: Copy, C: Carrier>(
     arguments: &Arguments,
     addresses: &[A],
@@ -257,7 +260,7 @@ fn drive(arguments: &Arguments, mut carrier: impl Carrier, stop: &AtomicBool) ->
     measured
 }
 
-/// The live line.
+/// Prints the line of live measurements.
 fn show(tick: &Tick) {
     let (now, before) = (&tick.now, &tick.before);
     let goodput =
@@ -270,7 +273,7 @@ fn show(tick: &Tick) {
         Some(value) => format!("{:.3}{unit}", value * scale),
         None => "-".to_owned(),
     };
-    // Nobody is left to be told if standard error is closed.
+    // An error is ignored: if standard error is closed, nobody can be told.
     let _ = write!(
         io::stderr(),
         "\r{:8.1} s {:12.1} kbit/s   cov {:>6}   interval {:>10}   again {:6}   timeouts {:4} ",
@@ -291,7 +294,7 @@ fn report(arguments: &Arguments, transport: &Transport, to: SocketAddr, hops: u8
     };
     let title = format!("send to {to}");
     let counts = matches!(config, Some(Config::Tcp(tcp)) if tcp.byte_counting.is_some());
-    // The name under which the simulator has the same.
+    // The simulator uses this name for the same transport.
     let name = &arguments.transport;
     let name = if counts && !name.ends_with("+abc") { format!("{name}+abc") } else { name.clone() };
     let about = About { title, transport: &name, config, hops, seed: arguments.seed };

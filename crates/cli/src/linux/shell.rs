@@ -1,4 +1,4 @@
-//! `meshpace emulate shell`: a shell, or a command, in a node of an emulation under way.
+//! `meshpace emulate shell`: runs a shell or a command in a node of a running emulation.
 
 use crate::output::complain;
 use crate::{FAILED, REFUSED};
@@ -23,7 +23,7 @@ pub struct Arguments {
     run: Option<String>,
 }
 
-/// The directory of the run with this token, or of the only one.
+/// Returns the directory of the emulation with this token, or of the only running emulation.
 pub fn choose(token: Option<&str>) -> Result<PathBuf, String> {
     let alive = run_dir::alive(&run_dir::base()).map_err(|error| error.to_string())?;
     let tokens: Vec<String> =
@@ -40,7 +40,7 @@ pub fn choose(token: Option<&str>) -> Result<PathBuf, String> {
     }
 }
 
-/// Runs the command. Returns only if it cannot.
+/// Runs the command. It replaces this process, so the function returns only if that fails.
 pub fn main(arguments: &Arguments) -> ExitCode {
     let failure = match find(arguments) {
         Ok((network, hosts)) => match enter(&network, &hosts) {

@@ -1,4 +1,4 @@
-//! `meshpace emulate top`: what happens in an emulation under way.
+//! `meshpace emulate top`: shows the activity of a running emulation.
 
 use crate::linux::shell;
 use crate::output::{complain, failed, results};
@@ -14,7 +14,8 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Streams that are shown: those with the most payload since the last look.
+/// Largest number of streams that are shown. Those with the most packets since the last look are
+/// chosen.
 const MOST_STREAMS: usize = 20;
 
 /// The arguments of `meshpace emulate top`.
@@ -56,7 +57,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     loop {
         let now = match look(&directory) {
             Ok(now) => now,
-            // It was there before, and the directory goes with it.
+            // The emulation has ended: it was there before, and its directory was removed with it.
             Err(_) if looks > 0 && !directory.exists() => return ExitCode::SUCCESS,
             Err(error) => {
                 complain(&error);
@@ -65,7 +66,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         };
         let text = if arguments.json { format!("{now}\n") } else { page(&now, before.as_ref()) };
         if terminal.is_term() && !arguments.json {
-            // A terminal that does not understand gets the pages one below the other.
+            // A terminal that does not support this shows the pages below each other.
             let _ = terminal.clear_last_lines(shown);
             shown = text.lines().count();
         }
@@ -85,7 +86,7 @@ fn look(directory: &Path) -> Result<Value, String> {
     serde_json::from_str(&ask(directory, "state")?).map_err(|error| error.to_string())
 }
 
-/// Page with the changes since `before`, which is the start without one.
+/// Page with the changes since `before`, or since the start if `before` is `None`.
 fn page(now: &Value, before: Option<&Value>) -> String {
     let since = |pointer: &str| {
         let at = |state: &Value| state.pointer(pointer).and_then(Value::as_f64).unwrap_or(0.0);
@@ -140,7 +141,7 @@ fn page(now: &Value, before: Option<&Value>) -> String {
     format!("{head}{table}{more}packets waiting: {waiting}\n")
 }
 
-/// From where to where, with ports.
+/// Both ends of a stream, with ports.
 fn ends(stream: &Value) -> String {
     let end = |node: &Value, place: usize| {
         let name = if node.is_null() { "all".to_owned() } else { format!("n{node}") };
@@ -152,7 +153,7 @@ fn ends(stream: &Value) -> String {
     format!("{} > {}", end(&stream["from"], 0), end(&stream["to"], 1))
 }
 
-/// The protocol by its number (IANA).
+/// Name of the protocol, by its number (IANA).
 fn protocol(stream: &Value) -> String {
     match stream["protocol"].as_u64() {
         Some(1) => "icmp".to_owned(),

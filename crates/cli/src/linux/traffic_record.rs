@@ -6,21 +6,21 @@ use meshpace_live::generator::Measured;
 use meshpace_live::generator::receive::Received;
 use meshpace_transport::{Config, Stats, pacing};
 
-/// Facts about a run that its record has besides the measurements.
+/// Data about a run that its record contains beside the measurements.
 pub struct About<'a> {
-    /// Where the data went.
+    /// Title of the run, which says where the data went to or came from.
     pub title: String,
-    /// The transport's name.
+    /// Name of the transport.
     pub transport: &'a str,
-    /// Its parameters, if it is ours.
+    /// Parameters of the transport, if it is one of ours.
     pub config: Option<&'a Config>,
-    /// Hops to the other end, as far as known.
+    /// Number of hops to the other end, as far as it is known.
     pub hops: u8,
-    /// The seed of file sizes and pauses.
+    /// Seed of file sizes and pauses.
     pub seed: u64,
 }
 
-/// The sender's record: goodput by what was acknowledged.
+/// Creates the record of the sender. Its goodput counts the acknowledged data.
 pub fn sent(about: &About<'_>, measured: &Measured) -> Record {
     let stats = &measured.progress.stats;
     let duration = measured.duration.as_secs_f64();
@@ -40,11 +40,12 @@ pub fn sent(about: &About<'_>, measured: &Measured) -> Record {
     record(about, flow, duration, measured.idle_windows, index, measured.progress.packets)
 }
 
-/// The receiver's record: goodput by what was delivered. What only a sender knows is zero or `null`.
+/// Creates the record of the receiver. Its goodput counts the delivered data. Values that only the
+/// sender knows are zero or `null`.
 pub fn received(about: &About<'_>, received: &Received) -> Record {
     let duration = received.duration.as_secs_f64();
     let flow = flow(about, &Stats::default(), received.bytes, duration);
-    // A receiver puts no data on the air; its acknowledgements are counted under their own name.
+    // A receiver sends no data; its acknowledgements are counted in a field of their own.
     let flow = FlowRecord { acks_sent: Some(received.stats.acks_sent), ..flow };
     record(about, flow, duration, 0, f64::NAN, 0)
 }
@@ -86,7 +87,7 @@ fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: 
         seed: about.seed,
         duration_s: duration,
         aggregate_goodput_bps: flow.goodput_bps,
-        // One flow is fair to itself.
+        // Jain's index of a single flow is 1.
         jain: 1.0,
         jain_2s: 1.0,
         idle_windows: idle,
@@ -95,7 +96,8 @@ fn record(about: &About<'_>, flow: FlowRecord, duration: f64, idle: u32, index: 
         flows: vec![flow],
         warmup_s: 0.0,
         format: FORMAT,
-        // A network is no model, and what cannot be repeated has no fingerprint.
+        // The revision of the model is 0, because a real network is not a model. There is no
+        // fingerprint, because the run cannot be repeated exactly.
         ..Record::default()
     }
     .judged()

@@ -1,9 +1,11 @@
-//! `meshpace reproduce --estimate`: the time that a command would take, from short pieces of its own runs.
+//! `meshpace reproduce --estimate`: estimates the time that a command would take, from short pieces
+//! of its own runs.
 //!
-//! Of every set of runs some points are simulated for a short while, spread over the points in the order of what they
-//! should cost; the CPU time per simulated second, times the simulated time of a whole run, times the number of runs, is
-//! the estimate. The length of a run that ends with its last batch is computed from the rate of packets that was seen. Points that get more
-//! seeds until their interval is narrow enough are counted with the seeds they begin with.
+//! In every set of runs, some points are simulated for a short while. They are spread over the
+//! points in the order of their expected cost. The estimate is the CPU time per simulated second,
+//! times the simulated time of a whole run, times the number of runs. If a run ends with its last
+//! batch, its length is computed from the measured rate of packets. Points that get more seeds
+//! until their interval is narrow enough are counted with the seeds that they begin with.
 
 use cpu_time::ThreadTime;
 use meshpace_core::{Duration, Time};
@@ -13,14 +15,14 @@ use meshpace_scenario::estimate::Estimate;
 use meshpace_sim::{Config, Outcome};
 use serde_json::{Value, json};
 
-/// Points of a set that are tried.
+/// Largest number of points of a set that are tried.
 const TRIED: usize = 8;
-/// Simulated time of a try; the transfers are under way for the larger part of it.
+/// Simulated time of a trial. The transfers are in progress for the larger part of it.
 const TRY: Duration = Duration::from_millis(12_000);
 const WINDOW: Duration = Duration::from_millis(1_000);
 const UNDER_WAY: usize = 4;
 
-/// Cost of one set of runs.
+/// Estimated cost of one set of runs.
 #[derive(Debug)]
 pub struct Price {
     id: String,
@@ -29,14 +31,14 @@ pub struct Price {
     cpu_s: f64,
 }
 
-/// Tries some points of `runs`.
+/// Estimates the cost of `runs` by trying some of their points.
 pub fn of(runs: &Runs) -> Result<Price, String> {
     let mut points: Vec<&Point> = runs.points().collect();
     points.sort_by(|a, b| Estimate::of(a).cpu_s.total_cmp(&Estimate::of(b).cpu_s));
     let tried = points.len().min(TRIED);
     let mut cpu_s = 0.0;
     for number in 0..tried {
-        // The middle of each of equally many parts.
+        // The tried points are the middles of `tried` equal parts of the sorted list.
         let point = points[(2 * number + 1) * points.len() / (2 * tried)];
         cpu_s += run_cpu_s(point).map_err(|why| format!("{}: {why}", runs.id))?;
     }
@@ -44,13 +46,14 @@ pub fn of(runs: &Runs) -> Result<Price, String> {
     Ok(Price { id: runs.id.clone(), runs: number, tried, cpu_s: number as f64 * cpu_s / tried.max(1) as f64 })
 }
 
-/// CPU time of a whole run of `point`, with the first seed.
+/// Estimated CPU time of a whole run of `point` with the first seed.
 fn run_cpu_s(point: &Point) -> Result<f64, String> {
     let drawn = point.drawn(1).map_err(|why| why.to_string())?;
     let mut config = drawn.into_owned().config;
     let (whole, batches) = (config.duration, config.batches.take());
     let warmup_s = std::mem::replace(&mut config.warmup, Duration::ZERO).as_secs_f64();
-    // Flows often begin when the routes are there: what comes before has a price of its own.
+    // Flows often begin when the routes have been found. The time before is measured separately,
+    // because it has another cost.
     let latest = config.flows.iter().map(|flow| flow.start.since(Time::ZERO)).max().unwrap_or_default();
     let silent = latest.min(Duration(whole.0 / 2));
     let silent_cpu_s = if silent > Duration::ZERO { timed(&config, silent)?.0 } else { 0.0 };
@@ -76,7 +79,7 @@ fn run_cpu_s(point: &Point) -> Result<f64, String> {
     Ok(silent_cpu_s + (cpu_s - silent_cpu_s).max(0.0) * rest_s / under_way_s)
 }
 
-/// Runs the first `span` of `config`, with the CPU time that took.
+/// Simulates the first `span` of `config`. Returns the CPU time in seconds, and the outcome.
 fn timed(config: &Config, span: Duration) -> Result<(f64, Outcome), String> {
     let config = Config { duration: span, ..config.clone() };
     let begun = ThreadTime::try_now().map_err(|error| error.to_string())?;
@@ -85,7 +88,7 @@ fn timed(config: &Config, span: Duration) -> Result<(f64, Outcome), String> {
     Ok((used.as_secs_f64(), outcome))
 }
 
-/// The prices as a table for people, the dearest first.
+/// Formats the prices as a table for people, the most expensive first.
 pub fn table(mut prices: Vec<Price>, jobs: usize) -> String {
     prices.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s));
     let total: f64 = prices.iter().map(|price| price.cpu_s).sum();
@@ -99,7 +102,7 @@ pub fn table(mut prices: Vec<Price>, jobs: usize) -> String {
     text + &format!("{:<12} {runs:>7} {:>7} {total:>10.1}  with {jobs} at a time about {minutes:.1} min\n", "all", "")
 }
 
-/// The prices for programs.
+/// Formats the prices for programs.
 pub fn json(prices: &[Price], jobs: usize) -> Value {
     let total: f64 = prices.iter().map(|price| price.cpu_s).sum();
     let each: Vec<Value> = prices

@@ -1,4 +1,4 @@
-//! `--report`: the data of a run that its page needs besides the records.
+//! `--report`: data of a run that the page needs beside the records.
 
 use meshpace_lab::campaign::{Campaign, Run};
 use meshpace_lab::record::{Record, is_kept};
@@ -10,20 +10,20 @@ use meshpace_sim::{Mobility, Outcome};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most nodes of which a map says something.
+/// Largest number of nodes for which the page has a map.
 const MAPPED: usize = 500;
 
-/// Watches the first run of a campaign's last point: its hops are on the map.
+/// Observes the first run of a campaign's last point. The map shows the hops of this run.
 #[derive(Clone, Default)]
 pub struct Watch(Arc<Mutex<Option<Routes>>>);
 
 impl Watch {
-    /// True if `run` is that one.
+    /// True if `run` is the run to observe.
     pub fn is_of(campaign: &Campaign, run: Run) -> bool {
         run.point + 1 == campaign.scenario.points.len() && run.seed == campaign.first_seed
     }
 
-    /// Makes the run, watched.
+    /// Makes the run and observes it.
     pub fn run(&self, point: &Point, run: Run) -> Outcome {
         let mut routes = Routes::new(&point.config);
         let outcome = meshpace_sim::run_with(&point.config, run.seed, &mut routes);
@@ -37,12 +37,12 @@ impl Watch {
     }
 }
 
-/// Refuses a page that cannot be written, before anything is run.
+/// Checks that the page can be written, before anything is run.
 ///
 /// # Errors
 /// A sentence for people.
 pub fn check(page: &Path) -> Result<(), String> {
-    // A page has files beside it.
+    // The page has further files beside it, so it cannot be a device.
     if is_kept(page) && (!page.is_file() || page.starts_with("/dev")) {
         return Err(format!("--report: {} is no plain file; name one, such as report.html", page.display()));
     }
@@ -52,7 +52,7 @@ pub fn check(page: &Path) -> Result<(), String> {
         None if page.is_dir() => Err(format!("--report: {} is a directory; name a file in it", page.display())),
         None => {
             let place = beside.unwrap_or(Path::new("."));
-            // Every file of the page is written beside its place first.
+            // Every file of the page is first written as a temporary file in the same directory.
             tempfile::Builder::new().prefix(".meshpace-").tempfile_in(place).map(drop).map_err(|error| {
                 let why =
                     error.get_ref().and_then(|inner| inner.source()).map_or(error.to_string(), ToString::to_string);
@@ -65,7 +65,7 @@ pub fn check(page: &Path) -> Result<(), String> {
 /// Writes the page of a campaign.
 ///
 /// # Errors
-/// As [`picture::write`].
+/// The errors of [`picture::write`].
 pub fn write(page: &Path, campaign: &Campaign, amount: &str, records: &[Record], watch: &Watch) -> Result<(), String> {
     let source = &campaign.scenario.source;
     let sets: String = source.sets.iter().map(|set| format!(" --set {}", quoted(set))).collect();
@@ -78,7 +78,7 @@ pub fn write(page: &Path, campaign: &Campaign, amount: &str, records: &[Record],
     picture::write(page, &Subject { title, command: &command, records, map: map.as_ref(), settings })
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell, if that is necessary.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,+@%=".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
@@ -88,7 +88,8 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The nodes, links and flows of a point as drawn for a seed; none of a mesh too large to be looked at.
+/// Map of the nodes, links and flows of a point as drawn for a seed; `None` if the mesh is too
+/// large for a useful map.
 fn map(point: &Point, seed: u64, watch: &Watch) -> Option<Map> {
     let drawn = point.drawn(seed).ok()?;
     let config = &drawn.config;

@@ -1,4 +1,4 @@
-//! `--record`: the stream of one run goes into a file.
+//! `--record`: writes the stream of one run into a file.
 
 use meshpace_lab::campaign::{Campaign, Run};
 use meshpace_lab::stream;
@@ -9,12 +9,12 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What is said of a file that is there and is not to be replaced.
+/// Error message for a file that already exists and must not be replaced.
 pub fn is_there(path: &Path) -> String {
     format!("--record: {} is there already; --force replaces it", path.display())
 }
 
-/// The file of a stream, which must not be there unless `replace`.
+/// Creates the file of a stream. It must not exist, unless `replace` is set.
 ///
 /// # Errors
 /// A sentence for people.
@@ -32,17 +32,18 @@ pub fn create(path: &Path, replace: bool) -> Result<File, String> {
     })
 }
 
-/// Where the stream goes, and what became of it.
+/// Recording of one run: the file of the stream, and the error if writing failed.
 pub struct Recording {
     path: PathBuf,
     scenario: String,
-    /// Opened before the run, so that a place where nothing can be written is refused first.
+    /// The file is opened before the run, so that a path that is not writable is reported first.
     file: Mutex<Option<File>>,
     failure: Mutex<Option<String>>,
 }
 
 impl Recording {
-    /// A stream of the one run of `campaign` into `path`, which must not be there unless `replace`.
+    /// Prepares a stream of the only run of `campaign` in `path`. The file must not exist, unless
+    /// `replace` is set.
     ///
     /// # Errors
     /// A sentence for people.
@@ -62,7 +63,8 @@ impl Recording {
         })
     }
 
-    /// Makes the run and records it. Its outcome is good even if the stream is not.
+    /// Makes the run and records it. The outcome of the run is valid even if writing the stream
+    /// fails.
     pub fn run(&self, point: &Point, run: Run) -> Outcome {
         let Some(file) = self.file.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return meshpace_sim::run(&point.config, run.seed);
@@ -75,7 +77,7 @@ impl Recording {
         outcome
     }
 
-    /// Why the stream is not whole, once.
+    /// Returns the reason why the stream is incomplete. Later calls return `None`.
     pub fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -1,4 +1,5 @@
-//! Where the records of `meshpace run` go: to standard output in the order of the campaign, and into what is shown at the end.
+//! Output of the records of `meshpace run`: to standard output in the order of the campaign, and to
+//! the page that is written at the end.
 
 use super::{Format, Watchers};
 use crate::output::{note, results};
@@ -12,9 +13,9 @@ use serde_json::{Map, Value};
 use std::io;
 use std::sync::Arc;
 
-/// The most points of the table.
+/// Largest number of points in the table.
 const SHOWN: usize = 200;
-/// The most sentences that are told of flows that delivered nothing.
+/// Largest number of sentences about flows that delivered nothing.
 const SILENT: usize = 5;
 
 /// Prints records.
@@ -22,42 +23,43 @@ pub struct Sink<'a> {
     format: Format,
     told: Told<'a>,
     watchers: Arc<Watchers>,
-    /// The records of the points that the table shows, or of the point whose summary is next.
+    /// Records of the points that the table shows, or of the point whose summary is printed next.
     table: Vec<Record>,
-    /// Points whose records were taken.
+    /// Number of points whose records were processed.
     points: usize,
-    /// The last of them.
+    /// Point of the last record.
     last: Option<Map<String, Value>>,
-    /// The records so far, if they are to be shown.
+    /// Records so far, if the page needs them.
     pub shown: Option<Vec<Record>>,
-    /// Flows that starved in what was written so far.
+    /// Flows that starved in the records so far.
     pub starved: Tally,
-    /// Flows that delivered nothing, and why.
+    /// Sentences about flows that delivered nothing, with the reasons.
     silent: Vec<String>,
-    /// True if a CSV header is still to be written.
+    /// True if the CSV header must still be written.
     header: bool,
-    /// The keys of the sweep, which are columns of CSV.
+    /// Keys of the sweep, which are columns of CSV.
     keys: Vec<String>,
-    /// Runs that wait for those before them.
+    /// Runs that wait until the runs before them have ended.
     order: InOrder<Run>,
-    /// Where the results go.
+    /// Destination of the results.
     pub reader: Reader,
-    /// True if nothing is written before all runs are made: how many a point gets is not known before.
+    /// True if nothing is written until all runs are made, because the number of runs of a point is
+    /// not known before.
     pub holds: bool,
 }
 
 /// Reader of standard output.
 pub enum Reader {
-    /// Without a reader nothing of the runs is left: they end with it.
+    /// The runs are only printed. If the reader leaves, the command ends.
     Needed,
-    /// The runs also go into files, which are written to the end although nobody reads standard output any more.
+    /// The runs also go into files. They are completed even if the reader leaves.
     MayLeave,
-    /// It was one that may leave, and has.
+    /// The reader was one that may leave, and it has left.
     Gone,
 }
 
 impl Reader {
-    /// Writes `text`, unless the reader has left and may.
+    /// Writes `text`, unless the reader has left and was allowed to.
     pub fn take(&mut self, text: &str) -> io::Result<()> {
         if matches!(self, Reader::Gone) {
             return Ok(());
@@ -72,13 +74,13 @@ impl Reader {
     }
 }
 
-/// The record in a line.
+/// Parses the record in a line.
 pub fn read(line: &str) -> io::Result<Record> {
     Record::from_line(line).map_err(|why| io::Error::other(format!("the record {why}")))
 }
 
 impl<'a> Sink<'a> {
-    /// Prints in this format; `files` if the runs also go into files.
+    /// Creates a sink that prints in this format. `files` is true if the runs also go into files.
     pub fn new(format: Format, told: Told<'a>, watchers: Arc<Watchers>, files: bool) -> Sink<'a> {
         Sink {
             format,
@@ -98,7 +100,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Takes runs that have ended, and writes what is next in order.
+    /// Accepts runs that have ended, and writes all records that are next in order.
     pub fn put(&mut self, session: &mut Session, runs: &[Run]) -> io::Result<()> {
         for run in runs {
             self.order.put(run.index, *run);
@@ -109,7 +111,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Writes the record of the next run in order, or keeps it for the table.
+    /// Writes the record of the next run in order, or keeps it for the table or the summary.
     fn write(&mut self, session: &mut Session, run: Run) -> io::Result<()> {
         // A run that failed has no record.
         let Some(line) = session.take(run)? else { return Ok(()) };
@@ -143,7 +145,8 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Counts points. Returns true if the record belongs to another point than the record before it.
+    /// Counts points. Returns true if the record belongs to another point than the record before
+    /// it.
     fn enter(&mut self, record: &Record) -> bool {
         let is_new = self.last.as_ref() != Some(&record.point);
         if is_new {
@@ -158,7 +161,7 @@ impl<'a> Sink<'a> {
         self.reader.take(&summary::render(&std::mem::take(&mut self.table)))
     }
 
-    /// Writes what comes after the last record.
+    /// Writes the output that follows the last record.
     pub fn end(&mut self) -> io::Result<()> {
         match self.format {
             Format::Json | Format::Csv => Ok(()),
@@ -181,7 +184,7 @@ impl<'a> Sink<'a> {
         self.silent.extend(sentences.map(|sentence| format!("seed {}: {sentence}", record.seed)));
     }
 
-    /// Says which flows delivered nothing.
+    /// Reports the flows that delivered nothing.
     pub fn tell_silent(&self) {
         self.silent.iter().for_each(|sentence| note(sentence));
     }

@@ -1,4 +1,4 @@
-//! The places and flows of a workload as a file that the scripts for other simulators read.
+//! File with the positions and flows of a workload, which the scripts for other simulators read.
 
 use meshpace_scenario::Point;
 use std::fmt::Write as _;

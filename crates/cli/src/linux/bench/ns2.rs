@@ -1,4 +1,4 @@
-//! The same work in ns-2: `validation/ns2/mesh.tcl`, run by Debian's `ns`.
+//! The same workload in ns-2: `validation/ns2/mesh.tcl`, run by Debian's `ns`.
 
 use super::mesh_file;
 use meshpace_scenario::Point;
@@ -6,7 +6,7 @@ use std::io;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The script that does it, and what it reads.
+/// The script that runs the workload, followed by the files that it reads.
 const SCRIPTS: [(&str, &str); 3] = [
     ("mesh.tcl", include_str!("../../../../../validation/ns2/mesh.tcl")),
     ("generators.tcl", include_str!("../../../../../validation/ns2/generators.tcl")),
@@ -18,7 +18,8 @@ pub fn installed() -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join("ns").is_file()))
 }
 
-/// The command for flows with a window of `window` segments, and the files it needs while it runs.
+/// Returns the command for flows with a window of `window` segments, and the directory of the files
+/// that it needs while it runs.
 pub fn command(point: &Point, window: u32) -> io::Result<(Command, TempDir)> {
     let directory = tempfile::tempdir()?;
     let mesh = directory.path().join("mesh.txt");

@@ -1,8 +1,10 @@
-//! The same work in ns-3: `validation/ns3/mesh.cc`, compiled once against the library that is found.
+//! The same workload in ns-3: `validation/ns3/mesh.cc`, compiled once against the installed
+//! library.
 //!
-//! The library is that in the directory `MESHPACE_NS3`, which has `include/ns3` and `lib` or `lib64`, or the one that `pip
-//! install ns3` gave python3. It has to be ns-3.44: its interfaces change from release to release, and in 3.37, which Debian
-//! has, stations never give up an RTS when every frame has one.
+//! The library is in the directory that `MESHPACE_NS3` names, which has `include/ns3` and `lib` or
+//! `lib64`. Without that variable it is the library that `pip install ns3` installed for python3.
+//! It has to be ns-3.44, because the interfaces change from release to release. In 3.37, the
+//! release of Debian, stations never give up an RTS when every frame has one.
 
 use super::mesh_file;
 use meshpace_scenario::Point;
@@ -12,40 +14,44 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// The program that does it.
+/// Source of the program that runs the workload.
 const PROGRAM: &str = include_str!("../../../../../validation/ns3/mesh.cc");
-/// The release that the program is written for.
+/// Release of ns-3 for which the program is written.
 const RELEASE: &str = "3.44";
-/// The variable that names the library's directory; empty for none.
+/// Environment variable that names the directory of the library. If it is empty, no library is
+/// used.
 const VARIABLE: &str = "MESHPACE_NS3";
-/// Advice on how to get it.
+/// Advice for installing ns-3.
 pub const REMEDY: &str = "pip install ns3==3.44.post0, or MESHPACE_NS3=DIR for one with include/ns3 and lib in DIR";
-/// The modules to link with.
+/// Modules of ns-3 that the program is linked with.
 const MODULES: [&str; 9] =
     ["core", "network", "mobility", "propagation", "wifi", "internet", "aodv", "applications", "traffic-control"];
-/// About how much longer a library takes that was built with assertions and logging, as the wheel is, than a release build;
-/// where that is from: `validation/ns3/README.md`.
+/// Approximate factor by which a library with assertions and logging, such as the wheel, is slower
+/// than a release build. `validation/ns3/README.md` has the measurement.
 const ASSERTIONS_COST: f64 = 1.4;
 
-/// An ns-3 to compile against.
+/// Installed ns-3 to compile against.
 #[derive(Debug)]
 pub struct Library {
     headers: PathBuf,
     libraries: PathBuf,
-    /// Text behind a module's name in that of its file: nothing or the build's profile ("-optimized").
+    /// Text after the module's name in the name of its file: empty, or the profile of the build
+    /// ("-optimized").
     profile: String,
-    /// True if assertions are compiled in.
+    /// True if the library was compiled with assertions.
     pub assertions: bool,
 }
 
 impl Library {
-    /// About how much longer it takes than a release build would, 1 for one.
+    /// Approximate ratio of the library's run time to that of a release build; 1 for a release
+    /// build.
     pub fn slowdown(&self) -> f64 {
         if self.assertions { ASSERTIONS_COST } else { 1.0 }
     }
 }
 
-/// The library that is installed, if one is; an error if there is one that does not serve.
+/// Returns the installed library, or `None` if there is none. It is an error if the library that is
+/// found is not usable.
 pub fn find() -> Result<Option<Library>, String> {
     match std::env::var_os(VARIABLE) {
         Some(named) if named.is_empty() => Ok(None),
@@ -54,7 +60,8 @@ pub fn find() -> Result<Option<Library>, String> {
     }
 }
 
-/// Where python3 has the package, without importing it, which would take seconds.
+/// Directory of the Python package ns3. The package is not imported, because that would take
+/// seconds.
 fn python() -> Option<PathBuf> {
     let ask = "import importlib.util as u; s = u.find_spec('ns3'); print(next(iter(s.submodule_search_locations)))";
     let answer = Command::new("python3").args(["-c", ask]).stderr(Stdio::null()).output().ok()?;
@@ -68,7 +75,7 @@ fn examine(directory: &Path) -> Result<Library, String> {
     if !headers.join("ns3/core-module.h").is_file() {
         return Err(format!("{shown} has no include/ns3/core-module.h"));
     }
-    // libns3.44-core.so, libns3.44-core-optimized.so
+    // File names are, for example, libns3.44-core.so and libns3.44-core-optimized.so.
     let core = ["lib64", "lib"].iter().find_map(|lib| {
         let entries = std::fs::read_dir(directory.join(lib)).ok()?;
         entries.flatten().map(|entry| entry.path()).find_map(|path| {
@@ -91,7 +98,7 @@ fn examine(directory: &Path) -> Result<Library, String> {
     Ok(Library { headers, libraries, profile, assertions })
 }
 
-/// Compiles the program, unless that was done before; where it is.
+/// Compiles the program, unless it was compiled before. Returns its path.
 pub fn compile(library: &Library) -> Result<PathBuf, String> {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
     let mut command = Command::new(&compiler);
@@ -99,7 +106,7 @@ pub fn compile(library: &Library) -> Result<PathBuf, String> {
     command.arg("-L").arg(&library.libraries).arg(format!("-Wl,-rpath,{}", library.libraries.display()));
     command.args(MODULES.map(|module| format!("-lns{RELEASE}-{module}{}", library.profile)));
 
-    // Whatever could make another program makes another name.
+    // Everything that affects the compiled program is part of its name.
     let mut key = DefaultHasher::new();
     (PROGRAM, format!("{command:?}")).hash(&mut key);
     let stamp = std::fs::metadata(library.libraries.join(format!("libns{RELEASE}-wifi{}.so", library.profile)));
@@ -112,7 +119,8 @@ pub fn compile(library: &Library) -> Result<PathBuf, String> {
     let _ = writeln!(io::stderr(), "compiling the program for ns-{RELEASE}, once: half a minute ...");
     let why = |error: io::Error| format!("{}: {error}", cache.display());
     std::fs::create_dir_all(&cache).map_err(why)?;
-    // Two that compile at once do not meet: each renames its own.
+    // Each process compiles into a directory of its own and renames the result, so that two
+    // simultaneous compilations do not interfere.
     let unfinished = tempfile::Builder::new().prefix("ns3-mesh-").tempdir_in(&cache).map_err(why)?;
     let output = unfinished.path().join("mesh");
     command.arg("-o").arg(&output).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -129,15 +137,16 @@ pub fn compile(library: &Library) -> Result<PathBuf, String> {
     Ok(program)
 }
 
-/// Where compiled programs stay: the user's cache, or else the directory for temporary files.
+/// Directory of compiled programs: in the user's cache, or otherwise in the directory for temporary
+/// files.
 fn cache() -> PathBuf {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")));
     caches.unwrap_or_else(std::env::temp_dir).join("meshpace")
 }
 
-/// The command for `duration_s` simulated seconds with flows of a window of `window` segments, and the files it needs while
-/// it runs.
+/// Returns the command for `duration_s` simulated seconds with flows of a window of `window`
+/// segments, and the directory of the files that it needs while it runs.
 pub fn command(program: &Path, point: &Point, window: u32, duration_s: f64) -> io::Result<(Command, TempDir)> {
     let directory = tempfile::tempdir()?;
     let mesh = directory.path().join("mesh.txt");
@@ -155,9 +164,9 @@ mod tests {
     use crate::linux::bench::{WORKLOADS, read};
     use meshpace_testing::{Class, skipped};
 
-    /// One hop is a check on most settings at once. With every frame acknowledged and an RTS before it, ns-3.44 was measured
-    /// to carry 1270 kbit/s; more cannot be, and a flow that starts within the first tenth loses no more than that and
-    /// the search for its route.
+    /// The topology of one hop checks most settings at once. With every frame acknowledged and an
+    /// RTS before it, ns-3.44 was measured to carry 1270 kbit/s. More is impossible. A flow that
+    /// starts within the first tenth loses no more than that tenth and the search for its route.
     #[test]
     fn one_hop_in_ns3_carries_what_was_measured() {
         let library = match find() {

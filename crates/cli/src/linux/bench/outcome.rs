@@ -4,7 +4,7 @@ use super::pairs::{Series, median};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Measured values of one workload, as they are gathered.
+/// Measurements of one workload, to which those of other simulators are added.
 pub struct Outcome {
     record: Value,
     text: String,
@@ -12,7 +12,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// That of our own runs: `cpu_s` each, and `last` is the record that they all printed.
+    /// Creates the outcome of our own runs. `cpu_s` is the median CPU time of a run, and `last` is
+    /// the record that the last run printed.
     pub fn new(name: &str, nodes: usize, flows: usize, simulated_s: f64, cpu_s: f64, last: &Value) -> Self {
         let frames = last["frames"].as_f64().unwrap_or(f64::NAN);
         let sensed = last["sensed"].as_f64().unwrap_or(f64::NAN);
@@ -50,7 +51,7 @@ impl Outcome {
         Self { record, text, frames_per_s: frames / simulated_s }
     }
 
-    /// Adds what ns-2 did beside it.
+    /// Adds the measurements of ns-2.
     pub fn beside_ns2(&mut self, series: &Series) {
         let kbps = series.printed("goodput_kbps");
         let (cpu_s, ratio) = (median(&series.others), median(&series.ratios));
@@ -66,11 +67,13 @@ impl Outcome {
         );
     }
 
-    /// Adds what ns-3 did beside it in `simulated_s`, with a library that takes `slowdown` times as long as a release build.
+    /// Adds the measurements of ns-3, which simulated `simulated_s` seconds with a library that
+    /// takes `slowdown` times as long as a release build.
     pub fn beside_ns3(&mut self, series: &Series, simulated_s: f64, slowdown: f64) {
         let (kbps, frames) = (series.printed("goodput_kbps"), series.printed("frames"));
         let (cpu_s, ratio) = (median(&series.others), median(&series.ratios));
-        // It carries more and sends more frames for that, so that the work is compared frame by frame too.
+        // ns-3 carries more and sends more frames for that, so the CPU time is also compared per
+        // frame.
         let frame_ratio = frames.map(|frames| ratio * self.frames_per_s / (frames / simulated_s));
         let record = &mut self.record;
         record["ns3_simulated_s"] = json!(simulated_s);
@@ -101,12 +104,12 @@ impl Outcome {
         }
     }
 
-    /// The JSON object, on a line.
+    /// Returns the JSON object on one line.
     pub fn json(&self) -> String {
         format!("{}\n", self.record)
     }
 
-    /// The lines for people.
+    /// Returns the lines for people.
     pub fn text(self) -> String {
         self.text
     }

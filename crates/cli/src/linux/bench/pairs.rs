@@ -1,4 +1,4 @@
-//! Runs of two programs in turn, by CPU time.
+//! Alternating runs of two programs, measured by their CPU time.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::Value;
@@ -7,18 +7,19 @@ use std::io;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Our part.
+/// Our own program in a comparison.
 pub struct Own {
-    /// Command to run; it prints one JSON object.
+    /// Command to run. It prints one JSON object.
     pub command: Command,
-    /// Simulated time of a run, s.
+    /// Simulated time of a run, seconds.
     pub simulated_s: f64,
     /// Record that the last run printed.
     pub last: Value,
 }
 
 impl Own {
-    /// One run; its CPU time, s. Two runs that differ are an error.
+    /// Makes one run and returns its CPU time, seconds. It is an error if its fingerprint differs
+    /// from that of the run before.
     fn run(&mut self) -> io::Result<f64> {
         let (seconds, line) = cpu_seconds(&mut self.command)?;
         let record: Value = serde_json::from_str(&line).map_err(io::Error::other)?;
@@ -30,40 +31,41 @@ impl Own {
     }
 }
 
-/// Another simulator's part.
+/// Program of another simulator in a comparison.
 pub struct Rival {
-    /// The simulator.
+    /// Name of the simulator.
     pub name: &'static str,
-    /// Command to run; it prints one line of key=value pairs.
+    /// Command to run. It prints one line of key=value pairs.
     pub command: Command,
-    /// Simulated time of a run, s.
+    /// Simulated time of a run, seconds.
     pub simulated_s: f64,
-    /// Keeps the files that the command reads.
+    /// Directory of the files that the command reads. It is deleted when this value is dropped.
     pub _files: TempDir,
 }
 
 /// Measurements of the pairs of runs.
 #[derive(Default)]
 pub struct Series {
-    /// CPU time of our runs, s.
+    /// CPU time of each of our runs, seconds.
     pub ours: Vec<f64>,
-    /// That of the other's, s.
+    /// CPU time of each run of the other program, seconds.
     pub others: Vec<f64>,
-    /// CPU time per simulated second, the other's by ours, pair by pair.
+    /// CPU time per simulated second of the other program, divided by ours, for each pair.
     pub ratios: Vec<f64>,
-    /// Line that the other's last run printed.
+    /// Line that the last run of the other program printed.
     printed: String,
 }
 
 impl Series {
-    /// The number that the other printed after `key`.
+    /// Returns the number that the other program printed for `key`.
     pub fn printed(&self, key: &str) -> Option<f64> {
         let value = self.printed.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
         value.and_then(|value| value.parse().ok())
     }
 }
 
-/// Runs both in turn `pairs` times, or `own` alone; tells `said` of each.
+/// Runs both programs alternately `pairs` times, or only `own` if there is no rival. `said` is
+/// called with a line about each pair.
 pub fn run(own: &mut Own, mut rival: Option<&mut Rival>, pairs: u16, said: impl Fn(&str)) -> io::Result<Series> {
     let mut series = Series::default();
     for pair in 1..=pairs {
@@ -87,7 +89,7 @@ pub fn run(own: &mut Own, mut rival: Option<&mut Rival>, pairs: u16, said: impl 
     Ok(series)
 }
 
-/// The median of at least one value.
+/// Median of the values, of which there must be at least one.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -95,7 +97,7 @@ pub fn median(values: &[f64]) -> f64 {
     if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
 }
 
-/// Runs `command` to its end; its CPU seconds and what it printed.
+/// Runs `command` until it ends. Returns its CPU time in seconds, and its output.
 fn cpu_seconds(command: &mut Command) -> io::Result<(f64, String)> {
     let used = || {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;

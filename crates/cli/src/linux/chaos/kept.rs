@@ -1,4 +1,4 @@
-//! Counts that are kept on disk: a file that a later call goes on from.
+//! Counts in a file, which a later invocation continues.
 
 use super::Kind;
 use meshpace_live::chaos::faults::Fault;
@@ -9,31 +9,32 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file's name.
+/// Name of the file.
 const FILE: &str = "chaos.json";
 
-/// Of the file: another one is of another build.
+/// Format of the file. A file with another format comes from another version of the program.
 const FORMAT: u64 = 1;
 
-/// Counts, and the seed from which to go on.
+/// Counts so far, and the seed with which to continue.
 pub struct Kept {
     file: Option<PathBuf>,
     /// Kind of all runs that are counted.
     pub kind: Kind,
-    /// The first seed.
+    /// First seed that is counted.
     pub from: u64,
-    /// The seed that is next.
+    /// Next seed to run.
     pub next: u64,
-    /// The counts.
+    /// Counts of all runs so far.
     pub tally: Tally,
 }
 
 impl Kept {
-    /// In this directory, which may have some of the same kind of runs; the first seed is `from` where it has none.
+    /// Opens the counts in this directory. If it has none, counting begins with the seed `from`.
+    /// Counts that are there must be of the same kind of runs.
     ///
     /// # Errors
     ///
-    /// A sentence, if it cannot be read or is something else.
+    /// A sentence, if the file cannot be read, or if it is of another kind or format.
     pub fn open(directory: Option<&Path>, from: u64, kind: Kind) -> Result<Kept, String> {
         let empty = Kept { file: None, kind, from, next: from, tally: Tally::default() };
         let Some(directory) = directory else { return Ok(empty) };
@@ -54,11 +55,11 @@ impl Kept {
         })
     }
 
-    /// Writes it.
+    /// Writes the counts into the file, if there is a directory.
     ///
     /// # Errors
     ///
-    /// A sentence.
+    /// A sentence, if the file cannot be written.
     pub fn write(&self) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
         let fresh = file.with_extension("new");
@@ -67,7 +68,7 @@ impl Kept {
         written.map_err(|error| format!("{}: {error}", file.display()))
     }
 
-    /// As one object.
+    /// Returns the counts as a JSON object.
     pub fn json(&self) -> Value {
         let tally = &self.tally;
         let found: Vec<Value> = tally.found.iter().map(|found| self.found_json(found)).collect();
@@ -106,7 +107,7 @@ impl Kept {
         })
     }
 
-    /// The command that runs a seed again.
+    /// Returns the command that runs a seed again.
     pub fn again(&self, seed: u64) -> String {
         format!("meshpace dev chaos --seed {seed}{}", self.kind.option())
     }
@@ -118,7 +119,8 @@ impl Kept {
     }
 }
 
-/// Kind of the runs that were counted. Older files name none where the runs were over the wire.
+/// Kind of the runs that were counted. Older files do not name the kind if the runs were over the
+/// wire.
 fn kind_of(value: &Value) -> Kind {
     match (&value["radio"], &value["hostile"]) {
         (Value::Bool(true), _) => Kind::Radio,
@@ -135,7 +137,7 @@ fn spread_json(spread: &Spread) -> Value {
     Value::Array(spread.0.iter().map(|(value, count)| json!([value, count])).collect())
 }
 
-/// One run as an object.
+/// Returns the results of one run as a JSON object.
 pub fn run_json(run: &Run, kind: Kind) -> Value {
     let attacks = Attack::ALL.iter().zip(&run.attacks).filter(|(_, count)| **count > 0);
     let attacks: Map<String, Value> = attacks.map(|(attack, count)| (attack.name().to_owned(), json!(count))).collect();

@@ -1,5 +1,6 @@
-//! `--with-flows`: the scenario's flows beside the programs. Each flow runs as two programs, `meshpace recv` and `meshpace send`,
-//! in its two nodes: a TCP in user space on raw sockets, TPA and UDP on sockets.
+//! `--with-flows`: runs the scenario's flows beside the programs. Each flow runs as two programs in
+//! its two nodes, `meshpace recv` and `meshpace send`. TCP runs in user space on raw sockets; TPA
+//! and UDP run on ordinary sockets.
 
 use meshpace_core::{Rate, Time};
 use meshpace_emulator::{Spec, address};
@@ -8,13 +9,14 @@ use meshpace_sim::{Flow, Traffic};
 use meshpace_transport::Config;
 use std::path::Path;
 
-/// The first flow's port; the next ones follow it.
+/// Port of the first flow. Flow N has port `PORT` + N.
 const PORT: usize = 7700;
 
-/// The programs of all flows of a point, receivers first. `command` is this program, which the nodes find at the same place.
+/// Returns the programs of all flows of a point, receivers first. `command` is the path of this
+/// program, which is the same in all nodes.
 ///
 /// # Errors
-/// The first flow that no program can be told of.
+/// The first flow that the programs do not support, and the reason.
 pub fn programs(point: &Point, command: &Path, slowdown: u64) -> Result<Vec<Spec>, String> {
     let config = &point.config;
     let command = quoted(&command.display().to_string());
@@ -25,7 +27,8 @@ pub fn programs(point: &Point, command: &Path, slowdown: u64) -> Result<Vec<Spec
         let end = flow.stop.map_or(config.duration.as_secs_f64(), Time::as_secs_f64).min(config.duration.as_secs_f64());
         let (start, port) = (flow.start.as_secs_f64(), PORT + number);
         let lasts = ((end - start).max(0.0) * slowdown as f64).max(1.0);
-        // What they print is not what the programs of others print; it is in the record.
+        // The output goes to standard error, so that it does not mix with the output of other
+        // programs. The record contains the results.
         let all = format!("--port {port} --transport {} {} --quiet >&2", quoted(transport), kind.both);
         let receiver = format!("exec {command} recv --count 1 {} {all}", kind.receiver);
         let sender = format!(
@@ -41,7 +44,7 @@ pub fn programs(point: &Point, command: &Path, slowdown: u64) -> Result<Vec<Spec
     Ok(receivers)
 }
 
-/// Arguments for the programs of a flow: those of both, and those of each.
+/// Arguments for the two programs of a flow: common ones, and those of each program.
 struct Kind {
     both: String,
     receiver: String,
@@ -54,7 +57,7 @@ fn kind(flow: &Flow, transport: &str, rate: Rate) -> Result<Kind, String> {
         return Err(format!("{message} \"{name}\" and no more"));
     }
     let known = format!("--channel-rate '{} bit/s'", rate.0);
-    // Raw sockets belong to an address of the machine.
+    // A raw socket needs an address of the node on which it runs.
     let own = format!("--address {}", address::ipv4(flow.to));
     let of_segments = |segment: u32| format!("--segment {segment}");
     match (&flow.transport, flow.traffic) {
@@ -68,7 +71,7 @@ fn kind(flow: &Flow, transport: &str, rate: Rate) -> Result<Kind, String> {
             receiver: own,
             sender: known,
         }),
-        // How much fits into a datagram beside its encryption is TPA's own affair.
+        // TPA itself computes how much payload fits into a datagram beside the encryption.
         (Config::Tpa(_), Traffic::Ftp) => Ok(Kind { both: String::new(), receiver: String::new(), sender: known }),
         (Config::Udp(config), Traffic::Cbr { rate }) => Ok(Kind {
             both: String::new(),
@@ -79,7 +82,7 @@ fn kind(flow: &Flow, transport: &str, rate: Rate) -> Result<Kind, String> {
     }
 }
 
-/// As a shell reads it: one word.
+/// Quotes a text as one word for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

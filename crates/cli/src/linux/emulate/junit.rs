@@ -1,4 +1,5 @@
-//! A report that continuous integration reads: JUnit's XML, one test case for each program and one for the verdict.
+//! Test report for continuous integration in JUnit's XML format, with one test case for each
+//! program and one for the verdict.
 
 use meshpace_emulator::emulation::{Emulation, ProgramReport};
 use meshpace_emulator::verdict::Verdict;
@@ -10,7 +11,7 @@ struct Case {
     failure: Option<String>,
 }
 
-/// The report.
+/// Creates the report.
 pub fn report(scenario: &Scenario, emulation: &Emulation) -> String {
     let mut cases: Vec<Case> = emulation.programs.iter().map(program).collect();
     let is_valid = emulation.verdict != Verdict::NotValid;
@@ -41,7 +42,7 @@ pub fn report(scenario: &Scenario, emulation: &Emulation) -> String {
 }
 
 fn program(program: &ProgramReport) -> Case {
-    // One that had to be ended, such as a server, has done what it should.
+    // A program that the emulation had to end, such as a server, counts as successful.
     let failure = match program.status {
         Some(0) => None,
         Some(_) if program.was_ended => None,
@@ -51,7 +52,8 @@ fn program(program: &ProgramReport) -> Case {
     Case { name: format!("{}: {}", program.spec.node, program.spec.command), seconds: program.lived_s, failure }
 }
 
-/// As an attribute's value holds it (XML 1.0, sections 2.2 and 2.4): control characters do not exist there.
+/// Escapes a text for the value of an attribute (XML 1.0, sections 2.2 and 2.4). XML does not allow
+/// control characters, so they are replaced.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,8 +1,11 @@
-//! The traffic over an emulated mesh in the format of the simulator's records, with the figures of its timing.
+//! Traffic over an emulated mesh in the format of the simulator's records, with measurements of the
+//! emulation's timing.
 //!
-//! A flow is one direction of a conversation; those with less than 1 % of the payload (iperf3's control connection, acknowledgements)
-//! are left out. Goodput counts from the end of the scenario's warm-up, or from a flow's first packet if that is later, to the last arrival of
-//! payload, because programs start and end at any time. The record of an emulation that ended within the warm-up covers all of it.
+//! A flow is one direction of a conversation. Flows with less than 1 % of the payload, such as
+//! iperf3's control connection and acknowledgements, are left out. Goodput is measured from the end
+//! of the scenario's warm-up, or from the first packet of the flow if that is later, until the last
+//! arrival of payload, because programs start and end at any time. If the emulation ended within
+//! the warm-up, the record covers all of it.
 
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Emulation, ProgramReport};
@@ -18,17 +21,17 @@ use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
 
-/// The number of UDP among IP's protocols (IANA).
+/// Protocol number of UDP in IP (IANA).
 const UDP: u8 = 17;
-/// The least share of all payload that makes a flow.
+/// Smallest share of all payload with which a stream counts as a flow.
 const FLOW: f64 = 0.01;
 
-/// The line of JSON.
+/// Returns the record as a line of JSON.
 pub fn line(scenario: &Scenario, seed: u64, emulation: &Emulation) -> String {
     record(scenario, seed, emulation).judged().json_line()
 }
 
-/// Account of how well the machine kept the time. Times in seconds by its clock.
+/// Describes how well the machine kept the time. Times are in seconds by the machine's clock.
 fn real_time(emulation: &Emulation) -> Value {
     let Emulation { lateness, losses, .. } = emulation;
     let program = |program: &ProgramReport| {
@@ -58,7 +61,7 @@ fn real_time(emulation: &Emulation) -> Value {
     })
 }
 
-/// The scenario's warm-up, as far as it counts: there is none if the emulation ended within it.
+/// Warm-up of the scenario; zero if the emulation ended within it.
 pub fn warmup(scenario: &Scenario, emulation: &Emulation) -> Duration {
     let warmup = scenario.points[0].config.warmup;
     if emulation.duration > warmup { warmup } else { Duration::ZERO }
@@ -77,7 +80,7 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
     let flows: Vec<(&Stream, &Counted)> = streams.into_iter().filter(is_flow).collect();
     let goodputs: Vec<f64> = flows.iter().map(|(_, counted)| counted.goodput_bps()).collect();
     let windows = flows.iter().map(|(_, counted)| counted.windows.len()).max().unwrap_or(0);
-    // The window that the run does not complete does not count.
+    // An incomplete last window does not count.
     let complete = ((emulation.duration - warmup).0 / meshpace_emulator::traffic::WINDOW.0) as usize;
     let shares = |window: usize| -> Vec<f64> {
         flows.iter().map(|(_, counted)| counted.windows.get(window).copied().unwrap_or(0) as f64).collect()
@@ -98,7 +101,7 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
         frames: emulation.frames,
         flows: flows.iter().enumerate().map(|(id, (stream, counted))| flow(id, stream, counted)).collect(),
         warmup_s: warmup.as_secs_f64(),
-        // A fingerprint is for what can be repeated.
+        // The record has no fingerprint, because an emulation cannot be repeated exactly.
         format: FORMAT,
         model: meshpace_sim::MODEL_REVISION,
         real_time: Some(real_time(emulation)),
@@ -107,7 +110,7 @@ fn record(scenario: &Scenario, seed: u64, emulation: &Emulation) -> Record {
     }
 }
 
-/// `counted` is what counts of the stream in the measured interval.
+/// Creates the record of a flow. `counted` are the counts of the stream in the measured interval.
 fn flow(id: usize, stream: &Stream, counted: &Counted) -> FlowRecord {
     let fresh = counted.segments_sent - counted.retransmissions;
     let transport = match stream.conversation.protocol {
@@ -117,7 +120,8 @@ fn flow(id: usize, stream: &Stream, counted: &Counted) -> FlowRecord {
         Some(other) => format!("ip-{other}"),
         None => "other".to_owned(),
     };
-    // A broadcast has no number of packets that should arrive.
+    // The number of nodes that should receive a broadcast is not known, so a broadcast has no loss
+    // ratio.
     let is_datagrams = stream.conversation.protocol == Some(UDP) && !stream.to.is_broadcast();
     let lost = counted.packets_sent.saturating_sub(counted.packets_delivered);
     FlowRecord {
@@ -130,7 +134,8 @@ fn flow(id: usize, stream: &Stream, counted: &Counted) -> FlowRecord {
         delivered_bytes: Some(counted.delivered_bytes),
         segments_sent: stream.whole.segments_sent,
         retransmissions: stream.whole.retransmissions,
-        // Known to the programs' kernels only: a comparison must not take them for none.
+        // Only the kernels of the programs know the timeouts. A comparison must not read the
+        // missing value as zero.
         timeouts: None,
         retransmission_index: counted.retransmissions as f64 / fresh as f64,
         loss_ratio: (is_datagrams && counted.packets_sent > 0).then(|| lost as f64 / counted.packets_sent as f64),
@@ -138,18 +143,18 @@ fn flow(id: usize, stream: &Stream, counted: &Counted) -> FlowRecord {
     }
 }
 
-/// Where the record goes: a directory that is ready before the programs start.
+/// Directory of the record, which is prepared before the programs start.
 pub struct Place {
     store: Store,
     manifest: Manifest,
 }
 
-/// The key of the one point.
+/// Key of the only point.
 const POINT: &str = "{}";
 
 impl Place {
-    /// Prepares it. What real programs do cannot be repeated, so a record of the seed that is there is refused unless `force`
-    /// replaces it.
+    /// Prepares the directory. Real programs cannot be repeated exactly, so an existing record of
+    /// the seed is an error, unless `force` is set and replaces it.
     pub fn new(directory: &Path, scenario: &Scenario, seed: u64, force: bool) -> io::Result<Place> {
         let campaign = Campaign { scenario: scenario.clone(), first_seed: seed, seeds: 1 };
         let manifest = campaign.manifest(1);

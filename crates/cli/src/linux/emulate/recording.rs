@@ -1,7 +1,7 @@
-//! `--record`: what happens in the mesh as a stream of lines, as `run --record` writes it, during the emulation. A reader that follows the
-//! file is some tenths of a second behind.
+//! `--record`: writes a stream of lines about the events in the mesh during the emulation, in the
+//! format of `run --record`. A reader that follows the file is some tenths of a second behind.
 //!
-//! A separate thread writes the file, so that the mesh's thread never waits for the disk.
+//! A separate thread writes the file, so that the thread of the mesh never waits for the disk.
 
 use meshpace_core::Time;
 use meshpace_emulator::frame::Conversation;
@@ -16,10 +16,11 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// Streams, one for each direction of a conversation, that have samples; the frames of later ones are there, too.
+/// Largest number of streams that have samples. A stream is one direction of a conversation. Frames
+/// of further streams are recorded, too.
 const MOST_FLOWS: usize = 32;
 
-/// Lines that go to the thread that writes, at each flush.
+/// Lines that are passed to the writing thread at each flush.
 #[derive(Debug)]
 struct Lines {
     text: Vec<u8>,
@@ -33,23 +34,23 @@ impl Write for Lines {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // If the writer has given up, `finish` tells why.
+        // If the writing thread has ended with an error, `finish` reports it.
         let _ = self.to.send(std::mem::take(&mut self.text));
         Ok(())
     }
 }
 
-/// The recording of an emulation.
+/// Recording of an emulation.
 pub struct Recording {
     out: Option<Writer<Lines>>,
     writer: Option<JoinHandle<io::Result<()>>>,
     changes: Changes,
-    /// Flows that have begun.
+    /// Number of flows that were announced in the stream.
     flows: usize,
 }
 
 impl Recording {
-    /// Into `file`, which is empty.
+    /// Starts a recording into `file`, which must be empty.
     pub fn new(file: File, scenario: &str, seed: u64, config: &Config) -> io::Result<Recording> {
         let header = Header::of_emulation(scenario, seed, config, SAMPLE);
         let (to, given) = channel::<Vec<u8>>();
@@ -104,14 +105,14 @@ impl Observer for Recording {
     }
 
     fn finish(&mut self, ended: Time, frames: u64) -> io::Result<()> {
-        // An emulation is no function of its seed: it has no fingerprint.
+        // An emulation has no fingerprint, because its seed does not determine its events.
         let made = self.out.take().map_or(Ok(()), |mut out| out.end(ended, frames, ""));
         let written = self.writer.take().map_or(Ok(Ok(())), JoinHandle::join);
         written.map_err(|_| io::Error::other("its writer broke down"))?.and(made)
     }
 }
 
-/// Protocol and ports (IANA's numbers of protocols).
+/// Protocol and ports of a conversation (IANA's protocol numbers).
 fn name(conversation: &Conversation) -> String {
     let [from, to] = conversation.ports;
     match conversation.protocol {
