@@ -1,4 +1,4 @@
-//! `meshpace advise` as other programs and people see it.
+//! `meshpace advise` as other programs and people use it.
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -23,9 +23,10 @@ fn every_choice_is_ranked_with_its_intervals() {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |question: &str| lines.iter().filter(|line| line["question"] == question).collect::<Vec<_>>();
     let counts = ["retry limit", "RTS threshold", "congestion control", "pacing"].map(|question| of(question).len());
-    // What is usual is among them.
+    // The usual settings are among the counted choices.
     assert_eq!(counts, [3, 3, 3, 4]);
-    // Before them the flow, behind them what helps, and how sure that is.
+    // The line of the flow comes before the choices. The line with what helps and how sure it is
+    // comes after them.
     assert_eq!((lines.len(), &lines[0]["flow"], &lines[0]["ends"][1]), (15, &Value::from(0), &Value::from("2")));
     assert!(lines[14]["helps"].is_string() && lines[14]["error"].as_str().unwrap().contains("+31 %"), "{}", lines[14]);
     let lines = &lines[1..14];
@@ -66,9 +67,9 @@ fn a_dump_tells_of_paths_and_measurements_stand_beside() {
     assert_eq!(status, 0, "{stderr}");
     let path = text.lines().find(|line| line.contains("alone_kbps")).unwrap();
     let path: Value = serde_json::from_str(path).unwrap();
-    // A goodput by the metric is no measurement: no bar.
+    // A goodput that is predicted from the metric is not a measurement, so it has no interval.
     assert!(path["predicted_kbps"].as_f64().unwrap() < 8000.0 && path["interval_kbps"].is_null(), "{path}");
-    // 1 over 1/18 and 1.25/18.
+    // The two hops carry 18 and 18/1.25 Mbit/s alone: 1 / (1/18 + 1.25/18) = 8.
     assert_eq!((path["alone_kbps"].as_f64(), path["measured_kbps"].as_f64()), (Some(8000.0), Some(4000.0)));
 }
 
@@ -79,7 +80,7 @@ fn it_refuses_beyond_what_was_looked_into() {
     fs::write(scratch.path().join("long.csv"), format!("from,to,snr_db\n{chain}")).unwrap();
     fs::write(scratch.path().join("bad.txt"), "nothing of that kind\n").unwrap();
     let mac = |node: u8| format!("02:00:00:00:00:0{node}");
-    // Of a node that knows another only behind a neighbour.
+    // Dump of a node that reaches another node only through a neighbour.
     let one = format!(
         "[B.A.T.M.A.N. adv 2023.0, MainIF/MAC: mesh0/{0} (bat0/{0} BATMAN_IV)]\n * {1}    0.5s   (250) {1} [     mesh0]\n * {2}    0.5s   (200) {1} [     mesh0]\n",
         mac(1),
@@ -106,7 +107,7 @@ fn it_refuses_beyond_what_was_looked_into() {
     }
 }
 
-/// A chain: a flow over one hop in its middle starves one over all five.
+/// Chain in which a flow over one hop in the middle starves a flow over all five hops.
 const TWO_FLOWS: &str = "from,to,snr_db\n0,1,30\n1,2,30\n2,3,30\n3,4,30\n4,5,30\n";
 
 #[test]
@@ -117,7 +118,7 @@ fn who_starves_is_named_first_and_a_run_of_the_kept_scenario_agrees() {
     let (status, text, stderr) = advise(scratch.path(), &[&arguments[..], &["--json"]].concat());
     assert_eq!(status, 0, "{stderr}");
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    // The long flow, although it is the second.
+    // The starved long flow comes first, although it is the second argument.
     assert_eq!((&lines[0]["flow"], &lines[1]["flow"]), (&Value::from(1), &Value::from(0)), "{text}");
     assert!(
         lines[0]["nothing_runs"].as_u64().unwrap() + lines[0]["silent_runs"].as_u64().unwrap() >= 1,
@@ -147,7 +148,7 @@ fn who_starves_is_named_first_and_a_run_of_the_kept_scenario_agrees() {
 #[test]
 fn a_dump_is_routed_as_its_mesh_routes() {
     let scratch = tempfile::tempdir().unwrap();
-    // One bad hop or two good ones: fewest hops would take the first.
+    // One bad hop competes with two good ones. Routing by the fewest hops would take the bad one.
     fs::write(scratch.path().join("mesh.csv"), "from,to,etx\nroof,barn,1.9\nroof,mill,1.0\nmill,barn,1.0\n").unwrap();
     let (_, text, _) = advise(scratch.path(), &["mesh.csv", "--flow", "roof,barn"]);
     assert!(text.contains("over roof-barn\n"), "1.9 is less than two hops of 1.0:\n{text}");
@@ -167,7 +168,7 @@ fn what_each_hop_carries_tells_what_a_path_carries() {
     assert_eq!(status, 0, "{stderr}");
     let path = text.lines().find(|line| line.contains("alone_kbps")).unwrap();
     let path: Value = serde_json::from_str(path).unwrap();
-    // 1 over 1/12 and 1/4.
+    // The two hops carry 12 and 4 Mbit/s alone: 1 / (1/12 + 1/4) = 3.
     assert!((path["alone_kbps"].as_f64().unwrap() - 3000.0).abs() < 1e-6, "{path}");
     let (low, high) = (path["interval_kbps"][0].as_f64().unwrap(), path["interval_kbps"][1].as_f64().unwrap());
     let predicted = path["predicted_kbps"].as_f64().unwrap();
@@ -176,7 +177,7 @@ fn what_each_hop_carries_tells_what_a_path_carries() {
     assert!(told.contains("flow 0, a-b-c: predicted by what its hops carry") && told.contains("nine of ten"), "{told}");
 }
 
-/// The JSON lines of an advice.
+/// Returns the JSON lines of the command's output.
 fn lines(directory: &Path, arguments: &[&str]) -> Vec<Value> {
     let (status, text, stderr) = advise(directory, &[arguments, &["--json"]].concat());
     assert_eq!(status, 0, "{arguments:?}: {stderr}");
@@ -219,12 +220,13 @@ fn losses_and_rates_of_a_dump_determine_the_first_number() {
         let told = weak["route"]["hops"][0]["delivery"].as_f64().unwrap();
         assert!((told - share).abs() < 0.002, "{name}: {weak}");
         assert_eq!(good["route"]["hops"][0]["delivery"], 1.0, "{name}");
-        // With selective repeats a link carries about the share that arrives.
+        // With selective repeats, the goodput of a link is about proportional to the share of
+        // frames that arrive.
         assert!((0.4..0.75).contains(&(goodput(&weak) / goodput(&good))), "{name}: {good} {weak}");
         let assumed = if name == "iw" { Value::Null } else { Value::from("MCS 3") };
         assert_eq!(weak["assumed_rate"], assumed, "{name}");
     }
-    // Rates: no goodput above the bit rate, and about what such a rate carries.
+    // A goodput is never above the bit rate, and it is in the usual range for that rate.
     for (rate, bounds) in [
         ("6.0 MBit/s", (4e6, 6e6)),
         ("54.0 MBit/s", (20e6, 32e6)),
@@ -237,7 +239,7 @@ fn losses_and_rates_of_a_dump_determine_the_first_number() {
         assert!((bounds.0..bounds.1).contains(&goodput), "{rate}: {first}");
         assert_eq!(first["is_simulated"], !rate.starts_with("866"), "{first}");
     }
-    // What is assumed stands beside the number, and an option sets it.
+    // The output shows an assumed rate beside the number, and an option sets the rate.
     let (_, told, _) = advise(scratch.path(), &["olsr-weak", "--flow", "0,1", "--rate", "11 Mbit/s"]);
     let line = told.lines().find(|line| line.starts_with("flow 0")).unwrap();
     assert!(line.contains("kbit/s (at an assumed 11 Mbit/s: --rate sets it) over"), "{line}");
@@ -284,7 +286,8 @@ fn messages_name_the_file_as_it_was_given_and_the_line() {
             "{arguments:?}: {stderr}"
         );
     }
-    // Entries that are left out, through standard input.
+    // The table comes through standard input. Entries that were left out are listed with their
+    // lines.
     let table = "from,to,etx\nroof,mill,1.0\nroof,,2\nmill,barn,0.5\n";
     let mut command = Command::new(cargo_bin("meshpace"));
     command.args(["advise", "-", "--flow", "roof,mill", "--seconds", "1", "--seeds", "3"]).current_dir(scratch.path());

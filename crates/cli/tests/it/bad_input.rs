@@ -1,12 +1,13 @@
-//! Bad scenarios and command lines: each is refused with status 2 and nothing on standard output, and the message names the
-//! place, what is wrong, and what was expected.
+//! Bad scenarios and command lines. Each is refused with status 2 and nothing on standard output.
+//! The message names the place, the fault, and what was expected.
 
 use assert_cmd::cargo::cargo_bin;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// A scenario, whose wrong line is marked `#!`; the key that the message begins with; what it must say was expected.
+/// Scenario whose wrong line is marked with `#!`; the key with which the message begins; and the
+/// words about what was expected.
 const SCENARIOS: [(&str, &str, &str); 47] = [
     ("duratoin = '20 s' #!\n[[flow]]\n", "duratoin", "expected title"),
     ("duration = 20 #!\n[[flow]]\n", "duration", "write \"20 s\""),
@@ -69,7 +70,7 @@ const SCENARIOS: [(&str, &str, &str); 47] = [
     ("[plot]\nmetrics = ['speed'] #!\n[[flow]]\n", "plot.metrics", "goodput"),
 ];
 
-/// A command line, and what the message must say.
+/// Command line, and the words that the message must contain.
 const COMMANDS: [(&[&str], &[&str]); 56] = [
     (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
     (&["run", "/dev/zero"], &["/dev/zero: longer than 64 MiB"]),
@@ -139,7 +140,7 @@ fn meshpace(arguments: &[&str], place: &Path) -> Output {
     Command::new(cargo_bin("meshpace")).args(arguments).current_dir(place).output().unwrap()
 }
 
-/// The message of a refusal; what is no refusal goes on the list.
+/// Returns the message of a refusal. A command that was not refused is added to the list `wrong`.
 fn message(output: &Output, what: &str, wrong: &mut Vec<String>) -> String {
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() != Some(2) || !output.stdout.is_empty() {
@@ -205,7 +206,7 @@ fn of_many_errors_ten_are_told_and_the_others_counted() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said.matches("error: ").count(), 10, "{said}");
     assert!(said.contains("and 15 more errors in mesh.toml"), "{said}");
-    // What is wrong at every point of a sweep is told once.
+    // An error at every point of a sweep is reported once.
     let text = "[radio]\nqueue = 0\n[[flow]]\n[sweep]\n'topology.hops' = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]\n";
     fs::write(scratch.path().join("mesh.toml"), text).unwrap();
     let said = meshpace(&["run", "mesh.toml"], scratch.path()).stderr;
@@ -217,11 +218,11 @@ fn text_of_strangers_does_not_act_on_a_terminal() {
     let scratch = tempfile::tempdir().unwrap();
     let title = "title = \"a mesh\\u001b]0;taken\\u0007\\u001b[2J\"\nduration = '2 s'\n[[flow]]\nstart = '0 s'\n";
     fs::write(scratch.path().join("title.toml"), title).unwrap();
-    // Standard error is made safe for everybody.
+    // Standard error escapes control characters whether or not it is a terminal.
     let output = meshpace(&["run", "no\u{1b}[2J.toml"], scratch.path());
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!said.contains('\u{1b}') && said.contains("no\\u{1b}[2J.toml"), "{said}");
-    // Standard output for terminals alone; `script` is one.
+    // Standard output escapes them on a terminal only. `script` provides a terminal.
     let shown = |command: &str| {
         let mut script = Command::new("script");
         let output =
@@ -244,7 +245,7 @@ fn a_page_takes_the_place_of_no_link_and_of_no_device() {
     let place = scratch.path();
     fs::write(place.join("plain.toml"), "duration = '2 s'\n[[flow]]\n").unwrap();
     fs::write(place.join("far.html"), "").unwrap();
-    // Links, so that what is wrong here takes no device from this machine.
+    // The test uses links, so that a fault in it cannot remove a device of this machine.
     for (link, to) in [("page.html", "far.html"), ("full.html", "/dev/full"), ("null.html", "/dev/null")] {
         std::os::unix::fs::symlink(to, place.join(link)).unwrap();
         let output = meshpace(&["run", "plain.toml", "--report", link], place);

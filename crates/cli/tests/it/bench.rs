@@ -1,4 +1,4 @@
-//! `meshpace dev bench` as users see it, on the smallest work there is.
+//! `meshpace dev bench` as users see it, with the smallest workload.
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -47,7 +47,8 @@ fn a_key_that_is_set_counts_and_what_was_sent_is_told() {
     assert_eq!(status, Some(0), "{stderr}");
     let measured: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(measured["simulated_s"], 5.0);
-    // There are two stations, so one other senses each frame; all that is broadcast is a question of ARP.
+    // There are two stations, so each frame is sensed by one other station. The only broadcast is
+    // an ARP request.
     assert_eq!(measured["sensed"], measured["frames"]);
     assert_eq!(measured["broadcasts"], 1);
     assert!(measured.get("ns2_ratio").is_none());
@@ -56,7 +57,7 @@ fn a_key_that_is_set_counts_and_what_was_sent_is_told() {
     assert!(stderr.contains("protocoll"), "{stderr}");
 }
 
-/// Answer of `bench` with no program on the path and `MESHPACE_NS3` set to `ns3`.
+/// Runs `bench` with an empty search path and with `MESHPACE_NS3` set to `ns3`.
 fn bench_without(ns3: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::cargo_bin("meshpace").unwrap();
     let output = command
@@ -107,7 +108,8 @@ fn an_ns3_that_does_not_serve_is_refused_with_the_reason() {
     std::fs::create_dir(directory.path().join("lib")).unwrap();
     std::fs::write(directory.path().join("lib/libns3.37-core.so"), "").unwrap();
     assert!(refused().contains("ns-3.37"));
-    // Of the right release, and not a library: what fails now is the compiler, which is not on the path.
+    // The release is right, but the file is not a library. The next failure is that of the
+    // compiler, which is not in the search path.
     std::fs::rename(directory.path().join("lib/libns3.37-core.so"), directory.path().join("lib/libns3.44-core.so"))
         .unwrap();
     let (status, _, stderr) = bench_without(named, &["grid-25", "--beside", "ns-3"]);

@@ -1,10 +1,11 @@
-//! The book: its pages are there, its links lead somewhere, no page is too long, and every command of *Start*, the tutorials and the
-//! showcases does what the page says.
+//! Tests of the book. Its pages exist, its links have targets, no page is too long, and every
+//! command of *Start*, the tutorials and the showcases does what the page says.
 //!
-//! A block of `sh` is run, in the order of its page, in a directory of the page's own. A block of `text` behind it is what it prints: each
-//! line has to be among the lines that were printed, word for word, numbers within a fifth or, where both have one, within their intervals
-//! together. `sh,slow` is run by `./check slow` alone. `sh,manual` wants another machine, rights or the network, and is not
-//! run.
+//! A block of `sh` is run, in the order of its page, in a directory of its own for each page. A
+//! block of `text` after it is the expected output. Each of its lines must be among the printed
+//! lines, word for word. Numbers may differ by a fifth or, if both have an interval, by both
+//! intervals together. `sh,slow` is run by `./check slow` only. `sh,manual` needs another machine,
+//! rights or the network, and is not run.
 
 use meshpace_testing::is_slow_run;
 use std::collections::BTreeSet;
@@ -13,27 +14,28 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-/// `view` would wait for a browser: the page that it would serve is written instead, for which the scenario has to be read.
+/// `view` would wait for a browser. In its place the page that it would serve is written into a
+/// directory, which also reads the scenario.
 const STAND_IN: &str = r#"case "$1 $*" in
   "view "*"--export"*) ;;
   "view "*) exec "$MESHPACE" "$@" --export "$(mktemp -d -p "$PAGES")";;
 esac
 exec "$MESHPACE" "$@""#;
 
-/// More words than that are two pages.
+/// Largest number of words of a page. A longer page should be split.
 const MOST_WORDS: usize = 2500;
-/// Pages that a program writes: as long as what they list.
+/// Pages that a program generates. They may be as long as their content requires.
 const GENERATED: [&str; 5] =
     ["docs/keys.md", "docs/records.md", "docs/commands.md", "docs/findings.md", "validation/results.md"];
 
-/// A table in which a row is looked up, and which nobody reads as a whole.
+/// Page with a table in which readers look up a row, and which nobody reads as a whole.
 const LOOKED_UP: [&str; 1] = ["docs/promises.md"];
 
 fn root() -> PathBuf {
     fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
 }
 
-/// `path` without `.` and `..`.
+/// Returns `path` without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -46,17 +48,17 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Targets of the links of `text`: the part between `](` and `)`, that of code left out.
+/// Returns the targets of the links in `text`: the part between `](` and `)`. Code is skipped.
 fn links(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_code = false;
     for line in text.lines() {
         is_code ^= line.starts_with("```");
-        // Even pieces are outside of back quotes.
+        // Pieces with an even index are outside of backquotes.
         for piece in line.split('`').step_by(2).filter(|_| !is_code) {
             found.extend(piece.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())));
         }
-        // A link whose words are code: `](` begins a piece.
+        // If the words of a link are code, a piece begins with `](`.
         if !is_code {
             found.extend(line.split("`](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())));
         }
@@ -66,7 +68,7 @@ fn links(text: &str) -> Vec<String> {
     found
 }
 
-/// The pages of the book in its order, as paths from the root.
+/// Returns the pages of the book in their order, as paths from the root.
 fn pages() -> Vec<PathBuf> {
     let summary = fs::read_to_string(root().join("book/SUMMARY.md")).unwrap();
     let mut pages = Vec::new();
@@ -77,7 +79,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The anchor that a heading gets.
+/// Returns the anchor of a heading.
 fn anchor(heading: &str) -> String {
     let heading = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = heading.chars().filter(|&letter| letter.is_alphanumeric() || " -_".contains(letter));
@@ -142,7 +144,7 @@ fn no_page_is_longer_than_a_reader_has_patience() {
     assert!(long.is_empty(), "more than {MOST_WORDS} words: cut or split\n{}", long.join("\n"));
 }
 
-/// Pages with TCP-AP that name its readings one by one, or are not about a comparison.
+/// Pages about TCP-AP that name its readings one by one, or that contain no comparison.
 const NAME_READINGS: [&str; 9] = [
     "book/validation.md",
     "docs/findings.md",
@@ -171,7 +173,7 @@ fn every_page_with_tcp_ap_says_which_one_it_is() {
 fn the_boxes_of_validation_are_rows_of_its_points() {
     let read = |page: &str| fs::read_to_string(root().join(page)).unwrap();
     let (boxes, points) = (read("book/validation.md"), read("validation/results.md"));
-    // What a row says behind its link, by the heading that it links to.
+    // Returns the anchor to which a row links, and the text of the row after the link.
     let row = |line: &str| -> Option<(String, String)> {
         let (_, rest) = line.split_once("](")?;
         let (link, rest) = rest.split_once(") |")?;
@@ -187,7 +189,7 @@ fn the_boxes_of_validation_are_rows_of_its_points() {
     assert!(count > 15, "only {count} rows were found");
 }
 
-/// A block of commands, and the lines that it is said to print.
+/// Block of commands, and the lines that it is expected to print.
 struct Block {
     line: usize,
     kind: String,
@@ -198,7 +200,7 @@ struct Block {
 fn blocks(page: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut lines = page.lines().enumerate();
-    // Whether a block of `text` would belong to the last block of commands.
+    // True if a block of `text` at this place would belong to the last block of commands.
     let mut is_behind = false;
     while let Some((at, line)) = lines.next() {
         if let Some(kind) = line.strip_prefix("```") {
@@ -220,23 +222,23 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// A word without the signs around a number, and the number.
+/// Splits a word into the signs around its number, and the number.
 fn number(word: &str) -> Option<(String, f64)> {
     let is_part = |letter: char| letter.is_ascii_digit() || letter == '.';
     let from = word.find(|letter: char| letter.is_ascii_digit())?;
     let to = word.rfind(is_part)? + 1;
     let value = word[from..to].trim_end_matches('.');
-    // One number in the word, or none that is compared as one.
+    // A word with several numbers is compared as text.
     let rest = format!("{}#{}", &word[..from], &word[from + value.len()..]);
     Some((rest, value.parse().ok()?))
 }
 
-/// Whether a line that was printed says what the page says.
+/// True if a printed line agrees with a line of the page.
 fn is_said(page: &str, printed: &str) -> bool {
     let words =
         |line: &str| -> Vec<String> { line.replace('±', " ± ").split_whitespace().map(str::to_owned).collect() };
     let (page, printed) = (words(page), words(printed));
-    // Half an interval behind a number.
+    // Returns the half width of the interval after a number.
     let half = |words: &[String], at: usize| {
         let is_half = words.get(at + 1).is_some_and(|word| word == "±");
         words.get(at + 2).filter(|_| is_half).and_then(|word| number(word)).map(|(_, value)| value)
@@ -249,7 +251,7 @@ fn is_said(page: &str, printed: &str) -> bool {
                 (Some((a, x)), Some((b, y))) if a == b => {
                     let room = match (half(&page, at), half(&printed, at)) {
                         (Some(one), Some(other)) => one + other,
-                        // An interval of few runs is itself a matter of chance.
+                        // The interval of a few runs varies strongly by chance.
                         _ if is_half => 0.6 * x.max(y),
                         _ => 0.2 * x.max(y),
                     };
@@ -281,7 +283,8 @@ fn blocks_are_found_with_what_they_print() {
     assert_eq!(found[1], (9, "slow".to_owned(), "c".to_owned(), none));
 }
 
-/// Runs the blocks of `page`, and says what was not as it stands there.
+/// Runs the blocks of `page`. Returns the number of blocks that were run, and the deviations from
+/// the page.
 fn run(page: &Path, is_slow: bool) -> (usize, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let [bin, work, exported] = ["bin", "work", "exported"].map(|name| directory.path().join(name));
@@ -328,7 +331,7 @@ fn every_command_does_what_its_page_says() {
     let pages: Vec<PathBuf> =
         pages().into_iter().filter(|page| page.ends_with("docs/start.md") || page.starts_with("book")).collect();
     let (mut count, mut wrong) = (0, Vec::new());
-    // Side by side: much of a short command is waiting.
+    // The pages are tested in parallel, because a short command mostly waits.
     std::thread::scope(|scope| {
         let threads: Vec<_> = pages.iter().map(|page| scope.spawn(move || run(page, is_slow))).collect();
         for thread in threads {

@@ -1,5 +1,5 @@
-//! `meshpace campaign`: exported for Slurm, made piece by piece as an array of tasks makes it, merged to what one run would have left;
-//! and `--dask` where Python has no package.
+//! `meshpace campaign`: a campaign is exported for Slurm, run piece by piece as in the tasks of an
+//! array, and merged into the records of a single run. Also `--dask` without the Python package.
 
 use assert_cmd::cargo::cargo_bin;
 use std::fs;
@@ -18,7 +18,7 @@ fn said(output: &Output) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A task of the array, with what Slurm sets.
+/// Runs a task of the array with the environment variables that Slurm sets.
 fn task(directory: &Path, number: usize) -> Output {
     let mut command = Command::new("sh");
     command.arg("campaign.slurm").current_dir(directory.join("campaign"));
@@ -36,7 +36,7 @@ fn the_pieces_of_an_array_are_the_records_of_one_run() {
     assert_eq!((status, stdout.lines().next()), (Some(0), Some("12 runs in 12 pieces")), "{stderr}");
     let script = fs::read_to_string(here.join("campaign/campaign.slurm")).unwrap();
     assert!(script.contains("\n#SBATCH --array=0-11\n"), "{script}");
-    // The scenario goes along.
+    // The export contains the scenario, so its file is no longer needed.
     fs::remove_file(here.join("s.toml")).unwrap();
     for number in (0..12).filter(|number| *number != 4) {
         let (status, _, stderr) = said(&task(here, number));
@@ -45,7 +45,7 @@ fn the_pieces_of_an_array_are_the_records_of_one_run() {
     let merge = ["campaign", "merge", "campaign", "--out", "merged"];
     let (status, _, stderr) = said(&meshpace(here, &merge));
     assert!(status == Some(1) && stderr.contains("11 of 12") && stderr.contains("--array=4\n"), "{stderr}");
-    // A task that is run twice makes nothing twice.
+    // A task that is run twice repeats no run.
     for number in [4, 4, 0] {
         assert_eq!(task(here, number).status.code(), Some(0));
     }
@@ -60,7 +60,8 @@ fn the_pieces_of_an_array_are_the_records_of_one_run() {
     assert_eq!(records("merged"), records("whole"));
 }
 
-/// `merge` names the pieces that the precision still needs, until it has all; the records are those of one run.
+/// `merge` names the pieces that the requested precision still needs, until none is missing. The
+/// records are those of a single run.
 #[test]
 fn an_exported_campaign_grows_to_its_precision() {
     let scratch = tempfile::tempdir().unwrap();
@@ -119,7 +120,8 @@ fn what_is_wrong_with_an_exported_campaign_is_told() {
     refused(&["campaign", "piece", "campaign", "0"], "the campaign is of meshpace 9");
 }
 
-/// Arrays of at most five tasks, with options, of the runs that a directory lacks; merged into the directory they complete it.
+/// Exports the runs that a directory lacks, in arrays of at most five tasks and with options.
+/// Merging them into the directory completes it.
 #[test]
 fn an_export_completes_a_directory_in_several_arrays() {
     let scratch = tempfile::tempdir().unwrap();
@@ -177,7 +179,8 @@ fn a_node_that_is_built_otherwise_makes_no_piece_and_the_others_go_on() {
         command.args(["campaign", "piece", "campaign", number]).current_dir(here).env("SLURMD_NODENAME", node);
         said(&command.output().unwrap())
     };
-    // What a node finds whose program gives other results: the fingerprint of the campaign is none that it can make.
+    // Simulates a node whose program gives other results: no program can produce the changed
+    // fingerprint of the campaign.
     let (before, rest) = right.split_once("\"own\":\"").unwrap();
     fs::write(&file, format!("{before}\"own\":\"{}{}", "0".repeat(16), &rest[16..])).unwrap();
     let (status, _, stderr) = on("n7", "3");
@@ -189,7 +192,7 @@ fn a_node_that_is_built_otherwise_makes_no_piece_and_the_others_go_on() {
     let merge = ["campaign", "merge", "campaign", "--out", "merged"];
     let (status, _, stderr) = said(&meshpace(here, &merge));
     assert!(status == Some(1) && stderr.contains("sbatch --exclude=n7 --array=3; node n7 takes no part: "), "{stderr}");
-    // Once it is put right it takes part.
+    // The node takes part again after the file is repaired.
     assert_eq!(on("n7", "3").0, Some(0));
     assert_eq!(meshpace(here, &merge).status.code(), Some(0));
     assert_eq!(meshpace(here, &["run", "s.toml", "--out", "whole"]).status.code(), Some(0));

@@ -1,4 +1,4 @@
-//! `meshpace compare` as other programs and people see it.
+//! `meshpace compare` as other programs and people use it.
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Two transfers that cross, in which TCP-AP's fairness over NewReno's is the papers' own subject.
+/// Two transfers that cross. The papers claim that TCP-AP is fairer than NewReno in this topology.
 const SCENARIO: &str = "duration = '30 s'\nwarmup = '5 s'\n[topology]\nkind = 'cross'\n[[flow]]\n[[flow]]\n";
 
 fn meshpace(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
@@ -41,7 +41,7 @@ fn variants_files_and_directories_say_the_same() {
     let compared = lines(&by_sets);
     let metrics: Vec<&str> = compared.iter().map(|line| line["metric"].as_str().unwrap()).collect();
     assert!(metrics.contains(&"aggregate_goodput_bps") && metrics.contains(&"jain"), "{metrics:?}");
-    // By the records themselves: the difference of the means.
+    // The expected difference of the means is computed from the records.
     let mean = |name: &str| {
         let text = fs::read_to_string(place.join(name).join("records.jsonl")).unwrap();
         let values: Vec<f64> = lines(&text).iter().map(|record| record["jain"].as_f64().unwrap()).collect();
@@ -87,7 +87,7 @@ fn what_cannot_be_compared_says_what_to_do() {
     }
 }
 
-/// A sweep of transports against one of them says the same as each pair of them does.
+/// Comparing a sweep of transports with one of them gives the same results as comparing each pair.
 #[test]
 fn one_value_of_a_key_is_compared_with_all_others() {
     let scratch = tempfile::tempdir().unwrap();
@@ -115,7 +115,8 @@ fn one_value_of_a_key_is_compared_with_all_others() {
     }
     let (status, told, _) = against(&["flow.transport=newreno"]);
     assert!(status == 0 && told.contains("of 4 comparisons at 2 points"), "{told}");
-    // As it is written in the scenario: 8 before 16, though "16" is the smaller text.
+    // The values have the order of the scenario: 8 comes before 16, although "16" is the smaller
+    // text.
     let rows: Vec<&str> = told.lines().filter(|line| line.starts_with("| flow.max_window")).collect();
     let starts = ["8 | tcp-ap |", "8 | few |", "16 | tcp-ap |", "16 | few |"];
     for (row, start) in rows.iter().zip(starts) {
@@ -151,7 +152,8 @@ fn one_flow_alone_has_no_index_of_fairness() {
     assert!(rows.len() == 2 && rows[0].starts_with("| topology.hops = 10 | tcp-ap |"), "{told}");
 }
 
-/// Of two variants the second sends its other flow to node 3, where node 0, which does not hear its sender, destroys every frame.
+/// In the second variant the other flow goes to node 3. Node 0, which does not hear the sender of
+/// that flow, destroys every frame there.
 #[test]
 fn a_variant_that_starves_a_flow_is_better_in_nothing() {
     let scratch = tempfile::tempdir().unwrap();
@@ -174,7 +176,8 @@ fn a_variant_that_starves_a_flow_is_better_in_nothing() {
     for line in lines(&text) {
         assert!(line["better"] != "b" && line["counts"][1]["starved_runs"] == 3, "{line}");
     }
-    // Where the other flow of the second has no path, the first one has all the air, and is quicker. That is no merit.
+    // If the other flow of the second variant has no path, the first flow has the whole channel and
+    // is faster. That must not count as better.
     let variants = ["-q", "compare", "two.toml", "--set", "flow.1.to=4", "--set", "flow.1.to=5", "--format", "json"];
     for line in lines(&meshpace(place, &variants).1) {
         assert_eq!((&line["counts"][1]["starved_runs"], &line["counts"][1]["without_path"]), (&0.into(), &3.into()));
@@ -189,7 +192,8 @@ fn a_variant_that_starves_a_flow_is_better_in_nothing() {
     );
 }
 
-/// Values in one --set, a swept key and a set of records of it say the same of the same variants.
+/// Several values in one `--set`, a swept key, and a directory of its records give the same results
+/// for the same variants.
 #[test]
 fn any_number_of_variants_is_compared_and_named_by_what_differs() {
     let scratch = tempfile::tempdir().unwrap();
@@ -215,7 +219,7 @@ fn any_number_of_variants_is_compared_and_named_by_what_differs() {
         let of: Vec<&Value> =
             compared.iter().filter(|line| line["variants"] == serde_json::json!(["newreno", name])).collect();
         assert!(of.len() > 4, "{name}");
-        // The same as of the two alone.
+        // The results are the same as those of a comparison of these two variants alone.
         let pair = run(&[
             "cross.toml",
             "--format",
@@ -240,10 +244,11 @@ fn any_number_of_variants_is_compared_and_named_by_what_differs() {
     );
 }
 
-/// One hop without loss: the rate of the radio decides, whatever the model. No other choice can make half the rate carry more.
+/// One hop without loss: the rate of the radio determines the goodput under every model. No other
+/// choice makes half the rate carry more.
 const HOP: &str = "duration = '6 s'\nwarmup = '2 s'\n[topology]\nhops = 1\n[[flow]]\ntransport = 'newreno'\n";
 
-/// Objects of `--robust` for the metrics of two variants of a scenario.
+/// Returns the objects of `--robust` for the metrics of two variants of a scenario.
 fn robust(text: &str, sets: [&str; 2]) -> Vec<Value> {
     let scratch = tempfile::tempdir().unwrap();
     fs::write(scratch.path().join("s.toml"), text).unwrap();
@@ -275,7 +280,7 @@ fn half_the_rate_loses_under_every_model() {
     assert!(robust["of"].as_u64().unwrap() >= 8, "{robust}");
     let told = robust["words"].as_str().unwrap();
     assert!(told.starts_with("as written 2 Mbit/s has the higher goodput by "), "{told}");
-    // Static routes have no repair, whose choice is told with its reason.
+    // Static routes have no local repair, so that choice is not applicable and has a reason.
     let reasons = robust["not_applicable"].as_array().unwrap();
     assert!(
         reasons
@@ -290,7 +295,8 @@ fn a_pair_of_the_same_is_a_tie_under_every_model() {
     for line in &found {
         let robust = &line["robust"];
         assert_eq!((&line["difference"], &line["better"]), (&0.0.into(), &Value::Null), "{line}");
-        // The queue is what is compared, or so it is said: that choice is not there.
+        // The queue is the setting that is compared, so it is not applicable as a choice of the
+        // model.
         assert_eq!(robust["holds"], robust["of"], "{line}");
         assert!(robust["words"].as_str().unwrap().contains("no clear difference"), "{line}");
         let refused = robust["not_applicable"].as_array().unwrap();
@@ -301,7 +307,8 @@ fn a_pair_of_the_same_is_a_tie_under_every_model() {
     }
 }
 
-/// The second variant sends to a node that no radio reaches: no choice of the model makes it deliver anything. Nobody starves it.
+/// The second variant sends to a node that no radio reaches, so no choice of the model makes it
+/// deliver anything. No other flow starves it.
 #[test]
 fn a_variant_without_a_path_is_better_under_no_model() {
     let text = "duration = '6 s'\n[topology]\nkind = 'nodes'\nallow_partition = true\npositions = [['0 m', '0 m'], ['200 m', '0 m'], ['9000 m', '0 m']]\n\
@@ -314,11 +321,12 @@ fn a_variant_without_a_path_is_better_under_no_model() {
         assert_eq!(model["counts"][1]["without_path"], model["counts"][1]["runs"], "{model}");
         assert_eq!((&model["counts"][0]["without_path"], &model["counts"][1]["starved_runs"]), (&0.into(), &0.into()));
     }
-    // A flow without a path has no delay that could be compared.
+    // A flow without a path has no delay to compare.
     assert!(found.iter().all(|line| line["metric"] != "delay_p95_s" && line["better"] != "b"), "{found:?}");
 }
 
-/// RTS and CTS cost air time and save nothing where everybody hears everybody. Two variants that differ in them are not tried with either.
+/// RTS and CTS cost air time, and have no benefit if all nodes hear each other. If two variants
+/// differ in RTS, the comparison is not repeated with other values of RTS.
 #[test]
 fn what_is_compared_is_no_model() {
     let found = robust(HOP, ["radio.rts_cts=true", "radio.rts_cts=false"]);
@@ -333,11 +341,14 @@ fn what_is_compared_is_no_model() {
     }
 }
 
-/// The attempts of a frame are counted by the short limit, but after RTS and CTS by the long one (IEEE 802.11-1999, 9.2.4). Over a link that loses half of the long frames and no short
-/// ones, seven attempts for long frames are worth something with RTS and nothing without, and seven for short frames the other way round.
+/// The attempts of a frame are counted by the short retry limit, but after RTS and CTS by the long
+/// one (IEEE 802.11-1999, 9.2.4). The link loses half of the long frames. Seven attempts for long
+/// frames are useful with RTS and useless without; seven attempts for short frames are useful
+/// without RTS and useless with it.
 #[test]
 fn an_answer_that_rests_on_one_choice_of_the_model_flips_with_it() {
-    // 11 Mbit/s at the end of its range: every other frame of 1500 bytes arrives; RTS and CTS at 1 Mbit/s always do.
+    // At 11 Mbit/s at the end of the range, every other frame of 1500 bytes arrives. RTS and CTS at
+    // 1 Mbit/s always arrive.
     let text = "duration = '12 s'\nwarmup = '2 s'\n[mac]\nshort_retry_limit = 1\nlong_retry_limit = 1\n[radio]\nmodel = 'log-distance'\n\
         rate = '11 Mbit/s'\n[topology]\nhops = 1\nspacing = '116 m'\n[[flow]]\ntraffic = 'cbr'\nrate = '200 kbit/s'\ntransport = 'udp'\nsegment = 1460\n";
     let found = robust(text, ["mac.short_retry_limit=7", "mac.long_retry_limit=7"]);
@@ -349,7 +360,8 @@ fn an_answer_that_rests_on_one_choice_of_the_model_flips_with_it() {
         let row = robust["models"].as_array().unwrap().iter().find(|row| row["model"] == model);
         row.unwrap_or_else(|| panic!("{model} in {robust}"))["verdict"].clone()
     };
-    // What the sender waits in has nothing to do with it; without noise nothing is lost, and both carry the same.
+    // The length of the sender's queue has no effect. Without noise nothing is lost, so both
+    // variants carry the same.
     assert_eq!((verdict("radio.queue = 10"), verdict("radio.queue = 200")), ("holds".into(), "holds".into()));
     assert_eq!(verdict("radio.reception = ns2"), "cannot be told");
     let told = robust["words"].as_str().unwrap();
@@ -378,7 +390,8 @@ fn robustness_is_told_in_words_columns_and_on_the_page() {
     assert_eq!(goodput.clone().count(), 1 + models, "{told}\n{table}");
     assert_eq!(goodput.filter(|row| row.contains(",holds,holds,")).count(), models);
     assert!(table.lines().all(|row| row.split(',').count() == head.split(',').count()), "{table}");
-    // A short comparison asks by itself where it is shown as a page, and not otherwise.
+    // A short comparison tries other models without `--robust` if it writes a page, and not
+    // otherwise.
     let (told, stderr) = run(&["--report", "page.html"]);
     assert!(told.contains("Does it hold?") && stderr.contains("the page is page.html"), "{told}{stderr}");
     let page = fs::read_to_string(place.join("page.html")).unwrap();
@@ -389,7 +402,7 @@ fn robustness_is_told_in_words_columns_and_on_the_page() {
     assert!(page.contains("meshpace compare s.toml --set 'radio.rate=1 Mbit/s,2 Mbit/s'"), "{page}");
     assert!(!run(&[]).0.contains("Does it hold?"));
     assert!(!run(&["--report", "page.html", "--robust=never"]).0.contains("Does it hold?"));
-    // Records are no scenarios.
+    // Directories of records cannot be run again under other models.
     let (status, _, stderr) = meshpace(place, &["run", "s.toml", "--seeds", "3", "--out", "kept"]);
     assert_eq!(status, 0, "{stderr}");
     let (status, _, stderr) = meshpace(place, &["compare", "kept", "kept", "--robust"]);
@@ -444,7 +457,7 @@ fn points_of_a_recorded_sweep_are_selected() {
     fs::write(place.join("s.toml"), SWEPT).unwrap();
     let (status, _, stderr) = meshpace(place, &["run", "s.toml", "--out", "all"]);
     assert_eq!(status, 0, "{stderr}");
-    // What is selected is what a scenario of these points alone has.
+    // Selected points give the same results as a scenario that has only these points.
     let alone = SWEPT.replace("[1, 2, 4]", "[2, 4]");
     fs::write(place.join("two.toml"), alone).unwrap();
     let (status, expected, stderr) = meshpace(place, &["compare", "two.toml", "--format", "json"]);
@@ -456,7 +469,7 @@ fn points_of_a_recorded_sweep_are_selected() {
         let (status, text, stderr) = meshpace(place, &arguments);
         assert_eq!((status, text.as_str()), (0, expected.as_str()), "{stderr}");
     }
-    // With one transport left, its hops are what is compared.
+    // With only one transport left, the values of hops are compared.
     let (status, told, stderr) = meshpace(place, &["compare", "all", "--where", "flow.transport=tcp-ap"]);
     assert!(status == 0 && told.contains("hops 4"), "{told}{stderr}");
     let (status, _, stderr) = meshpace(place, &["report", "all", "--page", "two.html", "--where", "topology.hops=2,4"]);

@@ -1,4 +1,5 @@
-//! Captures of TPA over UDP: `meshpace decrypt` with the keys of a log, and tshark with our dissector.
+//! Captures of TPA over UDP: `meshpace decrypt` with the keys of a log, and tshark with our
+//! dissector.
 
 use meshpace_core::Rate;
 use meshpace_live::testbed::{Impairment, Relay};
@@ -22,7 +23,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// As many bytes that repeat nowhere, from a seed.
+/// Returns `length` bytes without repetitions, derived from a seed.
 fn noise(seed: u32, length: usize) -> Vec<u8> {
     (0..length.div_ceil(4) as u32)
         .flat_map(|i| (i ^ seed << 20).wrapping_mul(2_654_435_761).to_be_bytes())
@@ -30,7 +31,8 @@ fn noise(seed: u32, length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// A conversation over a relay; its datagrams in the order in which they passed, each with the end it came from.
+/// Runs a conversation over a relay. Returns its datagrams in the order in which they passed the
+/// relay, each with the end that sent it.
 fn conversation(options: &Options, there: &[u8], back: &[u8]) -> Vec<(usize, Vec<u8>)> {
     let listener = TpaPort::with_options("127.0.0.1:0", options.clone()).unwrap().listen(1).unwrap();
     let perfect = Impairment::default;
@@ -52,7 +54,7 @@ fn conversation(options: &Options, there: &[u8], back: &[u8]) -> Vec<(usize, Vec
     relay.take_record().into_iter().map(|passed| (passed.from, passed.bytes)).collect()
 }
 
-/// A capture of the datagrams as raw IP, from a port of one address to a port of another and back.
+/// Writes a capture of the datagrams as raw IP between two ports at two addresses.
 fn capture(path: &Path, datagrams: &[(usize, Vec<u8>)]) {
     let header = PcapHeader { datalink: DataLink::RAW, snaplen: 1 << 17, ..PcapHeader::default() };
     let mut writer = PcapWriter::with_header(File::create(path).unwrap(), header).unwrap();
@@ -67,7 +69,7 @@ fn capture(path: &Path, datagrams: &[(usize, Vec<u8>)]) {
     }
 }
 
-/// The datagrams of a pcapng that `decrypt` has written.
+/// Returns the datagrams of a pcapng file that `decrypt` has written.
 fn datagrams(path: &Path) -> Vec<Vec<u8>> {
     let mut reader = PcapNgReader::new(File::open(path).unwrap()).unwrap();
     let mut found = Vec::new();
@@ -79,7 +81,8 @@ fn datagrams(path: &Path) -> Vec<Vec<u8>> {
     found
 }
 
-/// The streams in plain datagrams, by their receiver's tag: a block's segments in the order of their places.
+/// Returns the streams in plain datagrams by the tag of their receiver. The segments of a block are
+/// ordered by their positions.
 fn streams(datagrams: &[Vec<u8>]) -> BTreeMap<u64, Vec<u8>> {
     let mut order: BTreeMap<u64, Vec<u16>> = BTreeMap::new();
     let mut pieces: BTreeMap<(u64, u16), BTreeMap<u16, Vec<u8>>> = BTreeMap::new();
@@ -111,7 +114,7 @@ fn what_was_encrypted_is_read_with_the_keys_and_only_with_them() {
     [false, true].into_iter().for_each(what_was_encrypted_is_read);
 }
 
-/// The same with ChaCha20-Poly1305 or with AES-256-GCM.
+/// Tests with ChaCha20-Poly1305 or with AES-256-GCM.
 fn what_was_encrypted_is_read(aes: bool) {
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| directory.path().join(name);
@@ -132,7 +135,7 @@ fn what_was_encrypted_is_read(aes: bool) {
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
     let plain = datagrams(&to);
     assert_eq!(plain.len(), passed.len());
-    // Openings stay as they are; of the others both streams come out, whole.
+    // Openings are copied unchanged. The other datagrams yield both streams completely.
     let openings = |bytes: &&Vec<u8>| Opening::decode(bytes).is_some();
     assert_eq!(plain.iter().filter(openings).count(), passed.iter().filter(|passed| openings(&&passed.1)).count());
     let streams: BTreeSet<Vec<u8>> = streams(&plain).into_values().collect();
@@ -141,8 +144,8 @@ fn what_was_encrypted_is_read(aes: bool) {
         "{:?}",
         streams.iter().map(Vec::len).collect::<Vec<_>>()
     );
-    // Several datagrams in one packet, as who sends them captures them: one and the next of the same end, whatever the other end has
-    // sent in between.
+    // A sender with batched datagrams captures several of them as one packet. The test joins a
+    // datagram and the next datagram of the same end, whatever the other end sent in between.
     let size = |index: usize| passed[index].1.len();
     let next = |index: usize| {
         let same = |other: &usize| passed[*other].0 == passed[index].0 && passed[*other].1[..8] == passed[index].1[..8];
@@ -158,11 +161,11 @@ fn what_was_encrypted_is_read(aes: bool) {
     capture(&from, &merged);
     assert!(decrypt(&log, &from, &to).status.success());
     assert!(datagrams(&to) == expected, "what was cut apart is the same");
-    // A link, as /dev/stdout is one, stays, and what it leads to is written.
+    // A link, such as /dev/stdout, is kept, and its target is written.
     std::os::unix::fs::symlink(place("far"), place("link")).unwrap();
     assert!(decrypt(&log, &from, &place("link")).status.success());
     assert!(place("link").is_symlink() && std::fs::read(place("far")).unwrap() == std::fs::read(&to).unwrap());
-    // Other keys open nothing.
+    // Other keys decrypt nothing.
     std::fs::write(place("other"), format!("TPA_KEY {:016x} {}\n", 5, "07".repeat(32))).unwrap();
     let output = decrypt(&place("other"), &from, &to);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -197,7 +200,7 @@ fn files_that_are_none_are_refused_and_named() {
     }
 }
 
-/// Fields that tshark finds in each packet of a capture, with our dissector.
+/// Returns the fields that tshark with our dissector finds in each packet of a capture.
 fn tshark(path: &Path, fields: &[&str]) -> Vec<Vec<String>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../share/wireshark/meshpace_tpa.lua");
     let mut command = Command::new("tshark");
@@ -209,7 +212,7 @@ fn tshark(path: &Path, fields: &[&str]) -> Vec<Vec<String>> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && !said.contains("lua"), "{said}");
     let lines = String::from_utf8(output.stdout).unwrap();
-    // Booleans are 1 and 0 in older versions.
+    // Older versions print booleans as 1 and 0.
     let word = |word: &str| match word {
         "True" => "1".to_owned(),
         "False" => "0".to_owned(),
@@ -236,7 +239,7 @@ const FIELDS: [&str; 15] = [
     "meshpace_tpa.payload",
 ];
 
-/// The same fields by our own reading.
+/// Returns the same fields as decoded by our own code.
 fn expected(datagram: &[u8]) -> Vec<String> {
     let (tag, segment, payload) = match decode_plain(datagram) {
         Some(decoded) => decoded,
@@ -279,7 +282,7 @@ fn tshark_reads_every_plain_datagram_as_we_do() {
     for (number, (said, (_, datagram))) in read.iter().zip(&passed).enumerate() {
         assert_eq!(*said, expected(datagram), "packet {number}");
     }
-    // In time, and not one of them malformed.
+    // tshark ends in time, and no datagram is malformed.
     assert!(PcapReader::new(File::open(&path).unwrap()).is_ok());
     let malformed = tshark(&path, &["_ws.malformed", "meshpace_tpa.length"]);
     assert!(malformed.iter().all(|fields| fields[0].is_empty()), "{malformed:?}");
@@ -317,7 +320,7 @@ fn tshark_reads_quiet_trains_once_decrypted() {
             streams.entry(tag.clone()).or_default().insert(offset.parse().unwrap(), bytes);
         }
     }
-    // The pieces of each stream in the order of what tshark says are their places.
+    // The pieces of each stream are ordered by the positions that tshark prints.
     let streams: BTreeSet<Vec<u8>> =
         streams.into_values().map(|pieces| pieces.into_values().flatten().collect()).collect();
     assert!(streams == BTreeSet::from([there, back]), "{:?}", streams.iter().map(Vec::len).collect::<Vec<_>>());

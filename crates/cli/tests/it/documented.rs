@@ -1,14 +1,18 @@
-//! The commands of the README and of the pages: each that begins with `meshpace` is given to the program as it stands there.
+//! The commands of the README and of the pages: each command that begins with `meshpace` is passed
+//! to the program as it is written.
 //!
-//! Runs are made, for two simulated seconds; lists and `doctor` too. Of commands that take long or want another host only the
-//! arguments are looked at. A build without eBPF does not know the arguments of `meshpace kernel`: `./check` runs this with it too.
+//! Commands that run a simulation are run for two simulated seconds; lists and `doctor` are run,
+//! too. For commands that take long or need another host, only the arguments are checked. A build
+//! without eBPF does not know the arguments of `meshpace kernel`; `./check` also runs this test
+//! with a build that has it.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Makes of a command what a test can run: a stand-in for `meshpace` in the search path.
+/// Stand-in for `meshpace` in the search path, which changes each command into one that a test can
+/// run.
 const STAND_IN: &str = r#"case "$1 $2" in
   "run "*.toml) exec "$MESHPACE" "$@" --set 'duration="2 s"' --set 'warmup="0 s"' --set 'flow.start="0 s"';;
   "transports "* | "scenarios "* | "doctor "*) exec "$MESHPACE" "$@";;
@@ -19,7 +23,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The commands in the blocks of code of a page.
+/// Returns the commands in the code blocks of a page.
 fn commands(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_fenced = false;
@@ -31,7 +35,7 @@ fn commands(page: &str) -> Vec<String> {
         let code = code
             .strip_prefix("cargo run --release --bin meshpace -- ")
             .map_or(code.to_owned(), |rest| format!("meshpace {rest}"));
-        // Neither an output that is shown nor a synopsis.
+        // The condition excludes output and synopses.
         if code.starts_with("meshpace ") && !code.contains("...") && !code.contains("[--") {
             found.push(code);
         }
@@ -46,7 +50,7 @@ fn every_command_is_understood() {
     fs::create_dir(directory.path().join("bin")).unwrap();
     fs::write(&stand_in, format!("#!/bin/bash\n{STAND_IN}\n")).unwrap();
     fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).unwrap();
-    // What runs write is written here.
+    // The files that the commands write go into this directory.
     let work = directory.path().join("work");
     fs::create_dir(&work).unwrap();
     for name in ["examples", "scenarios", "validation"] {
@@ -54,7 +58,7 @@ fn every_command_is_understood() {
     }
     let mut pages: Vec<PathBuf> =
         fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // `start.md` writes the scenario that it runs: `book.rs` follows it to the letter.
+    // `start.md` writes the scenario that it runs, so `book.rs` tests that page literally.
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "md") && !path.ends_with("start.md"));
     pages.extend(["README.md", "CONTRIBUTING.md", "validation/ns3/README.md"].map(|name| root().join(name)));
     pages.sort();

@@ -1,4 +1,5 @@
-//! `meshpace emulate` as people and scripts see it: output, exit statuses, files, what a killed one leaves.
+//! `meshpace emulate` as people and scripts use it: output, exit statuses, files, and the remains
+//! of a killed emulation.
 
 use assert_cmd::cargo::cargo_bin;
 use meshpace_testing::{Class, skipped};
@@ -162,7 +163,8 @@ fn what_comes_before_the_warmup_is_not_measured() {
         let text = fs::read_to_string(out.join("records.jsonl")).unwrap();
         (serde_json::from_str(&text).unwrap(), stderr(&output))
     };
-    // Six pings half a second apart: of those some come before the warm-up and some after it, however busy the machine is.
+    // The six pings are half a second apart. Some of them are before the end of the warm-up and
+    // some after it, however busy the machine is.
     let (whole, _) = record("whole", "warmup='0 s'");
     let (warm, said) = record("warm", "warmup='1.2 s'");
     let there = |record: &Value| record["flows"][0]["delivered_bytes"].as_u64().unwrap();
@@ -170,13 +172,13 @@ fn what_comes_before_the_warmup_is_not_measured() {
     assert!(there(&warm) > 0 && there(&warm) < there(&whole), "{whole}\n{warm}");
     assert_eq!(whole["flows"][0]["segments_sent"], warm["flows"][0]["segments_sent"], "those of the whole run");
     assert!(!said.contains("warmup"), "{said}");
-    // One that ends before it is measured as a whole, and says so.
+    // An emulation that ends within the warm-up is measured as a whole, and reports that.
     let (early, said) = record("early", "warmup='15 s'");
     assert_eq!((there(&early), &early["warmup_s"]), (there(&whole), &0.0.into()));
     assert!(said.contains("--out: the emulation ended within the scenario's warmup of 15 s"), "{said}");
 }
 
-/// An example's script, which names this program's build.
+/// Returns the command of an example's script, which uses this build of the program.
 fn example(script: &str) -> Command {
     let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(script));
     command.env("MESHPACE", cargo_bin("meshpace")).stdin(Stdio::null());
@@ -213,7 +215,7 @@ fn small_messages_go_beside_bulk_through_a_tunnel_of_quiet_trains() {
     let told =
         text.lines().find_map(|line| line.split_once("bulk ")).unwrap_or_else(|| panic!("{text}{}", stderr(&output))).1;
     let rate: f64 = told.split_once(" kbit/s; messages: ").and_then(|(rate, _)| rate.parse().ok()).unwrap_or(0.0);
-    // How quick they are depends on the machine, too; that both get through does not.
+    // The latency depends on the machine, too, so only the arrival of both is tested.
     assert!(output.status.success() && rate > 10.0 && told.contains(", p50 "), "{text}{}", stderr(&output));
 }
 
@@ -224,7 +226,8 @@ fn commands_reach_a_robot_beside_its_images() {
     }
     let output = example("robot-commands/run.sh").env("SECONDS_LONG", "2").arg("reno").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    // Twenty in two seconds, once without and once with bulk beside them; the last one may not be due any more.
+    // There are twenty commands in two seconds, once without bulk traffic and once beside it. The
+    // last one may not be due before the end.
     let told: Vec<&str> = text.lines().filter(|line| line.starts_with("commands: ")).collect();
     assert!(output.status.success() && told.len() == 2, "{text}{}", stderr(&output));
     assert!(told.iter().all(|line| line.starts_with("commands: 20 ") || line.starts_with("commands: 21 ")), "{text}");
@@ -263,7 +266,8 @@ fn a_killed_emulation_leaves_nothing_that_the_next_does_not_remove() {
     }
     let scratch = tempfile::tempdir().unwrap();
     let file = scenario(scratch.path());
-    // A program with a child of its own, which the kernel does not end with us; it says who it is.
+    // The program has a child process, which the kernel does not end together with us. The child
+    // writes its process id into a file.
     let mark = scratch.path().join("child");
     let program = format!("n1: sh -c 'echo $$ > {}.new; mv {0}.new {0}; exec sleep 1000' & wait", mark.display());
     let mut emulation =
@@ -280,7 +284,7 @@ fn a_killed_emulation_leaves_nothing_that_the_next_does_not_remove() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .find(|name| name.starts_with(&format!("{}-", emulation.id())))
         .unwrap();
-    // While it is there a shell gets in, and links can be cut.
+    // While the emulation runs, a shell can enter a node, and links can be cut.
     let inside = Command::new(cargo_bin("meshpace"))
         .args(["emulate", "shell", "--run", &token, "n1", "ip", "-4", "-o", "address", "show", "mesh0"])
         .output()

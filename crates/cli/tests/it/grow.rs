@@ -1,4 +1,5 @@
-//! Campaigns that grow in one directory: in steps of every kind, from a directory of an older version, and by `merge`.
+//! Campaigns that grow in one directory: in steps of every kind, from a directory of an older
+//! version, and by `merge`.
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -13,7 +14,7 @@ fn meshpace(here: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Runs a command that ends well: what it prints.
+/// Runs a command that must succeed, and returns what it prints.
 #[track_caller]
 fn well(here: &Path, arguments: &[&str]) -> String {
     let (status, printed, stderr) = meshpace(here, arguments);
@@ -29,7 +30,7 @@ fn manifest(directory: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(directory.join("manifest.json")).unwrap()).unwrap()
 }
 
-/// A scenario of these sweeps.
+/// Writes a scenario with these sweeps.
 fn scenario(here: &Path, name: &str, title: &str, sweeps: &str) {
     let text = format!("title = '{title}'\nduration = '3 s'\n[topology]\nkind = 'chain'\n[[flow]]\n{sweeps}");
     fs::write(here.join(name), text).unwrap();
@@ -46,28 +47,28 @@ fn a_campaign_that_grew_in_six_steps_is_the_one_that_was_run_at_once() {
     };
     scenario(here, "a.toml", "First", "[sweep]\n'topology.hops' = [1, 4]\n");
     grow("a.toml", &["--seeds", "2"]);
-    // Seeds: only those of the command are printed.
+    // Step 1 adds seeds. Only the seeds of the command are printed.
     assert_eq!(grow("a.toml", &["--seed", "3", "--seeds", "2"]).lines().count(), 4);
-    // Points.
+    // Step 2 adds points.
     scenario(here, "a.toml", "Second", "[sweep]\n'topology.hops' = [1, 4, 5]\n");
     assert_eq!(grow("a.toml", &["--seeds", "4"]).lines().count(), 12);
-    // A value in the middle, by a file that names no other.
+    // Step 3 adds a value in the middle, with a scenario that has no other value.
     scenario(here, "b.toml", "Third", "[sweep]\n'topology.hops' = [2]\n");
     assert_eq!(grow("b.toml", &["--seeds", "4"]).lines().count(), 4);
     assert_eq!(records(&here.join("grown")).lines().count(), 16);
-    // A second topology, and a key that was not part of the points.
+    // Step 4 adds a second topology, and a key that was not part of the points.
     let other = "[sweep]\n'topology.kind' = ['parallel']\n'topology.hops' = [2, 3]\n";
     scenario(here, "c.toml", "Fourth", other);
     grow("c.toml", &["--seeds", "4"]);
     assert_eq!(records(&here.join("grown")).lines().count(), 24);
-    // Another machine has made other seeds and one more point.
+    // In step 5, another machine has run other seeds and one more point.
     let whole = "[[sweep]]\n'topology.kind' = ['chain']\n'topology.hops' = [1, 2, 3, 4, 5]\n[[sweep]]\n'topology.kind' = \
                  ['parallel']\n'topology.hops' = [2, 3]\n";
     scenario(here, "whole.toml", "The whole", whole);
     well(here, &["run", "whole.toml", "--out", "elsewhere", "--seed", "4", "--seeds", "3"]);
     well(here, &["campaign", "merge", "grown", "elsewhere", "--out", "merged"]);
     assert_eq!(records(&here.join("merged")).lines().count(), 24 + 3 + 6 * 2);
-    // An interrupt. The last step names the whole.
+    // The last step names the whole campaign, and is interrupted.
     let last = ["run", "whole.toml", "--out", "merged", "--format", "json", "--seeds", "40"];
     let mut child = Command::new(cargo_bin("meshpace"));
     let mut child = child.args(last).current_dir(here).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -87,7 +88,8 @@ fn a_campaign_that_grew_in_six_steps_is_the_one_that_was_run_at_once() {
     assert_eq!((&made["points"], &made["seeds"], &made["records"]), (&7.into(), &40.into(), &280.into()));
 }
 
-/// The scenarios of a chain and of a grid, which sweep different keys, and a campaign of both.
+/// Writes the scenarios of a chain and of a grid, which sweep different keys, and a campaign that
+/// joins both.
 fn topologies(here: &Path, hops: &str) {
     scenario(here, "chain.toml", "A chain", &format!("[sweep]\n'topology.hops' = [{hops}]\n"));
     let grid = "duration = '3 s'\n[topology]\nkind = 'grid'\ncolumns = 2\n[[flow]]\nfrom = 0\nto = 3\n[sweep]\n'topology.rows' = [2, 3]\n";
@@ -108,13 +110,13 @@ fn a_campaign_of_two_topologies_grows_in_six_steps_to_the_one_that_was_run_at_on
     };
     topologies(here, "1, 4");
     grow("chain.toml", &[]);
-    // Seeds, points, a value in the middle.
+    // The first steps add seeds, points, and a value in the middle.
     grow("chain.toml", &["--seeds", "2"]);
     topologies(here, "1, 4, 5");
     grow("chain.toml", &["--seeds", "2"]);
     topologies(here, "1, 2, 4, 5");
     grow("chain.toml", &["--seeds", "2"]);
-    // The second topology: the runs of the first are those that are there.
+    // The next step adds the second topology. The existing runs of the first one are kept.
     let before: Value = serde_json::from_str(records(&here.join("grown")).lines().next().unwrap()).unwrap();
     assert_eq!(grow("both.toml", &["--seeds", "2"]).lines().count(), 12);
     let grown = records(&here.join("grown"));
@@ -122,11 +124,11 @@ fn a_campaign_of_two_topologies_grows_in_six_steps_to_the_one_that_was_run_at_on
     assert_eq!(grown.lines().count(), 12);
     assert_eq!(before["fingerprint"], after["fingerprint"]);
     assert_eq!(after["point"].to_string(), "{\"part\":\"chain\",\"topology.hops\":1}");
-    // Two machines.
+    // Runs of two machines are merged.
     well(here, &["run", "both.toml", "--out", "elsewhere", "--seed", "3", "--seeds", "2"]);
     well(here, &["campaign", "merge", "grown", "elsewhere", "--out", "merged"]);
     assert_eq!(records(&here.join("merged")).lines().count(), 24);
-    // An interrupt. The last step names the whole.
+    // The last step names the whole campaign, and is interrupted.
     let last = ["run", "both.toml", "--out", "merged", "--format", "json", "--seeds", "30"];
     let mut child = Command::new(cargo_bin("meshpace"));
     let mut child = child.args(last).current_dir(here).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -139,7 +141,7 @@ fn a_campaign_of_two_topologies_grows_in_six_steps_to_the_one_that_was_run_at_on
     let fresh = well(here, &["run", "both.toml", "--out", "fresh", "--format", "json", "--seeds", "30"]);
     assert!(printed == fresh, "what is printed is that of a fresh run");
     assert!(records(&here.join("merged")) == fresh, "and so is the directory");
-    // Everything reads the campaign as it reads others.
+    // All commands can read the campaign of two topologies.
     let grids = well(here, &["compare", "merged", "--by", "topology.rows", "--where", "part=grid"]);
     assert!(grids.contains("rows 2 and rows 3"), "{grids}");
     let table = well(here, &["run", "both.toml", "--out", "merged", "--seeds", "30", "--format", "csv"]);
@@ -147,7 +149,7 @@ fn a_campaign_of_two_topologies_grows_in_six_steps_to_the_one_that_was_run_at_on
     assert!(rows[0].starts_with("scenario,seed,part,topology.hops,topology.rows,duration_s"), "{}", rows[0]);
     assert!(rows[1].starts_with("Both,1,chain,1,,3,") && rows[180].starts_with("Both,30,grid,,3,2,"), "{}", rows[180]);
     assert!(well(here, &["report", "merged"]).contains("index.html"));
-    // One run of the second topology, when the scenarios are gone.
+    // One run of the second topology is repeated after the files of the scenarios were deleted.
     for file in ["chain.toml", "grids/grid.toml", "both.toml"] {
         fs::remove_file(here.join(file)).unwrap();
     }
@@ -155,8 +157,9 @@ fn a_campaign_of_two_topologies_grows_in_six_steps_to_the_one_that_was_run_at_on
     assert!(well(here, &again).contains("as in the record, and so are all results"));
 }
 
-/// A directory as version 0.1.0 wrote it at revision 11, with its scenario. Where the revision is another today, a fresh run gives the
-/// records, since that directory could only be read.
+/// Copies a directory that version 0.1.0 wrote at revision 11, with its scenario. If the current
+/// revision differs, the records come from a fresh run, because the old directory could only be
+/// read.
 fn older(here: &Path, name: &str, sets: &[&str]) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/older");
     for file in ["map.csv".to_owned(), format!("{name}.toml")] {
@@ -184,7 +187,7 @@ fn a_directory_of_an_older_version_is_extended() {
     let before = records(&directory);
     let compared = well(here, &["compare", "plain", "--by", "topology.hops"]);
     assert!(compared.contains("hops 1 and hops 2"), "{compared}");
-    // Another title, a comment, a point more, a seed more.
+    // The new scenario has another title, a comment, one more point and one more seed.
     let text = fs::read_to_string(here.join("plain.toml")).unwrap();
     let text =
         text.replace("Older", "Newer").replace("[1, 2]", "[3, 1, 2] # One more.").replace("\"2 s\"", "\"2000 ms\"");
@@ -212,7 +215,7 @@ fn a_directory_of_an_older_version_is_extended_only_if_its_files_are_shown_to_be
     let map = fs::read_to_string(here.join("map.csv")).unwrap();
     let text = fs::read_to_string(here.join("mapped.toml")).unwrap();
     fs::write(here.join("mapped.toml"), text.replace("[\"newreno\"", "[\"cubic\", \"newreno\"")).unwrap();
-    // Another place of a node: nothing shows what the older records were made of.
+    // A node has another position. Nothing proves which map the older records were made with.
     fs::write(here.join("map.csv"), map.replace("300,0", "290,0")).unwrap();
     let (status, _, stderr) = meshpace(here, &["run", "mapped.toml", "--out", "mapped"]);
     assert!(status == Some(2) && stderr.contains("the content of the files that it names"), "{stderr}");
@@ -227,7 +230,8 @@ fn a_directory_of_an_older_version_is_extended_only_if_its_files_are_shown_to_be
 fn what_is_observed_comes_on_top_and_is_told_before() {
     let scratch = tempfile::tempdir().unwrap();
     let here = scratch.path();
-    // Nothing else is told than what this is about: measured time begins with the flow.
+    // The flow starts at 0 s, so that no other message is printed: the measured time begins with
+    // the flow.
     scenario(here, "s.toml", "Observed", "start = '0 s'\n");
     let run = |more: &[&str]| meshpace(here, &[&["run", "s.toml", "--out", "out", "--format", "json"], more].concat());
     run(&["--seeds", "2"]);
@@ -237,14 +241,15 @@ fn what_is_observed_comes_on_top_and_is_told_before() {
     let kept = records(&here.join("out"));
     let nodes: Vec<bool> = kept.lines().map(|line| line.contains("\"nodes\":[")).collect();
     assert_eq!(nodes, [true, false]);
-    // What is there besides what is asked for stays.
+    // Additional data in existing records is kept, even if it is not requested.
     assert_eq!(run(&["--seeds", "2"]), (Some(0), kept.clone(), String::new()));
     let (status, printed, stderr) = run(&["--set", "series=1 s"]);
     assert!(status == Some(0) && stderr.contains("1 records that are there lack"), "{stderr}");
     assert!(printed.contains("\"series\":{"), "{printed}");
     let (status, _, stderr) = run(&[]);
     assert!(status == Some(2) && stderr.contains("series: 1 s → not written"), "{stderr}");
-    // Both kinds of records are read together; a table has nothing where one lacks a column.
+    // Records with and without the additional data can be read together. Cells of a table are empty
+    // if a record lacks the column.
     assert!(well(here, &["report", "out"]).contains("index.html"));
 }
 
@@ -275,7 +280,8 @@ fn an_unfinished_directory_and_one_of_another_revision_are_compared_and_plotted(
     for name in ["now", "before", "open"] {
         well(here, &["run", "s.toml", "--out", name, "--seeds", "3"]);
     }
-    // As an earlier revision would have left it: each line is of it, and so is the manifest.
+    // The directory is changed into one of an earlier revision: each line and the manifest have
+    // that revision.
     let now = manifest(&here.join("before"))["model"].as_u64().unwrap();
     let older = |text: &str| text.replace(&format!("\"model\":{now}"), &format!("\"model\":{}", now - 1));
     let line = |line: &str| {
@@ -287,7 +293,8 @@ fn an_unfinished_directory_and_one_of_another_revision_are_compared_and_plotted(
     let made = fs::read_to_string(here.join("before/manifest.json")).unwrap();
     let made = made.replace(&format!("\"model\": {now}"), &format!("\"model\": {}", now - 1));
     fs::write(here.join("before/manifest.json"), made).unwrap();
-    // As an interrupt leaves it: a head, some lines in any order, and half a line.
+    // The directory is changed into one of an interrupted campaign: a head, some lines in any
+    // order, and half a line.
     let mut head = manifest(&here.join("open"));
     (head["complete"], head["records"]) = (false.into(), 0.into());
     let (first, rest) =
@@ -309,7 +316,7 @@ fn an_unfinished_directory_and_one_of_another_revision_are_compared_and_plotted(
         let (status, _, stderr) = meshpace(here, command);
         assert!(status == Some(2) && stderr.contains(&format!("revision {} of the model", now - 1)), "{stderr}");
     }
-    // The unfinished one goes on where it was.
+    // The unfinished campaign resumes.
     assert_eq!(
         well(here, &["run", "s.toml", "--out", "open", "--seeds", "3", "--format", "json"]),
         records(&here.join("now"))

@@ -1,4 +1,5 @@
-//! `meshpace kernel`: what a build without eBPF says, and the way from load to unload of one with it.
+//! `meshpace kernel`: the message of a build without eBPF, and the commands from load to unload of
+//! a build with eBPF.
 
 use assert_cmd::cargo::cargo_bin_cmd;
 
@@ -56,7 +57,7 @@ mod loaded {
         refused(&["load", "--watch", "--watch-device", "nosuchdevice"], "no such device");
     }
 
-    /// Unloads whatever becomes of the test.
+    /// Unloads the congestion control at the end of the test, whether or not the test succeeds.
     struct Unload(String);
 
     impl Drop for Unload {
@@ -94,7 +95,7 @@ mod loaded {
                 .stderr(Stdio::piped())
                 .spawn()
                 .unwrap();
-            // It prints what is loaded, then watches, then says so.
+            // The command prints what is loaded, begins to watch, and then reports that it watches.
             let said = BufReader::new(watching.stderr.take().unwrap()).lines();
             let mut said = said.map(|line| line.unwrap()).skip_while(|line| !line.contains("watching")).peekable();
             assert!(said.peek().is_some());
@@ -105,7 +106,7 @@ mod loaded {
         assert!(watching.wait().unwrap().success());
         assert_eq!(status(&name)["registered"], true);
         assert!(kernel(&["unload", "--name", &name]).status.success());
-        // Unloading ends whoever watches.
+        // Unloading the congestion control ends the process that watches.
         let (mut watching, mut said) = watch();
         assert!(kernel(&["unload", "--name", &name]).status.success());
         assert!(watching.wait().unwrap().success());
@@ -135,14 +136,15 @@ mod loaded {
         let client = || {
             let done = Command::new("iperf3")
                 .args(["-c", "127.0.0.1", "-p", &port, "-C", &name, "-n", "300K", "-J"])
-                // Nobody: iperf3 then has no right but those that every user has.
+                // The user is nobody, so iperf3 has only the rights of every user.
                 .uid(65534)
                 .gid(65534)
                 .output()
                 .unwrap();
             serde_json::from_slice::<Value>(&done.stdout).unwrap()
         };
-        // The server takes a moment to listen. With -J iperf3 ends with status 0 whatever went wrong: its JSON says it.
+        // The server needs a moment before it listens. With -J, iperf3 ends with status 0 even
+        // after an error, and reports the error in its JSON.
         let refused_connection = |told: &Value| told["error"].as_str().is_some_and(|error| error.contains("refused"));
         let mut told = client();
         let started = Instant::now();
@@ -164,8 +166,9 @@ mod loaded {
         refused(&["status", &name], "is not loaded");
     }
 
-    /// One emulation of a cross of two chains of four hops at 11 Mbit/s, with a transfer over each by the congestion control `name`;
-    /// returns how many transfers had five seconds without a byte.
+    /// Runs one emulation of a cross of two chains of four hops at 11 Mbit/s, with a transfer over
+    /// each chain by the congestion control `name`. Returns how many transfers had five seconds
+    /// without a byte.
     fn stalls_of_a_cross(name: &str, seed: usize) -> usize {
         let directory = tempfile::tempdir().unwrap();
         let file = |server: usize| directory.path().join(format!("{server}.json"));
@@ -179,7 +182,8 @@ mod loaded {
             run(server, format!("exec iperf3 -s -1 -J > {}", file(server).display()));
         }
         run(5, format!("exec iperf3 -c n8 -C {name} -t 25"));
-        // The last program ends the emulation: not before the other transfer is over.
+        // The end of the last program ends the emulation, so this program waits until the other
+        // transfer is over.
         run(0, format!("iperf3 -c n4 -C {name} -t 25; sleep 2"));
         let path = directory.path().join("cross.toml");
         std::fs::write(&path, scenario).unwrap();
@@ -206,7 +210,8 @@ mod loaded {
         let load = ["load", "--name", &name, "--hops", "4", "--channel-rate", "11 Mbit/s", "--everywhere"];
         let done = kernel(&load);
         assert!(done.status.success(), "{done:?}");
-        // Six emulations at a time, which keep two processors busy: it was on busy machines that transfers stopped.
+        // Six emulations at a time keep two processors busy, because transfers stalled on busy
+        // machines only.
         let mut stalled = 0;
         for round in 0..17 {
             let emulations: Vec<_> = (0..6)

@@ -1,4 +1,5 @@
-//! `kit/meshpace-kit`, run in the nodes of an emulated mesh, and what `advise` and `dev validate field` make of its result.
+//! `kit/meshpace-kit`, run in the nodes of an emulated mesh. Its measurements are read by `advise`
+//! and `dev validate field`.
 
 use assert_cmd::cargo::cargo_bin;
 use meshpace_testing::{Class, has, skipped};
@@ -15,7 +16,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Nodes that hear their neighbours only; their kernels route.
+/// Chain of nodes that hear only their neighbours; their kernels route.
 const CHAIN: &str = "title = 'kit'\nduration = '120 s'\n[topology]\nhops = 2\n[radio]\nrate = '11 Mbit/s'\nbasic_rate = '11 Mbit/s'\n\
                      rts_cts = false\n[[flow]]\nfrom = 0\nto = 2\n";
 
@@ -56,7 +57,8 @@ fn what_it_cannot_use_is_refused_before_anything_is_written() {
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
 }
 
-/// Measures the chain by the kit: in the node between towards the end, then in the first node towards both.
+/// Measures the chain with the kit: in the middle node towards the last node, and then in the first
+/// node towards both others.
 fn measure(scratch: &Path) -> Output {
     let scenario = scratch.join("chain.toml");
     fs::write(&scenario, CHAIN).unwrap();
@@ -67,7 +69,7 @@ fn measure(scratch: &Path) -> Output {
     for node in ["n1", "n2"] {
         command.args(["--exec", &format!("{node}: sh {kit} -s")]);
     }
-    // One after the other: two at once would measure each other.
+    // The measurements run one after the other, because simultaneous ones would disturb each other.
     let end = format!("grep -qx end {out}/mill/kit 2>/dev/null");
     command.args(["--exec", &format!("n1: sleep 2; busybox sh {kit} -n mill -o {out} -t 2 10.99.0.3")]);
     command.args([
@@ -105,7 +107,8 @@ fn a_mesh_measured_by_it_is_predicted_beside_the_measurement() {
     let path = path.unwrap_or_else(|| panic!("{lines:?}{}", text(&advised.stderr)));
     let number = |key: &str| path[key].as_f64().unwrap();
     assert_eq!(path["path"].as_array().unwrap().len(), 3, "{path}");
-    // The air allows 11 Mbit/s, and less than half of that over two hops, whatever the machine does meanwhile.
+    // The channel allows 11 Mbit/s, and less than half of that over two hops, whatever else the
+    // machine does.
     assert!(number("measured_kbps") > 0.0 && number("measured_kbps") < 5500.0, "{path}");
     assert!(number("predicted_kbps") > 0.0 && number("predicted_kbps") < 5500.0, "{path}");
     assert!(path["interval_kbps"][1].as_f64().unwrap() > number("predicted_kbps"), "{path}");

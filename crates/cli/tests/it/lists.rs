@@ -39,7 +39,8 @@ fn keys_are_found_by_their_words_and_by_those_of_other_programs() {
         let listed = lines(&["keys", "--search", word, "--format", "json"], &here);
         listed.iter().map(|key| key["key"].as_str().unwrap().to_owned()).collect()
     };
-    // By the name first, then by what is said of it.
+    // Keys with the word in their name come first, followed by keys with the word in their
+    // description.
     let sense = found("carrier_sense");
     assert_eq!(sense[0], "radio.carrier_sense_threshold");
     assert!(found("medium is busy").contains(&"radio.carrier_sense_threshold".to_owned()));
@@ -86,12 +87,15 @@ fn every_published_experiment_is_listed_from_anywhere() {
     for directory in [elsewhere.path(), &here] {
         let listed = lines(&["scenarios", "--format", "json"], directory);
         let ids: Vec<&str> = listed.iter().filter_map(|row| row["experiment"].as_str()).collect();
-        // What the five papers published, and the studies of quiet trains and of 802.11n.
+        // The list has the experiments of the five papers, and the studies of quiet trains and of
+        // 802.11n.
         let (own, published): (Vec<&str>, Vec<&str>) =
             ids.iter().partition(|id| id.starts_with("QT-") || id.starts_with("HT-"));
         assert_eq!((published.len(), own.len()), (110, 31));
         let of = |id: &str| listed.iter().find(|row| row["experiment"] == id).unwrap().clone();
-        // 3 kinds of routes, 3 of NewReno and 6 of TCP-AP, 10 hop counts; and the tables that share the runs of another.
+        // The number of runs is a multiple of 3 kinds of routes, 3 variants of NewReno and 6 of
+        // TCP-AP, and 10 hop counts. A table that shares the runs of another has no runs of its
+        // own.
         assert_eq!(of("AP05-F14")["runs"].as_u64().unwrap() % (3 * 9 * 10), 0);
         assert!(
             of("TPA-T5")["title"].as_str().unwrap().contains("the runs of TPA-T4") && of("TPA-T5")["runs"].is_null()
@@ -117,7 +121,7 @@ fn keys_are_listed_by_section_and_an_unknown_one_names_those_there_are() {
     let all = lines(&["keys", "--format", "json"], &here);
     let hops = all.iter().find(|key| key["key"] == "topology.hops").unwrap();
     assert_eq!(hops["forms"][0]["min"], 1);
-    // Those for everybody come first.
+    // Keys for all users come before keys for experts.
     let is_expert = |key: &Value| key["level"] == "expert";
     let basic = all.iter().position(is_expert).unwrap();
     assert!(basic > 50 && all[basic..].iter().all(is_expert) && all[..basic].iter().all(|key| key["level"] == "basic"));
@@ -149,12 +153,12 @@ fn a_list_in_a_pipe_is_read_in_80_columns_and_searched_line_by_line() {
         let default = key["default"].as_str().map(|default| format!("{name} = {default}  ")).unwrap_or_default();
         assert!(head.starts_with(&default) || head == default.trim_end(), "{head}");
         let takes = key["takes"].as_str().unwrap();
-        // What may be written is on the line, or at least its unit, and the rest is below it.
+        // The permitted values, or at least the unit, are on the first line. The rest is below it.
         for form in key["forms"].as_array().unwrap().iter().filter(|_| !head.ends_with(takes)) {
             let units = form.get("units").and_then(|units| units[0].as_str()).or(form["unit"].as_str());
             assert!(units.is_none_or(|unit| head.contains(unit)), "{head}: {form}");
         }
-        // What may be written is whole, there or below.
+        // The permitted values are complete, either on the first line or below.
         let at = listed.find(&format!("\n{head}\n")).map_or(0, |at| at + 1);
         let block: Vec<&str> =
             listed[at + head.len()..].lines().skip(1).take_while(|line| line.starts_with(' ')).collect();
@@ -165,7 +169,7 @@ fn a_list_in_a_pipe_is_read_in_80_columns_and_searched_line_by_line() {
     let wide = |text: &str, most: usize| text.lines().filter(|line| line.chars().count() > most).count();
     let wrapped: String = listed.lines().filter(|line| line.starts_with(' ')).map(|line| format!("{line}\n")).collect();
     assert_eq!(wide(&wrapped, 80), 0);
-    // Of the first lines, which are never broken, some have a long default.
+    // First lines are never broken. Some of them are long because of a long default.
     assert!(wide(&listed, 80) < 8 && wide(&listed, 110) == 0, "{} over 80", wide(&listed, 80));
     let transports = run_keys(&["transports"]);
     assert_eq!(wide(&transports, 80), 0);

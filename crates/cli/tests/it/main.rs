@@ -1,4 +1,4 @@
-//! The integration tests of this crate, in one program: one link instead of many.
+//! Integration tests of this crate in one program, so that only one program is linked.
 
 mod advise;
 mod bad_input;

@@ -1,4 +1,4 @@
-//! `meshpace dev completions`, `meshpace dev man`, `--quiet`, and the statuses that the manual names.
+//! `meshpace dev completions`, `meshpace dev man`, `--quiet`, and the exit statuses in the manual.
 
 use assert_cmd::cargo::cargo_bin;
 use meshpace_testing::{Class, generated, skipped};
@@ -23,7 +23,7 @@ fn shells_complete_every_subcommand_and_each_has_its_manual_page() {
     let page = |name: &str| fs::read_to_string(scratch.path().join("pages").join(name)).unwrap();
     assert!(page("meshpace.1").contains("Exit status"), "{}", page("meshpace.1"));
     assert!(page("meshpace-run.1").contains("\\-\\-record"));
-    // Every subcommand that the help lists has a page.
+    // Every subcommand in the help has a page.
     let help = String::from_utf8(meshpace(&["--help"], scratch.path()).stdout).unwrap();
     let listed = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
     let names: Vec<&str> =
@@ -32,7 +32,8 @@ fn shells_complete_every_subcommand_and_each_has_its_manual_page() {
     for name in names.iter().filter(|name| **name != "help") {
         assert!(scratch.path().join(format!("pages/meshpace-{name}.1")).exists(), "{name}");
     }
-    // What a page refers to is there: `meshpace-tunnel-connect(1)` of the page of `tunnel`.
+    // Every page that another page refers to exists, for example `meshpace-tunnel-connect(1)` from
+    // the page of `tunnel`.
     assert!(page("meshpace-tunnel-connect.1").contains("\\-L"));
     for file in fs::read_dir(scratch.path().join("pages")).unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap().replace("\\-", "-");
@@ -89,7 +90,8 @@ fn a_run_is_recorded_once_and_alone() {
         assert!(output.status.code() == Some(2) && said.contains(word), "{said}");
     }
     assert!(run(&["--record", "run.jsonl", "--force"]).status.success());
-    // A full disk: the record is there, and the status says that the stream is not.
+    // With a full disk the record is printed, and the status shows that the stream could not be
+    // written.
     if !Path::new("/dev/full").exists() {
         return skipped(Class::Rights, "no /dev/full here, so a full disk is not tried");
     }
@@ -98,14 +100,14 @@ fn a_run_is_recorded_once_and_alone() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("/dev/full"), "{output:?}");
 }
 
-/// The help of a command and of all below it, as parts of a page.
+/// Appends the help of a command and of all commands below it to a page.
 fn help(words: &[&str], into: &mut String) {
     let scratch = tempfile::tempdir().unwrap();
     let arguments: Vec<&str> = words.iter().copied().chain(["--help"]).collect();
     let text = String::from_utf8(meshpace(&arguments, scratch.path()).stdout).unwrap();
     let lines = || text.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let below: Vec<String> = lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect();
-    // The list of all commands is that of the headings; the options of each are those of its parts.
+    // The headings list all commands, and the sections of the subcommands have their options.
     let marks = "#".repeat(words.len() + 1);
     let name = std::iter::once(&"meshpace").chain(words).copied().collect::<Vec<_>>().join(" ");
     into.push_str(&format!("\n{marks} `{name}`\n\n```text\n{}\n```\n", text.trim_end()));
@@ -121,11 +123,13 @@ Every command with its arguments and options, as `--help` prints them. Manual pa
 `meshpace dev completions bash`. This page is written by the program.
 ";
 
-/// `docs/commands.md` is what the program says, so that nobody writes it twice.
+/// `docs/commands.md` is generated from the help of the program, so that nobody has to write the
+/// same twice.
 #[test]
 fn generated_page_of_commands() {
     if !cfg!(feature = "kernel") {
-        // The page has what `kernel` says where it is built, which is how `./check` builds the tests.
+        // The page contains the help of `kernel` in a build with eBPF. `./check` builds the tests
+        // so.
         return skipped(
             Class::Tools,
             "docs/commands.md has `meshpace kernel`, which wants --features kernel and clang",

@@ -1,4 +1,4 @@
-//! `meshpace dev medium`: real radios of mac80211_hwsim in a guest under instruction counting.
+//! `meshpace dev medium`: radios of mac80211_hwsim in a guest machine with instruction counting.
 
 use assert_cmd::cargo::cargo_bin;
 use meshpace_testing::{Class, has, is_slow_run, skipped};
@@ -45,12 +45,13 @@ fn a_hidden_pair_of_the_kernels_radios_repeats_itself_and_has_the_simulators_goo
         return;
     }
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    // Everything that the consoles say, every time and every count, is the same.
+    // All output of the consoles is the same in both runs, including times and counts.
     let runs = ["2", "goodput", "topology=hidden", "medium=ours", "seconds=20"];
     let repeated = medium("repeat").env("LIMIT", "1800").arg(directory).args(runs).output().unwrap();
     let text = String::from_utf8_lossy(&repeated.stdout);
     if text.contains("2 runs, 2 different") {
-        // Seen beside busy loops, and not understood: docs/notes/medium.md. The goodput is to be right all the same.
+        // This happened beside busy loops, and the cause is not known: docs/notes/medium.md. The
+        // goodput must be right even then.
         skipped(Class::Rights, "two runs of the guest are not equal, as may be on a busy machine");
     } else {
         assert!(text.contains("2 runs, 1 different"), "{text}{}", String::from_utf8_lossy(&repeated.stderr));

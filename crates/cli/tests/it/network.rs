@@ -1,4 +1,4 @@
-//! `send`, `recv` and `doctor` as people use them: records, errors, and nothing left behind.
+//! `send`, `recv` and `doctor` as people use them: records, errors, and clean-up.
 
 use meshpace_live::testbed::Namespace;
 use meshpace_testing::ports::spare_port;
@@ -14,7 +14,7 @@ fn meshpace(arguments: &[&str]) -> Command {
     command
 }
 
-/// A process that ends with its owner.
+/// Process that is killed when its owner is dropped.
 struct Running(Option<Child>);
 
 impl Running {
@@ -44,7 +44,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Asks until the answer is yes, for a minute.
+/// Polls a condition until it is true, for at most a minute.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..1200 {
         if is_so() {
@@ -56,7 +56,8 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("{what} does not come about");
 }
 
-/// A network with an address to be raw on; none, with a message, without the rights.
+/// Creates a network namespace with an address for raw sockets. Returns `None`, with a message, if
+/// the rights are missing.
 fn network() -> Option<Namespace> {
     let network = match Namespace::new() {
         Ok(network) => network,
@@ -69,7 +70,7 @@ fn network() -> Option<Namespace> {
     Some(network)
 }
 
-/// The same where nftables are to be had.
+/// Like [`network`]; also returns `None` if nftables is not installed.
 fn filtered_network() -> Option<Namespace> {
     if !has("nft", "nftables") {
         return None;
@@ -88,14 +89,14 @@ fn filtered_network() -> Option<Namespace> {
 fn a_record_has_the_fields_of_the_simulators() {
     let port = spare_port().to_string();
     for transport in ["kernel", "tpa-2", "quiet-train"] {
-        // Trains over UDP, which needs no rights.
+        // Trains over UDP are tested, because they need no rights.
         let trains = ["--interface", "udp", "--path-rate", "54 Mbit/s"];
         let more = if transport == "quiet-train" { &trains[..] } else { &[] };
         let common = [&["--transport", transport, "--port", &port, "--format", "json"][..], more].concat();
         let recv = Running::start(meshpace(&[&["recv", "--count", "1"][..], &common].concat()));
         let arguments = [&["send", "127.0.0.1", "--bytes", "300k"][..], &common].concat();
         let mut sent = String::new();
-        // Until somebody listens.
+        // The transfer is repeated until the receiver listens.
         eventually("a transfer", || {
             let output = meshpace(&arguments).output().unwrap();
             sent = text(&output.stdout);
@@ -144,13 +145,14 @@ fn a_record_has_the_fields_of_the_simulators() {
     }
 }
 
-/// A connection that brings `bytes` and is then broken off; none while nobody listens.
+/// Opens a connection, sends `bytes`, and breaks the connection off. Returns `None` if nothing
+/// listens.
 fn break_off(transport: &str, port: u16, bytes: usize) -> Option<()> {
     use std::io::{Read, Write};
     if transport == "kernel" {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
         stream.write_all(&vec![7; bytes]).unwrap();
-        // Nobody answers: the time in which the bytes are read.
+        // The peer never answers. The time-out gives it time to read the bytes.
         stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         let _ = stream.read(&mut [0]);
         let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
@@ -200,7 +202,8 @@ fn wrong_command_lines_are_refused() {
     refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "udp"], "--send-rate");
     refused(&["send", "127.0.0.1", "--bytes", "1", "--transport", "tcp-ap", "--segment", "0"], "segment");
     refused(&["send", "127.0.0.1", "--bytes", "1", "--channel-rate", "2"], "2 Mbit/s");
-    // What no sender over UDP can heed, and datagrams that are too long, before anything is opened.
+    // Marks, which no sender over UDP can react to, and datagrams that are too long are refused
+    // before anything is opened.
     let trains = ["--interface", "udp", "--path-rate", "54 Mbit/s", "--transport"];
     for command in [&["send", "127.0.0.1", "--bytes", "1"][..], &["recv"]] {
         refused(&[command, &trains, &["quiet-train+marks"]].concat(), "trains.control.marks");
@@ -235,7 +238,7 @@ fn after_kill_minus_nine_nothing_is_left() {
         let killed = || {
             let mut sender = Running::start(send(["--seconds", "60"]));
             eventually("a table", || !tables().is_empty());
-            // While it lives its table is nobody's to remove.
+            // While the process lives, `doctor --clean` does not remove its table.
             assert!(meshpace(&["doctor", "--clean"]).output().unwrap().status.success());
             assert_eq!(tables().len(), 1);
             sender.child().kill().unwrap();
@@ -248,11 +251,11 @@ fn after_kill_minus_nine_nothing_is_left() {
         let cleaned = text(&meshpace(&["doctor", "--clean"]).output().unwrap().stderr);
         assert!(cleaned.contains("removed meshpace_"), "{cleaned}");
         assert_eq!(tables(), [""; 0]);
-        // The next start does it as well, and leaves nothing of its own.
+        // The next start cleans up as well, and its own tables are removed at its end.
         killed();
         eventually("a transfer", || send(["--bytes", "100k"]).output().unwrap().status.success());
         assert_eq!(tables(), [""; 0]);
-        // Asked to terminate, it goes in order.
+        // After SIGINT, the process removes its table before it ends.
         let mut sender = Running::start(send(["--seconds", "60"]));
         eventually("a table", || !tables().is_empty());
         let pid = nix::unistd::Pid::from_raw(sender.child().id() as i32);
@@ -272,21 +275,22 @@ fn what_somebody_else_has_is_said() {
             assert_eq!(output.status.code(), Some(1), "{said}");
             assert!(said.contains(what), "{said}");
         };
-        // A port of the kernel's.
+        // The port is in use by the kernel.
         let _taken = TcpListener::bind("10.9.9.1:7700").unwrap();
         let raw = ["recv", "--transport", "newreno", "--interface", "raw", "--address", "10.9.9.1"];
         if meshpace_live::tcp::filter::tables().is_ok() {
             failed(&mut meshpace(&raw), "has port 7700");
         }
         failed(&mut meshpace(&["recv", "--transport", "kernel"]), "7700");
-        // An address of another one's device.
+        // The address belongs to the device of another process.
         let tun = ["recv", "--transport", "newreno"];
         let _first = Running::start(meshpace(&tun));
         eventually("a device", || {
             text(&Command::new("ip").args(["route"]).output().unwrap().stdout).contains("10.78.0.2")
         });
         failed(&mut meshpace(&tun), "10.78.0.2 is in use");
-        // Nobody at the port; another machine, without forwarding; an MTU that holds no headers.
+        // Errors: a port at which nothing listens, another machine without forwarding, and an MTU
+        // that is smaller than the headers.
         failed(
             &mut meshpace(&["send", "10.9.9.1", "--port", "9", "--bytes", "1", "--address", "10.78.1.2"]),
             "refuses",
@@ -324,7 +328,7 @@ fn without_rights_it_says_which() {
     });
 }
 
-/// Stops a process for three seconds, as a machine that sleeps does.
+/// Stops a process for three seconds, which has the effect of a machine that sleeps.
 fn doze(child: &Child) {
     let signal = |name: &str| {
         let number = child.id().to_string();
@@ -336,7 +340,8 @@ fn doze(child: &Child) {
     signal("-CONT");
 }
 
-/// A transfer that takes some seconds, during which first the receiver and then the sender sleeps: all bytes arrive, once.
+/// Makes a transfer of some seconds, during which first the receiver and then the sender sleeps.
+/// All bytes must arrive exactly once.
 fn naps(transport: &str, more: &[&str], bytes: u64) {
     let port = spare_port().to_string();
     let taking = if transport.starts_with("tpa") { transport } else { "kernel" };
@@ -346,7 +351,7 @@ fn naps(transport: &str, more: &[&str], bytes: u64) {
     let mut arguments = vec!["send", "10.9.9.1", "--port", &port, "--transport", transport, "--bytes", &bytes_text];
     arguments.extend_from_slice(&["--format", "json"]);
     arguments.extend_from_slice(more);
-    // It listens when it has something to say about a signal; until then a sender is refused.
+    // A sender that starts before the receiver listens is refused, and is started again.
     let mut send = Running::start(meshpace(&arguments));
     eventually("a transfer", || {
         let refused = send.child().try_wait().unwrap().is_some();
@@ -375,7 +380,7 @@ fn naps(transport: &str, more: &[&str], bytes: u64) {
 fn processes_that_sleep_lose_nothing() {
     let Some(network) = network() else { return };
     network.run(|| {
-        // Paced for 7 hops at 0.5 Mbit/s: a few packets in a second.
+        // Pacing for 7 hops at 0.5 Mbit/s sends only a few packets per second.
         let slow = ["--hops", "7", "--channel-rate", "500 kbit/s"];
         std::thread::scope(|scope| {
             for transport in ["tpa-ap-3", "tcp-ap"] {

@@ -1,4 +1,5 @@
-//! `meshpace run --pcap`: where the files go, and that nothing is overwritten unasked.
+//! `meshpace run --pcap`: the places of the files, and that nothing is overwritten without
+//! `--force`.
 
 use assert_cmd::Command;
 use std::path::Path;
@@ -6,7 +7,8 @@ use std::path::Path;
 const SCENARIO: &str =
     "duration = \"3 s\"\nwarmup = \"1.1 s\"\n[topology]\nhops = 2\n[[flow]]\ntransport = \"newreno\"\n";
 
-/// Runs `SCENARIO` from standard input; returns exit status, standard output and standard error.
+/// Runs `SCENARIO` from standard input. Returns the exit status, standard output and standard
+/// error.
 fn run(pcap: &Path, more: &[&str]) -> (i32, String, String) {
     let mut command = Command::cargo_bin("meshpace").expect("the binary");
     command.args(["run", "-", "--format", "json", "--pcap"]).arg(pcap).args(more).write_stdin(SCENARIO);
@@ -31,7 +33,8 @@ fn one_run_fills_the_directory_and_is_not_overwritten_unasked() {
     assert_eq!(status, 0);
     let files = ["n0-ip", "n0-radio", "n1-ip", "n1-radio", "n2-ip", "n2-radio"].map(|name| format!("{name}.pcapng"));
     assert_eq!(names(&pcap), files);
-    // An interface without packets has its two headers, one with packets more.
+    // The capture of an interface without packets has only its two headers; a capture with packets
+    // is larger.
     let size = |name: &str| std::fs::metadata(pcap.join(name)).unwrap().len();
     assert!(size("n1-ip.pcapng") < 100 && size("n1-radio.pcapng") > 10_000 && size("n2-ip.pcapng") > 1_000);
 
@@ -51,7 +54,7 @@ fn several_runs_get_a_directory_each() {
     assert_eq!(status, 0);
     assert_eq!(names(dir.path()), ["0001_seed=5", "0002_seed=6"]);
     assert_eq!(names(&dir.path().join("0002_seed=6")).len(), 6);
-    // One file of one run is enough to refuse all of them.
+    // A single existing file of one run is enough to refuse all runs.
     std::fs::remove_dir_all(dir.path().join("0001_seed=5")).unwrap();
     let (status, _, error) = run(dir.path(), &["--seed", "5", "--seeds", "2"]);
     assert_eq!(status, 2);
@@ -71,7 +74,8 @@ fn a_full_disk_is_one_error_and_status_1() {
     assert!(error.contains("radio.pcapng") && error.contains("No space left"), "{error}");
 }
 
-/// Frames of 802.11n are captured as others are: each node has its radio and its interface.
+/// Frames of 802.11n are captured like others: each node has a capture of its radio and one of its
+/// interface.
 #[test]
 fn frames_of_802_11n_are_captured() {
     let scratch = tempfile::tempdir().expect("a directory");
@@ -89,7 +93,7 @@ fn frames_of_802_11n_are_captured() {
     let (code, _, told) = run(&into, &ht);
     assert_eq!(code, 0, "{told}");
     assert_eq!(names(&into).len(), 6);
-    // 3 s of MCS 7 over two hops: megabytes.
+    // 3 s at MCS 7 over two hops are megabytes.
     let size = std::fs::metadata(into.join("n1-radio.pcapng")).expect("a capture").len();
     assert!(size > 1_000_000, "{size}");
 }

@@ -1,4 +1,4 @@
-//! `meshpace run --report` and `report` of records of a user's own.
+//! `meshpace run --report`, and `report` for records of a user's own scenario.
 
 use assert_cmd::cargo::cargo_bin;
 use std::fs;
@@ -26,12 +26,12 @@ fn a_sweep_becomes_a_page_with_plots_in_one_command() {
             && page.contains("goodput of all flows, kbit/s against topology.hops")
             && !page.contains("<script")
     );
-    // The command that makes these runs again.
+    // The page shows the command that repeats these runs.
     assert!(page.contains("meshpace run mine.toml --seed 1 --seeds 3 --set flow.segment=1000"), "{page}");
     for name in ["out-goodput.svg", "out-goodput.csv", "out-time.svg", "out-map.svg"] {
         assert!(place.join(name).exists(), "{name}");
     }
-    // Every number is that of the records: the mean of three seeds, in kbit/s.
+    // The numbers are computed from the records: the mean of three seeds in kbit/s.
     let goodput: Vec<f64> = fs::read_to_string(place.join("kept/records.jsonl"))
         .unwrap()
         .lines()
@@ -44,9 +44,9 @@ fn a_sweep_becomes_a_page_with_plots_in_one_command() {
     let mean: f64 = row.split(',').nth(2).unwrap().parse().unwrap();
     assert_eq!(goodput.len(), 3);
     assert!((mean - goodput.iter().sum::<f64>() / 3.0).abs() < 1e-6, "{row}");
-    // The map has the hops that packets took.
+    // The map shows the hops that packets took.
     assert!(read_map(&place.join("out-map.svg")).contains("thicker hops carried more frames"));
-    // The records alone say the same, but for the map.
+    // A report that is made from the records alone is the same, except that it has no map.
     meshpace(&["report", "kept"]);
     let read = |name: &str| fs::read_to_string(place.join(name)).unwrap();
     assert_eq!(read("kept/index-goodput.csv"), read("out-goodput.csv"));

@@ -1,5 +1,6 @@
-//! The report as a reader meets it, in a browser: what holds and why the rest does not is told in the first 800 pixels, with the numbers
-//! of verdicts.json, and nothing is wider than the page.
+//! The report as a reader sees it in a browser. The claims that hold, and the reasons why others do
+//! not, are in the first 800 pixels with the numbers of verdicts.json. Nothing is wider than the
+//! page.
 
 use assert_cmd::cargo::cargo_bin;
 use meshpace_testing::has;
@@ -9,8 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Questions to the page, at its end: verdicts and causes that stand whole within the first 800 pixels, and widths. It tells the page
-/// around it, since a window of a browser without a screen is no narrower than 500 pixels.
+/// Script that is appended to the page. It finds the verdicts and causes that are completely within
+/// the first 800 pixels, and measures widths. It sends the results to the surrounding page, which
+/// is needed because the window of a headless browser is never narrower than 500 pixels.
 const PROBE: &str = r#"<script>
 const seen = (selector, key) => Object.fromEntries([...document.querySelectorAll(selector)]
   .filter((element) => element.getBoundingClientRect().bottom + scrollY <= 800 && element.getBoundingClientRect().height > 0)
@@ -26,7 +28,7 @@ parent.postMessage(JSON.stringify({
 }), "*");
 </script></body>"#;
 
-/// The page around it.
+/// The surrounding page.
 const AROUND: &str = r#"<pre id="measured"></pre><script>
 onmessage = (event) => { document.getElementById("measured").textContent = event.data; };
 </script><iframe src="probe.html" height="800" width="WIDTH"></iframe>"#;
@@ -35,7 +37,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Answers of `probe.html` in a directory, in a frame so wide.
+/// Returns the results of `probe.html` in a directory, shown in a frame of this width.
 fn measured(directory: &Path, width: u32) -> Value {
     let profile = tempfile::tempdir().unwrap();
     let page = directory.join("around.html");
@@ -53,12 +55,12 @@ fn measured(directory: &Path, width: u32) -> Value {
     serde_json::from_str(&told.replace("&amp;", "&")).unwrap()
 }
 
-/// Entries of verdicts.json.
+/// Returns the entries of verdicts.json.
 fn entries(file: &Path) -> Vec<Value> {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// Count of each word at a key.
+/// Counts each word at a key of the entries.
 fn counted(entries: &[Value], key: &str) -> BTreeMap<String, u64> {
     let mut counted = BTreeMap::new();
     for word in entries.iter().filter_map(|entry| entry[key].as_str()) {
@@ -67,7 +69,7 @@ fn counted(entries: &[Value], key: &str) -> BTreeMap<String, u64> {
     counted
 }
 
-/// Words that stand whole within the first 800 pixels, with their numbers.
+/// Returns the words that are completely within the first 800 pixels, with their numbers.
 fn seen(measured: &Value, key: &str) -> BTreeMap<String, u64> {
     let pairs = measured[key].as_object().unwrap().iter();
     pairs.map(|(name, count)| (name.clone(), count.as_u64().unwrap())).filter(|(_, count)| *count > 0).collect()
@@ -131,7 +133,7 @@ fn the_committed_reports_are_of_this_revision_of_the_model() {
     {
         let entries = entries(&root().join("docs").join(place).join("verdicts.json"));
         assert!(!entries.is_empty());
-        // Files older than revision 10 do not say.
+        // Files older than revision 10 do not contain the revision.
         let models = entries.iter().map(|entry| entry["model"].as_u64().unwrap_or(0));
         let others: Vec<u64> = models.filter(|model| *model != u64::from(meshpace_sim::MODEL_REVISION)).collect();
         assert!(

@@ -1,4 +1,4 @@
-//! `meshpace reproduce`, `report` and `validate` as a user meets them.
+//! `meshpace reproduce`, `report` and `validate` as users see them.
 
 use assert_cmd::Command;
 use meshpace_testing::{Class, skipped};
@@ -17,7 +17,8 @@ fn read(directory: &Path, name: &str) -> String {
     fs::read_to_string(directory.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// A register of one experiment: `seconds` of NewReno and TCP-AP over 2 and 4 hops, and whatever is claimed of it.
+/// Writes a register of one experiment: `seconds` of NewReno and TCP-AP over 2 and 4 hops, with the
+/// claims `claim`.
 fn register(directory: &Path, seconds: u32, seeds: u32, claim: &str) -> String {
     fs::create_dir_all(directory.join("ap05")).unwrap();
     fs::write(directory.join("register.toml"), "AP05 = [\"F3\", \"F4\"]\n").unwrap();
@@ -62,7 +63,7 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     assert!(page.contains(&again) && read(&out, "verdicts.json").contains(&again), "a register of one's own");
     assert!(!page.contains("what was tried"), "a finding is for what differs");
 
-    // The same again: nothing is run, the page comes back to the byte.
+    // The same command again runs nothing, and creates the same page byte for byte.
     fs::remove_file(out.join("index.html")).unwrap();
     let written = fs::metadata(runs.join("records.jsonl")).unwrap().modified().unwrap();
     let (status, _, stderr) = reproduce(&[]);
@@ -71,7 +72,7 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     assert_eq!(fs::metadata(runs.join("records.jsonl")).unwrap().modified().unwrap(), written);
     assert_eq!(read(&out, "index.html"), page);
 
-    // More seeds: those that are there are kept, in the order of the campaign.
+    // With more seeds, the existing records are kept, and all have the order of the campaign.
     let (status, _, stderr) = reproduce(&["--seeds", "4"]);
     assert_eq!(status, 0, "{stderr}");
     let more = read(&runs, "records.jsonl");
@@ -79,7 +80,7 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     let fewer: Vec<&str> = more.lines().filter(|line| !line.contains("\"seed\":4,")).collect();
     assert_eq!(fewer, records.lines().collect::<Vec<_>>());
 
-    // The report alone, from records that are falsified: they are refused, and the place is named.
+    // A report of falsified records is refused, and the message names the place.
     let falsified = more.replace(
         "\"topology.hops\":4},\"duration_s\":20.0,\"aggregate_goodput_bps\":",
         "\"topology.hops\":4},\"duration_s\":20.0,\"aggregate_goodput_bps\":1",
@@ -90,13 +91,13 @@ fn an_experiment_is_run_reported_and_not_run_twice() {
     assert!(status == 2 && stderr.contains("records.jsonl:5: the record is damaged"), "{stderr}");
     fs::write(runs.join("records.jsonl"), more).unwrap();
 
-    // The same records against another claim.
+    // The same records are judged by another claim.
     let register = self::register(&scratch.path().join("other"), 20, 3, RISES);
     let (status, _, stderr) = meshpace(&["report", out.to_str().unwrap(), "--register", &register]);
     assert_eq!(status, 0, "{stderr}");
     assert!(read(&out, "index.html").contains("class=\"chip differs\""));
 
-    // The page alone, to be sent to somebody: no links to what is not with it.
+    // A page that is written alone, to be sent to somebody, has no links to other files.
     let alone = scratch.path().join("alone.html");
     let arguments = ["report", out.to_str().unwrap(), "--register", &register, "--page", alone.to_str().unwrap()];
     let (status, stdout, stderr) = meshpace(&arguments);
@@ -121,7 +122,7 @@ fn a_claim_that_cannot_hold_is_reported_as_different() {
     assert_eq!(status, 0, "{stderr}");
     let page = read(&out, "index.html");
     assert!(page.contains("class=\"chip differs\"") && page.contains("what was tried"), "with what was found");
-    // In sentences at the end of the command, and on top of the page.
+    // The summary is in sentences at the end of the output, and at the top of the page.
     let told = "0 of 1 published claims hold; 1 not.";
     let last: Vec<&str> = stderr.trim_end().lines().rev().take(2).collect();
     assert!(last[0].starts_with("Does not hold: \u{201c}it rises\u{201d}") && last[1] == told, "{stderr}");
@@ -130,7 +131,8 @@ fn a_claim_that_cannot_hold_is_reported_as_different() {
     assert!(!page.contains("1 claims: 1 reproduced"));
 }
 
-/// Whatever the runs give, the interval holds both answers: a quantity against itself within next to nothing.
+/// A claim that can never be decided: it compares a quantity with itself within a tiny tolerance,
+/// so the interval always contains both answers.
 const OPEN: &str = "[[claim]]\ntext = \"it is as it is\"\n\
                     check = { kind = \"same\", of = \"newreno@2\", over = \"newreno@2\", within_pct = 0.0001 }";
 
@@ -152,7 +154,7 @@ fn what_cannot_be_told_is_given_only_after_four_times_the_seeds() {
         let records = read(&out.join("AP05-F3"), "records.jsonl").lines().count();
         (records, verdicts[0]["evidence"].as_str().unwrap().to_owned(), stderr)
     };
-    // Four points with three seeds; the one that the claim is about has twelve.
+    // There are four points with three seeds each. The point of the claim has twelve.
     let (records, evidence, _) = reproduce("paper", &["--quality", "paper"]);
     assert!(records == 21 && evidence.ends_with("12 seeds do not tell"), "{records}: {evidence}");
     for (name, more) in
@@ -162,16 +164,16 @@ fn what_cannot_be_told_is_given_only_after_four_times_the_seeds() {
         assert!(records == 12 && evidence.ends_with("3 seeds do not tell"), "{name}: {records}: {evidence}");
         assert!(stderr.contains("Cannot be told: \u{201c}it is as it is\u{201d}"), "{stderr}");
     }
-    // The same again: what is complete is not extended anew.
+    // Repeating the command does not extend a complete campaign.
     assert_eq!(reproduce("paper", &["--quality", "paper"]).0, 21);
-    // Quick quality does so where the experiment wants it: one point has six seeds.
+    // Quick quality does the same if the experiment asks for it: one point has six seeds.
     self::register(&scratch.path().join("register"), 20, 3, &format!("quality.quick.times = 2\n{OPEN}"));
     let (records, evidence, _) = reproduce("twice", &[]);
     assert!(records == 15 && evidence.ends_with("6 seeds do not tell"), "{records}: {evidence}");
     assert_eq!(reproduce("twice-first", &["--first-seeds"]).0, 12);
 }
 
-/// NewReno is judged, and TCP-AP is how it was read elsewhere.
+/// NewReno is judged. TCP-AP stands for another reading of the paper.
 const BESIDE: &str = "beside = [{ title = \"as elsewhere\", curves = { newreno = \"tcp-ap\" } }]\n";
 
 #[test]
@@ -200,18 +202,20 @@ fn other_readings_are_run_when_they_are_asked_for() {
     let manifest: serde_json::Value = serde_json::from_str(&read(&place("out/AP05-F3"), "manifest.json")).unwrap();
     assert_eq!((&manifest["points"], &manifest["seeds"], &manifest["records"]), (&2.into(), &3.into(), &6.into()));
 
-    // What is there is kept, and the end is the same as if they had been asked for at once.
+    // Existing records are kept. The result is the same as if both readings had been requested from
+    // the start.
     let (both, page, with, stderr) = reproduce("out", &["--readings"]);
     assert_eq!(both.lines().filter(|line| judged.lines().any(|other| other == *line)).count(), 6);
     assert!(both.lines().count() == 12 && !stderr.contains("were not run"), "{stderr}");
     assert!(page.contains("as elsewhere</em>") && page.contains("TCP-AP") && !page.contains("were not run"));
     assert_eq!(with, verdicts, "they count for nothing");
     assert_eq!(reproduce("at-once", &["--readings"]).0, both);
-    // More seeds for what is judged alone: the readings that are there stay.
+    // More seeds are run for the judged reading only. The existing records of the other reading are
+    // kept.
     let more = reproduce("out", &["--seeds", "4"]).0;
     assert_eq!(more.lines().count(), 14);
     assert!(both.lines().all(|line| more.lines().any(|other| other == line)));
-    // As much as the papers had is all of it.
+    // Paper quality includes all readings.
     assert_eq!(reproduce("paper", &["--quality", "paper", "--first-seeds"]).0.lines().count(), 12);
 }
 
@@ -233,7 +237,7 @@ fn verdicts_are_data_and_one_that_turns_is_told() {
     for key in ["published", "measured", "interval"] {
         assert!(entry.get(key).is_some(), "{key}");
     }
-    // The same claim falsified by hand: what was expected does not come out.
+    // The claim is falsified, so its verdict differs from the expected one.
     let expected = scratch.path().join("expected.json");
     fs::write(&expected, &text).unwrap();
     let again = |register: &str| {
@@ -266,7 +270,8 @@ fn an_estimate_runs_nothing_and_grows_with_the_work() {
     let (small, large) = (estimate(60, 2), estimate(6000, 3));
     assert_eq!(small["experiments"][0]["runs"], 8);
     assert_eq!(large["experiments"][0]["runs"], 12);
-    // 150 times the simulated time. Other work on the machine changes CPU time, but not by a factor of ten.
+    // The simulated time is 150 times as long. Other load on the machine changes the CPU time, but
+    // not by a factor of ten.
     let ratio = large["cpu_s"].as_f64().unwrap() / small["cpu_s"].as_f64().unwrap();
     assert!((15.0..1500.0).contains(&ratio), "{ratio}");
     assert!(!out.exists(), "nothing is run");
@@ -301,7 +306,7 @@ fn a_register_that_does_not_fit_together_is_refused_with_its_place() {
     }
 }
 
-/// The records without what depends on the host and the time: there is nothing of the kind in them.
+/// Returns the records. They contain nothing that depends on the host or on the time.
 fn records(out: &Path) -> String {
     read(&out.join("AP05-F3"), "records.jsonl")
 }
@@ -324,7 +329,8 @@ fn a_campaign_that_is_killed_again_and_again_ends_as_one_that_is_not() {
     let out = scratch.path().join("killed");
     let partial = out.join("AP05-F3/unfinished.jsonl");
     let (mut before, mut kills, mut attempt) = (0, 0, 0u32);
-    // Moments spread over the first tenth of the time each, so that few starts get far, at fractions that the golden ratio makes uneven.
+    // Each start is killed within the first tenth of the run time, so that few starts get far. The
+    // golden ratio spreads the moments.
     while kills < 20 {
         attempt += 1;
         assert!(attempt < 200, "only {kills} of {attempt} starts were killed while at work");
@@ -337,7 +343,8 @@ fn a_campaign_that_is_killed_again_and_again_ends_as_one_that_is_not() {
         let fraction = f64::from(attempt) * 0.618 % 1.0;
         std::thread::sleep(Duration::from_secs_f64(whole.as_secs_f64() / 10.0 * fraction));
         if child.try_wait().unwrap().is_some() {
-            // Ended by itself: those before had left it little. The next begins anew.
+            // The campaign ended by itself, because the earlier starts had left little work. The
+            // next start begins a new campaign.
             assert_eq!(records(&out), records(&undisturbed));
             fs::remove_dir_all(&out).unwrap();
             before = 0;
@@ -346,7 +353,7 @@ fn a_campaign_that_is_killed_again_and_again_ends_as_one_that_is_not() {
         kills += 1;
         child.kill().unwrap();
         child.wait().unwrap();
-        // Nothing that was finished is lost.
+        // No finished run is lost.
         let there = fs::read_to_string(&partial).unwrap_or_default();
         let finished = there.lines().filter(|line| line.ends_with('}')).count();
         assert!(finished >= before || !partial.exists(), "{finished} after {before}");
@@ -370,7 +377,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Until two records are there behind the head, so that there is something to keep.
+    // The test waits until two records follow the head, so that there is something to keep.
     let partial = out.join("AP05-F3/unfinished.jsonl");
     let lines = || fs::read_to_string(&partial).unwrap_or_default().lines().count();
     while lines() < 3 {
@@ -384,7 +391,8 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     assert!(lines() >= 3);
 }
 
-/// Needs a file system of a few kilobytes, which only root can make, in a mount namespace that ends with the test.
+/// The test needs a file system of a few kilobytes. Only root can create it, in a mount namespace
+/// that ends with the test.
 #[test]
 fn a_full_disk_is_one_clear_error_and_no_half_written_record() {
     let scratch = tempfile::tempdir().unwrap();
@@ -413,7 +421,8 @@ fn a_full_disk_is_one_clear_error_and_no_half_written_record() {
     let partial = read(&copy.join("AP05-F3"), "unfinished.jsonl");
     assert!(partial.lines().count() > 5 && partial.ends_with("}\n"), "{partial}");
     assert!(partial.lines().all(|line| line.starts_with('{') && line.ends_with('}')));
-    // With room again it goes on, and ends as if nothing had happened.
+    // When there is room again, the campaign resumes and ends with the same records as an
+    // undisturbed one.
     let (status, _, stderr) =
         meshpace(&["reproduce", "AP05-F3", "--register", &register, "--out", copy.to_str().unwrap()]);
     assert_eq!(status, 0, "{stderr}");
@@ -436,7 +445,7 @@ fn campaigns_in_two_places_become_one() {
     let (status, _, stderr) = meshpace(&["campaign", "merge", &two, &one, "--out", &merged]);
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(records(&scratch.path().join("merged")), records(&scratch.path().join("whole")));
-    // What was merged is a campaign like any other: nothing of it is run again.
+    // A merged campaign is complete like any other, so nothing is run again.
     let again = ["reproduce", "AP05-F3", "--register", &register, "--out", &place("merged")];
     let (status, _, stderr) = meshpace(&again);
     assert!(status == 0 && stderr.contains("complete"), "{stderr}");

@@ -1,11 +1,11 @@
-//! `meshpace run` as other programs see it: bytes, exit statuses, files.
+//! `meshpace run` as other programs see it: bytes, exit statuses and files.
 
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
 
-/// Small enough for a test, with losses and a sweep: 2 points of 3 seeds.
+/// Scenario that is small enough for a test, with losses and a sweep: 2 points with 3 seeds each.
 const SCENARIO: &str = "title = 'Test'\nduration = '6 s'\nwarmup = '1 s'\n[topology]\nhops = 4\n[routing]\nprotocol = 'aodv'\n\
     [[flow]]\nfrom = 0\nto = 4\n[sweep]\n'flow.transport' = ['newreno', 'tcp-ap']\nseeds = 3\n";
 
@@ -23,7 +23,8 @@ fn json(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Nothing is said but who starved: in so short runs a timeout is a tenth of the time.
+/// Asserts that standard error has only reports of starved flows. They occur because a timeout is a
+/// tenth of the time in such short runs.
 #[track_caller]
 fn assert_silent(stderr: &[u8]) {
     let text = String::from_utf8_lossy(stderr);
@@ -57,7 +58,7 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads() {
 
 #[test]
 fn a_sweep_of_the_command_line_is_that_of_the_file() {
-    // Beside what the file sweeps, and in place of its values of the same key.
+    // The sweep is combined with that of the file, and replaces its values of the same key.
     let values = |arguments: &[&str]| -> Vec<String> {
         let more = [arguments, &["--seeds", "1", "--set", "duration=2 s"]].concat();
         records(&json(&more)).iter().map(|record| record["point"].to_string()).collect()
@@ -145,7 +146,7 @@ fn a_line_has_the_fields_of_the_contract_in_order() {
     let record: Value = serde_json::from_str(line).unwrap();
     assert_eq!((&record["scenario"], &record["duration_s"]), (&"Test".into(), &6.0.into()));
     let flow = &record["flows"][0];
-    // 5 s are measured: goodput and bytes must say the same.
+    // The measured interval is 5 s, so goodput and bytes must agree.
     let bytes = flow["delivered_bytes"].as_f64().unwrap();
     assert!(bytes > 0.0);
     assert!((flow["goodput_bps"].as_f64().unwrap() - bytes * 8.0 / 5.0).abs() < 1e-6);
@@ -161,7 +162,7 @@ fn what_was_not_measured_is_null() {
     assert_eq!(record["scenario"], "stdin");
 }
 
-/// A TCP and a UDP that offers more than the chain carries.
+/// TCP flow, and a UDP flow that offers more than the chain carries.
 const MIXED: &str = "duration = '8 s'\n[topology]\nhops = 3\n[[flow]]\ntransport = 'newreno'\n[[flow]]\n\
     transport = 'udp'\ntraffic = 'cbr'\nrate = '900 kbit/s'\nsegment = 1000\n";
 
@@ -175,22 +176,26 @@ fn a_flow_of_udp_tells_the_share_that_is_lost_and_no_other_does() {
     let of = |text: &str, sets: &[&str]| records(&run(&[&["--format", "json"], sets].concat(), text)).remove(0);
     let record = of(MIXED, &[]);
     assert!(record["flows"][0].get("loss_ratio").is_none(), "TCP sends again: {record}");
-    // Measured from the start on, so that what was sent and what arrived are all that the sender and the receiver counted.
+    // The measurement covers the whole run, so the sent and arrived datagrams are those that the
+    // sender and the receiver counted.
     let udp = &record["flows"][1];
     let arrived = udp["delivered_bytes"].as_f64().unwrap() / 1000.0;
     let lost = 1.0 - arrived / udp["segments_sent"].as_f64().unwrap();
     assert!((udp["loss_ratio"].as_f64().unwrap() - lost).abs() < 1e-9 && lost > 0.2, "{udp}");
-    // Of the measured interval alone: the flow ends before it, and then it begins after most of the queue has filled.
+    // The loss ratio covers the measured interval only. In the first case the flow ends before that
+    // interval. In the second, the interval begins after most of the queue has filled.
     let ended = of(MIXED, &["--set", "flow.stop='2 s'", "--set", "warmup='7 s'"]);
     assert!(ended["flows"][1].get("loss_ratio").is_none(), "nothing was sent: {ended}");
     let warm = of(MIXED, &["--set", "warmup='6 s'"])["flows"][1]["loss_ratio"].as_f64().unwrap();
     assert!(warm > 0.0 && warm < 1.0 && (warm - lost).abs() > 1e-9, "{warm} {lost}");
-    // What fits arrives, but for what is under way at the end; where there is no path nothing does.
+    // At a rate that the chain carries, all datagrams arrive, except those in flight at the end.
+    // Without a path, none arrive.
     let slow = of(MIXED, &["--set", "flow.1.rate='8 kbit/s'", "--set", "flow.0.stop='1.5 s'"]);
     assert!(slow["flows"][1]["loss_ratio"].as_f64().unwrap() < 0.15, "{slow}");
     let apart = ["--set", "topology.spacing='900 m'", "--set", "topology.allow_partition=true"];
     assert_eq!(of(MIXED, &apart)["flows"][1]["loss_ratio"], 1.0);
-    // The same in the tables for people and for spreadsheets; a run without UDP has no such column.
+    // The tables for people and for spreadsheets have the same value. The table for people has no
+    // such column in a run without UDP.
     let csv = run(&["--format", "csv"], MIXED);
     let column = csv.lines().next().unwrap().split(',').position(|name| name == "loss_ratio").unwrap();
     let cell = |line: &str| line.split(',').nth(column).unwrap_or_default().to_owned();
@@ -254,8 +259,8 @@ fn the_table_has_a_row_per_point() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "as wide as a terminal: {text}");
 }
 
-/// The first flow starves the second one: node 2 does not sense node 0, whose frames collide at node 3 with every one of
-/// node 2's.
+/// Scenario in which the first flow starves the second one. Node 2 does not sense node 0, whose
+/// frames collide at node 3 with all frames of node 2.
 const STARVING: &str = "title = 'Hidden'\nduration = '8 s'\nwarmup = '3 s'\n[topology]\nkind = 'nodes'\nallow_partition = true\n\
     positions = [['600 m', '0 m'], ['800 m', '0 m'], ['0 m', '0 m'], ['240 m', '0 m']]\n[[flow]]\nfrom = 0\nto = 1\n\
     [[flow]]\nfrom = 2\nto = 3\n[sweep]\n'flow.transport' = ['newreno', 'tcp-ap']\nseeds = 3\n";
@@ -273,7 +278,8 @@ fn who_starved_comes_first_and_quiet_does_not_hide_it() {
     assert!(table.contains("flow 1 (node 2 to node 3) delivered nothing in 6 of 6 runs: newreno 3 of 3,"), "{table}");
     let total: Vec<&str> = table.lines().filter(|line| line.trim_start().starts_with("total")).collect();
     assert!(total.len() == 2 && total.iter().all(|row| row.contains("none")), "the delay of both flows: {table}");
-    // What programs read stays as it is, with fields behind the others; people are told beside it.
+    // The output for programs is unchanged, with new fields after the others. The report for people
+    // goes to standard error.
     let [csv, stderr] = of("csv");
     assert!(stderr.contains(told) && !csv.contains("STARVED"), "{stderr}");
     let rows: Vec<&str> = csv.lines().collect();
@@ -292,7 +298,7 @@ fn who_starved_comes_first_and_quiet_does_not_hide_it() {
     assert_eq!((&point["starved_runs"], &point["flows"][1]["nothing_runs"]), (&3.into(), &3.into()));
 }
 
-/// A flow to a node that no radio reaches is starved by nobody.
+/// No other flow starves a flow to a node that no radio reaches.
 #[test]
 fn a_flow_of_standing_nodes_without_a_path_is_told_apart_from_a_starved_one() {
     let apart = STARVING.replace("['240 m', '0 m']", "['5000 m', '0 m']");
@@ -350,7 +356,8 @@ fn out_writes_records_and_manifest_and_nothing_is_written_over() {
 
     assert_eq!(manifest["records"], 6);
 
-    // The same command again makes nothing and says the same; other seeds come on top, in the order of the campaign.
+    // The same command again runs nothing and prints the same. Other seeds are added in the order
+    // of the campaign.
     assert_eq!(json(&["--out", out]), printed);
     let sixth = json(&["--out", out, "--seed", "6", "--seeds", "1"]);
     let all = std::fs::read_to_string(directory.join("records.jsonl")).unwrap();
@@ -358,7 +365,7 @@ fn out_writes_records_and_manifest_and_nothing_is_written_over() {
     assert_eq!(seeds, [1, 2, 3, 6, 1, 2, 3, 6]);
     assert!(sixth.lines().all(|line| all.contains(line)) && printed.lines().all(|line| all.contains(line)));
 
-    // Another scenario has nothing to do with them.
+    // A scenario with other settings must not change the records.
     assert_refused(&["run", "-", "--out", out, "--set", "duration=7 s"], SCENARIO, &["duration: 6 s → 7 s", "--force"]);
     assert_eq!(std::fs::read_to_string(directory.join("records.jsonl")).unwrap(), all);
     let replaced = json(&["--out", out, "--force", "--seed", "9"]);
@@ -389,7 +396,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     child.stdin.take().unwrap().write_all(SCENARIO.as_bytes()).unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    // The pipe is closed now, with 39 lines to come.
+    // The pipe is closed now, while 39 lines are not yet written.
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_silent(&output.stderr);
@@ -403,7 +410,7 @@ fn files_are_written_to_the_end_when_nobody_reads_the_output_any_more() {
     let scratch = tempfile::tempdir().unwrap();
     std::fs::write(scratch.path().join("mine.toml"), SCENARIO).unwrap();
     for stderr_too in [false, true] {
-        // A pipe whose reader is gone before the first run ends.
+        // The reader of the pipe has closed it before the first run ends.
         let (reader, writer) = std::io::pipe().unwrap();
         let stderr = if stderr_too { Stdio::from(writer.try_clone().unwrap()) } else { Stdio::piped() };
         let child = Command::new(assert_cmd::cargo::cargo_bin!("meshpace"))
@@ -462,13 +469,14 @@ fn an_interruption_leaves_whole_lines_and_keeps_them() {
     assert!(text.lines().all(|line| kept.contains(line)), "what was printed is kept");
 }
 
-/// Thirty years of a chain, which take days.
+/// Thirty simulated years of a chain, which take days of real time.
 const ENDLESS: &str = "duration = '1000000000 s'\n[topology]\nhops = 1\n[[flow]]\n";
 
 #[test]
 fn what_takes_days_or_too_much_memory_says_so_before_it_starts() {
     assert_refused(&["run", "-", "--jobs", "1"], ENDLESS, &["days", "1 run at a time", "--anyway"]);
-    // Everybody senses everybody: 3.6 thousand million pairs, and as many receivers per frame as nodes.
+    // All nodes sense each other: 3.6 thousand million pairs, and as many receivers of each frame
+    // as there are nodes.
     let crowd = "duration = '100000 s'\n[topology]\nkind = 'random'\nnodes = 60000\nwidth = '400 m'\nheight = '400 m'\n\
         allow_partition = true\nflows = { count = 1 }\n[[flow]]\n";
     assert_refused(&["run", "-"], crowd, &["this ", "about", "--anyway"]);

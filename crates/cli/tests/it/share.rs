@@ -1,4 +1,5 @@
-//! Archives of directories of records, checks of what comes out of them, and runs that are made again when the original files are gone.
+//! Archives of directories of records, checks of unpacked archives, and repeated runs after the
+//! original files were deleted.
 
 use assert_cmd::cargo::cargo_bin;
 use meshpace_core::rng::{Purpose, Rng};
@@ -18,7 +19,7 @@ fn meshpace(here: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     run(cargo_bin("meshpace"), here, arguments)
 }
 
-/// Runs a command that ends well: what it prints.
+/// Runs a command that must succeed, and returns what it prints.
 #[track_caller]
 fn well(here: &Path, arguments: &[&str]) -> String {
     let (status, printed, stderr) = meshpace(here, arguments);
@@ -31,7 +32,7 @@ const SCENARIO: &str = "duration = '1.5 s'\n[topology]\nkind = 'nodes'\nfile = '
                         'flow.transport' = ['newreno', { name = 'cubic', sack = true }]\n'flow.to' = [1, 2, 3, 4]\n\
                         'flow.segment' = [500, 900]\n";
 
-/// A directory of two scenarios with two maps in `here`, 52 records.
+/// Creates a directory in `here` with 52 records of two scenarios, which have two maps.
 fn campaign(here: &Path) {
     fs::write(here.join("map.csv"), MAP).unwrap();
     fs::write(here.join("a.toml"), format!("title = 'Both'\n{SCENARIO}")).unwrap();
@@ -43,7 +44,7 @@ fn campaign(here: &Path) {
     well(here, &["run", "b.toml", "--out", "records", "--per-node"]);
 }
 
-/// Takes everything of a campaign away but its archive, and unpacks that.
+/// Deletes all files of a campaign except its archive, and unpacks the archive.
 fn unpack(here: &Path) {
     for file in ["a.toml", "b.toml", "map.csv", "other.csv"] {
         fs::remove_file(here.join(file)).unwrap();
@@ -53,7 +54,7 @@ fn unpack(here: &Path) {
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
 }
 
-/// The arguments of `rerun` for a record.
+/// Returns the arguments of `rerun` for a record.
 fn arguments(record: &Value) -> Vec<String> {
     let mut arguments = vec!["rerun".to_owned(), "records".to_owned(), "--seed".to_owned(), record["seed"].to_string()];
     for (key, value) in record["point"].as_object().unwrap() {
@@ -131,7 +132,7 @@ fn what_was_changed_or_is_missing_is_told() {
     refused(&["rerun", "records", "--seed", "4"], 2, "no record has the seed 4");
     refused(&["rerun", "records", "--seed", "2", "--point", "flow.to=3"], 2, "4 points have the seed 2");
     refused(&["rerun", "records", "--point", "flow.to=9"], 2, "there are 4, 1, 2, 3");
-    // Results that no run gives, with a good checksum.
+    // The record has results that no run gives, and a valid checksum.
     let path = here.join("records/records.jsonl");
     let whole = fs::read_to_string(&path).unwrap();
     let last = whole.lines().last().unwrap();
@@ -147,7 +148,7 @@ fn what_was_changed_or_is_missing_is_told() {
     fs::write(&path, whole.replacen("\"frames\":", "\"frames\":1", 1)).unwrap();
     refused(&["campaign", "check", "records"], 1, "records.jsonl:1: the record is damaged");
     fs::write(&path, &whole).unwrap();
-    // A kept file with another content, and one that is missing.
+    // One kept file gets another content, and another file is deleted.
     let files: Vec<_> = fs::read_dir(here.join("records/files")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 2);
     fs::write(&files[0], MAP.replace("150", "151")).unwrap();
@@ -155,7 +156,7 @@ fn what_was_changed_or_is_missing_is_told() {
     refused(&["campaign", "archive", "records", "--out", "x.tar.gz"], 2, "is not kept");
     fs::remove_file(&files[0]).unwrap();
     refused(&["campaign", "archive", "records", "--out", "x.tar.gz"], 2, "is not kept");
-    // The same commands make no run, and keep the files again.
+    // The original commands make no run, and store the files again.
     well(here, &["run", "a.toml", "--out", "records", "--seeds", "3"]);
     well(here, &["run", "b.toml", "--out", "records", "--per-node"]);
     assert!(files.iter().all(|file| file.is_file()) && fs::read_to_string(&path).unwrap() == whole);

@@ -1,5 +1,5 @@
-//! Transfers of TPA between processes that are killed at random: what was acknowledged is there, and every end that is none is
-//! told as such.
+//! Transfers of TPA between processes that are killed at random. Acknowledged data is never
+//! missing, and every aborted transfer is reported as aborted.
 
 use meshpace_testing::is_slow_run;
 use meshpace_testing::ports::spare_port;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Pairs of processes at a time.
+/// Number of simultaneous pairs of processes.
 const AT_ONCE: u64 = 6;
 
-/// Bytes of a transfer.
+/// Size of a transfer, bytes.
 const BYTES: u64 = 3_000_000;
 
-/// The process that is killed in a round.
+/// Process that is killed in a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Victim {
     Nobody,
@@ -31,7 +31,7 @@ fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
-/// Waits for the end of a process that has to end; it is killed after two minutes.
+/// Waits for the end of a process that is expected to end. It is killed after two minutes.
 fn end_of(mut child: Child) -> Output {
     for _ in 0..1200 {
         if child.try_wait().unwrap().is_some() {
@@ -43,12 +43,12 @@ fn end_of(mut child: Child) -> Output {
     panic!("it never ends: {:?}", child.wait_with_output());
 }
 
-/// Report of a process on its transfer, if it gives one.
+/// Returns the record that a process printed about its transfer, if there is one.
 fn record(output: &Output) -> Option<Value> {
     serde_json::from_slice(&output.stdout).ok()
 }
 
-/// One transfer; what became of it: whether the sender and the receiver say that all is well.
+/// Makes one transfer. Returns whether the sender and whether the receiver reported success.
 fn round(victim: Victim, after: u64) -> (bool, bool) {
     let port = spare_port().to_string();
     let same = ["--transport", "tpa-ap-3", "--hops", "4", "--channel-rate", "20 Mbit/s", "--port", &port];
@@ -56,7 +56,7 @@ fn round(victim: Victim, after: u64) -> (bool, bool) {
     let mut receiver = meshpace(&[&["recv"][..], &same, &json, &["--count", "1", "--seconds", "100"]].concat());
     let bytes = BYTES.to_string();
     let send = [&["send", "127.0.0.1"][..], &same, &json, &["--bytes", &bytes]].concat();
-    // Until somebody listens the sender is refused at once.
+    // The sender fails at once until the receiver listens, so it is started repeatedly.
     let mut sender = meshpace(&send);
     for _ in 0..100 {
         pause(300);
@@ -74,7 +74,8 @@ fn round(victim: Victim, after: u64) -> (bool, bool) {
     let (sender, receiver) = (end_of(sender), end_of(receiver));
     let (sent, received) = (record(&sender), record(&receiver));
     let delivered = |record: &Value| record["flows"][0]["delivered_bytes"].as_u64().unwrap();
-    // Whoever says that all is well has all, and so has the other end unless it was killed after that.
+    // An end that reports success has all data. The other end then reports success, too, unless it
+    // was killed afterwards.
     if sender.status.success() {
         assert_eq!(sent.as_ref().map(delivered), Some(BYTES));
         assert!(victim == Victim::Receiver || receiver.status.success(), "{receiver:?}");
@@ -84,12 +85,12 @@ fn round(victim: Victim, after: u64) -> (bool, bool) {
         assert_eq!(completed, receiver.status.success(), "{record}");
         assert_eq!(completed, record["error"].is_null(), "{record}");
         assert!(!completed || delivered(record) == BYTES, "{record}");
-        // Nothing that the sender knows to have arrived is missing.
+        // All data that was acknowledged to the sender is in the receiver's record.
         if let Some(sent) = &sent {
             assert!(delivered(record) >= delivered(sent), "{record} {sent}");
         }
     } else {
-        // It was killed, or the sender before it came.
+        // The receiver was killed, or the sender was killed before it connected.
         assert_ne!(victim, Victim::Nobody, "{receiver:?}");
     }
     if victim == Victim::Nobody {

@@ -1,4 +1,5 @@
-//! `run --out` under everything that ends a program or spoils a file: nothing is lost, doubled or silently wrong.
+//! `run --out` under every condition that ends a program or damages a file: no record is lost,
+//! duplicated or silently wrong.
 
 use assert_cmd::cargo::cargo_bin;
 use meshpace_testing::{Class, skipped};
@@ -49,17 +50,20 @@ fn killed_twenty_times_it_ends_as_if_undisturbed() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Moments that the golden ratio spreads over a fifth of the time: few starts get far.
+        // The moments are spread by the golden ratio over a fifth of the run time, so that few
+        // starts get far.
         let fraction = f64::from(attempt) * 0.618 % 1.0;
         std::thread::sleep(Duration::from_secs_f64(whole.as_secs_f64() / 5.0 * fraction));
         if child.try_wait().unwrap().is_some() {
-            // Ended by itself: those before had left it little. The next begins anew.
+            // The campaign ended by itself, because the earlier starts had left little work. The
+            // next start begins a new campaign.
             assert_eq!(records(&out), printed);
             fs::remove_dir_all(&out).unwrap();
             continue;
         }
         at_work += 1;
-        // Every sixth time the polite signal, which the program answers with status 130; twenty times kill -9.
+        // Every sixth signal is SIGTERM, which the program answers with status 130. The others are
+        // SIGKILL, twenty in all.
         if at_work % 6 == 0 {
             Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
         } else {
@@ -110,13 +114,14 @@ fn two_processes_do_not_work_in_one_directory() {
     first.kill().unwrap();
     first.wait().unwrap();
     assert!(status == 2 && stdout.is_empty() && stderr.contains("another process is at work in"), "{stderr}");
-    // The lock goes with the process.
+    // The lock ends with the process.
     let (status, printed, stderr) = meshpace(&arguments(scratch.path(), &out));
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(printed.lines().count(), 24);
 }
 
-/// Needs a file system of a few kilobytes, which only root can make, in a mount namespace that ends with the test.
+/// The test needs a file system of a few kilobytes. Only root can create it, in a mount namespace
+/// that ends with the test.
 #[test]
 fn a_full_disk_is_one_error_and_what_was_finished_is_kept() {
     let scratch = tempfile::tempdir().unwrap();
@@ -143,7 +148,8 @@ fn a_full_disk_is_one_error_and_what_was_finished_is_kept() {
     assert!(told.contains("No space left on device") && told.lines().count() == 1, "{told}");
     let kept = fs::read_to_string(copy.join("unfinished.jsonl")).unwrap();
     assert!(kept.lines().count() > 2 && kept.ends_with("}\n"), "{kept}");
-    // With room again it goes on, and ends as if nothing had happened.
+    // When there is room again, the campaign resumes and ends with the same records as an
+    // undisturbed one.
     let (status, printed, stderr) = meshpace(&arguments(scratch.path(), &copy));
     assert_eq!(status, 0, "{stderr}");
     let (_, undisturbed, _) = meshpace(&arguments(scratch.path(), &scratch.path().join("undisturbed")));

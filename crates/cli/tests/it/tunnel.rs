@@ -1,4 +1,5 @@
-//! `meshpace tunnel` as somebody uses it who has read docs/tunnel.md: keys in files, two processes, an ordinary program.
+//! `meshpace tunnel` as a reader of docs/tunnel.md uses it: keys in files, two processes, and an
+//! ordinary program.
 
 use meshpace_live::testbed::{Impairment, Namespace, Relay};
 use meshpace_testing::ports::spare_port;
@@ -14,14 +15,14 @@ use std::time::Duration;
 /// Time limit of everything that has to happen.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An end of a tunnel: a process, and the lines it says.
+/// End of a tunnel: a process, and the lines that it prints.
 pub(super) struct End {
     pub(super) child: Child,
     pub(super) results: Receiver<String>,
     pub(super) complaints: Receiver<String>,
 }
 
-/// The lines of `from`, as they come.
+/// Returns the lines of `from` as they arrive.
 fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, lines) = channel();
     std::thread::spawn(move || {
@@ -44,7 +45,7 @@ impl End {
         End { child, results, complaints }
     }
 
-    /// Waits for a line on standard error that has `what` in it.
+    /// Waits for a line on standard error that contains `what`.
     pub(super) fn says(&self, what: &str) -> String {
         loop {
             let line = self.complaints.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nobody says {what:?}"));
@@ -54,7 +55,7 @@ impl End {
         }
     }
 
-    /// Waits for a live line that is as wanted.
+    /// Waits for a live line for which `is_wanted` is true.
     pub(super) fn reports(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.results.recv_timeout(PATIENCE).expect("a live line every second");
@@ -65,7 +66,7 @@ impl End {
         }
     }
 
-    /// Ctrl-C.
+    /// Interrupts the process as Ctrl-C does, and waits for its end.
     fn interrupt(mut self) -> ExitStatus {
         let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
@@ -80,7 +81,7 @@ impl Drop for End {
     }
 }
 
-/// Private and public key of `name` in files of their own.
+/// Writes the private and the public key of `name` into separate files.
 fn keys(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
     let (private, public) = (directory.join(format!("{name}.key")), directory.join(format!("{name}.pub")));
     let output =
@@ -90,12 +91,12 @@ fn keys(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
     (private, public)
 }
 
-/// A file that no part of can be confused with another.
+/// Returns the content of a file in which all parts are different.
 fn content(length: u32) -> Vec<u8> {
     (0..length / 4).flat_map(|i| i.wrapping_mul(2_654_435_761).to_be_bytes()).collect()
 }
 
-/// A server of HTTP/1.0 that has one file.
+/// Starts an HTTP/1.0 server that has one file.
 fn web(file: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -110,7 +111,8 @@ fn web(file: Vec<u8>) -> SocketAddr {
     address
 }
 
-/// Fetches the file at `at` with curl, or nc where that is missing; none, with a message, where both are.
+/// Fetches the file at `at` with curl, or with nc if curl is missing. Returns `None`, with a
+/// message, if both are missing.
 fn fetch(at: &str) -> Option<(bool, Vec<u8>)> {
     let curl = Command::new("curl").args(["-sS", "--max-time", "60", &format!("http://{at}/file")]).output();
     if let Ok(output) = curl {
@@ -128,7 +130,7 @@ fn fetch(at: &str) -> Option<(bool, Vec<u8>)> {
     Some((head > 0, output.stdout[head..].to_vec()))
 }
 
-/// The text behind `before` in a line, up to a blank.
+/// Returns the text that follows `before` in a line, up to the next blank.
 pub(super) fn word_after(line: &str, before: &str) -> String {
     let rest = line.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {line:?}")).1;
     rest.split_whitespace().next().unwrap().to_owned()
@@ -165,7 +167,7 @@ fn two_processes_with_keys_in_files_carry_a_file() {
     let at = word_after(&connect_known.says(" goes to "), "meshpace: ");
     let Some((whole, got)) = fetch(&at) else { return };
     assert!(whole && got == file, "{} of {} bytes", got.len(), file.len());
-    // The live lines of both ends agree with each other and with what was carried.
+    // The live lines of both ends agree with each other, and with the data that was carried.
     let over = |object: &Value| object["opened"] == 1 && object["streams"] == 0;
     let (here, there) = (connect_known.reports(over), listen.reports(over));
     for object in [&here, &there] {
@@ -178,7 +180,7 @@ fn two_processes_with_keys_in_files_carry_a_file() {
     assert!(here["received_bytes"].as_u64() > Some(file.len() as u64), "{here}");
     assert_eq!(here["received_bytes"], there["sent_bytes"]);
     assert_eq!(here["sent_bytes"], there["received_bytes"]);
-    // Somebody whose key is not known gets nowhere and learns why.
+    // A peer with an unknown key gets no connection, and learns the reason.
     let unknown = connect(&stranger.0);
     let at = word_after(&unknown.says(" goes to "), "meshpace: ");
     let (whole, got) = fetch(&at).unwrap();
@@ -190,7 +192,8 @@ fn two_processes_with_keys_in_files_carry_a_file() {
     }
 }
 
-/// Segments that the near end of a tunnel with these arguments sends in some twelve seconds of bulk over 200 ms each way.
+/// Returns the number of segments that the near end of a tunnel with these arguments sends in about
+/// twelve seconds of bulk traffic over a delay of 200 ms in each direction.
 fn segments_in_a_while(arguments: &[&str]) -> u64 {
     let listen = End::start(&["listen", "--address", "127.0.0.1", "--port", "0", "--allow", "any"]);
     let far: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
@@ -215,7 +218,7 @@ fn segments_in_a_while(arguments: &[&str]) -> u64 {
 
 #[test]
 fn the_window_grows_unless_an_option_says_how_many_segments() {
-    // At the same time, so that a busy machine is as busy for each.
+    // The measurements run at the same time, so that the load of the machine is the same for all.
     let tpa = ["--transport", "tpa-3"];
     let ways = [&["--window", "auto"][..], &["--window", "3"], &[]].map(|window| [&tpa, window].concat());
     let sent = std::thread::scope(|scope| {
@@ -223,7 +226,7 @@ fn the_window_grows_unless_an_option_says_how_many_segments() {
             .map(|arguments| scope.spawn(move || segments_in_a_while(&arguments)))
             .map(|one| one.join().unwrap())
     });
-    // A block of 12 takes one round trip instead of four.
+    // A growing window carries a block of 12 in one round trip instead of four.
     let [growing, three, named] = sent;
     assert!(growing > 2 * three.max(named), "{ways:?}: {sent:?}");
 }
@@ -242,7 +245,7 @@ fn a_session_of_quiet_trains_carries_a_file_and_outlives_its_far_end() {
     let address: SocketAddr = word_after(&listening.says("listening"), "UDP ").parse().unwrap();
     let file = content(300_000);
     let port = address.port().to_string();
-    // A program that waits for the far end to say something.
+    // The program waits until the far end sends something.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let forwards = [web(file.clone()), silent.local_addr().unwrap()].map(|to| format!("0:{to}"));
     let rest = [
@@ -272,19 +275,20 @@ fn a_session_of_quiet_trains_carries_a_file_and_outlives_its_far_end() {
         assert!(object["segments_sent"].as_u64() > Some(0) && object["interval_s"].is_f64(), "{object}");
     }
     assert_eq!(here["received_bytes"], there["sent_bytes"]);
-    // The far end is killed: what is open is broken off and counted, and said.
+    // The far end is killed. Open streams are aborted, counted and reported.
     let mut waiting = TcpStream::connect(silently).unwrap();
     waiting.set_read_timeout(Some(PATIENCE)).unwrap();
     let _taken = silent.accept().unwrap();
     connect.reports(|object| object["streams"] == 1);
     listening.child.kill().unwrap();
     listening.child.wait().unwrap();
-    // What is said to nobody is answered by the far end's kernel; an end that says nothing asks every 15 s.
+    // The kernel of the far end answers data that is sent to the closed port. An end that sends no
+    // data sends a keep-alive every 15 s.
     waiting.write_all(b"anybody?").unwrap();
     assert_eq!(waiting.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
     connect.says("is over");
     connect.reports(|object| object["aborted"] == 1 && object["streams"] == 0);
-    // It is there again: the next connection has a session of its own.
+    // The far end is started again. The next connection gets a new session.
     let listening = listen(&port);
     listening.says("listening");
     let (whole, got) = fetch(&at).unwrap();
@@ -333,7 +337,7 @@ fn what_a_transparent_end_changes_is_cleaned_up_after_kill_minus_nine() {
         let tables = || meshpace_live::tcp::filter::tables().unwrap().len();
         let before = rules();
         let mut connect = End::start(&["connect", "127.0.0.1", "--transparent", "10.200.0.0/24"]);
-        // First it says what carries the streams, and why.
+        // The first line says what carries the streams, and why.
         let carried = connect.complaints.recv_timeout(PATIENCE).expect("a word");
         assert!(carried.contains("transport "), "{carried}");
         let line = connect.complaints.recv_timeout(PATIENCE).expect("another");
@@ -365,7 +369,7 @@ fn datagrams_go_to_their_target_and_back_and_both_ends_count_them() {
     let listen =
         End::start(&["listen", "--address", "127.0.0.1", "--port", "0", "--plain", "--allow", &allowed, "--json"]);
     let address: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
-    // Whatever carries streams.
+    // Datagrams work with every transport of the streams.
     for transport in ["quiet-train", "bbr", "tpa-3"] {
         let (port, forward) = (address.port().to_string(), format!("0:{target},latest"));
         let arguments = ["connect", "127.0.0.1", "--port", &port, "-U", &forward, "--plain", "--json"];
@@ -414,7 +418,7 @@ fn datagrams_go_again_once_the_far_end_has_begun_anew() {
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(at).unwrap();
     client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    // A program of UDP says it again until it is answered.
+    // The program repeats its datagram until it is answered, as programs over UDP do.
     let answered = |what: u8| {
         let mut heard = [0];
         (0..600).any(|_| {
@@ -429,7 +433,7 @@ fn datagrams_go_again_once_the_far_end_has_begun_anew() {
     let listening = listen(&port);
     listening.says("listening");
     assert!(answered(2));
-    // It did not have to wait until the session of before was sure to be dead.
+    // The program did not have to wait until the former session was declared dead.
     let next = connect.says("session with");
     assert!(next.starts_with("meshpace: session with"), "{next}");
     let again = connect.reports(|object| object["datagrams_received"].as_u64() >= Some(2));
@@ -476,7 +480,7 @@ fn wrong_command_lines_are_refused() {
     refused(&connect(&["-U", "53:host:53,fast"]), "datagrams are reliable, latest or expires=SECONDS");
     refused(&[&connect(&forward)[..], &["--key", private, "--peers", both]].concat(), "exactly one");
     refused(&[&connect(&forward)[..], &["--secret", public, "--plain"]].concat(), "--plain");
-    // A key is not written over.
+    // An existing key is not overwritten.
     let output = Command::new(env!("CARGO_BIN_EXE_meshpace")).args(["tunnel", "keygen", private]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,5 @@
-//! `meshpace tunnel run`: ends in a file, which is read again at SIGHUP, and the metrics of a process.
+//! `meshpace tunnel run`: ends that are configured in a file, which is read again at SIGHUP, and
+//! the metrics of a process.
 
 use super::tunnel::{End, PATIENCE, word_after};
 use meshpace_testing::ports::spare_port;
@@ -8,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-/// A server that says what it hears.
+/// Starts a server that echoes what it receives.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -26,7 +27,7 @@ fn open(at: &str) -> TcpStream {
     stream
 }
 
-/// Whether what is said comes back.
+/// True if the data is echoed.
 fn echoes(stream: &mut TcpStream, what: &[u8]) -> bool {
     let mut heard = vec![0; what.len()];
     stream.write_all(what).and_then(|()| stream.read_exact(&mut heard)).is_ok() && heard == what
@@ -37,7 +38,7 @@ fn hangup(end: &End) {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
 }
 
-/// Value of a series in the metrics.
+/// Returns the value of a series in the metrics.
 fn metric(socket: &Path, series: &str) -> f64 {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -74,7 +75,7 @@ fn a_file_that_is_read_again_disturbs_nothing_that_stayed_the_same() {
     let two = word_after(&process.says("two: 127.0.0.1"), "two: ");
     let (mut first, mut second) = (open(&one), open(&two));
     assert!(echoes(&mut first, b"hello") && echoes(&mut second, b"hello"));
-    // One more, and one less.
+    // The file has one more end, and one fewer.
     std::fs::write(&file, ends(&["one", "three"])).unwrap();
     hangup(&process);
     let three = word_after(&process.says("three: 127.0.0.1"), "three: ");
@@ -82,16 +83,16 @@ fn a_file_that_is_read_again_disturbs_nothing_that_stayed_the_same() {
     assert!(echoes(&mut first, b"undisturbed"));
     let mut third = open(&three);
     assert!(echoes(&mut third, b"hello"));
-    // What was removed is reset, not closed, and its port is free.
+    // The connection of a removed end is reset, not closed, and its port is free.
     assert_eq!(second.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
     drop(TcpListener::bind(&two).unwrap());
-    // A file with a mistake changes nothing, and says where the mistake is.
+    // A file with a mistake changes nothing. The message names the place of the mistake.
     std::fs::write(&file, ends(&["one"]) + "chanel_rate = \"2 Mbit/s\"\n").unwrap();
     hangup(&process);
     process.says("tunnel.toml:13: connect.0.chanel_rate: no such key: did you mean channel_rate?");
     process.says("not taken, what ran before goes on");
     assert!(echoes(&mut first, b"still") && echoes(&mut third, b"still"));
-    // Another port where connections are taken: the others of the same end go on.
+    // The end takes connections at one more port. Its other ports are not disturbed.
     std::fs::write(&file, ends(&["one", "three"]).replace("forward = \"0:", "socks = \"0\"\nforward = \"0:")).unwrap();
     hangup(&process);
     process.says("one: 127.0.0.1");
@@ -110,7 +111,7 @@ fn a_file_that_is_read_again_disturbs_nothing_that_stayed_the_same() {
     }
 }
 
-/// A server that says every datagram again.
+/// Starts a server that sends every datagram back.
 fn parrot() -> SocketAddr {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
@@ -123,7 +124,7 @@ fn parrot() -> SocketAddr {
     address
 }
 
-/// Whether a datagram comes back.
+/// True if a datagram is sent back.
 fn returns(client: &UdpSocket, at: &str, what: &[u8]) -> bool {
     let mut heard = [0; 2048];
     client.send_to(what, at).unwrap();
@@ -131,7 +132,7 @@ fn returns(client: &UdpSocket, at: &str, what: &[u8]) -> bool {
     &heard[..length] == what && from == at.parse().unwrap()
 }
 
-/// Waits until nobody has a port any more: a session may be handing over what has come last.
+/// Waits until a port is free. A session may still be delivering its last data.
 #[expect(clippy::disallowed_methods, reason = "waiting for another process")]
 fn wait_until_free(port: &str) {
     let start = std::time::Instant::now();
@@ -173,7 +174,7 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     let first = word_after(&process.says(" takes datagrams for "), "near: ");
     let undisturbed = client();
     assert!(returns(&undisturbed, &first, b"hello"));
-    // One more, and a flow through it.
+    // The file has one more port, and a flow uses it.
     write(&targets, &targets);
     hangup(&process);
     let second = word_after(&process.says(" takes datagrams for "), "near: ");
@@ -181,7 +182,8 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     assert!(returns(&client(), &second, b"a second"));
     assert!(returns(&undisturbed, &first, b"on"));
     assert_eq!((flows(near), flows(far)), (2.0, 2.0));
-    // One less: its port is free, and its flow over at both ends. The other is the same flow as before, also where it is no longer allowed.
+    // One port is removed: it is free, and its flow ends at both ends. The other flow continues,
+    // also if its port is no longer allowed.
     write(&targets[1..], &targets[..1]);
     hangup(&process);
     process.says(&format!("near: {second} takes no more datagrams"));
@@ -200,7 +202,7 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     ] {
         assert_eq!(metric(&metrics, &format!("meshpace_tunnel_{series}{{{of}}}")), value, "{series} of {of}");
     }
-    // The end that has it is gone from the file: so is the port, and its flow.
+    // The end with the port is removed from the file. Its port is free, and its flow has ended.
     std::fs::write(&file, std::fs::read_to_string(&file).unwrap().split("[[connect]]").next().unwrap()).unwrap();
     hangup(&process);
     process.says("read again: 1 ends go on, 1 ended, 0 begun");

@@ -1,5 +1,7 @@
-//! A tunnel whose far end is killed, whose address changes and whose file is read again, all the while: every stream is whole or reported as broken
-//! off, and the tunnel is back within a second. 30 s of it, or ten minutes with `MESHPACE_SLOW=1`, in network namespaces of its own.
+//! A tunnel under constant change: its far end is killed, its address changes, and its file is read
+//! again. Every stream is complete or reported as aborted, and the tunnel works again within a
+//! second. The test takes 30 s, or ten minutes with `MESHPACE_SLOW=1`, in network namespaces of its
+//! own.
 
 use super::tunnel::End;
 use meshpace_live::testbed::{Namespace, veth};
@@ -12,12 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Streams at a time.
+/// Number of simultaneous streams.
 const STREAMS: u64 = 8;
-/// Bytes of a stream each way, and how many pieces they are written in.
+/// Number of bytes of a stream in each direction, and number of pieces in which they are written.
 const BYTES: usize = 64 << 10;
 const PIECES: usize = 16;
-/// No stream may hang for longer.
+/// Longest time without progress of a stream.
 const HANGS: Duration = Duration::from_secs(45);
 
 #[expect(clippy::disallowed_methods, reason = "real processes, real time")]
@@ -30,21 +32,21 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// State of the streams.
+/// Results of the streams.
 #[derive(Default)]
 struct Tally {
     whole: AtomicU64,
-    /// Broken off, and the program was told.
+    /// Streams that were aborted with an error that the program received.
     reported: AtomicU64,
-    /// They ended as if all were well, and something was missing or wrong; or never ended.
+    /// Streams that ended without an error although data was missing or wrong, or that never ended.
     silent: AtomicU64,
 }
 
-/// A server that says what it hears, and closes when its peer has.
+/// Echo server. It closes a connection when its peer has closed it.
 fn serve(listener: TcpListener) {
     for stream in listener.incoming().flatten() {
         std::thread::spawn(move || {
-            // An error ends it with a reset, not as if all were well.
+            // After an error, the connection is reset, so that it does not seem to end in order.
             match io::copy(&mut &stream, &mut &stream) {
                 Ok(_) => drop(stream.shutdown(Shutdown::Write)),
                 Err(_) => reset(&stream),
@@ -58,7 +60,8 @@ fn reset(stream: &TcpStream) {
     let _ = nix::sys::socket::setsockopt(stream, nix::sys::socket::sockopt::Linger, &linger);
 }
 
-/// One stream that takes a while; whether it is whole. An error is one that the program was told.
+/// Runs one stream that takes a while. Returns whether it is complete, or the error that the
+/// program received.
 fn stream(at: SocketAddr, seed: u64) -> io::Result<bool> {
     let content: Vec<u8> =
         (0..BYTES as u64 / 8).flat_map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()).collect();
@@ -78,16 +81,17 @@ fn stream(at: SocketAddr, seed: u64) -> io::Result<bool> {
     let _ = stream.shutdown(Shutdown::Both);
     let wrote = writing.join().expect("no panic");
     match read {
-        // A time-out is no report.
+        // A time-out does not count as a report.
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(false),
         Err(error) => Err(error),
         Ok(_) if heard == content => Ok(true),
-        // It ended in order although not all had come: an error of the writer is a report, too.
+        // The stream ended in order although data is missing. An error of the writer counts as a
+        // report, too.
         Ok(_) => wrote.map(|()| false),
     }
 }
 
-/// Time until the echo of a new stream comes back.
+/// Returns the time until a new stream gets its echo.
 fn back_after(at: SocketAddr, since: Instant) -> Duration {
     let try_once = || -> io::Result<()> {
         let mut stream = TcpStream::connect(at)?;
@@ -102,7 +106,7 @@ fn back_after(at: SocketAddr, since: Instant) -> Duration {
     since.elapsed()
 }
 
-/// Time until an open stream carries something again.
+/// Returns the time until an open stream carries data again.
 fn carries_after(stream: &mut TcpStream, since: Instant) -> io::Result<Duration> {
     stream.write_all(b"?")?;
     stream.read_exact(&mut [0])?;
@@ -190,7 +194,7 @@ fn streams_are_whole_or_reported_while_everything_changes() {
     let (mut restarts, mut moves, mut reloads) = (Vec::new(), Vec::new(), Vec::new());
     let mut lost = 0;
     while begin.elapsed() < length {
-        // A file that is read again: a second end comes or goes.
+        // The file is read again: a second end is added or removed.
         write_files(path, reloads.len() % 2 == 0);
         let since = now();
         let pid = nix::unistd::Pid::from_raw(near.child.id() as i32);
@@ -198,7 +202,7 @@ fn streams_are_whole_or_reported_while_everything_changes() {
         near.says("read again");
         reloads.push(near_side.run(|| back_after(at, since)));
         pause(Duration::from_secs(1));
-        // Another address: streams that are open go on.
+        // The address changes. Open streams continue.
         near_side.run(|| {
             let mut open = TcpStream::connect(at).unwrap();
             open.set_read_timeout(Some(HANGS)).unwrap();
@@ -216,7 +220,7 @@ fn streams_are_whole_or_reported_while_everything_changes() {
             }
         });
         pause(Duration::from_secs(1));
-        // The far end is killed, and begins anew.
+        // The far end is killed and started again.
         far.child.kill().unwrap();
         far.child.wait().unwrap();
         pause(Duration::from_millis(300));

@@ -1,4 +1,4 @@
-//! `meshpace run --until`: as many seeds as the precision of a quantity needs.
+//! `meshpace run --until`: runs as many seeds as the precision of a quantity needs.
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// One hop varies little, four hops more.
+/// Scenario with a point of one hop, which varies little, and a point of four hops, which varies
+/// more.
 const SCENARIO: &str = "duration = '4 s'\n[[flow]]\n[sweep]\n'topology.hops' = [1, 4]\n";
 
 fn run(place: &Path, arguments: &[&str]) -> (i32, String, String) {
@@ -19,7 +20,7 @@ fn run(place: &Path, arguments: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// The goodputs of each point, in the order of its seeds.
+/// Returns the goodputs of each point, in the order of the seeds.
 fn goodputs(text: &str) -> BTreeMap<u64, Vec<f64>> {
     let mut found: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for line in text.lines() {
@@ -50,11 +51,12 @@ fn every_point_gets_the_seeds_that_its_interval_needs_whatever_makes_them() {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let error = (squares / (values.len() as f64 - 1.0) / values.len() as f64).sqrt();
-        // Student's t is 2.09 for 20 values and smaller for more, 1.96 at least.
+        // The quantile of Student's t is 2.09 for 20 values. It is smaller for more values, but at
+        // least 1.96.
         assert!(1.96 * error <= 0.06 * mean, "{error} of {mean}");
     }
     assert_eq!(with(&["--jobs", "2"]), one);
-    // Runs that an earlier start has left are not made again, and change nothing.
+    // Runs that an earlier start has made are not repeated, and do not change the results.
     let (status, _, stderr) = run(place, &["--seeds", "7", "--out", "kept"]);
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(with(&["--out", "kept"]), one);
@@ -62,7 +64,7 @@ fn every_point_gets_the_seeds_that_its_interval_needs_whatever_makes_them() {
     assert_eq!(with(&["--out", "kept"]), one, "nothing is missing");
 }
 
-/// A program that is killed while points get more seeds leaves the next start the same seeds.
+/// If the program is killed while points get more seeds, the next start runs the same seeds.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "another process works meanwhile")]
 fn after_kills_the_seeds_are_those_of_an_undisturbed_run() {
@@ -81,7 +83,8 @@ fn after_kills_the_seeds_are_those_of_an_undisturbed_run() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        // Each start is killed once it has kept three more records; the first line of the file is its head.
+        // Each start is killed once it has kept three more records. The first line of the file is
+        // its head.
         let kept = || fs::read_to_string(out.join("unfinished.jsonl")).map_or(0, |text| text.lines().count());
         let before = killed.last().copied().unwrap_or(1);
         while kept() < before + 3 && child.try_wait().unwrap().is_none() {
@@ -94,7 +97,8 @@ fn after_kills_the_seeds_are_those_of_an_undisturbed_run() {
         assert!(attempt < 199, "it does not come to its end");
         killed.push(kept());
     }
-    // Forty runs are those that every point has.
+    // Two points with 20 seeds each make forty runs. At least one start was killed while these were
+    // made.
     assert!(killed.iter().any(|kept| (2..41).contains(kept)), "{killed:?}");
     let (status, again, stderr) = run(place, &[&rule[..], &["--out", "out"]].concat());
     assert_eq!((status, &again), (0, &undisturbed), "{stderr}");

@@ -1,4 +1,4 @@
-//! `meshpace view`: what is served and to whom, and the folder for other servers.
+//! `meshpace view`: the served files and who may read them, and the folder for other servers.
 
 #![expect(clippy::disallowed_methods, reason = "clients have real clocks")]
 
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// Within this time an ordinary client has its answer; it takes milliseconds.
+/// Time limit for the answer to an ordinary client; an answer takes milliseconds.
 const SOON: Duration = Duration::from_secs(20);
-/// Within this time a client that does not come on is sent away; the server waits for 5 s.
+/// Time limit for disconnecting a client that sends nothing more; the server waits for 5 s.
 const LATE: Duration = Duration::from_secs(60);
 
 fn root() -> PathBuf {
@@ -23,7 +23,7 @@ fn meshpace() -> Command {
     Command::new(assert_cmd::cargo::cargo_bin!("meshpace"))
 }
 
-/// A server that ends with the test.
+/// Server that ends with the test.
 struct Served {
     child: Child,
     host: String,
@@ -41,12 +41,12 @@ impl Served {
         Served { child, host: host.to_owned(), token: token.to_owned() }
     }
 
-    /// The head and the body of an answer.
+    /// Returns the head and the body of the answer to a GET request.
     fn get(&self, path: &str) -> (String, Vec<u8>) {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.host))
     }
 
-    /// The head and the body of the answer to what is sent.
+    /// Returns the head and the body of the answer to `request`.
     fn ask(&self, request: &str) -> (String, Vec<u8>) {
         let mut stream = self.send(request.as_bytes());
         let mut answer = Vec::new();
@@ -55,7 +55,7 @@ impl Served {
         (String::from_utf8(answer[..end].to_vec()).unwrap(), answer[end + 4..].to_vec())
     }
 
-    /// A client that has sent this.
+    /// Opens a connection and sends these bytes.
     fn send(&self, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
@@ -63,7 +63,7 @@ impl Served {
         stream
     }
 
-    /// Asserts that an ordinary client gets the page, soon.
+    /// Asserts that an ordinary client soon gets the page.
     fn serves(&mut self) {
         let begun = Instant::now();
         let (head, body) = self.get(&format!("/{}/", self.token));
@@ -72,7 +72,8 @@ impl Served {
         assert!(self.child.try_wait().unwrap().is_none(), "the server has ended");
     }
 
-    /// A number that the system has of the process, such as `Threads` or `VmHWM` in kB.
+    /// Returns a number that the system reports about the process, such as `Threads`, or `VmHWM` in
+    /// kB.
     fn status(&self, key: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap();
@@ -80,7 +81,7 @@ impl Served {
     }
 }
 
-/// Whether the server has closed a connection: it has ended, or was reset.
+/// True if the server has closed or reset a connection.
 fn is_closed(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 1024]) {
         Ok(got) => got == 0,
@@ -133,7 +134,7 @@ fn the_exported_folder_holds_everything_by_relative_names() {
     }
     let code = std::fs::read_to_string(folder.join("viewer.js")).unwrap();
     assert!(code.contains("meshpace.wasm") && folder.join("meshpace.wasm").is_file());
-    // Nothing is overwritten unasked.
+    // Nothing is overwritten without `--force`.
     let again = meshpace().args(["view", "--export", folder.to_str().unwrap()]).assert().code(2);
     let told = String::from_utf8(again.get_output().stderr.clone()).unwrap();
     assert!(told.contains("--force"), "{told}");
@@ -181,7 +182,7 @@ fn a_recording_is_served_as_it_is() {
     let from = |byte: usize| served.get(&format!("/{}/recording.jsonl?from={byte}", served.token));
     assert!(from(lines.len()).0.starts_with("HTTP/1.1 200"), "nothing more is there");
     assert_eq!(from(lines.len() - 3).1, b"\"]\n");
-    // A shorter file is another one.
+    // A file that is shorter than before is another recording.
     std::fs::write(&file, &lines[..lines.len() - 3]).unwrap();
     assert!(from(lines.len()).0.starts_with("HTTP/1.1 410"));
     assert!(served.get("/recording.jsonl?from=1000").0.starts_with("HTTP/1.1 404"));
@@ -210,7 +211,7 @@ fn a_body_is_refused_unread_whatever_its_length() {
 fn clients_that_promise_and_say_nothing_stop_nobody() {
     let mut served = Served::new(&[]);
     let head = format!("POST / HTTP/1.1\r\nHost: {}\r\n", served.host);
-    // Nothing, half a head, a head whose body does not come.
+    // The clients send nothing, half a head, or a head whose body never comes.
     let sent = [String::new(), head.clone(), format!("{head}Content-Length: 1000\r\n\r\n")];
     let mut silent: Vec<TcpStream> = (0..12).map(|number| served.send(sent[number % 3].as_bytes())).collect();
     served.serves();
@@ -232,7 +233,8 @@ fn a_head_that_comes_byte_by_byte_has_a_time_and_a_length() {
         assert!(begun.elapsed() < LATE, "still open");
     }
     served.serves();
-    // One that has no end, as fast as it can be sent. It is cut off long before a megabyte, which systems can hold for it.
+    // A head without an end is sent as fast as possible. The server cuts it off long before a
+    // megabyte; systems can buffer about that much.
     let mut stream = served.send(b"GET / HTTP/1.1\r\nX: ");
     stream.set_write_timeout(Some(SOON)).unwrap();
     let cut = (0..1_000).map(|_| stream.write_all(&[b'x'; 100_000])).find_map(Result::err);
@@ -248,7 +250,8 @@ fn a_client_that_asks_on_and_on_and_does_not_read_stops_nobody() {
     let mut clients: Vec<TcpStream> = (0..4).map(|_| served.send(request.as_bytes())).collect();
     for client in &mut clients {
         client.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
-        // Until the system holds no more of it, or the server wants no more.
+        // The client sends until the system buffers no more, or until the server closes the
+        // connection.
         while client.write_all(many.as_bytes()).is_ok() {}
     }
     served.serves();
@@ -259,7 +262,7 @@ fn five_hundred_connections_cost_neither_threads_nor_the_next_client_its_answer(
     let mut served = Served::new(&[]);
     let mut clients: Vec<TcpStream> = (0..500).map(|_| served.send(b"GET / HTTP/1.1\r\n")).collect();
     served.serves();
-    // Those that came first made room for those that came later.
+    // The server closed the oldest connections to make room for newer ones.
     assert!(is_closed(&mut clients[0]));
     assert!(served.status("Threads") <= 4, "{} threads", served.status("Threads"));
     let open = std::fs::read_dir(format!("/proc/{}/fd", served.child.id())).unwrap().count();
@@ -277,9 +280,9 @@ fn a_page_of_another_origin_gets_nothing_even_with_the_token() {
     };
     let own = format!("localhost:{port}");
     assert_eq!(status(&own, ""), "200");
-    // As a tunnel with another port at this end has it.
+    // A tunnel has another port at this end.
     assert_eq!(status("localhost:9000", "Origin: http://localhost:9000\r\n"), "200");
-    // A name that was resolved to this machine.
+    // A foreign name is resolved to this machine.
     assert_eq!(status(&format!("rebound.example:{port}"), ""), "421");
     assert_eq!(status(&own, "Origin: http://elsewhere.example\r\n"), "403");
     assert_eq!(status(&own, "Origin: null\r\n"), "403");
