@@ -453,7 +453,7 @@ fn ways_of(dump: &Dump, ends: &[(usize, usize)]) -> Result<Vec<Vec<usize>>, Stri
 }
 
 /// Predicts the goodput of each path from what each of its hops carries alone, or otherwise from
-/// its metric, and adds the measured goodput. The result is empty if neither is known.
+/// its metric, and adds the measured goodput. The result is empty if neither is known for some hop.
 fn paths_of(
     arguments: &Arguments,
     known: &Known,

@@ -107,8 +107,8 @@ impl Carrier for Bridge {
 
 impl Drop for Bridge {
     fn drop(&mut self) {
-        // When its input is closed, the program ends by itself, unless it waits for a chunk. In
-        // that case it first cancels the chunks that have not begun.
+        // When its input is closed, the program ends by itself, unless it waits for a chunk. It is
+        // killed, so that it ends in that case, too. Chunks that have not begun are cancelled then.
         drop(self.input.take());
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -150,7 +150,7 @@ mod tests {
     use meshpace_scenario::{Scenario, Source, keys};
     use std::path::Path;
 
-    /// The help of the first problem of a scenario.
+    /// Returns the help of the first problem of a scenario.
     fn help(text: &str) -> String {
         let source = Source { name: "test".to_owned(), text: text.to_owned(), sets: Vec::new() };
         let mut refusal = Scenario::read(source, Path::new("."), "test").unwrap_err();

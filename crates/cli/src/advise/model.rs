@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 const NEAR: f64 = 0.2;
 
 /// Builds the model of a dump. If the whole radio is known, nodes sense each other over two hops,
-/// as radios do that decode over one hop. If the first measured path carries a goodput that differs
-/// from the model's by more than [`NEAR`], a sensing range of one hop is tried, and the model that
-/// is nearer to the measurement is used.
+/// as radios do that decode over one hop. The first measured path of several hops checks this
+/// model. If its goodput differs from the model's by more than [`NEAR`], a sensing range of one hop
+/// is tried. The model that is nearer to the measurement is used.
 pub fn of_dump(
     arguments: &Arguments,
     known: &Known,

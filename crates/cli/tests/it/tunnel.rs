@@ -192,8 +192,8 @@ fn two_processes_with_keys_in_files_carry_a_file() {
     }
 }
 
-/// Returns the number of segments that the near end of a tunnel with these arguments sends in about
-/// twelve seconds of bulk traffic over a delay of 200 ms in each direction.
+/// Runs bulk traffic for about twelve seconds through a tunnel with these arguments, over a delay
+/// of 200 ms in each direction. Returns the number of segments that the near end sends.
 fn segments_in_a_while(arguments: &[&str]) -> u64 {
     let listen = End::start(&["listen", "--address", "127.0.0.1", "--port", "0", "--allow", "any"]);
     let far: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();

@@ -2,10 +2,10 @@
 //! emulation's timing.
 //!
 //! A flow is one direction of a conversation. Flows with less than 1 % of the payload, such as
-//! iperf3's control connection and acknowledgements, are left out. Goodput is measured from the end
-//! of the scenario's warm-up, or from the first packet of the flow if that is later, until the last
-//! arrival of payload, because programs start and end at any time. If the emulation ended within
-//! the warm-up, the record covers all of it.
+//! iperf3's control connection and acknowledgements, are left out. Programs start and end at any
+//! time. Goodput is therefore measured from the end of the scenario's warm-up, or from the first
+//! packet of the flow if that is later. It is measured until the last arrival of payload. If the
+//! emulation ended within the warm-up, the record covers all of it.
 
 use meshpace_core::Duration;
 use meshpace_emulator::emulation::{Emulation, ProgramReport};
