@@ -162,7 +162,8 @@ mod tests {
         assert_eq!(values_of(&record, &keys)[0][POINT..POINT + 3], [json!("grid"), Value::Null, json!(3)]);
     }
 
-    /// The columns that programs may count, as they were before others came.
+    /// The first columns, on which programs that count columns rely, as they were before others
+    /// were added.
     #[test]
     fn the_first_columns_keep_their_names_and_places() {
         assert_eq!(

@@ -203,7 +203,8 @@ fn agree<'a>(parts: impl Iterator<Item = &'a Part>) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// The campaign of a text, or one of the points 7 and 3.
+    /// Returns the manifest of the campaign of a text. An empty text stands for a campaign of the
+    /// points 7 and 3.
     fn manifest(text: &str) -> Manifest {
         let usual = crate::record::store::tests::manifest();
         let sources = vec![Given::of_text(if text.is_empty() { "[sweep]\na = [7, 3]\n" } else { text })];
@@ -221,7 +222,8 @@ mod tests {
         ))
     }
 
-    /// A campaign of two points (7 before 3) with these seeds; left unfinished if told so.
+    /// Writes a campaign of two points (7 before 3) with these seeds, and finishes it if
+    /// `is_finished` is set.
     fn campaign(directory: &Path, seeds: &[u64], text: &str, is_finished: bool) {
         let mut store = Store::open(directory, &manifest(text), false).unwrap();
         let point = |point: u64| format!("{{\"a\":{point}}}");

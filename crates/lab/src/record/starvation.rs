@@ -176,7 +176,8 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// The viewer's page has the same rule, and the same table (web/tests/starved.spec.ts).
+    /// The page of the viewer implements the same rule, and is tested with the same table
+    /// (web/tests/starved.spec.ts).
     #[test]
     fn the_rule_is_that_of_the_table() {
         let cases: Vec<Value> = serde_json::from_str(include_str!("starvation-cases.json")).unwrap();

@@ -74,10 +74,11 @@ impl Store {
     /// complete.
     ///
     /// # Errors
-    /// `AlreadyExists` if an existing record belongs to a point of the current scenario but was
-    /// made with other settings, and `force` is not set; `WouldBlock` if another process works in
-    /// the directory; and any error of the file system. Each error names the directory or the file,
-    /// and leaves the records in the directory unchanged.
+    /// `AlreadyExists` if the directory has records that the campaign cannot extend, and `force` is
+    /// not set; for example, if a point of the current scenario was run with other settings.
+    /// `WouldBlock` if another process works in the directory. Also any error of the file system.
+    /// Each error names the directory or the file, and leaves the records in the directory
+    /// unchanged.
     pub fn open(directory: &Path, manifest: &Manifest, force: bool) -> io::Result<Store> {
         let named = |error: io::Error| named(directory, &error);
         let Some(given) = manifest.sources.last() else {

@@ -324,9 +324,9 @@ fn file_times(flows: &[FlowRecord]) -> Vec<f64> {
     flows.iter().flat_map(|flow| flow.completions.iter().flatten()).map(CompletionRecord::time_s).collect()
 }
 
-/// Text of a cell, for example "182.4 ±1.0". It has no interval for one or two seeds, is "none
-/// 3/10" if a starved flow has no value in 3 of 10 runs, and is "-" if there is no value.
-/// `decimals` returns the number of decimals for a mean; the interval has as many.
+/// Text of a cell, for example "182.4 ±1.0". It has no interval for one or two seeds. It is "none
+/// 3/10" if a starved flow has no value in 3 of 10 runs, and "-" if there is no value. `decimals`
+/// returns the number of decimals for a mean; the interval has as many.
 fn cell(group: &[Record], of: impl Fn(&Record) -> f64, decimals: impl Fn(f64) -> usize) -> String {
     let values: Vec<f64> = group.iter().map(of).collect();
     let Some(mean) = Mean::of(&values) else { return "-".to_owned() };
@@ -414,7 +414,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Without a limit that matters.
+    /// Renders the table with a width that limits nothing.
     fn wide(records: &[Record]) -> String {
         of_width(1000, records)
     }
@@ -428,7 +428,7 @@ mod tests {
         assert!(told.concat().starts_with("The first 1 of 100000 points. --format summary"), "{cut}");
     }
 
-    /// The cells of the row that begins so.
+    /// Returns the cells of the row that begins with `start`.
     fn row<'a>(table: &'a str, start: &str) -> Vec<&'a str> {
         let line = table.lines().find(|line| line.trim_start().starts_with(start));
         line.unwrap_or_else(|| panic!("{start}: {table}"))
