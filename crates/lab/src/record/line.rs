@@ -112,7 +112,7 @@ pub fn renamed(line: &str, scenario: &str, point: &str) -> Result<String, &'stat
     Ok(seal(&record.to_string()).trim_end().to_owned())
 }
 
-/// Additional data of a record, beside the results of its run.
+/// Additional data of a record, besides the results of its run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Observed {
     /// True if the record says what each node lost and sent.

@@ -34,7 +34,7 @@ pub struct Metric {
     /// Verb phrase for the better side, for example "has the higher goodput". It is empty if
     /// `compare` does not compare the metric.
     pub ahead: &'static str,
-    /// True if a page about another model shows the metric.
+    /// True if the results under other models (`compare --robust`) show the metric.
     pub is_told: bool,
     /// Unit in output for people, and the factor that converts from the unit of the record.
     pub unit: (&'static str, f64),

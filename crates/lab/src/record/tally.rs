@@ -80,7 +80,8 @@ impl Silences {
 /// Selects one of the two reasons for silence.
 type Of = fn(&Flow) -> &Silences;
 
-/// Largest number of groups or flows that are named. Those with the most silent runs are chosen.
+/// Largest number of groups or flows that are named: the flows with the most silent runs, and the
+/// groups with the largest share of silent runs.
 const NAMED: usize = 6;
 
 impl Tally {
