@@ -12,8 +12,8 @@ use serde_json::Value;
 /// Metrics of the table. The other formats contain all metrics.
 const SHOWN: [&str; 3] = [GOODPUT, JAIN_2S, DELAY];
 
-/// Texts for a delay that has no value on both sides, on the first or on the second side, so that
-/// there is no difference.
+/// Texts for a delay without a value on both sides, on the first side, or on the second side. There
+/// is no difference then.
 const NONE: [&str; 3] = ["none in both", "none in the given", "none"];
 
 /// One metric of one comparison.

@@ -6,7 +6,7 @@ use meshpace_live::generator::Measured;
 use meshpace_live::generator::receive::Received;
 use meshpace_transport::{Config, Stats, pacing};
 
-/// Data about a run that its record contains beside the measurements.
+/// Data about a run that its record contains besides the measurements.
 pub struct About<'a> {
     /// Title of the run, which says where the data went to or came from.
     pub title: String,

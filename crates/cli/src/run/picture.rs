@@ -1,4 +1,4 @@
-//! `--report`: data of a run that the page needs beside the records.
+//! `--report`: data of a run that the page needs besides the records.
 
 use meshpace_lab::campaign::{Campaign, Run};
 use meshpace_lab::record::{Record, is_kept};
