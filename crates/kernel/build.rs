@@ -16,7 +16,7 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CLANG");
     let clang = env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    // libbpf-sys tells where it has put the headers of the libbpf it has built.
+    // libbpf-sys publishes the directory of the headers of the libbpf that it has built.
     let headers = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys tells where its headers are");
     for program in PROGRAMS {
         let source = Path::new("bpf").join(format!("{program}.bpf.c"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The arithmetic of the congestion control alone, for a test to call: programs of the kind `struct_ops` cannot be run by
- * hand, one of the kind `syscall` can.
+ * The arithmetic of the two congestion controls alone, so that a test can call it. A program of
+ * type `struct_ops` cannot be started from user space; a program of type `syscall` can.
  */
 #include "vmlinux.h"
 
@@ -12,18 +12,20 @@
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-/* One sample, and what came of it. crates/kernel/tests/arithmetic.rs writes and reads it. */
+/* One RTT sample and its results. crates/kernel/tests/arithmetic.rs writes and reads this
+ * structure. */
 struct request {
 	struct path path;
 	struct settings settings;
 	__u32 payload;
 	__u32 rtt_us;
-	__u32 first; /* 1: forget everything before */
+	__u32 first; /* 1: resets the estimator before this sample */
 	__u64 interval_ns;
 	__u64 cov;
 };
 
-/* What happens to a sender of quiet trains, and what it then does. */
+/* Event at a sender of quiet trains. The structure below carries the event and the state after it.
+ */
 enum event { BEGINS, IS_ACKED, NEXT_TRAIN, LONGER_TRAIN, LOSES, TIMES_OUT };
 
 struct solo_request {

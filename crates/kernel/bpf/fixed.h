@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Powers of two and logarithms in fixed point, with 32 binary digits after the point: there is no floating point in the kernel.
+ * Powers of two and logarithms in fixed point, with 32 binary digits after the point. The kernel
+ * has no floating point.
  *
- * The functions are global ones: the verifier follows each once, and not again at every call with what it knows there.
+ * The two larger functions are global functions. The verifier checks a global function once, and
+ * not again at every call with the values known there.
  */
 #ifndef MESHPACE_FIXED_H
 #define MESHPACE_FIXED_H
 
 #define ONE (1ULL << 32)
-#define LN_2 2977044472ULL      /* ln 2, 32 digits */
-#define LOG2_E_31 3098164009ULL /* 1 / ln 2, 31 digits */
+#define LN_2 2977044472ULL      /* ln 2, 32 binary digits */
+#define LOG2_E_31 3098164009ULL /* 1 / ln 2, 31 binary digits */
 
-/* 2^-x. */
+/* Returns 2^-x. */
 __noinline __u64 halved(__u64 x)
 {
 	__u64 z = (x & (ONE - 1)) * LN_2 >> 32;
@@ -19,14 +21,14 @@ __noinline __u64 halved(__u64 x)
 
 	if (x >> 32 > 32)
 		return 0;
-	/* e^-z = 1 - z/1 (1 - z/2 (1 - z/3 ...)), z < 0.7: what is left out is less than 1e-7. */
+	/* e^-z = 1 - z/1 (1 - z/2 (1 - z/3 ...)), z < 0.7. The truncation error is less than 1e-7. */
 #pragma unroll
 	for (int term = 8; term >= 1; term--)
 		power = ONE - (z * power >> 32) / term;
 	return power >> (x >> 32);
 }
 
-/* The logarithm to the base of 2 of a whole number, 0 of 0. */
+/* Returns the logarithm to the base of 2 of a whole number; 0 for 0. */
 __noinline __u64 logarithm(__u64 x)
 {
 	__u64 digits = 63, z, square, sum;
@@ -52,11 +54,11 @@ __noinline __u64 logarithm(__u64 x)
 	return (digits << 32) + (sum * LOG2_E_31 >> 29);
 }
 
-/* 2^x to the whole number below, x less than 62. */
+/* Returns 2^x, rounded down to a whole number. x is less than 62. */
 static __always_inline __u64 power(__u64 x)
 {
 	__u64 digits = x >> 32;
-	/* 2^f = 2^(1 - (1 - f)). */
+	/* Uses 2^f = 2 * 2^-(1 - f). */
 	__u64 part = 2 * halved(ONE - (x & (ONE - 1)));
 
 	return digits >= 32 ? part << (digits - 32) : part >> (32 - digits);

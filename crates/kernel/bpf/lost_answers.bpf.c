@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The congestion control as a kernel has it that passes over every program with an answer: for a test.
+ * For a test: `meshpace_ap` on a kernel that skips every program that returns a value.
  */
 #define LOST_ANSWERS
 #include "meshpace_ap.bpf.c"

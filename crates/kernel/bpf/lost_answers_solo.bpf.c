@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The same of quiet trains: for a test.
+ * For a test: `meshpace_solo` on a kernel that skips every program that returns a value.
  */
 #define LOST_ANSWERS
 #include "meshpace_solo.bpf.c"

@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * TCP with adaptive pacing (AP05, AP10) as a congestion control of the Linux kernel. The window is the kernel's own NewReno:
- * slow start, fast retransmit, undo. The pacing is a ceiling, SO_MAX_PACING_RATE, set anew with every RTT sample.
+ * TCP with adaptive pacing (AP05, AP10) as a congestion control of the Linux kernel. The window is
+ * the kernel's own NewReno: slow start, fast retransmit, undo. The pacing rate has a ceiling,
+ * SO_MAX_PACING_RATE, which every RTT sample sets anew.
  *
- * Departures from the papers, all the kernel's: its first ten data segments are never paced, so the window does not grow
- * until they are out (a burst of ten makes RTTs that stretch the interval for the next 50 samples; an RTO before that leaves a
- * window of one, which stays until ten are out); it paces bytes, so a short segment is followed by a proportionally shorter
- * gap; retransmissions are paced like new data; where cwnd/srtt is below the ceiling, TCP's own pacing spaces segments
- * further, never below 1.2 cwnd/srtt.
+ * Departures from the papers, all of them caused by the kernel:
+ *
+ * - The first ten data segments of a connection are never paced, so the window does not grow until
+ *   they have been sent. A burst of ten causes RTTs that lengthen the interval for the next 50
+ *   samples. If an RTO occurs before ten segments have been sent, the window is one segment and
+ *   stays so until then.
+ * - The kernel paces bytes, so a short segment is followed by a proportionally shorter gap.
+ * - Retransmissions are paced like new data.
+ * - Where cwnd/srtt is below the ceiling, TCP's own pacing spaces segments further apart. Its rate
+ *   is never below 1.2 cwnd/srtt.
  */
 #include "shared.h"
 
 #include "pacing.h"
 
-/* One connection's state. */
+/* State of one connection. */
 struct connection {
 	struct estimator estimator;
 	struct way way;
-	__u32 rate; /* ceiling, bytes/s */
+	__u32 rate; /* ceiling of the pacing rate, bytes/s */
 };
 
 struct {
@@ -41,10 +47,10 @@ void BPF_PROG(meshpace_init, struct sock *sk)
 	__builtin_memset(connection, 0, sizeof(*connection));
 	if (!look_up(sk, &connection->way) || !connection->way.paced)
 		return;
-	/* Switches the kernel's pacing on; the ceiling comes with the first sample. */
+	/* Switches the kernel's pacing on. The first RTT sample sets the ceiling. */
 	set_ceiling(sk, UNLIMITED);
 	chosen = bpf_map_lookup_elem(&settings, &zero);
-	/* Programs choose it before they connect or, as iperf3, after the first bytes. */
+	/* A program may choose this control before it connects or, as iperf3, after the first bytes. */
 	if (chosen && chosen->initial_window && tp->data_segs_out < NEVER_PACED &&
 	    tp->snd_cwnd > chosen->initial_window)
 		tp->snd_cwnd = chosen->initial_window;
@@ -59,7 +65,8 @@ void BPF_PROG(meshpace_acked, struct sock *sk, const struct ack_sample *sample)
 	__s32 rtt_us = sample->rtt_us;
 	__u32 zero = 0, paced;
 
-	/* Less than 0: this ACK tells no RTT, as when it covers a retransmission. */
+	/* A negative value means that this ACK yields no RTT, for example because it covers a
+	 * retransmission. */
 	if (rtt_us < 0)
 		return;
 	connection = bpf_sk_storage_get(&connections, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -127,7 +134,8 @@ struct tcp_congestion_ops meshpace_ap = {
 	.name = "meshpace_ap",
 };
 
-/* Reading the pinned iterator gives one `struct report` per connection, of all network namespaces. */
+/* Iterator program. A read of the pinned iterator returns one `struct report` for each connection,
+ * of all network namespaces. */
 SEC("iter/bpf_sk_storage_map")
 int meshpace_report(struct bpf_iter__bpf_sk_storage_map *context)
 {

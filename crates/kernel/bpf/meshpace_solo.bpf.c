@@ -1,46 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * `quiet-train-solo` as a congestion control of the Linux kernel: segments leave in pairs, and after W of them nothing leaves until
- * all are acknowledged (docs/quiet-trains.md, "The sender alone"; crates/transport/src/train/solo.rs). The law is in solo.h.
+ * `quiet-train-solo` as a congestion control of the Linux kernel. Segments leave in pairs. After W
+ * segments, a train, nothing leaves until all of them are acknowledged (docs/quiet-trains.md, "The
+ * sender alone"; crates/transport/src/train/solo.rs). The control law is in solo.h.
  *
- * The window makes the silence: it is what is under way and what the train has left to send. As segments are acknowledged it
- * falls with them, so that after the last of a train nothing leaves; when nothing is under way it is W again.
+ * The window causes the silence after a train. It is set to the segments in flight plus the
+ * segments of the train that are still to be sent. It decreases as segments are acknowledged, so
+ * nothing leaves after the last segment of a train. When nothing is in flight, it is W again.
  *
- * The kernel's pacing makes the spacing. It waits, after a segment, for its bytes by a rate, less what the segment left late, at most
- * half of the wait. Before every segment it asks min_tso_segs, and there the rate is set so that the wait comes out as the train wants it:
- * `gap` after the first of a pair, and after the second what is left of two intervals since the first, but no less than `gap`.
+ * The kernel's pacing causes the spacing. After a segment the kernel waits for the time that its
+ * bytes take at the pacing rate. It subtracts the time by which the segment left late, at most half
+ * of the wait. Before every segment the kernel calls min_tso_segs. That program sets the rate so
+ * that the wait has the length that the train needs. After the first segment of a pair the wait is
+ * `gap`. After the second it is the rest of two intervals since the first segment, but at least
+ * `gap`.
  *
- * Departures, all the kernel's: its first ten data segments of a connection are never paced, so trains are of two until they are out,
- * and of four until the first sample;
- * a short segment is followed by a proportionally shorter wait; in recovery its proportional reduction says when what is lost leaves again,
- * down to two segments under way; and when nothing comes back its own timers ask, that of tail losses after two round trips and
- * the RTO, in place of `patience`. They send one segment, not a train.
+ * Departures, all of them caused by the kernel:
+ *
+ * - The first ten data segments of a connection are never paced. Trains have two segments until
+ *   these ten are sent, and four until the first sample.
+ * - A short segment is followed by a proportionally shorter wait.
+ * - In recovery, the kernel's proportional rate reduction decides when lost segments are sent
+ *   again, down to two segments in flight.
+ * - When no ACK arrives, the kernel's own timers probe in place of `patience`: the tail loss probe
+ *   after two round trips, and the RTO. They send one segment, not a train.
  */
 #include "shared.h"
 
 #include "solo.h"
 
-#define INFINITE 0x7fffffffu /* the threshold of slow start, when it does not matter */
-#define KERNELS_LEAST 2      /* net.ipv4.tcp_min_tso_segs, unless somebody has changed it */
-#define RECOVERING 2         /* segments under way in recovery */
-#define QUICK 32             /* segments at first that tell nothing: Linux acknowledges each of the first 22 or so */
-#define TIMER (40 * MS)      /* the shortest of a receiver, Linux's */
+#define INFINITE 0x7fffffffu /* slow-start threshold where it has no effect */
+#define KERNELS_LEAST 2      /* default of net.ipv4.tcp_min_tso_segs */
+#define RECOVERING 2         /* segments in flight in recovery */
+/* Number of segments at the start of a connection whose ACKs are not used as samples. Linux
+ * acknowledges each of about the first 22 segments at once. */
+#define QUICK 32
+#define TIMER (40 * MS)      /* shortest delayed-ACK timer of a receiver: Linux's */
 
-/* One connection's state. */
+/* State of one connection. */
 struct connection {
 	struct solo solo;
 	struct way way;
-	__u64 rate;       /* bytes/s, of the wait after the next segment */
-	__u64 leaves_at;  /* when the next segment leaves, if it leaves at the kernel's next attempt, ns */
-	__u64 pair_began; /* when the first of the last pair left */
-	__u32 sent;       /* segments that had left when it was last looked at */
-	__u32 began;      /* segments that had left when this train began */
-	__u32 paired;     /* the same of the first pair */
-	__u32 train;      /* segments of this train */
-	__u32 odd;        /* 1: the receiver has acknowledged an odd number of segments of this train, or of those since all were */
-	__u32 first;      /* 1: this train is one of those before the kernel paces */
-	__u32 in_timeout; /* 1: nothing came back until the RTO, and nothing has since */
-	__u32 behind_empty; /* 1: the next segment leaves behind an empty one, without a wait after it */
+	__u64 rate;       /* pacing rate, bytes/s, which gives the wait after the next segment */
+	__u64 leaves_at;  /* time at which the kernel's next attempt would send a segment, ns */
+	__u64 pair_began; /* time at which the first segment of the last pair left */
+	__u32 sent;       /* data segments sent when this program last looked */
+	__u32 began;      /* data segments sent when this train began */
+	__u32 paired;     /* data segments sent when the first pair began */
+	__u32 train;      /* length of this train, segments */
+	/* 1: the receiver has acknowledged an odd number of segments of this train, or of those since
+	 * nothing was in flight. */
+	__u32 odd;
+	__u32 first;      /* 1: this train is one of those before the kernel starts to pace */
+	__u32 in_timeout; /* 1: an RTO has occurred and no ACK has arrived since */
+	__u32 behind_empty; /* 1: the next segment follows an empty one; no wait after it */
 };
 
 struct {
@@ -51,8 +64,10 @@ struct {
 } connections SEC(".maps");
 
 /*
- * Segments of this train that have not left. A receiver that acknowledged a single one, as for its PSH, counts the next two from there: the train
- * is a segment longer then, or its last one would wait for the receiver's timer.
+ * Number of segments of this train that have not been sent. A receiver that acknowledges a single
+ * segment, for example because of its PSH flag, counts the next two from there. The train is then
+ * one segment longer. Otherwise its last segment would wait for the delayed-ACK timer of the
+ * receiver.
  */
 static __always_inline __u32 left(const struct connection *connection, const struct tcp_sock *tp)
 {
@@ -62,13 +77,13 @@ static __always_inline __u32 left(const struct connection *connection, const str
 	return sent < train ? train - sent : 0;
 }
 
-/* Whether the next segment is the second of a pair, as the receiver counts. */
+/* True if the next segment is the second of a pair in the receiver's count. */
 static __always_inline bool is_second(const struct connection *connection, __u32 sent)
 {
 	return (sent - connection->paired + connection->odd) & 1;
 }
 
-/* The window that lets out what is left of the train. */
+/* Sets the window so that exactly the rest of the train can be sent. */
 static __always_inline void hold_window(const struct connection *connection, struct tcp_sock *tp)
 {
 	__u32 window = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out + left(connection, tp);
@@ -76,7 +91,8 @@ static __always_inline void hold_window(const struct connection *connection, str
 	tp->snd_cwnd = window ? window : 1;
 }
 
-/* The next train may leave; `after` a whole one it may be longer. */
+/* Allows the next train. `after`: the previous train was sent whole, so that the next may be
+ * longer. */
 static __always_inline void begin_train(struct connection *connection, struct tcp_sock *tp, bool after)
 {
 	struct settings *chosen;
@@ -90,13 +106,14 @@ static __always_inline void begin_train(struct connection *connection, struct tc
 		connection->train = chosen->initial_window;
 		connection->first = 1;
 	} else {
-		/* Until a sample says how much the path bears, trains are as long as any first one. */
+		/* Before the first sample nothing is known of the path, so trains keep the length of a first
+		 * train. */
 		connection->train = solo_next_train(&connection->solo, after && !connection->first && connection->solo.samples);
 		connection->first = 0;
 	}
 }
 
-/* Begins anew, as if nothing had been sent. */
+/* Starts from the initial state, as if nothing had been sent. */
 static __always_inline void begin(struct connection *connection, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -147,8 +164,9 @@ void BPF_PROG(solo_acked, struct sock *sk, const struct ack_sample *sample)
 	if (segments) {
 		solo_path(&connection->solo, &connection->way.path, connection->way.payload);
 		/*
-		 * The first sample becomes the floor: it is that of the last ACK of a train, which crosses nothing. One behind a queue would hold the
-		 * interval up for ten seconds.
+		 * The first sample becomes the floor, the least interval. It must come from the last ACK of a
+		 * train, which meets no queue. A sample that had waited in a queue would keep the interval too
+		 * long for ten seconds.
 		 */
 		if (tp->data_segs_out >= QUICK && (connection->solo.samples || !tp->packets_out))
 			solo_ack(&connection->solo, &connection->way.path, tp->tcp_mstamp * US, rtt_us, segments,
@@ -158,8 +176,9 @@ void BPF_PROG(solo_acked, struct sock *sk, const struct ack_sample *sample)
 		timeout = connection->in_timeout;
 		connection->in_timeout = 0;
 		/*
-		 * After its last segment a train is not made longer: the timer is done before a further one arrives. And where pairs are further
-		 * apart than the timer takes, it brings the receiver's count back by itself.
+		 * After its last segment a train is not extended: the receiver's timer would expire before a
+		 * further segment arrived. Nor is it extended where pairs are further apart than that timer: the
+		 * timer then corrects the receiver's count by itself.
 		 */
 		if (left(connection, tp) && 2 * connection->solo.interval < TIMER + solo_gap(&connection->solo))
 			connection->odd ^= segments & 1;
@@ -181,7 +200,8 @@ void BPF_PROG(solo_avoid, struct sock *sk, __u32 ack, __u32 acked)
 
 	connection = bpf_sk_storage_get(&connections, sk, 0, 0);
 	if (connection && connection->way.paced) {
-		/* Again: recovery may have ended since, and have set another one. While it lasts the kernel does not come here. */
+		/* Set again, because recovery may have ended since and have set another window. During recovery
+		 * the kernel does not call this program. */
 		hold_window(connection, tp);
 		tp->snd_ssthresh = INFINITE;
 		return;
@@ -191,8 +211,9 @@ void BPF_PROG(solo_avoid, struct sock *sk, __u32 ack, __u32 acked)
 }
 
 /*
- * Whether all that is in flight are empty segments: the kernel took a lost answer of solo_leaving for 0 and cut nothing off the
- * data (shared.h). No ACK covers an empty segment, so the RTO repeats it for ever while nothing else may leave.
+ * True if all segments in flight are empty. The kernel creates an empty segment when it takes a
+ * lost answer of solo_leaving for 0 and cuts nothing off the data (shared.h). No ACK covers an
+ * empty segment, so the RTO repeats it for ever while nothing else may leave.
  */
 static __always_inline bool only_empty_segments(const struct tcp_sock *tp)
 {
@@ -200,12 +221,14 @@ static __always_inline bool only_empty_segments(const struct tcp_sock *tp)
 }
 
 /*
- * Sends the next segment behind an empty one, whose ACK then covers both. The kernel offers no call that sends, except that
- * switching Nagle's algorithm off does. The application's choice is restored.
+ * Sends the next segment behind an empty one, so that its ACK covers both. The kernel offers no
+ * call that sends, but switching Nagle's algorithm off has this effect. The application's choice is
+ * restored afterwards.
  *
- * Before Linux 6.10 an empty segment at the head of the queue stays there for good. So none must be cut here: at this rate the
- * kernel's own number of segments is more than none, and the answer of solo_leaving does not matter. The window, of one segment,
- * is the limit. An empty segment that was cut earlier, while the first was in flight, still blocks these kernels.
+ * Before Linux 6.10 an empty segment at the head of the queue stays there for good, so none may be
+ * created here. At this rate the kernel's own number of segments is more than zero, and the answer
+ * of solo_leaving does not matter. The window of one segment is the limit. An empty segment that
+ * was created earlier, while the first one was in flight, still blocks these kernels.
  */
 static __always_inline void send_behind_empty(struct sock *sk, struct connection *connection)
 {
@@ -232,7 +255,7 @@ void BPF_PROG(solo_state, struct sock *sk, __u8 state)
 
 	connection = bpf_sk_storage_get(&connections, sk, 0, 0);
 	if (state == TCP_CA_Loss && only_empty_segments(tp)) {
-		/* The timer went off because of an empty segment: the path has lost nothing. */
+		/* The timer expired because of an empty segment. The path has lost nothing. */
 		send_behind_empty(sk, connection);
 		return;
 	}
@@ -241,14 +264,15 @@ void BPF_PROG(solo_state, struct sock *sk, __u8 state)
 	if (state == TCP_CA_Recovery) {
 		solo_lost(&connection->solo, now);
 	} else if (state == TCP_CA_Loss) {
-		/* The kernel sends one segment; then silence until its ACK. */
+		/* The kernel sends one segment. The sender is then silent until its ACK. */
 		solo_timeout(&connection->solo, now);
 		connection->in_timeout = 1;
 		connection->train = 0;
 	}
 }
 
-/* The kernel may be about to send a segment: sets the wait after it. */
+/* The kernel calls this program when it may be about to send a segment. Sets the wait after that
+ * segment. */
 SEC("struct_ops")
 __u32 BPF_PROG(solo_leaving, struct sock *sk)
 {
@@ -265,7 +289,7 @@ __u32 BPF_PROG(solo_leaving, struct sock *sk)
 		return ANSWER(least ? least : KERNELS_LEAST);
 	}
 	if (sent != connection->sent) {
-		/* One has left since, when it was last asked for. */
+		/* A segment has been sent since the last call. */
 		if (is_second(connection, sent))
 			connection->pair_began = connection->leaves_at;
 		connection->sent = sent;
@@ -275,10 +299,11 @@ __u32 BPF_PROG(solo_leaving, struct sock *sk)
 		return ANSWER(1);
 	wait = solo_gap(&connection->solo);
 	until = connection->pair_began + 2 * connection->solo.interval;
-	/* Never less than the gap: where the rate is high, the kernel also takes several segments at a time. */
+	/* The wait is never shorter than the gap. At a high rate the kernel would also take several
+	 * segments at a time. */
 	if (is_second(connection, sent) && until > connection->leaves_at + wait)
 		wait = until - connection->leaves_at;
-	/* The kernel takes off how late the segment is, at most half. */
+	/* The kernel subtracts the lateness of the segment, at most half of the wait. It is added here. */
 	wait += late < wait ? late : wait;
 	rate = wait ? (connection->way.payload * SECOND + wait / 2) / wait : UNLIMITED;
 	if (rate < 1)
@@ -318,7 +343,8 @@ struct tcp_congestion_ops meshpace_solo = {
 	.name = "meshpace_solo",
 };
 
-/* Reading the pinned iterator gives one `struct report` per connection, of all network namespaces. */
+/* Iterator program. A read of the pinned iterator returns one `struct report` for each connection,
+ * of all network namespaces. */
 SEC("iter/bpf_sk_storage_map")
 int meshpace_report(struct bpf_iter__bpf_sk_storage_map *context)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Adaptive pacing in integers: from RTT samples to the interval between two segments.
+ * Adaptive pacing in integers: computes the interval between two segments from RTT samples.
  *
- * AP05 (ElRakabawy, Klemm, Lindemann, MobiHoc 2005), sections 4.2 to 4.4, with h hops, channel rate b, sizes s_d and s_a:
+ * AP05 (ElRakabawy, Klemm, Lindemann, MobiHoc 2005), sections 4.2 to 4.4, with h hops, channel rate
+ * b, sizes s_d and s_a:
  *
  *     FHD  = n/2 (RTT/h + 8 (s_d - s_a)/b)        n = min(4, h)
  *
@@ -11,12 +12,14 @@
  *     t_q  = 1/2 (RTT/h - 8 (S_data + S_ACK)/b - t_LLD - t_LLA), at least 0
  *     OID  = min(H_cs + 1, h) (t_q + 8 S_data/b)
  *
- * and both: D^ = 0.7 D^ + 0.3 D, IPD = D^ (1 + 2 cov), cov over the last 50 RTTs with divisor N - 1. Sizes are those of
- * meshpace's own transports: payload + 40 and 40 bytes in AP05, payload and 40 bytes in AP10.
+ * Both: D^ = 0.7 D^ + 0.3 D and IPD = D^ (1 + 2 cov), where D is FHD or OID and cov is taken over
+ * the last 50 RTTs with divisor N - 1. Sizes are those of meshpace's own transports: payload + 40
+ * and 40 bytes in AP05, payload and 40 bytes in AP10.
  *
- * The factor before cov is a parameter, 2 in both papers. Departures: RTTs are whole microseconds, at most 60 s; delays are whole nanoseconds; cov has 20 binary digits after the
- * point. There is no floating point in the kernel, and the verifier follows every branch, so the square root is Newton's with
- * a fixed number of steps.
+ * The factor before cov is a parameter, 2 in both papers. Departures: RTTs are whole microseconds,
+ * at most 60 s. Delays are whole nanoseconds. cov has 20 binary digits after the point. The kernel
+ * has no floating point, and the verifier follows every branch, so the square root is computed by
+ * Newton's method with a fixed number of steps.
  */
 #ifndef MESHPACE_PACING_H
 #define MESHPACE_PACING_H
@@ -29,28 +32,29 @@
 
 enum form { AP05 = 0, AP10 = 1 };
 
-/* The estimator of one connection. */
+/* State of the estimator of one connection. */
 struct estimator {
-	__u64 delay_ns;    /* FHD^ or OID^ */
-	__u64 interval_ns; /* IPD */
-	__u64 sum_us;      /* of the RTTs in the history */
-	__u64 squares;     /* of the RTTs in the history, us^2 */
-	__u64 samples;     /* taken so far */
-	__u32 cov;         /* COV_DIGITS binary digits after the point */
-	__u32 next;        /* place of the next sample in the history */
+	__u64 delay_ns;    /* smoothed delay, FHD^ or OID^ */
+	__u64 interval_ns; /* interval between two segments, IPD */
+	__u64 sum_us;      /* sum of the RTTs in the history */
+	__u64 squares;     /* sum of the squares of the RTTs in the history, us^2 */
+	__u64 samples;     /* number of samples so far */
+	__u32 cov;         /* coefficient of variation, COV_DIGITS binary digits after the point */
+	__u32 next;        /* index of the next sample in the history */
 	__u32 rtt_us[HISTORY];
 };
 
-/* The whole square root of x < 2^62. */
+/* Returns the square root of x < 2^62, rounded down to a whole number. */
 static __always_inline __u64 square_root(__u64 x)
 {
 	__u64 root = 1ULL << 31;
 
 #pragma unroll
 	for (int step = 0; step < 36; step++) {
-		/* BPF divides by zero to zero, which is the root that x = 0 asks for. */
+		/* In BPF a division by zero yields zero, which is the correct root of x = 0. */
 		root = (root + x / root) >> 1;
-		/* Keeps the compiler from reasoning about the steps, and the verifier from following their values. */
+		/* Hides the value from the compiler, which would reason about the steps, and from the verifier,
+		 * which would follow it. */
 		asm volatile("" : "+r"(root));
 	}
 	if (root * root > x)
@@ -58,7 +62,8 @@ static __always_inline __u64 square_root(__u64 x)
 	return root;
 }
 
-/* Coefficient of variation of `count` samples: sqrt((count squares - sum^2) count / (count - 1)) / sum. */
+/* Returns the coefficient of variation of `count` samples: sqrt((count squares - sum^2) count /
+ * (count - 1)) / sum. */
 static __always_inline __u32 variation(__u64 count, __u64 sum, __u64 squares)
 {
 	__u64 spread = count * squares - sum * sum;
@@ -66,7 +71,7 @@ static __always_inline __u32 variation(__u64 count, __u64 sum, __u64 squares)
 
 	if (count < 2 || sum == 0)
 		return 0;
-	/* A small spread has its square root taken with ten more digits. */
+	/* The square root of a small spread is computed with ten more binary digits. */
 	if (spread < 1ULL << 40) {
 		spread <<= 20;
 		digits -= 10;
@@ -74,7 +79,8 @@ static __always_inline __u32 variation(__u64 count, __u64 sum, __u64 squares)
 	return (square_root(spread + spread / (count - 1)) << digits) / sum;
 }
 
-/* The n-hop delay (AP05) or the out-of-interference delay (AP10) that one RTT tells, ns. */
+/* Returns the n-hop delay (AP05) or the out-of-interference delay (AP10) that follows from one RTT,
+ * ns. */
 static __always_inline __u64 delay_sample(const struct path *path, __u32 form, __u32 payload, __u64 rtt_us)
 {
 	__u64 hops = path->hops;
@@ -82,7 +88,7 @@ static __always_inline __u64 delay_sample(const struct path *path, __u32 form, _
 	__u64 n, sent, spent, queueing;
 
 	if (form == AP05) {
-		/* s_d - s_a: the headers cancel. */
+		/* s_d - s_a is the payload: the headers of data and ACK cancel. */
 		n = hops < REUSE_HOPS ? hops : REUSE_HOPS;
 		return n * rtt_ns / (2 * hops) + n * payload * 4000000000ULL / path->rate_bps;
 	}
@@ -93,7 +99,7 @@ static __always_inline __u64 delay_sample(const struct path *path, __u32 form, _
 	return n * (queueing + sent);
 }
 
-/* Takes one RTT sample of a connection with segments of `payload` bytes. */
+/* Adds one RTT sample of a connection with segments of `payload` bytes. */
 static __always_inline void take_sample(struct estimator *estimator, const struct path *path,
 					const struct settings *settings, __u32 payload, __u32 rtt_us)
 {
@@ -104,7 +110,7 @@ static __always_inline void take_sample(struct estimator *estimator, const struc
 
 	if (place >= HISTORY)
 		place = 0;
-	/* Places not yet used hold 0 and change nothing. */
+	/* Entries that are not yet used hold 0 and change nothing. */
 	old = estimator->rtt_us[place];
 	estimator->rtt_us[place] = rtt;
 	estimator->next = place + 1;
@@ -115,7 +121,7 @@ static __always_inline void take_sample(struct estimator *estimator, const struc
 	count = estimator->samples < HISTORY ? estimator->samples : HISTORY;
 	estimator->cov = variation(count, estimator->sum_us, estimator->squares);
 
-	/* D^ (1 + factor cov) in two parts, which cannot overflow. */
+	/* D^ (1 + factor cov), computed in two parts, which cannot overflow. */
 	high = estimator->delay_ns >> COV_DIGITS;
 	low = estimator->delay_ns & ((1ULL << COV_DIGITS) - 1);
 	high = high * estimator->cov + (low * estimator->cov >> COV_DIGITS);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What both congestion controls have: the maps that the loader fills, which connections they pace, and what is told of one.
+ * Common part of both congestion controls: the maps that the loader fills, the choice of the
+ * connections that are paced, and the report about a connection.
  *
- * A path without radio has no hops that share a channel, and pacing it by that number would hold a wire at a few Mbit/s. So a connection is paced
- * only if its destination has a path of its own, or if its packets leave by a device that is 802.11 or that the loader was
- * told. All others have the kernel's NewReno without pacing. It is looked up with every ACK: routes change.
+ * A path without radio has no hops that share a channel. Pacing by the number of its hops would
+ * limit a wired path to a few Mbit/s. So a connection is paced in two cases only: its path has
+ * `always` set, or its packets leave by a device that is an 802.11 device or that the loader has
+ * named. All others have the kernel's NewReno without pacing. The path is looked up with every ACK,
+ * because routes change.
  */
 #ifndef MESHPACE_SHARED_H
 #define MESHPACE_SHARED_H
@@ -17,25 +20,28 @@
 
 #include "path.h"
 
-/* The kernel refuses a congestion control without a licence compatible with the GPL. */
+/* The kernel accepts a congestion control only with a licence that is compatible with the GPL. */
 char _license[] SEC("license") = "Dual MIT/GPL";
 
 #define WHOLE_ADDRESS 128
 #define MAPPED_IPV4 __builtin_bswap32(0xffff)
-#define UNLIMITED 0xfffffffeu /* bytes/s, 1 less than no ceiling at all */
+#define UNLIMITED 0xfffffffeu /* bytes/s, 1 less than the value for no ceiling */
 #define NO_CEILING 0xffffffffu
 #define SECOND_NS 1000000000ULL
-#define LEAST_THRESHOLD 2 /* segments, by the kernel's tcp_reno_ssthresh() */
-#define NEVER_PACED 10 /* data segments of a connection, by the kernel's tcp_update_skb_after_send() */
+#define LEAST_THRESHOLD 2 /* segments, as in the kernel's tcp_reno_ssthresh() */
+#define NEVER_PACED 10 /* data segments, as in the kernel's tcp_update_skb_after_send() */
 
 /*
- * Value that a program answers the kernel. A kernel does not promise to run the program: the trampoline before it may pass it
- * over, and then the answer is whatever was on the stack. So a connection must survive the loss of any answer.
+ * Value that a program returns to the kernel, its answer. The kernel does not promise to run the
+ * program: the trampoline before it may skip it, and then the answer is whatever was on the stack.
+ * So a connection must survive the loss of any answer.
  *
- * The answer of min_tso_segs, the least number of segments to hand to a device, is the dangerous one: with 0 for it
- * tcp_write_xmit() cuts an empty segment off the data. If nothing else is in flight, the timer of window probes sends that
- * segment. No ACK covers it, so TCP repeats it for ever and sends nothing else. TCP-AP therefore has no min_tso_segs; the loader
- * sets net.ipv4.tcp_min_tso_segs instead. Quiet trains need the call and recover (send_behind_empty() in meshpace_solo.bpf.c).
+ * The answer of min_tso_segs, the least number of segments to pass to a device, is the dangerous
+ * one. If it is 0, tcp_write_xmit() cuts an empty segment off the data. If nothing else is in
+ * flight, the timer of window probes sends that segment. No ACK covers it, so TCP repeats it for
+ * ever and sends nothing else. TCP-AP therefore has no min_tso_segs; the loader sets
+ * net.ipv4.tcp_min_tso_segs instead. Quiet trains need the call and recover (send_behind_empty() in
+ * meshpace_solo.bpf.c).
  *
  * For tests: with LOST_ANSWERS every answer is 0, with SOME_LOST_ANSWERS one in 16.
  */
@@ -47,26 +53,26 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define ANSWER(value) (value)
 #endif
 
-/* A destination: an IPv6 prefix, or an IPv4 one mapped into ::ffff:0:0/96. */
+/* Destination: an IPv6 prefix, or an IPv4 prefix mapped into ::ffff:0:0/96. */
 struct destination {
 	__u32 bits;
 	__be32 address[4];
 };
 
-/* A device: its name in a network namespace, by the number of that. */
+/* Device: the number of a network namespace, and the name of the device in it. */
 struct device {
 	__u32 namespace;
 	char name[16];
 };
 
-/* What is known of the way of a connection. */
+/* Path of a connection, and what follows from it. */
 struct way {
 	struct path path; /* as last looked up */
 	__u32 payload;    /* bytes of a full segment */
-	__u32 paced;      /* 1: this connection is */
+	__u32 paced;      /* 1: this connection is paced */
 };
 
-/* What the iterator tells of a connection. crates/kernel/src/connection.rs reads it. */
+/* Report of the iterator about a connection. crates/kernel/src/connection.rs reads it. */
 struct report {
 	__be32 local[4];
 	__be32 remote[4];
@@ -151,7 +157,8 @@ static __always_inline void local_address(__be32 to[4], const struct sock *sk)
 	}
 }
 
-/* Whether packets leave by a device that is 802.11 or that the loader was told; -1 while there is no route. */
+/* Returns 1 if packets leave by an 802.11 device or by one that the loader has named, 0 if not, and
+ * -1 while there is no route. */
 static __always_inline int leaves_by_radio(struct sock *sk)
 {
 	struct device device = {};
@@ -168,7 +175,7 @@ static __always_inline int leaves_by_radio(struct sock *sk)
 	return bpf_map_lookup_elem(&devices, &device) != 0;
 }
 
-/* Brings the way of a connection up to date. False if nothing can be told. */
+/* Looks the path of a connection up again. Returns false if the map has no path for it. */
 static __always_inline bool look_up(struct sock *sk, struct way *way)
 {
 	struct destination destination = { .bits = WHOLE_ADDRESS };
@@ -179,7 +186,7 @@ static __always_inline bool look_up(struct sock *sk, struct way *way)
 	path = bpf_map_lookup_elem(&paths, &destination);
 	if (!path)
 		return false;
-	/* A copy: the entry may be changed while it is in use. */
+	/* The path is copied because the entry may change while it is in use. */
 	way->path = *path;
 	way->payload = ((struct tcp_sock *)sk)->mss_cache;
 	radio = way->path.always ? 1 : leaves_by_radio(sk);
@@ -188,7 +195,8 @@ static __always_inline bool look_up(struct sock *sk, struct way *way)
 	return true;
 }
 
-/* The kernel's own pacing of a connection: on, if nothing paces it yet. A queue (fq) that does goes on. */
+/* Switches the kernel's own pacing of a connection on, if nothing paces it yet, or off. If a queue
+ * discipline (fq) paces the connection, it continues to do so. */
 static __always_inline void pace(struct sock *sk, bool on)
 {
 	if (on && sk->sk_pacing_status == SK_PACING_NONE)
@@ -197,7 +205,8 @@ static __always_inline void pace(struct sock *sk, bool on)
 		sk->sk_pacing_status = SK_PACING_NONE;
 }
 
-/* What NewReno answers at least. The kernel divides by the window, which it takes from a lost answer without a look. */
+/* Applies the least values of NewReno. The kernel divides by the window, and takes a window from a
+ * lost answer without a check. */
 static __always_inline void mend_window(struct tcp_sock *tp)
 {
 	if (tp->snd_ssthresh < LEAST_THRESHOLD)
@@ -206,7 +215,7 @@ static __always_inline void mend_window(struct tcp_sock *tp)
 		tp->snd_cwnd = 1;
 }
 
-/* The part of a report that both controls tell alike. */
+/* Fills the part of a report that is the same for both controls. */
 static __always_inline void begin_report(struct report *report, const struct sock *sk, const struct way *way)
 {
 	local_address(report->local, sk);

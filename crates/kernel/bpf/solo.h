@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * `quiet-train-solo` in integers: from what ACKs tell to the interval between segments and the number of them in a train.
+ * `quiet-train-solo` in integers: computes, from the ACKs, the interval between segments and their
+ * number in a train.
  *
- * Source: docs/quiet-trains.md, and crates/transport/src/train (solo.rs, control.rs, estimator.rs, peer_clock.rs) with the parameters of
- * the sender alone. With h hops, n = min(4, h), t_d and t_a the air times of a data and of an ACK exchange, r the round trip and f the
- * forward delay by the two clocks:
+ * Source: docs/quiet-trains.md, and crates/transport/src/train (solo.rs, control.rs, estimator.rs,
+ * peer_clock.rs) with the parameters of the sender alone. h is the number of hops and n = min(4,
+ * h). t_d and t_a are the air times of the exchange of a data packet and of an ACK. r is the
+ * round-trip time, and f the forward delay, measured with both clocks:
  *
  *     rtt0 = least r, base = least f, both of the last 15 to 30 s
  *     tau  = n/h rtt0 / (1 + t_a/t_d)
@@ -16,8 +18,12 @@
  *
  *     skew = slope of f - r/2 over time                       weighted least squares, taken out of base
  *
- * Departures: times are whole nanoseconds, an interval is at most 60 s and so is the time between two samples that counts. The skew
- * is in whole ppb, from times in ms and offsets in us, of which 1 s counts at most.
+ * I is the interval, W the length of a train. While all senders of the path hear each other, W is
+ * at most 40 and 1.5 stands in place of 0.2 (solo_is_near).
+ *
+ * Departures: times are whole nanoseconds. An interval is at most 60 s, and so is the time between
+ * two samples that is taken into account. The skew is in whole ppb, computed from times in ms and
+ * offsets in us. Of an offset at most 1 s counts.
  */
 #ifndef MESHPACE_SOLO_H
 #define MESHPACE_SOLO_H
@@ -31,99 +37,102 @@
 #define MINUTE (60 * SECOND)
 #define NEVER (1ULL << 62)
 
-/* Parameters of the sender alone, as solo.rs and control.rs have them. */
+/* Parameters of the sender alone, with the values of solo.rs and control.rs. */
 #define NEAR_HOPS 3
-#define NEAR_FLOOR 1034 /* thousandths of tau */
+#define NEAR_FLOOR 1034 /* least interval, thousandths of tau */
 #define FAR_FLOOR 1140
-#define DELAY 200 /* delay borne at the floor, thousandths of tau */
+#define DELAY 200 /* queueing delay tolerated at the floor, thousandths of tau */
 #define NEAR_DELAY 1500
-#define LENGTH 700     /* how that grows with the path, thousandths */
-#define TRAIN 16       /* segments at most */
+#define LENGTH 700     /* growth of the tolerated delay with the length of the path, thousandths */
+#define TRAIN 16       /* most segments of a train */
 #define NEAR_TRAIN 40
 #define FIRST_TRAIN 4
-#define SPAN SECOND    /* of a train at most */
+#define SPAN SECOND    /* longest duration of a train */
 #define START 1150     /* interval before the first sample, thousandths of n t_d */
-#define LONGEST_GAP 1100 /* between the two of a pair, the same */
-#define SLOWEST 30     /* intervals are at most so many tau */
+#define LONGEST_GAP 1100 /* longest gap between the two segments of a pair, thousandths of n t_d */
+#define SLOWEST 30     /* longest interval, multiples of tau */
 #define LOSS (ONE / 20)
 #define LOSS_APART (SECOND / 2)
 #define LOSSLESS MINUTE
 #define HORIZON (15 * SECOND)
 #define SMOOTHING SECOND
 #define HOP_NOISE (300 * US)
-#define JUMP ((__s64)SECOND) /* of a clock that was set */
-#define BELIEVED 3000 /* scale of the weight of a round trip above the least, us */
-/* Drift of the clocks: skew.rs. The prior is 20 samples, 40 s from their mean, in the units of the sums. */
+#define JUMP ((__s64)SECOND) /* step by which a clock was set, at least */
+#define BELIEVED 3000 /* decay of a sample's weight with its RTT above the least RTT, us */
+/* Drift of the clocks, as in skew.rs. The prior stands for 20 samples that lie 40 s from their mean
+ * time, in the units of the sums. */
 #define MEMORY_MS 300000
 #define PRIOR ((20ULL << WEIGHT_DIGITS) * 40000 * 40000)
 #define SKEW_LIMIT 300000 /* ppb */
 #define WEIGHT_DIGITS 10
 #define NO_TIMER (30 * (__s64)MS)
 #define FEW_PAIRS (15 * ONE / 100)
-/* Time of an exchange beside the bits of its frame, and the bytes of a frame beside its packet: estimator.rs. */
+/* Time of an exchange without the bits of its frame, and bytes of a frame without its packet, as in
+ * estimator.rs. */
 #define EXCHANGE (1542 * US)
 #define FRAME_BYTES 52
 #define HEADERS 40
 #define ACK_PACKET 52
-/* Clocks of peers: peer_clock.rs. */
+/* Clocks of peers, as in peer_clock.rs. */
 #define CLOCK_SPAN (150 * MS)
 #define CLOCK_ATTEMPTS 5
 
-/* The clock of the peer, as its time stamps show it. */
+/* Clock of the peer, as its time stamps show it. */
 struct peer_clock {
-	__u64 first_at; /* when the first stamp came; 0: none has */
-	__s64 reading;  /* ns, from a beginning of its own, at `last` */
+	__u64 first_at; /* time at which the first stamp arrived; 0: none yet */
+	__s64 reading;  /* reading of the clock at `last`, ns, counted from an origin of its own */
 	__u32 first;
 	__u32 last;
-	__u32 unit_us; /* 0: not known */
+	__u32 unit_us; /* unit of the stamps; 0: not known */
 	__u32 misfits;
 };
 
-/* A least value and when it was taken, ns. */
+/* A least value, and the time at which it was measured, ns. */
 struct least {
 	__s64 value;
 	__u64 at;
 };
 
-/* Weighted sums for the drift between the clocks. Weights have WEIGHT_DIGITS binary digits after the point. */
+/* Weighted sums for the drift between the clocks. Weights have WEIGHT_DIGITS binary digits after
+ * the point. */
 struct skew {
-	__u64 at; /* ns; 0: nothing is in it */
+	__u64 at; /* time of the last sample, ns; 0: no sample yet */
 	__u64 weight;
-	__u64 mean_time;   /* us */
-	__s64 mean_offset; /* ns */
-	__u64 time_time;   /* ms^2 */
-	__s64 time_offset; /* ms us */
-	__s64 ppb;         /* by which the peer's clock gains on ours */
+	__u64 mean_time;   /* weighted mean of the times, us */
+	__s64 mean_offset; /* weighted mean of the clock offsets, ns */
+	__u64 time_time;   /* weighted sum of squares of the times, ms^2 */
+	__s64 time_offset; /* weighted sum of products of times and offsets, ms us */
+	__s64 ppb;         /* rate by which the peer's clock gains on ours */
 };
 
-/* The state of one connection. */
+/* State of one connection. */
 struct solo {
 	__u64 interval;  /* I, ns */
-	__u64 floor;     /* ns */
+	__u64 floor;     /* least interval, ns */
 	__u64 reuse;     /* n t_d, ns */
 	__u64 queueing;  /* d, ns */
-	__u64 samples;   /* taken so far */
-	__u64 rtt[2];    /* the least of this horizon and of the last one, ns */
-	__u64 least_rtt; /* the least ever over this path, ns */
-	struct least base[2]; /* the least forward delays of this horizon and of the last one */
+	__u64 samples;   /* number of samples so far */
+	__u64 rtt[2];    /* least RTT of this horizon and of the previous one, ns */
+	__u64 least_rtt; /* least RTT ever measured on this path, ns */
+	struct least base[2]; /* least forward delays of this horizon and of the previous one */
 	struct skew skew;
-	__u64 turned_at; /* when the horizon began */
-	__s64 mean;      /* of forward delays, ns */
-	__u64 mean_at;   /* when it was last brought up to date; 0: there is none */
-	__s64 offset[2]; /* of the clocks, least and most, as the last sample left them possible */
-	__u64 penalty;   /* growth of the interval by losses */
-	__u64 lost_at;   /* when the last one counted; 0: never */
-	__u64 lossless;  /* time since, ns */
-	__u64 pairs;     /* share of ACKs of two segments or more, lately */
-	__u64 rate_bps;  /* of the path that this holds for */
+	__u64 turned_at; /* time at which the horizon began */
+	__s64 mean;      /* mean forward delay, ns */
+	__u64 mean_at;   /* time of the last update of the mean; 0: there is no mean */
+	__s64 offset[2]; /* least and greatest clock offset that the last sample allows, ns */
+	__u64 penalty;   /* relative growth of the interval caused by losses */
+	__u64 lost_at;   /* time of the last loss that counted; 0: none */
+	__u64 lossless;  /* time since the last loss, ns */
+	__u64 pairs;     /* recent share of the ACKs that cover two segments or more */
+	__u64 rate_bps;  /* rate of the path for which this state holds */
 	struct peer_clock clock;
 	__u32 hops;
 	__u32 payload;
 	__u32 train;   /* W */
-	__u32 sampled; /* whether the law has begun */
+	__u32 sampled; /* 1: the control law has taken its first sample */
 };
 
-/* The air time of an exchange over one hop for a packet of `bytes`, ns. */
+/* Returns the air time of an exchange over one hop for a packet of `bytes`, ns. */
 static __always_inline __u64 exchange(const struct path *path, __u64 bytes)
 {
 	return EXCHANGE + 8 * SECOND * (bytes + FRAME_BYTES) / path->rate_bps;
@@ -134,7 +143,7 @@ static __always_inline __u64 reuse_hops(__u64 hops)
 	return hops < REUSE_HOPS ? hops : REUSE_HOPS;
 }
 
-/* What was least over another path says nothing. */
+/* Forgets least values and means. Those of another path have no meaning. */
 static __always_inline void solo_forget(struct solo *solo)
 {
 	solo->rtt[0] = solo->rtt[1] = solo->least_rtt = NEVER;
@@ -142,7 +151,7 @@ static __always_inline void solo_forget(struct solo *solo)
 	solo->mean_at = 0;
 }
 
-/* The path is known or has changed. */
+/* Takes over the path, which is known now or has changed. */
 static __always_inline void solo_path(struct solo *solo, const struct path *path, __u32 payload)
 {
 	__u64 before = solo->reuse;
@@ -165,7 +174,7 @@ static __always_inline void solo_path(struct solo *solo, const struct path *path
 	solo->floor = solo->interval;
 }
 
-/* Nothing is known yet. */
+/* Initial state, in which nothing is known. */
 static __always_inline void solo_begin(struct solo *solo, const struct path *path, __u32 payload)
 {
 	__builtin_memset(solo, 0, sizeof(*solo));
@@ -177,13 +186,14 @@ static __always_inline void solo_begin(struct solo *solo, const struct path *pat
 	solo_path(solo, path, payload);
 }
 
-/* Whether all who send data on the path hear each other, as far as can be told. */
+/* True if all senders of data on the path hear each other, as far as the sender can tell from hops
+ * and losses. */
 static __always_inline bool solo_is_near(const struct solo *solo)
 {
 	return solo->hops <= NEAR_HOPS && solo->lossless >= LOSSLESS;
 }
 
-/* The time between the two of a pair, ns. */
+/* Returns the time between the two segments of a pair, ns. */
 static __always_inline __u64 solo_gap(const struct solo *solo)
 {
 	__u64 longest = solo->reuse * LONGEST_GAP / 1000;
@@ -191,7 +201,8 @@ static __always_inline __u64 solo_gap(const struct solo *solo)
 	return solo->floor < longest ? solo->floor : longest;
 }
 
-/* The segments of the next train; `after` a whole one it may be longer. */
+/* Returns the length of the next train. `after`: the previous train was sent whole, so that the
+ * next may be longer. */
 static __always_inline __u32 solo_next_train(struct solo *solo, bool after)
 {
 	__u64 longest = solo_is_near(solo) ? NEAR_TRAIN : TRAIN;
@@ -210,7 +221,7 @@ static __always_inline __u32 solo_next_train(struct solo *solo, bool after)
 	return solo->train;
 }
 
-/* Something is lost, at most one in half a second. */
+/* Handles a loss. At most one loss per half second counts. */
 static __always_inline void solo_lost(struct solo *solo, __u64 now)
 {
 	solo->lossless = 0;
@@ -220,7 +231,7 @@ static __always_inline void solo_lost(struct solo *solo, __u64 now)
 	solo->penalty += LOSS;
 }
 
-/* Nothing came back: trains grow again from the first one's length. */
+/* Handles a timeout. Trains grow again from the length of a first train. */
 static __always_inline void solo_timeout(struct solo *solo, __u64 now)
 {
 	if (solo->train > FIRST_TRAIN)
@@ -228,7 +239,8 @@ static __always_inline void solo_timeout(struct solo *solo, __u64 now)
 	solo_lost(solo, now);
 }
 
-/* Takes a time stamp: 1 if the peer's clock tells what time it stands for, 0 if not yet, -1 if never. */
+/* Takes a time stamp. Returns 1 if the peer's clock is known, so that the stamp stands for a time,
+ * 0 if it is not known yet, and -1 if it never will be. */
 static __always_inline int read_clock(struct peer_clock *clock, __u64 now, __u32 stamp)
 {
 	__u64 elapsed, ticks, unit = 0;
@@ -241,7 +253,7 @@ static __always_inline int read_clock(struct peer_clock *clock, __u64 now, __u32
 		return 0;
 	}
 	if (clock->unit_us) {
-		/* Stamps wrap; those of ACKs are near each other. */
+		/* Stamps wrap around. Consecutive ACKs have stamps that are close together. */
 		clock->reading += (__s64)(__s32)(stamp - clock->last) * (clock->unit_us * (__s64)US);
 		clock->last = stamp;
 		return 1;
@@ -252,7 +264,8 @@ static __always_inline int read_clock(struct peer_clock *clock, __u64 now, __u32
 	ticks = (__u32)(stamp - clock->first);
 	if (!ticks)
 		ticks = 1;
-	/* Within 35 % of 1 us, 1 ms or 4 ms. Of 10 ms or of nothing, it is of no use. */
+	/* Accepts units within 35 % of 1 us, 1 ms or 4 ms. A clock with steps of 10 ms, or one that stands
+	 * still, is of no use. */
 #define FITS(us) (elapsed * 100 > ticks * ((us) * US * 65) && elapsed * 100 < ticks * ((us) * US * 135))
 	if (FITS(1))
 		unit = 1;
@@ -272,13 +285,13 @@ static __always_inline int read_clock(struct peer_clock *clock, __u64 now, __u32
 	return 1;
 }
 
-/* value part / whole, of which value may be less than 0. */
+/* Returns value part / whole, where value may be negative. */
 static __always_inline __s64 part_of(__s64 value, __u64 part, __u64 whole)
 {
 	return value < 0 ? -(__s64)((__u64)-value * part / whole) : (__s64)((__u64)value * part / whole);
 }
 
-/* The same with a part of 2^20, for values that would overflow. */
+/* Returns value part / 2^20, for values with which the product would overflow. */
 static __always_inline __u64 share_of(__u64 value, __u64 part)
 {
 	return (value >> 20) * part + ((value & ((1 << 20) - 1)) * part >> 20);
@@ -291,7 +304,8 @@ static __always_inline __s64 within(__s64 value, __s64 limit)
 	return value < -limit ? -limit : value;
 }
 
-/* Now the offset of the clocks is `offset`, believed by `weight` with 32 digits. */
+/* Adds a sample to the sums: at time `now` the offset of the clocks is `offset`, with the weight
+ * `weight` of 32 binary digits. */
 static __always_inline void add_skew(struct skew *skew, __u64 now, __s64 offset, __u64 weight)
 {
 	__u64 ms = (now - skew->at) / MS, now_us = now / US;
@@ -324,17 +338,18 @@ static __always_inline void add_skew(struct skew *skew, __u64 now, __s64 offset,
 	else
 		skew->time_offset = share_of(skew->time_offset, fade);
 	skew->time_offset += (__s64)late * above;
-	/* An offset in us over a time in ms is in thousandths. */
+	/* An offset in us divided by a time in ms is in thousandths. */
 	skew->ppb = within(part_of(skew->time_offset, 1, (skew->time_time + PRIOR) / 1000000), SKEW_LIMIT);
 }
 
-/* A least value as it would be now if values grew by the skew. */
+/* Returns a least value as it would be now if values grew by the skew. */
 static __always_inline __s64 grown(const struct least *least, __u64 now, __s64 ppb)
 {
 	return least->value + part_of(ppb, (now - least->at) / US, 1000000);
 }
 
-/* The least forward delay of the last one to two horizons, as it would be now. */
+/* Returns the least forward delay of the last one to two horizons, corrected by the skew until now.
+ */
 static __always_inline __s64 least_forward(const struct solo *solo, __u64 now)
 {
 	__s64 newer = grown(&solo->base[0], now, solo->skew.ppb);
@@ -343,7 +358,8 @@ static __always_inline __s64 least_forward(const struct solo *solo, __u64 now)
 	return newer < older ? newer : older;
 }
 
-/* The law: `dt` after the last sample, 0 for the first, tau and d are now these. */
+/* Applies the control law for a sample `dt_us` after the last one, 0 for the first. `tau` and the
+ * queueing delay d have their new values. */
 static __always_inline void solo_law(struct solo *solo, __u64 dt_us, __u64 tau)
 {
 	__u64 floor = tau * (solo->hops <= NEAR_HOPS ? NEAR_FLOOR : FAR_FLOOR) / 1000;
@@ -362,7 +378,7 @@ static __always_inline void solo_law(struct solo *solo, __u64 dt_us, __u64 tau)
 	if (solo->lossless < NEVER / 2)
 		solo->lossless += dt_us * US;
 	near = solo_is_near(solo);
-	/* e^(-0.3 dt): 0.3 / ln 2 a second, with 32 digits and in thousandths a microsecond. */
+	/* e^(-0.3 dt): 0.3 / ln 2 per second, with 32 binary digits, in thousandths per microsecond. */
 	weight = halved(dt_us * 1858898 / 1000);
 	solo->penalty = solo->penalty * weight >> 32;
 	weight = (ONE - weight) >> 8;
@@ -387,7 +403,7 @@ static __always_inline void solo_law(struct solo *solo, __u64 dt_us, __u64 tau)
 		solo->interval = MINUTE;
 }
 
-/* An ACK that counts, and what it tells of the path. */
+/* Takes the sample of an ACK that counts: its round-trip time and its forward delay. */
 static __always_inline void solo_sample(struct solo *solo, const struct path *path, __u64 now, __u64 rtt, __s64 forward)
 {
 	__u64 dt_us = 0, span_us, weight, share, tau, noise;
@@ -400,7 +416,8 @@ static __always_inline void solo_sample(struct solo *solo, const struct path *pa
 		solo->rtt[0] = solo->base[0].value = NEVER;
 		solo->base[0].at = now;
 	}
-	/* A delay is at least 0 and at most the round trip. If that leaves no offset of the clocks possible, one was set. */
+	/* The forward delay is at least 0 and at most the round-trip time. If no offset of the clocks
+	 * satisfies this, a clock was set. */
 	if (forward - (__s64)rtt > solo->offset[1] + JUMP || forward < solo->offset[0] - JUMP) {
 		__builtin_memset(&solo->skew, 0, sizeof(solo->skew));
 		solo->base[0].value = solo->base[1].value = NEVER;
@@ -412,7 +429,7 @@ static __always_inline void solo_sample(struct solo *solo, const struct path *pa
 		solo->rtt[0] = rtt;
 	if (rtt < solo->least_rtt)
 		solo->least_rtt = rtt;
-	/* e^-(above / BELIEVED), above in microseconds. */
+	/* e^-(above / BELIEVED), where `above` is the RTT above the least one, in microseconds. */
 	weight = (rtt - solo->least_rtt) / US;
 	weight = halved(weight * (LOG2_E_31 / 2) / BELIEVED << 2);
 	add_skew(&solo->skew, now, forward - (__s64)(rtt / 2), weight);
@@ -453,7 +470,7 @@ static __always_inline void solo_sample(struct solo *solo, const struct path *pa
 		solo_law(solo, dt_us, tau);
 }
 
-/* An ACK of so many new segments. */
+/* Counts an ACK that covers `segments` new segments. */
 static __always_inline void solo_count(struct solo *solo, __u32 segments)
 {
 	solo->pairs -= solo->pairs / 10;
@@ -462,8 +479,8 @@ static __always_inline void solo_count(struct solo *solo, __u32 segments)
 }
 
 /*
- * An ACK of so many new segments with the time stamp `stamp`. The newest of them was sent `rtt_us` before; less than 0: one of them
- * was sent twice.
+ * Takes an ACK that covers `segments` new segments and carries the time stamp `stamp`. The newest
+ * of them was sent `rtt_us` before. A negative `rtt_us` means that one of them was sent twice.
  */
 static __always_inline void solo_ack(struct solo *solo, const struct path *path, __u64 now, __s32 rtt_us,
 				     __u32 segments, __u32 stamp)
@@ -482,7 +499,7 @@ static __always_inline void solo_ack(struct solo *solo, const struct path *path,
 		return;
 	forward = told > 0 ? solo->clock.reading - (__s64)(now - rtt) : (__s64)rtt;
 	base = least_forward(solo, now);
-	/* One of a single segment may have waited for the receiver's timer. */
+	/* An ACK of a single segment may have waited for the receiver's delayed-ACK timer. */
 	if (segments >= 2 || solo->pairs < FEW_PAIRS ||
 	    (solo->mean_at && (forward < solo->mean || forward - base < NO_TIMER)))
 		solo_sample(solo, path, now, rtt, forward);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Quiet trains as a kernel runs them that passes over a program now and then: for a test.
+ * For a test: `meshpace_solo` on a kernel that skips some of the calls of programs that return a
+ * value.
  */
 #define SOME_LOST_ANSWERS
 #include "meshpace_solo.bpf.c"

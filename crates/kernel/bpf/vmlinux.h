@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the programs here know of the kernel's types: only the fields they touch. The loader looks the fields up by name in
- * the running kernel's BTF, so the order and the offsets here mean nothing, and no BTF is needed to build.
+ * The part of the kernel's types that these programs use: only the fields that they access. The
+ * loader looks the fields up by name in the BTF of the running kernel. The order and the offsets
+ * here therefore have no meaning, and no BTF is needed to build.
  */
 #ifndef MESHPACE_VMLINUX_H
 #define MESHPACE_VMLINUX_H
@@ -79,7 +80,7 @@ struct wireless_dev;
 
 struct net_device {
 	char name[16];
-	struct wireless_dev *ieee80211_ptr; /* only where the kernel knows 802.11 */
+	struct wireless_dev *ieee80211_ptr; /* only in kernels with support for 802.11 */
 };
 
 struct dst_entry {

@@ -1,38 +1,38 @@
-//! What the eBPF programs report about a connection.
+//! Reports of the eBPF programs about a connection.
 
 use meshpace_core::{Duration, Rate};
 use std::net::{IpAddr, SocketAddr};
 
-/// One connection that has chosen the congestion control.
+/// A connection that has chosen the congestion control.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Connection {
-    /// Its end on this machine.
+    /// Address and port on this machine.
     pub local: SocketAddr,
-    /// Its other end.
+    /// Address and port of the other end.
     pub remote: SocketAddr,
-    /// Its network namespace, as `readlink /proc/self/ns/net` numbers them.
+    /// Network namespace of the connection, by the number that `readlink /proc/self/ns/net` shows.
     pub namespace: u32,
-    /// The interval between two full segments; zero before the first RTT sample.
+    /// Interval between two full segments; zero before the first RTT sample.
     pub interval: Duration,
-    /// The smoothed delay before it is stretched; with quiet trains, the delay of queues.
+    /// Smoothed delay from which the interval is computed. With quiet trains: the queueing delay.
     pub delay: Duration,
-    /// The time between the two segments of a pair; zero without quiet trains.
+    /// Time between the two segments of a pair; zero without quiet trains.
     pub gap: Duration,
-    /// Segments of the train; 0 without quiet trains.
+    /// Number of segments of the train; 0 without quiet trains.
     pub train: u32,
-    /// Whether it is paced: see [`Path::always`](crate::Path::always).
+    /// True if the connection is paced: see [`Path::always`](crate::Path::always).
     pub paced: bool,
     /// Coefficient of variation of the last RTTs.
     pub cov: f64,
-    /// RTT samples taken; with quiet trains, those that counted.
+    /// Number of RTT samples taken. With quiet trains: number of the samples that counted.
     pub samples: u64,
-    /// h, hops to the other end; 0 before the first RTT sample.
+    /// h, number of hops to the other end; 0 before the first RTT sample.
     pub hops: u32,
-    /// b, the channel's data rate.
+    /// b, data rate of the channel.
     pub channel: Rate,
     /// Payload of a full segment, bytes.
     pub payload: u32,
-    /// The ceiling that was set, bytes/s; with quiet trains, that of the last wait.
+    /// Ceiling of the pacing rate, bytes/s. With quiet trains: the rate that gave the last wait.
     pub rate: u32,
 }
 
@@ -42,7 +42,8 @@ const REPORT: usize = 104;
 const COV_DIGITS: i32 = 20;
 
 impl Connection {
-    /// All connections in what the pinned iterator gives. An unfinished one at the end is left out.
+    /// Reads all connections from the output of the pinned iterator. An incomplete report at the
+    /// end is ignored.
     pub fn decode(bytes: &[u8]) -> Vec<Connection> {
         bytes.chunks_exact(REPORT).map(Connection::decode_one).collect()
     }

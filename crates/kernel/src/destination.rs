@@ -1,13 +1,13 @@
-//! Destinations by prefix: the longest that matches wins.
+//! Destinations as address prefixes. The longest prefix that matches an address is used.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// Bits before an IPv4 address that is mapped into IPv6 (RFC 4291, section 2.5.5.2).
+/// Number of bits before an IPv4 address that is mapped into IPv6 (RFC 4291, section 2.5.5.2).
 const MAPPED: u32 = 96;
 
-/// A prefix of addresses. IPv4 lies in `::ffff:0:0/96`, as a socket of IPv6 sees it.
+/// Address prefix. IPv4 prefixes lie in `::ffff:0:0/96`, as an IPv6 socket sees them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Destination {
     bits: u32,
@@ -15,10 +15,11 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Every address.
+    /// Prefix that matches every address.
     pub const ANY: Destination = Destination { bits: 0, address: Ipv6Addr::UNSPECIFIED };
 
-    /// The addresses that share the first `bits` bits with `address`; none if it has not as many.
+    /// The addresses whose first `bits` bits are those of `address`. `None` if an address has fewer
+    /// bits.
     pub fn new(address: IpAddr, bits: u32) -> Option<Destination> {
         let (address, bits) = match address {
             IpAddr::V4(v4) if bits <= 32 => (v4.to_ipv6_mapped(), bits + MAPPED),
@@ -29,13 +30,13 @@ impl Destination {
         Some(Destination { bits, address: Ipv6Addr::from_bits(address.to_bits() & mask) })
     }
 
-    /// One address.
+    /// Prefix that matches one address only.
     pub fn host(address: IpAddr) -> Destination {
         let bits = if address.is_ipv4() { 32 } else { 128 };
         Destination::new(address, bits).expect("an address has its own bits")
     }
 
-    /// As the programs' `struct destination` has it.
+    /// Encodes the prefix as `struct destination` of the eBPF programs.
     pub fn encode(&self) -> [u8; 20] {
         let mut bytes = [0; 20];
         bytes[..4].copy_from_slice(&self.bits.to_ne_bytes());
@@ -43,7 +44,7 @@ impl Destination {
         bytes
     }
 
-    /// The reverse of [`Destination::encode`]; none if these bytes are no prefix.
+    /// Reverse of [`Destination::encode`]. `None` if the bytes are not a prefix.
     pub fn decode(bytes: &[u8]) -> Option<Destination> {
         let bits = u32::from_ne_bytes(*bytes.first_chunk()?);
         let address: [u8; 16] = *bytes.get(4..)?.first_chunk()?;

@@ -1,16 +1,18 @@
-//! The body for fuzzers: a function of bytes of the programs' maps and of arguments that panics when something is wrong.
+//! Entry point for fuzzers: a function that decodes arbitrary bytes as contents of the eBPF
+//! programs' maps and as command-line arguments. It panics if a check fails.
 //!
-//! Built by fuzzers alone (`--cfg fuzzing`, as `cargo fuzz` does it; `fuzz/` has the target), and by this crate's tests, which run it on the inputs in
-//! `fuzz/corpus` and on changes of them.
+//! It is built by fuzzers (`--cfg fuzzing`, as `cargo fuzz` does; `fuzz/` has the target) and by
+//! this crate's tests. The tests run it on the inputs in `fuzz/corpus` and on mutations of them.
 
 use crate::{Connection, Destination, Path, check_name};
 
-/// What the programs report of connections, keys and values of their map of paths, and a destination as people write it: what is read is as it would
-/// be written.
+/// Decodes reports about connections, values and keys of the map of paths, a destination in text
+/// form and a name. Checks that a decoded value is the same after it has been encoded and decoded
+/// again.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If a value is not the same.
 pub fn kernel(data: &[u8]) {
     for connection in Connection::decode(data) {
         assert!(connection.cov >= 0.0 && connection.cov.is_finite());

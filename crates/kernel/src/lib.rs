@@ -1,9 +1,11 @@
-//! TCP with adaptive pacing and quiet trains of the sender alone in the Linux kernel: the congestion controls `meshpace_ap` and
-//! `meshpace_solo`, written in eBPF (`bpf/`), and their loader.
+//! TCP with adaptive pacing, and quiet trains of the sender alone, as congestion controls of the
+//! Linux kernel: `meshpace_ap` and `meshpace_solo`, written in eBPF (`bpf/`), and their loader.
 //!
-//! The eBPF programs give an interval to every connection that has chosen one of them; the window of `meshpace_ap` stays the kernel's NewReno,
-//! that of `meshpace_solo` makes the silence after a train. What they must know about the network, hops and rate by destination, is in a map that the loader fills. Only the feature `kernel`
-//! compiles them and links libbpf; without it this crate only reports what the machine lacks.
+//! The eBPF programs compute an interval for every connection that has chosen one of them. The
+//! window of `meshpace_ap` is still the kernel's NewReno. The window of `meshpace_solo` causes the
+//! silence after a train. The programs need the number of hops and the rate by destination; the
+//! loader writes these into a map. The programs are compiled, and libbpf is linked, only with the
+//! feature `kernel`. Without it this crate only reports what the machine lacks.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 pub mod connection;
@@ -24,17 +26,17 @@ pub use path::{Form, Path};
 
 use std::fmt;
 
-/// The congestion control's name unless told otherwise.
+/// Default name of the congestion control with adaptive pacing.
 pub const NAME: &str = "meshpace_ap";
-/// The name of quiet trains unless told otherwise.
+/// Default name of the congestion control with quiet trains.
 pub const SOLO: &str = "meshpace_solo";
 
-/// Why the kernel has not been changed as asked.
+/// Reason why a requested change was not made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// What was asked for cannot be done, or not on this machine.
+    /// The request is invalid, or cannot be carried out on this machine.
     Refused(String),
-    /// It should have worked, and did not.
+    /// An operation failed that should have succeeded.
     Failed(String),
 }
 
@@ -49,7 +51,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// `what` failed with `error`.
+    /// Error for an operation `what` that failed with `error`.
     pub fn failed(what: impl fmt::Display, error: impl fmt::Display) -> Error {
         Error::Failed(format!("{what}: {error}"))
     }
@@ -57,8 +59,7 @@ impl Error {
 
 /// Checks a name for a congestion control: 1 to 15 of `a-z`, `A-Z`, `0-9`, `_`, `-`.
 ///
-/// # Errors
-/// [`Error::Refused`] with what is wrong.
+/// # Errors [`Error::Refused`] with the reason.
 pub fn check_name(name: &str) -> Result<(), Error> {
     let usable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 15 || !name.chars().all(usable) {

@@ -1,25 +1,25 @@
-//! What the eBPF programs need on this machine, and what to do if it is missing.
+//! Requirements of the eBPF programs on this machine, and the remedy if one is not met.
 
 use std::fs;
 use std::path::Path;
 
-/// One thing the programs need.
+/// Result of the check of one requirement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
-    /// What was looked at.
+    /// What was examined.
     pub subject: &'static str,
-    /// What was found; an error if it is not enough.
+    /// State that was found; an error if it does not meet the requirement.
     pub found: Result<String, String>,
-    /// What changes it if it is not enough.
+    /// Remedy if the requirement is not met.
     pub remedy: &'static str,
 }
 
-/// Where the kernel tells its types.
+/// File in which the kernel describes its types.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// Where programs and maps outlive the command that made them.
+/// File system in which programs and maps outlive the command that loaded them.
 pub const BPF_FS: &str = "/sys/fs/bpf";
 
-/// Everything, the most telling first. Nothing is changed.
+/// Checks all requirements, the most informative first. Nothing is changed.
 pub fn examine() -> Vec<Check> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     vec![
@@ -58,7 +58,7 @@ pub fn examine() -> Vec<Check> {
     ]
 }
 
-/// Linux 6.1 has everything the programs call.
+/// Linux 6.1 is the first version with everything that the programs call.
 fn release(text: &str) -> Result<String, String> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -72,7 +72,7 @@ fn types() -> Result<String, String> {
     }
 }
 
-/// The kernel wraps each structure that can be filled with programs in a type of its own.
+/// The kernel wraps each structure that eBPF programs can implement in a type of its own.
 fn struct_ops() -> Result<String, String> {
     let bytes = fs::read(BTF).map_err(|error| format!("{BTF}: {error}"))?;
     let wanted = b"bpf_struct_ops_tcp_congestion_ops\0";
@@ -83,7 +83,8 @@ fn struct_ops() -> Result<String, String> {
     }
 }
 
-/// Without the file the kernel compiles always, or hides the switch from this namespace.
+/// If the file does not exist, the kernel always compiles eBPF, or hides the switch from this
+/// namespace.
 fn jit(switch: Option<&str>) -> Result<String, String> {
     match switch.map(str::trim) {
         Some("0") => Err("off".to_owned()),
@@ -91,7 +92,7 @@ fn jit(switch: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// The capabilities that loading needs: programs, congestion controls, iterators.
+/// Checks the capabilities that loading needs: for programs, congestion controls and iterators.
 fn rights(status: &str, uid_map: &str) -> Result<String, String> {
     const SYS_ADMIN: u32 = 21;
     const WANTED: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
@@ -100,14 +101,14 @@ fn rights(status: &str, uid_map: &str) -> Result<String, String> {
     let has = |bit: u32| held >> bit & 1 == 1;
     let missing: Vec<&str> = WANTED
         .iter()
-        // The right to administer the system contains the two younger ones.
+        // CAP_SYS_ADMIN contains the two newer capabilities.
         .filter(|(bit, _)| !(has(*bit) || *bit > SYS_ADMIN && has(SYS_ADMIN)))
         .map(|(_, name)| *name)
         .collect();
     if !missing.is_empty() {
         return Err(format!("no {}", missing.join(", no ")));
     }
-    // The first user namespace has every user in it.
+    // The initial user namespace maps every user.
     let whole = uid_map.split_whitespace().eq(["0", "0", "4294967295"]);
     if whole || uid_map.is_empty() {
         Ok("held".to_owned())
@@ -129,7 +130,7 @@ fn file_system() -> Result<String, String> {
     if is_bpf_fs(Path::new(BPF_FS)) { Ok(format!("at {BPF_FS}")) } else { Err(format!("none at {BPF_FS}")) }
 }
 
-/// Whether a BPF file system is mounted there.
+/// True if a BPF file system is mounted at `directory`.
 pub fn is_bpf_fs(directory: &Path) -> bool {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     mounts.lines().any(|line| {

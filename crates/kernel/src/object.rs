@@ -1,8 +1,8 @@
 //! Loads, inspects and unloads the eBPF programs.
 //!
-//! Everything of one congestion control is pinned in `/sys/fs/bpf/meshpace/NAME` before it is registered, as the last step. A
-//! loader that is killed leaves pins without a registration, which the next `load` or `unload` removes, or a registration with
-//! all its pins.
+//! All objects of a congestion control are pinned in `/sys/fs/bpf/meshpace/NAME`. The registration
+//! is the last step. A loader that is killed therefore leaves either pins without a registration,
+//! which the next `load` or `unload` removes, or a registration with all its pins.
 
 use crate::machine::{self, BPF_FS, is_bpf_fs};
 use crate::tuning::{self, Devices, LeastSegments};
@@ -14,13 +14,15 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// What clang has made of `bpf/meshpace_ap.bpf.c` and `bpf/meshpace_solo.bpf.c`, aligned as ELF wants it.
+/// Object file that clang compiled from `bpf/meshpace_ap.bpf.c` or `bpf/meshpace_solo.bpf.c`,
+/// aligned as ELF requires.
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
 static ADAPTIVE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/meshpace_ap.bpf.o")));
 static SOLO: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/meshpace_solo.bpf.o")));
 
-/// Names of the maps and the program in the objects, and of their pins. The operations have the usual name of their form.
+/// Names of the maps and of the program in the objects, and of their pins. The operations have the
+/// default name of their form.
 const PATHS: &str = "paths";
 const DEVICES: &str = "devices";
 const SETTINGS: &str = "settings";
@@ -29,43 +31,46 @@ const REPORT: &str = "meshpace_report";
 /// The only key of a map with one entry.
 const ONLY: [u8; 4] = [0; 4];
 
-/// What to load.
+/// Parameters of a congestion control to load.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// The congestion control's name.
+    /// Name of the congestion control.
     pub name: String,
-    /// What its interval follows.
+    /// Rule for the interval.
     pub form: Form,
-    /// The path to destinations that are not in `paths`.
+    /// Path to destinations that are not in `paths`.
     pub usual: Route,
     /// Paths by destination.
     pub paths: Vec<(Destination, Route)>,
     /// The factor before cov in hundredths, 0 to 1000. 200 in both papers.
     pub factor: u32,
-    /// Segments in the window at most until ten are out, which the kernel never paces; 0 leaves the kernel's own start.
+    /// Largest window until ten segments have been sent, which the kernel never paces, in segments.
+    /// 0 leaves the kernel's own initial window.
     pub initial_window: u32,
-    /// Whether users without rights may choose it.
+    /// True if users without privileges may choose the congestion control.
     pub allow_users: bool,
-    /// Devices that are to take one segment at a time, and by which connections are paced.
+    /// Devices that are set to take one segment at a time. Connections that leave by them are
+    /// paced.
     pub devices: Vec<String>,
-    /// Further devices by which connections are paced. The programs know an 802.11 device themselves, but not what lies upon one.
+    /// Further devices whose connections are paced. The programs recognise an 802.11 device
+    /// themselves, but not a virtual device on top of one.
     pub radios: Vec<String>,
 }
 
-/// How a loaded congestion control stands.
+/// State of a loaded congestion control.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Status {
-    /// Its name.
+    /// Name of the congestion control.
     pub name: String,
-    /// Whether new connections can choose it. False if a loader was killed before it was done.
+    /// True if new connections can choose it. False if a loader was killed before it had finished.
     pub registered: bool,
-    /// Whether users without rights may.
+    /// True if users without privileges may choose it.
     pub users: bool,
-    /// What its interval follows.
+    /// Rule for the interval.
     pub form: Form,
     /// The factor before cov in hundredths.
     pub factor: u32,
-    /// Segments in the first window at most; 0: the kernel's.
+    /// Largest initial window in segments; 0: the kernel's.
     pub initial_window: u32,
     /// Paths by destination, the default first.
     pub paths: Vec<(Destination, Route)>,
@@ -79,8 +84,8 @@ fn root() -> PathBuf {
 
 /// Registers a congestion control that outlives this process.
 ///
-/// # Errors
-/// [`Error::Refused`] if it cannot be done here, with what to do; [`Error::Failed`] if it went wrong. Nothing is left then.
+/// # Errors [`Error::Refused`], with the remedy, if this machine does not allow it;
+/// [`Error::Failed`] if an operation failed. In both cases nothing remains loaded.
 pub fn load(request: &Request) -> Result<(), Error> {
     check_name(&request.name)?;
     if request.factor > 1000 {
@@ -108,17 +113,17 @@ pub fn load(request: &Request) -> Result<(), Error> {
     clear(&request.name, &directory)?;
     let loaded = assemble(request, &directory);
     if loaded.is_err() {
-        // The error is what happened first; what cannot be removed is found by `status`.
+        // The first error is reported. Whatever cannot be removed now is found by `status`.
         let _ = unregister(&directory);
         let _ = clear(&request.name, &directory);
     }
     loaded
 }
 
-/// Whether this machine can load the programs at all.
+/// Checks that this machine can load the programs at all.
 fn able() -> Result<(), Error> {
     let mut checks = machine::examine();
-    // The file system is mounted below if it is missing.
+    // A missing file system is mounted by `mount`.
     checks.retain(|check| check.subject != "eBPF file system");
     match checks.iter().find_map(|check| Some((check, check.found.as_ref().err()?))) {
         Some((check, found)) => Err(Error::Refused(format!("{}: {found}; {}", check.subject, check.remedy))),
@@ -126,7 +131,7 @@ fn able() -> Result<(), Error> {
     }
 }
 
-/// Loaders of one name take turns.
+/// Takes the lock that serializes loaders of the same name.
 fn lock(name: &str) -> Result<File, Error> {
     let path = Path::new(tuning::RUN).join(format!("{name}.lock"));
     let open = || {
@@ -153,7 +158,7 @@ fn assemble(request: &Request, directory: &Path) -> Result<(), Error> {
     for device in &request.devices {
         Devices::of(&request.name).change(device)?;
     }
-    // Quiet trains tell the kernel themselves.
+    // Quiet trains have a program that returns this number to the kernel.
     if request.form != Form::QuietTrainSolo {
         LeastSegments::here()?.change()?;
     }
@@ -164,7 +169,7 @@ fn assemble(request: &Request, directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What libbpf and the verifier said last.
+/// Latest output of libbpf and of the verifier.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 fn listen(_: PrintLevel, line: String) {
@@ -173,13 +178,14 @@ fn listen(_: PrintLevel, line: String) {
     }
 }
 
-/// An error with what libbpf said of it.
+/// Error with the output of libbpf about it.
 fn explained(what: &str, error: &libbpf_rs::Error) -> Error {
     let said = SAID.lock().map(|mut said| std::mem::take(&mut *said)).unwrap_or_default();
     Error::Failed(format!("{what}: {error}\n{}", said.trim_end()))
 }
 
-/// The programs in the kernel, with the congestion control called `name`, which is not registered yet.
+/// Loads the programs into the kernel, with a congestion control named `name`, which is not
+/// registered yet.
 fn open(form: Form, name: &str) -> Result<Object, Error> {
     libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
     let object = if form == Form::QuietTrainSolo { SOLO } else { ADAPTIVE };
@@ -189,7 +195,7 @@ fn open(form: Form, name: &str) -> Result<Object, Error> {
     open.load().map_err(|error| explained("the kernel refuses the eBPF programs", &error))
 }
 
-/// Writes the name where the object has its own.
+/// Overwrites the name that the object contains with the requested one.
 fn rename(open: &mut OpenObject, own: &str, name: &str) {
     let mut map = open.maps_mut().find(|map| map.name() == own).expect("the object has its operations");
     let value = map.initial_value_mut().expect("operations have a value");
@@ -248,15 +254,15 @@ fn register(mut object: Object, form: Form, directory: &Path) -> Result<(), Erro
     let mut operations = object.maps_mut().find(|map| map.name() == own).expect("the object has its operations");
     let mut link =
         operations.attach_struct_ops().map_err(|error| explained("the kernel does not register it", &error))?;
-    // Otherwise it would be unregistered with the link.
+    // Without this call the kernel would unregister it as soon as the link is dropped.
     link.disconnect();
     Ok(())
 }
 
-/// Unregisters a congestion control and puts back what was changed for it. Connections that use it go on with it.
+/// Unregisters a congestion control and restores the settings that were changed for it. Connections
+/// that use it continue to use it.
 ///
-/// # Errors
-/// [`Error::Refused`] if nothing of that name is loaded.
+/// # Errors [`Error::Refused`] if no congestion control of that name is loaded.
 pub fn unload(name: &str) -> Result<(), Error> {
     check_name(name)?;
     let directory = root().join(name);
@@ -281,7 +287,8 @@ fn unregister(directory: &Path) -> Result<(), Error> {
     }
 }
 
-/// Removes pins and puts back devices, and the least of segments when nothing of ours is loaded any more.
+/// Removes pins and restores devices. Restores the least number of segments too, if none of our
+/// congestion controls is loaded any more.
 fn clear(name: &str, directory: &Path) -> Result<(), Error> {
     let remove = || -> io::Result<()> {
         if directory.exists() {
@@ -298,10 +305,9 @@ fn clear(name: &str, directory: &Path) -> Result<(), Error> {
     if loaded()?.is_empty() { least.restore().and(restored) } else { restored }
 }
 
-/// The names of what is loaded, in order.
+/// Names of the loaded congestion controls, sorted.
 ///
-/// # Errors
-/// If the pins cannot be listed.
+/// # Errors If the pins cannot be listed.
 pub fn loaded() -> Result<Vec<String>, Error> {
     let entries = match fs::read_dir(root()) {
         Ok(entries) => entries,
@@ -318,10 +324,10 @@ pub fn loaded() -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// How `name` stands.
+/// State of the congestion control `name`.
 ///
-/// # Errors
-/// [`Error::Refused`] if nothing of that name is loaded, [`Error::Failed`] if its pins cannot be read.
+/// # Errors [`Error::Refused`] if no congestion control of that name is loaded, [`Error::Failed`]
+/// if its pins cannot be read.
 pub fn status(name: &str) -> Result<Status, Error> {
     check_name(name)?;
     let directory = root().join(name);
@@ -355,7 +361,7 @@ fn paths(map: &MapHandle) -> Result<Vec<(Destination, Route)>, Error> {
     let mut paths = Vec::new();
     for key in map.keys() {
         let value = map.lookup(&key, MapFlags::ANY).map_err(|error| Error::failed("a path", error))?;
-        // One that went in the meantime is no longer there.
+        // An entry that was removed in the meantime has no value.
         let path = value.as_deref().and_then(Route::decode);
         paths.extend(Destination::decode(&key).zip(path));
     }
@@ -363,33 +369,31 @@ fn paths(map: &MapHandle) -> Result<Vec<(Destination, Route)>, Error> {
     Ok(paths)
 }
 
-/// The paths of a loaded congestion control, to be changed while it runs.
+/// Paths of a loaded congestion control, which can be changed while it runs.
 #[derive(Debug)]
 pub struct Paths(MapHandle);
 
 impl Paths {
-    /// Those of `name`.
+    /// Opens the paths of the congestion control `name`.
     ///
-    /// # Errors
-    /// If it is not loaded.
+    /// # Errors If it is not loaded.
     pub fn of(name: &str) -> Result<Paths, Error> {
         check_name(name)?;
         pinned(&root().join(name), PATHS).map(Paths)
     }
 
-    /// Sets the path to `destination`; connections there follow it from their next RTT sample on.
+    /// Sets the path to `destination`. Connections to it use the new path from their next RTT
+    /// sample on.
     ///
-    /// # Errors
-    /// [`Error::Refused`] if the path is out of range or the map is full.
+    /// # Errors [`Error::Refused`] if the path is out of range or the map is full.
     pub fn set(&self, destination: &Destination, path: &Route) -> Result<(), Error> {
         path.check()?;
         write(&self.0, destination, path)
     }
 
-    /// Forgets the path to `destination`, if there is one. The default stays.
+    /// Removes the path to `destination`, if there is one. The default path is never removed.
     ///
-    /// # Errors
-    /// If the kernel refuses.
+    /// # Errors If the kernel refuses.
     pub fn remove(&self, destination: &Destination) -> Result<(), Error> {
         if *destination == Destination::ANY {
             return Ok(());
@@ -401,10 +405,9 @@ impl Paths {
         }
     }
 
-    /// All of them, the default first.
+    /// All paths, the default first.
     ///
-    /// # Errors
-    /// If the map cannot be read.
+    /// # Errors If the map cannot be read.
     pub fn all(&self) -> Result<Vec<(Destination, Route)>, Error> {
         paths(&self.0)
     }

@@ -1,25 +1,26 @@
-//! What the eBPF programs are told about the path to a destination.
+//! Description of the path to a destination for the eBPF programs.
 
 use crate::Error;
 use meshpace_core::{Duration, Rate};
 use meshpace_transport::pacing::{LinkDelay, RtsCts};
 
-/// What the interval follows: one of two papers on adaptive pacing, or quiet trains.
+/// Rule for the interval: one of two papers on adaptive pacing, or quiet trains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// The four-hop propagation delay (AP05, section 4).
+    /// Follows the four-hop propagation delay (AP05, section 4).
     Ap05,
-    /// The out-of-interference delay (AP10, section IV.E).
+    /// Follows the out-of-interference delay (AP10, section IV.E).
     Ap10,
     /// Quiet trains of the sender alone (docs/quiet-trains.md, "The sender alone").
     QuietTrainSolo,
 }
 
 impl Form {
-    /// All of them.
+    /// All forms.
     pub const ALL: [Form; 3] = [Form::Ap05, Form::Ap10, Form::QuietTrainSolo];
 
-    /// As the programs' `enum form` has it; the last one has programs of its own.
+    /// Number of the form in `enum form` of the eBPF programs. Quiet trains have programs of their
+    /// own.
     pub const fn number(self) -> u32 {
         match self {
             Form::Ap05 => 0,
@@ -28,7 +29,7 @@ impl Form {
         }
     }
 
-    /// The paper's tag in small letters, or the transport's name.
+    /// Tag of the paper in lower case, or name of the transport.
     pub const fn tag(self) -> &'static str {
         match self {
             Form::Ap05 => "ap05",
@@ -37,12 +38,12 @@ impl Form {
         }
     }
 
-    /// The form of that number, if there is one.
+    /// Form with the given number, if there is one.
     pub fn of_number(number: u32) -> Option<Form> {
         Form::ALL.into_iter().find(|form| form.number() == number)
     }
 
-    /// The name of the congestion control in its object, and unless told otherwise.
+    /// Name of the congestion control in its object file, and its default name.
     pub const fn usual_name(self) -> &'static str {
         match self {
             Form::Ap05 | Form::Ap10 => crate::NAME,
@@ -51,33 +52,36 @@ impl Form {
     }
 }
 
-/// The way to a destination.
+/// Path to a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Path {
-    /// h, hops from here to there, 1 or more.
+    /// h, number of hops to the destination, 1 or more.
     pub hops: u8,
-    /// b, the channel's data rate, 1 kbit/s or more.
+    /// b, data rate of the channel, 1 kbit/s or more.
     pub rate: Rate,
-    /// H_cs, hops after which a sender is no longer sensed; none if every node of the path senses it. AP10 only.
+    /// H_cs, number of hops after which a sender is no longer sensed. `None` if every node of the
+    /// path senses it. AP10 only.
     pub sensing: Option<u8>,
-    /// t_LLD, what the link layer adds to a data packet's hop, at most 10 s. AP10 only.
+    /// t_LLD, time that the link layer adds to one hop of a data packet, at most 10 s. AP10 only.
     pub link_data: Duration,
-    /// t_LLA, the same for an ACK. AP10 only.
+    /// t_LLA, time that the link layer adds to one hop of an ACK, at most 10 s. AP10 only.
     pub link_ack: Duration,
-    /// Whether connections there are paced by whatever device their packets leave; if not, only by 802.11 and by devices that were named.
+    /// True if connections to this destination are paced whatever device their packets leave by. If
+    /// false, only those that leave by an 802.11 device or by a device that the loader has named.
     pub always: bool,
 }
 
-/// Payload of a full segment over Ethernet with time stamps, for the delays of the link layer.
+/// Payload of a full segment over Ethernet with time stamps, in bytes, from which the delays of the
+/// link layer are computed.
 const PAYLOAD: u32 = 1448;
 /// S_ACK in bytes.
 const ACK: u32 = 40;
-/// H_cs with decoding to 250 m and sensing to 550 m over hops of 200 m.
+/// H_cs if frames are decoded up to 250 m and sensed up to 550 m, over hops of 200 m.
 const USUAL_SENSING: u8 = 3;
 
 impl Path {
-    /// A path of `hops` hops at `rate`: H_cs 3, and delays of the link layer in the middle of AP10's bounds (equations 9 and 10),
-    /// without RTS/CTS; paced over every device.
+    /// A path of `hops` hops at `rate`, with H_cs 3 and paced over every device. The delays of the
+    /// link layer are in the middle of AP10's bounds (equations 9 and 10), without RTS/CTS.
     pub fn new(hops: u8, rate: Rate) -> Path {
         let (data, ack) = LinkDelay::Midpoint(RtsCts::Off).delays(PAYLOAD, ACK, rate);
         Path {
@@ -90,10 +94,9 @@ impl Path {
         }
     }
 
-    /// Whether every value is in its range.
+    /// Checks that every value is in its range.
     ///
-    /// # Errors
-    /// [`Error::Refused`] with the value and its range.
+    /// # Errors [`Error::Refused`] with the value and its range.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |what: &str| Err(Error::Refused(what.to_owned()));
         if self.hops == 0 {
@@ -112,7 +115,7 @@ impl Path {
         Ok(())
     }
 
-    /// As the programs' `struct path` has it.
+    /// Encodes the path as `struct path` of the eBPF programs.
     pub fn encode(&self) -> [u8; 40] {
         let mut bytes = [0; 40];
         bytes[0..8].copy_from_slice(&self.rate.0.to_ne_bytes());
@@ -124,7 +127,7 @@ impl Path {
         bytes
     }
 
-    /// The reverse of [`Path::encode`]; none if these bytes are no path.
+    /// Reverse of [`Path::encode`]. `None` if the bytes are not a path.
     pub fn decode(bytes: &[u8]) -> Option<Path> {
         let long = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
         let word = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
@@ -172,7 +175,8 @@ mod tests {
 
     #[test]
     fn delays_of_the_link_layer_are_those_of_the_paper() {
-        // AP10, section IV: 3.9 and 2.4 ms at 11 Mbit/s, with 1460 bytes; the middle of its bounds is 3.915 and 2.366 ms.
+        // AP10, section IV, has 3.9 and 2.4 ms at 11 Mbit/s with 1460 bytes. The middle of its
+        // bounds is 3.915 and 2.366 ms.
         let path = Path::new(4, Rate::from_mbps(11));
         assert!((path.link_data.as_secs_f64() - 3.9e-3).abs() < 0.02e-3, "{}", path.link_data);
         assert!((path.link_ack.as_secs_f64() - 2.366e-3).abs() < 0.001e-3, "{}", path.link_ack);

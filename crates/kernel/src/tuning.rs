@@ -1,9 +1,11 @@
-//! Settings of the machine that `load` changes and `unload` restores: who may choose the congestion control, and devices that
-//! would turn spaced segments into bursts, and the least number of segments in a burst.
+//! Settings of the machine that `load` changes and `unload` restores: the list of congestion
+//! controls that users may choose, the devices that would turn spaced segments into bursts, and the
+//! least number of segments in a burst.
 //!
-//! TCP may hand 64 kB at a time to a device (GSO), and does so if round trips are short, whatever
-//! the pacing says; one segment at a time (`gso_max_segs`) prevents it. The original values are written to a file before they are
-//! changed, so that `unload` can restore them even if the loader was killed.
+//! TCP may pass 64 kB at a time to a device (GSO). It does so if round trips are short, whatever
+//! the pacing rate is. A limit of one segment at a time (`gso_max_segs`) prevents it. The original
+//! values are written to a file before they are changed, so that `unload` can restore them even if
+//! the loader was killed.
 
 use crate::Error;
 use std::fs::{self, File};
@@ -12,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where this machine keeps what is gone after a restart, as devices' settings are.
+/// Directory for state that is lost at a restart of the machine, as the settings of devices are.
 pub const RUN: &str = "/run/meshpace";
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -22,20 +24,20 @@ fn listed(file: &str, name: &str) -> bool {
     fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|word| word == name))
 }
 
-/// Whether a congestion control of that name is registered.
+/// True if a congestion control of that name is registered.
 pub fn is_registered(name: &str) -> bool {
     listed(AVAILABLE, name)
 }
 
-/// Whether users without rights may choose it.
+/// True if users without privileges may choose it.
 pub fn is_allowed(name: &str) -> bool {
     listed(ALLOWED, name)
 }
 
-/// Lets users without rights choose `name`, which is registered. The kernel takes it off the list when it goes.
+/// Lets users without privileges choose `name`, which must be registered. The kernel removes the
+/// name from the list when the congestion control is unregistered.
 ///
-/// # Errors
-/// If the list cannot be changed, which only the first network namespace can.
+/// # Errors If the list cannot be changed. Only the initial network namespace can change it.
 pub fn allow_users(name: &str) -> Result<(), Error> {
     let change = || -> io::Result<()> {
         let list = fs::read_to_string(ALLOWED)?;
@@ -49,23 +51,25 @@ pub fn allow_users(name: &str) -> Result<(), Error> {
 
 const LEAST: &str = "/proc/sys/net/ipv4/tcp_min_tso_segs";
 
-/// The least number of segments that TCP hands to a device at once, `net.ipv4.tcp_min_tso_segs`, in one network namespace. The
-/// kernel's own is 2: pairs would be paced.
+/// The least number of segments that TCP passes to a device at once, `net.ipv4.tcp_min_tso_segs`,
+/// in one network namespace. The kernel's default is 2, with which pairs of segments would be paced
+/// instead of single ones.
 ///
-/// A congestion control can answer for it, but a kernel that passes over the eBPF program reads the answer from where nothing was
-/// written: a 0 makes an empty segment, on which the connection hangs. A parameter is always there.
+/// A congestion control can return this number itself. But if the kernel skips the eBPF program, it
+/// reads the number from memory that was never written. A 0 creates an empty segment, and the
+/// connection hangs. A sysctl always has a value.
 #[derive(Debug)]
 pub struct LeastSegments {
     file: PathBuf,
-    /// Loaders and unloaders take turns.
+    /// Lock that serializes loaders and unloaders.
     _lock: File,
 }
 
 impl LeastSegments {
-    /// That of the calling thread's network namespace. Waits for others who change one.
+    /// The setting of the calling thread's network namespace. Waits for other processes that hold
+    /// the lock.
     ///
-    /// # Errors
-    /// If the namespace cannot be told, or nobody can take turns.
+    /// # Errors If the namespace cannot be determined, or the lock cannot be taken.
     pub fn here() -> Result<LeastSegments, Error> {
         let number = namespace()?;
         let path = Path::new(RUN).join("segments.lock");
@@ -79,10 +83,9 @@ impl LeastSegments {
         Ok(LeastSegments { file: Path::new(RUN).join(format!("{number}.segments")), _lock: lock })
     }
 
-    /// Makes it 1.
+    /// Sets the number to 1.
     ///
-    /// # Errors
-    /// If it cannot be changed.
+    /// # Errors If it cannot be changed.
     pub fn change(&self) -> Result<(), Error> {
         let change = || -> io::Result<()> {
             let found = fs::read_to_string(LEAST)?;
@@ -97,10 +100,9 @@ impl LeastSegments {
         change().map_err(|error| Error::failed(LEAST, error))
     }
 
-    /// Puts back what was found, unless somebody has changed it since.
+    /// Restores the original value, unless somebody has changed it since.
     ///
-    /// # Errors
-    /// If it cannot be changed.
+    /// # Errors If it cannot be changed.
     pub fn restore(&self) -> Result<(), Error> {
         let found = match fs::read_to_string(&self.file) {
             Ok(found) => found,
@@ -117,22 +119,22 @@ impl LeastSegments {
     }
 }
 
-/// The devices that were changed for one congestion control.
+/// Devices whose settings were changed for one congestion control.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Devices {
     file: PathBuf,
 }
 
 impl Devices {
-    /// Those changed for `name`.
+    /// The devices that were changed for `name`.
     pub fn of(name: &str) -> Devices {
         Devices { file: Path::new(RUN).join(format!("{name}.devices")) }
     }
 
-    /// Makes `device` take one segment at a time.
+    /// Limits `device` to one segment at a time.
     ///
-    /// # Errors
-    /// [`Error::Refused`] if there is no such device, [`Error::Failed`] if it cannot be changed.
+    /// # Errors [`Error::Refused`] if there is no such device, [`Error::Failed`] if it cannot be
+    /// changed.
     pub fn change(&self, device: &str) -> Result<(), Error> {
         let found = segments_of(device)?;
         if found == 1 {
@@ -148,10 +150,10 @@ impl Devices {
         set_segments(device, 1)
     }
 
-    /// Puts back what was found. A device that is gone, or that somebody has changed since, is left as it is.
+    /// Restores the original values. A device that no longer exists, or that somebody has changed
+    /// since, is left alone.
     ///
-    /// # Errors
-    /// If a device cannot be changed; the others are put back all the same.
+    /// # Errors If a device cannot be changed. The others are restored all the same.
     pub fn restore(&self) -> Result<(), Error> {
         let noted = match fs::read_to_string(&self.file) {
             Ok(noted) => noted,
@@ -168,18 +170,18 @@ impl Devices {
     }
 }
 
-/// The number of the calling thread's network namespace.
+/// Number of the calling thread's network namespace.
 fn namespace() -> Result<u64, Error> {
     let path = "/proc/thread-self/ns/net";
     fs::metadata(path).map(|file| file.ino()).map_err(|error| Error::failed(path, error))
 }
 
-/// A device of this network namespace, as the programs' `struct device` has it. It need not be there yet.
+/// Encodes a device of this network namespace as `struct device` of the eBPF programs. The device
+/// need not exist yet.
 ///
-/// # Errors
-/// [`Error::Refused`] if no device can have that name.
+/// # Errors [`Error::Refused`] if no device can have that name.
 pub fn device_here(device: &str) -> Result<[u8; 20], Error> {
-    // The kernel's names are 15 bytes at most.
+    // The kernel's names of devices have at most 15 bytes.
     if device.is_empty() || device.len() > 15 {
         return Err(Error::Refused(format!("`{device}` cannot name a device: 1 to 15 bytes")));
     }
@@ -189,7 +191,8 @@ pub fn device_here(device: &str) -> Result<[u8; 20], Error> {
     Ok(key)
 }
 
-/// Devices of this network namespace that are up, are not the loopback, and take more than one segment at a time.
+/// Devices of this network namespace that are up, are not the loopback, and take more than one
+/// segment at a time.
 pub fn bursting() -> Vec<String> {
     let Ok(listing) = ip(&["-d", "-o", "link", "show", "up"]) else { return Vec::new() };
     listing
@@ -216,7 +219,7 @@ fn set_segments(device: &str, segments: u32) -> Result<(), Error> {
         .map_err(|error| Error::Failed(format!("device {device}: {error}")))
 }
 
-/// Runs iproute2's command.
+/// Runs the `ip` command of iproute2.
 fn ip(arguments: &[&str]) -> Result<String, String> {
     let output = Command::new("ip")
         .args(arguments)

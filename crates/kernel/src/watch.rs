@@ -1,8 +1,9 @@
-//! Hops that follow the network: from the routes of daemons and from the paths of an 802.11s mesh into the map of a loaded
-//! congestion control.
+//! Keeps the hops in the map of a loaded congestion control up to date. They come from the routes
+//! of routing daemons and from the paths of an 802.11s mesh.
 //!
-//! The kernel reports when routes or neighbours change. It does not report changes of mesh paths; they are read at every check.
-//! Tables are always read as a whole, so that nothing is missed if the kernel drops reports.
+//! The kernel reports when routes or neighbours change. It does not report changes of mesh paths;
+//! they are read at every check. Tables are always read as a whole, so that nothing is missed if
+//! the kernel drops reports.
 
 mod link;
 mod mesh_paths;
@@ -22,19 +23,20 @@ use std::time::Duration;
 /// Hops by destination.
 pub type Hops = BTreeMap<Destination, u8>;
 
-/// What to look at.
+/// Routes that are taken into account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sources {
-    /// Devices whose routes count; all but the loopback if empty.
+    /// Devices whose routes count. If empty, all devices but the loopback.
     pub devices: Vec<String>,
-    /// What one hop adds to a route's metric: 1 where daemons write hops, 96 or 256 with babeld's wired and wireless links.
+    /// Contribution of one hop to a route's metric: 1 where daemons write hops, 96 or 256 with
+    /// babeld's wired and wireless links.
     pub metric_per_hop: u32,
 }
 
-/// Multicast groups of rtnetlink (`linux/rtnetlink.h`): neighbours, routes of IPv4 and of IPv6.
+/// Multicast groups of rtnetlink (`linux/rtnetlink.h`): neighbours, IPv4 routes and IPv6 routes.
 const GROUPS: [u32; 3] = [3, 7, 11];
 
-/// Looks at routes and mesh paths of the network namespace in which it was made.
+/// Reads routes and mesh paths of the network namespace in which it was created.
 pub struct Watcher {
     sources: Sources,
     routes: Link,
@@ -49,10 +51,10 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Begins to listen.
+    /// Subscribes to the kernel's reports.
     ///
-    /// # Errors
-    /// [`Error::Refused`] if a device is not there, [`Error::Failed`] if the kernel cannot be asked.
+    /// # Errors [`Error::Refused`] if a device does not exist, [`Error::Failed`] if a query to the
+    /// kernel fails.
     pub fn new(sources: Sources) -> Result<Watcher, Error> {
         let begin = || {
             let mut changes = Socket::new(NETLINK_ROUTE)?;
@@ -74,22 +76,22 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Whether this machine has 802.11 devices, whose mesh paths are read.
+    /// True if this machine has 802.11 devices, whose mesh paths are read.
     pub fn reads_mesh_paths(&self) -> bool {
         self.mesh.is_some()
     }
 
-    /// Waits until routes or neighbours may have changed, at most so long.
+    /// Waits until routes or neighbours may have changed, for `at_most` at the longest.
     ///
-    /// # Errors
-    /// If the kernel cannot be listened to.
+    /// # Errors If the kernel's reports cannot be received.
     pub fn wait(&self, at_most: Duration) -> io::Result<()> {
         let timeout = Timespec::try_from(at_most).map_err(io::Error::other)?;
         match poll(&mut [PollFd::new(&self.changes, PollFlags::IN)], Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // What they say is not read: everything is read anew. Too many of them (ENOBUFS) say the same.
+        // The content of the reports is not used: all tables are read again. A full receive buffer
+        // (ENOBUFS) has the same meaning.
         let mut said = Vec::with_capacity(1 << 16);
         loop {
             said.clear();
@@ -102,17 +104,17 @@ impl Watcher {
         }
     }
 
-    /// The hops that routes and mesh paths tell now. A host with a mesh path has that one's.
+    /// Reads the hops that routes and mesh paths give now. For a host with a mesh path, the hops of
+    /// the mesh path are used.
     ///
-    /// # Errors
-    /// If the kernel cannot be asked.
+    /// # Errors If a query to the kernel fails.
     pub fn read(&mut self) -> io::Result<Hops> {
         let stations = match &mut self.mesh {
             Some(mesh) => mesh.read().map_err(|error| named("mesh paths", error))?,
             None => BTreeMap::new(),
         };
         let hosts = if stations.is_empty() { BTreeMap::new() } else { routes::hosts(&mut self.routes, &stations)? };
-        // A device that is away has no routes.
+        // A device that does not exist has no routes.
         let devices: Vec<u32> = self.sources.devices.iter().filter_map(|device| self.routes.index(device)).collect();
         let devices = (!self.sources.devices.is_empty()).then_some(devices);
         let mut hops = routes::read(&mut self.routes, devices.as_deref(), self.sources.metric_per_hop, &hosts)?;
@@ -125,12 +127,12 @@ fn named(what: &str, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// What has changed in a map.
+/// Change of a map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// It is so many hops to a destination now.
+    /// The destination is this many hops away now.
     Set(Destination, u8),
-    /// Nothing is known of a destination any more: the default holds again.
+    /// No hops are known for the destination any more: the default path holds again.
     Removed(Destination),
 }
 
@@ -139,18 +141,20 @@ pub enum Change {
 pub struct Follower {
     paths: Paths,
     usual: Path,
-    /// What was told on the command line, and stays.
+    /// Destinations of the command line, which are never changed.
     told: Vec<Destination>,
     written: Hops,
 }
 
 impl Follower {
-    /// Follows for `paths`: rate and delays are those of `usual`; destinations in `told` are left as they are.
+    /// Follower for `paths`. Rates and delays are those of `usual`; destinations in `told` are
+    /// never changed.
     pub fn new(paths: Paths, usual: Path, told: Vec<Destination>) -> Follower {
         Follower { paths, usual, told, written: Hops::new() }
     }
 
-    /// Makes the map say what was found. What cannot be written is left out, and the first error is told beside the changes.
+    /// Updates the map to the hops in `found`. Entries that cannot be written are skipped; the
+    /// first error is returned beside the changes.
     pub fn follow(&mut self, mut found: Hops) -> (Vec<Change>, Option<Error>) {
         found.retain(|destination, _| !self.told.contains(destination));
         let (mut changes, mut failure) = (Vec::new(), None);

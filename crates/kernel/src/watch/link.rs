@@ -1,4 +1,4 @@
-//! Questions to the kernel over netlink that it answers with a list.
+//! Netlink requests that the kernel answers with a list.
 
 use netlink_packet_core::{
     NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -7,23 +7,24 @@ use netlink_packet_core::{
 use netlink_sys::{Socket, SocketAddr};
 use std::io;
 
-/// A socket for questions.
+/// A netlink socket for requests.
 pub struct Link(Socket);
 
 impl Link {
-    /// To one of the kernel's protocols.
+    /// Opens a socket for one of the kernel's netlink protocols.
     pub fn new(protocol: isize) -> io::Result<Link> {
         let socket = Socket::new(protocol)?;
         socket.connect(&SocketAddr::new(0, 0))?;
         Ok(Link(socket))
     }
 
-    /// The number of a device, if it is there.
+    /// Index of a device, if the device exists.
     pub fn index(&self, device: &str) -> Option<u32> {
         rustix::net::netdevice::name_to_index(&self.0, device).ok()
     }
 
-    /// Everything the kernel answers to `question`; what this library cannot read is left out.
+    /// Returns all answers of the kernel to `question`. Answers that the library cannot parse are
+    /// skipped.
     pub fn list<M>(&mut self, question: M) -> io::Result<Vec<M>>
     where
         M: NetlinkSerializable + NetlinkDeserializable,
@@ -32,7 +33,7 @@ impl Link {
         self.ask(question, NLM_F_DUMP)
     }
 
-    /// The one answer to `question`.
+    /// Returns the only answer to `question`.
     pub fn one<M>(&mut self, question: M) -> io::Result<Option<M>>
     where
         M: NetlinkSerializable + NetlinkDeserializable,

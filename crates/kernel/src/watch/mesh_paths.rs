@@ -1,7 +1,8 @@
-//! Hops from the paths of 802.11s meshes, over nl80211.
+//! Hops from the mesh paths of 802.11s, read over nl80211.
 //!
-//! Source: `linux/nl80211.h`; the numbers below are its `nl80211_commands`, `nl80211_attrs`, `nl80211_mpath_info` and
-//! `nl80211_mpath_flags`. The number of hops is that of the path reply (IEEE Std 802.11-2020, 9.4.2.113), since Linux 5.3.
+//! Source: `linux/nl80211.h`. The numbers below are those of its `nl80211_commands`,
+//! `nl80211_attrs`, `nl80211_mpath_info` and `nl80211_mpath_flags`. The number of hops is that of
+//! the path reply (IEEE Std 802.11-2020, 9.4.2.113), since Linux 5.3.
 
 use super::link::Link;
 use netlink_packet_core::{DecodeError, DefaultNla, Emitable, Nla, NlasIterator, Parseable, ParseableParametrized};
@@ -12,9 +13,9 @@ use netlink_sys::constants::NETLINK_GENERIC;
 use std::collections::BTreeMap;
 use std::io;
 
-/// The address of a station.
+/// MAC address of a station.
 pub type Mac = [u8; 6];
-/// Hops by station.
+/// Number of hops by station.
 pub type Stations = BTreeMap<Mac, u8>;
 
 const GET_INTERFACE: u8 = 5;
@@ -35,7 +36,7 @@ pub struct MeshPaths {
 }
 
 impl MeshPaths {
-    /// None on a machine without 802.11.
+    /// Opens the connection to nl80211. `None` on a machine without 802.11.
     pub fn new() -> io::Result<Option<MeshPaths>> {
         let mut link = Link::new(NETLINK_GENERIC)?;
         let name = GenlCtrlAttrs::FamilyName(Message::family_name().to_owned());
@@ -52,7 +53,7 @@ impl MeshPaths {
         Ok(family.map(|family| MeshPaths { link, family }))
     }
 
-    /// Hops to every station with a path in use. A kernel before 5.3 tells none.
+    /// Hops to every station with a path in use. A kernel before 5.3 does not report any.
     pub fn read(&mut self) -> io::Result<Stations> {
         let mut stations = Stations::new();
         let interfaces = self.list(Message { command: GET_INTERFACE, attributes: Vec::new() })?;
@@ -60,7 +61,7 @@ impl MeshPaths {
             let index = DefaultNla::new(IFINDEX, index.to_ne_bytes().to_vec());
             match self.list(Message { command: GET_MPATH, attributes: vec![index] }) {
                 Ok(paths) => stations.extend(paths.iter().filter_map(path)),
-                // It is down, or gone since.
+                // The interface is down, or has been removed since.
                 Err(error) if matches!(error.raw_os_error(), Some(DOWN | GONE)) => {}
                 Err(error) => return Err(error),
             }
@@ -78,14 +79,14 @@ impl MeshPaths {
 const DOWN: i32 = rustix::io::Errno::NETDOWN.raw_os_error();
 const GONE: i32 = rustix::io::Errno::NODEV.raw_os_error();
 
-/// The number of an interface, if it is of a mesh.
+/// Index of an interface, if it is a mesh interface.
 fn mesh_interface(interface: &Message) -> Option<u32> {
     let kind = u32::from_ne_bytes(interface.value(IFTYPE)?.try_into().ok()?);
     let index = u32::from_ne_bytes(interface.value(IFINDEX)?.try_into().ok()?);
     (kind == MESH_POINT).then_some(index)
 }
 
-/// Station and hops of a path that is in use.
+/// Station and hops of a path, if the path is in use.
 fn path(path: &Message) -> Option<(Mac, u8)> {
     let station = path.value(MAC)?.try_into().ok()?;
     let info = attributes(&path.value(MPATH_INFO)?).ok()?;
@@ -113,7 +114,7 @@ fn value_of(attribute: &DefaultNla) -> Vec<u8> {
 
 impl Message {
     fn value(&self, kind: u16) -> Option<Vec<u8>> {
-        // The highest two bits tell of nesting and byte order.
+        // The highest two bits are flags for nesting and byte order.
         self.attributes.iter().find(|attribute| attribute.kind() & 0x3fff == kind).map(value_of)
     }
 }
@@ -152,7 +153,7 @@ impl ParseableParametrized<[u8], GenlHeader> for Message {
 mod tests {
     use super::*;
 
-    /// An attribute as `linux/netlink.h` lays it out: length, kind, value, padding.
+    /// Encodes an attribute as `linux/netlink.h` defines it: length, kind, value, padding.
     fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
         let mut bytes = (4 + value.len() as u16).to_ne_bytes().to_vec();
         bytes.extend(kind.to_ne_bytes());
@@ -169,7 +170,7 @@ mod tests {
     fn a_path_in_use_tells_its_hops() {
         let station = [2, 0, 0, 0, 2, 0];
         let with = |info: Vec<Vec<u8>>| {
-            // Nested attributes have the highest bit of their kind set by newer kernels.
+            // Newer kernels set the highest bit in the kind of nested attributes.
             message(&[
                 attribute(3, &7u32.to_ne_bytes()),
                 attribute(6, &station),
@@ -191,7 +192,8 @@ mod tests {
             let Ok(message) = Message::parse_with_param(data, header) else { return };
             let mut written = vec![0; message.buffer_len()];
             message.emit(&mut written);
-            // The library writes one of the two highest bits of a kind, where a message has both.
+            // The library writes only one of the two highest bits of a kind, even if a message has
+            // both.
             let again = Message::parse_with_param(&written, header).unwrap();
             let read = |message| (path(message), mesh_interface(message));
             assert_eq!(read(&again), read(&message));

@@ -1,5 +1,5 @@
-//! Hops from the kernel's routing table: daemons of mesh routing protocols write them, or a multiple of them, as the metric of the
-//! routes they install.
+//! Hops from the kernel's routing table. Daemons of mesh routing protocols write the hops, or a
+//! multiple of them, as the metric of the routes that they install.
 
 use super::Hops;
 use super::link::Link;
@@ -12,10 +12,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
-/// A metric beyond any mesh's diameter is not a number of hops: 100 of a DHCP client, 1024 of IPv6.
+/// Largest number of hops that a metric can stand for. Greater metrics, such as 100 of a DHCP
+/// client or 1024 of IPv6, exceed the diameter of any mesh.
 const MOST: u32 = 64;
 
-/// Hops by destination. `devices` are numbers of devices, all if none; `hosts` are hops to hosts of an 802.11s mesh.
+/// Hops by destination. `devices` are indices of devices; `None` stands for all. `hosts` are hops
+/// to hosts of an 802.11s mesh.
 pub fn read(
     link: &mut Link,
     devices: Option<&[u32]>,
@@ -26,7 +28,7 @@ pub fn read(
     for answer in link.list(RouteNetlinkMessage::GetRoute(RouteMessage::default()))? {
         let RouteNetlinkMessage::NewRoute(route) = answer else { continue };
         let Some((destination, metric, hops)) = hops(&route, devices, metric_per_hop, hosts) else { continue };
-        // Of several routes to a destination the kernel takes the one with the lowest metric.
+        // Of several routes to a destination the kernel uses the one with the lowest metric.
         if best.get(&destination).is_none_or(|(lowest, _)| metric < *lowest) {
             best.insert(destination, (metric, hops));
         }
@@ -34,10 +36,11 @@ pub fn read(
     Ok(best.into_iter().map(|(destination, (_, hops))| (destination, hops)).collect())
 }
 
-/// Destination, metric and hops of a route that tells hops.
+/// Destination, metric and hops of a route. `None` if the route gives no hops.
 ///
-/// Routes to the device's own subnet tell none, nor does a default route of IPv6, which would take the place of the usual path. A
-/// route without a metric leads to a neighbour, or, over a gateway, as far as that is away in an 802.11s mesh.
+/// Routes to the device's own subnet give none. Nor does a default route of IPv6, which would
+/// replace the usual path. A route without a metric leads to a neighbour. If it has a gateway, its
+/// hops are those to the gateway in an 802.11s mesh.
 fn hops(
     route: &RouteMessage,
     devices: Option<&[u32]>,
@@ -88,7 +91,7 @@ fn ip(address: &RouteAddress) -> Option<IpAddr> {
     }
 }
 
-/// Hops to the hosts whose stations have a mesh path, by the kernel's table of neighbours.
+/// Hops to the hosts whose stations have a mesh path, from the kernel's neighbour table.
 pub fn hosts(link: &mut Link, stations: &Stations) -> io::Result<BTreeMap<IpAddr, u8>> {
     let mut hosts = BTreeMap::new();
     for answer in link.list(RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))? {
@@ -144,7 +147,8 @@ mod tests {
             let route = route(protocol, ("10.1.0.0", 16), metric, gateway);
             hops(&route, Some(&[7]), per_hop, &BTreeMap::from([([10, 0, 0, 8].into(), 5)])).map(|told| told.2)
         };
-        // olsrd with FIBMetric "correct" writes hops; babeld adds 96 for a wired and 256 for a lossless wireless hop.
+        // olsrd with FIBMetric "correct" writes hops. babeld adds 96 for a wired hop and 256 for a
+        // lossless wireless hop.
         let daemon = RouteProtocol::Boot;
         assert_eq!(told(daemon, 4, far, 1), Some(4));
         assert_eq!(told(RouteProtocol::Babel, 3 * 96, far, 96), Some(3));
