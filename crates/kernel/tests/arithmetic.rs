@@ -1,4 +1,5 @@
-//! The programs' arithmetic against the pacing of our own transports: the same RTTs in, the interval equal within 0.1 %.
+//! Compares the arithmetic of the eBPF programs with the pacing of our own transports: for the same
+//! RTTs the intervals must be equal within 0.1 %.
 #![cfg(feature = "kernel")]
 
 mod common;
@@ -19,7 +20,7 @@ const TOLERANCE: f64 = 1e-3;
 struct Aligned<T: ?Sized>(T);
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/arithmetic.bpf.o")));
 
-/// Runs RTTs through the program `take`;
+/// Runs RTTs through the program `take`.
 struct Programs(libbpf_rs::Object);
 
 impl Programs {
@@ -27,7 +28,7 @@ impl Programs {
         (!is_missing()).then(|| Programs(ObjectBuilder::default().open_memory(&OBJECT.0).unwrap().load().unwrap()))
     }
 
-    /// Interval in ns and cov after each RTT in microseconds.
+    /// Returns the interval in ns and cov after each RTT in microseconds.
     fn intervals(&self, form: Form, path: &Path, payload: u32, rtts: &[u32]) -> Vec<(u64, f64)> {
         let program = self.0.progs_mut().find(|program| program.name() == "take").unwrap();
         let mut answers = Vec::new();
@@ -47,14 +48,14 @@ impl Programs {
     }
 }
 
-/// The same by the transports' pacing.
+/// Returns the same values, computed by the pacing of the transports.
 fn expected(form: Form, path: &Path, payload: u32, rtts: &[u32]) -> Vec<(u64, f64)> {
     let config = match form {
         Form::Ap05 => AdaptiveConfig::paper(),
         Form::QuietTrainSolo => unreachable!("has a test of its own"),
         Form::Ap10 => AdaptiveConfig {
             measure: Measure::OutOfInterference(OutOfInterference {
-                // A sender that all sense is one whose sensing reaches the end of the path.
+                // If all nodes sense a sender, its sensing range is set to the end of the path.
                 sensing: Sensing::Fixed(path.sensing.unwrap_or(u8::MAX)),
                 link_delay: LinkDelay::Fixed { data: path.link_data, ack: path.link_ack },
                 ..OutOfInterference::default()
@@ -71,14 +72,15 @@ fn expected(form: Form, path: &Path, payload: u32, rtts: &[u32]) -> Vec<(u64, f6
     rtts.iter().map(&mut take).collect()
 }
 
-/// RTTs in microseconds as a mesh, a LAN, a long way and a pathological one would show them.
+/// RTTs in microseconds as a mesh, a LAN, a long path and a pathological path would show them.
 fn traces() -> Vec<(&'static str, Vec<u32>)> {
     let mut rng = Rng::stream(20, Purpose::Test, 0);
     let mut noise = |least: u64, span: u64, count: usize| -> Vec<u32> {
         (0..count).map(|_| (least + rng.next_u64() % span) as u32).collect()
     };
     let mut stall = noise(60_000, 30_000, 150);
-    // A false route failure: one RTT of seconds, which stays in the history for fifty samples.
+    // A false route failure causes one RTT of seconds, which stays in the history for fifty
+    // samples.
     stall[70] = 9_000_000;
     let steps = (0..200).map(|k| if k % 60 < 30 { 40_000 } else { 160_000 }).collect();
     vec![
@@ -132,13 +134,14 @@ fn intervals_are_those_of_the_transports() {
 #[test]
 fn the_papers_own_example_comes_out() {
     let Some(programs) = Programs::new() else { return };
-    // Seven hops at 2 Mbit/s, s_d = 1500 and s_a = 40 of payload 1460: AP05, section 4, computed by hand for three samples.
+    // Seven hops at 2 Mbit/s, s_d = 1500 and s_a = 40 with payload 1460: AP05, section 4, computed
+    // by hand for three samples.
     let path = Path::new(7, Rate::from_mbps(2));
     let got = programs.intervals(Form::Ap05, &path, 1460, &[60_000, 62_000, 58_000]);
     // FHD = 2 (RTT/7 + 8 * 1460 / 2e6): 28.822857, 29.394286, 28.251429 ms.
     let delays = [28.822_857, 0.7 * 28.822_857 + 0.3 * 29.394_286, 0.0];
     let third = 0.7 * delays[1] + 0.3 * 28.251_429;
-    // cov of (60, 62): sqrt(2)/61; of all three: 2/60.
+    // cov of (60, 62) is sqrt(2)/61; cov of all three is 2/60.
     let want = [delays[0], delays[1] * (1.0 + 2.0 * 2f64.sqrt() / 61.0), third * (1.0 + 2.0 * 2.0 / 60.0)];
     for (got, want) in got.iter().zip(want) {
         assert!((got.0 as f64 / 1e6 - want).abs() < want * TOLERANCE, "{got:?}, not {want} ms");
@@ -150,7 +153,8 @@ fn the_longest_values_do_not_overflow() {
     let Some(programs) = Programs::new() else { return };
     let path =
         Path { link_data: Duration::from_secs(10), link_ack: Duration::from_secs(10), ..Path::new(255, Rate(1000)) };
-    // Alternating between nothing and the longest RTT that counts, 60 s, beyond which all are alike.
+    // RTTs alternate between almost zero and 60 s, the longest RTT that counts. Longer ones have
+    // the same effect as 60 s.
     let rtts: Vec<u32> = (0..120).map(|k| if k % 2 == 0 { 1 } else { 60_000_000 }).collect();
     let beyond: Vec<u32> = rtts.iter().map(|rtt| if *rtt > 1 { u32::MAX } else { 1 }).collect();
     for form in [Form::Ap05, Form::Ap10] {

@@ -1,4 +1,5 @@
-//! The programs' quiet trains against those of the transports: the same conversation, and the intervals, gaps and trains are the same.
+//! Compares the quiet trains of the eBPF programs with those of the transports: in the same
+//! conversation the intervals, gaps and trains must be the same.
 #![cfg(feature = "kernel")]
 
 mod common;
@@ -14,14 +15,14 @@ use std::collections::VecDeque;
 
 /// Largest relative difference of two intervals or gaps.
 const TOLERANCE: f64 = 1e-3;
-/// Bytes of a full segment.
+/// Payload of a full segment, bytes.
 const PAYLOAD: u32 = 1448;
 
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/arithmetic.bpf.o")));
 
-/// The events of the program `happens`, by its numbers.
+/// Events of the program `happens`, with its numbers.
 #[derive(Clone, Copy)]
 enum Event {
     Begins = 0,
@@ -32,7 +33,7 @@ enum Event {
     TimesOut = 5,
 }
 
-/// What the programs do next.
+/// State of the programs after an event.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     train: u32,
@@ -67,25 +68,27 @@ impl Programs {
     }
 }
 
-/// A path for the conversation: what is sent waits in its queue, and the receiver acknowledges every second segment or after its timer.
+/// Path of the conversation. Segments wait in its queue, and the receiver acknowledges every second
+/// segment or when its timer expires.
 struct World {
     hops: u8,
     rate: Rate,
-    /// The round trip without queues.
+    /// Round-trip time without queues.
     rtt: Duration,
-    /// How much longer segments take at random, at most.
+    /// Largest random delay added to a segment.
     noise: Duration,
-    /// Time for which a segment keeps the queue busy, at first and from the middle of the conversation on.
+    /// Time for which a segment occupies the queue: at first, and from the middle of the
+    /// conversation on.
     service: [Duration; 2],
-    /// The receiver's timer.
+    /// Delayed-ACK timer of the receiver.
     timer: Duration,
-    /// Unit of its clock in ns, and how much faster than ours it runs, ppm.
+    /// Unit of the receiver's clock in ns, and the rate by which it is faster than ours, ppm.
     clock: (u64, i64),
-    /// Every so many segments one is lost, if not 0.
+    /// One segment in `loss` is lost; 0: none.
     loss: u64,
 }
 
-/// An ACK on its way.
+/// An ACK in flight.
 struct Ack {
     at: Time,
     sent_at: Option<Time>,
@@ -93,7 +96,8 @@ struct Ack {
     stamp: u32,
 }
 
-/// A conversation: what the transports and the programs are told alike, and what came of it.
+/// A conversation: both the transports and the programs receive the same events, and their results
+/// are compared.
 struct Conversation<'a> {
     world: &'a World,
     programs: Programs,
@@ -102,10 +106,10 @@ struct Conversation<'a> {
     solo: Solo,
     state: State,
     now: Time,
-    /// Segments sent, and those of them that no ACK has covered.
+    /// Number of segments sent, and number of those that no ACK has covered.
     sent: u64,
     outstanding: u64,
-    /// When the last one leaves the queue, and the last ACK arrives.
+    /// Times at which the last segment leaves the queue and at which the last ACK arrives.
     queue_until: Time,
     acked_until: Time,
     acks: VecDeque<Ack>,
@@ -146,18 +150,18 @@ impl<'a> Conversation<'a> {
         assert!(error < TOLERANCE, "{what} after {} segments: {got} s, not {want} s", self.sent);
     }
 
-    /// When a segment that leaves now is at the receiver.
+    /// Time at which a segment that leaves now arrives at the receiver.
     fn arrival(&mut self, late: bool) -> Time {
         self.queue_until = Time(self.queue_until.0.max(self.now.0) + self.world.service[usize::from(late)].0);
         let noise = self.rng.next_u64() % self.world.noise.0.max(1);
         Time(self.queue_until.0 + self.world.rtt.0 / 2 + noise)
     }
 
-    /// The receiver answers at `at`; the newest segment of the answer was sent at `sent_at`.
+    /// The receiver sends an ACK at `at`. Its newest segment was sent at `sent_at`.
     fn answer(&mut self, at: Time, sent_at: Option<Time>, segments: u64) {
         let (unit, ppm) = self.world.clock;
         let there = (at.0 as i64 + at.0 as i64 / 1_000_000 * ppm) as u64;
-        // Whole microseconds, as the kernel's clock, and in their order.
+        // Arrival times are whole microseconds, as in the kernel's clock, and increase.
         self.acked_until = Time((at.0 + self.world.rtt.0 / 2).max(self.acked_until.0 + 1).next_multiple_of(1000));
         self.acks.push_back(Ack { at: self.acked_until, sent_at, segments, stamp: (there / unit) as u32 });
     }
@@ -177,7 +181,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// A train leaves when the transports let it, and comes back.
+    /// Sends a train when the transports release it, and lets the receiver acknowledge it.
     fn train(&mut self, late: bool) {
         let (mut began, mut first, mut newest_sent) = (self.now, None, self.now);
         let mut lossy = false;
@@ -212,7 +216,7 @@ impl<'a> Conversation<'a> {
                         self.answer(first_arrived + timer, Some(first_sent), 1);
                         self.answer(arrived + timer, Some(now), 1);
                     } else {
-                        // What was repaired is no sample.
+                        // A segment that was retransmitted gives no sample.
                         self.answer(arrived, (!lossy).then_some(now), 2);
                     }
                     if !is_last {
@@ -240,7 +244,7 @@ impl<'a> Conversation<'a> {
         self.state = self.programs.tell(event, self.now, 0, 0, 0);
     }
 
-    /// Nothing comes back, but the segment that asks.
+    /// Simulates a timeout: nothing returns except the ACK of the probe.
     fn timeout(&mut self) {
         let left_at = self.now;
         self.solo.on_sent(left_at, &mut self.stats);
@@ -256,7 +260,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// The interval that a wait after the second of a pair says.
+/// Interval that corresponds to the wait after the second segment of a pair.
 fn wait_to_interval(wait: f64, now: Time, began: Time) -> f64 {
     (wait + now.since(began).as_secs_f64()) / 2.0
 }
@@ -295,7 +299,7 @@ fn trains_are_those_of_the_transports() {
     }
 }
 
-/// Seven hops at 2 Mbit/s, and a clock of a microsecond.
+/// Seven hops at 2 Mbit/s, and a peer whose clock has a unit of one microsecond.
 const WORLD: World = World {
     hops: 7,
     rate: Rate::from_mbps(2),

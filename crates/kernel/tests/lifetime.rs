@@ -1,4 +1,5 @@
-//! Loading and unloading: what is left, what goes on, who may choose, and what is refused.
+//! Tests of loading and unloading: what remains afterwards, which connections continue, who may
+//! choose the congestion control, and which requests are refused.
 #![cfg(feature = "kernel")]
 
 mod common;
@@ -18,7 +19,7 @@ use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The kernel's numbers of the maps and programs of what is loaded.
+/// The kernel's numbers of the maps and programs of a loaded congestion control.
 struct Numbers {
     map: u32,
     programs: Vec<u32>,
@@ -37,14 +38,15 @@ impl Numbers {
         Numbers { map, programs }
     }
 
-    /// Whether nothing of it is in the kernel any more.
+    /// True if the kernel holds none of the maps and programs any more.
     fn gone(&self) -> bool {
         MapHandle::from_map_id(self.map).is_err()
             && self.programs.iter().all(|number| Program::fd_from_id(*number).is_err())
     }
 }
 
-/// Loads, sends, unloads while it sends, sends on, stops; then nothing may be left.
+/// Loads, sends, unloads while it sends, continues to send, and stops. Afterwards nothing may
+/// remain.
 fn cycles(form: Form, count: usize, letter: char) {
     let sides = network();
     let mut left = Vec::new();
@@ -58,12 +60,13 @@ fn cycles(form: Form, count: usize, letter: char) {
         object::unload(loaded.name()).unwrap();
         assert!(!is_registered(loaded.name()));
         assert!(!numbers.gone(), "cycle {cycle}: a connection uses it");
-        // More than can have been under way.
+        // This is more than can have been in flight.
         assert!(more(arrived.load(Relaxed) + 20_000), "cycle {cycle}: the connection is stuck");
         flow.finish();
         left.push(numbers);
     }
-    // The kernel frees them once nobody can be in them any more, by a worker of its own: over 20 s where forty programs want two processors.
+    // A worker of the kernel frees them once no processor can be executing them any more. This
+    // takes over 20 s where forty programs share two processors.
     assert!(eventually(Duration::from_secs(120), || left.iter().all(Numbers::gone)), "maps or programs are left");
     eprintln!("{count} cycles, nothing left");
 }
@@ -84,18 +87,18 @@ fn two_hundred_cycles_leave_nothing() {
     }
 }
 
-/// A connection over loopback, for choosing.
+/// A connection over the loopback for which a congestion control can be chosen.
 fn connection() -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     TcpStream::connect(listener.local_addr().unwrap()).unwrap()
 }
 
-/// Chooses without any capability.
+/// Chooses the congestion control without any capability.
 fn choose_without_rights(name: &str) -> std::io::Result<()> {
     let name = name.to_owned();
     let attempt = move || {
         let socket = connection();
-        // Of this thread alone, which ends here.
+        // The capabilities are those of this thread alone, which ends here.
         let none = rustix::thread::CapabilitySet::empty();
         let none = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
         rustix::thread::set_capabilities(None, none).unwrap();
@@ -130,7 +133,7 @@ fn it_is_there_until_unloaded_and_found_again() {
     request.initial_window = 3;
     request.paths.push(("10.0.0.0/8".parse().unwrap(), Path::new(6, Rate::from_mbps(2))));
     let loaded = Loaded::new(request);
-    // The request is all that is left of the loader in this process: what follows reads the kernel.
+    // Only the request remains of the loader in this process. The following calls read the kernel.
     let status = object::status(loaded.name()).unwrap();
     assert!(status.registered && !status.users);
     assert_eq!((status.form, status.factor, status.initial_window), (loaded.0.form, 200, 3));
@@ -167,7 +170,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     refused(&|request| request.usual.hops = 0, "hops");
     refused(&|request| request.factor = 1001, "factor");
     refused(&|request| request.devices = vec!["nosuchdevice".to_owned()], "nosuchdevice");
-    // One more than the map holds.
+    // This is one path more than the map holds.
     let host = |k: u32| Destination::from(std::net::Ipv4Addr::from(0x0a00_0000 + k));
     refused(&|request| request.paths = (0..4096).map(|k| (host(k), usual)).collect(), "at most 4096 paths");
     assert!(matches!(object::unload("mp_nobody"), Err(Error::Refused(_))));
@@ -181,7 +184,7 @@ fn what_a_killed_loader_left_is_no_obstacle() {
     if is_missing() {
         return;
     }
-    // Pins without a registration, as a loader leaves them that is killed before the last step.
+    // Creates pins without a registration, as left by a loader that is killed before the last step.
     let request = Loaded::request('k');
     let pins = format!("/sys/fs/bpf/meshpace/{}", request.name);
     drop(Loaded::new(Loaded::request('l')));
@@ -232,15 +235,16 @@ fn the_least_of_segments_is_one_and_put_back() {
     let least = || fs::read_to_string("/proc/sys/net/ipv4/tcp_min_tso_segs").unwrap().trim().to_owned();
     sides[0].run(|| {
         assert_eq!(least(), "2", "the kernel's own");
-        // Quiet trains tell the kernel themselves.
+        // Quiet trains have a program that returns this number to the kernel.
         drop(Loaded::new(Request { form: Form::QuietTrainSolo, ..Loaded::request('r') }));
         assert_eq!(least(), "2");
         let _loaded = Loaded::new(Loaded::request('g'));
         assert_eq!(least(), "1");
-        // The last `unload` does this; other tests may have something loaded.
+        // The last `unload` calls this. Other tests may have congestion controls loaded, so the
+        // test calls it itself.
         LeastSegments::here().unwrap().restore().unwrap();
         assert_eq!(least(), "2");
-        // What somebody has chosen since stays.
+        // A value that somebody has chosen since is kept.
         LeastSegments::here().unwrap().change().unwrap();
         fs::write("/proc/sys/net/ipv4/tcp_min_tso_segs", "3").unwrap();
         LeastSegments::here().unwrap().restore().unwrap();
@@ -248,7 +252,7 @@ fn the_least_of_segments_is_one_and_put_back() {
     });
 }
 
-/// Work of a loader in a process of its own, until it is killed.
+/// Loads one congestion control in a process of its own, which is killed meanwhile.
 #[test]
 #[ignore = "part of the test below"]
 fn loads_what_the_environment_names() {
@@ -281,7 +285,7 @@ fn a_loader_that_is_killed_leaves_all_or_nothing() {
             choose(&connection(), &request.name).unwrap();
             object::unload(&request.name).unwrap();
         }
-        // Whatever is left is no obstacle.
+        // Whatever the killed loader left is not an obstacle.
         drop(Loaded::new(request.clone()));
         assert!(!is_registered(&request.name));
     }
@@ -329,7 +333,8 @@ fn connections_of_ipv6_have_their_paths() {
     request.paths.push(("fd79::/64".parse().unwrap(), Path::new(6, rate)));
     request.paths.push(("10.79.0.0/16".parse().unwrap(), Path::new(5, rate)));
     let loaded = Loaded::new(request);
-    // To an address of IPv6, and by a socket of IPv6 to one of IPv4 (RFC 4291, section 2.5.5.2).
+    // One connection to an IPv6 address, and one by an IPv6 socket to an IPv4 address (RFC 4291,
+    // section 2.5.5.2).
     let mapped = RECEIVER.to_ipv6_mapped();
     for (address, called, hops) in [(far.into(), far.into(), 6), (RECEIVER.into(), mapped.into(), 5)] {
         let flow = Flow::between(&sides, address, called, loaded.name());
@@ -353,7 +358,7 @@ fn quiet_trains_are_there_and_carry() {
     let status = object::status(loaded.name()).unwrap();
     assert!(status.registered && status.form == Form::QuietTrainSolo);
     let flow = Flow::start(&sides, RECEIVER, loaded.name());
-    // So many samples of the law that it has left its beginnings.
+    // After this number of samples the control law has left its initial phase.
     let found = || {
         let status = object::status(loaded.name()).unwrap();
         status.connections.into_iter().find(|one| one.samples > 50)

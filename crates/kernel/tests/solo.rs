@@ -1,4 +1,5 @@
-//! Quiet trains in the kernel: pairs leave as far apart as computed, and after a train nothing leaves until all is acknowledged.
+//! Tests of quiet trains in the kernel: pairs leave with the computed spacing, and after a train
+//! nothing leaves until everything is acknowledged.
 #![cfg(feature = "kernel")]
 
 mod common;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A link of so many milliseconds each way; none, with a message, where there cannot be one.
+/// A link with a delay of `milliseconds` each way. `None`, with a report, on a machine that cannot
+/// have one.
 #[track_caller]
 fn link(milliseconds: u64) -> Option<Link> {
     if let Some(why) = Link::missing() {
@@ -29,12 +31,13 @@ fn link(milliseconds: u64) -> Option<Link> {
     Some(link)
 }
 
-/// What a connection says of itself.
+/// Report of the programs about the connection.
 fn state(name: &str) -> Option<Connection> {
     object::status(name).unwrap().connections.into_iter().find(|one| one.samples > 0)
 }
 
-/// The trains of a capture: segments that leave before all that left is acknowledged. Repeated segments are left out.
+/// Divides a capture into trains: segments that leave before all segments sent so far are
+/// acknowledged. Retransmissions are left out.
 fn trains(packets: &[Packet]) -> Vec<Vec<Packet>> {
     let mut trains: Vec<Vec<Packet>> = Vec::new();
     let (mut sent, mut acknowledged) = (0_u32, 0_u32);
@@ -57,11 +60,13 @@ fn trains(packets: &[Packet]) -> Vec<Vec<Packet>> {
     trains
 }
 
-/// Longest train that may leave after so many segments, if the longest before it had `before`.
+/// Longest train that may leave after `after` segments, if the longest train before it had
+/// `before`.
 ///
-/// Ten segments that the kernel does not pace leave two at a time. Then four, as long as nothing is known of the path: 32
-/// segments, a train that shows the peer's clock, and the one whose last ACK is the first sample. From there twice as many each
-/// time.
+/// The ten segments that the kernel does not pace leave two at a time. Then trains have four
+/// segments as long as nothing is known of the path: during 32 segments, a train that shows the
+/// peer's clock, and the train whose last ACK is the first sample. After that each train may be
+/// twice as long as the one before.
 fn longest_train(after: usize, before: usize) -> usize {
     match after {
         0..10 => 2,
@@ -70,8 +75,9 @@ fn longest_train(after: usize, before: usize) -> usize {
     }
 }
 
-/// Whether each of `trains` is as long as it may be. No train is longer, but for one segment: an ACK of an odd number of
-/// segments, which the peer's kernel sends when it likes, makes a train a segment longer.
+/// Tells for each of `trains` whether it has the greatest allowed length. No train is longer than
+/// that, except by one segment: an ACK of an odd number of segments, which the peer's kernel may
+/// send at any time, makes a train one segment longer.
 fn full_trains(trains: &[Vec<Packet>]) -> Vec<bool> {
     let (mut after, mut before, mut full) = (0, 2, Vec::new());
     for train in trains {
@@ -85,24 +91,25 @@ fn full_trains(trains: &[Vec<Packet>]) -> Vec<bool> {
     full
 }
 
-/// What the connection said of itself last before `at`.
+/// Latest report of the connection before `at`.
 fn told_at(told: &[(i64, Connection)], at: i64) -> Option<&Connection> {
     told[..told.partition_point(|(told_at, _)| *told_at <= at)].last().map(|(_, one)| one)
 }
 
-/// Medians of the times between the two of a pair, and between the first of a pair and the first of the next, each over what the
-/// connection said of itself at that time: both 1 if segments leave as computed.
+/// Two medians: of the times between the two segments of a pair, and of the times between the first
+/// segments of consecutive pairs. Each time is divided by the value that the connection reported at
+/// that time. Both medians are 1 if segments leave as computed.
 fn spacing(trains: &[Vec<Packet>], told: &[(i64, Connection)]) -> (f64, f64) {
     let between = |one: &Packet, other: &Packet| (other.at - one.at) as f64 / 1e9;
     let (mut gaps, mut intervals) = (Vec::new(), Vec::new());
-    // An odd ACK moves the pairs of a train.
+    // An ACK of an odd number of segments shifts the pairs of a train.
     for train in trains.iter().filter(|train| train.len() % 2 == 0) {
         for pair in train.chunks_exact(2) {
             let Some(one) = told_at(told, pair[0].at) else { continue };
             gaps.push(between(&pair[0], &pair[1]) / one.gap.as_secs_f64());
         }
         for three in train.windows(3).step_by(2) {
-            // The kernel computes the wait when the second of the pair leaves.
+            // The kernel computes the wait when the second segment of the pair leaves.
             let Some(one) = told_at(told, three[1].at) else { continue };
             intervals.push(between(&three[0], &three[2]) / 2.0 / one.interval.as_secs_f64());
         }
@@ -117,8 +124,9 @@ fn pairs_leave_as_computed_and_silence_follows_a_train() {
     if is_missing() || !is_slow_run("measures the spacing of trains for 40 s") {
         return;
     }
-    // Round trips are at least twice as long as the time between two pairs, so that no pair is acknowledged before the next one
-    // leaves, not even if a busy machine delays segments and the interval grows.
+    // Round trips are at least twice as long as the time between two pairs. No pair is therefore
+    // acknowledged before the next one leaves, not even if a busy machine delays segments and the
+    // interval grows.
     for (hops, delay) in [(14, 100), (20, 150)] {
         let Some(link) = link(delay) else { return };
         let mut request = Loaded::request('q');
@@ -141,22 +149,22 @@ fn pairs_leave_as_computed_and_silence_follows_a_train() {
         flow.finish();
 
         let mut trains = trains(&packets);
-        // The last one had not left whole.
+        // The last train had not left completely.
         trains.pop();
         let lengths: Vec<usize> = trains.iter().map(Vec::len).collect();
         println!("{hops} hops: trains of {lengths:?}");
         let full = full_trains(&trains);
         let first = lengths.iter().position(|length| *length > 9).expect("trains grow beyond eight segments");
         let full = full[..first].iter().filter(|full| **full).count();
-        // A kernel that passes over a program, or a writer that is late, makes a train shorter.
+        // A train is shorter if the kernel skips a program or if the writer is late.
         assert!(4 * full >= 3 * first, "{full} of the first {first} trains are as long as they may be: {lengths:?}");
 
         let silences = trains.windows(2).map(|two| (two[1][0].at - two[0].last().unwrap().at) as f64 / 1e6);
         let quietest = silences.fold(f64::INFINITY, f64::min);
-        // A round trip.
+        // The silence lasts at least about one round trip.
         assert!(quietest > 1.98 * delay as f64, "{quietest} ms without a segment after a train");
 
-        // The interval hardly changes any more.
+        // In the second half the interval hardly changes any more.
         let steady = &trains[trains.len() / 2..];
         let (gap, interval) = spacing(steady, &told);
         println!("gap {gap:.4}, interval {interval:.4} of what is computed; silence {quietest:.1} ms at least");
@@ -192,7 +200,7 @@ fn a_path_without_radio_is_not_paced() {
         assert_eq!(paced, Some(false));
         let (reno, _) = carried("reno");
         println!("{form:?}: {guarded:.0} Mbit/s, reno {reno:.0}");
-        // The device is named: paced after all.
+        // With the device named, the connection is paced.
         request.devices = vec![WIRE.to_owned()];
         let (named, paced) = {
             let loaded = sides[0].run(|| Loaded::new(request.clone()));
@@ -202,7 +210,8 @@ fn a_path_without_radio_is_not_paced() {
         };
         assert_eq!(paced, Some(true), "{form:?}");
         println!("{form:?}: {named:.1} Mbit/s where the device is named");
-        // Paced for four hops by the round trips of a path, it would have 1 to 2 Mbit/s; a busy machine has more than this, too.
+        // If the connection were paced for four hops by its round-trip times, it would reach 1 to 2
+        // Mbit/s. Even a busy machine reaches more than this limit.
         assert!(guarded > 5.0, "{guarded} Mbit/s");
         // A destination with a path of its own is paced over every device.
         request.devices.clear();
@@ -217,7 +226,8 @@ fn the_last_of_a_train_seldom_waits_for_the_receivers_timer() {
     if is_missing() || !is_slow_run("measures silences of trains for 20 s, on a machine with nothing else to do") {
         return;
     }
-    // Pairs are so near that the timer of 40 ms does not bring the receiver's count back between them.
+    // The time between pairs is so short that the timer of 40 ms does not correct the receiver's
+    // count between them.
     let Some(link) = link(18) else { return };
     let mut request = Loaded::request('p');
     request.form = Form::QuietTrainSolo;
@@ -226,7 +236,7 @@ fn the_last_of_a_train_seldom_waits_for_the_receivers_timer() {
     let loaded = Loaded::new(request);
     let stop = Arc::new(AtomicBool::new(false));
     let tap = capture(&link.sides[0], &stop);
-    // Writes of 8 kB: every sixth segment or so has PSH, and is acknowledged alone.
+    // Writes have 8 kB: about every sixth segment has the PSH flag and is acknowledged alone.
     let flow = Flow::start(&link.sides, ADDRESSES[1], loaded.name());
     eventually(Duration::from_secs(20), || false);
     stop.store(true, Relaxed);
@@ -239,6 +249,7 @@ fn the_last_of_a_train_seldom_waits_for_the_receivers_timer() {
     let waited = silences.iter().filter(|silence| **silence > 36.0 + 30.0).count();
     println!("{waited} of {} trains waited: {silences:.0?}", silences.len());
     assert!(silences.len() >= 15, "{} trains", silences.len());
-    // Where trains do not follow the receiver's count, half of them do (15 of 30).
+    // If trains did not follow the receiver's count, half of them would wait for the timer (15 of
+    // 30).
     assert!(3 * waited < silences.len(), "{waited} of {}", silences.len());
 }

@@ -1,4 +1,4 @@
-//! Segments leave a device one computed interval after the other.
+//! Tests that segments leave a device with the computed interval between them.
 #![cfg(feature = "kernel")]
 
 mod common;
@@ -20,7 +20,8 @@ fn segments_leave_an_interval_apart() {
         return;
     }
     let sides = network();
-    // With 255 hops an RTT counts for little, and the interval is four transmissions: 16 bits per byte at this rate.
+    // With 255 hops the RTT contributes little, and the interval is four transmissions: 16 bits per
+    // byte at this rate.
     let nominal = [1e-3, 5e-3, 20e-3];
     let addresses = [2, 3, 4].map(|last| Ipv4Addr::new(10, 79, 0, last));
     let mut request = Loaded::request('s');
@@ -36,7 +37,7 @@ fn segments_leave_an_interval_apart() {
     let stop = Arc::new(AtomicBool::new(false));
     let tap = capture(&sides[0], &stop);
     let flows: Vec<Flow> = addresses.iter().map(|address| Flow::start(&sides, *address, loaded.name())).collect();
-    // The computed intervals while the segments leave.
+    // Collects the computed intervals while the segments leave.
     let mut computed: BTreeMap<Ipv4Addr, Vec<f64>> = BTreeMap::new();
     eventually(Duration::from_millis(2500), || {
         for connection in object::status(loaded.name()).unwrap().connections {
@@ -54,7 +55,8 @@ fn segments_leave_an_interval_apart() {
 
     for (address, nominal) in addresses.iter().zip(nominal) {
         let left: Vec<_> = packets.iter().filter(|one| one.to == *address && one.payload > 0).collect();
-        // The kernel does not pace the first ten segments. A gap is that of the segment before it, which is to be a full one.
+        // The kernel does not pace the first ten segments. A gap belongs to the segment before it,
+        // which has to be a full one.
         let gaps: Vec<f64> = left[12..]
             .windows(2)
             .filter(|pair| pair[0].payload == 1448)
@@ -65,7 +67,7 @@ fn segments_leave_an_interval_apart() {
         let told = median(computed[address].clone());
         eprintln!("{count} gaps to {address}: median {:.4} ms, computed {:.4} ms", gap * 1e3, told * 1e3);
         assert!((gap / told - 1.0).abs() < 0.02, "gap {gap} s, computed {told} s");
-        // The RTT adds 2/255 of itself.
+        // The RTT contributes 2/255 of itself.
         assert!((told / nominal - 1.0).abs() < 0.1, "computed {told} s, to be {nominal} s");
     }
 }

@@ -1,4 +1,5 @@
-//! No connection stops for good: whether or not the kernel runs the programs that answer it, and however segments are lost.
+//! Tests that no connection stops for good, whether or not the kernel runs the programs that return
+//! a value, and whichever segments are lost.
 #![cfg(feature = "kernel")]
 
 mod common;
@@ -25,15 +26,18 @@ static LOST_ANSWERS_SOLO: &Aligned<[u8]> =
 static SOME_LOST_ANSWERS_SOLO: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/some_lost_answers_solo.bpf.o")));
 
-/// A congestion control that loses answers, under a name of its own, until it is dropped.
+/// A congestion control that loses answers, with a unique name. It is unregistered when it is
+/// dropped.
 struct WithoutAnswers {
-    /// Before what it unregisters: fields are dropped in this order.
+    /// Fields are dropped in this order. The link has to be dropped before the programs that it
+    /// unregisters.
     _link: libbpf_rs::Link,
     _object: Object,
 }
 
 impl WithoutAnswers {
-    /// Registers that of `form` in `object`, which says how many answers are lost.
+    /// Registers the congestion control of `form` in `object`. The object determines how many
+    /// answers are lost.
     fn register(object: &Aligned<[u8]>, form: Form, name: &str) -> WithoutAnswers {
         let own = form.usual_name();
         let mut open = ObjectBuilder::default().open_memory(&object.0).unwrap();
@@ -64,8 +68,9 @@ fn a_connection_goes_on_without_the_answers_of_programs() {
         return;
     }
     let sides = network();
-    // The kernel's own number of segments is 0, and only its least counts, as over round trips of some milliseconds: here that takes
-    // a parameter. The device takes more than one segment, so that the kernel has something to cut.
+    // The kernel's own number of segments is 0, so only the least number counts, as over round
+    // trips of some milliseconds. A sysctl has this effect here. The device takes more than one
+    // segment, so that the kernel has something to cut.
     sides[0]
         .run(|| {
             std::fs::write("/proc/sys/net/ipv4/tcp_tso_rtt_log", "0").unwrap();
@@ -75,12 +80,13 @@ fn a_connection_goes_on_without_the_answers_of_programs() {
     goes_on_without_answers(&sides, LOST_ANSWERS, Form::Ap05, 'a');
 }
 
-/// A flow by the programs whose every answer is lost gets on; `letter` makes their name another one than that of other tests.
+/// Tests that a flow progresses although every answer of its programs is lost. `letter`
+/// distinguishes the name from those of other tests.
 fn goes_on_without_answers(sides: &[Namespace; 2], object: &Aligned<[u8]>, form: Form, letter: char) {
     let name = format!("mp{}{letter}", std::process::id());
     let registered = WithoutAnswers::register(object, form, &name);
     let flow = Flow::start(sides, RECEIVER, &name);
-    // At a segment per 2 ms this takes a second.
+    // At one segment per 2 ms this takes a second.
     let has_arrived = eventually(Duration::from_secs(20), || flow.arrived.load(Relaxed) > 500_000);
     let arrived = flow.arrived.load(Relaxed);
     drop(registered);
@@ -93,13 +99,15 @@ fn quiet_trains_go_on_without_the_answers_where_the_device_takes_one_segment() {
     if is_missing() {
         return;
     }
-    // Quiet trains answer how many segments leave at least. Where a device takes one at a time there is nothing to cut, and 0 is no harm.
+    // Quiet trains return the least number of segments to send. Where a device takes one at a time
+    // there is nothing to cut, and 0 does no harm.
     let sides = network();
     goes_on_without_answers(&sides, LOST_ANSWERS_SOLO, Form::QuietTrainSolo, 'w');
 }
 
-/// Time without a byte after which a connection that has lost an answer stands still for good. An empty segment costs the timer
-/// of window probes and an RTO, both 0.2 s over this link, unless a program is passed over again.
+/// Time without a byte after which a connection that has lost an answer counts as stopped for good.
+/// An empty segment costs the timer of window probes and an RTO, both 0.2 s over this link, unless
+/// a program is skipped again.
 const FOR_GOOD: Duration = Duration::from_secs(10);
 
 #[test]
@@ -113,12 +121,12 @@ fn quiet_trains_go_on_where_some_answers_are_lost() {
     }
     let delay = meshpace_core::Duration::from_millis(10);
     let way = Impairment { delay, ..Impairment::default() };
-    // A device that takes many segments at a time: an answer of 0 cuts an empty segment.
+    // A device that takes many segments at a time, so that an answer of 0 cuts an empty segment.
     let link = Link::new(way.clone(), way, 1500, false).unwrap();
     let name = format!("mp{}s", std::process::id());
     let registered = WithoutAnswers::register(SOME_LOST_ANSWERS_SOLO, Form::QuietTrainSolo, &name);
     let flows: Vec<Flow> = (0..20).map(|_| Flow::start(&link.sides, ADDRESSES[1], &name)).collect();
-    // So many bytes take some seconds, and more than a hundred answers.
+    // This many bytes take some seconds and more than a hundred answers.
     let longest = watch(&flows, FOR_GOOD, |bytes, _| bytes.iter().all(|bytes| *bytes > 300_000));
     let blame = blame(&flows, &longest, FOR_GOOD, &link.sides[0], Some(&link));
     drop(registered);
@@ -138,24 +146,26 @@ fn an_empty_segment_is_told_from_data_in_flight() {
     assert!(verdict(&empty.replace("unacked:1", "")).starts_with("nothing is in flight"));
 }
 
-/// Time without a byte after which a connection stands still. An RTO after two losses of one segment is 0.8 s, after three 1.6 s.
+/// Time without a byte after which a connection counts as stalled. An RTO after two losses of one
+/// segment is 0.8 s, after three 1.6 s.
 const STALL: Duration = Duration::from_secs(5);
 
-/// Number of `flows` that stand still within `time`, with the reasons in the output; ends the flows.
+/// Number of `flows` that stall within `time`. The reasons are printed. Ends the flows.
 fn stalls(flows: Vec<Flow>, time: Duration, name: &str, sender: &Namespace, link: Option<&Link>) -> usize {
     let longest = watch(&flows, STALL, |_, passed| passed > time);
     let stalled = longest.iter().filter(|longest| **longest >= STALL).count();
     let gap = longest.iter().max().map_or(0.0, Duration::as_secs_f64);
     eprintln!("{name}: {stalled} of {} stood still for {STALL:?}; longest gap {gap:.2} s", flows.len());
     eprint!("{}", blame(&flows, &longest, STALL, sender, link));
-    // A connection that stands still would be waited for until TCP gives it up.
+    // Waiting for a stalled connection would last until TCP aborts it.
     if stalled == 0 {
         finish_all(flows);
     }
     stalled
 }
 
-/// Runs `count` connections at once over a wire that loses 1 % of all packets, for `time`; returns how many stood still.
+/// Runs `count` connections at once, for `time`, over a wire that loses 1 % of all packets. Returns
+/// the number that stalled.
 fn stalls_over_a_wire(count: usize, time: Duration, name: &str) -> usize {
     let sides = network();
     let rule = "add table inet lossy; add chain inet lossy in { type filter hook input priority 0; }; \
@@ -221,7 +231,8 @@ fn none_of_500_quiet_connections_stops() {
 fn connections_go_on_without_answers_on_linux_6_1() {
     let what = "boots Debian's kernel 6.1 in qemu and runs two of these tests there";
     if is_slow_run(what) {
-        // Not where some answers are lost: before Linux 6.10 two lost ones can still stop a connection (docs/kernel.md).
+        // The test in which some answers are lost is left out: before Linux 6.10 two lost answers
+        // can still stop a connection (docs/kernel.md).
         let tests = "a_connection_goes_on_without_the_answers quiet_trains_go_on_without";
         common::debian_6_1(tests, "2 passed; 0 failed");
     }

@@ -1,4 +1,4 @@
-//! Hops that follow routes and mesh paths while connections go on.
+//! Tests that hops follow routes and mesh paths while connections continue.
 #![cfg(feature = "kernel")]
 
 mod common;
@@ -19,7 +19,7 @@ fn sources(devices: &[&str], metric_per_hop: u32) -> Sources {
     Sources { devices: devices.iter().map(|&device| device.to_owned()).collect(), metric_per_hop }
 }
 
-/// Routes of a namespace, as a list of texts.
+/// The watcher's hops, as a list of texts.
 fn told(watcher: &mut Watcher) -> Vec<String> {
     let hops = watcher.read().unwrap();
     hops.iter().map(|(destination, hops)| format!("{destination} {hops}")).collect()
@@ -37,7 +37,7 @@ fn routes_of_a_namespace_are_read() {
             "address add 10.1.0.1/24 dev one",
             "link set one up",
             "link set two up",
-            // A daemon's: a neighbour, and destinations behind it.
+            // Routes of a daemon: a neighbour, and destinations behind it.
             "route add 10.9.0.2/32 dev one",
             "route add 10.9.0.3/32 via 10.1.0.2 metric 2",
             "route add 10.9.4.0/24 via 10.1.0.2 metric 7",
@@ -45,7 +45,8 @@ fn routes_of_a_namespace_are_read() {
             "route add 10.8.0.0/24 dev two metric 3",
             "route add default via 10.1.0.2 metric 6",
             "-6 route add fd00:9::/64 dev one metric 4",
-            // No hops: a static one, a DHCP client's, one of another table, one that leads nowhere.
+            // Routes that give no hops: a static one, one of a DHCP client, one in another table,
+            // and one that leads nowhere.
             "route add 10.7.1.0/24 via 10.1.0.2",
             "route add 10.7.2.0/24 via 10.1.0.2 metric 100",
             "route add 10.7.3.0/24 via 10.1.0.2 metric 3 table 100",
@@ -66,7 +67,7 @@ fn routes_of_a_namespace_are_read() {
         assert_eq!(sorted(told(&mut all)), both);
         let mut one = Watcher::new(sources(&["one"], 1)).unwrap();
         assert_eq!(sorted(told(&mut one)), mine);
-        // With two to the hop, as a daemon with a metric of its own would have it.
+        // With a metric of two per hop, as a daemon with a metric of its own would have.
         let mut halved = Watcher::new(sources(&["one"], 2)).unwrap();
         assert!(told(&mut halved).contains(&"10.9.0.3 1".to_owned()));
         assert!(!one.reads_mesh_paths() || one.read().is_ok());
@@ -87,7 +88,7 @@ fn hops_follow_a_route_while_a_connection_goes_on() {
     let other: Destination = "10.80.0.0/16".parse().unwrap();
     let mut follower = Follower::new(object::Paths::of(loaded.name()).unwrap(), loaded.0.usual, vec![other]);
     let mut watcher = sides[0].run(|| Watcher::new(sources(&[DEVICE], 1)).unwrap());
-    // Added beside each other, so that the connection always has a way.
+    // The new route is added beside the old one, so that the connection always has a path.
     let route = |what: &str, metric: &str| {
         let line = format!("route {what} {RECEIVER}/32 dev {DEVICE} metric {metric}");
         sides[0].run(|| ip(&line.split(' ').collect::<Vec<_>>())).unwrap();
@@ -109,7 +110,7 @@ fn hops_follow_a_route_while_a_connection_goes_on() {
         "{:?}",
         hops()
     );
-    // A better one, as a daemon has after a shorter way was found.
+    // A better route, as a daemon installs after it has found a shorter path.
     route("add", "2");
     #[expect(clippy::disallowed_methods, reason = "the kernel takes its time")]
     let before = Instant::now();
@@ -120,7 +121,7 @@ fn hops_follow_a_route_while_a_connection_goes_on() {
     let sofar = flow.arrived.load(Relaxed);
     assert!(eventually(within, || hops() == Some(2)), "{:?}", hops());
     assert!(eventually(within, || flow.arrived.load(Relaxed) > sofar), "the connection goes on");
-    // What was told on the command line stays, whatever routes say.
+    // A path of the command line is kept, whatever the routes are.
     let mut found: Hops = watcher.read().unwrap();
     found.insert(other, 9);
     assert_eq!(follower.follow(found), (Vec::new(), None));
@@ -148,7 +149,7 @@ fn what_does_not_fit_is_told_and_the_rest_is_written() {
     assert_eq!((changes.len(), error), (4085, None));
 }
 
-/// A program that has to succeed.
+/// Runs a program that has to succeed.
 fn run(program: &str, line: &str) {
     let done = Command::new(program).args(line.split(' ')).output().unwrap();
     assert!(done.status.success(), "{program} {line}: {}", String::from_utf8_lossy(&done.stderr));
@@ -158,15 +159,16 @@ fn mac(device: &str) -> String {
     std::fs::read_to_string(format!("/sys/class/net/{device}/address")).unwrap().trim().to_owned()
 }
 
-/// Three radios that hear each other; the outer two refuse to be peers, so that their path is over the one in the middle.
+/// Three radios that receive each other. The outer two refuse to be peers, so that their path leads
+/// over the middle one.
 #[test]
 #[ignore = "wants the radios of mac80211_hwsim; the test below runs it where they are"]
 fn hops_follow_the_paths_of_a_mesh() {
-    // Before they go to namespaces of their own.
+    // The addresses are read before the radios move to namespaces of their own.
     let stations = [0, 1, 2].map(|number| mac(&format!("wlan{number}")));
     let places = [0, 1, 2].map(|number| {
         let place = Namespace::new().unwrap();
-        // Radios are given to the namespace of a process.
+        // A radio is moved to the namespace of a process, so each namespace gets one.
         let mut somebody = place.run(|| Command::new("sleep").arg("60").spawn().unwrap());
         run("iw", &format!("phy phy{number} set netns {}", somebody.id()));
         place.run(|| {
@@ -194,7 +196,7 @@ fn hops_follow_the_paths_of_a_mesh() {
     let [first, _relay, last] = places;
     let sides = [first, last];
     let mut request = Loaded::request('m');
-    // Without a path of its own a destination is paced because the device is 802.11.
+    // A destination without a path of its own is paced because the device is an 802.11 device.
     request.usual.always = false;
     let loaded = Loaded::new(request);
     let usual = loaded.0.usual;

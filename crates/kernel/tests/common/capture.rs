@@ -1,4 +1,4 @@
-//! When TCP packets pass a device.
+//! Captures the times at which TCP packets pass a device.
 
 use meshpace_live::testbed::Namespace;
 use nix::cmsg_space;
@@ -15,34 +15,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// A TCP packet that passed.
+/// A captured TCP packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// When, ns.
+    /// Time at which it passed, ns.
     pub at: i64,
-    /// Where it goes.
+    /// Destination address.
     pub to: Ipv4Addr,
-    /// Bytes of payload.
+    /// Payload in bytes.
     pub payload: usize,
-    /// Number of its first byte.
+    /// Sequence number of its first byte.
     pub sequence: u32,
-    /// The number that it acknowledges.
+    /// Acknowledgement number.
     pub acknowledges: u32,
 }
 
-/// The clock of the time stamps, ns.
+/// Current time of the clock of the time stamps, ns.
 pub fn now() -> i64 {
     let now = clock_gettime(ClockId::Realtime);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Writes down when the kernel hands TCP packets to the devices of a network or takes them from there, until told to stop.
+/// Records the time at which the kernel passes TCP packets to the devices of a network or takes
+/// packets from them, until `stop` is set.
 pub fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<Packet>> {
     let tap = side
         .run(|| socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll))
         .unwrap();
     setsockopt(&tap, sockopt::ReceiveTimestampns, &true).unwrap();
-    // Room for the packets of some seconds, in which a busy machine may not run the reader.
+    // The buffer holds the packets of some seconds, during which a busy machine may not run the
+    // reader.
     setsockopt(&tap, sockopt::RcvBufForce, &(8 << 20)).unwrap();
     setsockopt(&tap, sockopt::ReceiveTimeout, &TimeVal::milliseconds(50)).unwrap();
     let stop = stop.clone();
@@ -60,7 +62,7 @@ pub fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<Packe
                 _ => None,
             });
             let packet = &bytes;
-            // IPv4 without options, TCP (RFC 791, RFC 9293).
+            // Only IPv4 without options and TCP are captured (RFC 791, RFC 9293).
             if packet[0] != 0x45 || packet[9] != 6 {
                 continue;
             }
@@ -78,7 +80,7 @@ pub fn capture(side: &Namespace, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<Packe
     })
 }
 
-/// The middle of some values.
+/// Median of the values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

@@ -1,4 +1,5 @@
-//! Shared by the tests on a running kernel: a name of their own, a network of their own, and TCP through it.
+//! Shared code of the tests on a running kernel: congestion controls with unique names, a network
+//! of their own, and TCP connections through it.
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod capture;
@@ -20,11 +21,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Whether this machine cannot run such a test; if so, says that it is skipped.
+/// True if this machine cannot run the tests on a kernel. The skip is then reported.
 #[track_caller]
 pub fn is_missing() -> bool {
     let lacks = machine::examine().into_iter().find(|check| {
-        // Loading mounts the file system.
+        // A missing file system is not an obstacle: loading mounts it.
         check.subject != "eBPF file system" && check.found.is_err()
     });
     if let Some(check) = &lacks {
@@ -34,11 +35,12 @@ pub fn is_missing() -> bool {
     lacks.is_some()
 }
 
-/// A request for a congestion control whose name nobody else has, and its unloading at the end of the test.
+/// A request for a congestion control with a unique name. The congestion control is unloaded at the
+/// end of the test.
 pub struct Loaded(pub Request);
 
 impl Loaded {
-    /// `mp`, the process and a letter.
+    /// The name is `mp`, the number of the process and `letter`.
     pub fn request(letter: char) -> Request {
         Request {
             name: format!("mp{}{letter}", std::process::id()),
@@ -65,55 +67,58 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // Some tests have unloaded it.
+        // Some tests have already unloaded it.
         let _ = object::unload(&self.0.name);
     }
 }
 
-/// The device's name on both sides.
+/// Name of the device on both sides.
 pub const DEVICE: &str = "veth";
-/// The sender's address, and the receiver's first.
+/// Address of the sender, and the first address of the receiver.
 pub const SENDER: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
 pub const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
 
-/// Two namespaces and a wire.
+/// Two network namespaces that are connected by a veth pair.
 pub fn network() -> [Namespace; 2] {
     let sides = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     veth::join([&sides[0], &sides[1]], DEVICE, [SENDER, RECEIVER], 1500).unwrap();
-    // Bursts of the kernel's own are no subject of a test of spacing.
+    // Bursts that the kernel itself forms would disturb tests of spacing.
     sides[0].run(|| ip(&["link", "set", "dev", DEVICE, "gso_max_segs", "1"])).unwrap();
     sides
 }
 
-/// Chooses a congestion control, as a program would.
+/// Chooses a congestion control for a socket, as a program would.
 pub fn choose(socket: &TcpStream, name: &str) -> io::Result<()> {
     setsockopt(socket, sockopt::TcpCongestion, &OsString::from(name)).map_err(io::Error::from)
 }
 
-/// One connection that sends as much as it may.
+/// A connection that sends as much as possible.
 pub struct Flow {
     stop: Arc<AtomicBool>,
     /// Address and port of the sender.
     pub from: SocketAddr,
-    /// Bytes that arrived.
+    /// Number of bytes that have arrived.
     pub arrived: Arc<AtomicU64>,
     ends: Vec<JoinHandle<()>>,
 }
 
 impl Flow {
-    /// From the first side to `address` on the second, with the congestion control `name`.
+    /// Starts a flow from the first side to `address` on the second, with the congestion control
+    /// `name`.
     pub fn start(sides: &[Namespace; 2], address: impl Into<IpAddr>, name: &str) -> Flow {
         let address = address.into();
         Flow::between(sides, address, address, name)
     }
 
-    /// The same where the first side calls the second's `address` by another name, `called`.
+    /// Starts a flow to `address` on the second side, which the first side addresses as `called`.
     pub fn between(sides: &[Namespace; 2], address: IpAddr, called: IpAddr, name: &str) -> Flow {
-        // So that what is written last does not keep a slow connection open for long.
+        // A small buffer, so that the last bytes written do not keep a slow connection open for
+        // long.
         Flow::buffered(sides, address, called, name, 16_384)
     }
 
-    /// The same with a send buffer of so many bytes. A large one keeps segments waiting where a busy machine seldom runs the writer.
+    /// Starts a flow with a send buffer of `buffer` bytes. A large buffer keeps segments ready to
+    /// send on a busy machine, which seldom runs the writer.
     pub fn buffered(sides: &[Namespace; 2], address: IpAddr, called: IpAddr, name: &str, buffer: usize) -> Flow {
         let listener = sides[1].run(|| TcpListener::bind((address, 0))).unwrap();
         let to = SocketAddr::new(called, listener.local_addr().unwrap().port());
@@ -144,7 +149,7 @@ impl Flow {
         Flow { stop, from, arrived, ends: vec![receiver, sender] }
     }
 
-    /// Stops sending and waits until all has arrived.
+    /// Stops sending and waits until all data has arrived.
     pub fn finish(self) {
         self.stop.store(true, Relaxed);
         for end in self.ends {
@@ -153,7 +158,8 @@ impl Flow {
     }
 }
 
-/// Stops all these connections, so that they empty their buffers at the same time, and waits until all has arrived.
+/// Stops all these connections at once, so that they empty their buffers at the same time. Waits
+/// until all data has arrived.
 pub fn finish_all(flows: Vec<Flow>) {
     for flow in &flows {
         flow.stop.store(true, Relaxed);
@@ -161,7 +167,7 @@ pub fn finish_all(flows: Vec<Flow>) {
     flows.into_iter().for_each(Flow::finish);
 }
 
-/// Asks every few milliseconds whether something is so, and at most for `most`.
+/// Evaluates `so` every few milliseconds until it is true, for at most `most`.
 #[expect(clippy::disallowed_methods, reason = "the kernel takes its time")]
 pub fn eventually(most: Duration, mut so: impl FnMut() -> bool) -> bool {
     let start = std::time::Instant::now();
@@ -176,8 +182,9 @@ pub fn eventually(most: Duration, mut so: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Runs tests of this program on Debian's kernel 6.1 in a machine emulated by qemu; `filter` chooses them, and `expected` is what the
-/// last line of their result says. Skipped where qemu or the kernel cannot be had.
+/// Runs tests of this program on Debian's kernel 6.1 in a machine emulated by qemu. `filter`
+/// chooses the tests, and `expected` is the text of the last line of their result. Skipped where
+/// qemu or the kernel is not available.
 #[track_caller]
 pub fn debian_6_1(filter: &str, expected: &str) {
     let tools = [

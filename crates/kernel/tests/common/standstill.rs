@@ -1,4 +1,5 @@
-//! Watches connections for standing still, and says which part is to blame: the test bed's link, or the sender's TCP.
+//! Detects connections that stand still, and finds out whether the link of the test bed or the TCP
+//! of the sender is the cause.
 #![expect(clippy::disallowed_methods, reason = "the kernel's connections live in the machine's time")]
 
 use super::{Flow, eventually};
@@ -16,16 +17,17 @@ struct Progress {
     longest: Duration,
 }
 
-/// Watches `flows` until `done` returns true or one flow has had no byte for `limit`. Returns the longest time without a byte of
-/// each flow. `done` is given the bytes that have arrived over each, and the time since the start.
+/// Watches `flows` until `done` returns true or one flow has received no byte for `limit`. Returns,
+/// for each flow, the longest time without a byte. `done` receives the number of bytes that have
+/// arrived over each flow, and the time since the start.
 pub fn watch(flows: &[Flow], limit: Duration, mut done: impl FnMut(&[u64], Duration) -> bool) -> Vec<Duration> {
     let start = Instant::now();
     let mut seen = vec![Progress { bytes: 0, since: start, longest: Duration::ZERO }; flows.len()];
-    // `done` or a standstill ends it.
+    // The wait ends by `done` or by a standstill.
     eventually(Duration::MAX, || {
         for (one, flow) in seen.iter_mut().zip(flows) {
             let bytes = flow.arrived.load(Relaxed);
-            // Also a gap that has just ended counts, however late this loop looks.
+            // A gap that has just ended counts too, however late this loop looks.
             one.longest = one.longest.max(one.since.elapsed());
             if bytes != one.bytes {
                 (one.bytes, one.since) = (bytes, Instant::now());
@@ -37,9 +39,11 @@ pub fn watch(flows: &[Flow], limit: Duration, mut done: impl FnMut(&[u64], Durat
     seen.into_iter().map(|one| one.longest).collect()
 }
 
-/// What stopped the connections that had no byte for `limit`, for the output of a test. Empty if none stood still.
+/// Describes what stopped the connections that received no byte for `limit`, for the output of a
+/// test. Empty if none stood still.
 ///
-/// `sender` is the network of the senders, and `link` the link that carries their packets, if it belongs to the test bed.
+/// `sender` is the network of the senders, and `link` the link that carries their packets, if it
+/// belongs to the test bed.
 pub fn blame(flows: &[Flow], longest: &[Duration], limit: Duration, sender: &Namespace, link: Option<&Link>) -> String {
     let stalled: Vec<&Flow> =
         flows.iter().zip(longest).filter(|(_, longest)| **longest >= limit).map(|(flow, _)| flow).collect();
@@ -70,12 +74,12 @@ pub fn blame(flows: &[Flow], longest: &[Duration], limit: Duration, sender: &Nam
     text
 }
 
-/// What the state of a sender, a line of `ss -tinO`, tells of a standstill.
+/// Cause of a standstill, as the state of the sender shows it. `state` is a line of `ss -tinO`.
 pub fn verdict(state: &str) -> &'static str {
     let words: BTreeMap<&str, &str> = state.split_whitespace().filter_map(|word| word.split_once(':')).collect();
     let number = |key: &str| words.get(key).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
     let segments = number("unacked");
-    // The SYN counts as an acknowledged byte, and as none sent.
+    // The SYN counts as an acknowledged byte, but not as a sent one.
     let bytes = (number("bytes_sent") + 1).saturating_sub(number("bytes_retrans") + number("bytes_acked"));
     match (segments, bytes) {
         (0, _) => "nothing is in flight: the sender holds its data back, or has none",
