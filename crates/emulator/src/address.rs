@@ -1,44 +1,47 @@
-//! Addresses of nodes: node K has 10.99.0.0/16's address number K + 1, a MAC address that names it, and the name `nK`.
+//! Addresses of nodes. Node K has address number K + 1 of 10.99.0.0/16, a MAC address that contains
+//! its number, and the name `nK`.
 
 use meshpace_core::NodeId;
 use std::net::Ipv4Addr;
 
-/// Bits of the network's prefix.
+/// Length of the network's prefix in bits.
 pub const PREFIX_BITS: u8 = 16;
-/// The first address of the network, which no node has.
+/// Network address, which no node has.
 const NETWORK: u32 = u32::from_be_bytes([10, 99, 0, 0]);
-/// Locally administered, unicast: "mp" and the number of the node follow.
+/// First bytes of a node's MAC address: locally administered, unicast, "mp", 0. The number of the
+/// node follows.
 const MAC_PREFIX: [u8; 4] = [0x02, b'm', b'p', 0];
-/// The most nodes: an address remains for broadcasts.
+/// Largest number of nodes. One address remains for broadcasts.
 pub const MAX_NODES: usize = (1 << 16) - 2;
 
 /// An Ethernet address.
 pub type Mac = [u8; 6];
 
-/// The network as `ip` writes it.
+/// The network in the notation of `ip`.
 pub fn network() -> String {
     format!("{}/{PREFIX_BITS}", Ipv4Addr::from(NETWORK))
 }
 
-/// The IPv4 address of a node.
+/// IPv4 address of a node.
 pub fn ipv4(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::from(NETWORK + u32::from(node.0) + 1)
 }
 
-/// The node with an address, among `nodes`.
+/// The node that has `address`, among `nodes` nodes.
 pub fn node_of(address: Ipv4Addr, nodes: usize) -> Option<NodeId> {
     let number = u32::from(address).checked_sub(NETWORK + 1)?;
     ((number as usize) < nodes).then_some(NodeId(number as u16))
 }
 
-/// The MAC address of a node's device.
+/// MAC address of a node's device.
 pub fn mac(node: NodeId) -> Mac {
     let [a, b, c, d] = MAC_PREFIX;
     let [high, low] = node.0.to_be_bytes();
     [a, b, c, d, high, low]
 }
 
-/// The node with a MAC address, among `nodes`; [`NodeId::BROADCAST`] for broadcast and multicast addresses.
+/// The node that has the MAC address `address`, among `nodes` nodes; [`NodeId::BROADCAST`] for
+/// broadcast and multicast addresses.
 pub fn node_of_mac(address: Mac, nodes: usize) -> Option<NodeId> {
     if address[0] & 1 == 1 {
         return Some(NodeId::BROADCAST);
@@ -47,12 +50,12 @@ pub fn node_of_mac(address: Mac, nodes: usize) -> Option<NodeId> {
     (address[..4] == MAC_PREFIX && node.index() < nodes).then_some(node)
 }
 
-/// A MAC address as it is written.
+/// Text form of a MAC address.
 pub fn mac_text(address: Mac) -> String {
     address.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// The hosts file of a namespace in which node names resolve.
+/// Hosts file for a namespace, in which the names of the nodes resolve.
 pub fn hosts(nodes: usize) -> String {
     let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost\n".to_owned();
     for node in (0..nodes).map(|node| NodeId(node as u16)) {
@@ -61,7 +64,8 @@ pub fn hosts(nodes: usize) -> String {
     text
 }
 
-/// Reads the name of a node, `n3`, in a mesh of so many. The error says which there are.
+/// Reads the name of a node, such as `n3`, in a mesh of `nodes` nodes. The error names the nodes
+/// that exist.
 pub fn parse_node(text: &str, nodes: usize) -> Result<NodeId, String> {
     let number = text.strip_prefix('n').and_then(|digits| digits.parse::<u16>().ok());
     match number {

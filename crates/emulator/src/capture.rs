@@ -1,6 +1,7 @@
-//! The packets that every node sends and receives, as files for Wireshark: `nK-ip.pcapng`, IP packets with the mesh's time.
+//! Captures of the packets that every node sends and receives, as files for Wireshark:
+//! `nK-ip.pcapng`, IP packets with the mesh's time.
 //!
-//! A separate thread writes them, so that the mesh's thread never waits for the disk.
+//! A separate thread writes the files, so that the mesh's thread never waits for the disk.
 
 use crate::frame::HEADER;
 use meshpace_capture::file::{Capture as File, Direction};
@@ -28,7 +29,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins one file per node in `directory`, none of which may exist unless `replace`.
+    /// Creates one file per node in `directory`. Existing files are an error unless `replace` is
+    /// set.
     pub fn new(directory: &Path, nodes: usize, replace: bool) -> io::Result<Capture> {
         std::fs::create_dir_all(directory)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", directory.display())))?;
@@ -50,15 +52,15 @@ impl Capture {
         Ok(Capture { packets, writer: thread::Builder::new().name("captures".to_owned()).spawn(write)? })
     }
 
-    /// Adds a frame, if it holds an IP packet.
+    /// Adds a frame, if it contains an IP packet.
     pub fn packet(&self, at: Time, node: NodeId, direction: Direction, frame: &[u8]) {
         if frame.get(12..HEADER).is_some_and(|kind| IP.iter().any(|ip| kind == ip)) {
-            // If the writer has given up, `finish` tells why.
+            // If the writer has stopped because of an error, `finish` returns that error.
             let _ = self.packets.send(Packet { at, node, direction, bytes: frame[HEADER..].to_vec() });
         }
     }
 
-    /// Writes out everything.
+    /// Writes all remaining packets and closes the files.
     pub fn finish(self) -> io::Result<()> {
         drop(self.packets);
         self.writer.join().map_err(|_| io::Error::other("their writer broke down"))?

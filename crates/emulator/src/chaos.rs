@@ -1,7 +1,10 @@
-//! The mesh under the chaos runner of the live stack (`meshpace_live::chaos`): its datagrams cross a chain of 802.11 in virtual time, as real IP packets.
+//! The mesh under the chaos runner of the live stack (`meshpace_live::chaos`). Datagrams of the
+//! runner cross a chain of 802.11 nodes in virtual time, as real IP packets.
 //!
-//! The mesh of a run is drawn from its plan: 2 to 6 hops with the machines at their ends, one of three radios, queues, static routes or AODV. Until the plan
-//! says that hostility ends, links fade, a relay goes away and comes back, and a neighbour's datagrams cross a relay.
+//! The mesh of a run is drawn from its plan: 2 to 6 hops with the machines at both ends, one of
+//! three radios, queues, and static routes or AODV. Until the time at which the plan ends the
+//! hostile phase, links fade, a relay disappears and returns, and datagrams of other nodes cross a
+//! relay.
 
 use crate::address::{ipv4, mac};
 use crate::frame::HEADER;
@@ -21,51 +24,53 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
-/// The random stream of a plan that the mesh is drawn from, which nothing else of a run uses.
+/// Random stream of a plan from which the mesh is drawn. Nothing else of a run uses it.
 const STREAM: u64 = 4;
 
-/// Bytes of the headers of IPv4 and UDP.
+/// Length of the headers of IPv4 and UDP in bytes.
 const HEADERS: usize = 28;
 
-/// Port of the neighbour's datagrams.
+/// Destination port of the neighbour's datagrams.
 const DISCARD: u16 = 9;
 
-/// The longest that a link fades at once.
+/// Longest fade of a link, seconds.
 const LONGEST_FADE: f64 = 3.0;
 
-/// The run of a seed over the mesh.
+/// Run of a seed over the mesh.
 pub fn run(seed: u64, trail: Trail) -> Run {
     run_over(&|plan| Box::new(Air::of(plan)), seed, trail)
 }
 
-/// What happens by itself.
+/// Event of the mesh that no machine causes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Event {
-    /// A wall comes between two nodes, or one of those between them goes.
+    /// A wall between two nodes is added (true), or one of the walls between them is removed
+    /// (false).
     Wall(NodeId, NodeId, bool),
-    /// A datagram of so many bytes sets out on the neighbour's way.
+    /// A neighbour sends a datagram of this many bytes.
     Crossing(usize),
 }
 
 /// The mesh of a run.
 struct Air {
     medium: Medium,
-    /// The nodes of the two machines.
+    /// Nodes of the two machines.
     ends: [NodeId; 2],
-    /// From where to where the neighbour's datagrams go.
+    /// Source and destination of the neighbour's datagrams.
     neighbours: [NodeId; 2],
     rate: Rate,
-    /// In the order of time.
+    /// Events in the order of time.
     events: std::vec::IntoIter<(Time, Event)>,
-    /// Walls between two nodes.
+    /// Number of walls between two nodes.
     walls: BTreeMap<(NodeId, NodeId), u32>,
     words: String,
 }
 
-/// A chain of nodes; behind its last one the two neighbours on both sides of a relay, and perhaps one by which the relay can be avoided.
+/// Positions of the nodes: a chain, then two neighbours on both sides of a relay, then, if there is
+/// a bypass, a node over which routes can avoid the relay.
 struct Places {
     hops: u16,
-    /// The relay that neighbours use and that goes away.
+    /// The relay that the neighbours use and that disappears.
     relay: u16,
     has_bypass: bool,
 }
@@ -80,7 +85,7 @@ impl Places {
         self.hops + 3 + u16::from(self.has_bypass)
     }
 
-    /// Where a node is, in distances of neighbours.
+    /// Position of a node. The unit is the distance between neighbours of the chain.
     fn place(&self, node: u16) -> (f64, f64) {
         let relay = f64::from(self.relay);
         match node.checked_sub(self.hops + 1) {
@@ -102,7 +107,8 @@ impl Places {
     }
 }
 
-/// One of three radios: 802.11b, where the nearest frame wins, 802.11a or 802.11n, where bits are wrong by noise and interference.
+/// Draws one of three radios: 802.11b, where the frame of the nearest sender is received, or
+/// 802.11a or 802.11n, where noise and interference cause bit errors.
 fn draw_radio(rng: &mut Rng, places: &Places) -> (RadioConfig, MacConfig, String) {
     let rts = [RtsPolicy::Always, RtsPolicy::Never][rng.below(2) as usize];
     let mut mac = MacConfig { profile: MacProfile::Ieee, rts, ..MacConfig::default() };
@@ -123,15 +129,18 @@ fn draw_radio(rng: &mut Rng, places: &Places) -> (RadioConfig, MacConfig, String
     (radio.rate, radio.basic_rate) = (data.rate(), basic.rate());
     radio.reception = Reception::Sinr;
     (radio.noise_dbm, radio.carrier_sense_dbm) = (-94.0, -62.0);
-    // So that the ratio below is that of this radio: places do not count where links are given.
+    // Sets the propagation first, so that the ratio below is that of this radio. Positions have no
+    // influence where links are given.
     radio.propagation = Propagation::Links(Links::default());
     let share = [0.9, 0.99][rng.below(2) as usize];
-    // What cannot be found in the noise is no link.
+    // A frame that cannot be detected in the noise is not received, so the ratio is at least that
+    // of detection.
     let link = Channel::snr_for(&radio, share).max(radio.detect_ratio_db);
     let powers = places.pairs().filter(|(from, to)| from < to).flat_map(|(from, to)| {
         let distance = places.distance(from, to);
-        // Neighbours decode each other, those two hops away disturb each other, others do not hear each other. Disturb and no more: were broadcasts decoded,
-        // which are slow, AODV would find ways on which no data passes.
+        // Direct neighbours decode each other's frames. Nodes two hops apart only disturb each
+        // other: if they decoded broadcasts, which are sent at a low rate, AODV would find routes
+        // over which no data passes. Nodes further apart do not hear each other.
         let ratio = if distance < 1.2 {
             link + rng.uniform_in(0.0, 15.0)
         } else if distance < 2.2 {
@@ -148,7 +157,7 @@ fn draw_radio(rng: &mut Rng, places: &Places) -> (RadioConfig, MacConfig, String
     (radio, mac, name)
 }
 
-/// What goes wrong by itself until `until`, in the order of time, and in words.
+/// Events until `until`, in the order of time, and a description of them.
 fn draw_events(rng: &mut Rng, places: &Places, mood: Mood, until: Time) -> (Vec<(Time, Event)>, String) {
     let (end, mut events, mut words) = (until.as_secs_f64(), Vec::new(), String::new());
     let at = |seconds: f64| Time((seconds * 1e9) as u64).min(until);
@@ -157,8 +166,10 @@ fn draw_events(rng: &mut Rng, places: &Places, mood: Mood, until: Time) -> (Vec<
         events.push((at(from), Event::Wall(NodeId(one), NodeId(other), true)));
         events.push((at(to), Event::Wall(NodeId(one), NodeId(other), false)));
     };
-    // Links fade: mean time between two, mean time of one. Where all is to arrive, the more links the more seldom, so that the whole path is there two
-    // thirds of the time: the wire, too, loses no more than 30 % there. A handshake is given up by its listener after 63 s in which nothing comes of it.
+    // Links fade. The two numbers are the mean time between fades and the mean length of a fade, in
+    // seconds. Where all data has to arrive, fades are rarer the more links there are, so that the
+    // whole path exists two thirds of the time. The wire also loses at most 30 % there. A listener
+    // gives up a handshake that does not progress for 63 s.
     let (gap, fade) = [(f64::INFINITY, 0.0), (5.0, 0.1), (1.0, 0.5)][rng.below(if gentle { 2 } else { 3 }) as usize];
     let gap = if mood == Mood::Rough { gap } else { gap * f64::from(places.hops) };
     if gap < end {
@@ -172,7 +183,7 @@ fn draw_events(rng: &mut Rng, places: &Places, mood: Mood, until: Time) -> (Vec<
             }
         }
     }
-    // A relay goes away and comes back.
+    // A relay disappears and returns.
     let longest = if mood == Mood::Rough { 40.0 } else { 8.0 };
     for _ in 0..if gentle { 0 } else { rng.below(3) } {
         let from = rng.uniform_in(0.0, end);
@@ -183,7 +194,7 @@ fn draw_events(rng: &mut Rng, places: &Places, mood: Mood, until: Time) -> (Vec<
             wall(&mut events, relay, node, from, to);
         }
     }
-    // A neighbour's datagrams cross it, now and then.
+    // A neighbour's datagrams cross the relay from time to time.
     let (rate, length) = (rng.uniform_in(5.0, if gentle { 15.0 } else { 60.0 }), 100 + rng.below(1300) as usize);
     if rng.below(3) > 0 {
         let _ = write!(words, ", {rate:.0} datagrams of {length} B a second cross n{} at times", places.relay);
@@ -197,7 +208,7 @@ fn draw_events(rng: &mut Rng, places: &Places, mood: Mood, until: Time) -> (Vec<
             from = to + rng.exponential(5.0);
         }
     }
-    // Stable: of what happens at the same time, what was drawn first is first.
+    // The sort is stable: events at the same time keep the order in which they were drawn.
     events.sort_by_key(|(at, _)| *at);
     (events, words)
 }
@@ -313,7 +324,7 @@ mod tests {
     use meshpace_core::Duration;
     use meshpace_live::chaos::Tally;
 
-    /// Seeds where nothing else is said.
+    /// Number of seeds if the environment does not set one.
     const SEEDS: u64 = 48;
 
     #[test]
@@ -329,7 +340,7 @@ mod tests {
         let (seconds, packets, faults) = (tally.times.median() / 1000, tally.sent.median(), tally.suffered.median());
         eprintln!("{seeds} seeds; medians {seconds} s, {packets} packets, {faults} faults");
         if seeds >= SEEDS {
-            // What proves nothing is not to look as if it did.
+            // A run that proves nothing must not pass.
             assert!(seconds >= 30 && packets >= 200 && faults >= 3, "{seconds} s, {packets} packets, {faults} faults");
             assert!(tally.bytes > 1_000_000 && tally.datagrams > 20 && tally.lost > 500, "{tally:?}");
         }
@@ -342,7 +353,9 @@ mod tests {
         }
     }
 
-    /// A datagram of a byte that is its number, from end to end, every 100 ms until hostility ends and for 10 s after; when each came, in order.
+    /// Sends a datagram from end to end every 100 ms, until 10 s after the end of the hostile
+    /// phase. Every byte of a datagram is its number. Returns the numbers and arrival times, in
+    /// order.
     fn send_through(air: &mut Air, until: Time) -> Vec<(u8, Time)> {
         let ends = [1, 2].map(|end| SocketAddr::from(([10, 0, 0, end], 4000)));
         let (mut came, mut at) = (Vec::new(), Time::ZERO);
@@ -369,7 +382,7 @@ mod tests {
             let words = air.words();
             let came = send_through(&mut air, plan.hostile_until);
             let since = |seconds| plan.hostile_until + Duration::from_secs(seconds);
-            // One every 100 ms.
+            // One datagram is sent every 100 ms.
             let after = came.iter().filter(|(_, at)| *at > since(2) && *at < since(10)).count();
             assert!(after >= 70, "seed {}: {after} of 80: {words}", plan.seed);
             let mut gaps = came.windows(2).map(|pair| pair[1].1.since(pair[0].1));

@@ -1,4 +1,5 @@
-//! Requests of other processes to a running emulation: one line over a socket in the run's directory, one line back.
+//! Requests of other processes to a running emulation. A request is one line over a socket in the
+//! run's directory; so is the answer.
 
 use crate::plan::LinkChange;
 use crate::realtime::Request;
@@ -13,26 +14,26 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// The socket's name in the run's directory.
+/// Name of the socket in the run's directory.
 const SOCKET: &str = "control";
-/// Time limit of a question or an answer.
+/// Time limit for a request and for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Until it is tried again to take a caller, where that failed.
+/// Delay before the next attempt to accept a connection, after an attempt that failed.
 const RETRY: Duration = Duration::from_millis(100);
-/// The longest question, bytes.
+/// Longest request, bytes.
 const LONGEST: u64 = 1024;
 
-/// Sends requests to the loop and wakes it.
+/// Connection to the loop of the emulation: sends requests and wakes the loop.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// To the loop.
+    /// Channel to the loop.
     pub requests: Sender<Request>,
-    /// Its waker.
+    /// Waker of the loop.
     pub waker: Waker,
 }
 
 impl Line {
-    /// Sends a request; false if nobody is there any more.
+    /// Sends a request. Returns false if the loop has ended.
     pub fn send(&self, request: Request) -> bool {
         let sent = self.requests.send(request).is_ok();
         self.waker.wake();
@@ -40,13 +41,14 @@ impl Line {
     }
 }
 
-/// Answers questions about a mesh of so many nodes from now on, on a thread of its own.
+/// Starts a thread that answers requests about a mesh of `nodes` nodes.
 pub fn listen(directory: &Path, nodes: usize, line: Line) -> io::Result<()> {
     let listener = UnixListener::bind(directory.join(SOCKET))?;
     thread::spawn(move || {
         for stream in listener.incoming() {
             match stream {
-                // Whoever goes away before the answer does not want it.
+                // An error is ignored: a client that disconnects before the answer does not need
+                // it.
                 Ok(stream) => drop(serve(&stream, nodes, &line)),
                 #[expect(
                     clippy::disallowed_methods,
@@ -90,7 +92,8 @@ fn answer(question: &str, nodes: usize, line: &Line) -> Result<String, String> {
     }
 }
 
-/// State as `meshpace emulate top --json` prints it. Times in seconds of the mesh, counts from the start on.
+/// State in the form that `meshpace emulate top --json` prints. Times are in seconds of the mesh,
+/// counts begin at the start.
 fn object(state: &State) -> Value {
     let number = |node: &NodeId| node.0;
     let streams: Vec<Value> = state
@@ -131,10 +134,9 @@ fn object(state: &State) -> Value {
     })
 }
 
-/// Asks the run in `directory`.
+/// Sends a request to the run in `directory` and returns the answer.
 ///
-/// # Errors
-/// The refusal of the question, or the reason why it cannot be asked.
+/// # Errors The refusal of the request, or the reason why it could not be sent.
 pub fn ask(directory: &Path, question: &str) -> Result<String, String> {
     let exchange = || {
         let mut stream = UnixStream::connect(directory.join(SOCKET))?;

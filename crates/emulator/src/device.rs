@@ -1,8 +1,9 @@
-//! The device of a node from which the mesh reads frames and to which it writes them: a TAP device, or, if this process may not open
-//! `/dev/net/tun`, a packet socket at the other end of a veth pair (packet(7), veth(4)).
+//! Network device of a node, from which the mesh reads frames and to which it writes them. It is a
+//! TAP device. If this process may not open `/dev/net/tun`, it is a packet socket at the far end of
+//! a veth pair (packet(7), veth(4)).
 //!
-//! The other ends are in a namespace of their own, the hub, which has nothing else. It exists as long as one of the packet
-//! sockets does.
+//! The far ends are in a network namespace of their own, the hub, which contains nothing else. The
+//! hub exists as long as one of the packet sockets.
 
 use crate::sys;
 use crate::sysctl::set;
@@ -16,23 +17,23 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// The name of the device in every node.
+/// Name of the device in every node.
 pub const DEVICE: &str = "mesh0";
 
-/// A node's radio as the mesh has it.
+/// The mesh's access to the device of a node.
 #[derive(Debug)]
 pub enum Device {
-    /// The node's device itself.
+    /// The TAP device of the node.
     Tap(Tun),
-    /// The far end of the node's device.
+    /// Packet socket at the far end of the node's veth device.
     Wire(OwnedFd),
 }
 
 impl Device {
-    /// Reads one frame that the node sends; [`io::ErrorKind::WouldBlock`] if there is none.
+    /// Reads one frame that the node sends.
     ///
-    /// # Errors
-    /// `WouldBlock`, or what the system says of the device.
+    /// # Errors [`io::ErrorKind::WouldBlock`] if there is no frame, or the system's error about the
+    /// device.
     pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Device::Tap(tap) => tap.receive(into),
@@ -40,10 +41,9 @@ impl Device {
         }
     }
 
-    /// Hands the node a frame.
+    /// Delivers a frame to the node.
     ///
-    /// # Errors
-    /// The system's error about the device or the frame.
+    /// # Errors The system's error about the device or the frame.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         match self {
             Device::Tap(tap) => tap.send(frame),
@@ -61,29 +61,27 @@ impl AsFd for Device {
     }
 }
 
-/// Checks that this process may make TAP devices by `/dev/net/tun`.
+/// Checks that this process may create TAP devices with `/dev/net/tun`.
 ///
-/// # Errors
-/// The system's error about the file.
+/// # Errors The system's error about the file.
 pub fn tun_is_open() -> io::Result<()> {
     rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     Ok(())
 }
 
-/// Where the far ends of veth pairs are while they are made.
+/// Namespace of the far ends of veth pairs. Needed while the pairs are created.
 #[derive(Debug)]
 pub struct Hub {
     namespace: Namespace,
-    /// A thread that lives there: a namespace without a name is named by who is in it.
+    /// A thread in the namespace. A namespace without a name is identified by one of its threads.
     thread: i32,
     resident: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Hub {
-    /// An empty one, in which the kernel itself says nothing.
+    /// Creates an empty hub. IPv6 is switched off, so that the kernel itself sends nothing.
     ///
-    /// # Errors
-    /// If there can be no namespace.
+    /// # Errors If no namespace can be created.
     pub fn new() -> io::Result<Hub> {
         let namespace = Namespace::new()?;
         namespace.run(|| match std::path::Path::new("/proc/sys/net/ipv6").exists() {
@@ -94,26 +92,25 @@ impl Hub {
         let (release, wait) = channel::<()>();
         let resident = namespace.spawn(move || {
             let _ = tell.send(rustix::thread::gettid().as_raw_nonzero());
-            // Until nobody can tell it anything any more.
+            // Waits until the other end of the channel is dropped.
             let _ = wait.recv();
         });
         let thread = told.recv().map_err(io::Error::other)?.get();
         Ok(Hub { namespace, thread, resident: Some((release, resident)) })
     }
 
-    /// Makes the device of a node, in the calling thread's namespace, and returns its far end.
+    /// Creates the device of a node in the calling thread's namespace. Returns its far end.
     ///
-    /// # Errors
-    /// Rights, or a kernel without veth or packet sockets.
+    /// # Errors Missing privileges, or a kernel without veth or packet sockets.
     pub fn wire(&self, node: NodeId, mtu: u16) -> io::Result<Device> {
         let far = format!("far{}", node.0);
         ip(&["link", "add", DEVICE, "type", "veth", "peer", "name", &far, "netns", &self.thread.to_string()])?;
-        // Otherwise packets come without their checksums, and 64 kB at a time.
+        // Without this call packets arrive without checksums and in units of up to 64 kB.
         sys::fill_checksums(DEVICE)?;
         self.namespace.run(|| {
             ip(&["link", "set", &far, "mtu", &mtu.to_string(), "up"])?;
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            // It hears nothing before it is bound to its device.
+            // The socket receives nothing before it is bound to its device.
             let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
             let index = rustix::net::netdevice::name_to_index(&socket, &far)?;
             sys::bind_to_device(&socket, index)?;

@@ -1,15 +1,15 @@
-//! Checks what this machine can do for emulations, what it cannot, and the command that changes it.
+//! Checks which requirements of emulations this machine meets, with the remedy for the others.
 
 use crate::{run_dir, sys};
 use meshpace_live::doctor::Finding;
 use std::thread;
 
-/// The command that needs these checks.
+/// Command that has these requirements.
 const EMULATE: &str = "meshpace emulate";
-/// Processors that the mesh and the programs share at least.
+/// Least number of processors, which the mesh and the programs share.
 const PROCESSORS: usize = 2;
 
-/// Looks at everything. Nothing is changed.
+/// Checks all requirements. Nothing is changed.
 pub fn examine() -> Vec<Finding> {
     vec![priority(), processors(), leftovers()]
 }
@@ -19,7 +19,7 @@ fn finding(subject: &'static str, found: Result<String, String>, remedy: &str) -
     Finding { subject, ok: found.is_ok(), found: found.unwrap_or_else(|what| what), needed_for: EMULATE, remedy }
 }
 
-/// Asked on a thread of its own, which keeps what it gets to itself.
+/// Runs the check on a thread of its own, because only that thread keeps the priority.
 fn priority() -> Finding {
     let asked = thread::spawn(|| sys::take_priority().map_err(|error| error.to_string())).join();
     let found = match asked {

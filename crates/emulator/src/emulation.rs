@@ -1,4 +1,4 @@
-//! An emulation from its first namespace to its verdict.
+//! An emulation from the creation of its namespaces to its verdict.
 
 use crate::address;
 use crate::capture::Capture;
@@ -34,54 +34,57 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 
-/// The time between the starts of two programs, in the mesh's time.
+/// Time between the starts of two programs, in the mesh's time.
 const BETWEEN_STARTS: Duration = Duration::from_millis(500);
 /// Interval at which the processor accounts of the programs are read.
 const ACCOUNT_INTERVAL: Duration = Duration::from_millis(500);
-/// Time that programs have to end when they are asked to.
+/// Time that programs have for their exit after the signal to end.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longest wait before everything is looked at again.
+/// Longest wait before all conditions are checked again.
 const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Settings of an emulation.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The scenario: places, movement, radio, MAC, routing.
+    /// Scenario: positions, movement, radio, MAC, routing.
     pub config: meshpace_sim::Config,
-    /// The seed.
+    /// Seed of the random streams.
     pub seed: u64,
-    /// Set-up of the nodes.
+    /// Settings of the nodes.
     pub setup: Setup,
-    /// With kernel routes: whether the shortest ways are installed. Daemons find their own.
+    /// Only with kernel routes: true if the shortest paths are installed as routes. Routing daemons
+    /// find their own.
     pub installs_routes: bool,
-    /// The programs, in the order of start.
+    /// Programs in the order of their start.
     pub programs: Vec<Spec>,
-    /// Where copies of the programs' output go.
+    /// Directory for copies of the programs' output.
     pub log: Option<PathBuf>,
-    /// Where captures of what the nodes send and get go, and whether older ones are replaced.
+    /// Directory for captures of the packets that the nodes send and receive. The second value is
+    /// true if existing files are replaced.
     pub pcap: Option<(PathBuf, bool)>,
     /// Factor by which the mesh runs slower than real time.
     pub slowdown: u64,
-    /// True if real-time priority is to be asked for.
+    /// True if real-time priority is requested.
     pub wants_priority: bool,
     /// Limits within which a run is still valid.
     pub budget: Budget,
-    /// True if the emulation is to end as soon as the budget is used up.
+    /// True if the emulation ends as soon as the budget is used up.
     pub hard: bool,
-    /// Changes of links.
+    /// Planned changes of links.
     pub plan: Vec<Planned>,
-    /// For tests: every so many frames one is handed over so much later.
+    /// For tests: of every so many frames (the first value) one is delivered late by the second
+    /// value.
     pub inject: Option<(u64, Duration)>,
-    /// Where runs keep what others must find: [`run_dir::base`].
+    /// Directory of the runs, in which other processes find them: [`run_dir::base`].
     pub base: PathBuf,
 }
 
-/// Why there is no result.
+/// Reason why there is no result.
 #[derive(Debug)]
 pub enum Failure {
-    /// It cannot be done as asked, or not here: nothing was started.
+    /// The request is invalid, or cannot be carried out on this machine. Nothing was started.
     Refused(String),
-    /// It broke down.
+    /// The emulation failed while it ran.
     Failed(String),
 }
 
@@ -95,39 +98,39 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A result, or why there is none.
+/// A result, or the reason why there is none.
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// Why an emulation ended.
+/// Reason why an emulation ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// The last program has ended.
     LastProgram,
     /// The scenario's duration is over.
     Duration,
-    /// The budget is used up.
+    /// The budget for late frames is used up.
     Budget,
-    /// Somebody asked for it.
+    /// A user or another process ended it.
     Interrupted,
 }
 
 /// Result of a program.
 #[derive(Clone, Debug)]
 pub struct ProgramReport {
-    /// The program.
+    /// Specification of the program.
     pub spec: Spec,
-    /// Its exit status as a shell says it; None if it was never started.
+    /// Exit status as a shell reports it; `None` if the program was never started.
     pub status: Option<u8>,
-    /// True if it had to be ended.
+    /// True if the emulation had to end the program.
     pub was_ended: bool,
-    /// Its share of the processors.
+    /// Processor time and waiting time of the program.
     pub share: Share,
-    /// Its lifetime, seconds of the machine's clock.
+    /// Lifetime of the program in seconds of the machine's clock.
     pub lived_s: f64,
 }
 
 impl ProgramReport {
-    /// Its waiting for a processor while it was ready to run.
+    /// Time for which the program waited for a processor while it was ready to run.
     pub fn waiting(&self) -> Waiting {
         let share = if self.lived_s > 0.0 { self.share.waited as f64 / 1e9 / self.lived_s } else { 0.0 };
         Waiting { share, mean_s: self.share.mean_wait_s() }
@@ -137,13 +140,13 @@ impl ProgramReport {
 /// Result of an emulation.
 #[derive(Debug)]
 pub struct Emulation {
-    /// Why it ended.
+    /// Reason why it ended.
     pub ended: Ended,
-    /// The verdict.
+    /// Verdict on the timing.
     pub verdict: Verdict,
     /// Lateness of the frames.
     pub lateness: Summary,
-    /// The programs.
+    /// Results of the programs.
     pub programs: Vec<ProgramReport>,
     /// Length in the mesh's time.
     pub duration: Duration,
@@ -160,9 +163,12 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Runs to the end. What `observer` makes sees what goes on in the mesh; it is called when everything else is there, so that
-    /// what is refused before has changed nothing, and may refuse with a sentence for people. `stop` ends the emulation early,
-    /// `tell` is told what people should know meanwhile.
+    /// Runs an emulation to its end.
+    ///
+    /// `observer` creates an observer of the events in the mesh. It is called after everything else
+    /// has been created, so that a request that is refused earlier has changed nothing. It may
+    /// itself refuse, with a sentence for users. `stop` ends the emulation early. `tell` receives
+    /// messages for users during the run.
     pub fn run(
         options: Options,
         observer: impl FnOnce() -> std::result::Result<Box<dyn Observer>, String>,
@@ -182,7 +188,7 @@ impl Emulation {
         });
         let mut stage = Stage::new(&options, observer, capture.transpose()?, tell)?;
         let report = stage.play(&options, stop, tell);
-        // Whatever happened, nothing stays.
+        // Clean up whatever happened.
         stage.clear();
         let (ended, report) = report?;
         stage.judge(&options, ended, report, tell)
@@ -272,7 +278,7 @@ impl Stage {
         };
         let (config, mode, seed) = (options.config.clone(), options.setup.mode, options.seed);
         let observer = observer().map_err(Failure::Refused)?;
-        // The mesh is made on its own thread, which it never leaves.
+        // The mesh is created on its own thread and never leaves that thread.
         let run = move || {
             let medium = Medium::new(&config, mode, seed, observer);
             RealTime::new(medium, devices, poller, settings, asked)?.run(capture)
@@ -363,7 +369,7 @@ impl Stage {
         self.accounts.read(&leaders);
     }
 
-    /// Ends all programs that have not ended, and what they have started.
+    /// Ends all programs that are still running, with the processes that they have started.
     fn end_programs(&mut self) {
         for signal in [Signal::TERM, Signal::KILL] {
             for (number, (program, _)) in self.programs.iter().enumerate() {

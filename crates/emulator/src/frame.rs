@@ -1,38 +1,40 @@
-//! The Ethernet frames of the TAP devices: the fields that the mesh must know, and those that a router changes.
+//! Ethernet frames of the nodes' devices: the fields that the mesh needs, and those that a router
+//! changes.
 //!
-//! Sources: IEEE Std 802.3, 3.1 (frame); RFC 826 (ARP); RFC 791, section 3.1 (time to live, header checksum); RFC 3168,
-//! section 5 (ECN field); RFC 1624, equation 3 (a checksum after a change).
+//! Sources: IEEE Std 802.3, 3.1 (frame); RFC 826 (ARP); RFC 791, section 3.1 (time to live, header
+//! checksum); RFC 3168, section 5 (ECN field); RFC 1624, equation 3 (a checksum after a change).
 
 use crate::address::{self, Mac};
 use etherparse::{Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
 use meshpace_core::NodeId;
 use std::net::Ipv4Addr;
 
-/// Bytes of an Ethernet header.
+/// Length of an Ethernet header in bytes.
 pub const HEADER: usize = 14;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_ARP: [u8; 2] = [0x08, 0x06];
-/// An ARP message for IPv4 over Ethernet.
+/// Length of an ARP message for IPv4 over Ethernet in bytes.
 const ARP_BYTES: usize = 28;
-/// Hardware type 1, protocol IPv4, address lengths 6 and 4.
+/// Beginning of such a message: hardware type 1, protocol IPv4, address lengths 6 and 4.
 const ARP_KIND: [u8; 6] = [0, 1, 0x08, 0, 6, 4];
 const ARP_REQUEST: [u8; 2] = [0, 1];
 const ARP_REPLY: [u8; 2] = [0, 2];
-/// Where the ECN field, the time to live and the header checksum are in a frame.
+/// Offsets in a frame of the ECN field, the time to live and the header checksum.
 const TOS: usize = HEADER + 1;
 const TTL: usize = HEADER + 8;
 const CHECKSUM: usize = HEADER + 10;
-/// ECN codepoints: not capable; congestion experienced.
+/// ECN codepoints: not ECN-capable transport, and congestion experienced.
 const NOT_ECT: u8 = 0;
 const CE: u8 = 3;
 
-/// The destination of a frame; None if it is no frame.
+/// Destination of a frame. `None` if the bytes are too short for a frame.
 pub fn destination(frame: &[u8]) -> Option<Mac> {
     if frame.len() < HEADER { None } else { frame.first_chunk().copied() }
 }
 
-/// The reply to an ARP request for the address of one of `nodes`, by a mesh that knows them all; None for all other frames,
-/// and for a node that asks for its own address, to see whether somebody else has it (RFC 5227).
+/// Reply to an ARP request for the address of one of `nodes`, sent by a mesh that knows them all.
+/// `None` for all other frames. `None` also for a node that requests its own address to detect a
+/// conflict (RFC 5227).
 pub fn arp_reply(frame: &[u8], asker: NodeId, nodes: usize) -> Option<[u8; HEADER + ARP_BYTES]> {
     let arp = frame.get(HEADER..HEADER + ARP_BYTES)?;
     if frame[12..14] != ETHERTYPE_ARP || arp[..6] != ARP_KIND || arp[6..8] != ARP_REQUEST {
@@ -52,44 +54,44 @@ pub fn arp_reply(frame: &[u8], asker: NodeId, nodes: usize) -> Option<[u8; HEADE
     Some(reply)
 }
 
-/// A conversation as the network sees it: protocol, addresses, and ports if it has any.
+/// A conversation: protocol, addresses, and ports if the protocol has ports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Conversation {
-    /// The protocol's number (IANA); None for what is not IPv4.
+    /// Number of the protocol (IANA); `None` for frames other than IPv4.
     pub protocol: Option<u8>,
-    /// Source and destination.
+    /// Source and destination address.
     pub addresses: [Ipv4Addr; 2],
-    /// Source and destination; zero without.
+    /// Source and destination port; zero for protocols without ports.
     pub ports: [u16; 2],
 }
 
-/// Facts about a frame for the mesh and for measuring.
+/// Facts about a frame that the mesh and the measurements need.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Facts {
-    /// The two ends of the conversation.
+    /// The conversation to which the frame belongs.
     pub conversation: Conversation,
-    /// Time to live; 255 for what is not IPv4.
+    /// Time to live; 255 for frames other than IPv4.
     pub ttl: u8,
     /// True if the transport reacts to congestion marks.
     pub ecn_capable: bool,
-    /// Its code point of differentiated services; 0 for what is not IPv4.
+    /// DiffServ code point; 0 for frames other than IPv4.
     pub dscp: u8,
-    /// The segment, if it is TCP.
+    /// Fields of the TCP segment, if it is one.
     pub tcp: Option<TcpFacts>,
-    /// Payload of the transport, bytes.
+    /// Payload of the transport in bytes.
     pub payload: u32,
 }
 
 /// Fields of a TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpFacts {
-    /// Its sequence number.
+    /// Sequence number.
     pub sequence: u32,
-    /// True if it begins or ends a connection, or resets it.
+    /// True if the segment has the SYN, FIN or RST flag.
     pub is_control: bool,
 }
 
-/// Reads a frame.
+/// Reads the headers of a frame.
 pub fn facts(frame: &[u8]) -> Facts {
     let unknown = Facts {
         conversation: Conversation { protocol: None, addresses: [Ipv4Addr::UNSPECIFIED; 2], ports: [0; 2] },
@@ -105,7 +107,7 @@ pub fn facts(frame: &[u8]) -> Facts {
     let protocol = header.protocol().0;
     let length = usize::from(header.total_len()).min(packet.len());
     let inside = packet.get(header.slice().len()..length).unwrap_or_default();
-    // The ports are in the first fragment only.
+    // Only the first fragment contains the ports.
     let is_first = header.fragments_offset().value() == 0;
     let (mut ports, mut tcp, mut payload) = ([0; 2], None, inside.len());
     if is_first && protocol == 6 {
@@ -136,7 +138,8 @@ fn ipv4(frame: &[u8]) -> Option<&[u8]> {
     (frame.get(12..14)? == ETHERTYPE_IPV4).then(|| &frame[HEADER..])
 }
 
-/// Writes the time to live and the congestion mark that a packet has on arrival into its frame, if it is IPv4.
+/// Updates the frame of an IPv4 packet on arrival: writes its time to live, and the congestion mark
+/// if the packet is marked and ECN-capable.
 pub fn arrive(frame: &mut [u8], ttl: u8, is_marked: bool) {
     if ipv4(frame).is_none_or(|packet| packet.len() < 20) {
         return;
@@ -149,7 +152,7 @@ pub fn arrive(frame: &mut [u8], ttl: u8, is_marked: bool) {
     }
 }
 
-/// Changes one byte of the IP header and its checksum with it.
+/// Changes one byte of the IP header and updates the checksum.
 fn change(frame: &mut [u8], at: usize, to: u8) {
     let word_at = at & !1;
     let word = |frame: &[u8], at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
@@ -210,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_mesh_answers_for_its_nodes() {
-        // RFC 826's fields, written out by hand.
+        // Fields as in RFC 826, written out by hand.
         let mut request = vec![0xff; 6];
         request.extend(address::mac(NodeId(1)));
         request.extend([0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, 1]);

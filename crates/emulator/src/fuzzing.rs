@@ -1,22 +1,25 @@
-//! Bodies for fuzzers: functions of the bytes of programs, of the kernel and of files that panic when something is wrong.
+//! Entry points for fuzzers: functions that decode arbitrary bytes as data of programs, of the
+//! kernel and of files. They panic if a check fails.
 //!
-//! Built by fuzzers alone (`--cfg fuzzing`, as `cargo fuzz` does it; `fuzz/` has the targets), and by this crate's tests, which run each on the inputs in
-//! `fuzz/corpus` and on changes of them.
+//! They are built by fuzzers (`--cfg fuzzing`, as `cargo fuzz` does; `fuzz/` has the targets) and
+//! by this crate's tests. The tests run each function on the inputs in `fuzz/corpus` and on
+//! mutations of them.
 
 use crate::hwsim::config::Config;
 use crate::hwsim::message::{self, Received};
 use crate::{address, frame, plan, program};
 use meshpace_core::NodeId;
 
-/// Nodes of the mesh.
+/// Number of nodes of the mesh.
 const NODES: usize = 8;
 
-/// A frame that a program sends: what is read lies within it, what a router changes leaves the checksum as right as it was, and only questions for
+/// Decodes a frame that a program sends. Checks that the fields read lie within the frame, that the
+/// changes of a router keep the checksum as correct as it was, and that only ARP requests for
 /// addresses of nodes are answered.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If a check fails.
 pub fn frames(data: &[u8]) {
     let Some((&[asker, ttl], bytes)) = data.split_first_chunk::<2>() else { return };
     let facts = frame::facts(bytes);
@@ -42,18 +45,20 @@ pub fn frames(data: &[u8]) {
     }
 }
 
-/// The sum of the words of the shortest IPv4 header, which is 0xffff (or 0, which is the same) with a right checksum; none if there is no such header.
+/// Sum of the 16-bit words of the shortest IPv4 header, modulo 0xffff. It is 0 if the checksum is
+/// correct. `None` if there is no such header.
 fn header_sum(frame: &[u8]) -> Option<u64> {
     let header = frame.get(frame::HEADER..frame::HEADER + 20)?;
     let sum: u64 = header.chunks(2).map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
     Some(sum % 0xffff)
 }
 
-/// A datagram of the kernel's radios: its messages lie within it, and answers to them can be written.
+/// Decodes a datagram of mac80211_hwsim. Checks that its messages lie within it, and that answers
+/// to them can be encoded.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If a check fails.
 pub fn hwsim(data: &[u8]) {
     for received in message::read(data) {
         let Received::Transmission(sent) = received else { continue };
@@ -72,11 +77,11 @@ pub fn hwsim(data: &[u8]) {
     }
 }
 
-/// A text: a configuration of wmediumd, or an argument of the command line that names nodes.
+/// Decodes a text as a configuration of wmediumd, and as command-line arguments that name nodes.
 ///
 /// # Panics
 ///
-/// If what is read is not what a medium can be made of.
+/// If a configuration that was accepted is not a valid medium.
 pub fn media(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Config::parse(text) {

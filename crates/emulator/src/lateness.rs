@@ -1,15 +1,16 @@
-//! Lateness with which frames reach the programs. An emulation's verdict is based on this.
+//! Lateness with which frames reach the programs. The verdict on an emulation is based on it.
 //!
-//! The mesh decides in its own time when a frame arrives. The frame is handed over later, because the thread must wake up and
-//! other threads use the processor. Inside the mesh nothing is late, whatever the machine does; only frames that enter or leave it are.
+//! The mesh decides in its own time when a frame arrives. The frame is delivered to the node later,
+//! because the thread has to wake up and other threads use the processor. Within the mesh nothing
+//! is late, whatever the machine does. Only frames that enter or leave it are late.
 
 use hdrhistogram::Histogram;
 use meshpace_core::Duration;
 
-/// The largest lateness told apart, ns: a minute.
+/// Largest lateness that is recorded, ns: one minute. Greater ones count as this.
 const LONGEST: u64 = 60_000_000_000;
 
-/// The lateness of every delivery.
+/// Recorded lateness of all deliveries.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     spans: Histogram<u64>,
@@ -17,20 +18,21 @@ pub struct Lateness {
     later_than_air_time: u64,
 }
 
-/// Summary of the lateness. Times in seconds of the machine's clock; NaN without deliveries.
+/// Summary of the lateness. Times are in seconds of the machine's clock; NaN without deliveries.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
-    /// Frames delivered.
+    /// Number of frames delivered.
     pub deliveries: u64,
-    /// Median.
+    /// Median lateness.
     pub p50_s: f64,
-    /// 99 of 100 are not later.
+    /// 99th percentile of the lateness.
     pub p99_s: f64,
-    /// The latest.
+    /// Greatest lateness.
     pub max_s: f64,
-    /// Share of the frames later than a slot of the MAC, in the mesh's time.
+    /// Share of the frames that were later than a slot of the MAC, in the mesh's time.
     pub later_than_slot: f64,
-    /// Share of the frames later than they were on the air on their last hop, in the mesh's time.
+    /// Share of the frames that were later than their time on the air on the last hop, in the
+    /// mesh's time.
     pub later_than_air_time: f64,
 }
 
@@ -42,7 +44,8 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// A frame was handed over `late` by the machine's clock, in a mesh `slowdown` times slower than life.
+    /// Records that a frame was delivered `late` by the machine's clock, in a mesh that runs
+    /// `slowdown` times slower than real time.
     pub fn record(&mut self, late: Duration, slowdown: u64, slot: Duration, air_time: Duration) {
         self.spans.saturating_record(late.0.max(1));
         let in_mesh = Duration(late.0 / slowdown.max(1));
@@ -50,17 +53,18 @@ impl Lateness {
         self.later_than_air_time += u64::from(in_mesh > air_time);
     }
 
-    /// Frames so far.
+    /// Number of frames so far.
     pub fn deliveries(&self) -> u64 {
         self.spans.len()
     }
 
-    /// The share of frames later than their own air time so far; zero without any.
+    /// Share of the frames so far that were later than their own time on the air; zero without
+    /// frames.
     pub fn late_share(&self) -> f64 {
         self.later_than_air_time as f64 / (self.deliveries().max(1)) as f64
     }
 
-    /// The summary of all deliveries.
+    /// Summary of all deliveries.
     pub fn summary(&self) -> Summary {
         let deliveries = self.deliveries();
         let share = |count: u64| if deliveries == 0 { f64::NAN } else { count as f64 / deliveries as f64 };

@@ -1,9 +1,11 @@
 //! The emulator: real programs over an emulated mesh.
 //!
-//! Every node is a network namespace with a TAP device. What programs send comes out of the TAP devices, crosses the
-//! simulator's own mesh ([`meshpace_sim::Engine`]: radio, MAC, queues, routing), driven by the machine's clock, and goes
-//! into the TAP device of the node it is for. How late that happens is measured, and so is how long the programs waited
-//! for a processor: [`Verdict`] says whether the result can be trusted.
+//! Every node is a network namespace with a TAP device. Packets that programs send leave through
+//! the TAP device of their node. They cross the same mesh as in the simulator
+//! ([`meshpace_sim::Engine`]: radio, MAC, queues, routing), driven by the machine's clock. They
+//! enter their destination through the TAP device there. The lateness of deliveries is measured,
+//! and so is the time for which programs waited for a processor. The [`Verdict`] says whether the
+//! result can be trusted.
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 pub mod address;

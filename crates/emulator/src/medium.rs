@@ -1,4 +1,4 @@
-//! The mesh between the TAP devices: the simulator's engine, with the time given by its caller.
+//! The mesh between the nodes' devices: the simulator's engine, with the time given by the caller.
 
 use crate::address;
 use crate::frame;
@@ -12,17 +12,20 @@ use meshpace_mesh::{Packet, Position, RoutingConfig};
 use meshpace_sim::mobility::{Mobility, Motion};
 use meshpace_sim::{Config, Engine, Event, Indication, Interests, Probe};
 
-/// Place of the routing.
+/// Place where routing runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// The mesh, by the scenario's routing: to programs it looks like one subnet.
+    /// In the mesh, by the routing protocol of the scenario. To programs the mesh looks like one
+    /// subnet.
     #[default]
     Ours,
-    /// The nodes' kernels, or daemons that tell them: a frame goes to the neighbour it is addressed to, or is lost.
+    /// In the nodes' kernels, possibly controlled by daemons. A frame goes to the neighbour to
+    /// which it is addressed, or is lost.
     Kernel,
 }
 
-/// The probe of all media: what is lost is counted, and all is shown to whoever looks on. One type, so that there is one engine.
+/// Probe of all media: counts losses and passes all events to the observer. All media use this one
+/// type, so that the engine is compiled for one type only.
 pub(crate) struct Watch {
     pub(crate) losses: Losses,
     pub(crate) observer: Box<dyn Observer>,
@@ -41,16 +44,16 @@ impl Probe<CarriedFrame> for Watch {
     }
 }
 
-/// A frame that has arrived.
+/// A frame that has arrived at a node.
 #[derive(Debug)]
 pub struct Delivery {
-    /// When, by the mesh's clock.
+    /// Time of arrival by the mesh's clock.
     pub due: Time,
-    /// Where.
+    /// Node at which it arrived.
     pub node: NodeId,
-    /// What.
+    /// The frame.
     pub packet: CarriedFrame,
-    /// Air time of its last hop.
+    /// Time on the air of its last hop.
     pub air_time: Duration,
 }
 
@@ -61,16 +64,18 @@ pub struct Medium {
     nodes: usize,
     timing: Timing,
     next_id: u32,
-    /// Traffic that crossed it.
+    /// Traffic that crossed the mesh.
     pub traffic: Traffic,
 }
 
 impl Medium {
-    /// The mesh of `config` with its nodes at rest, or moving as it says, under the eyes of `observer`.
+    /// Creates the mesh of `config`. Its nodes are at rest or move as the configuration says.
+    /// `observer` sees all events.
     pub fn new(config: &Config, mode: Mode, seed: u64, observer: Box<dyn Observer>) -> Medium {
         let nodes = config.positions.len();
         let all = || (0..nodes).map(|node| NodeId(node as u16));
-        // Tables that are made for every transmission let links be cut at any time.
+        // With moving nodes the engine computes its tables at every transmission, so links can be
+        // cut at any time.
         let still = Mobility::Scripted(Vec::new());
         let mobility = if config.mobility == Mobility::Still { &still } else { &config.mobility };
         let mut motion = Motion::new(&config.positions, mobility, seed);
@@ -96,12 +101,12 @@ impl Medium {
         self.nodes
     }
 
-    /// A slot of the MAC.
+    /// Length of a slot of the MAC.
     pub fn slot(&self) -> Duration {
         self.timing.slot
     }
 
-    /// Transmissions so far.
+    /// Number of transmissions so far.
     pub fn frames(&self) -> u64 {
         self.engine.frames()
     }
@@ -111,18 +116,19 @@ impl Medium {
         self.engine.probe().losses
     }
 
-    /// Whoever looks on.
+    /// The observer of the events.
     pub fn observer(&mut self) -> &mut dyn Observer {
         &mut *self.engine.probe().observer
     }
 
-    /// Where the nodes are.
+    /// Positions of the nodes now.
     pub fn places(&mut self) -> Vec<Position> {
         let now = self.engine.now();
         self.engine.motion().map(|motion| motion.positions(now)).unwrap_or_default()
     }
 
-    /// `node` sends a frame now, that is at the time to which the mesh was advanced. A reply is for the node itself.
+    /// Sends a frame of `node` now, that is at the time to which the mesh was advanced. A frame
+    /// that is returned is a reply to the node itself.
     pub fn send<'a>(&mut self, node: NodeId, bytes: &[u8], reply: &'a mut Vec<u8>) -> Option<&'a [u8]> {
         let destination = frame::destination(bytes).and_then(|mac| address::node_of_mac(mac, self.nodes))?;
         if self.mode == Mode::Ours
@@ -147,7 +153,8 @@ impl Medium {
         None
     }
 
-    /// Lets time pass until a frame arrives, or until `until`; then returns None.
+    /// Advances the mesh until a frame arrives, or until `until`; returns `None` in the second
+    /// case.
     pub fn advance(&mut self, until: Time) -> Option<Delivery> {
         while let Some(indication) = self.engine.advance(until) {
             if let Indication::Delivered { node, packet, .. } = indication {
@@ -161,23 +168,24 @@ impl Medium {
         None
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn next_event(&self) -> Time {
         self.engine.next_event()
     }
 
-    /// Cuts the link between two nodes, as by a wall, or restores it.
+    /// Cuts the link between two nodes, as a wall between them would, or restores it.
     pub fn set_link(&mut self, one: NodeId, other: NodeId, up: bool) {
         let takes_effect = self.engine.set_blocked(one, other, !up);
         debug_assert!(takes_effect, "the mesh is made of moving nodes");
     }
 
-    /// Packets that wait at `node`.
+    /// Number of packets queued at `node`.
     pub fn queue(&self, node: NodeId) -> usize {
         self.engine.station(node).queue
     }
 
-    /// The nodes over which routing sends packets now, both ends included. Empty without a route, or where kernels route.
+    /// The nodes over which routing sends packets now, both ends included. Empty without a route,
+    /// and if the kernels route.
     pub fn path(&self, from: NodeId, to: NodeId) -> Vec<NodeId> {
         let mut path = vec![from];
         while self.mode == Mode::Ours && path.len() <= self.nodes {
@@ -191,7 +199,7 @@ impl Medium {
         Vec::new()
     }
 
-    /// Hops from one node to another as routing at the first knows them.
+    /// Number of hops between two nodes, according to the routing of the first.
     pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u8> {
         match self.mode {
             Mode::Ours => self.engine.hops(from, to),

@@ -1,4 +1,4 @@
-//! A node: a network namespace without a name, and in it the device that is its radio.
+//! A node: a network namespace without a name, and the device in it that stands for its radio.
 
 use crate::address;
 use crate::device::{DEVICE, Device, Hub};
@@ -10,30 +10,31 @@ use meshpace_live::tun::{Tun, ip};
 use std::io;
 use std::path::Path;
 
-/// Set-up of nodes.
+/// Settings of the nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
-    /// Place of the routing.
+    /// Place where routing runs.
     pub mode: Mode,
-    /// The longest IP packet, bytes.
+    /// Longest IP packet, bytes.
     pub mtu: u16,
-    /// Kernel parameters of every namespace: name, value.
+    /// Kernel parameters of every namespace: names and values.
     pub sysctls: Vec<(String, String)>,
-    /// True if `/dev/net/tun` is not to be used where it is open, either.
+    /// True if `/dev/net/tun` must not be used, even if it can be opened.
     pub without_tun: bool,
 }
 
 /// A node.
 #[derive(Debug)]
 pub struct Node {
-    /// Where its programs live.
+    /// Network namespace of its programs.
     pub namespace: Namespace,
-    /// Its radio.
+    /// Device that stands for its radio.
     pub device: Device,
 }
 
 impl Node {
-    /// Makes node number `node`, with a TAP device or with one that leads to the hub.
+    /// Creates node number `node`, with a TAP device, or with a veth device whose far end is in
+    /// `hub`.
     pub fn new(node: NodeId, setup: &Setup, hub: Option<&Hub>) -> io::Result<Node> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{node}: {error}"));
         let namespace = Namespace::new().map_err(|error| match error.kind() {
@@ -50,19 +51,21 @@ impl Node {
 
 fn make_device(node: NodeId, setup: &Setup, hub: Option<&Hub>) -> io::Result<Device> {
     let routes_here = setup.mode == Mode::Kernel;
-    // Neighbour discovery would be on the air otherwise; where daemons route they may want IPv6.
+    // With IPv6, neighbour discovery would send frames over the air. Where routing daemons run,
+    // they may need IPv6.
     if !routes_here && Path::new("/proc/sys/net/ipv6").exists() {
         set("net.ipv6.conf.all.disable_ipv6", "1")?;
     }
     set("net.ipv4.ip_forward", if routes_here { "1" } else { "0" })?;
-    // A radio sends back where a packet came from.
+    // A radio forwards packets through the interface by which they came.
     set("net.ipv4.conf.all.send_redirects", "0")?;
     set("net.ipv4.conf.default.send_redirects", "0")?;
     set("net.ipv4.conf.all.rp_filter", "0")?;
     set("net.ipv4.conf.default.rp_filter", "0")?;
-    // A radio sends one frame at a time, and eBPF congestion controls that space segments do not say so themselves.
+    // A radio sends one frame at a time. eBPF congestion controls that space segments do not set
+    // this themselves.
     set("net.ipv4.tcp_min_tso_segs", "1")?;
-    // Whoever may send pings outside may here.
+    // Users who may send pings on this machine may also send them in the node.
     set("net.ipv4.ping_group_range", "0 2147483647").or_else(|_| set("net.ipv4.ping_group_range", "0 0"))?;
     for (name, value) in &setup.sysctls {
         set(name, value)?;
@@ -78,8 +81,8 @@ fn make_device(node: NodeId, setup: &Setup, hub: Option<&Hub>) -> io::Result<Dev
     Ok(device)
 }
 
-/// Gives the nodes of a mesh whose kernels route the shortest ways, hop by hop: `next_hop` tells the neighbour toward a
-/// destination.
+/// Installs the shortest paths as routes, hop by hop, in the nodes of a mesh whose kernels route.
+/// `next_hop` returns the neighbour towards a destination.
 pub fn install_routes(nodes: &[Node], next_hop: impl Fn(NodeId, NodeId) -> Option<NodeId> + Sync) -> io::Result<()> {
     let all = || (0..nodes.len()).map(|node| NodeId(node as u16));
     for (from, node) in all().zip(nodes) {

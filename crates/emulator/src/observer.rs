@@ -1,4 +1,4 @@
-//! Observers of a running mesh, called on the mesh's thread: the recorder, for example.
+//! Observers of a running mesh, for example the recorder. They are called on the mesh's thread.
 
 use crate::packet::CarriedFrame;
 use crate::state::State;
@@ -10,31 +10,33 @@ use std::io;
 /// Time between two samples, in the mesh's time.
 pub const SAMPLE: Duration = Duration::from_millis(100);
 
-/// Sees every frame as a probe does, and how things are every [`SAMPLE`]. It must not wait: the mesh waits for it.
+/// Observer that sees every frame, like a probe, and the state of the mesh every [`SAMPLE`]. It
+/// must not block, because the mesh waits for it.
 pub trait Observer: Probe<CarriedFrame> + Send + 'static {
-    /// True if samples are wanted at all; the same whenever it is asked.
+    /// True if the observer wants samples. The answer must always be the same.
     fn is_sampled(&self) -> bool {
         true
     }
 
-    /// Streams that a sample has at most, the first ones: each is copied while the mesh waits.
+    /// Largest number of streams in a sample; the first ones are taken. Each stream is copied while
+    /// the mesh waits.
     fn most_streams(&self) -> usize {
         usize::MAX
     }
 
-    /// The state now, with at most [`Observer::most_streams`] streams; where nodes are.
+    /// Takes a sample: the state now, with at most [`Observer::most_streams`] streams, and the
+    /// positions of the nodes.
     fn sample(&mut self, _state: &State, _places: &[Position]) {}
 
-    /// The mesh has ended, after so many frames.
+    /// Called when the mesh has ended at `_ended`, after `_frames` frames.
     ///
-    /// # Errors
-    /// Why what it made of it is not whole.
+    /// # Errors The reason why the observer's output is not complete.
     fn finish(&mut self, _ended: Time, _frames: u64) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Nobody.
+/// The empty observer.
 impl Observer for () {
     fn is_sampled(&self) -> bool {
         false

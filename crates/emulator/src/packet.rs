@@ -1,4 +1,4 @@
-//! The packet of the emulator: a real frame, with what the mesh needs to know about it.
+//! Packet of the emulator: a real frame, with the facts about it that the mesh needs.
 
 use crate::frame::{self, Facts};
 use meshpace_core::{FlowId, NodeId};
@@ -7,14 +7,15 @@ use meshpace_mesh::radio::FrameRate;
 use meshpace_mesh::{AttemptRequest, Packet};
 use std::rc::Rc;
 
-/// The rates at which a sender wants a frame to be tried, in turn, each so many times; what is not used has no attempts.
+/// Rates at which a sender wants a frame to be transmitted, in this order, each with a number of
+/// attempts. Unused entries have 0 attempts.
 pub type Series = [(FrameRate, u8); 4];
 
-/// A frame under way. Copies, of which the MAC makes some, share its bytes.
+/// A frame on its way through the mesh. The MAC makes copies; they share the bytes.
 #[derive(Clone, Debug)]
 pub struct CarriedFrame {
     bytes: Rc<[u8]>,
-    /// Facts of its headers.
+    /// Facts from its headers.
     pub facts: Facts,
     source: NodeId,
     destination: NodeId,
@@ -23,13 +24,13 @@ pub struct CarriedFrame {
     hops: u8,
     ttl: u8,
     is_marked: bool,
-    /// Length for the mesh, without its own headers.
+    /// Length in the mesh in bytes, without the headers of the mesh's MAC.
     size: u32,
     series: Option<Series>,
 }
 
 impl CarriedFrame {
-    /// A frame that `source` sends to `destination`, number `id` of the run.
+    /// A frame that `source` sends to `destination`. `id` is its number in the run.
     pub fn new(bytes: &[u8], facts: Facts, source: NodeId, destination: NodeId, flow: FlowId, id: u32) -> CarriedFrame {
         CarriedFrame {
             bytes: bytes.into(),
@@ -41,13 +42,14 @@ impl CarriedFrame {
             hops: 0,
             ttl: facts.ttl,
             is_marked: false,
-            // Without the Ethernet header: the MAC counts its own.
+            // The Ethernet header does not count: the MAC adds its own header.
             size: bytes.len().saturating_sub(frame::HEADER) as u32,
             series: None,
         }
     }
 
-    /// The same for a frame that is one of 802.11 already and counts as `size` bytes without the headers of the mesh's MAC, to be tried as its sender wants.
+    /// Same frame for a sender that chooses rates and attempts itself. It is an 802.11 frame
+    /// already, and counts as `size` bytes without the headers of the mesh's MAC.
     pub fn with_series(self, size: u32, series: Series) -> CarriedFrame {
         CarriedFrame { size, series: Some(series), ..self }
     }
@@ -57,7 +59,8 @@ impl CarriedFrame {
         &self.bytes
     }
 
-    /// The frame as it arrives, put into `into`: routers have taken from its time to live and may have marked it.
+    /// Writes the frame as it arrives into `into`. Routers have decremented its time to live and
+    /// may have marked it.
     pub fn arrived(&self, into: &mut Vec<u8>) {
         into.clear();
         into.extend_from_slice(&self.bytes);

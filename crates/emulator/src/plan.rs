@@ -1,30 +1,30 @@
-//! Links that are cut and restored while programs run: by a plan with times, or at once.
+//! Links that are cut and restored while programs run, at planned times or at once.
 
 use crate::address;
 use meshpace_core::{Duration, NodeId, Time};
 
-/// A link is cut or restored.
+/// Change of a link, which is cut or restored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkChange {
-    /// One end.
+    /// One end of the link.
     pub one: NodeId,
-    /// The other.
+    /// The other end.
     pub other: NodeId,
     /// True if the link is restored.
     pub up: bool,
 }
 
-/// At a time of the mesh.
+/// Change of a link at a planned time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Planned {
-    /// When.
+    /// Time of the change, in the mesh's time.
     pub at: Time,
-    /// What.
+    /// The change.
     pub change: LinkChange,
 }
 
 impl LinkChange {
-    /// Reads `n3 n4 down`, in a mesh of so many nodes.
+    /// Reads `n3 n4 down`, in a mesh of `nodes` nodes.
     pub fn parse(text: &str, nodes: usize) -> Result<LinkChange, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [one, other, state] = words[..] else {
@@ -44,7 +44,7 @@ impl LinkChange {
 }
 
 impl Planned {
-    /// Reads `10 s: n3 n4 down`; `time` reads the time in seconds.
+    /// Reads `10 s: n3 n4 down`. `time` parses the time and returns seconds.
     pub fn parse(text: &str, nodes: usize, time: impl Fn(&str) -> Result<f64, String>) -> Result<Planned, String> {
         let Some((at, change)) = text.split_once(':') else {
             return Err(format!("`{text}`: expected a time and a link, such as '10 s: n3 n4 down'"));

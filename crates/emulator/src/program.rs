@@ -1,4 +1,4 @@
-//! The programs of an emulation: starts them in their nodes, waits for them, ends them.
+//! Programs of an emulation: starts them in their nodes, waits for them and ends them.
 
 use crate::address;
 use crate::run_dir::TOKEN;
@@ -16,23 +16,23 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Variable of the environment with the settings of the radio.
+/// Environment variable with the settings of the radio.
 pub const RADIO: &str = "MESHPACE_RADIO";
 
-/// Time limit for the rest of a program's output after its end.
+/// Time limit for the remaining output of a program after its end.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A program to run in a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spec {
-    /// The node.
+    /// Node in which it runs.
     pub node: NodeId,
-    /// The command line for a shell.
+    /// Command line for a shell.
     pub command: String,
 }
 
 impl Spec {
-    /// Reads `n0: iperf3 -s`, in a mesh of so many nodes.
+    /// Reads `n0: iperf3 -s`, in a mesh of `nodes` nodes.
     pub fn parse(text: &str, nodes: usize) -> Result<Spec, String> {
         let Some((node, command)) = text.split_once(':') else {
             return Err(format!("`{text}`: expected a node and a command, such as 'n0: iperf3 -s'"));
@@ -44,7 +44,8 @@ impl Spec {
         Ok(Spec { node: address::parse_node(node.trim(), nodes)?, command: command.to_owned() })
     }
 
-    /// Checks that the shell finds the program: the first word, if it is a plain one.
+    /// Checks that the shell finds the program. Only the first word is checked, and only if it
+    /// contains no special characters.
     pub fn check(&self) -> Result<(), String> {
         let word = self.command.split_whitespace().next().unwrap_or_default();
         let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte));
@@ -65,7 +66,7 @@ impl Spec {
     }
 }
 
-/// Exit status of a program as a shell has it.
+/// Exit status of a program as a shell reports it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
@@ -74,49 +75,49 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Where a program lives.
+/// Environment of a program.
 #[derive(Debug)]
 pub struct Place<'a> {
-    /// Its network namespace.
+    /// Network namespace.
     pub network: File,
-    /// The file that stands as its `/etc/hosts`.
+    /// File that is mounted as `/etc/hosts`.
     pub hosts: &'a Path,
-    /// The run's token.
+    /// Token of the run.
     pub token: &'a str,
-    /// The radio of all nodes, for programs that ask.
+    /// Settings of the radio, which are those of all nodes.
     pub radio: &'a str,
 }
 
-/// Takes the calling thread into a node, for good: its network, and a file system of its own in which the node names
-/// resolve.
+/// Moves the calling thread into a node for good: into the network namespace, and into a mount
+/// namespace of its own in which the names of the nodes resolve.
 pub fn enter(network: &File, hosts: &Path) -> io::Result<()> {
     let explain = |what: &str, error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
     setns(network, CloneFlags::CLONE_NEWNET).map_err(|error| explain("entering the namespace", error.into()))?;
     unshare(CloneFlags::CLONE_NEWNS).map_err(|error| explain("a file system of its own", error.into()))?;
-    // What is mounted from here on stays here.
+    // Mounts from here on are visible in this namespace only.
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|error| explain("a file system of its own", error.into()))?;
     mount_bind(hosts, "/etc/hosts").map_err(|error| explain("/etc/hosts", error.into()))
 }
 
-/// A program under way.
+/// A running program.
 #[derive(Debug)]
 pub struct Program {
-    /// Its process, which leads a group of its own.
+    /// Process of the program, which leads a process group of its own.
     pub pid: Pid,
 }
 
-/// Tells that program `number` has ended.
+/// Message that program `number` has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its number in the order of start.
+    /// Number of the program in the order of start.
     pub number: usize,
-    /// How.
+    /// Exit status.
     pub status: ExitStatus,
 }
 
 impl Program {
-    /// Starts program `number`; `log` is a directory for copies of what it writes.
+    /// Starts program `number`. `log` is a directory for copies of its output.
     pub fn start(
         number: usize,
         spec: &Spec,
@@ -135,7 +136,7 @@ impl Program {
         sys::die_with_parent(&mut command);
         let copies = log.map(|log| Copies::new(log, number, spec.node, &mut command)).transpose()?;
         let (tell, told) = channel();
-        // The thread lives as long as its program: the program ends with it.
+        // The thread must live as long as its program, because the program ends with it.
         thread::spawn(move || {
             let mut child = match enter(&place.network, &hosts).and_then(|()| command.spawn()) {
                 Ok(child) => child,
@@ -148,7 +149,7 @@ impl Program {
             let _ = tell.send(Ok(child.id()));
             let status = child.wait();
             if let Some(copied) = copies {
-                // A child of the program may hold its output open for longer than it lives.
+                // A child of the program may keep the output open after the program has ended.
                 while copied.recv_timeout(OUTPUT_TIMEOUT).is_ok() {}
             }
             if let Ok(status) = status {
@@ -160,14 +161,14 @@ impl Program {
         Ok(Program { pid })
     }
 
-    /// Sends a signal to it and its children.
+    /// Sends a signal to the program and its children.
     pub fn signal(&self, signal: Signal) {
-        // Nobody is left in the group if all have ended.
+        // The call fails if all processes of the group have ended.
         let _ = kill_process_group(self.pid, signal);
     }
 }
 
-/// Files that keep what a program writes.
+/// Files for copies of a program's output: standard output and standard error.
 struct Copies([File; 2]);
 
 impl Copies {
@@ -181,7 +182,8 @@ impl Copies {
         Ok(Copies(files))
     }
 
-    /// Copies what the program writes to our own output and to its files. The receiver is closed when there is no more.
+    /// Starts to copy the program's output to our own output and to the files. The receiver is
+    /// closed when the output has ended.
     fn begin(self, child: &mut Child) -> Receiver<()> {
         let (open, closed) = channel();
         let [out, error] = self.0;
@@ -198,7 +200,7 @@ impl Copies {
 
 fn copy(mut from: impl Read, mut file: File, to: &mut dyn Write, _open: Sender<()>) {
     let mut block = [0; 8192];
-    // One that cannot be written does not keep the other from it.
+    // If one of the two destinations cannot be written, the other still receives the output.
     while let Ok(length @ 1..) = from.read(&mut block) {
         let _ = to.write_all(&block[..length]).and_then(|()| to.flush());
         let _ = file.write_all(&block[..length]);

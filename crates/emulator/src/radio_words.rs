@@ -1,9 +1,10 @@
-//! The radio of an emulated mesh in words, as keys of a scenario: what `iw phy` and `iw dev` say of a real one.
+//! Settings of the radio of an emulated mesh, as keys of a scenario. They correspond to the output
+//! of `iw phy` and `iw dev` for a real radio.
 
 use meshpace_mesh::config::{MacProfile, MeshConfig, RtsPolicy};
 use meshpace_mesh::radio::{Ofdm, OfdmRate};
 
-/// A line for each key.
+/// Text with one line for each key.
 pub fn of(mesh: &MeshConfig) -> String {
     let (radio, mac) = (&mesh.radio, &mesh.mac);
     let profile = match (mac.profile, mac.ht) {

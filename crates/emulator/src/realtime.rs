@@ -1,7 +1,9 @@
-//! The loop that runs the mesh in real time: it sleeps until something happens in the mesh or a program sends something.
+//! The loop that runs the mesh in real time. It sleeps until an event of the mesh is due or a
+//! program sends a frame.
 //!
-//! Deadlines are absolute, so lateness does not add up. The mesh is always advanced to the present before a frame is given
-//! to it, and decides everything in its own exact time; only the frames that it hands over are late.
+//! Deadlines are absolute, so lateness does not accumulate. The mesh is always advanced to the
+//! present before it is given a frame, and it decides everything in its own exact time. Only the
+//! frames that it delivers are late.
 
 use crate::capture::Capture;
 use crate::device::Device;
@@ -21,11 +23,11 @@ use meshpace_live::poll::{Poller, Ready};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender};
 
-/// The longest frame that is read.
+/// Longest frame that is read, bytes.
 const FRAME: usize = HEADER + 65_535;
-/// Frames read from one device before the clock is looked at again.
+/// Number of frames that are read from one device before the clock is read again.
 const AT_ONCE: usize = 16;
-/// Late frames from which on `hard` ends a run: fewer say nothing.
+/// Least number of late frames with which `hard` ends a run. A smaller number is not meaningful.
 const LEAST_LATE: u64 = 10;
 
 /// Settings of the loop.
@@ -33,55 +35,56 @@ const LEAST_LATE: u64 = 10;
 pub struct Settings {
     /// Factor by which the mesh runs slower than real time, 1 or more.
     pub slowdown: u64,
-    /// When it ends, in the mesh's time.
+    /// Time at which the run ends, in the mesh's time.
     pub duration: Duration,
-    /// True if real-time priority is to be asked for.
+    /// True if real-time priority is requested.
     pub wants_priority: bool,
-    /// The share of late frames beyond which it ends at once.
+    /// Share of late frames above which the run ends at once.
     pub hard: Option<f64>,
     /// Changes of links, in the order of time.
     pub plan: Vec<Planned>,
-    /// For tests: every so many frames one is handed over so much later.
+    /// For tests: of every so many frames (the first value) one is delivered late by the second
+    /// value.
     pub inject: Option<(u64, Duration)>,
 }
 
 /// Requests to the loop.
 #[derive(Debug)]
 pub enum Request {
-    /// Cut or restore a link; answered when it is done.
+    /// Cut or restore a link. Answered when it is done.
     Link(LinkChange, Sender<()>),
-    /// Tell how things are.
+    /// Return the state.
     State(Sender<State>),
-    /// End.
+    /// End the run.
     Stop,
 }
 
 /// Result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// When the mesh stopped, in its time.
+    /// Time at which the mesh stopped, in the mesh's time.
     pub ended: Time,
-    /// Time that it took.
+    /// Length of the run by the machine's clock.
     pub elapsed: Duration,
     /// Lateness of the frames.
     pub lateness: Lateness,
     /// Traffic that crossed the mesh.
     pub traffic: Traffic,
-    /// Packets that were lost in it.
+    /// Packets that were lost in the mesh.
     pub losses: Losses,
     /// Frames put on the air, control frames included.
     pub frames: u64,
-    /// Frames that the nodes did not take: their device was switched off or is gone.
+    /// Frames that nodes did not accept, because their device was switched off or removed.
     pub refused: u64,
-    /// Nodes whose device went away, with the reason.
+    /// Nodes whose device was removed, with the error.
     pub gone: Vec<(NodeId, String)>,
-    /// Why there was no real-time priority, if it was wanted.
+    /// Reason why there was no real-time priority, if it was requested.
     pub no_priority: Option<String>,
-    /// Why the captures are not complete, if they are not.
+    /// Reason why the captures are incomplete, if they are.
     pub capture_failed: Option<String>,
-    /// Why what the observer made is not, if it is not.
+    /// Reason why the output of the observer is incomplete, if it is.
     pub observer_failed: Option<String>,
-    /// True if it ended because too many frames were late.
+    /// True if the run ended because too many frames were late.
     pub gave_up: bool,
 }
 
@@ -95,7 +98,8 @@ pub struct RealTime {
 }
 
 impl RealTime {
-    /// Joins a mesh and the devices of its nodes, in the order of their numbers.
+    /// Joins a mesh and the devices of its nodes. The devices are in the order of the nodes'
+    /// numbers.
     pub fn new(
         medium: Medium,
         devices: Vec<Device>,
@@ -109,7 +113,8 @@ impl RealTime {
         Ok(RealTime { medium, devices: devices.into_iter().map(Some).collect(), poller, settings, requests })
     }
 
-    /// Runs until it has to end, and captures what nodes send and get. Takes over the calling thread.
+    /// Runs until the end, and captures the packets that nodes send and receive. Occupies the
+    /// calling thread.
     pub fn run(mut self, capture: Option<Capture>) -> io::Result<Report> {
         sharpen_timers();
         let no_priority = match self.settings.wants_priority.then(sys::take_priority) {
@@ -119,7 +124,8 @@ impl RealTime {
         let slowdown = self.settings.slowdown.max(1);
         let begin = Clock.now();
         let mesh_time = |now: Time| Time(now.since(begin).0 / slowdown);
-        // Rounded up: not before the mesh's time has come.
+        // Earliest time of the machine's clock at which the mesh's time, which is rounded down, is
+        // `at`.
         let real_time = |at: Time| match at {
             Time::NEVER => Time::NEVER,
             at => Time(begin.0.saturating_add(at.0.saturating_mul(slowdown))),
@@ -184,7 +190,7 @@ impl RealTime {
         Ok(report)
     }
 
-    /// Lets the mesh's time pass and hands over what arrives.
+    /// Advances the mesh and delivers the frames that arrive.
     fn advance(
         &mut self,
         until: Time,
@@ -214,7 +220,7 @@ impl RealTime {
         }
     }
 
-    /// Reads what a node sends.
+    /// Reads the frames that a node sends.
     fn read(
         &mut self,
         from: &Ready,
@@ -238,7 +244,7 @@ impl RealTime {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    // Somebody removed it: this node is silent from now on, and the others go on.
+                    // The device was removed. This node is silent from now on; the others continue.
                     let _ = self.poller.remove(device);
                     report.gone.push((node, error.to_string()));
                     self.devices[place] = None;
@@ -263,7 +269,7 @@ impl RealTime {
         }
     }
 
-    /// Shows how things are to whoever looks on.
+    /// Passes a sample to the observer.
     fn sample(&mut self, now: Time, lateness: &Lateness) {
         let most = self.medium.observer().most_streams();
         let (state, places) = (self.state(now, lateness, most), self.medium.places());
@@ -274,7 +280,7 @@ impl RealTime {
         self.medium.set_link(one, other, up);
     }
 
-    /// Does what others ask; whether to end.
+    /// Carries out the requests of other threads. Returns true if the run has to end.
     fn serve(&mut self, now: Time, lateness: &Lateness) -> bool {
         while let Ok(request) = self.requests.try_recv() {
             match request {

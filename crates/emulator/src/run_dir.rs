@@ -1,8 +1,9 @@
-//! The directory by which other processes find an emulation; its name is a token.
+//! Directory by which other processes find an emulation. Its name is a token.
 //!
-//! The emulation holds a lock in it. The kernel releases the lock when the process ends, in whatever way, so a directory whose lock is free
-//! belongs to a killed emulation. Its namespaces are gone, too, unless one of its programs is still running in one. Such programs are
-//! found by the token in their environment, never by name, and ended.
+//! The emulation holds a lock in the directory. The kernel releases the lock when the process ends,
+//! in whatever way. A directory whose lock is free therefore belongs to a killed emulation. The
+//! namespaces of such an emulation are gone too, unless one of its programs still runs in one.
+//! These programs are found by the token in their environment, never by name, and ended.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,10 +12,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The environment variable by which the programs of a run are known.
+/// Environment variable that identifies the programs of a run.
 pub const TOKEN: &str = "MESHPACE_EMULATION";
 
-/// Where runs are, for this user.
+/// Directory of the runs of this user.
 pub fn base() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR") {
         _ if rustix::process::geteuid().is_root() => PathBuf::from("/run/meshpace"),
@@ -23,7 +24,7 @@ pub fn base() -> PathBuf {
     }
 }
 
-/// The directory of a run under way. Dropping it removes it.
+/// Directory of a running emulation. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
@@ -32,7 +33,7 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Makes one below `base`.
+    /// Creates a directory for a run below `base`.
     pub fn create(base: &Path) -> io::Result<RunDir> {
         let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", base.display()));
         let _all = lock_all(base).map_err(explain)?;
@@ -46,12 +47,12 @@ impl RunDir {
         Ok(RunDir { path, token, _lock: lock })
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its name.
+    /// Name of the directory.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -67,7 +68,8 @@ fn open_lock(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Makes `base`, and keeps others from making and removing runs in it while the result lives.
+/// Creates `base`. As long as the returned lock is held, no other process can create or remove runs
+/// in it.
 fn lock_all(base: &Path) -> io::Result<File> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(base)?;
     if fs::metadata(base)?.uid() != rustix::process::geteuid().as_raw() {
@@ -90,7 +92,7 @@ fn runs(base: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
     Ok(found)
 }
 
-/// The runs under way.
+/// Directories of the running emulations.
 pub fn alive(base: &Path) -> io::Result<Vec<PathBuf>> {
     match runs(base) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -98,7 +100,7 @@ pub fn alive(base: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Tokens of the killed runs that have left something.
+/// Tokens of the killed runs whose directories still exist.
 pub fn dead(base: &Path) -> io::Result<Vec<String>> {
     match runs(base) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -110,16 +112,16 @@ fn token_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Parts of a killed run that were removed.
+/// What was removed of a killed run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Removed {
-    /// The run.
+    /// Token of the run.
     pub token: String,
-    /// Programs of it that were still there.
+    /// Number of its programs that were still running.
     pub programs: usize,
 }
 
-/// Removes what killed runs have left.
+/// Removes the remains of killed runs.
 pub fn clean(base: &Path) -> io::Result<Vec<Removed>> {
     if !base.is_dir() {
         return Ok(Vec::new());
@@ -141,7 +143,7 @@ pub fn clean(base: &Path) -> io::Result<Vec<Removed>> {
     Ok(removed)
 }
 
-/// The processes with a token in their environment.
+/// Processes with a token in their environment.
 fn programs_of(token: &str) -> Vec<Pid> {
     let wanted = format!("{TOKEN}={token}").into_bytes();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -187,7 +189,8 @@ mod tests {
         let sleeper = |token: &str| {
             let mut command = Command::new("sleep");
             let sleeper = command.arg("60").stdin(Stdio::null()).env(TOKEN, token).spawn().unwrap();
-            // The kernel lets the parent go on a moment before the environment of the new program is in its place.
+            // The kernel lets the parent continue a moment before the environment of the new
+            // program is in place.
             while fs::read(format!("/proc/{}/environ", sleeper.id())).unwrap().is_empty() {
                 std::thread::yield_now();
             }

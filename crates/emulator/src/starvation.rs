@@ -1,8 +1,10 @@
-//! Time that programs wait for a processor. If they wait long, their results say nothing about the network.
+//! Time for which programs wait for a processor. If they wait long, their results say nothing about
+//! the network.
 //!
-//! Source: the kernel's accounts, `/proc/PID/task/TID/schedstat` (Documentation/scheduler/sched-stats.rst): time on a processor,
-//! time on a run queue, number of times on a processor. They are read every now and then for every process of a program's
-//! group; what a process did after the last reading is lost.
+//! Source: the kernel's accounts, `/proc/PID/task/TID/schedstat`
+//! (Documentation/scheduler/sched-stats.rst): time on a processor, time on a run queue, number of
+//! times on a processor. They are read from time to time for every process of a program's group.
+//! The time of a process after the last reading is not counted.
 
 use rustix::process::Pid;
 use std::collections::BTreeMap;
@@ -15,23 +17,23 @@ pub struct Share {
     pub ran: u64,
     /// Time on a run queue, ready to run, ns.
     pub waited: u64,
-    /// Number of times that it was given a processor.
+    /// Number of times that a processor was assigned.
     pub times: u64,
 }
 
 impl Share {
-    /// Mean wait before it was given a processor, seconds.
+    /// Mean wait before a processor was assigned, seconds.
     pub fn mean_wait_s(&self) -> f64 {
         self.waited as f64 / 1e9 / self.times.max(1) as f64
     }
 }
 
-/// The accounts of the programs.
+/// Counts of all programs, by number of the program and by thread.
 #[derive(Clone, Debug, Default)]
 pub struct Accounts(BTreeMap<(usize, i32), Share>);
 
 impl Accounts {
-    /// Reads the accounts of all processes in the groups that programs lead.
+    /// Reads the counts of all processes in the process groups that the programs lead.
     pub fn read(&mut self, leaders: &[Pid]) {
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
         for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
@@ -61,10 +63,10 @@ impl Accounts {
     }
 }
 
-/// The process group of a process (proc(5), /proc/PID/stat, field 5).
+/// Process group of a process (proc(5), /proc/PID/stat, field 5).
 fn group(pid: i32) -> Option<i32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in the second field may hold anything.
+    // The name in the second field may contain any character.
     let rest = &text[text.rfind(')')? + 1..];
     rest.split_ascii_whitespace().nth(2)?.parse().ok()
 }
@@ -86,7 +88,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo; read x"]);
         let mut child = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        // Once it has written a line it has run.
+        // The program has run once it has written a line.
         let mut line = [0];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
         let mut accounts = Accounts::default();

@@ -1,4 +1,4 @@
-//! The state of a running mesh, as observers and the control socket are told it.
+//! State of a running mesh, as observers and the control socket receive it.
 
 use crate::lateness::Summary;
 use crate::packet::CarriedFrame;
@@ -11,7 +11,7 @@ use meshpace_sim::Loss;
 /// State of a running mesh.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// The mesh's time.
+    /// Current time of the mesh.
     pub now: Time,
     /// Frames put on the air.
     pub frames: u64,
@@ -21,25 +21,25 @@ pub struct State {
     pub lateness: Summary,
     /// Traffic that crossed the mesh.
     pub traffic: Traffic,
-    /// The way of each stream's packets, as [`Medium::path`](crate::medium::Medium::path).
+    /// Path of each stream's packets, as returned by [`Medium::path`](crate::medium::Medium::path).
     pub paths: Vec<Vec<NodeId>>,
-    /// Packets that wait at each node.
+    /// Number of packets queued at each node.
     pub queues: Vec<usize>,
 }
 
-/// Packets lost below the transports, by what lost them.
+/// Packets lost below the transports, by the place of the loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Losses {
-    /// An interface queue.
+    /// Losses in interface queues.
     pub queue: u64,
-    /// The MAC's retry limit, flushed queues of lost links, and address resolution.
+    /// Losses by the MAC's retry limit, by flushed queues of lost links, and by address resolution.
     pub link: u64,
-    /// Routing: no route, or the time to live ran out.
+    /// Losses in routing: no route, or the time to live ran out.
     pub routing: u64,
 }
 
 impl Losses {
-    /// Counts a packet that is lost.
+    /// Counts a lost packet.
     pub(crate) fn count(&mut self, lost: &Queued<CarriedFrame>, why: Loss) {
         if !matches!(lost.body, Body::Data(_)) {
             return;

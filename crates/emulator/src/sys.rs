@@ -1,4 +1,5 @@
-//! System calls without a safe interface: every `unsafe` of the crate, each with the reason why it is sound.
+//! System calls without a safe interface. All `unsafe` code of the crate is here, each block with
+//! the reason why it is sound.
 #![expect(unsafe_code, reason = "system calls without a safe wrapper")]
 
 use nix::libc;
@@ -10,12 +11,12 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The priority of the thread that is the mesh: above everything without real-time priority, below the kernel's own
-/// threads for interrupts (50).
+/// Priority of the thread that runs the mesh: above all threads without real-time priority, below
+/// the kernel's own threads for interrupts (50).
 const PRIORITY: libc::c_int = 10;
 
-/// Gives the calling thread real-time priority (sched(7), SCHED_FIFO): it runs as soon as it has something to do. Threads and
-/// processes that it starts do not inherit it.
+/// Gives the calling thread real-time priority (sched(7), SCHED_FIFO), so that it runs as soon as
+/// it is ready. Threads and processes that it starts do not inherit the priority.
 pub fn take_priority() -> io::Result<()> {
     // SAFETY: `sched_param` is a plain C structure of integers; all zero is a value of it.
     let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -27,7 +28,8 @@ pub fn take_priority() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets the kernel end the program of `command` when the thread that starts it ends, as it does when this process is killed.
+/// Makes the kernel kill the program of `command` when the thread that starts it ends, which is
+/// also the case when this process is killed.
 pub fn die_with_parent(command: &mut Command) {
     // SAFETY: the closure runs in the child between fork and exec and makes one system call, prctl, which allocates nothing
     // and takes no lock.
@@ -36,7 +38,8 @@ pub fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// Lets a packet socket hear everything that comes to the device of that number, and not what it sends itself (packet(7)).
+/// Binds a packet socket to the device with number `index`. The socket receives all frames that
+/// arrive at the device, but not those that it sends itself (packet(7)).
 pub fn bind_to_device(socket: impl AsFd, index: u32) -> io::Result<()> {
     let descriptor = socket.as_fd().as_raw_fd();
     let yes: libc::c_int = 1;
@@ -72,17 +75,18 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// ETHTOOL_STXCSUM: whether the device computes checksums of what is sent.
+/// ETHTOOL_STXCSUM: sets whether the device computes checksums of the packets that it sends.
 const SET_CHECKSUMS: u32 = 0x17;
 
-/// Makes the kernel compute checksums before it hands packets to a device of the calling thread's namespace, and cut them into segments:
-/// a device that computes no checksums is given no more than its MTU at a time.
+/// Makes the kernel compute checksums before it passes packets to a device of the calling thread's
+/// namespace. The kernel then also divides data into segments: a device that computes no checksums
+/// receives no more than its MTU at a time.
 pub fn fill_checksums(device: &str) -> io::Result<()> {
     let any = UdpSocket::bind(("127.0.0.1", 0))?;
     let mut value = EthtoolValue { command: SET_CHECKSUMS, data: 0 };
     // SAFETY: `ifreq` is a plain C structure; all zero is a value of it.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays zero.
+    // The last byte of the name stays zero.
     for (place, byte) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(device.bytes()) {
         *place = byte as libc::c_char;
     }

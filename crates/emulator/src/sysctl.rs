@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file of a kernel parameter, if it can be one of a namespace.
+/// File of a kernel parameter. `None` if the parameter cannot be one of a network namespace.
 pub fn sysctl_file(name: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = name.split('.').collect();
     let is_fine =
@@ -13,7 +13,7 @@ pub fn sysctl_file(name: &str) -> Option<PathBuf> {
     (of_network && parts.iter().all(is_fine)).then(|| Path::new("/proc/sys").join(parts.join("/")))
 }
 
-/// Sets a kernel parameter of the calling thread's namespace.
+/// Sets a kernel parameter of the calling thread's network namespace.
 pub(crate) fn set(name: &str, value: &str) -> io::Result<()> {
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("sysctl {name} = {value}: {error}"));
     let file = sysctl_file(name)

@@ -1,8 +1,9 @@
-//! The traffic over the mesh, per conversation, counted where packets enter and leave it.
+//! Traffic over the mesh, per conversation, counted where packets enter and leave it.
 //!
-//! The programs are not asked: goodput and retransmissions are read from the headers, as a capture at both ends would show
-//! them. A TCP segment whose sequence number is below what was sent before counts as a retransmission (as tshark does where
-//! a file is captured at the sender); payload counts when it arrives for the first time.
+//! Goodput and retransmissions do not come from the programs. They are read from the headers, as in
+//! a capture at both ends. A TCP segment whose sequence number is below the end of what was sent
+//! before counts as a retransmission (as in tshark, if the capture was made at the sender). Payload
+//! counts when it arrives for the first time.
 
 use crate::frame::{Conversation, Facts};
 use crate::packet::CarriedFrame;
@@ -10,29 +11,31 @@ use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_mesh::Packet;
 use std::collections::BTreeMap;
 
-/// Conversations that are counted one by one; the packets of later ones belong to the last.
+/// Largest number of streams that are counted separately. Packets of later ones are added to the
+/// last.
 const MOST: usize = 10_000;
-/// The window of the short-term Jain index.
+/// Length of the windows of the short-term Jain index.
 pub const WINDOW: Duration = Duration::from_secs(2);
 
-/// Counts of a stream over some time.
+/// Counts of a stream over a period.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Counted {
-    /// When the time began, or when the first packet entered the mesh if that is later.
+    /// Beginning of the period, or the time at which the first packet entered the mesh if that is
+    /// later.
     pub began: Time,
-    /// When the last packet with payload arrived.
+    /// Time at which the last packet with payload arrived.
     pub ended: Time,
-    /// Packets with payload that entered the mesh.
+    /// Number of packets with payload that entered the mesh.
     pub segments_sent: u64,
-    /// Those of them sent again; of TCP only.
+    /// Number of those that were retransmissions; TCP only.
     pub retransmissions: u64,
-    /// Packets that entered.
+    /// Number of packets that entered.
     pub packets_sent: u64,
-    /// Packets that arrived.
+    /// Number of packets that arrived.
     pub packets_delivered: u64,
     /// Payload that arrived for the first time, bytes.
     pub delivered_bytes: u64,
-    /// The same by [`WINDOW`] of the mesh's time, from the beginning of the time on.
+    /// The same payload by [`WINDOW`] of the mesh's time, from the beginning of the period on.
     pub windows: Vec<u64>,
 }
 
@@ -56,7 +59,8 @@ impl Counted {
         self.retransmissions += u64::from(again);
     }
 
-    /// A packet has arrived at `now`, `since` the time began, with so many bytes that are new.
+    /// Counts a packet that has arrived at `now`, `since` after the beginning of the period.
+    /// `bytes` of its payload are new.
     fn arrived(&mut self, now: Time, since: Duration, facts: &Facts, bytes: u32) {
         self.packets_delivered += 1;
         if facts.payload == 0 {
@@ -71,7 +75,8 @@ impl Counted {
         self.delivered_bytes += u64::from(bytes);
     }
 
-    /// Payload per second between the first packet and the last arrival, bit/s; NaN if nothing arrived.
+    /// Payload per second between the first packet and the last arrival, bit/s; NaN if nothing
+    /// arrived.
     pub fn goodput_bps(&self) -> f64 {
         self.delivered_bytes as f64 * 8.0 / self.ended.since(self.began).as_secs_f64()
     }
@@ -80,19 +85,20 @@ impl Counted {
 /// One direction of a conversation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stream {
-    /// The two ends of the conversation.
+    /// The conversation.
     pub conversation: Conversation,
-    /// The node that sends.
+    /// Node that sends.
     pub from: NodeId,
-    /// The node that its frames are addressed to; with kernel routes a neighbour.
+    /// Node to which the frames are addressed; with kernel routes a neighbour.
     pub to: NodeId,
-    /// From the mesh's beginning on.
+    /// Counts from the start of the mesh.
     pub whole: Counted,
-    /// From the end of the warm-up on.
+    /// Counts from the end of the warm-up.
     pub measured: Counted,
-    /// Hops that the last packet travelled.
+    /// Number of hops that the last packet travelled.
     pub hops: u8,
-    /// The end of what was sent, and of what arrived, as sequence numbers.
+    /// Sequence numbers at the end of the data sent, and at the end of the data that arrived in
+    /// order.
     sent_to: Option<u32>,
     arrived_to: Option<u32>,
     /// Ranges of sequence numbers that arrived beyond the first gap.
@@ -122,13 +128,14 @@ impl Stream {
         }
     }
 
-    /// True if a packet with payload that enters has been there before, at least in part.
+    /// Updates the end of the data sent. Returns true if a packet with payload was sent before, at
+    /// least in part.
     fn is_again(&mut self, facts: &Facts) -> bool {
         let Some(tcp) = facts.tcp else { return false };
         let end = tcp.sequence.wrapping_add(facts.payload);
         match self.sent_to {
             Some(before) if !is_after(end, before) => true,
-            // Partly new: a segment cut anew.
+            // A part is new, for example if the sender has divided its data into segments anew.
             before => {
                 self.sent_to = Some(end);
                 before.is_some_and(|before| is_after(before, tcp.sequence))
@@ -144,7 +151,7 @@ impl Stream {
         }
     }
 
-    /// Bytes in order that this packet adds.
+    /// Number of bytes in order that this packet adds.
     fn new_bytes(&mut self, facts: &Facts) -> u32 {
         let Some(tcp) = facts.tcp.filter(|_| facts.payload > 0) else { return facts.payload };
         let (begin, end) = (tcp.sequence, tcp.sequence.wrapping_add(facts.payload));
@@ -167,7 +174,8 @@ fn is_after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// End of what has arrived in order, now that it reaches `end`; takes the ranges that `end` reaches.
+/// Returns the end of the data in order, now that the data up to `end` has arrived. Removes the
+/// ranges that have become part of it.
 fn join(beyond: &mut Vec<(u32, u32)>, mut end: u32) -> u32 {
     while let Some(at) = beyond.iter().position(|&(begin, _)| !is_after(begin, end)) {
         let (_, other) = beyond.swap_remove(at);
@@ -181,19 +189,19 @@ fn join(beyond: &mut Vec<(u32, u32)>, mut end: u32) -> u32 {
 /// All conversations.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
-    /// When measuring begins.
+    /// Beginning of the measured period.
     warmup: Time,
     numbers: BTreeMap<(Conversation, NodeId, NodeId), FlowId>,
     streams: Vec<Stream>,
 }
 
 impl Traffic {
-    /// Nothing yet; the streams are measured from `warmup` on.
+    /// Empty counts; the streams are measured from `warmup` on.
     pub fn new(warmup: Duration) -> Traffic {
         Traffic { warmup: Time(warmup.0), ..Traffic::default() }
     }
 
-    /// A packet enters; returns the number of its stream.
+    /// Counts a packet that enters the mesh. Returns the number of its stream.
     pub fn sent(&mut self, now: Time, from: NodeId, to: NodeId, facts: &Facts) -> FlowId {
         let key = (facts.conversation, from, to);
         let next = FlowId(self.streams.len().min(MOST - 1) as u16);
@@ -205,7 +213,7 @@ impl Traffic {
         flow
     }
 
-    /// A packet has arrived.
+    /// Counts a packet that has arrived.
     pub fn delivered(&mut self, now: Time, packet: &CarriedFrame) {
         if let Some(stream) = self.streams.get_mut(packet.flow().index()) {
             stream.hops = packet.hops();
@@ -213,13 +221,13 @@ impl Traffic {
         }
     }
 
-    /// The first streams, `most` at most, to be read.
+    /// Copy of the first streams, at most `most`, for readers.
     pub fn first(&self, most: usize) -> Traffic {
         let streams = self.streams.iter().take(most).cloned().collect();
         Traffic { warmup: self.warmup, numbers: BTreeMap::new(), streams }
     }
 
-    /// Every direction of every conversation, in the order in which they began.
+    /// Every direction of every conversation, in the order of their first packets.
     pub fn streams(&self) -> &[Stream] {
         &self.streams
     }
@@ -247,7 +255,7 @@ mod tests {
         let (from, to) = (NodeId(0), NodeId(1));
         let warmup = Time(2);
         let mut stream = Stream::new(segment(0, 0).conversation, from, to, Time::ZERO, warmup);
-        // Across the end of the numbers; the third segment is lost, then sent again.
+        // The sequence numbers wrap around. The third segment is lost, then sent again.
         let start = u32::MAX - 149;
         for number in 0..4 {
             stream.sent(Time(u64::from(number)), warmup, &segment(start.wrapping_add(number * 100), 100));
@@ -264,7 +272,7 @@ mod tests {
         };
         let counts: Vec<u64> = [0, 1, 3, 3, 1, 2, 2].map(|number| arrive(&mut stream, number)).to_vec();
         assert_eq!(counts, [100, 200, 200, 200, 200, 400, 400]);
-        // After the warm-up came the third segment, and with it the fourth.
+        // After the warm-up the third segment arrived, which also completed the fourth.
         assert_eq!((stream.measured.delivered_bytes, stream.measured.ended), (200, Time(2)));
     }
 

@@ -1,9 +1,10 @@
-//! Verdict on a run in real time: whether it can be trusted.
+//! Verdict on a run in real time: whether its result can be trusted.
 //!
-//! Two things make it invalid: frames that are handed over later than their time on the air on their last hop (a program then sees
-//! another network than the one emulated), and programs that were ready to run and had to wait for a processor (the programs are then
-//! the slow part, not the network). Smaller lateness is part of every measurement and is reported, not judged: to wake a thread
-//! nearly always takes longer than a slot of 20 us.
+//! Two things make a run invalid. The first is frames that are delivered later than their time on
+//! the air on the last hop: a program then sees another network than the emulated one. The second
+//! is programs that were ready to run and had to wait for a processor: the programs are then slower
+//! than the network. Smaller lateness is part of every measurement. It is reported, but not judged,
+//! because waking a thread nearly always takes longer than a slot of 20 us.
 //!
 //! | verdict | share of late frames | mean wait of a program for a processor |
 //! |---|---|---|
@@ -11,8 +12,9 @@
 //! | `held within the budget` | at most the budget | at most a full frame's time on the air |
 //! | `not valid` | more | more |
 //!
-//! The wait is the time before a program is given a processor, each time. It does not count for a program that waited for less than
-//! 1 % of its lifetime: such a program did little, and waited mostly at its start.
+//! The wait is the mean time before each assignment of a processor. It does not count for a program
+//! that waited for less than 1 % of its lifetime: such a program did little, and waited mostly at
+//! its start.
 
 use crate::lateness::Summary;
 use std::fmt;
@@ -20,7 +22,7 @@ use std::fmt;
 /// Limits within which a run is still valid.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
-    /// Share of the frames that may be later than their own air time.
+    /// Share of the frames that may be later than their own time on the air.
     pub late: f64,
 }
 
@@ -33,25 +35,25 @@ impl Default for Budget {
 /// Waiting of a program for a processor.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Waiting {
-    /// The share of the time in which it was there.
+    /// Share of the program's lifetime for which it waited.
     pub share: f64,
-    /// Mean before each time it was given one, seconds.
+    /// Mean wait before each assignment of a processor, seconds.
     pub mean_s: f64,
 }
 
-/// The share of a program's time from which on its waiting counts.
+/// Least share of a program's lifetime with which its waiting counts.
 const LEAST_SHARE: f64 = 0.01;
-/// The part of a budget within which nothing is said about it.
+/// Part of a budget up to which the verdict is `held`.
 const UNREMARKED: f64 = 0.1;
 
 /// The verdict on a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
-    /// The mesh kept the time and the programs could run.
+    /// The mesh was on time, and the programs did not wait long for a processor.
     Held,
-    /// With exceptions that the budget allows.
+    /// There were exceptions, within the budget.
     WithinBudget,
-    /// The measurement is one of the machine, not of the mesh.
+    /// The result describes the machine, not the mesh.
     NotValid,
 }
 
@@ -67,7 +69,7 @@ impl fmt::Display for Verdict {
 
 impl Verdict {
     fn of(share: f64, budget: f64) -> Verdict {
-        // NaN: nothing was delivered, so nothing was late.
+        // The share is NaN if nothing was delivered. Nothing was late then.
         if share > budget {
             Verdict::NotValid
         } else if share > budget * UNREMARKED {
@@ -77,8 +79,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict on the lateness of frames and on how the programs waited; a full frame is `frame_s` seconds on the air by
-    /// the machine's clock.
+    /// Verdict on the lateness of frames and on the waiting of the programs. `frame_s` is the time
+    /// on the air of a full frame, in seconds of the machine's clock.
     pub fn judge(
         lateness: &Summary,
         programs: impl IntoIterator<Item = Waiting>,
@@ -97,7 +99,7 @@ mod tests {
     use crate::lateness::Lateness;
     use meshpace_core::Duration;
 
-    /// The summary of a thousand frames, so many of them 7 ms late with 6 ms on the air.
+    /// Summary of a thousand frames, of which `late` are 7 ms late with 6 ms on the air.
     fn summary(late: u32) -> Summary {
         let mut lateness = Lateness::default();
         for frame in 0..1000 {

@@ -1,5 +1,6 @@
-//! Programs over emulated meshes: what they see, what is counted, how an emulation ends. Medians and counts are looked at,
-//! never tails: the machine may be busy with other things.
+//! Tests of programs over emulated meshes: the network that they see, the counts, and the end of an
+//! emulation. Medians and counts are checked, never tails of distributions, because the machine may
+//! be busy with other work.
 
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_emulator::emulation::Ended;
@@ -15,7 +16,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// Whether there can be an emulation here.
+/// True if this machine can run an emulation.
 fn is_possible() -> bool {
     let namespace = meshpace_live::testbed::Namespace::new();
     let tap = namespace.and_then(|namespace| namespace.run(|| meshpace_live::tun::Tun::create_tap("mesh0")));
@@ -25,7 +26,8 @@ fn is_possible() -> bool {
     tap.is_ok() && has("ping", "iputils-ping")
 }
 
-/// A chain of nodes 200 m apart, at the end of which programs run; nobody else knows of its directory.
+/// A chain of nodes 200 m apart, with programs at its ends. The directory of the run is private to
+/// the test.
 struct Chain {
     options: Options,
     scratch: tempfile::TempDir,
@@ -88,7 +90,7 @@ impl Chain {
     }
 }
 
-/// The numbers of the answers that ping got, with their time to live.
+/// Sequence numbers of the answers that ping received, with their time to live.
 fn answers(output: &str) -> Vec<(u32, u32)> {
     let number = |line: &str, name: &str| line.split_once(name)?.1.split_whitespace().next()?.parse().ok();
     output.lines().filter_map(|line| Some((number(line, "icmp_seq=")?, number(line, "ttl=")?))).collect()
@@ -116,7 +118,8 @@ fn packet_sockets_do_what_tap_devices_do() {
     if !is_possible() || !has("nc", "netcat-openbsd") {
         return;
     }
-    // Half a megabyte over one hop: segments as long as the MTU, with their checksums, or the kernel would not take them.
+    // Half a megabyte over one hop. Segments have to be as long as the MTU and have correct
+    // checksums, or the kernel would refuse them.
     let fast = |options: &mut Options| {
         options.setup.without_tun = true;
         options.config.mesh.radio.rate = meshpace_core::Rate::from_mbps(11);
@@ -131,7 +134,7 @@ fn packet_sockets_do_what_tap_devices_do() {
     assert_eq!(chain.output(0).trim(), "500000");
     let answers = answers(&chain.output(1));
     assert!(answers.len() >= 2 && answers.iter().all(|&(_, ttl)| ttl == 64), "{answers:?}");
-    // Nothing but what these three programs have said: no chatter of the kernel at the far ends.
+    // The traffic is that of these three programs only. The kernel at the far ends sends nothing.
     let streams = emulation.traffic.streams();
     assert!(streams.iter().all(|stream| stream.conversation.protocol.is_some()), "{streams:?}");
     assert_eq!(streams.len(), 4, "{streams:?}");
@@ -158,7 +161,7 @@ fn without_routes_only_neighbours_hear_a_kernel() {
         options.setup.mode = Mode::Kernel;
         options.installs_routes = false;
     };
-    // To n1 and n2 on the link itself; n2 is two hops away.
+    // Node n0 reaches n1 and n2 as hosts of the link itself, although n2 is two hops away.
     let chain = Chain::new(3, 30)
         .with(bare)
         .execute("n0: ip route add 10.99.0.0/16 dev mesh0; ip route")
@@ -192,7 +195,7 @@ fn nodes_move_while_programs_run() {
     if !is_possible() {
         return;
     }
-    // Node 1 walks out of node 0's reach from 1.5 s on, and is 1 km away at 2.5 s.
+    // Node 1 leaves the range of node 0 from 1.5 s on, and is 1 km away at 2.5 s.
     let second = |s: f64| Time::ZERO + Duration::from_secs_f64(s);
     let away = Move { node: NodeId(1), start: second(1.5), end: second(2.5), to: Position { x: 1000.0, y: 0.0 } };
     let moving = |options: &mut Options| {
@@ -202,7 +205,7 @@ fn nodes_move_while_programs_run() {
     let chain = Chain::new(2, 30).with(moving).execute("n0: ping -c 30 -i 0.1 -W 1 n1");
     chain.run();
     let answers = answers(&chain.output(0));
-    // In reach (250 m) until 1.5625 s.
+    // Node 1 is in range (250 m) until 1.5625 s.
     assert!((8..=18).contains(&answers.len()), "{answers:?}");
     assert!(answers.iter().all(|&(sequence, _)| sequence <= 18), "{answers:?}");
 }
@@ -221,7 +224,8 @@ fn a_link_is_cut_and_restored() {
         .execute("n0: ping -c 30 -i 0.1 -W 1 n1");
     let emulation = chain.run();
     let answers = answers(&chain.output(0));
-    // For a second of ten requests; when they begin is the machine's to say.
+    // The link is cut for one second of ten requests. The time of the first request depends on the
+    // machine.
     let lost = |pair: &[(u32, u32)]| pair[1].0 - pair[0].0 - 1;
     let pairs = answers.windows(2).enumerate();
     let (place, longest) =
@@ -243,8 +247,9 @@ fn tcp_gets_what_the_radio_has() {
     let bulk = streams.iter().max_by_key(|stream| stream.whole.delivered_bytes).unwrap();
     assert_eq!((bulk.from, bulk.to), (NodeId(1), NodeId(0)));
     let goodput = bulk.whole.goodput_bps();
-    // An exchange of 1448 bytes of payload takes 7.694 ms on average (systems: slot 20 us, 15.5 slots, ns-2's header) and an
-    // acknowledgement per two segments more than 1 ms: no more than 1.42 Mbit/s pass.
+    // An exchange of 1448 bytes of payload takes 7.694 ms on average (systems: slot 20 us, 15.5
+    // slots, ns-2's header). One acknowledgement per two segments takes more than 1 ms. The goodput
+    // is therefore at most 1.42 Mbit/s.
     assert!((0.6e6..1.42e6).contains(&goodput), "{goodput} bit/s");
     assert!(emulation.lateness.p50_s < 20e-3, "{:?}", emulation.lateness);
 }
@@ -257,25 +262,27 @@ fn a_capture_in_the_namespace_agrees() {
     let chain = Chain::new(3, 30);
     let file = chain.path("n0.pcap");
     let capture = format!("n0: exec tcpdump -i mesh0 --immediate-mode -U -Z root -w {} icmp", file.display());
-    // It listens once its file has a header.
+    // The capture has started when its file has a header.
     let wait = format!("for i in $(seq 100); do [ -s {} ] && break; sleep 0.1; done", file.display());
     let chain = chain.execute(&capture).execute(&format!("n2: {wait}; ping -c 10 -i 0.1 n0; sleep 0.3"));
     let directory = chain.path("pcap");
     let chain = chain.with(|options| options.pcap = Some((directory.clone(), false)));
     let emulation = chain.run();
-    // A file header of 24 bytes; records of 16 and what was captured (pcap-savefile(5)).
+    // The file has a header of 24 bytes, then records: 16 bytes and the captured packet
+    // (pcap-savefile(5)).
     let bytes = fs::read(&file).unwrap();
     let (mut at, mut captured) = (24, Vec::new());
     while let Some(header) = bytes.get(at..at + 16) {
         let length = u32::from_ne_bytes(*header[8..12].first_chunk().unwrap()) as usize;
-        // Without the Ethernet header.
+        // The Ethernet header is left out.
         captured.push(bytes[at + 16 + 14..at + 16 + length].to_vec());
         at += 16 + length;
     }
-    // Byte for byte what the mesh says it handed over and took, in the same order.
+    // The packets that the mesh delivered and received must be the same, byte for byte and in the
+    // same order.
     let ours = packets(&directory.join("n0-ip.pcapng"));
     assert!(captured == ours, "{} packets there, {} here", captured.len(), ours.len());
-    // ICMP's first byte, after the IP header: 8 asks, 0 answers (RFC 792).
+    // First byte of ICMP, after the IP header: 8 is a request, 0 an answer (RFC 792).
     let requests = captured.iter().filter(|packet| packet[20] == 8).count();
     let streams = emulation.traffic.streams();
     assert!(requests >= 5, "{requests}");
@@ -285,7 +292,7 @@ fn a_capture_in_the_namespace_agrees() {
     assert!(matches!(again, Err(Failure::Refused(why)) if why.contains("n0-ip.pcapng")));
 }
 
-/// The packets of a capture of one interface.
+/// Packets of a capture of one interface.
 fn packets(path: &std::path::Path) -> Vec<Vec<u8>> {
     use pcap_file::pcapng::{Block, PcapNgReader};
     let mut reader = PcapNgReader::new(fs::File::open(path).unwrap()).unwrap();
@@ -360,7 +367,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
     }
     let sysctl = |options: &mut Options| options.setup.sysctls = vec![("net.ipv4.nothing".to_owned(), "1".to_owned())];
     assert!(refusal(Chain::new(2, 1).with(sysctl)).contains("net.ipv4.nothing = 1"));
-    // Who looks on is made last: nothing of it is there where anything else is refused.
+    // The observer is created last: it must not exist if anything else is refused.
     let no_observer = |chain: Chain, made: &mut bool| {
         let observer = || {
             *made = true;

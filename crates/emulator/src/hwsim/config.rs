@@ -1,26 +1,29 @@
-//! The configuration files of wmediumd: radios, and how well they hear each other.
+//! Configuration files of wmediumd: radios, and the quality of the links between them.
 //!
-//! Read is what its users write: `ifaces.ids`, the ratios of signal to noise in `ifaces.links` or in a `model` of type `snr`, and the links of a `model` of
-//! type `prob` if each is there or not (0.0 or 1.0). Anything else is refused, not left out. The format is that of libconfig: settings `name = value;`, groups in
-//! braces, lists in parentheses or brackets, comments from `#` or `//` to the end of the line or between `/*` and `*/`.
+//! The settings that are read are those in common use: `ifaces.ids`, signal-to-noise ratios in
+//! `ifaces.links` or in a `model` of type `snr`, and the links of a `model` of type `prob` if each
+//! probability is 0.0 or 1.0. Any other setting is an error and is not skipped. The format is that
+//! of libconfig: settings `name = value;`, groups in braces, lists in parentheses or brackets,
+//! comments from `#` or `//` to the end of the line or between `/*` and `*/`.
 
 use crate::address::Mac;
 
-/// A ratio of signal to noise that wmediumd gives to a link of which the file says nothing, dB.
+/// Signal-to-noise ratio that wmediumd uses for a link that the file does not mention, dB.
 const SNR_DEFAULT: f64 = 30.0;
 
-/// A ratio at which nothing is heard and nothing disturbed, dB: a link that is not there.
+/// Signal-to-noise ratio of a link that does not exist, dB. At this ratio nothing is received and
+/// nothing disturbed.
 const NO_LINK: f64 = -100.0;
 
-/// The most groups and lists within each other: a file of wmediumd has three.
+/// Deepest nesting of groups and lists. A file of wmediumd has three levels.
 const DEEPEST: usize = 32;
 
 /// The radios and their links.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// The addresses of the radios' interfaces; their places are the numbers of the nodes.
+    /// Addresses of the radios' interfaces. The indices are the numbers of the nodes.
     pub radios: Vec<Mac>,
-    /// Ratio of signal to noise, dB, with which each radio is heard, by sender and then by receiver.
+    /// Signal-to-noise ratio of each link in dB, by sender and then by receiver.
     pub snr: Vec<Vec<f64>>,
 }
 
@@ -34,10 +37,9 @@ enum Value {
 }
 
 impl Config {
-    /// Reads a file's text.
+    /// Parses the text of a file.
     ///
-    /// # Errors
-    /// The fault, with its line where the format is wrong.
+    /// # Errors The fault, with the line number if the format is wrong.
     pub fn parse(text: &str) -> Result<Config, String> {
         let mut reader = Reader { rest: text, line: 1, depth: 0 };
         let settings = reader.settings(None)?;
@@ -86,7 +88,7 @@ impl Config {
             let snr = if are_probabilities { snr_of_loss(figure(value)?)? } else { figure(value)? };
             given[node(from)?][node(to)?] = Some(snr);
         }
-        // A link that is given in one direction is the same in the other.
+        // A link that is given in one direction only is the same in the other.
         let all = 0..radios.len();
         let snr = all
             .clone()
@@ -95,7 +97,7 @@ impl Config {
     }
 }
 
-/// The settings of a group must be among those that are known.
+/// Checks that all settings of a group are known ones.
 fn only(settings: &[(String, Value)], path: &str, known: &[&str]) -> Result<(), String> {
     match settings.iter().find(|(name, _)| !known.contains(&name.as_str())) {
         Some((name, _)) => Err(format!("`{path}{name}` is not read by this medium, which knows {}", known.join(", "))),
@@ -130,11 +132,11 @@ fn address(value: &Value) -> Result<Mac, String> {
     parts.try_into().map_err(|_| wrong())
 }
 
-/// A reader of libconfig's format.
+/// Parser for the format of libconfig.
 struct Reader<'a> {
     rest: &'a str,
     line: usize,
-    /// Groups and lists that it is in.
+    /// Number of groups and lists around the current position.
     depth: usize,
 }
 
@@ -151,7 +153,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// Passes over spaces and comments, and tells what follows.
+    /// Skips white space and comments. Returns the next character.
     fn next(&mut self) -> Option<char> {
         loop {
             let spaces = self.rest.len() - self.rest.trim_start().len();
@@ -175,7 +177,7 @@ impl<'a> Reader<'a> {
         is_there
     }
 
-    /// Settings until `end`, or until the end of the text.
+    /// Parses settings until `end`, or until the end of the text.
     fn settings(&mut self, end: Option<char>) -> Result<Vec<(String, Value)>, String> {
         let mut settings = Vec::new();
         loop {
@@ -259,7 +261,8 @@ mod tests {
 
     #[test]
     fn links_of_a_file() {
-        // wmediumd's README: a link given in one direction is symmetric; what is not given has 30 dB.
+        // wmediumd's README: a link given in one direction is symmetric, and a link that is not
+        // given has 30 dB.
         let text = format!(
             "# three\nifaces :\n{{\n{IDS}\n links = (\n (0, 1, 12), (1, 0, 7), /* weak */ (2, 0, -3.5)\n); }};\n"
         );

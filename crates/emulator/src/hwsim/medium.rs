@@ -1,4 +1,5 @@
-//! The mesh between radios of mac80211_hwsim: each has a station of the engine, whose DCF sends its frames at the rates that come with them.
+//! The mesh between radios of mac80211_hwsim. Each radio has a station of the engine, whose DCF
+//! sends its frames at the rates that come with them.
 
 use super::config::Config;
 use super::message::{self, Received, Transmission};
@@ -21,23 +22,23 @@ use meshpace_sim::{Engine, Event, Indication, Interests, Probe};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Noise over the channel, receiver included, dBm: what ratios of signal to noise refer to.
+/// Noise over the channel, receiver included, dBm. Signal-to-noise ratios refer to it.
 const NOISE_DBM: f64 = -94.0;
-/// The FCS, which the kernel leaves out.
+/// Length of the FCS in bytes. The kernel's frames do not contain it.
 const FCS: u32 = 4;
-/// Frames that wait in a station. The kernel holds back more than some hundred itself.
+/// Limit of the queue of a station, in frames. The kernel itself stops after some hundred.
 const QUEUE: usize = 10_000;
-/// A unicast frame for a radio that is not in the file goes to this node, which is none.
+/// Receiver of a unicast frame for a radio that is not in the file. No node has this number.
 const NOBODY: NodeId = NodeId(u16::MAX - 1);
-/// The bit by which a radio's own address differs from that of its interface.
+/// Bit by which a radio's own address differs from the address of its interface.
 const OWN_ADDRESS: u8 = 0x40;
 
 /// A message to the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outgoing {
-    /// When it is due, by the medium's clock.
+    /// Time at which it is due, by the medium's clock.
     pub due: Time,
-    /// The message of netlink.
+    /// The netlink message.
     pub message: Vec<u8>,
 }
 
@@ -46,25 +47,25 @@ pub struct Outgoing {
 pub struct Totals {
     /// Frames of radios that are in the file.
     pub frames: u64,
-    /// Frames of others, which nobody gets.
+    /// Frames of other radios, which are not delivered.
     pub strangers: u64,
     /// Unicast frames that were acknowledged, and broadcasts that were sent.
     pub sent: u64,
-    /// Frames that were given up.
+    /// Frames that the MAC gave up.
     pub failed: u64,
-    /// Attempts with data.
+    /// Attempts to send data frames.
     pub attempts: u64,
-    /// Attempts that the kernel wanted for a unicast frame, the most for any.
+    /// Largest number of attempts that the kernel requested for a unicast frame.
     pub most_wanted: u32,
-    /// Receptions that were handed to the kernel.
+    /// Receptions that were reported to the kernel.
     pub received: u64,
 }
 
-/// A frame in the hands of the MAC, or what has become of it.
+/// Result of a frame that the MAC has finished with.
 #[derive(Clone, Copy, Debug)]
 struct Done {
     at: Time,
-    /// The number of its packet.
+    /// Number of its packet.
     id: u32,
     attempts: u32,
     acknowledged: bool,
@@ -73,7 +74,7 @@ struct Done {
 /// Notes of the probe.
 #[derive(Debug, Default)]
 struct Notes {
-    /// The packet that each station has on the air, or had last, and the attempts at it.
+    /// Packet that each station has on the air, or had last, and the number of attempts so far.
     current: BTreeMap<NodeId, (u32, u32)>,
     done: Vec<Done>,
     attempts: u64,
@@ -87,7 +88,7 @@ impl Notes {
     }
 }
 
-/// The probe, which lives in the engine.
+/// The probe, which is owned by the engine.
 struct Notary(Arc<Mutex<Notes>>);
 
 impl Probe<CarriedFrame> for Notary {
@@ -126,22 +127,23 @@ pub struct Medium {
     engine: Engine<CarriedFrame, Watch>,
     radios: Vec<Mac>,
     snr: Vec<Vec<f64>>,
-    /// Bytes that the MAC adds to a packet.
+    /// Length of the headers that the MAC adds to a packet, bytes.
     overhead: u32,
-    /// The number of the family in messages to the kernel.
+    /// Number of the netlink family in messages to the kernel.
     family: u16,
     notes: Arc<Mutex<Notes>>,
-    /// The frames that the kernel waits to be told of, by the numbers of their packets.
+    /// Frames whose status has not been reported to the kernel yet, by the number of their packet.
     owed: BTreeMap<u32, CarriedFrame>,
     next_id: u32,
     totals: Totals,
 }
 
 impl Medium {
-    /// A medium for the radios of `config`, whose messages carry the number `family`. The radio is that of 802.11a at 5 GHz.
+    /// Creates a medium for the radios of `config`. `family` is the number of the netlink family in
+    /// its messages. The radio is that of 802.11a at 5 GHz.
     pub fn new(config: &Config, family: u16, seed: u64) -> Medium {
         let mesh = mesh(config);
-        // Links are given; places only say how long a frame is under way.
+        // Links are given, so positions only determine propagation delays.
         let positions: Vec<Position> =
             (0..config.radios.len()).map(|place| Position { x: place as f64, y: 0.0 }).collect();
         let notes = Arc::new(Mutex::new(Notes::default()));
@@ -160,12 +162,12 @@ impl Medium {
         }
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn next_event(&self) -> Time {
         self.engine.next_event()
     }
 
-    /// Counts of the frames that crossed it so far.
+    /// Counts of the frames that crossed the medium so far.
     pub fn totals(&self) -> Totals {
         let attempts = self.notes.lock().unwrap_or_else(PoisonError::into_inner).attempts;
         Totals { attempts, ..self.totals }
@@ -176,11 +178,11 @@ impl Medium {
         self.radios.iter().position(is_it).map(|place| NodeId(place as u16))
     }
 
-    /// A datagram of the kernel has come, now: at the time to which the mesh was advanced.
+    /// Handles a datagram of the kernel now, that is at the time to which the mesh was advanced.
     pub fn on_datagram(&mut self, datagram: &[u8]) {
         let mut rest = datagram;
         for message in message::read(datagram) {
-            // The same message, to be kept.
+            // Bytes of the same message, which are kept.
             let length = rest.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes) as usize).min(rest.len());
             let (bytes, behind) = rest.split_at(length);
             rest = behind.get(length.next_multiple_of(4) - length..).unwrap_or_default();
@@ -207,14 +209,16 @@ impl Medium {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         let size = (sent.frame.len() as u32 + FCS).saturating_sub(self.overhead);
-        // The whole message goes over the mesh, with what the kernel knows the frame by.
+        // The whole message crosses the mesh, including the data by which the kernel identifies the
+        // frame.
         let packet =
             CarriedFrame::new(bytes, frame::facts(&[]), node, next_hop, FlowId(0), id).with_series(size, series);
         self.owed.insert(id, packet.clone());
         self.engine.inject_to_neighbour(node, next_hop, packet);
     }
 
-    /// Lets time pass until `until` and puts what the kernel is to be told into `out`, in the order of time.
+    /// Advances the mesh until `until` and adds the messages for the kernel to `out`, in the order
+    /// of time.
     pub fn advance(&mut self, until: Time, out: &mut Vec<Outgoing>) {
         loop {
             let indication = self.engine.advance(until);
@@ -237,7 +241,7 @@ impl Medium {
         out.push(Outgoing { due: self.engine.now(), message });
     }
 
-    /// Tells the kernel of what stations are done with.
+    /// Reports the frames that stations have finished with to the kernel.
     fn settle(&mut self, out: &mut Vec<Outgoing>) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let done = std::mem::take(&mut notes.done);
@@ -245,7 +249,7 @@ impl Medium {
         for Done { at, id, attempts, acknowledged } in done {
             let Some(packet) = self.owed.remove(&id) else { continue };
             let Some(Received::Transmission(sent)) = message::read(packet.sent()).pop() else { continue };
-            // Of the ACK.
+            // Power of the ACK.
             let signal = self.signal(packet.destination(), packet.source());
             out.push(Outgoing {
                 due: at,
@@ -268,7 +272,7 @@ impl Medium {
     }
 }
 
-/// The mesh of the radios: 802.11a without RTS, links as given.
+/// The mesh of the radios: 802.11a without RTS, with the given links.
 fn mesh(config: &Config) -> MeshConfig {
     let ofdm = Ofdm { band: Band::Five, data: OfdmRate::NonHt(0), basic: OfdmRate::NonHt(0) };
     let nodes = || (0..config.radios.len()).map(|place| NodeId(place as u16));
@@ -280,7 +284,7 @@ fn mesh(config: &Config) -> MeshConfig {
             basic_rate: Rate::from_mbps(6),
             ofdm: Some(ofdm),
             noise_dbm: NOISE_DBM,
-            // That of OFDM, as scenarios have it.
+            // Threshold of OFDM, as in scenarios.
             carrier_sense_dbm: -62.0,
             reception: Reception::Sinr,
             propagation: Propagation::Links(Links::new(received)),
@@ -307,7 +311,7 @@ mod tests {
         [0x42, 0, 0, 0, number, 0]
     }
 
-    /// Radios in a row, each of which hears its neighbours.
+    /// Radios in a row, each of which receives its neighbours.
     fn row(radios: u8, seed: u64) -> Medium {
         let snr = |from: u8, to: u8| if from.abs_diff(to) == 1 { 30.0 } else { -40.0 };
         let snr = (0..radios).map(|from| (0..radios).map(|to| snr(from, to)).collect()).collect();
@@ -335,7 +339,8 @@ mod tests {
         assert_eq!(advance(&mut medium, 1_000), []);
         medium.on_datagram(&frame(0, radio(1)));
         let out = advance(&mut medium, 2_000);
-        // 54 Mbit/s: 20 us and 4 symbols of 4 us for 854 bits; 25 us are the link layer's, each way. The ACK has 24 Mbit/s: 28 us after a SIFS of 16 us.
+        // At 54 Mbit/s the frame takes 20 us and 4 symbols of 4 us for 854 bits, plus 25 us in the
+        // link layer at each end. The ACK is sent at 24 Mbit/s: 28 us after a SIFS of 16 us.
         let [received, told] = &out[..] else { panic!("{out:?}") };
         assert_eq!(received.due.0 / 1_000, 1_000 + 25 + 36 + 25);
         assert_eq!(told.due.0 / 1_000, 1_000 + 25 + 36 + 16 + 28);
@@ -357,8 +362,10 @@ mod tests {
         let bytes = frame(0, radio(2));
         let Some(Received::Transmission(sent)) = message::read(&bytes).pop() else { panic!() };
         assert_eq!(told.message[4..], message::status(28, &sent, 5, false, -134)[4..]);
-        // Three times 36 us and twice 160 us on the air (854 bits at 6 Mbit/s: 36 symbols and 20 us), each with the wait for an ACK, which the first
-        // of five begins after: 16 us, 9 us, 20 us. Four backoffs are of 31, 63, 127 and 255 slots at most, each after 34 us.
+        // The attempts take three times 36 us and twice 164 us on the air (854 bits at 6 Mbit/s: 36
+        // symbols and 20 us). After each follows the wait for an ACK: 16 us, 9 us, 20 us. Before
+        // the first attempt there is a delay of 25 us. The four backoffs have at most 31, 63, 127
+        // and 255 slots, each after 34 us.
         let least = 25 + 3 * 36 + 2 * 164 + 5 * 45;
         let spent = told.due.0 / 1_000 - 1_000;
         assert!((least..=least + 4 * 34 + 9 * (31 + 63 + 127 + 255)).contains(&spent), "{spent} us, {least} at least");

@@ -1,13 +1,14 @@
-//! The messages of mac80211_hwsim over generic netlink.
+//! Messages of mac80211_hwsim over generic netlink.
 //!
-//! Source: Linux, drivers/net/wireless/mac80211_hwsim.h (version 1 of its family, Linux 6.1); netlink(7); include/uapi/linux/genetlink.h. All numbers are in the
-//! byte order of the machine, attributes are aligned to 4 bytes.
+//! Source: Linux, drivers/net/wireless/mac80211_hwsim.h (version 1 of its family, Linux 6.1);
+//! netlink(7); include/uapi/linux/genetlink.h. All numbers are in the byte order of the machine.
+//! Attributes are aligned to 4 bytes.
 
 use crate::address::Mac;
 use crate::packet::Series;
 use meshpace_mesh::radio::FrameRate;
 
-/// The name of the family.
+/// Name of the netlink family.
 pub const FAMILY: &str = "MAC80211_HWSIM";
 
 const VERSION: u8 = 1;
@@ -26,14 +27,15 @@ const COOKIE: u16 = 8;
 const FREQ: u16 = 19;
 const TX_INFO_FLAGS: u16 = 21;
 
-/// The frame was acknowledged, or needed no acknowledgement (`HWSIM_TX_STAT_ACK`).
+/// The frame was acknowledged, or needs no acknowledgement (`HWSIM_TX_STAT_ACK`).
 const STAT_ACK: u32 = 1 << 2;
 /// The number of a rate is an MCS of 802.11n (`MAC80211_HWSIM_TX_RC_MCS`).
 const RATE_IS_MCS: u16 = 1 << 3;
-/// ... of 802.11ac (`MAC80211_HWSIM_TX_RC_VHT_MCS`): streams in the upper half.
+/// The number of a rate is an MCS of 802.11ac, with the streams in the upper half
+/// (`MAC80211_HWSIM_TX_RC_VHT_MCS`).
 const RATE_IS_VHT: u16 = 1 << 8;
 
-/// Generic netlink's own family, and what is asked of it.
+/// Generic netlink's own family, with the command and the attributes that are used.
 const CONTROL: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
@@ -41,42 +43,42 @@ const FAMILY_NAME: u16 = 2;
 
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
-/// Of a netlink message, and of a generic one behind it.
+/// Lengths of the header of a netlink message, and of the generic header behind it.
 const HEADER: usize = 16;
 const GENERIC: usize = 4;
-/// Rates of the band of 2.4 GHz before the first one of OFDM: 1, 2, 5.5 and 11 Mbit/s.
+/// Number of rates of the 2.4 GHz band before the first OFDM rate: 1, 2, 5.5 and 11 Mbit/s.
 const CCK_RATES: i8 = 4;
 
-/// A rate as mac80211 numbers it, and how often it is to be tried or was.
+/// A rate in the numbering of mac80211, with a number of attempts, requested or made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TxRate {
-    /// Its place among the rates of the band, or its MCS; negative: none.
+    /// Index of the rate among the rates of the band, or its MCS; negative: no rate.
     pub index: i8,
-    /// Attempts.
+    /// Number of attempts.
     pub count: u8,
 }
 
 /// A frame that a radio sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transmission<'a> {
-    /// The radio's own address, by which it is named here: bit 6 of the first byte is set.
+    /// The radio's own address, by which it is identified here: bit 6 of the first byte is set.
     pub radio: Mac,
-    /// The frame of 802.11 without FCS.
+    /// The 802.11 frame without FCS.
     pub frame: &'a [u8],
-    /// mac80211's flags.
+    /// Flags of mac80211.
     pub flags: u32,
-    /// Number by which the kernel knows it.
+    /// Number by which the kernel identifies the frame.
     pub cookie: u64,
-    /// The middle of the channel, MHz; 0 if it is not said.
+    /// Centre frequency of the channel, MHz; 0 if it is not given.
     pub frequency: u32,
-    /// The rates, in turn.
+    /// Rates, in the order in which they are tried.
     pub rates: [TxRate; 4],
     /// Flags of the rates.
     pub rate_flags: [u16; 4],
 }
 
 impl Transmission<'_> {
-    /// The attempts as the engine takes them.
+    /// The requested attempts in the form of the engine.
     pub fn series(&self) -> Series {
         std::array::from_fn(|place| {
             let TxRate { index, count } = self.rates[place];
@@ -94,7 +96,7 @@ impl Transmission<'_> {
         })
     }
 
-    /// The rates of `made` attempts, with the number of attempts at each.
+    /// The rates of the first `made` attempts, with the number of attempts at each.
     pub fn tried(&self, made: u32) -> [TxRate; 4] {
         let mut left = made;
         self.rates.map(|rate| {
@@ -133,20 +135,20 @@ impl Writer {
     }
 }
 
-/// Asks for the number of the family.
+/// Request for the number of the family.
 pub fn get_family() -> Vec<u8> {
     let name = [FAMILY.as_bytes(), &[0]].concat();
     Writer::new(CONTROL, GET_FAMILY, 1).with(FAMILY_NAME, &name).done()
 }
 
-/// Asks for every frame from now on.
+/// Request for every frame from now on.
 pub fn register(family: u16) -> Vec<u8> {
     Writer::new(family, REGISTER, VERSION).done()
 }
 
-/// The radio `to` receives a frame with that power, dBm.
+/// Message that the radio `to` receives a frame with the power `signal_dbm`.
 pub fn receive(family: u16, to: Mac, sent: &Transmission<'_>, signal_dbm: i32) -> Vec<u8> {
-    // mac80211 is told a rate of the band; an MCS cannot be said.
+    // The field takes a rate of the band. It cannot express an MCS.
     let rate = if sent.rate_flags[0] & (RATE_IS_MCS | RATE_IS_VHT) == 0 { sent.rates[0].index.max(0) } else { 0 };
     let mut message = Writer::new(family, FRAME, VERSION)
         .with(ADDR_RECEIVER, &to)
@@ -159,7 +161,8 @@ pub fn receive(family: u16, to: Mac, sent: &Transmission<'_>, signal_dbm: i32) -
     message.done()
 }
 
-/// Transmission status of a frame: acknowledged or given up after so many attempts. `signal_dbm` is the power of the ACK.
+/// Transmission status of a frame: acknowledged or given up after `attempts` attempts. `signal_dbm`
+/// is the power of the ACK.
 pub fn status(family: u16, sent: &Transmission<'_>, attempts: u32, acknowledged: bool, signal_dbm: i32) -> Vec<u8> {
     let flags = if acknowledged { sent.flags | STAT_ACK } else { sent.flags };
     let rates: Vec<u8> = sent.tried(attempts).iter().flat_map(|rate| [rate.index as u8, rate.count]).collect();
@@ -177,15 +180,15 @@ pub fn status(family: u16, sent: &Transmission<'_>, attempts: u32, acknowledged:
 pub enum Received<'a> {
     /// A radio sends a frame.
     Transmission(Transmission<'a>),
-    /// The number of the family that was asked for.
+    /// Number of the requested family.
     Family(u16),
-    /// The answer to a request: 0, or a number of errno.
+    /// Answer to a request: 0, or a number of errno.
     Answer(i32),
-    /// Anything else.
+    /// Any other message.
     Other,
 }
 
-/// The messages of one datagram, in their order. What is cut short ends it.
+/// The messages of one datagram, in their order. Reading ends at a message that is cut short.
 pub fn read(mut datagram: &[u8]) -> Vec<Received<'_>> {
     let mut messages = Vec::new();
     while let Some(length) = number::<4>(datagram, 0).map(|bytes| u32::from_ne_bytes(bytes) as usize) {
@@ -247,7 +250,7 @@ fn one(message: &[u8]) -> Option<Received<'_>> {
     Some(Received::Transmission(sent))
 }
 
-/// The attributes of a message: kind and value.
+/// Iterator over the attributes of a message: kinds and values.
 struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Iterator for Attributes<'a> {
@@ -262,7 +265,8 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// A frame as Linux 6.1 gives it: at 5180 MHz, to be tried three times at place 7 of the rates and twice at place 0.
+/// A frame as Linux 6.1 passes it: at 5180 MHz, with three attempts at rate index 7 and two at rate
+/// index 0.
 #[cfg(test)]
 pub(super) fn transmission_of(radio: Mac, frame: &[u8]) -> Vec<u8> {
     Writer::new(28, FRAME, VERSION)
@@ -294,7 +298,7 @@ mod tests {
         assert_eq!(messages.len(), 2);
         let Received::Transmission(sent) = &messages[1] else { panic!("{messages:?}") };
         assert_eq!((sent.radio, sent.frame, sent.flags, sent.cookie), (RADIO, &frame[..], 1, 77));
-        // 54 Mbit/s and 6 Mbit/s are places 7 and 0 of the rates of 802.11a.
+        // 54 Mbit/s and 6 Mbit/s have the indices 7 and 0 among the rates of 802.11a.
         let rate = |place| FrameRate::chosen(FrameRate::NON_HT + place);
         assert_eq!(sent.series()[..2], [(rate(7), 3), (rate(0), 2)]);
         assert_eq!((sent.series()[2].1, sent.series()[3].1), (0, 0));
@@ -327,7 +331,7 @@ mod tests {
         assert_eq!(told(1), [(7, 1), (-1, 0), (-1, 0), (-1, 0)]);
         assert_eq!(told(4), [(7, 3), (0, 1), (-1, 0), (-1, 0)]);
         assert_eq!(told(5), [(7, 3), (0, 2), (-1, 0), (-1, 0)]);
-        // The kernel reads flags, signal, rates and cookie by their numbers.
+        // The kernel finds flags, signal, rates and cookie by the numbers of their attributes.
         let status = status(28, &sent, 4, true, -60);
         let attributes: Vec<_> = Attributes(&status[HEADER + GENERIC..]).collect();
         assert!(attributes.contains(&(FLAGS, &5u32.to_ne_bytes()[..])));

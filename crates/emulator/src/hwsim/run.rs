@@ -1,6 +1,7 @@
-//! The loop that joins the radios of the kernel and the mesh between them under the machine's clock.
+//! The loop that joins the radios of the kernel and the mesh between them under the machine's
+//! clock.
 //!
-//! In a guest under instruction counting that clock is virtual, and so is the result.
+//! In a virtual machine that counts instructions this clock is virtual, and so is the result.
 
 use super::config::Config;
 use super::medium::{Medium, Totals};
@@ -14,9 +15,9 @@ use meshpace_mesh::radio::ofdm::SLOT;
 use rustix::io::Errno;
 use std::io;
 
-/// Datagrams read before the mesh goes on.
+/// Number of datagrams that are read before the mesh is advanced.
 const AT_ONCE: usize = 64;
-/// The longest datagram: a frame and its attributes.
+/// Longest datagram, bytes: a frame and its attributes.
 const DATAGRAM: usize = 1 << 16;
 
 /// Result of a run.
@@ -24,18 +25,20 @@ const DATAGRAM: usize = 1 << 16;
 pub struct Report {
     /// Counts of the frames that crossed the medium.
     pub totals: Totals,
-    /// Lateness of the reports to the kernel, against the time of the mesh.
+    /// Lateness of the reports to the kernel, compared with the time of the mesh.
     pub lateness: Summary,
-    /// Messages that the kernel refused: for a radio that was not up, or a frame that it had dropped itself.
+    /// Messages that the kernel refused, because a radio was not up or because the kernel had
+    /// dropped the frame itself.
     pub refused: u64,
-    /// Times at which the kernel had more frames than the socket's buffer holds.
+    /// Number of times that the kernel had more frames than fit into the socket's buffer.
     pub overruns: u64,
 }
 
-/// Serves the radios of `config` for `span`; for ever with None. `ready` is called when the kernel has taken the medium.
+/// Serves the radios of `config` for `span`, or for ever if it is `None`. `ready` is called when
+/// the kernel has accepted the medium.
 ///
-/// # Errors
-/// The system's, and that mac80211_hwsim is not there or has another medium.
+/// # Errors Errors of the system. They include that mac80211_hwsim is not loaded or has another
+/// medium.
 pub fn run(config: &Config, seed: u64, span: Option<Duration>, ready: impl FnOnce()) -> io::Result<Report> {
     let socket = Socket::register()?;
     let poller = Poller::new()?;

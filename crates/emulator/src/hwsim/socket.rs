@@ -1,4 +1,4 @@
-//! The door to mac80211_hwsim: a generic netlink socket.
+//! Generic netlink socket to mac80211_hwsim.
 
 use super::message::{self, Received};
 use nix::sys::socket::{
@@ -8,10 +8,12 @@ use nix::sys::socket::{
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Bytes of the socket's buffer: what radios send while the medium is busy with others.
+/// Size of the socket's receive buffer, bytes. It holds the frames that radios send while the
+/// medium handles others.
 const BUFFER: usize = 4 << 20;
 
-/// A registered medium. The kernel goes back to its own one, without loss, when it is dropped.
+/// A registered medium. When it is dropped, the kernel uses its own medium again, which loses
+/// nothing.
 #[derive(Debug)]
 pub struct Socket {
     descriptor: OwnedFd,
@@ -19,15 +21,16 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Registers with the kernel: every frame of a radio made in this network namespace comes here from now on.
+    /// Registers with the kernel. From now on every frame of a radio that was created in this
+    /// network namespace is passed to this socket.
     ///
-    /// # Errors
-    /// The module is not loaded, another medium is registered, or the rights are missing; the text says which.
+    /// # Errors The module is not loaded, another medium is registered, or privileges are missing.
+    /// The text says which.
     pub fn register() -> io::Result<Socket> {
         let descriptor =
             socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkGeneric)?;
         bind(descriptor.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        // The system's limit applies without the right to go beyond it.
+        // Without the privilege to exceed it, the system's limit applies.
         if setsockopt(&descriptor, sockopt::RcvBufForce, &BUFFER).is_err() {
             setsockopt(&descriptor, sockopt::RcvBuf, &BUFFER)?;
         }
@@ -42,7 +45,7 @@ impl Socket {
                 return Err(io::Error::new(io::ErrorKind::NotFound, text));
             }
         };
-        // With a request to be answered, so that a refusal is seen.
+        // The request asks for an answer (NLM_F_ACK), so that a refusal is noticed.
         let mut register = message::register(socket.family);
         register[6] |= 4;
         socket.send(&register)?;
@@ -58,25 +61,24 @@ impl Socket {
         }
     }
 
-    /// The number of mac80211_hwsim's family.
+    /// Number of mac80211_hwsim's netlink family.
     pub fn family(&self) -> u16 {
         self.family
     }
 
     /// Sends a message.
     ///
-    /// # Errors
-    /// The system's.
+    /// # Errors Errors of the system.
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         let kernel = NetlinkAddr::new(0, 0);
         sendto(self.descriptor.as_raw_fd(), message, &kernel, MsgFlags::empty())?;
         Ok(())
     }
 
-    /// Puts the next datagram into `buffer` if there is one, and tells its length; 0 if there is none.
+    /// Writes the next datagram into `buffer` and returns its length; 0 if there is none.
     ///
-    /// # Errors
-    /// The system's; that frames were lost because the buffer was full is `ENOBUFS`.
+    /// # Errors Errors of the system. `ENOBUFS` means that frames were lost because the buffer was
+    /// full.
     pub fn try_receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.receive(buffer, MsgFlags::MSG_DONTWAIT) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
