@@ -1,13 +1,13 @@
-//! Warnings of what a command line leaves open to others.
+//! Warnings about parts of a command line that are accessible to others.
 
 use meshpace_command::output::complain;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Warns of a file with a secret that others than its owner may read.
+/// Warns if a file with a secret can be read by users other than its owner.
 pub fn of_secret(file: &Path) {
-    // Whoever reads it next says if it is not there.
+    // A missing file is reported by the code that reads it.
     let Ok(about) = std::fs::metadata(file) else { return };
     let mode = about.permissions().mode() & 0o777;
     if about.is_file() && mode & 0o077 != 0 {
@@ -16,7 +16,7 @@ pub fn of_secret(file: &Path) {
     }
 }
 
-/// Warns of an entrance to a tunnel that other machines reach: it asks nobody who they are.
+/// Warns if other machines can reach an entrance of a tunnel, which does not authenticate them.
 pub fn of_entrance(local: SocketAddr) {
     if !local.ip().is_loopback() {
         complain(&format!("{local}: whoever reaches this address can go through, and is not asked who it is"));

@@ -1,11 +1,12 @@
-//! Actions of `doctor`, whichever command has it.
+//! Actions of `doctor`, shared by the commands that have it.
 
 use meshpace_live::doctor::Finding;
 use meshpace_live::tcp::filter;
 use serde_json::json;
 use std::io;
 
-/// Removes what killed processes have left in the packet filter; what is said of it.
+/// Removes what killed processes have left in the packet filter. Returns a description of what was
+/// removed.
 ///
 /// # Errors
 ///

@@ -1,7 +1,9 @@
-//! Bodies for fuzzers: functions of the bytes of files and of strangers that panic when something is wrong.
+//! Entry points for fuzzers: functions that parse arbitrary bytes as files or as requests of
+//! strangers. They panic if a check fails.
 //!
-//! Built by fuzzers alone (`--cfg fuzzing`, as `cargo fuzz` does it; `fuzz/` has the targets), and by this crate's tests, which run each on the inputs in
-//! `fuzz/corpus` and on changes of them.
+//! They are built by fuzzers (`--cfg fuzzing`, as `cargo fuzz` does; `fuzz/` has the targets) and
+//! by this crate's tests. The tests run each function on the inputs in `fuzz/corpus` and on
+//! mutations of them.
 
 pub use crate::tunnel::fuzzing::{http, tunnelfile};
 

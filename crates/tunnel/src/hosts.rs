@@ -1,17 +1,17 @@
-//! Hosts of a command line.
+//! Hosts that a command line names.
 
 use meshpace_live::hosts::Host;
 use std::fmt::Display;
 use std::io;
 
-/// A host by its name or number, whose addresses have been looked up.
+/// Looks up the addresses of a host, which is given by its name or its address.
 ///
 /// # Errors
 ///
-/// It has none.
+/// The host has no address, or `host` contains a port.
 pub fn resolve(host: &str, port: u16) -> io::Result<Host> {
     let explain = |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidInput, format!("{host}: {error}"));
-    // HOST:PORT, as other programs take it; an address of IPv6 has more colons.
+    // Other programs take HOST:PORT. An IPv6 address contains more than one colon.
     if let Some((name, number)) = host.split_once(':')
         && !number.contains(':')
     {

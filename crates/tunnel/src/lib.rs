@@ -1,5 +1,6 @@
-//! The command line of tunnels, which `meshpace tunnel` and `meshpace-router` share: the ends in a file, their log and metrics ([`tunnel`]),
-//! what `doctor` does, warnings of what a command line leaves open ([`caution`]), and hosts that it names
+//! The command line of tunnels, shared by `meshpace tunnel` and `meshpace-router`. It covers the
+//! ends in a file, their log and metrics ([`tunnel`]), the actions of `doctor`, warnings about what
+//! a command line leaves accessible to others ([`caution`]), and the hosts that it names
 //! ([`hosts`]).
 
 pub mod caution;

@@ -1,4 +1,5 @@
-//! `meshpace tunnel`: ordinary TCP connections and UDP datagrams between two sites over TPA or quiet trains.
+//! `meshpace tunnel`: carries ordinary TCP connections and UDP datagrams between two sites over TPA
+//! or quiet trains.
 
 mod file;
 #[cfg(any(test, fuzzing))]
@@ -35,9 +36,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use watch::Watching;
 
-/// The UDP port that both ends use if nothing else is said.
+/// Default UDP port of both ends.
 const PORT: u16 = 7800;
-/// Streams that nobody has taken yet.
+/// Largest number of streams that wait to be accepted.
 const BACKLOG: usize = 1024;
 
 /// The arguments of `meshpace tunnel`.
@@ -188,14 +189,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     done.unwrap_or_else(|error| failed(&error))
 }
 
-/// The exit status of a command that has failed, which is told.
+/// Reports the error and returns the exit status of a command that has failed.
 fn failed(error: &io::Error) -> ExitCode {
     complain(&error.to_string());
     let refused = error.kind() == io::ErrorKind::InvalidInput;
     ExitCode::from(if refused { REFUSED } else { FAILED })
 }
 
-/// A command line is a file of one end.
+/// Runs a single end. A command line is treated as a file with one end.
 fn run_one(what: What, watching: &Watching, reporting: &Reporting) -> io::Result<ExitCode> {
     let entry = Entry { name: String::new(), what, identity: Identity::default() };
     running::Process::begin(File { watching: watching.clone(), entries: vec![entry] }, None)?.run(reporting)
@@ -220,27 +221,29 @@ fn run_file(arguments: &FromFile) -> ExitCode {
     begun.and_then(|process| process.run(&arguments.reporting)).unwrap_or_else(|error| failed(&error))
 }
 
-/// Reads `[ADDRESS:]PORT`.
+/// Parses `[ADDRESS:]PORT`.
 fn socks_address(text: &str) -> Result<String, String> {
     let local = if text.contains(':') { text.to_owned() } else { format!("127.0.0.1:{text}") };
     let port = local.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
     port.map(|_| local).ok_or_else(|| "expected [ADDRESS:]PORT".to_owned())
 }
 
-/// True for what streams or datagrams may ask for, and for `any`. Nothing could match another text.
+/// True for a target that streams or datagrams may request, and for `any`. No request could match
+/// another text.
 fn is_target(text: &str) -> bool {
     let end = text.strip_prefix("udp:").unwrap_or(text).rsplit_once(':');
     text == "any" || end.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
-/// Reads `auto` or a number of segments.
+/// Parses `auto` or a number of segments.
 fn window(text: &str) -> Result<window::Rule, String> {
     let fixed = || text.parse().ok().map(window::Rule::Fixed).filter(|rule| rule.check().is_ok());
     let rule = if text == "auto" { Some(window::Rule::Auto) } else { fixed() };
     rule.ok_or_else(|| "expected auto, or 1 to 12 segments".to_owned())
 }
 
-/// The transports that a tunnel takes: TPA, and quiet trains that ask nothing of relays, for UDP has no marks.
+/// True for the transports that a tunnel can use: TPA, and quiet trains that need no congestion
+/// marks of relays, because the tunnel's UDP datagrams cannot carry marks.
 fn is_for_tunnels(config: &Config) -> bool {
     match config {
         Config::Tpa(_) => true,
@@ -249,7 +252,7 @@ fn is_for_tunnels(config: &Config) -> bool {
     }
 }
 
-/// Refusal of a `--transport` that no tunnel can use.
+/// Message for a `--transport` that no tunnel can use.
 fn not_for_tunnels(name: &str, is_there: bool) -> String {
     let usable = names::table().iter().filter(|entry| is_for_tunnels(&(entry.build)())).map(|entry| entry.name);
     let usable: Vec<&str> = usable.chain([BBR]).collect();
@@ -261,38 +264,38 @@ fn not_for_tunnels(name: &str, is_there: bool) -> String {
     format!("--transport {name}: {what} A tunnel takes one of {}", usable.join(", "))
 }
 
-/// Transport of streams if nothing else is said, to a far end that is reached by an 802.11 device.
+/// Default transport of streams to a far end that is reached through an 802.11 device.
 const OVER_RADIO: &str = "quiet-train+contending";
 
-/// The same elsewhere: a session whose bulk goes by BBR.
+/// Default transport elsewhere: a session whose bulk data is carried by BBR.
 const BBR: &str = "bbr";
 
-/// The TPA that sessions have for what is small.
+/// Transport of a session for small messages: a TPA.
 const EXPRESS: &str = "tpa-3";
 
 /// Transports that carry the streams of an end.
 struct Carriage {
-    /// TPA, which sessions have for what is small.
+    /// TPA, which sessions use for small messages.
     tpa: meshpace_transport::tpa::Config,
-    /// Quiet trains, if they are asked for.
+    /// Quiet trains, if they were chosen.
     trains: Option<train::Config>,
-    /// BBR in their place.
+    /// True if BBR is used instead of quiet trains.
     bbr: bool,
 }
 
 impl Carriage {
-    /// By the name of a transport.
+    /// Transports by the name of the main one.
     ///
     /// # Errors
     ///
-    /// It is none that a tunnel takes.
+    /// A tunnel cannot use a transport of this name.
     fn named(name: &str) -> io::Result<Carriage> {
         let usual = || match names::lookup(EXPRESS) {
             Some(Config::Tpa(tpa)) => tpa,
             _ => meshpace_transport::tpa::Config::default(),
         };
         if name == BBR {
-            // With a far end that does not know it these trains carry the session.
+            // If the far end does not support BBR, these trains carry the session.
             return Ok(Carriage { bbr: true, ..Carriage::named(OVER_RADIO)? });
         }
         match names::lookup(name) {
@@ -334,14 +337,15 @@ impl Common {
             _ if self.plain => Ok(Security::Plain),
             _ => Ok(Security::Opportunistic),
         };
-        // A file that cannot be read is a mistake of the command line.
+        // A file that cannot be read is an error of the command line.
         security.map_err(|error| refused(error.to_string()))
     }
 
-    /// The options for a transport by its name.
+    /// Options for the transport called `name`.
     fn options(&self, name: &str) -> io::Result<tpa::Options> {
         let Carriage { tpa: mut express, trains, bbr } = Carriage::named(name)?;
-        // Who names a TPA names its window.
+        // The name of a TPA includes its window, so `--transport` with a TPA also chooses the
+        // window.
         let usual =
             if self.transport.is_some() && trains.is_none() { window::Rule::Agreed } else { window::Rule::Auto };
         express.window = self.window.unwrap_or(usual);
@@ -360,7 +364,7 @@ impl Common {
         Ok(options)
     }
 
-    /// Warns of secrets that others may read.
+    /// Warns about secrets that other users can read.
     fn warn(&self) {
         self.key.iter().chain(&self.secret).for_each(|file| caution::of_secret(file));
     }
@@ -371,11 +375,12 @@ impl Common {
 }
 
 impl Listen {
-    /// The options with which it is run, and the targets to which streams may go.
+    /// Options of this end, and the targets that streams may request.
     fn prepare(&self) -> io::Result<(tpa::Options, Allowed)> {
         let common = &self.common;
         let mut options = common.options(common.transport.as_deref().unwrap_or(EXPRESS))?;
-        // Who connects decides; the trains that are sent from here have these parameters.
+        // The end that connects chooses the transport. If it chooses quiet trains, those sent from
+        // here have these parameters.
         if options.trains.is_none() {
             options.trains = Carriage::named(OVER_RADIO)?.trains;
         }
@@ -419,7 +424,7 @@ impl Listen {
 }
 
 impl Connect {
-    /// The options with which it is run, over a transport of this name.
+    /// Options of this end over the transport called `transport`.
     fn prepare(&self, transport: &str) -> io::Result<tpa::Options> {
         let options = self.common.options(transport)?;
         if let Security::Keys { peers, .. } = &options.security
@@ -438,7 +443,7 @@ impl Connect {
         self.common.warn();
         options.keylog = self.common.keylog()?;
         let (keylog, in_session) = (options.keylog.clone(), options.trains.is_some());
-        // A name may have addresses of the other family later.
+        // A host name may have addresses of the other family later.
         let of_a_number: &[SocketAddr] = if self.host.parse::<hosts::Address>().is_ok() { &addresses } else { &[] };
         let port = TpaPort::reaching(of_a_number, options)?;
         let there = far.clone();
@@ -459,7 +464,8 @@ impl Connect {
     }
 }
 
-/// The protocols that an end on all addresses of this machine serves, and why not both.
+/// Text about the IP versions that an end on all addresses of this machine serves. If it is only
+/// one, the text says why.
 fn served(families: Families) -> String {
     match families {
         Families::V4 => format!("{families}: --address :: serves IPv6, too"),
@@ -468,27 +474,27 @@ fn served(families: Families) -> String {
     }
 }
 
-/// Function that tells what happens to the streams and sessions of an end.
+/// Function that logs the events of the streams and sessions of an end.
 fn told(name: &str) -> impl Fn(Event) + Send + Sync + use<> {
     let name = name.to_owned();
     move |event| match event {
         Event::SessionBegan(peer) => log::say(Level::Info, &name, &format!("session with {peer}")),
-        // Why, is told as well, by whoever ran it.
+        // The code that ran the session logs the reason.
         Event::SessionOver(peer) => log::say(Level::Debug, &name, &format!("no session with {peer} any more")),
         Event::StreamOpened(number) => log::say(Level::Debug, &name, &format!("stream {number} is open")),
         Event::StreamOver(number, how) => log::say(Level::Debug, &name, &format!("stream {number} is over: {how}")),
     }
 }
 
-/// An end that runs. It ends with [`End::end`].
+/// A running end. [`End::end`] ends it.
 struct End {
-    /// Transport of its streams, if it decides.
+    /// Transport of its streams, if this end chooses it.
     transport: Option<String>,
     keylog: Option<Arc<KeyLog>>,
     role: Role,
 }
 
-/// Which end it is.
+/// Role of an end.
 enum Role {
     Listens {
         exit: Exit,
@@ -497,14 +503,14 @@ enum Role {
     Connects {
         connector: Connector,
         far: Host,
-        /// Where connections and datagrams are taken, and what is done with them.
+        /// Local ports where connections and datagrams are accepted, with their addresses.
         doors: Vec<(Door, SocketAddr)>,
-        /// Taken back when this is dropped.
+        /// The networks are no longer redirected when this value is dropped.
         _transparent: Option<Transparent>,
     },
 }
 
-/// A port here where connections or datagrams are taken.
+/// Local port where connections or datagrams are accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Door {
     To(Forward),
@@ -513,14 +519,14 @@ enum Door {
 }
 
 impl Door {
-    /// Those that an end is to have.
+    /// The local ports that the options of an end request.
     fn wanted(connect: &Connect) -> Vec<Door> {
         let forwards = connect.forward.iter().cloned().map(Door::To);
         let datagrams = connect.datagrams.iter().cloned().map(Door::Datagrams);
         forwards.chain(datagrams).chain(connect.socks.iter().cloned().map(Door::Socks)).collect()
     }
 
-    /// Opens it; its address.
+    /// Opens the port. Returns its address.
     fn open(&self, connector: &Connector) -> io::Result<SocketAddr> {
         match self {
             Door::To(forward) => connector.serve(forward, log::warn),
@@ -529,7 +535,7 @@ impl Door {
         }
     }
 
-    /// Words on its opening, behind its address.
+    /// Text of the log when the port is opened, to follow its address.
     fn opened(&self, far: &Host) -> String {
         match self {
             Door::To(forward) => format!("goes to {} through {far}", forward.target),
@@ -538,7 +544,7 @@ impl Door {
         }
     }
 
-    /// Closes it; what is said of it then.
+    /// Closes the port. Returns the text of the log, to follow its address.
     fn close(&self, connector: &Connector, local: SocketAddr) -> &'static str {
         match self {
             Door::To(_) | Door::Socks(_) => {
@@ -554,11 +560,11 @@ impl Door {
 }
 
 impl End {
-    /// Checks that an entry makes sense, without beginning it.
+    /// Checks that an entry is valid, without starting its end.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The reason why it is not valid.
     fn prepare(entry: &Entry) -> io::Result<()> {
         match &entry.what {
             What::Listen(listen) => listen.prepare().map(drop),
@@ -566,11 +572,11 @@ impl End {
         }
     }
 
-    /// Begins one. [`End::adjust`] is to follow.
+    /// Starts an end. The caller has to call [`End::adjust`] afterwards.
     ///
     /// # Errors
     ///
-    /// It makes no sense, or the system does not give what it takes.
+    /// The entry is not valid, or the system does not grant a resource.
     fn start(entry: &Entry) -> io::Result<End> {
         match &entry.what {
             What::Listen(listen) => listen.start(&entry.name),
@@ -578,11 +584,12 @@ impl End {
         }
     }
 
-    /// Makes of it what its entry says now, as far as that may change under way: where streams and datagrams may go, and where they are taken.
+    /// Applies those settings of the entry that may change while the end runs: the targets that
+    /// streams and datagrams may request, and the local ports.
     ///
     /// # Errors
     ///
-    /// A port here cannot be had; what else there is to do is done.
+    /// A local port cannot be opened. The other changes are made all the same.
     fn adjust(&mut self, entry: &Entry) -> io::Result<()> {
         let (connector, far, doors, connect) = match (&mut self.role, &entry.what) {
             (Role::Listens { exit, .. }, What::Listen(listen)) => {
@@ -618,11 +625,11 @@ impl End {
         done
     }
 
-    /// Checks that it can go on.
+    /// Checks that the end can continue.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The reason why it cannot.
     fn check(&self) -> io::Result<()> {
         if let Role::Listens { service, .. } = &self.role
             && service.is_finished()
@@ -632,7 +639,7 @@ impl End {
         self.keylog.as_ref().map_or(Ok(()), |log| log.check())
     }
 
-    /// Its counters.
+    /// Counters of the end.
     fn counters(&self) -> Counters {
         match &self.role {
             Role::Listens { exit, .. } => exit.counters(),
@@ -640,7 +647,7 @@ impl End {
         }
     }
 
-    /// The counters of its UDP port.
+    /// Counters of its UDP port.
     fn port_counters(&self) -> PortCounters {
         match &self.role {
             Role::Listens { service, .. } => service.port_counters(),
@@ -648,18 +655,19 @@ impl End {
         }
     }
 
-    /// The transport of its streams, if it decides.
+    /// Transport of its streams, if this end chooses it.
     fn transport(&self) -> Option<&str> {
         self.transport.as_deref()
     }
 
-    /// True if far ends have to be told that it ends.
+    /// True if the end has open streams or flows of datagrams, so that far ends have to be told
+    /// when it ends.
     fn carries(&self) -> bool {
         let totals = self.counters().totals();
         totals.open > 0 || totals.datagrams.flows > 0
     }
 
-    /// Ends it: all streams are broken off, here and at the far ends.
+    /// Ends it. All streams are reset, here and at the far ends.
     fn end(self) {
         match self.role {
             Role::Listens { service, .. } => service.end(),
@@ -668,7 +676,7 @@ impl End {
     }
 }
 
-/// The transport to the far end, and why it is this one.
+/// Transport to the far end, and a text that says why it was chosen.
 fn choose(asked: Option<&str>, far: IpAddr) -> (String, String) {
     match asked {
         Some(name) => (name.to_owned(), String::new()),

@@ -1,5 +1,6 @@
-//! A file of tunnels: TOML, with a table for each end. Its keys are the options of the command line, so that there is one list of them, one
-//! meaning and one check: what is written is handed to the same parser.
+//! Configuration file of tunnels: TOML, with a table for each end. Its keys are the options of the
+//! command line and are passed to the same parser. There is therefore one list of options, with one
+//! meaning and one check.
 
 use super::watch::Watching;
 use super::{Connect, Listen};
@@ -14,60 +15,62 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The longest file, bytes.
+/// Longest file, bytes.
 const MOST: u64 = 1 << 20;
 
-/// The longest name of an entry, bytes: it stands in every line of the log and in every series of the metrics.
+/// Longest name of an entry, bytes. The name is in every line of the log and in every series of the
+/// metrics.
 const LONGEST_NAME: usize = 64;
 
-/// The most entries of a file.
+/// Largest number of entries of a file.
 const MOST_ENTRIES: usize = 256;
 
-/// The keys that change without disturbing what runs, per kind of entry.
+/// Keys, of both kinds of entries, that can change without a restart of the end.
 const GENTLE: [&str; 4] = ["forward", "datagrams", "socks", "allow"];
 
-/// An end of a tunnel, as it is asked for.
+/// Configuration of one end of a tunnel.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// Where streams come out.
+    /// The end where streams leave the tunnel.
     Listen(Box<Listen>),
-    /// Where they go in.
+    /// The end where streams enter the tunnel.
     Connect(Box<Connect>),
 }
 
-/// An end and its name.
+/// Configuration of an end, with a name.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its name in logs and metrics; empty for that of a command line.
+    /// Name of the end in logs and metrics; empty if the end comes from the command line.
     pub name: String,
     /// Kind of the end, with its options.
     pub what: What,
-    /// Options and files that it is made of: if these change it has to begin anew.
+    /// Options and contents of files that require a restart of the end if they change.
     pub identity: Identity,
 }
 
-/// Identity of an end: its options, but for those that change under way, and what its files of keys have in them.
+/// Identity of an end: its options, except those that can change while it runs, and the contents of
+/// its key files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Identity {
     options: BTreeMap<String, Vec<String>>,
     contents: BTreeMap<String, Vec<u8>>,
 }
 
-/// A file that has been read.
+/// Content of a configuration file.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Logs and metrics of the process.
+    /// Log and metrics of the process.
     pub watching: Watching,
-    /// The ends, in order.
+    /// Ends, in the order of the file.
     pub entries: Vec<Entry>,
 }
 
-/// Why a file is not taken.
+/// Reason why a file is refused.
 #[derive(Debug)]
 pub enum Wrong {
-    /// It cannot be read, or an end of it cannot be begun.
+    /// The file cannot be read, or one of its ends is not valid.
     Io(io::Error),
-    /// Its content is wrong.
+    /// The content is wrong.
     Refused(Box<Refusal>),
 }
 
@@ -78,7 +81,7 @@ impl From<io::Error> for Wrong {
 }
 
 impl Wrong {
-    /// The text for a terminal, with the lines of the file.
+    /// Text for a terminal, with the faulty lines of the file.
     pub fn text(&self, color: bool) -> String {
         match self {
             Wrong::Io(error) => format!("meshpace: {error}"),
@@ -86,7 +89,7 @@ impl Wrong {
         }
     }
 
-    /// The same for a log: a line for each thing that is wrong.
+    /// Text for a log: one line for each fault.
     pub fn lines(&self) -> Vec<String> {
         let refusal = match self {
             Wrong::Io(error) => return vec![error.to_string()],
@@ -102,11 +105,11 @@ impl Wrong {
     }
 }
 
-/// Reads a file.
+/// Reads a configuration file.
 ///
 /// # Errors
 ///
-/// It cannot be read, or everything that is wrong with it, each with its line.
+/// The file cannot be read, or it contains faults. All faults are returned, each with its line.
 pub fn read(file: &Path) -> Result<File, Wrong> {
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
     let bytes = read_bounded(file).map_err(explain)?;
@@ -127,7 +130,7 @@ fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The same for a text, whose files are found from `directory`.
+/// Parses a text. Relative file names in it refer to `directory`.
 pub(super) fn parse(source: Source, directory: &Path) -> Result<File, Refusal> {
     let problems = Problems::default();
     let file = parse_into(&source, directory, &problems);
@@ -191,19 +194,19 @@ impl std::fmt::Display for What {
     }
 }
 
-/// Reads tables and notes what is wrong.
+/// Reads tables and records the faults.
 struct Reader<'a> {
     directory: &'a Path,
     problems: &'a Problems,
 }
 
-/// A problem at a key.
+/// Name of a key with the path of its table, for the report of a fault.
 fn at(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 impl Reader<'_> {
-    /// The tables of a list of tables.
+    /// Tables of a list of tables.
     fn tables<'t>(&self, kind: &str, pair: &'t Pair) -> Vec<(&'t Table, &'t Origin)> {
         let list = if let Kind::Array(list) = &pair.value.kind { &list[..] } else { std::slice::from_ref(&pair.value) };
         let table = |value: &'t Value| match &value.kind {
@@ -234,7 +237,8 @@ impl Reader<'_> {
         None
     }
 
-    /// The options in a table, which may also have the keys of `others`, and what they are made of.
+    /// Parses the options in a table. Returns them with the identity of the end. The table may also
+    /// have the keys in `others`.
     fn options<T: Args + FromArgMatches>(
         &self,
         path: &str,
@@ -243,7 +247,7 @@ impl Reader<'_> {
         others: &[&str],
     ) -> Option<(T, Identity)> {
         let mut command = T::augment_args(Command::new("entry").no_binary_name(true).disable_help_flag(true));
-        // Only then arguments can be shown.
+        // After this call arguments can be displayed.
         command.build();
         let before = self.problems.count();
         let (mut words, mut positional) = (Vec::new(), Vec::new());
@@ -258,7 +262,7 @@ impl Reader<'_> {
             };
             let Some(values) = self.values(path, arg, value) else { continue };
             if is_file(arg) && ["key", "peers", "secret"].contains(&key.as_str()) {
-                // A file that is not there is told by whoever needs it.
+                // A missing file is reported by the code that needs it.
                 let content = values.first().map(|file| read_bounded(Path::new(file)).unwrap_or_default());
                 identity.contents.insert(key.clone(), content.unwrap_or_default());
             }
@@ -297,7 +301,7 @@ impl Reader<'_> {
         self.problems.at(origin, format!("{}: no such key", at(path, key)), expected);
     }
 
-    /// Written values, as the command line would have them.
+    /// Converts values of the file to values of the command line.
     fn values(&self, path: &str, arg: &Arg, value: &Value) -> Option<Vec<String>> {
         let takes_list = matches!(arg.get_action(), ArgAction::Append);
         let list = match &value.kind {
@@ -328,7 +332,8 @@ impl Reader<'_> {
         list.iter().map(read).collect()
     }
 
-    /// Reports the error of the command line's parser about the options of a table, in the words of the file.
+    /// Reports an error of the command line's parser about the options of a table, with the names
+    /// of keys in place of options.
     fn disagrees(&self, path: &str, table: &Table, origin: &Origin, command: &Command, error: &clap::Error) {
         let strings = |kind: ContextKind| match error.get(kind) {
             Some(ContextValue::String(text)) => vec![text.clone()],
@@ -362,7 +367,8 @@ impl Reader<'_> {
     }
 }
 
-/// The keys of the options that a message of the command line's parser shows: `--peers <FILE>`, or `<-L <...>|-D <...>>` for one of several.
+/// Keys of the options that a message of the command line's parser shows: `--peers <FILE>`, or `<-L
+/// <...>|-D <...>>` for one of several.
 fn keys_of(command: &Command, shown: &str) -> Vec<String> {
     let is_shown = |arg: &&Arg| shown == arg.to_string();
     let one = command.get_arguments().find(is_shown).map(|arg| arg.get_id().to_string());
@@ -373,7 +379,7 @@ fn keys_of(command: &Command, shown: &str) -> Vec<String> {
     one.map_or_else(of_group, |key| vec![key])
 }
 
-/// An option as the command line has it.
+/// Option in the form of the command line.
 fn option(arg: &Arg, value: Option<&str>) -> Option<String> {
     let long = arg.get_long().map(|long| match value {
         Some(value) => format!("--{long}={value}"),
@@ -390,7 +396,7 @@ fn is_file(arg: &Arg) -> bool {
     arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()
 }
 
-/// Values that a key takes, in words.
+/// Text about the values that a key takes.
 fn expected(arg: &Arg) -> String {
     let parser = arg.get_value_parser().type_id();
     let is_whole = [TypeId::of::<u8>(), TypeId::of::<u16>(), TypeId::of::<u32>()].iter().any(|id| parser == *id);
@@ -444,7 +450,7 @@ mod tests {
         assert_eq!((name.as_str(), north.as_str()), ("listen-7801", "north"));
         assert_eq!((listen.port, listen.address.to_string()), (7801, "::".to_owned()));
         assert_eq!(listen.common.channel_rate, meshpace_core::Rate::from_mbps(11));
-        // Files are found from the directory of this one.
+        // Relative file names refer to the directory of the configuration file.
         assert_eq!(listen.common.secret.as_deref(), Some(Path::new("/etc/meshpace/secret")));
         assert_eq!(connect.common.key.as_deref(), Some(Path::new("/keys/key")));
         assert_eq!((connect.forward.len(), &connect.socks[..]), (2, &["127.0.0.1:1080".to_owned()][..]));
@@ -496,7 +502,7 @@ mod tests {
             "[[listen]]\nallow = \"any\"\n[[listen]]\nallow = \"any\"",
             &["listen-7800 is the name of another entry"],
         );
-        // All that is wrong is told, not the first alone.
+        // All faults are reported, not only the first.
         wrong("[[listen]]\nport = \"x\"\nlast = 1", &["listen.0.port", "listen.0.last"]);
     }
 

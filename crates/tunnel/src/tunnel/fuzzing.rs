@@ -1,4 +1,4 @@
-//! Bodies for fuzzers: what reads the file of tunnels, and what answers whoever asks for metrics.
+//! Entry points for fuzzers: the parser of configuration files, and the server of metrics.
 
 use super::file::{self, Wrong};
 use super::metrics::{self, Board};
@@ -13,14 +13,16 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A file of tunnels: its ends have names of their own, or everything that is wrong is told with its line.
+/// Parses a configuration file of tunnels. Checks that its ends have different names, or that every
+/// fault is reported with its line.
 ///
 /// # Panics
 ///
-/// If it is otherwise.
+/// If a check fails.
 pub fn tunnelfile(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    // Files of keys are looked into while a file of tunnels is read: none of this machine.
+    // The parser reads key files that the configuration names. Configurations that could name files
+    // of this machine are skipped.
     if ["dev", "proc", "sys", "tmp", "\\"].iter().any(|name| text.contains(name)) {
         return;
     }
@@ -45,7 +47,7 @@ pub fn tunnelfile(data: &[u8]) {
     }
 }
 
-/// A client that has said everything at once.
+/// A client whose request is available at once.
 struct Client<'a> {
     asks: &'a [u8],
     answered: Vec<u8>,
@@ -75,17 +77,19 @@ impl AsyncWrite for Client<'_> {
     }
 }
 
-/// The head of a request: what stands before its first empty line. Empty lines before it do not count (RFC 9112, section 2.2).
+/// Head of a request: the lines before its first empty line. Empty lines before the head are
+/// ignored (RFC 9112, section 2.2).
 fn head(request: &str) -> String {
     let is_empty = |line: &&str| line.trim_end_matches('\r').is_empty();
     request.split('\n').skip_while(is_empty).take_while(|line| !is_empty(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// A request for metrics by HTTP, at a port of this machine: one answer or none, and metrics for those alone who ask for them.
+/// Serves an HTTP request for metrics. Checks that there is at most one answer, and that only a
+/// request for the metrics receives them.
 ///
 /// # Panics
 ///
-/// If it is otherwise, or the system gives no event loop.
+/// If a check fails, or the system provides no event loop.
 pub fn http(data: &[u8]) {
     let board = Board::default();
     let answer = guarded(move |request| metrics::answer(request, &board), true);

@@ -1,19 +1,20 @@
-//! Counters of an end, as a line for people and as an object for programs.
+//! Counters of an end, as a line for users and as a JSON object for programs.
 
 use meshpace_core::Duration;
 use meshpace_live::tunnel::{CarriedBy, Totals};
 use serde_json::json;
 use std::io::{self, Write};
 
-/// Interval at which they are told.
+/// Interval at which the counters are printed.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
-/// The mean interval between segments that pacing asked for; none without pacing.
+/// Mean interval between segments that pacing requested. `None` without pacing.
 fn interval(totals: &Totals) -> Option<f64> {
     (totals.stats.interval_samples > 0).then(|| totals.stats.interval_sum_s / totals.stats.interval_samples as f64)
 }
 
-/// Kind of transport that carries the streams, if that end does not decide it; not the transport's name.
+/// Kind of the transport that carries the streams, for an end that does not choose it. It is not
+/// the transport's full name.
 pub(super) fn seen(totals: &Totals) -> Option<&'static str> {
     totals.carried_by.map(|by| match by {
         CarriedBy::Tpa => "tpa",
@@ -22,7 +23,8 @@ pub(super) fn seen(totals: &Totals) -> Option<&'static str> {
     })
 }
 
-/// The object of an end of this name, whose streams `transport` carries, if this end decides.
+/// JSON object of the end called `name`. `transport` is the transport of its streams, if this end
+/// chooses it.
 pub(super) fn line(name: &str, totals: &Totals, transport: Option<&str>) -> String {
     let Totals { open, opened, refused, aborted, sent, received, hops, narrowed, stats, datagrams, .. } = totals;
     let object = json!({
@@ -36,7 +38,7 @@ pub(super) fn line(name: &str, totals: &Totals, transport: Option<&str>) -> Stri
     format!("{object}\n")
 }
 
-/// Adds what one end has done to what others have.
+/// Adds the counters of one end to a sum.
 pub(super) fn add(sum: &mut Totals, one: &Totals) {
     sum.open += one.open;
     sum.opened += one.opened;
@@ -49,12 +51,12 @@ pub(super) fn add(sum: &mut Totals, one: &Totals) {
     sum.hops = one.hops.or(sum.hops);
 }
 
-/// Rewrites the line of a terminal.
+/// Rewrites the status line of a terminal.
 pub(super) fn show(now: &Totals, before: &Totals) {
-    // An end that has begun anew has counted from zero.
+    // The counters of an end that was restarted begin at zero.
     let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 * 8e-3 / TICK.as_secs_f64();
     let text = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    // Nobody is left to be told if standard error is closed.
+    // An error is ignored: if standard error is closed, nobody reads it.
     let _ = write!(
         io::stderr(),
         "\rstreams {:4}   flows {:3}   out {:10.1} kbit/s   in {:10.1} kbit/s   hops {:>2}   interval {:>9}   again {:6}   aborted {:4} ",

@@ -1,5 +1,6 @@
-//! Log of a tunnel: one line per event on standard error, for people or for programs. Text of strangers cannot begin a line of its own, nor
-//! act on a terminal, and nobody can have it write without end.
+//! Log of a tunnel: one line per event on standard error, for users or for programs. Text that
+//! comes from strangers can neither begin a new line nor control the terminal. The number of lines
+//! per second is limited.
 
 use clap::ValueEnum;
 use meshpace_core::{Duration, Time};
@@ -8,10 +9,11 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-/// Lines per second, and as many at once: the others are counted.
+/// Largest number of lines per second, which may be written in one burst. Further events are only
+/// counted.
 const LINES_PER_SECOND: u32 = 100;
 
-/// The longest message, characters.
+/// Longest message, characters.
 const LONGEST: usize = 1000;
 
 /// Format of a line.
@@ -49,7 +51,7 @@ impl Level {
     }
 }
 
-/// Format of lines, and number of lines that may still be written.
+/// State of the log: the format of lines, and the number of lines that may still be written.
 struct Log {
     format: Format,
     level: Level,
@@ -61,27 +63,27 @@ struct Log {
 static LOG: Mutex<Log> =
     Mutex::new(Log { format: Format::Text, level: Level::Info, left: LINES_PER_SECOND, since: Time::ZERO, untold: 0 });
 
-/// From now on lines are written so, and those of less than `level` are not.
+/// Sets the format of lines. Events less important than `level` are not written from now on.
 pub fn set(format: Format, level: Level) {
     let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
     (log.format, log.level) = (format, level);
 }
 
-/// An event of the end of this name; of the whole process if that is empty.
+/// Logs an event of the end called `tunnel`; of the whole process if that is empty.
 pub fn say(level: Level, tunnel: &str, message: &str) {
     let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
     let lines = log.lines(Clock.now(), level, tunnel, message);
-    // Nobody is left to be told if standard error is closed.
+    // An error is ignored: if standard error is closed, nobody reads it.
     let _ = io::stderr().write_all(lines.as_bytes());
 }
 
-/// An event that somebody may look at; whose, it says itself.
+/// Logs a warning. The message itself names what it is about.
 pub fn warn(message: &str) {
     say(Level::Warn, "", message);
 }
 
 impl Log {
-    /// The line of an event, with one of those that were left out if there were some.
+    /// Line of an event, after a line about suppressed events if there were any.
     fn lines(&mut self, now: Time, level: Level, tunnel: &str, message: &str) -> String {
         if level > self.level {
             return String::new();
@@ -94,7 +96,7 @@ impl Log {
                 lines += &self.line(Level::Warn, "", &format!("{untold} more events, which were too many to be told"));
             }
         }
-        // What does not work is always told; nobody else can have it happen at will.
+        // Errors are always written. No stranger can cause them at will.
         if self.left == 0 && level > Level::Error {
             self.untold += 1;
             return lines;
@@ -119,7 +121,8 @@ impl Log {
     }
 }
 
-/// The text without control characters, and without what turns the direction of writing; at most so long.
+/// The text without control characters and without characters that change the writing direction,
+/// cut to the longest length.
 fn one_line(text: &str) -> String {
     let shown = meshpace_command::printable::printable(text);
     let mut line = String::new();

@@ -1,4 +1,5 @@
-//! Metrics for Prometheus, in its text format (version 0.0.4), over HTTP at a TCP port or a Unix socket: a fixed number of series for each end.
+//! Metrics for Prometheus, in its text format (version 0.0.4). They are served over HTTP at a TCP
+//! port or a Unix socket. Every end has a fixed number of series.
 
 use super::End;
 use super::file::What;
@@ -19,22 +20,23 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Metrics that are shown, shared by who runs the ends and who serves. Cloning gives another handle.
+/// Metrics that are served, shared by the threads that run the ends and that serve requests. A
+/// clone is a further handle.
 #[derive(Clone, Default)]
 pub(super) struct Board(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     ends: Vec<Shown>,
-    /// Reloads that were taken, and files that were refused.
+    /// Number of successful reloads, and of files that were refused.
     reloads: [u64; 2],
 }
 
-/// An end.
+/// An end whose metrics are served.
 struct Shown {
     name: String,
     role: &'static str,
-    /// Its counters; none while it is not there.
+    /// Counters of the end; `None` while it does not run.
     counters: Option<Counters>,
     port: PortCounters,
 }
@@ -44,7 +46,7 @@ impl Board {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These are the ends now.
+    /// Replaces the list of ends.
     pub(super) fn show<'a>(&self, ends: impl Iterator<Item = (&'a str, &'a What, Option<&'a End>)>) {
         let shown = ends.map(|(name, what, end)| {
             let role = if let What::Listen(_) = what { "listen" } else { "connect" };
@@ -56,15 +58,15 @@ impl Board {
         self.lock().ends = shown;
     }
 
-    /// The file was read again, and taken or refused.
+    /// Counts a reload of the file, which was successful or refused.
     pub(super) fn reloaded(&self, is_taken: bool) {
         self.lock().reloads[usize::from(!is_taken)] += 1;
     }
 
-    /// The page that is answered.
+    /// Text of the answer.
     fn text(&self) -> String {
         let state = self.lock();
-        // Counting takes locks of the ends: not under this one's.
+        // Counting takes the locks of the ends. It must not happen while this lock is held.
         let reloads = state.reloads;
         let ends: Vec<(String, &str, Option<Counters>, PortCounters)> =
             state.ends.iter().map(|end| (end.name.clone(), end.role, end.counters.clone(), end.port)).collect();
@@ -81,17 +83,17 @@ impl Board {
     }
 }
 
-/// Metrics of an end, as they are shown.
+/// Labels and values of an end.
 struct Row {
     labels: String,
     totals: Option<Totals>,
     port: PortCounters,
 }
 
-/// A metric of every end: name, type, what it says, and its value; none where there is nothing to say.
+/// A metric of every end: name, type, help text and value. The value is `None` if it is not known.
 type Metric = (&'static str, &'static str, &'static str, fn(&Totals) -> Option<f64>);
 
-/// The metrics of an end that is there.
+/// Metrics of an end that runs.
 static METRICS: [Metric; 17] = [
     ("streams", "gauge", "Streams open now.", |totals| Some(totals.open as f64)),
     ("streams_opened_total", "counter", "Streams opened.", |totals| Some(totals.opened as f64)),
@@ -128,7 +130,7 @@ static METRICS: [Metric; 17] = [
     ("timeouts_total", "counter", "Retransmission time-outs.", |totals| Some(totals.stats.timeouts as f64)),
 ];
 
-/// A reason, and how many datagrams were not used for it.
+/// A reason, and the number of datagrams that were not used for this reason.
 type Unused = (&'static str, fn(&PortCounters) -> u64);
 
 /// Datagrams that a port has received and not used, by reason.
@@ -139,7 +141,7 @@ static UNUSED: [Unused; 4] = [
     ("forged", |port| port.forged),
 ];
 
-/// The text of all series.
+/// Text of all series.
 fn page(rows: &[Row], reloads: [u64; 2]) -> String {
     let mut page = String::new();
     let head = |page: &mut String, name: &str, kind: &str, what: &str| {
@@ -194,22 +196,23 @@ fn page(rows: &[Row], reloads: [u64; 2]) -> String {
     page
 }
 
-/// The value of a label.
+/// Value of a label with special characters escaped.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Where metrics are served.
+/// Place where metrics are served.
 enum Place {
     Port(TcpListener),
     Socket(UnixListener),
 }
 
-/// Serves what is on the board at `place`, `[address:]port` or the absolute name of a Unix socket, on a thread of its own, until the process ends.
+/// Serves the metrics of `board` at `place`, on a thread of its own, until the process ends.
+/// `place` is `[address:]port` or the absolute name of a Unix socket.
 ///
 /// # Errors
 ///
-/// The port or the socket cannot be had.
+/// The port or the socket cannot be opened.
 pub(super) fn serve_at(place: &str, board: &Board) -> io::Result<()> {
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("--metrics {place}: {error}"));
     let place = open(place).map_err(explain)?;
@@ -235,7 +238,8 @@ fn open(place: &str) -> io::Result<Place> {
         return TcpListener::bind(&hosts::place(&local)?[..]).map(Place::Port);
     }
     let path = Path::new(place);
-    // One that was left behind is in the way; one that somebody serves, or a file, stays.
+    // A socket file that a killed process left is removed. A socket that a process serves, or
+    // another file, is kept.
     let is_left = std::fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket())
         && UnixStream::connect(path).is_err();
     if is_left {
@@ -244,7 +248,7 @@ fn open(place: &str) -> io::Result<Place> {
     UnixListener::bind(path).map(Place::Socket)
 }
 
-/// The answer to a request.
+/// Answer to a request.
 pub(super) fn answer(request: &Request<Incoming>, board: &Board) -> Response<Content> {
     if request.method() != Method::GET || request.uri().path() != "/metrics" {
         return short(StatusCode::NOT_FOUND, "GET /metrics\n");

@@ -1,4 +1,5 @@
-//! The ends of a process while they run: begun, told about, changed when their file has changed, ended.
+//! The running ends of a process: starts and ends them, reports on them, and applies changes of
+//! their file.
 
 use super::End;
 use super::Reporting;
@@ -19,26 +20,29 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
-/// Interval at which it looks whether it is to end, or whether an end is to be tried again.
+/// Interval at which the process checks whether it has to end, and whether an end has to be started
+/// again.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// After so many attempts in a row of which nothing is said: the port of an end that has just ended may not be free yet.
+/// Number of failed attempts in a row that are not reported if the port is in use: the port of an
+/// end that has just ended may not be free yet.
 const QUIETLY: u32 = 10;
 
-/// Interval at which an end that does not come about is tried after that.
+/// Interval between attempts to start an end after that.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// Time that far ends are given to hear that this end ends.
+/// Time that far ends have to learn that this end ends.
 const FAREWELL: std::time::Duration = std::time::Duration::from_millis(300);
 
-/// An end that runs, or is to.
+/// A configured end, whether it runs or not.
 struct Running {
     entry: Entry,
     end: Option<End>,
-    /// Attempts in a row that came to nothing, and when the next one is due; none if all is as it should be.
+    /// Number of failed attempts in a row.
     tries: u32,
+    /// Time of the next attempt; `None` if the end runs with its current settings.
     due: Option<Time>,
-    /// Totals that were told last.
+    /// Totals that were reported last.
     before: Totals,
 }
 
@@ -47,7 +51,8 @@ impl Running {
         Running { entry, end: None, tries: 0, due: Some(Time::ZERO), before: Totals::default() }
     }
 
-    /// Begins what is not there yet. If it fails, that is told where `is_last` does not say that the process ends with it.
+    /// Starts the end if it does not run, and applies its settings. A failure is logged, except if
+    /// `is_last` says that the process ends with it.
     fn attempt(&mut self, is_last: bool) -> io::Result<()> {
         let done = match &mut self.end {
             Some(end) => end.adjust(&self.entry),
@@ -68,7 +73,7 @@ impl Running {
         done
     }
 
-    /// Ends it: all streams are broken off, and their far ends told so.
+    /// Ends it. All streams are reset, and the far ends are told.
     fn end(&mut self) {
         if let Some(end) = self.end.take() {
             end.end();
@@ -79,20 +84,21 @@ impl Running {
 /// A process with tunnels.
 pub(super) struct Process<'a> {
     running: Vec<Running>,
-    /// The file it comes from, to be read again; none for a command line.
+    /// File that is read again at SIGHUP; `None` if the end comes from the command line.
     file: Option<&'a Path>,
     hangups: Receiver<()>,
     board: Board,
 }
 
 impl<'a> Process<'a> {
-    /// With the ends of `file`, which was read from `path` if there is one.
+    /// Starts the ends of `read`, which was read from the file `path` if there is one.
     ///
     /// # Errors
     ///
-    /// The metrics cannot be served. Of a command line also: its end cannot be begun.
+    /// The metrics cannot be served. With a command line also: its end cannot be started.
     pub(super) fn begin(read: File, path: Option<&'a Path>) -> io::Result<Process<'a>> {
-        // Before there is any other thread, so that only the one that waits for it gets the signal.
+        // The signal is blocked before there is any other thread, so that only the thread that
+        // waits for it receives it.
         let hangups = path.map(|_| hangups()).transpose()?;
         log::set(read.watching.log, read.watching.log_level);
         let board = Board::default();
@@ -112,16 +118,16 @@ impl<'a> Process<'a> {
         Ok(process)
     }
 
-    /// Says every second what is done, until it is to end.
+    /// Reports the counters every second until the process has to end.
     ///
     /// # Errors
     ///
-    /// Results cannot be written. Of a command line also: its end cannot go on.
+    /// Results cannot be written. With a command line also: its end cannot continue.
     pub(super) fn run(mut self, reporting: &Reporting) -> io::Result<ExitCode> {
         let live = io::stderr().is_terminal() && !reporting.json;
         let ended = self.until_end(reporting, live);
         if live {
-            // What the shell says next begins a line of its own.
+            // The status line is ended, so that the shell continues on a line of its own.
             let _ = writeln!(io::stderr());
         }
         self.farewell();
@@ -138,7 +144,7 @@ impl<'a> Process<'a> {
             match self.hangups.recv_timeout(std::time::Duration::from_nanos(next.since(now).0)) {
                 Ok(()) => self.reload(),
                 Err(RecvTimeoutError::Timeout) => {}
-                // Nobody sends: a command line.
+                // There is no sender for a command line.
                 #[expect(clippy::disallowed_methods, reason = "a line for people every second")]
                 Err(RecvTimeoutError::Disconnected) => {
                     std::thread::sleep(std::time::Duration::from_nanos(next.since(now).0));
@@ -160,7 +166,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Checks that all ends are as they should be; those of a file that are not are begun again.
+    /// Checks that all ends run. Ends of a file that do not run are started again.
     fn look(&mut self, now: Time) -> io::Result<()> {
         for one in &mut self.running {
             if let Some(Err(error)) = one.end.as_ref().map(End::check) {
@@ -179,7 +185,7 @@ impl<'a> Process<'a> {
         Ok(())
     }
 
-    /// Hands what there is to whoever serves the metrics.
+    /// Passes the current ends to the server of the metrics.
     fn show(&self) {
         self.board.show(self.running.iter().map(|one| (one.entry.name.as_str(), &one.entry.what, one.end.as_ref())));
     }
@@ -205,7 +211,8 @@ impl<'a> Process<'a> {
         Ok(())
     }
 
-    /// Reads the file again. What did not change goes on, undisturbed; if anything is wrong with it, all does.
+    /// Reads the file again. Ends whose configuration has not changed continue without
+    /// interruption. If the file has a fault, all ends continue as before.
     fn reload(&mut self) {
         let Some(path) = self.file else { return };
         let read = file::read(path).and_then(|read| match check(&read) {
@@ -246,7 +253,7 @@ impl<'a> Process<'a> {
         log::say(Level::Info, "", &message);
     }
 
-    /// Breaks off what is open, and gives far ends time to hear it.
+    /// Ends all ends. If any was carrying data, waits until far ends have learned it.
     #[expect(clippy::disallowed_methods, reason = "nobody tells when the last datagram has left")]
     fn farewell(&mut self) {
         let was_open = self.running.iter().filter_map(|one| one.end.as_ref()).any(End::carries);
@@ -257,11 +264,11 @@ impl<'a> Process<'a> {
     }
 }
 
-/// Checks that all ends could be begun, as far as that can be told without beginning them.
+/// Checks that all ends are valid, as far as this is possible without starting them.
 ///
 /// # Errors
 ///
-/// The error of the first that could not.
+/// The first error.
 pub(super) fn check(file: &File) -> io::Result<()> {
     for entry in &file.entries {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", entry.name));
@@ -270,7 +277,7 @@ pub(super) fn check(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Where it is told that SIGHUP has come.
+/// Channel that reports each SIGHUP.
 fn hangups() -> io::Result<Receiver<()>> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGHUP);
