@@ -1,16 +1,18 @@
-//! Inputs for what reads bytes of strangers: those that are kept, and random changes of them.
+//! Inputs for parsers of data that strangers send: inputs that are kept, and random mutations of
+//! them.
 //!
-//! A body is a function of bytes that panics when something is wrong. The same bodies are what the fuzzers in `fuzz/` call, which look for new
-//! inputs by what code they reach; here they run in seconds, without a compiler of their own. A run is the same for the same seed.
+//! A body is a function that takes bytes and panics if a check fails. The fuzzers in `fuzz/` call
+//! the same bodies and look for new inputs by the code that these reach. The runs here take seconds
+//! and need no special compiler. A run with the same seed is the same.
 
 use std::fs;
 use std::panic::{RefUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
-/// Longest input that is made.
+/// Longest input that is generated, bytes.
 const LONGEST: usize = 4096;
 
-/// Numbers that look random (splitmix64).
+/// Pseudo-random numbers (splitmix64).
 struct Draw(u64);
 
 impl Draw {
@@ -27,10 +29,10 @@ impl Draw {
     }
 }
 
-/// Numbers at which readers change their minds.
+/// Boundary values at which parsers often behave differently.
 const BOUNDS: [u8; 9] = [0, 1, 2, 5, 16, 0x7f, 0x80, 0xfe, 0xff];
 
-/// One change of `input`, with pieces of `other`.
+/// Applies one mutation to `input`, which may insert a part of `other`.
 fn change(input: &mut Vec<u8>, other: &[u8], draw: &mut Draw) {
     let at = draw.below(input.len() + 1);
     let to = (at + draw.below(16)).min(input.len());
@@ -48,12 +50,12 @@ fn change(input: &mut Vec<u8>, other: &[u8], draw: &mut Draw) {
     input.truncate(LONGEST);
 }
 
-/// The folder of the inputs that are kept for a body.
+/// Folder of the inputs that are kept for a body.
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name)
 }
 
-/// The inputs that are kept for the body `name`, in the order of their names.
+/// Inputs that are kept for the body `name`, in the order of their file names.
 fn kept(name: &str) -> Vec<Vec<u8>> {
     let folder = folder(name);
     let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -66,12 +68,13 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}: not a whole number")))
 }
 
-/// Runs `body` on the inputs of `fuzz/corpus/NAME` and on changes of them, `MESHPACE_FUZZ_RUNS` (2000 by default) from the seed
-/// `MESHPACE_FUZZ_SEED` (0 by default).
+/// Runs `body` on the inputs of `fuzz/corpus/NAME` and on mutations of them. The number of
+/// mutations is `MESHPACE_FUZZ_RUNS` (2000 by default), their seed `MESHPACE_FUZZ_SEED` (0 by
+/// default).
 ///
 /// # Panics
 ///
-/// If `body` does, after the input was written to a file, whose name is printed.
+/// If `body` panics. The input is written to a file first, whose name is printed.
 pub fn drive(name: &str, body: impl Fn(&[u8]) + RefUnwindSafe) {
     let kept = kept(name);
     assert!(!kept.is_empty(), "no inputs are kept for {name}");

@@ -1,12 +1,13 @@
-//! Files of the repository that the program writes: pages, tables, a header. A test named `generated_...` makes each of them
-//! and hands it to [`hold`]. `./check --write` runs these tests with `MESHPACE_WRITE=1`, and then they write.
+//! Files of the repository that the program generates: pages, tables, a header. For each of them a
+//! test named `generated_...` creates the text and passes it to [`hold`]. `./check --write` runs
+//! these tests with `MESHPACE_WRITE=1`, which makes them write the files.
 
 use std::path::{Path, PathBuf};
 
-/// Asks the tests of generated files to write them.
+/// Environment variable that makes the tests of generated files write them.
 pub const WRITE: &str = "MESHPACE_WRITE";
 
-/// True if generated files are to be written, not compared.
+/// True if generated files are written instead of compared.
 pub fn is_written() -> bool {
     std::env::var_os(WRITE).is_some()
 }
@@ -16,11 +17,11 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Compares the file at `path`, named from the root of the repository, with `made`, or writes it.
+/// Compares the file at `path`, relative to the root of the repository, with `made`, or writes it.
 ///
 /// # Panics
 ///
-/// If the file differs, with the first line that does.
+/// If the file differs. The message contains the first line that differs.
 #[track_caller]
 pub fn hold(path: &str, made: &str) {
     let file = root().join(path);

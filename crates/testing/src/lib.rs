@@ -1,8 +1,10 @@
-//! Helpers of the tests of several crates: telling that a test was skipped, and why; inputs of strangers ([`fuzz`]); files that
-//! the program writes ([`generated`]); ports that nobody else takes ([`ports`]).
+//! Helpers for the tests of several crates: reports of skipped tests, inputs of strangers
+//! ([`fuzz`]), files that the program generates ([`generated`]), and ports that nobody else uses
+//! ([`ports`]).
 //!
-//! A test that cannot run says so with [`skipped`] and returns. The line goes to standard error, which `cargo test` hides unless
-//! asked, and to the end of the file that the environment variable `MESHPACE_SKIPS` names: `./check` lists what stands there.
+//! A test that cannot run calls [`skipped`] and returns. The line is written to standard error,
+//! which `cargo test` hides by default. It is also appended to the file that the environment
+//! variable `MESHPACE_SKIPS` names. `./check` lists the lines of that file.
 
 pub mod fuzz;
 pub mod generated;
@@ -13,19 +15,20 @@ use std::io::Write;
 use std::panic::Location;
 use std::process::{Command, Stdio};
 
-/// Why a test is skipped.
+/// Class of the reason for which a test is skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// Something that could be installed is missing. As root on Debian `./check` installs it, and fails if it cannot.
+    /// Something that could be installed is missing. As root on Debian `./check` installs it, and
+    /// fails if it cannot.
     Tools,
-    /// The machine does not allow it: no root, no namespaces, no such device.
+    /// The machine does not allow it: no root privileges, no namespaces, or no such device.
     Rights,
-    /// It takes long; `./check slow` runs it.
+    /// The test takes long. `./check slow` runs it.
     Slow,
 }
 
 impl Class {
-    /// Its name in the line and in `./check`.
+    /// Name of the class in the line and in `./check`.
     pub fn name(self) -> &'static str {
         match self {
             Class::Tools => "tools",
@@ -35,13 +38,14 @@ impl Class {
     }
 }
 
-/// Says that the running test is skipped. The line is `SKIPPED class: file: test: reason`, the reason without line breaks.
+/// Reports that the running test is skipped. The line is `SKIPPED class: file: test: reason`, the
+/// reason without line breaks.
 #[track_caller]
 pub fn skipped(class: Class, reason: impl Display) {
     let line = line(class, Location::caller().file(), std::thread::current().name().unwrap_or("a test"), &reason);
     eprint!("{line}");
     let Some(path) = std::env::var_os("MESHPACE_SKIPS") else { return };
-    // One write of one line: tests of several processes append to the same file.
+    // One write for one line, because tests of several processes append to the same file.
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
     if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
         panic!("{}: {error}; a skip that nobody sees is a test that passed", path.display());
@@ -53,7 +57,8 @@ fn line(class: Class, file: &str, test: &str, reason: &impl Display) -> String {
     format!("SKIPPED {}: {file}: {test}: {reason}\n", class.name())
 }
 
-/// True if `program` can be started; if not, says that the test is skipped for want of the Debian package `package`.
+/// True if `program` can be started. If not, reports that the test is skipped because the Debian
+/// package `package` is missing.
 #[track_caller]
 pub fn has(program: &str, package: &str) -> bool {
     let mut command = Command::new(program);
@@ -70,7 +75,8 @@ pub fn has(program: &str, package: &str) -> bool {
     }
 }
 
-/// True if slow tests are run, which `MESHPACE_SLOW=1` asks for; if not, says that this one is skipped and what it does.
+/// True if slow tests are run, which `MESHPACE_SLOW=1` requests. If not, reports that this test is
+/// skipped, with a description of it.
 #[track_caller]
 pub fn is_slow_run(what: &str) -> bool {
     let is_slow = std::env::var("MESHPACE_SLOW").is_ok_and(|value| value == "1");
@@ -92,7 +98,8 @@ mod tests {
     #[test]
     fn the_line_names_the_file_and_the_test_and_is_appended() {
         let path = std::env::temp_dir().join(format!("meshpace-skips-{}", std::process::id()));
-        // In a process of its own: the variables are those of the process. In a slow run nothing slow is skipped.
+        // Runs in a process of its own, because environment variables belong to the process. A slow
+        // run skips no slow tests, so the variable is removed.
         let mut again = Command::new(std::env::current_exe().unwrap());
         again.args(["--exact", "tests::skips_twice", "--ignored"]).stdout(Stdio::null());
         again.env("MESHPACE_SKIPS", &path).env_remove("MESHPACE_SLOW");

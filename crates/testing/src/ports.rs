@@ -1,11 +1,14 @@
-//! Ports of 127.0.0.1 that a test binds a second time, or that it leaves empty.
+//! Ports of 127.0.0.1 that a test binds a second time, or leaves unused.
 //!
 //! Two things can take a port from a test that closes a socket and then binds its port again:
 //!
-//! - The kernel picks the port of a socket that asks for any port out of `ip_local_port_range`, and may give the free port to another test.
-//!   Ports below that range go only to programs that name them: [`spare_port`].
-//! - A test on another thread starts a program. Between `fork` and `exec` the child holds a copy of every socket of the process, and the port
-//!   stays in use for that time (about 2 of 1,000 closings while four threads start programs without a pause): [`wait_until_free`].
+//! - For a socket that requests any port, the kernel picks one from `ip_local_port_range`. It may
+//!   give the free port to another test. Ports below that range are only used by programs that name
+//!   them: [`spare_port`].
+//! - A test on another thread starts a program. Between `fork` and `exec` the child holds a copy of
+//!   every socket of the process, and the port stays in use for that time: [`wait_until_free`].
+//!   This happens about 2 times in 1,000 closings while four threads start programs without a
+//!   pause.
 
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,11 +18,13 @@ use std::time::{Duration, Instant};
 const PORTS: u32 = 12_000;
 const FIRST: u32 = 20_000;
 
-/// A port of 127.0.0.1 that no socket has now, neither of UDP nor of TCP, and that the kernel gives to nobody who asks for any.
-/// Each call returns another one; processes that run side by side begin at different places.
+/// A port of 127.0.0.1 that no UDP or TCP socket uses now, and that the kernel does not give to
+/// sockets that request any port. Each call returns another port. Processes that run at the same
+/// time begin at different ports.
 pub fn spare_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    // 7,919 is a prime that does not divide PORTS: neighbouring process identifiers begin far apart.
+    // 7,919 is a prime that does not divide PORTS, so consecutive process identifiers begin far
+    // apart.
     let begin = std::process::id().wrapping_mul(7_919);
     for _ in 0..PORTS {
         let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
@@ -31,11 +36,12 @@ pub fn spare_port() -> u16 {
     panic!("ports {FIRST} to {} of 127.0.0.1 are all in use", FIRST + PORTS - 1);
 }
 
-/// Waits until the UDP port of a socket that was closed is free: no child process holds a copy of the socket any more.
+/// Waits until the UDP port of a closed socket is free, that is until no child process holds a copy
+/// of the socket any more.
 ///
 /// # Panics
 ///
-/// The port is still in use after 60 s.
+/// If the port is still in use after 60 s.
 #[expect(clippy::disallowed_methods, reason = "other processes decide when the port is free")]
 pub fn wait_until_free(port: u16) {
     let begun = Instant::now();
@@ -51,8 +57,8 @@ enum Protocol {
     Tcp,
 }
 
-/// True if no socket of this network namespace has the port. Linux's tables are read: a socket bound for a trial could itself be copied by a
-/// `fork`.
+/// True if no socket of this network namespace uses the port. Linux's tables are read instead of
+/// binding a socket, because a `fork` could copy that socket too.
 fn is_free(protocol: Protocol, port: u16) -> bool {
     let tables = match protocol {
         Protocol::Udp => ["udp", "udp6"],
@@ -71,7 +77,8 @@ fn is_free(protocol: Protocol, port: u16) -> bool {
     }
 }
 
-/// Whether a table such as `/proc/net/udp` lists a socket with this local port: the second column is `ADDRESS:PORT` in hexadecimal digits.
+/// True if a table such as `/proc/net/udp` lists a socket with this local port. The second column
+/// is `ADDRESS:PORT` in hexadecimal digits.
 fn has_port(table: &str, port: u16) -> bool {
     let end = format!(":{port:04X}");
     table.lines().skip(1).any(|line| line.split_whitespace().nth(1).is_some_and(|local| local.ends_with(&end)))
@@ -121,7 +128,7 @@ fn a_port_can_be_bound_again_while_others_start_programs() {
         let port = spare_port();
         for _ in 0..1_000 {
             let bound = UdpSocket::bind(("127.0.0.1", port));
-            // The threads end before the scope does.
+            // The threads have to end before the scope does.
             is_over.store(bound.is_err(), Ordering::Relaxed);
             drop(bound.unwrap());
             wait_until_free(port);

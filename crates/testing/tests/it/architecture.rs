@@ -1,7 +1,9 @@
-//! Dependencies as `ARCHITECTURE.md` has them: which crate may use which, and that no two modules of a crate use each other.
+//! Tests the dependencies that `ARCHITECTURE.md` describes: which crate may use which, and that no
+//! two modules of a crate use each other.
 //!
-//! A cycle is, within one folder, a module (a file, or a folder with all that is in it) that uses another which, perhaps by way of
-//! more of them, uses the first. What a module re-exports belongs to where it is defined, and tests do not count.
+//! A cycle is found within one folder. There a module is a file, or a folder with everything in it.
+//! It is in a cycle if it uses another module which uses the first, directly or through further
+//! modules. A re-exported item belongs to the module that defines it. Tests do not count.
 
 mod modules;
 
@@ -10,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which crates each crate may know.
+/// The crates on which each crate may depend.
 const KNOWS: [(&str, &[&str]); 7] = [
     ("core", &[]),
     ("transport", &["core"]),
@@ -20,14 +22,16 @@ const KNOWS: [(&str, &[&str]); 7] = [
     ("command", &["core", "settings"]),
     ("testing", &[]),
 ];
-/// Crates that run in a program of somebody else or on a router: no simulator in them, and no reader of scenarios.
+/// Crates that run in other people's programs or on a router. They contain neither the simulator
+/// nor the parser of scenarios.
 const WITHOUT_SIMULATOR: [&str; 4] = ["live", "capi", "tunnel", "router"];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The crates of the workspace among the dependencies of `name`, those for its tests and its build not counted.
+/// Crates of the workspace on which `name` depends, without the dependencies of its tests and its
+/// build.
 fn dependencies(name: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
     let lines =
@@ -35,7 +39,7 @@ fn dependencies(name: &str) -> BTreeSet<String> {
     lines.filter_map(|line| Some(line.strip_prefix("meshpace-")?.split([' ', '=', '.']).next()?.to_owned())).collect()
 }
 
-/// Everything that `name` knows, directly or not.
+/// Adds all crates on which `name` depends, directly or not.
 fn known(name: &str, into: &mut BTreeSet<String>) {
     for other in dependencies(name) {
         if into.insert(other.clone()) {
@@ -77,10 +81,11 @@ fn modules_do_not_know_each_other() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Folders of a session that are tests: they run ends against each other.
+/// Folders of a session that contain tests. They run two ends against each other.
 const TESTS: [&str; 2] = ["schedules", "from_pages"];
 
-/// Inside TPA over UDP: who may use whom, and what a session does not touch.
+/// Tests the layers inside TPA over UDP: which layer may use which, and what a session does not
+/// access.
 #[test]
 fn sessions_know_no_sockets_no_clocks_and_no_threads() {
     let source = crates().join("live/src");
@@ -95,8 +100,8 @@ fn sessions_know_no_sockets_no_clocks_and_no_threads() {
             assert!(b <= a, "{} uses {}", from.join("::"), to.join("::"));
             seen += 1;
         }
-        // Of the rest of the crate a session knows the rings of bytes, the budgets of their memory, the networks of addresses, and who is
-        // woken next.
+        // Of the rest of the crate a session uses only byte rings, memory budgets, the networks of
+        // addresses, and the order in which connections are woken.
         let is_test = from.get(2).is_some_and(|name| TESTS.contains(&name.as_str()));
         if layer(&from) == Some(0) && layer(&to).is_none() && !is_test {
             assert!(
@@ -126,9 +131,9 @@ fn sessions_know_no_sockets_no_clocks_and_no_threads() {
     }
 }
 
-/// Structures with more fields than that are several.
+/// Largest number of fields of a structure. A structure with more should be divided.
 const MOST_FIELDS: usize = 15;
-/// Those that have more, and why.
+/// Structures with more fields, with the reason.
 const LARGE: [(&str, &str); 2] = [
     ("Options", "a list of what can be set, which programs fill in by name"),
     ("Settings", "the part of Options that a session has to know"),
@@ -139,7 +144,7 @@ fn structures_of_tpa_over_udp_are_small() {
     let mut files = Vec::new();
     sources(&crates().join("live/src/tpa"), &mut files);
     let mut seen = 0;
-    // The world of a test is one structure, however much there is in it.
+    // The world of a test is one structure, whatever its size.
     let is_test = |file: &PathBuf| file.components().any(|part| TESTS.iter().any(|test| part.as_os_str() == *test));
     for file in files.into_iter().filter(|file| !is_test(file)) {
         let text = fs::read_to_string(&file).unwrap();
@@ -171,7 +176,7 @@ fn a_cycle_between_files_is_found() {
     assert!(found[0].starts_with("in radio: channel, table: "), "{found:?}");
 }
 
-/// Source files under `directory`, in Rust, C and Python, those of the tests not counted.
+/// Source files under `directory` in Rust, C and Python, without those of tests.
 fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         let path = entry.path();
@@ -183,8 +188,8 @@ fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// TCP in place of TPA does not encrypt. Whoever is to have it has to use the dialer: the tunnel, the libraries for C and Python and the
-/// command do not, with keys or without.
+/// TCP in place of TPA does not encrypt. Only a program that uses the dialer gets it. The tunnel,
+/// the libraries for C and Python and the command do not use it, whether with keys or without.
 #[test]
 fn nobody_falls_back_to_tcp_unasked() {
     let mut files = Vec::new();

@@ -1,4 +1,5 @@
-//! `./check` on machines made of stand-ins: a directory of programs, some of them missing, and a package manager that does as told.
+//! Tests `./check` on simulated machines: a directory of stand-ins for programs, some of them
+//! missing, and for a package manager.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +8,7 @@ use std::process::{Command, Output};
 
 /// Programs that the script itself uses.
 const REAL: [&str; 9] = ["bash", "cat", "dirname", "grep", "mktemp", "rm", "sort", "tail", "chmod"];
-/// Programs that it looks for, besides tshark.
+/// Programs that the script looks for, besides tshark.
 const TOOLS: [&str; 17] = [
     "nft",
     "iperf3",
@@ -33,7 +34,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// A machine with everything but tshark, on which one is root or not.
+    /// A machine that has everything but tshark. The user is root or not.
     fn new(is_root: bool) -> Machine {
         let machine = Machine { directory: tempfile::tempdir().unwrap() };
         for name in REAL {
@@ -55,13 +56,13 @@ impl Machine {
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// A script that puts tshark there.
+    /// A script that installs the stand-in for tshark.
     fn installs(&self) -> String {
         let tshark = self.path("tshark");
         format!("echo '#!/bin/sh' > {0}; chmod 755 {0}", tshark.display())
     }
 
-    /// Runs `./check`; its status, and what it says.
+    /// Runs `./check`. Returns its status and its output.
     fn check(&self, mode: &str) -> (Option<i32>, String) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut command = Command::new(self.path("bash"));

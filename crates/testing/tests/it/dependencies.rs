@@ -1,11 +1,12 @@
-//! Dependencies: each is declared once, with one set of features, and no crate is there in two versions without a reason.
+//! Tests of dependencies: each is declared once, with one set of features, and no crate is used in
+//! two versions without a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Crates of which there are several versions, and who wants them.
+/// Crates that are used in several versions, with the crates that require them.
 const SEVERAL: [(&str, &str); 9] = [
     ("chacha20", "snow has 0.9; rand of the tests' proptest has 0.10"),
     ("cpufeatures", "sha2 and chacha20 0.9 have 0.2, chacha20 0.10 has 0.3"),
@@ -45,7 +46,7 @@ fn a_dependency_is_declared_once_with_one_set_of_features() {
         for (name, value) in declared(&manifest) {
             let is_workspace = value.get("workspace").and_then(toml::Value::as_bool) == Some(true);
             let has_features = value.get("features").is_some() || value.get("default-features").is_some();
-            // A crate that tests itself with a feature names its own folder.
+            // A crate that enables a feature of itself for its tests names its own folder.
             let is_itself = value.get("path").and_then(toml::Value::as_str) == Some(".");
             assert!(
                 is_itself || is_workspace && !has_features,
@@ -78,7 +79,8 @@ fn no_crate_is_there_twice_without_a_reason() {
     assert!(gone.is_empty(), "these have one version now: {gone:?}");
 }
 
-/// The packages that a build of these has, each with its features; one that is built for macros and for itself may have two sets.
+/// Packages of a build, each with its sets of features. A package that is built both for macros and
+/// for the program may have two sets.
 fn packages(of: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     let mut tree = Command::new(env!("CARGO"));
     tree.args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none", "--format", "{p}|{f}"]).args(of);
@@ -86,7 +88,7 @@ fn packages(of: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut packages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for line in String::from_utf8(output.stdout).unwrap().lines() {
-        // "serde v1.0.229|default,derive,std", with " (*)" where it has been printed before.
+        // A line is "serde v1.0.229|default,derive,std", with " (*)" if it has been printed before.
         if let Some((package, features)) = line.trim_end_matches(" (*)").split_once('|') {
             packages.entry(package.to_owned()).or_default().insert(features.to_owned());
         }
@@ -96,7 +98,7 @@ fn packages(of: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
 
 #[test]
 fn the_python_package_shares_what_the_command_compiles() {
-    // `cargo build --bin meshpace` gives packages the features that all of the workspace want of them.
+    // `cargo build --bin meshpace` gives packages all features that the whole workspace requests.
     let (command, python) = (packages(&["--workspace"]), packages(&["--package", "meshpace-python"]));
     let both = python.iter().filter_map(|(package, features)| Some((package, features, command.get(package)?)));
     let apart: Vec<_> = both.clone().filter(|(_, python, command)| !python.is_subset(command)).collect();
@@ -109,7 +111,8 @@ fn the_small_program_has_none_of_the_crates_that_it_is_too_small_for() {
     let router = packages(&["--package", "meshpace-router"]);
     let names: BTreeSet<&str> = router.keys().filter_map(|package| package.split(' ').next()).collect();
     assert!(names.contains("netlink-packet-core") && names.len() > 50, "{names:?}");
-    // What knows every message of rtnetlink made the program 475 kB larger; the others are of the simulator's results.
+    // The first crate knows every message of rtnetlink and made the program 475 kB larger. The
+    // others serve the results of the simulator.
     let large: Vec<_> = ["netlink-packet-route", "parquet", "serde_derive", "maud", "schemars"]
         .into_iter()
         .filter(|name| names.contains(name))

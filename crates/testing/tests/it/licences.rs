@@ -1,6 +1,7 @@
-//! The licences of what is linked in: those that `deny.toml` allows, and no others.
+//! Tests that all linked packages have licences that `deny.toml` allows.
 //!
-//! `cargo deny check` judges by the same file, and knows advisories too; this test needs no other program.
+//! `cargo deny check` uses the same file and also checks advisories. This test needs no other
+//! program.
 
 use serde_json::Value;
 use spdx::{Expression, LicenseReq};
@@ -16,7 +17,7 @@ fn texts(value: Option<&toml::Value>) -> Vec<String> {
     value.and_then(toml::Value::as_array).unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
 }
 
-/// Licences allowed to all packages, and further ones allowed to single packages.
+/// Licences allowed for all packages, and further ones allowed for single packages.
 struct Policy {
     all: Vec<String>,
     exceptions: Vec<(String, Vec<String>)>,
@@ -32,7 +33,7 @@ impl Policy {
     }
 
     fn allows(&self, package: &str, licence: &str) -> bool {
-        // Manifests of old packages separate alternatives by a stroke.
+        // Manifests of old packages separate alternatives by a slash.
         let expression = Expression::parse(&licence.replace('/', " OR ")).unwrap();
         let more = self.exceptions.iter().filter(|(name, _)| name == package).flat_map(|(_, more)| more);
         let allowed: Vec<&String> = self.all.iter().chain(more).collect();

@@ -1,12 +1,13 @@
-//! Patches of bugs that the chaos runner is shown fit the sources as they are: a patch that does not fit any more tests nothing.
+//! Tests that the patches with planted bugs for the chaos runner apply to the current sources. A
+//! patch that does not apply tests nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders of patches, and how many each has at least.
+/// The folders of patches, with the least number of patches in each.
 const FOLDERS: [(&str, usize); 2] = [("crates/live/chaos/bugs", 17), ("crates/live/chaos/bugs/hostile", 15)];
 
-/// Hunks of a patch: the file, and the lines that it is to have there.
+/// Hunks of a patch: the file, and the lines that the file must contain.
 fn hunks(patch: &str) -> Vec<(String, String)> {
     let (mut hunks, mut file) = (Vec::new(), String::new());
     for line in patch.lines() {
@@ -22,7 +23,7 @@ fn hunks(patch: &str) -> Vec<(String, String)> {
     hunks
 }
 
-/// Lines of a patch that the file of `root` does not have one after the other.
+/// Hunks of a patch whose lines do not occur exactly once, as one block, in the file.
 fn unfit(root: &Path, patch: &str) -> Vec<(String, String)> {
     let fits = |(file, expected): &(String, String)| {
         let text = fs::read_to_string(root.join(file)).unwrap_or_default();

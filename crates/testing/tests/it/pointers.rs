@@ -1,9 +1,9 @@
-//! Cells of tables that point at files, and at items and tests in them.
+//! Parser for cells of tables that point to files, and to items and tests in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A cell of the columns "Code" and "Test": files, each with what it is to hold.
+/// A cell of the columns "Code" and "Test": files, each with the names that it must contain.
 pub(crate) type Pointers = Vec<(String, Vec<String>)>;
 
 pub(crate) fn root() -> PathBuf {
@@ -14,7 +14,7 @@ pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The pointers of a cell; none in one that says "not yet".
+/// The pointers of a cell. The list is empty for a cell that begins with "not yet".
 pub(crate) fn pointers(cell: &str) -> Result<Pointers, String> {
     if cell.starts_with("not yet") {
         return Ok(Vec::new());
@@ -39,19 +39,21 @@ pub(crate) fn pointers(cell: &str) -> Result<Pointers, String> {
     }
 }
 
-/// Whether `item` stands in the code of `text`, comments apart.
+/// True if `item` occurs in the code of `text`, comments excluded.
 pub(crate) fn has_item(text: &str, item: &str) -> bool {
     text.lines().any(|line| !line.trim_start().starts_with("//") && has_word(line, item))
 }
 
-/// Whether `word` stands in `text` with no letter, digit or underscore beside it.
+/// True if `word` occurs in `text` as a whole word, without a letter, digit or underscore next to
+/// it.
 pub(crate) fn has_word(text: &str, word: &str) -> bool {
     let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(word)
         .any(|(at, _)| !inside(text[..at].chars().next_back()) && !inside(text[at + word.len()..].chars().next()))
 }
 
-/// Whether `text` has a test function `name`, or a macro that makes tests of names, one of them `name`.
+/// True if `text` contains a test function `name`, or a macro that creates tests from names which
+/// include `name`.
 pub(crate) fn has_test(text: &str, name: &str) -> bool {
     let by_macro = || {
         text.contains("fn $name()")
@@ -63,7 +65,8 @@ pub(crate) fn has_test(text: &str, name: &str) -> bool {
     text.match_indices("#[test]").any(|(at, _)| after_attribute(&text[at..])) || by_macro()
 }
 
-/// What is wrong with a pointer at tests, if anything is: headings of a page of `validation/`, functions of Python's tests, or Rust's tests.
+/// Fault of a pointer to tests, if it has one. The names are headings of a page of `validation/`,
+/// functions of Python tests, or Rust tests.
 pub(crate) fn missing_test(root: &Path, file: &str, names: &[String]) -> Option<String> {
     let below = if file.starts_with("validation/") { root.to_owned() } else { root.join("crates") };
     let Ok(text) = fs::read_to_string(below.join(file)) else { return Some(format!("there is no {file}")) };

@@ -1,12 +1,12 @@
-//! `docs/promises.md` quotes sentences that stand in the pages, and names tests that exist. Where a page is to be covered whole, no sentence is
-//! missing.
+//! Tests that `docs/promises.md` quotes sentences that the pages contain, and names tests that
+//! exist. For a page that has to be covered completely, it tests that no sentence is missing.
 
 use crate::pointers::{Pointers, missing_test, pointers, read, root};
 
-/// The inventory.
+/// The page with the promises.
 const PAGE: &str = "docs/promises.md";
 
-/// The pages that it is about.
+/// The pages that it quotes.
 const PAGES: [&str; 7] = [
     "SECURITY.md",
     "docs/wire.md",
@@ -17,10 +17,11 @@ const PAGES: [&str; 7] = [
     "docs/tunnel-session.md",
 ];
 
-/// Part of a page of which every sentence has a row: its heading, or the whole page.
+/// Parts of pages in which every sentence needs a row: the heading of the part, or `None` for the
+/// whole page.
 const WHOLE: [(&str, Option<&str>); 2] = [("SECURITY.md", None), ("docs/wire-api.md", Some("## What goes wrong"))];
 
-/// What a page says, and the tests of it.
+/// A promise of a page, with its tests.
 struct Row {
     line: usize,
     page: String,
@@ -28,7 +29,8 @@ struct Row {
     tests: Pointers,
 }
 
-/// Text as a quote is compared: links are their words, cells of a table follow each other, white space is one space.
+/// Text in the form in which quotes are compared: links are replaced by their labels, cells of a
+/// table follow each other, and white space is a single space.
 fn plain(text: &str) -> String {
     let mut words = String::new();
     let mut rest = text;
@@ -50,7 +52,8 @@ fn plain(text: &str) -> String {
     words.replace('|', " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Paragraphs, items and rows of tables of a page, below `heading` if there is one, as [`plain`] text.
+/// Paragraphs, list items and table rows of a page as [`plain`] text; only those below `heading`,
+/// if it is given.
 fn blocks(text: &str, heading: Option<&str>) -> Vec<String> {
     let mut blocks: Vec<String> = vec![String::new()];
     let mut inside = heading.is_none();
@@ -66,7 +69,7 @@ fn blocks(text: &str, heading: Option<&str>) -> Vec<String> {
             continue;
         }
         if line.starts_with("|---") {
-            // What stands above is the head of a table.
+            // The line above is the head of a table.
             blocks.pop();
         }
         if line.is_empty() || line.starts_with("- ") || line.starts_with('|') {
@@ -84,7 +87,7 @@ fn blocks(text: &str, heading: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// The sentences of a block. A row of a table is one.
+/// The sentences of a block. A row of a table is one sentence.
 fn sentences(block: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut begin = 0;
@@ -98,7 +101,7 @@ fn sentences(block: &str) -> Vec<&str> {
     found
 }
 
-/// Whether `quote` stands in `block`; where it has "…", something is left out.
+/// True if `block` contains `quote`. The character "…" in a quote stands for omitted text.
 fn is_quoted(block: &str, quote: &str) -> bool {
     let mut rest = block;
     quote.split('…').all(|part| match rest.split_once(part.trim()) {
@@ -110,7 +113,7 @@ fn is_quoted(block: &str, quote: &str) -> bool {
     })
 }
 
-/// The rows of the inventory. A heading `## PAGE` says of which page the rows below are.
+/// Rows of the page with the promises. A heading `## PAGE` names the page of the rows below it.
 fn rows(text: &str) -> Result<Vec<Row>, String> {
     let (mut rows, mut page) = (Vec::new(), None);
     for (index, line) in text.lines().enumerate() {
@@ -135,7 +138,7 @@ fn rows(text: &str) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// What is wrong with the rows, given the text of each page.
+/// Faults of the rows, given the text of each page.
 fn faults(rows: &[Row], text_of: impl Fn(&str) -> String) -> Vec<String> {
     let mut faults = Vec::new();
     for row in rows {

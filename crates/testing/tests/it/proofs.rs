@@ -1,13 +1,15 @@
-//! The proofs in `validation/proofs` and the models of the handshake in `validation/handshake`, where their programs are installed.
+//! Runs the proofs in `validation/proofs` and the models of the handshake in
+//! `validation/handshake`, if their programs are installed.
 
 use meshpace_testing::{Class, skipped};
 use std::path::Path;
 use std::process::Command;
 
-/// Status of a script that found its program missing.
+/// Exit status of a script whose program is missing.
 const MISSING: i32 = 77;
 
-/// Runs a script of the repository; what it said, if its program is there.
+/// Runs a script of the repository. Returns its success and its output, or `None` if its program is
+/// missing.
 #[track_caller]
 fn run(script: &str, words: &[&str]) -> Option<(bool, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation").join(script);
@@ -24,7 +26,8 @@ fn run(script: &str, words: &[&str]) -> Option<(bool, String)> {
 fn the_arithmetic_is_proved_at_its_full_width() {
     let Some((is_proved, said)) = run("proofs/prove", &[]) else { return };
     assert!(is_proved, "{said}");
-    // One that proves nothing would be no proof.
+    // Every proof has a variant with a mistake, which must be refuted. Otherwise the proof would
+    // prove nothing.
     assert_eq!(said.matches("with a mistake refuted").count(), said.matches("proved ").count(), "{said}");
     assert!(said.matches("proved ").count() >= 11, "{said}");
 }

@@ -1,14 +1,16 @@
-//! Fields of records are named once, in the table of columns (`lab/src/record`). What reads a record elsewhere names a field of the type
-//! `Record`, so that the compiler finds a field that is not there; a name in quotes would be `null` instead.
+//! Tests that fields of records are named only in the table of columns (`lab/src/record`). Code
+//! elsewhere accesses a field of the type `Record`, so that the compiler reports a field that does
+//! not exist. A name in quotes would yield `null` instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates that can read records: lab and those that use it.
+/// Crates that can read records: lab and those that use it.
 const READERS: [&str; 4] = ["lab", "report", "cli", "python"];
 
-/// Files that name a field in quotes, and why. The objects of all but the first ones are no records.
+/// Files that name a field in quotes, with the reason. Only the objects of the first ones are
+/// records.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("lab/src/record/metrics.rs", "the table of metrics: a name is what programs call the metric"),
     ("lab/src/record/line.rs", "what places a line among others is read without the rest of the line"),
@@ -35,7 +37,7 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The fields of a record, as the page that is made from the table has them.
+/// Fields of a record, as listed on the page that is generated from the table.
 fn fields() -> BTreeSet<String> {
     let page = fs::read_to_string(crates().join("../docs/records.md")).unwrap();
     page.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once("` |")?.0.to_owned())).collect()
@@ -52,8 +54,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The fields that a source names in quotes: those whose name is that of nothing else wherever they stand, the others where a member of an
-/// object is taken.
+/// Fields that a source names in quotes. A name that is used for nothing else counts everywhere;
+/// other names count where a member of an object is accessed.
 fn named(source: &str, fields: &BTreeSet<String>) -> Vec<String> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';

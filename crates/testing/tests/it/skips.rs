@@ -1,8 +1,10 @@
-//! Tests that end early report a skip: a test that returns without one looks like a test that passed.
+//! Tests that tests which end early report a skip. A test that returns without a report looks like
+//! a test that passed.
 //!
-//! Read from the sources. In the body of a test, each `return` of the test itself has to follow a call of something that reports:
-//! `skipped`, or a function of the same package's tests that calls it, directly or not. Returns of closures and of functions
-//! inside a test are deeper than the body and its conditions and are not looked at.
+//! The sources are searched. In the body of a test, each `return` of the test itself has to follow
+//! a call that reports: of `skipped`, or of a function in the tests of the same package that calls
+//! it, directly or not. Returns of closures and functions inside a test are nested more deeply than
+//! the body and its conditions and are not examined.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Functions of `meshpace_testing` that report a skip.
 const REPORTING: [&str; 3] = ["skipped", "has", "is_slow_run"];
-/// Tests whose early return is no skip, with the reason.
+/// Tests whose early return is not a skip, with the reason.
 const KNOWN: [(&str, &str); 4] = [
     ("the_listener_of_the_other_test", "the process that another test starts; alone it has nothing to do"),
     ("the_exit_of_the_other_tests", "the process that other tests start; alone it has nothing to do"),
@@ -18,14 +20,14 @@ const KNOWN: [(&str, &str); 4] = [
     ("no_earlier_table_was_rewritten", "the test that writes the table looks at the same"),
 ];
 
-/// A function: its name, its lines without the indent of its head, and whether it is a test.
+/// A function: its name, its lines without the indentation of its head, and whether it is a test.
 struct Function {
     name: String,
     body: Vec<String>,
     is_test: bool,
 }
 
-/// The functions of a file, those inside of modules too.
+/// The functions of a file, including those inside modules.
 fn functions(text: &str) -> Vec<Function> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -48,7 +50,7 @@ fn functions(text: &str) -> Vec<Function> {
     found
 }
 
-/// Whether `text` calls a function of `names`.
+/// True if `text` calls a function of `names`.
 fn calls(text: &str, names: &BTreeSet<String>) -> bool {
     text.match_indices('(').any(|(at, _)| {
         let word = |letter: char| letter.is_alphanumeric() || letter == '_';
@@ -57,7 +59,7 @@ fn calls(text: &str, names: &BTreeSet<String>) -> bool {
     })
 }
 
-/// The names of all functions that report a skip.
+/// Names of all functions that report a skip.
 fn reporting(functions: &[Function]) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = REPORTING.map(str::to_owned).into();
     loop {
@@ -71,13 +73,15 @@ fn reporting(functions: &[Function]) -> BTreeSet<String> {
     }
 }
 
-/// Lines of a test that leave it, up to two conditions deep, without having reported anything in the lines before.
+/// Lines of a test that return from it, up to two conditions deep, without a report in the lines
+/// before.
 fn silent<'a>(test: &'a Function, names: &BTreeSet<String>) -> Vec<&'a str> {
     let mut found = Vec::new();
     for (at, line) in test.body.iter().enumerate() {
         let depth = line.len() - line.trim_start().len();
         let is_return = line.trim_start().starts_with("return") || line.ends_with("else { return };");
-        // The condition and its block: five lines, so that a call that is broken into lines is seen.
+        // The condition and its block are searched in five lines, so that a call that is spread
+        // over several lines is found.
         let near = test.body[at.saturating_sub(4)..=at].join("\n");
         if is_return && depth <= 12 && !is_in_closure(&test.body[..at], depth) && !calls(&near, names) {
             found.push(line.trim());
@@ -86,7 +90,8 @@ fn silent<'a>(test: &'a Function, names: &BTreeSet<String>) -> Vec<&'a str> {
     found
 }
 
-/// Whether a line of this depth, after `before`, is inside of a closure or of a function.
+/// True if a line with the indentation `depth`, after the lines `before`, is inside a closure or a
+/// function.
 fn is_in_closure(before: &[String], depth: usize) -> bool {
     let mut depth = depth;
     for line in before.iter().rev().filter(|line| !line.trim().is_empty()) {
@@ -107,7 +112,7 @@ fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             sources(&path, into);
-        // The example below ends without a word.
+        // The example below returns without a report.
         } else if path.extension().is_some_and(|kind| kind == "rs") && !path.ends_with("skips.rs") {
             into.push(path);
         }

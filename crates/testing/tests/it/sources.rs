@@ -1,7 +1,9 @@
-//! Where dependencies come from: crates.io and the registry of npm, each pinned by a sum, never any version, never a repository.
+//! Tests that dependencies come from crates.io and the npm registry only, each pinned by a
+//! checksum. No dependency may have any version, and none may come from a repository.
 //!
-//! `cargo deny check bans sources` judges the workspace by `deny.toml`, where it is installed. This test needs no other program, and
-//! reads every lock file and every manifest of the repository, those outside the workspace too.
+//! `cargo deny check bans sources` checks the workspace by `deny.toml`, if it is installed. This
+//! test needs no other program. It reads every lock file and every manifest of the repository,
+//! including those outside the workspace.
 
 use serde_json::Value;
 use std::fs;
@@ -10,10 +12,10 @@ use std::path::{Path, PathBuf};
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 const NPM: &str = "https://registry.npmjs.org/";
 
-/// Folders with what is built or fetched.
+/// Folders with files that are built or downloaded.
 const NOT_OURS: [&str; 4] = ["target", "node_modules", ".git", "dist"];
 
-/// The files of this name anywhere below `folder`.
+/// Finds the files called `name` anywhere below `folder`.
 fn find(folder: &Path, name: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let (path, its_name) = (entry.path(), entry.file_name());
@@ -26,7 +28,7 @@ fn find(folder: &Path, name: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is wrong with all files of this name, by `judge`; at least `least` of them.
+/// Faults that `judge` finds in all files called `name`. There must be at least `least` files.
 fn judged(name: &str, least: usize, judge: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let mut files = Vec::new();
     find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), name, &mut files);
@@ -38,7 +40,7 @@ fn judged(name: &str, least: usize, judge: impl Fn(&str) -> Vec<String>) -> Vec<
     files.iter().flat_map(told).collect()
 }
 
-/// Packages of a `Cargo.lock` that come from elsewhere than crates.io, or without a sum.
+/// Packages of a `Cargo.lock` that do not come from crates.io, or have no checksum.
 fn of_cargo_lock(text: &str) -> Vec<String> {
     let lock: toml::Table = text.parse().unwrap();
     let word = |package: &toml::Value, key: &str| package.get(key).and_then(toml::Value::as_str).map(str::to_owned);
@@ -57,7 +59,7 @@ fn of_cargo_lock(text: &str) -> Vec<String> {
 fn of_manifest(text: &str) -> Vec<String> {
     let manifest: toml::Table = text.parse().unwrap();
     let mut problems = Vec::new();
-    // At the top, of the workspace, and of single targets.
+    // Dependencies can be declared at the top, for the workspace, and for single targets.
     let workspace = manifest.get("workspace").and_then(toml::Value::as_table);
     let targets = manifest.get("target").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::values);
     let tables = [Some(&manifest), workspace].into_iter().flatten().chain(targets.filter_map(toml::Value::as_table));
@@ -80,13 +82,13 @@ fn of_manifest(text: &str) -> Vec<String> {
     problems
 }
 
-/// Packages of a `package-lock.json` that come from elsewhere than npm's registry, or without a sum.
+/// Packages of a `package-lock.json` that do not come from npm's registry, or have no checksum.
 fn of_npm_lock(text: &str) -> Vec<String> {
     let lock: Value = serde_json::from_str(text).unwrap();
     let packages = lock["packages"].as_object().unwrap().iter().filter(|(name, _)| !name.is_empty());
     packages
         .filter_map(|(name, package)| {
-            // Without an address it is the registry's.
+            // A package without an address comes from the registry.
             let is_of_npm = package.get("resolved").is_none_or(|from| from.as_str().unwrap().starts_with(NPM));
             let has_sum = package["integrity"].as_str().is_some_and(|sum| sum.starts_with("sha512-"));
             (!(is_of_npm && has_sum)).then(|| format!("{name} comes from elsewhere than npm, or has no sum"))

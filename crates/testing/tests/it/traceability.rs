@@ -1,11 +1,12 @@
-//! `docs/traceability.md` and the two pages beside it point at code and tests that exist, and misses no file of a protocol.
+//! Tests that `docs/traceability.md` and the two pages beside it point to code and tests that
+//! exist, and cover every file of a protocol.
 
 use crate::pointers::{Pointers, has_item, missing_test, pointers, read, root};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Where the algorithms are, below `crates/`.
+/// Folders and files of the algorithms, below `crates/`.
 const PROTOCOLS: [&str; 9] = [
     "transport/src/pacing",
     "transport/src/tcp",
@@ -18,7 +19,8 @@ const PROTOCOLS: [&str; 9] = [
     "sim/src/mobility.rs",
 ];
 
-/// Files below those that hold no algorithm: lists of modules, and what configuration and packets look like.
+/// Files among these that contain no algorithm: lists of modules, and definitions of configuration
+/// and packets.
 const NO_ALGORITHM: [&str; 12] = [
     "mesh/src/body.rs",
     "mesh/src/config.rs",
@@ -132,7 +134,7 @@ fn every_file_of_a_protocol_is_in_a_row() {
     assert!(missed.is_empty(), "docs/traceability.md and its two neighbours have no row for {missed:?}");
 }
 
-/// Whether a `mod.rs` defines nothing that does anything.
+/// True if a `mod.rs` contains no functions.
 fn is_list_of_modules(crates: &Path, file: &str) -> bool {
     file.ends_with("/mod.rs") && !read(&crates.join(file)).contains("fn ")
 }
@@ -147,7 +149,7 @@ fn a_row_that_points_nowhere_is_found() {
         (good.replace("dcc.rs", "ddc.rs"), "no crates/transport/src/pacing/ddc.rs"),
         (good.replace("step", "ste"), "no ste"),
         (good.replace("one_lost", "one_los"), "no test one_los"),
-        // A function that is no test.
+        // The function exists but is not a test.
         (good.replace("one_lost", "compare"), "no test compare"),
         (good.replace("tests/it/ns2.rs` `one_lost", "src/pacing/dcc.rs` `step"), "no test step"),
     ] {

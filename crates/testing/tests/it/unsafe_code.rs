@@ -1,9 +1,11 @@
-//! Where the workspace has `unsafe`: the blocks there are, by file, and why each file may have them. Everywhere else the compiler forbids it.
+//! Tests where the workspace has `unsafe`: the number of blocks by file, and the reason why the
+//! file may contain them. Everywhere else the compiler forbids it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files with `unsafe`, the number of blocks in each, why they are there, and what looks at them. Each block says itself why it is sound.
+/// Files with `unsafe`: the number of blocks, the reason, and the tools that check them. Each block
+/// itself explains why it is sound.
 const KNOWN: [(&str, usize, &str); 9] = [
     ("capi/src/address.rs", 3, "reads and writes addresses where C says; Miri runs all of it, validation/miri"),
     ("capi/src/memory.rs", 2, "reads and writes values where C says; Miri runs all of it, validation/miri"),
@@ -36,13 +38,14 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The lines that open a block of `unsafe`, and whether a comment above each says SAFETY.
+/// Lines that open a block of `unsafe`, with whether a comment above contains SAFETY.
 fn blocks(text: &str) -> Vec<(usize, bool)> {
     let lines: Vec<&str> = text.lines().collect();
     let code = |line: &str| !line.trim_start().starts_with("//");
     let opens = |line: &str| code(line) && line.contains("unsafe {");
     let is_explained = |number: usize| {
-        // The block may begin in the second line of a statement, and its comment has any number of lines.
+        // The block may begin in the second line of a statement, and its comment may have any
+        // number of lines.
         let above = lines[..number].iter().rev();
         let mut above = above.skip_while(|line| code(line) && !line.trim_end().ends_with([';', '{', '}']));
         above.by_ref().take_while(|line| !code(line)).any(|line| line.contains("SAFETY: "))

@@ -1,21 +1,21 @@
-//! The modules of a crate and who uses whom, read from its source.
+//! The modules of a crate and the uses between them, read from its source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// A module's path from the root of its crate.
+/// Path of a module from the root of its crate.
 type Name = Vec<String>;
 
-/// Within a folder, which module uses which, and one use between what is in them.
+/// Uses between the modules of a folder, with one example of a use between their contents.
 type Steps = BTreeMap<(String, String), (Name, Name)>;
 
 /// The modules of a crate.
 #[derive(Default)]
 pub struct Crate {
-    /// The code of each, without comments and tests.
+    /// Code of each module, without comments and tests.
     code: BTreeMap<Name, String>,
-    /// Re-exports of each module under a name of its own: the path as it is written there.
+    /// Re-exports of each module, by their name there: the path as it is written.
     exports: BTreeMap<Name, BTreeMap<String, Vec<String>>>,
 }
 
@@ -28,7 +28,8 @@ impl Crate {
         all
     }
 
-    /// A crate of these modules, by their path with `::`, empty for the root.
+    /// A crate of the given modules. A module is named by its path with `::`; the empty path is the
+    /// root.
     #[cfg(test)]
     fn of(modules: &[(&str, &str)]) -> Crate {
         let mut all = Crate::default();
@@ -70,7 +71,8 @@ impl Crate {
         }
     }
 
-    /// The module in which what `path` means, written in `from`, is defined; none if that is another crate.
+    /// Module that defines the item `path`, as written in the module `from`. `None` if the item is
+    /// in another crate.
     fn resolve(&self, from: &Name, path: &[String], depth: usize) -> Option<Name> {
         let mut at = from.clone();
         let mut rest = path.iter();
@@ -96,7 +98,7 @@ impl Crate {
                 continue;
             }
             at.pop();
-            // A name that is passed on, perhaps several times.
+            // The name is re-exported, perhaps several times.
             let exported = self.exports.get(&at).and_then(|exports| exports.get(segment));
             return match exported.filter(|_| depth < 8) {
                 Some(target) => {
@@ -121,9 +123,10 @@ impl Crate {
         uses
     }
 
-    /// The cycles, each as a line: the modules in it, and one use for each step.
+    /// The cycles, each as a line with its modules and one use for each step.
     pub fn cycles(&self) -> Vec<String> {
-        // Within each folder, a use counts between what it is a use between there.
+        // Within each folder, a use counts as one between the two modules of that folder which
+        // contain its ends.
         let mut folders: BTreeMap<Name, Steps> = BTreeMap::new();
         for (from, to) in self.uses() {
             let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
@@ -154,7 +157,7 @@ impl Crate {
     }
 }
 
-/// Modules that can be reached from each in at least one step.
+/// Modules that can be reached from each module in at least one step.
 fn reachable<'a>(steps: impl Iterator<Item = &'a (String, String)>) -> BTreeMap<String, BTreeSet<String>> {
     let mut reach: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (a, b) in steps {
@@ -176,25 +179,26 @@ fn reachable<'a>(steps: impl Iterator<Item = &'a (String, String)>) -> BTreeMap<
     }
 }
 
-/// The text without comments, and without what follows the first `#[cfg(test)]`, where tests stand in this project.
+/// The text without comments, and without everything from the first `#[cfg(test)]` on, where this
+/// project has its tests.
 fn plain(text: &str) -> String {
     let before = text.split("#[cfg(test)]").next().unwrap_or_default();
     before.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// A `use`.
+/// A `use` statement.
 struct Statement {
     is_public: bool,
-    /// Every path in it, and the name it has from here on.
+    /// Every path in it, with the name that it gets.
     paths: Vec<(Vec<String>, String)>,
 }
 
-/// The uses in a text, and what is left without them.
+/// The `use` statements in a text, and the text without them.
 fn statements(code: &str) -> (Vec<Statement>, String) {
     let (mut found, mut left, mut rest) = (Vec::new(), String::new(), code);
     while let Some(place) = rest.find("use ") {
         let line = rest[..place].rsplit('\n').next().unwrap_or_default().trim();
-        // Not the end of another word, nor in a string.
+        // The match is neither the end of another word nor in a string.
         if !line.is_empty() && !line.starts_with("pub") {
             left += &rest[..place + 4];
             rest = &rest[place + 4..];
@@ -232,7 +236,7 @@ fn tree(text: &str, prefix: &[String], into: &mut Vec<(Vec<String>, String)>) {
     } else if !text.is_empty() {
         let (path, alias) = text.split_once(" as ").map_or((text, None), |(path, alias)| (path, Some(alias)));
         let mut path: Vec<String> = prefix.iter().cloned().chain(segments(path)).collect();
-        // `a::{self}` is a; `a::*` is everything in a.
+        // `a::{self}` stands for a; `a::*` stands for everything in a.
         if path.len() > 1 && path.last().is_some_and(|last| last == "self" || last == "*") {
             path.pop();
         }
@@ -245,7 +249,7 @@ fn segments(path: &str) -> Vec<String> {
     path.split("::").map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// The paths that begin with `crate::` or `super::` in code without uses.
+/// Paths that begin with `crate::` or `super::` in code without `use` statements.
 fn inline(body: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {
@@ -266,7 +270,8 @@ fn a_circle_is_found_whatever_the_way_it_is_written() {
     let cycles = |modules: &[(&str, &str)]| Crate::of(modules).cycles();
     let root = ("", "pub mod a; pub mod b; pub mod c;\npub use a::A;");
     assert!(cycles(&[root, ("a", "use crate::b::B;"), ("b", "use crate::c::C;"), ("c", "")]).is_empty());
-    // In a group, through a re-export, in the middle of code, and by way of a third.
+    // The cycle is closed in a group, through a re-export, in the middle of code, and through a
+    // third module.
     let closing =
         ["use crate::{b::X, a::{self, A}};", "use crate::A;", "fn f() { super::a::f(); }", "use super::a as z;"];
     for back in closing {
@@ -274,7 +279,7 @@ fn a_circle_is_found_whatever_the_way_it_is_written() {
         assert_eq!(found.len(), 1, "{back}: {found:?}");
         assert!(found[0].starts_with("in the crate: a, b, c: "), "{found:?}");
     }
-    // Tests, comments and re-exports do not count; neither does a folder's own file.
+    // Tests, comments and re-exports do not count. Nor does the file of a folder itself.
     for none in ["// use crate::a::A;", "pub use crate::a::A;", "#[cfg(test)]\nmod tests { use crate::a::A; }"] {
         assert!(cycles(&[root, ("a", "use crate::b::B;"), ("b", none), ("c", "")]).is_empty(), "{none}");
     }
