@@ -1,5 +1,6 @@
-//! A listener with little memory, and peers that want all of it: its process is in a control group that has 64 MB more than it takes at the
-//! start, and is ended by the kernel if it takes more.
+//! Tests a listener with little memory against peers that try to use all of it. Its process is in a
+//! control group that allows 64 MB more than at the start. The kernel kills the process if it uses
+//! more.
 #![expect(clippy::disallowed_methods, reason = "peers attack for a while of real time")]
 
 #[path = "it/common/mod.rs"]
@@ -22,12 +23,12 @@ use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Bytes that the listener may take besides those at its start.
+/// Memory that the listener may use in addition to that at its start, bytes.
 const SPARE: u64 = 64 << 20;
-/// Hostile peers' addresses, and connections of each.
+/// Number of addresses of hostile peers, and number of connections from each.
 const SOURCES: u8 = 4;
 const CONNECTIONS: usize = 250;
-/// Honest peers have this one.
+/// Address of honest peers.
 const HONEST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn options() -> Options {
@@ -41,7 +42,8 @@ fn options() -> Options {
     }
 }
 
-/// The listener's process: it answers honest peers with what they say, and reads nothing of others.
+/// The listener's process. It sends the data of honest peers back to them, and reads nothing from
+/// others.
 #[test]
 fn the_listener_of_the_other_test() {
     if std::env::var_os(ATTACKED).is_none() {
@@ -79,7 +81,7 @@ fn answer(mut stream: TpaStream) {
     }
 }
 
-/// A hostile peer that opens a connection of BBR.
+/// A hostile peer that opens a BBR connection.
 fn open(source: u8, server: SocketAddr) -> Option<Puppet> {
     let mut puppet = Puppet::from(&format!("127.0.0.{source}:0"), server);
     (puppet.opening.trains, puppet.opening.segment.congested) = (true, true);
@@ -94,24 +96,24 @@ fn open(source: u8, server: SocketAddr) -> Option<Puppet> {
                 puppet.other_tag = answer.acceptor;
                 return begin(&puppet).then_some(puppet);
             }
-            // Too many handshakes at a time: later.
+            // There are too many handshakes at this time. It tries again later.
             _ => thread::sleep(ms(50)),
         }
     }
     None
 }
 
-/// Sends a byte until it is reported: whether the connection is open then.
+/// Sends a byte until it is acknowledged. Returns true if the connection is open then.
 fn begin(puppet: &Puppet) -> bool {
     (0..200).any(|_| {
         let mut buffer = [0; 2048];
         say(puppet, 0, 1, b"x");
-        // An acceptance that comes again has no tag.
+        // A repeated acceptance has no tag.
         puppet.socket.recv(&mut buffer).is_ok() && buffer[..8] != [0; 8]
     })
 }
 
-/// Data of BBR's.
+/// Sends data of BBR.
 fn say(puppet: &Puppet, number: u64, offset: u64, payload: &[u8]) {
     let six = |value: u64| value.to_be_bytes()[2..].to_vec();
     let datagram = [&puppet.other_tag.to_be_bytes()[..], &[0], &six(number), &six(offset), payload].concat();
@@ -121,8 +123,9 @@ fn say(puppet: &Puppet, number: u64, offset: u64, payload: &[u8]) {
     }
 }
 
-/// Opens connections, and sends in each a byte of every page of 4 MiB, or of as many as a peer may be promised at most, and then 64 KiB but for
-/// the first byte, so that nothing can be read.
+/// Opens connections. In each it sends one byte of every page of 4 MiB, or of the largest window
+/// that a peer may be granted, and then 64 KiB without their first byte, so that nothing can be
+/// read.
 fn attack(source: u8, server: SocketAddr) -> usize {
     let mut opened = Vec::new();
     for connection in 0..CONNECTIONS {
@@ -135,7 +138,7 @@ fn attack(source: u8, server: SocketAddr) -> usize {
     opened.len()
 }
 
-/// An honest peer says something and hears the same.
+/// An honest peer sends data and receives the same data.
 fn exchange(server: SocketAddr, seed: u64) {
     let port = TpaPort::with_options((HONEST, 0), options()).unwrap();
     let mut stream = port.connect(server).unwrap();
@@ -183,7 +186,7 @@ fn a_thousand_hostile_connections_take_no_more_than_64_megabytes_and_honest_ones
     eprintln!("{opened} opened, accepted {accepted}; {served} honest ones meanwhile; {peak} bytes at most");
     assert!(opened == usize::from(SOURCES) * CONNECTIONS && served >= 1, "{opened} opened, {served} served");
     let number: usize = accepted.split(' ').next().unwrap().parse().unwrap();
-    // Some 250 of them fill what buffers may hold, a quarter of the memory. Those that come when nothing is left end before they wait to be
-    // accepted.
+    // About 250 of them fill the part of the memory that buffers may use, a quarter. Connections
+    // that come when nothing is left end before they can be accepted.
     assert!(number >= 100 && peak > SPARE / 5, "{accepted}; {peak} bytes at most");
 }

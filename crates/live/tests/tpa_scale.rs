@@ -1,4 +1,5 @@
-//! Cost of many connections and requests: memory, and processor time to accept one more.
+//! Measures the cost of many connections and requests: memory, and processor time for each further
+//! connection.
 #![expect(
     clippy::disallowed_methods,
     reason = "vanished peers are given up in real time, and floods are bounded in it"
@@ -24,10 +25,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Memory is the process's: one test after the other.
+/// Lock that runs one test at a time, because memory is counted per process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Counts what is allocated: resident memory has pages of code in it, too, and of stacks.
+/// Allocator that counts allocated bytes. Resident memory would include pages of code and of
+/// stacks.
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
@@ -48,12 +50,13 @@ fn a_thousand_unfinished_handshakes_take_less_than_a_megabyte() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let listener = TpaPort::with_options("127.0.0.1:0", plain()).unwrap().listen(2048).unwrap();
     let address = listener.local_addr().unwrap();
-    // One socket per source, and a tag of its own for each handshake. Four sources have 256 places each.
+    // One socket per source, and a separate tag for each handshake. Four sources have 256 places
+    // each.
     let mut sources: Vec<Puppet> = (2..6).map(|host| Puppet::from(&format!("127.0.0.{host}:0"), address)).collect();
     let (mut before, mut accepted) = (0, 0);
     for number in 0..1016 {
         if number == 16 {
-            // The first ones take what is taken once.
+            // The first handshakes include allocations that are made only once.
             before = memory();
         }
         let puppet = &mut sources[number % 4];
@@ -61,7 +64,7 @@ fn a_thousand_unfinished_handshakes_take_less_than_a_megabyte() {
         puppet.opening.terms.segment = 65_000;
         puppet.ask();
         puppet.request();
-        // An acceptance that comes again is of an earlier one.
+        // A repeated acceptance belongs to an earlier request.
         let accepts = |puppet: &Puppet| {
             (0..100).find_map(|_| puppet.answer().filter(|answer| answer.opener == puppet.opening.opener))
         };
@@ -83,7 +86,8 @@ fn ten_thousand_connections_are_accepted_at_constant_cost_and_given_up_when_they
     const MANY: usize = 10_000;
     let mut options = Options { limits: Limits { connections_per_source: MANY, ..Limits::default() }, ..plain() };
     options.limits.handshakes_per_second = 1_000_000;
-    // So long that the first are still there when the last have come.
+    // The keep-alive is so long that the first connections still exist when the last have been
+    // opened.
     (options.keep_alive, options.silence_timeout) = (Some(Duration::from_secs(100)), Duration::from_secs(110));
     let listener = TpaPort::with_options("127.0.0.1:0", options).unwrap().listen(64).unwrap();
     listener.set_timeout(Some(ms(20_000))).unwrap();
@@ -110,10 +114,11 @@ fn ten_thousand_connections_are_accepted_at_constant_cost_and_given_up_when_they
     let grown = memory().saturating_sub(before);
     eprintln!("{grown} KiB for {MANY} connections; CPU s per 1000: {costs:.3?}");
     assert!(grown < 1 << 20, "{grown} KiB");
-    // Linear in the connections, as it was, the last thousand would cost ten times the first.
+    // If the cost were linear in the number of connections, as in an earlier version, the last
+    // thousand would cost ten times as much as the first.
     let (first, last) = (costs[0].max(costs[1]), costs[8].min(costs[9]));
     assert!(last < 3.0 * first, "{costs:?}");
-    // Nobody answers for any of them.
+    // None of the peers answers.
     let start = Instant::now();
     for stream in &mut streams {
         stream.set_read_timeout(Some(ms(300_000))).unwrap();
@@ -130,7 +135,7 @@ fn a_connection_that_carries_nothing_costs_no_processor_time() {
     let mut client =
         TpaPort::with_options("127.0.0.1:0", quick()).unwrap().connect(listener.local_addr().unwrap()).unwrap();
     let mut server = listener.accept().unwrap().0;
-    // Its ends have just had reason to expect more of each other.
+    // Both ends have just seen traffic, so each expects the other to be alive.
     for _ in 0..100 {
         client.write_all(&[1; 100]).unwrap();
         server.read_exact(&mut [0; 100]).unwrap();
@@ -151,7 +156,8 @@ fn findings_4_5_unfinished_handshakes_keep_nobody_out_and_take_little_memory() {
     let before = memory();
     let mut accepted = 0;
     for mut puppet in unfinished {
-        // As much as can be asked for: in the first form each of these took rings of 3 MB.
+        // The largest segment that can be requested. In the first version each of these handshakes
+        // allocated rings of 3 MB.
         puppet.opening.terms.segment = 65_000;
         puppet.socket.set_read_timeout(Some(ms(500))).unwrap();
         puppet.ask();
@@ -165,7 +171,7 @@ fn findings_4_5_unfinished_handshakes_keep_nobody_out_and_take_little_memory() {
     let grown = memory().saturating_sub(before);
     assert_eq!(accepted, 256);
     assert!(grown < 1000, "{grown} KiB for {accepted} unfinished handshakes");
-    // From elsewhere it goes on as if nothing were.
+    // From another address a connection opens as usual.
     let start = Instant::now();
     let _peer = Puppet::from("127.0.0.2:0", address).open();
     let _accepted = listener.accept().unwrap();
@@ -180,7 +186,8 @@ fn a_flood_of_requests_takes_no_memory_and_keeps_nobody_out() {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let flood = scope.spawn(|| {
-            // As from many hosts: each with another port now and then, and always another block and nonce.
+            // The flood looks like that of many hosts: the port changes now and then, and block and
+            // nonce always differ.
             let mut sockets: Vec<UdpSocket> = (0..20).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
             let opening = Puppet::new(address).opening;
             let mut sent = 0u64;
@@ -201,7 +208,7 @@ fn a_flood_of_requests_takes_no_memory_and_keeps_nobody_out() {
             let client = port.connect(address).unwrap();
             exchange(client, listener.accept().unwrap().0, &noise(1, 10_000), b"in");
         };
-        // What such connections take anyway is taken before measuring.
+        // Memory that such connections use in any case is allocated before the measurement.
         (0..5).for_each(|_| honest());
         let before = memory();
         (0..5).for_each(|_| honest());
@@ -210,8 +217,8 @@ fn a_flood_of_requests_takes_no_memory_and_keeps_nobody_out() {
         done.store(true, Ordering::Relaxed);
         let sent = flood.join().unwrap();
         assert!(sent > 5000, "{sent} requests are no flood");
-        // Connections that are over keep their machines for a while; a flood that were remembered would take 100 bytes per
-        // request at the very least.
+        // The state machines of ended connections are kept for a while. If a flood were remembered,
+        // it would take at least 100 bytes per request.
         assert!(grown < 2000, "{grown} KiB for {sent} requests");
         eprintln!("{sent} requests, {grown} KiB more");
     });

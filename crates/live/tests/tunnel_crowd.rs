@@ -1,5 +1,6 @@
-//! Strangers at a tunnel's listener: some say nothing, some open all the streams they get and let them rest. The limit of descriptors and the
-//! number of threads are the process's: this test has one for itself.
+//! Tests a tunnel's listener against strangers. Some send nothing, some open all the streams that
+//! they can get and leave them idle. The limit of descriptors and the number of threads belong to
+//! the process, so this test has a process of its own.
 #![expect(clippy::disallowed_methods, reason = "threads come and go in real time")]
 
 #[path = "it/common/mod.rs"]
@@ -14,16 +15,16 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 
-/// Answer of an exit.
+/// Answers of an exit.
 const CONNECTED: u8 = 0;
 const CROWDED: u8 = 5;
 
-/// Threads of this process.
+/// Number of threads of this process.
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// Says where a connection to the exit is to go, which the exit has yet to answer.
+/// Sends the target of a connection to the exit, without waiting for the answer.
 fn say(mut stream: &TpaStream, target: SocketAddr) {
     let target = target.to_string();
     stream.write_all(&[&[1, target.len() as u8], target.as_bytes()].concat()).unwrap();
@@ -33,7 +34,7 @@ fn say(mut stream: &TpaStream, target: SocketAddr) {
 fn connect(port: &TpaPort, exit: SocketAddr) -> TpaStream {
     let stream = port.connect(exit).unwrap();
     stream.set_read_timeout(Some(ms(60_000))).unwrap();
-    // No target ever closes.
+    // The targets never close.
     stream.set_linger(ms(0)).unwrap();
     stream
 }
@@ -58,14 +59,14 @@ fn strangers_take_neither_the_threads_nor_the_descriptors_of_others() {
     let bound = |address: &str| TpaPort::with_options(address, options.clone()).unwrap();
     let (listening, stranger, honest) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"), bound("127.0.0.2:0"));
     let address = listening.local_addr().unwrap();
-    // Nobody accepts here: a connection takes no descriptor but the exit's.
+    // Connections to this listener are not accepted, so each takes only a descriptor of the exit.
     let target = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = target.local_addr().map(|address| (target, address)).unwrap();
     Exit::new(Allowed::Anywhere).serve(listening.listen(1024).unwrap(), |_| {}).unwrap();
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, 256, most).unwrap();
 
-    // Who says nothing takes no thread, and is left after a while.
+    // A connection that sends nothing takes no thread, and is closed after a while.
     let before = threads();
     let silent: Vec<TpaStream> = (0..150).map(|_| connect(&stranger, address)).collect();
     assert_eq!(answer(&ask(&honest, address, target.1)), CONNECTED);
@@ -75,7 +76,7 @@ fn strangers_take_neither_the_threads_nor_the_descriptors_of_others() {
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
     drop(silent);
 
-    // Who takes all streams he gets leaves twice as many.
+    // A stranger that opens all the streams that it can get leaves twice as many for others.
     let idle: Vec<TpaStream> = (0..200).map(|_| ask(&stranger, address, target.1)).collect();
     let answers: Vec<u8> = idle.iter().map(answer).collect();
     let connected = answers.iter().filter(|answer| **answer == CONNECTED).count();
@@ -84,7 +85,7 @@ fn strangers_take_neither_the_threads_nor_the_descriptors_of_others() {
     let others: Vec<TpaStream> = (0..20).map(|_| ask(&honest, address, target.1)).collect();
     assert!(others.iter().all(|other| answer(other) == CONNECTED));
 
-    // Where something else has taken all descriptors, a stream waits for one.
+    // If other code has taken all descriptors, a stream waits for one.
     let late = connect(&honest, address);
     let mut fillers = Vec::new();
     while let Ok(file) = File::open("/dev/null") {

@@ -1,4 +1,5 @@
-//! A tunnel's end in a process that has no descriptor left. The limit is the process's: this test has one for itself.
+//! Tests a tunnel's end in a process that has no descriptor left. The limit belongs to the process,
+//! so this test has a process of its own.
 #![expect(clippy::disallowed_methods, reason = "processor time is measured over a while")]
 
 #[path = "it/common/mod.rs"]
@@ -29,13 +30,15 @@ fn who_finds_no_descriptor_waits_for_one_without_using_the_processor() {
     while let Ok(file) = File::open("/dev/null") {
         fillers.push(file);
     }
-    // The client takes the last descriptor: its connection is there, and nothing is left to take it with.
+    // The client takes the last descriptor. Its connection exists, but no descriptor is left to
+    // accept it.
     drop(fillers.pop());
     let mut client = TcpStream::connect(at).unwrap();
     let before = cpu();
     std::thread::sleep(ms(1500));
     let used = cpu() - before;
-    // Where other programs leave it a tenth of a processor, a thread that asks without a pause takes 0.15 s.
+    // A thread that retries without a pause takes 0.15 s, even if other programs leave it a tenth
+    // of a processor.
     assert!(used < 0.1, "{used} s of processor time in 1.5 s");
     drop(fillers);
     client.set_read_timeout(Some(ms(20_000))).unwrap();

@@ -1,5 +1,5 @@
-//! A tunnel's exit with little memory, and a far end that wants all of it: the exit's process may take 40 MB more than at its start, and is
-//! ended by the kernel if it takes more.
+//! Tests a tunnel's exit with little memory against a far end that tries to use all of it. The
+//! process of the exit may use 40 MB more than at its start. The kernel kills it if it uses more.
 #![expect(clippy::disallowed_methods, reason = "a far end attacks for a while of real time")]
 
 #[path = "it/common/mod.rs"]
@@ -20,20 +20,20 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Mutex;
 use std::thread;
 
-/// Bytes that the exit may take besides those at its start.
+/// Memory that the exit may use in addition to that at its start, bytes.
 const SPARE: u64 = 40 << 20;
-/// Streams or flows that the far end opens from each of its addresses: of half of 40 MB an exit grants the first a third, 94, and 227 to
-/// all four.
+/// Number of streams or flows that the far end opens from each of its addresses. An exit grants a
+/// third of half of 40 MB to the first address, which is 94 streams, and 227 streams to all four.
 const OPENED: u32 = 100;
 const HOSTS: std::ops::RangeInclusive<u8> = 5..=8;
 const GRANTED: usize = 227;
 
-/// Both ends by BBR.
+/// Options of both ends, with BBR.
 fn options() -> Options {
     Options { trains: Some(train::Config::default()), bbr: true, takes_tpa: true, ..tunnel::options(quick().transport) }
 }
 
-/// How many streams or flows the far end has, and what holds them.
+/// Number of streams or flows that the far end has, and the value that keeps them open.
 type Attack = (usize, Box<dyn Any>);
 
 /// The exit's process.
@@ -53,7 +53,8 @@ fn the_exit_of_the_other_tests() {
     service.end();
 }
 
-/// A far end that writes frames by hand and reads nothing: its connections from each of its addresses, express first.
+/// Sessions of a far end whose frames the test writes itself, and which reads nothing. Returns the
+/// connections from each address, express first.
 fn sessions(server: SocketAddr) -> Vec<[TpaStream; 2]> {
     let session = |host| {
         let port = TpaPort::with_options(format!("127.0.0.{host}:0"), options()).unwrap();
@@ -67,7 +68,7 @@ fn sessions(server: SocketAddr) -> Vec<[TpaStream; 2]> {
     HOSTS.map(session).collect()
 }
 
-/// OPEN, or a FLOW of class 0 and its first datagram.
+/// The frame OPEN, or the frame FLOW with class 0 and its first datagram.
 fn open(number: u32, target: SocketAddr, is_flow: bool) -> Vec<u8> {
     let (number, target) = (number.to_be_bytes(), target.to_string());
     let target = [&[target.len() as u8], target.as_bytes()].concat();
@@ -77,7 +78,8 @@ fn open(number: u32, target: SocketAddr, is_flow: bool) -> Vec<u8> {
     }
 }
 
-/// Opens `streams` in each session to a target, as far as they are granted: the target's ends of those, and the sessions.
+/// Opens `streams` streams to a target in each session, as far as they are granted. Returns the
+/// target's ends of these, and the sessions.
 fn connected(server: SocketAddr, streams: u32) -> (Vec<TcpStream>, Vec<[TpaStream; 2]>) {
     let target = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = target.local_addr().unwrap();
@@ -106,16 +108,16 @@ fn connected(server: SocketAddr, streams: u32) -> (Vec<TcpStream>, Vec<[TpaStrea
     (connected, sessions)
 }
 
-/// Streams in which nobody says anything: their threads and sockets would take 60 MB.
+/// Opens streams without any data. With threads and sockets of their own they would take 60 MB.
 fn silent(server: SocketAddr) -> Attack {
     let held = connected(server, 320);
     (held.0.len(), Box::new(held))
 }
 
-/// Streams whose targets say more than there is credit for.
+/// Opens streams whose targets send more than there is credit for.
 fn queues(server: SocketAddr) -> Attack {
     let (mut connected, sessions) = connected(server, OPENED);
-    // 300 kB for each, as far as they are taken.
+    // Each target sends 300 kB, as far as they are accepted.
     for _ in 0..60 {
         connected.iter_mut().for_each(|stream| drop(stream.write(&[7; 10_000])));
         thread::sleep(ms(50));
@@ -123,7 +125,7 @@ fn queues(server: SocketAddr) -> Attack {
     (connected.len(), Box::new((connected, sessions)))
 }
 
-/// Flows whose targets answer more than is taken.
+/// Opens flows whose targets answer more than is read.
 fn flows(server: SocketAddr) -> Attack {
     let target = UdpSocket::bind("127.0.0.1:0").unwrap();
     target.set_read_timeout(Some(ms(3000))).unwrap();
@@ -133,7 +135,7 @@ fn flows(server: SocketAddr) -> Attack {
     for [express, _] in &mut sessions {
         for number in 1..=OPENED {
             express.write_all(&open(number, address, true)).unwrap();
-            // One after the other: the buffer of the target's socket is bounded.
+            // One after the other, because the buffer of the target's socket is limited.
             let Ok((_, peer)) = target.recv_from(&mut [0; 10]) else { break };
             known.push(peer);
         }
@@ -145,15 +147,15 @@ fn flows(server: SocketAddr) -> Attack {
     (known.len(), Box::new((target, sessions)))
 }
 
-/// Streams that hold a window at some time.
+/// Number of streams that use a whole window at some time.
 const WINDOWS: usize = 14;
 
-/// Streams that once held a whole window, and now a rest of it.
+/// Opens streams that once held a whole window, and now hold a part of it.
 fn windows(server: SocketAddr) -> Attack {
     const OPENS_WINDOW: usize = 1100 << 10;
     const REST: usize = 200 << 10;
     let target = TcpListener::bind("127.0.0.1:0").unwrap();
-    // What the kernel keeps in front of the target is little.
+    // The kernel buffers little for the target.
     setsockopt(&target, sockopt::RcvBuf, &4096).unwrap();
     let connector = Connector::in_session(TpaPort::with_options("127.0.0.5:0", options()).unwrap(), server);
     let forward = Forward { local: "127.0.0.1:0".into(), target: target.local_addr().unwrap().to_string() };
@@ -167,7 +169,7 @@ fn windows(server: SocketAddr) -> Attack {
             let first = thread::spawn(move || writer.write_all(&vec![7; OPENS_WINDOW]));
             reader.read_exact(&mut vec![0; OPENS_WINDOW]).ok()?;
             first.join().unwrap().ok()?;
-            // As much as goes while nobody reads.
+            // Writes as much as is accepted while nobody reads.
             stream.set_write_timeout(Some(ms(1500))).unwrap();
             let mut filled = 0;
             while let Ok(length @ 1..) = stream.write(&[7; 1 << 16]) {
@@ -181,7 +183,7 @@ fn windows(server: SocketAddr) -> Attack {
     (kept.len(), Box::new((kept, connector)))
 }
 
-/// Another far end is served: what it says comes back.
+/// True if another far end is served, that is if its data is sent back.
 fn is_served(server: SocketAddr, seed: u64) -> bool {
     let target = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = target.local_addr().unwrap();
@@ -204,9 +206,10 @@ fn is_served(server: SocketAddr, seed: u64) -> bool {
     writing.join().unwrap().is_ok() && is_heard
 }
 
-/// Attacks an exit: how many streams or flows the far end had, and the most bytes that the exit took.
+/// Attacks an exit. Returns the number of streams or flows of the far end, and the largest memory
+/// use of the exit.
 fn attacked(attack: fn(SocketAddr) -> Attack) -> Option<(usize, u64)> {
-    // One after the other: each attack takes a processor.
+    // One after the other, because each attack uses a processor.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
     let mut exit = match Confined::new("the_exit_of_the_other_tests", SPARE) {
@@ -247,7 +250,8 @@ fn flows_that_nobody_reads_leave_an_exit_its_memory() {
 #[test]
 fn streams_that_once_held_a_window_leave_an_exit_its_memory() {
     let result = attacked(windows);
-    // The source's buffers may hold an eighth of the memory, some 5.5 MB, and the process takes about as much without them. Where each stream
-    // keeps as much as it ever held, it is 24 MB.
+    // The buffers of the source may use an eighth of the memory, about 5.5 MB. The process uses
+    // about as much without them. If each stream kept the largest buffer that it ever had, the
+    // total would be 24 MB.
     assert!(result.is_none_or(|(kept, peak)| kept >= WINDOWS / 2 && peak < 16 << 20), "streams and bytes: {result:?}");
 }

@@ -1,4 +1,4 @@
-//! Ports of `[::]`, which serve IPv4 and IPv6, and link-local addresses with their zones.
+//! Tests of ports of `[::]`, which serve IPv4 and IPv6, and of link-local addresses with zones.
 
 use crate::common::{exchange, ms, noise, nowhere, quick};
 use meshpace_live::hosts;
@@ -26,7 +26,7 @@ fn listener(options: Options) -> Option<TpaListener> {
     }
 }
 
-/// TPA, quiet trains, and BBR in their place.
+/// Options for TPA, for quiet trains, and for BBR in their place.
 fn carriers() -> [Options; 3] {
     let Some(Config::Train(config)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
     let trains = Options { trains: Some(config), takes_tpa: true, ..quick() };
@@ -43,7 +43,8 @@ fn a_port_of_all_addresses_serves_both_families_by_every_carrier() {
             let own = TpaPort::with_options((host, 0), options.clone()).unwrap();
             let client = own.connect(to).unwrap();
             let (server, peer) = all.accept().unwrap();
-            // The peer has the address of its family, not that into which the kernel maps one of IPv4.
+            // The peer's address is one of its own family, not the IPv6 address to which the kernel
+            // maps an IPv4 address.
             assert_eq!(peer, own.local_addr().unwrap(), "carrier {number}");
             assert_eq!((server.local_addr().unwrap(), server.peer_addr().unwrap()), (to, peer));
             exchange(client, server, &noise(1, 100_000), &noise(2, 50_000));
@@ -63,9 +64,9 @@ fn a_port_of_all_addresses_opens_connections_to_both_families() {
         let server = far.accept().unwrap().0;
         exchange(client, server, &noise(3, 50_000), &noise(4, 100_000));
     }
-    // What the network says about datagrams of IPv4 is heard, too.
+    // Reports of the network about IPv4 datagrams are received too.
     assert_eq!(own.connect(nowhere()).unwrap_err().kind(), ErrorKind::ConnectionRefused);
-    // The path to either family has an MTU.
+    // The MTU of the path is known for both families.
     for host in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
         assert!(Socket::mtu_between((Ipv6Addr::UNSPECIFIED, 0).into(), (host, 9).into()).unwrap() > 1280);
     }
@@ -80,7 +81,7 @@ fn a_port_says_which_families_it_serves() {
     assert_eq!(families("[::1]:0".parse().unwrap()).unwrap(), Families::V6);
     assert_eq!(families("[::ffff:127.0.0.1]:0".parse().unwrap()).unwrap(), Families::V4);
     assert_eq!(families("[::]:0".parse().unwrap()).unwrap(), Families::Both);
-    // Both ports of one number, as before one of them could serve both families.
+    // Two ports with the same number, as before one port could serve both families.
     let port = spare_port();
     let v4 = TpaPort::with_options(("0.0.0.0", port), quick()).unwrap();
     let v6 = TpaPort::with_options(("::", port), quick()).unwrap();
@@ -100,7 +101,7 @@ fn link_local_addresses_have_zones_at_both_ends() {
     if let Err(error) = veth::join([&sides[0], &sides[1]], "zone.0", addresses, 1500) {
         return skipped(Class::Rights, format!("no devices here ({error}); needs root and ip"));
     }
-    // Usable at once: nobody asks whether another has the address.
+    // The addresses are usable at once, without duplicate address detection.
     for (side, address) in sides.iter().zip(["fe80::a1/64", "fe80::a2/64"]) {
         side.run(|| meshpace_live::tun::ip(&["address", "add", address, "dev", "zone.0", "nodad"])).unwrap();
     }
@@ -113,7 +114,7 @@ fn link_local_addresses_have_zones_at_both_ends() {
             (listener, format!("[fe80::a2%zone.0]:{port}"))
         });
         let client = sides[0].run(|| {
-            // A port of one link reaches it, and one of all addresses does.
+            // The server is reached from a port of the link, and from a port of all addresses.
             let own = if local == "[::]:0" { local } else { "[fe80::a1%zone.0]:0" };
             let own = TpaPort::with_options(at(own), quick()).unwrap();
             own.connect(at(&to)).unwrap()

@@ -1,4 +1,5 @@
-//! TPA where the peer has it, TCP where it has not: who wins, who is remembered, and for how long. And no TCP in place of keys.
+//! Tests of TPA with a fallback to TCP: which of them is used, what is remembered about a peer, and
+//! for how long. TCP must not be used in place of keys.
 #![expect(clippy::disallowed_methods, reason = "memory fades with the clock")]
 
 use crate::common::{listener, ms, noise, nowhere, quick};
@@ -14,14 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// A TCP that says everything again, and its address.
+/// Starts a TCP echo server. Returns its address.
 fn tcp_echo() -> SocketAddr {
     counted_tcp_echo().0
 }
 
-/// The same, and how many connections it has had.
+/// Starts a TCP echo server. Returns its address and the number of its connections.
 fn counted_tcp_echo() -> (SocketAddr, Arc<AtomicUsize>) {
-    // Tests bind the same number for UDP, some of them twice.
+    // Tests bind the same port number for UDP, some of them twice.
     let listener = TcpListener::bind(nowhere()).unwrap();
     let address = listener.local_addr().unwrap();
     let count = Arc::new(AtomicUsize::new(0));
@@ -36,7 +37,7 @@ fn counted_tcp_echo() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, count)
 }
 
-/// Says everything again to whoever connects by TPA.
+/// Starts an echo server for TPA.
 fn tpa_echo(tpa: TpaListener) {
     std::thread::spawn(move || {
         while let Ok((mut stream, _)) = tpa.accept() {
@@ -46,7 +47,8 @@ fn tpa_echo(tpa: TpaListener) {
     });
 }
 
-/// Answer of somebody who reads a request and has no keys: 62 bytes. Where no keys are known it asks for some, since none do not fit there.
+/// Refusal by an attacker who can read a request and has no keys: 62 bytes. If the request uses no
+/// known keys, the refusal demands keys. In the other case it says that the keys do not fit.
 fn forged_refusal(request: &[u8]) -> Option<Vec<u8>> {
     let (request, _) = Opening::decode(request).filter(|(opening, _)| opening.kind == Kind::Request)?;
     let knows_peer = matches!(request.protection, Protection::NnPsk0 | Protection::Ik);
@@ -57,7 +59,8 @@ fn forged_refusal(request: &[u8]) -> Option<Vec<u8>> {
     Some(forged)
 }
 
-/// Passes datagrams on from `at` to `to` and back, for one client. To each of the first `forged` it answers itself first, with a refusal.
+/// Forwards datagrams between `at` and `to` for one client. It first answers each of the first
+/// `forged` datagrams with a refusal.
 fn front(at: SocketAddr, to: SocketAddr, forged: usize) {
     let front = UdpSocket::bind(at).unwrap();
     let back = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -86,7 +89,8 @@ fn front(at: SocketAddr, to: SocketAddr, forged: usize) {
     });
 }
 
-/// Somebody at `at` who has no keys and refuses everything until it is dropped. It counts how often it was asked.
+/// An attacker at `at` who has no keys and refuses every request, until this is dropped. Counts the
+/// requests.
 struct Forger {
     asked: Arc<AtomicUsize>,
     over: Option<std::thread::JoinHandle<()>>,
@@ -129,12 +133,12 @@ impl Drop for Forger {
     }
 }
 
-/// With keys, and this long for a connection.
+/// Options with keys, and with a time limit for opening a connection in ms.
 fn keyed(security: Security, patience: u64) -> Options {
     Options { security, connect_timeout: Duration::from_millis(patience), ..quick() }
 }
 
-/// An exchange over whatever it is; whether that is TPA.
+/// Exchanges data over the stream, whatever its transport is. Returns true if it is TPA.
 fn exchange(mut stream: Stream) -> bool {
     let said = noise(1, 20_000);
     stream.write_all(&said).unwrap();
@@ -145,7 +149,7 @@ fn exchange(mut stream: Stream) -> bool {
     matches!(stream, Stream::Tpa(_))
 }
 
-/// Requests for TPA that a socket which answers nothing has received since the last call.
+/// Number of TPA requests that a socket which answers nothing has received since the last call.
 fn requests(silent: &UdpSocket) -> usize {
     silent.set_nonblocking(true).unwrap();
     (0..).take_while(|_| silent.recv(&mut [0; 2048]).is_ok()).count()
@@ -160,12 +164,13 @@ fn the_default_race_is_that_of_the_page() {
 #[test]
 fn a_peer_with_tpa_gets_it_even_if_its_tcp_is_faster() {
     let echo = tcp_echo();
-    // TPA over a path of 60 ms, in two round trips; TCP without any, to the same number.
+    // TPA uses a path with a round-trip time of 60 ms and needs two round trips. TCP has no delay
+    // and uses the same port number.
     let slow = || Impairment { delay: Duration::from_millis(30), ..Impairment::default() };
     let tpa = listener(quick());
     let relay = Relay::new(tpa.local_addr().unwrap(), slow(), slow(), false).unwrap();
     tpa_echo(tpa);
-    // At the port that TCP has.
+    // The relay has the port number of TCP.
     front(echo, relay.address(), 0);
     let race = Race { head_start: Duration::ZERO, patience: Duration::from_secs(60), ..Race::default() };
     let dialer = Dialer::new(quick(), race);
@@ -177,11 +182,12 @@ fn a_peer_with_tpa_gets_it_even_if_its_tcp_is_faster() {
 #[test]
 fn a_peer_without_tpa_is_remembered_for_a_while() {
     let echo = tcp_echo();
-    // Its firewall drops UDP.
+    // This firewall drops UDP.
     let silent = UdpSocket::bind(echo).unwrap();
     let memory = Duration::from_secs(2);
     let race = Race { head_start: Duration::from_millis(20), patience: Duration::from_millis(100), memory };
-    // On a busy machine TCP may be there before TPA has sent anything: then it is asked another time, when what is remembered is over.
+    // On a busy machine TCP may be connected before TPA has sent anything. Then the request is
+    // repeated after the memory has expired.
     let is_asked = |dialer: &Dialer| {
         (0..20).any(|number| {
             std::thread::sleep(if number > 0 { ms(2100) } else { ms(0) });
@@ -199,13 +205,14 @@ fn a_peer_without_tpa_is_remembered_for_a_while() {
     }
     std::thread::sleep(ms(2100));
     assert!(is_asked(&dialer), "it may have TPA by now");
-    // Another one, whose memory is its own.
+    // Another dialer has a memory of its own.
     assert!(is_asked(&Dialer::new(quick(), race)));
 }
 
 #[test]
 fn refused_at_once_or_changed_meanwhile() {
-    // Nobody has the UDP port: the host says so, and no time is to pass before TCP, however long TPA may be alone.
+    // No socket has the UDP port. The host reports this, so TCP starts at once, however long the
+    // head start of TPA is.
     let echo = tcp_echo();
     let race = Race {
         head_start: Duration::from_secs(3600),
@@ -214,10 +221,10 @@ fn refused_at_once_or_changed_meanwhile() {
     };
     let dialer = Dialer::new(quick(), race);
     assert!(!exchange(dialer.connect(echo).unwrap()));
-    // Neither: both reasons.
+    // If neither works, the error contains both reasons.
     let error = dialer.connect(nowhere()).unwrap_err().to_string();
     assert!(error.contains("neither TPA (") && error.contains("nor TCP ("), "{error}");
-    // A peer that had TPA and lost it.
+    // A peer that had TPA and has it no longer.
     let port = TpaPort::with_options(echo, Options::default()).unwrap();
     let tpa = port.listen(4).unwrap();
     let other = Dialer::new(quick(), race);
@@ -238,7 +245,8 @@ fn with_keys_no_tcp_is_tried_whatever_becomes_of_tpa() {
         let options = Options { security, ..quick() };
         TpaPort::with_options(at, options).unwrap().listen(4).unwrap()
     };
-    // Twice, for what is remembered: an error that says `why`, and no TCP.
+    // Connects twice, because of the memory. Both attempts must fail with an error that contains
+    // `why`, and without TCP.
     let fails = |(at, tcp): &(SocketAddr, Arc<AtomicUsize>), security: Security, why: &str| {
         let dialer = Dialer::new(keyed(security, 1000), race);
         for _ in 0..2 {
@@ -248,7 +256,7 @@ fn with_keys_no_tcp_is_tried_whatever_becomes_of_tpa() {
         }
         assert_eq!(tcp.load(Ordering::Relaxed), 0, "{why}");
     };
-    // The wrong secret, the wrong key, and a peer that wants neither.
+    // A wrong secret, a wrong key, and a peer that accepts neither.
     let echo = counted_tcp_echo();
     let tpa = listening(echo.0, Security::Shared([8; 32]));
     fails(&echo, secret(), "the keys do not fit");
@@ -258,7 +266,7 @@ fn with_keys_no_tcp_is_tried_whatever_becomes_of_tpa() {
     let tpa = listening(echo.0, Security::Keys { own, peers: vec![of_own] });
     fails(&echo, Security::Keys { own, peers: vec![of_other] }, "the keys do not fit");
     drop(tpa);
-    // UDP is dropped; nobody has the port; somebody lies.
+    // UDP is dropped, no socket has the port, or an attacker sends refusals.
     let echo = counted_tcp_echo();
     let silent = UdpSocket::bind(echo.0).unwrap();
     fails(&echo, secret(), "no answer from");
@@ -277,7 +285,7 @@ fn a_forged_refusal_keeps_no_connection_with_keys_from_being_opened() {
     let (echo, tcp) = counted_tcp_echo();
     let options = keyed(Security::Shared([7; 32]), 20_000);
     let tpa = listener(options.clone());
-    // The forger is faster than the peer, and answers the request that shows the cookie, too.
+    // The attacker is faster than the peer. It also answers the request that contains the cookie.
     front(echo, tpa.local_addr().unwrap(), 2);
     tpa_echo(tpa);
     let race = Race { head_start: Duration::ZERO, patience: Duration::ZERO, ..Race::default() };
@@ -292,7 +300,7 @@ fn with_keys_plaintext_is_what_somebody_asked_for_in_so_many_words() {
     let patience = Duration::from_millis(700);
     let race = Race { head_start: Duration::ZERO, patience, ..Race::default() };
     let dialer = Dialer::new(keyed(security.clone(), 20_000), race).fallback(Fallback::Plaintext);
-    // A forged refusal makes TCP's turn come no earlier, and nobody remembers it.
+    // A forged refusal does not make TCP start earlier, and is not remembered.
     let forger = Forger::new(echo);
     for _ in 0..2 {
         let begun = Instant::now();
@@ -301,7 +309,7 @@ fn with_keys_plaintext_is_what_somebody_asked_for_in_so_many_words() {
         assert!(forger.was_asked(1), "TPA was not tried");
     }
     drop(forger);
-    // Nor the network's word that nobody listens, nor a silence.
+    // Nor does a report of the network that the port is closed, nor silence.
     let begun = Instant::now();
     assert!(!exchange(dialer.connect(echo).unwrap()));
     assert!(begun.elapsed() >= ms(700), "{:?}", begun.elapsed());
@@ -332,7 +340,7 @@ fn without_keys_a_refusal_is_believed_and_forgotten() {
     drop(forger);
     tpa_echo(TpaPort::with_options(echo, quick()).unwrap().listen(4).unwrap());
     assert!(exchange(dialer.connect(echo).unwrap()));
-    // Without TCP it is an error, at once.
+    // Without TCP, this is an error at once.
     let forger = Forger::new(nowhere());
     let error = TpaPort::with_options("127.0.0.1:0", quick()).unwrap().connect(forger.at).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");

@@ -1,4 +1,5 @@
-//! The lossy link itself: what kernels send over it arrives late, not at all, or twice, as told.
+//! Tests of the lossy link itself: packets of kernels arrive late, not at all, or twice, as
+//! configured.
 #![expect(clippy::disallowed_methods, reason = "the link's delay is measured against the clock")]
 
 use meshpace_core::Duration;
@@ -11,7 +12,8 @@ use std::time::Instant;
 
 const MS: u64 = 1_000_000;
 
-/// Sends numbered datagrams from one socket and returns the numbers that come out of the other, and the first one's delay.
+/// Sends numbered datagrams from one socket. Returns the numbers that arrive at the other, and the
+/// delay of the first.
 fn exchange(from: &UdpSocket, to: &UdpSocket, count: u8) -> (Vec<u8>, f64) {
     to.set_read_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
     let start = Instant::now();

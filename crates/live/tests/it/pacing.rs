@@ -1,7 +1,9 @@
-//! Pacing in real time: segments 5 ms apart leave on time, and lateness does not add up.
+//! Tests of pacing in real time: segments with an interval of 5 ms leave on time, and lateness does
+//! not accumulate.
 //!
-//! Means and medians are held to a bound; tails are printed, since they say more about what else the machine does. How late a
-//! bare sleep ends is measured in between, every time, and segments are judged against that: what is left is ours.
+//! Means and medians have to stay within a limit. Tails are only printed, because they mostly
+//! depend on the other work of the machine. Between segments the lateness of a plain sleep is
+//! measured, and segments are judged relative to it. The difference is caused by our code.
 #![expect(clippy::disallowed_methods, reason = "waiting for a transfer to end")]
 
 use crate::common::{ms, noise, quick};
@@ -15,7 +17,7 @@ use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One test at a time: they would disturb each other.
+/// Lock that runs one test at a time, because they would disturb each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -24,7 +26,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// The value below which this share of the sorted ones lie.
+/// The quantile `share` of the sorted values.
 fn quantile(sorted: &[u64], share: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize] as f64 / 1e6
 }
@@ -43,7 +45,7 @@ fn describe(what: &str, mut lateness: Vec<u64>) -> f64 {
 fn datagrams_leave_every_five_milliseconds() {
     let _alone = alone();
     sharpen_timers();
-    // 1000 bytes at 1.6 Mbit/s.
+    // Segments of 1000 bytes at 1.6 Mbit/s.
     let config = udp::Config { segment: 1000, rate: Some(Rate(1_600_000)) };
     let mut endpoint = Endpoint::new(&Config::Udp(config), Role::Sender);
     let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
@@ -55,7 +57,8 @@ fn datagrams_leave_every_five_milliseconds() {
     endpoint.write_endless(start);
     let mut due = start;
     let mut sent: Vec<(Time, Time)> = Vec::new();
-    // How late bare sleeps ended, and the datagrams that were due right after one: the machine was as busy for both.
+    // Lateness of plain sleeps, and of the datagrams that were due right after one: the machine was
+    // equally busy for both.
     let (mut bare, mut after_bare) = (Vec::new(), Vec::new());
     let mut has_slept = false;
     while sent.len() < 1000 {
@@ -63,7 +66,7 @@ fn datagrams_leave_every_five_milliseconds() {
         let now = Clock.now();
         let mut count = 0;
         due = pump(&mut endpoint, now, |_, _| {
-            // Several at once only after a wake-up that came a whole interval late.
+            // Several datagrams leave at once only after a wake-up that came a whole interval late.
             let at = Clock.now();
             if count == 0 && has_slept {
                 after_bare.push(at.since(planned).0);
@@ -72,7 +75,7 @@ fn datagrams_leave_every_five_milliseconds() {
             count += 1;
             from.send(&[0; 1000]).unwrap();
         });
-        // Half the way is a sleep of its own.
+        // Half of the interval is spent in a separate sleep.
         let half = Clock.now() + Duration::from_micros(2_500);
         has_slept = half < due;
         if has_slept {
@@ -81,7 +84,8 @@ fn datagrams_leave_every_five_milliseconds() {
         }
         poller.wait(due, &mut ready).unwrap();
     }
-    // By the times they were due: one that is held up for long must not delay all after it, which shows here; how late they were follows.
+    // The mean uses the times at which datagrams were due. It shows whether one that is held up
+    // delays all later ones. The lateness of datagrams is checked afterwards.
     let (first, last) = (sent[0].0, sent[sent.len() - 1].0);
     let mean = last.since(first).as_secs_f64() * 1e3 / (sent.len() - 1) as f64;
     describe("datagrams", sent.iter().map(|(due, at)| at.since(*due).0).collect());
@@ -95,7 +99,8 @@ fn datagrams_leave_every_five_milliseconds() {
 #[test]
 fn tpa_with_adaptive_pacing_keeps_the_interval_it_computes() {
     let _alone = alone();
-    // A path of 4 hops as far as the sender knows: it spaces segments by its estimate of the 4-hop delay.
+    // The sender assumes a path of 4 hops. It spaces segments by its estimate of the four-hop
+    // delay.
     let path = meshpace_transport::PathInfo { hops: 4, rate: Rate::from_mbps(2), received_power_dbm: None };
     let mut options = Options { path: Some(std::sync::Arc::new(meshpace_live::tpa::path::Fixed(path))), ..quick() };
     let Some(Config::Tpa(transport)) = meshpace_transport::names::lookup("tpa-ap-3") else { panic!("no TPA-AP") };
@@ -118,8 +123,9 @@ fn tpa_with_adaptive_pacing_keeps_the_interval_it_computes() {
     let stats = client.stats();
     client.close().unwrap();
     assert!(reader.join().unwrap() == sent);
-    // Acknowledgements are short; segments are shorter than usual where the handshake was answered late.
-    // Two segments never leave closer together than the shortest interval in use; on the link we see when they did.
+    // Acknowledgements are short. Segments are shorter than usual if the handshake was answered
+    // late. Two segments never leave closer together than the shortest interval in use. The record
+    // of the link has the times at which they left.
     let times: Vec<Time> =
         relay.take_record().iter().filter(|p| p.from == 0 && p.bytes.len() > 200).map(|p| p.at).collect();
     let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1].since(pair[0]).0).collect();
@@ -132,6 +138,6 @@ fn tpa_with_adaptive_pacing_keeps_the_interval_it_computes() {
         quantile(&gaps, 0.5)
     );
     assert!(stats.interval_samples >= 300 && asked > 1.0, "it did not pace: {asked} ms");
-    // Means on both sides: a machine that is busy makes some RTTs long, and with them some intervals.
+    // Means are compared, because a busy machine makes some RTTs long, and thereby some intervals.
     assert!(mean > 0.9 * asked, "segments left closer together than asked for");
 }

@@ -1,4 +1,5 @@
-//! Where hops come from: the kernel's routes, and the time to live of what arrives.
+//! Tests of the sources of the number of hops: the kernel's routes, and the time to live of packets
+//! that arrive.
 
 use crate::common::quick;
 use meshpace_core::Rate;
@@ -34,7 +35,7 @@ fn the_metric_of_a_route_is_its_hops() {
     });
 }
 
-/// Writes down what it is asked.
+/// Path source that records the questions it receives.
 #[derive(Debug, Default)]
 struct Asked(Mutex<Vec<Option<u8>>>);
 
@@ -54,7 +55,7 @@ fn the_time_to_live_of_packets_tells_how_far_they_came() {
     let link = Link::new(Impairment::default(), Impairment::default(), 1500, false).unwrap();
     let to = SocketAddr::from((ADDRESSES[1], 5000));
     let listener = link.sides[1].run(|| {
-        // As if three routers stood between.
+        // Packets leave as if they had passed three routers.
         ip(&["route", "replace", "10.77.0.1/32", "dev", "lossy", "hoplimit", "61"]).unwrap();
         TpaPort::with_options(to, quick()).unwrap().listen(1).unwrap()
     });

@@ -1,14 +1,17 @@
-//! One connection in the simulator and the same one on sockets, with the same losses: the same segments in the same order.
+//! Compares a connection in the simulator with the same connection over sockets, with the same
+//! losses. The segments and their order must be the same.
 //!
-//! Both worlds run the same state machines; what is compared is everything around them: that each tells them what happened
-//! in the same order and sends exactly what they say. Packets are lost by their number in each direction.
+//! Both worlds run the same state machines. The test compares everything around them: both must
+//! report events to the machines in the same order and send exactly the segments of the machines.
+//! Packets are lost by their number in each direction.
 //!
-//! Both have the parameters of the wire, whose RTO keeps a wider margin than the simulator's default, and the paper's rule that a block
-//! waits to be filled.
+//! Both use the parameters of the wire, whose RTO has a larger margin than the simulator's default,
+//! and the paper's rule that a block waits until it is full.
 //!
-//! Left out of the comparison: times; WinSize, which is a count of segments here and the room of a buffer there; and the
-//! number of the first block, which is random on the wire. The handshake's cookie, which the simulator does not need, is
-//! the first packet of each direction on the wire.
+//! Three things are not compared: times; WinSize, which is a number of segments here and the space
+//! of a buffer there; and the number of the first block, which is random on the wire. The
+//! handshake's cookie, which the simulator does not need, is in the first packet of each direction
+//! on the wire.
 #![expect(
     clippy::disallowed_methods,
     reason = "waiting for the last packets, and for a watch of how late the machine is"
@@ -32,21 +35,23 @@ use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Reaction time of an application: longer than nothing, far below any timer.
+/// Reaction time of an application: greater than zero, but far below any timer.
 const REACTION: Duration = Duration::from_millis(1);
 
-/// By how much a packet may be late without a change of what is sent, ms. The link itself delays nothing: then it is the most.
+/// Lateness of a packet, in ms, that does not yet change what is sent. It applies because the link
+/// itself has no delay.
 const ROOM: u64 = 40;
 
-/// A compared segment: the side that sent it, whether it was lost, and its fields without those that differ by nature.
+/// A compared segment: the side that sent it, whether it was lost, and its fields without those
+/// that necessarily differ.
 type Trace = Vec<(usize, bool, Segment)>;
 
 fn plain(segment: &Segment) -> Segment {
     Segment { window: 0, offset: 0, ..*segment }
 }
 
-/// The simulator's side: a client that writes `bytes` once connected and closes, a server that closes when that is read. Each packet waits
-/// for `delay` first.
+/// The conversation in the simulator. The client writes `bytes` once it is connected, and closes.
+/// The server closes when it has read them. Each packet is delayed by `delay` first.
 fn simulate(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2], delay: impl FnMut() -> Duration) -> Trace {
     let config = tpa::Config { close_with_peer: false, ..config.clone() };
     let mut ends = [Role::Sender, Role::Receiver].map(|role| tpa::Connection::new(&config, role));
@@ -77,9 +82,10 @@ fn simulate(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2], delay
     trace.into_iter().map(|(side, lost, segment)| (side, lost, plain(&segment))).collect()
 }
 
-/// The same over sockets in two namespaces.
+/// The same conversation over sockets in two namespaces.
 fn live(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace {
-    // The cookie's round comes first in each direction, and a request that is repeated has an escort.
+    // Each direction begins with the packet of the cookie exchange. A repeated request has an
+    // additional short packet, its escort.
     let escorts = |side: usize, index: u64| u64::from(side == 0 && losses[0].contains(&0) && index > 1);
     let impairment = |side: usize| Impairment {
         loss: Loss::Indices(losses[side].iter().map(|index| index + 1 + escorts(side, *index)).collect()),
@@ -94,7 +100,7 @@ fn live(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace 
         scope.spawn(|| {
             let stream =
                 link.sides[0].run(|| TpaPort::with_options(from, options.clone()).unwrap().connect(to).unwrap());
-            // Written and closed in one go, before the first block can be acknowledged.
+            // The client writes and closes at once, before the first block can be acknowledged.
             (&stream).write_all(&sent).unwrap();
             stream.shutdown(Shutdown::Write).unwrap();
             assert_eq!((&stream).read(&mut [0]).unwrap(), 0);
@@ -106,15 +112,16 @@ fn live(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace 
         assert!(got == sent);
         stream.close().unwrap();
     });
-    // The last acknowledgements are still on the way.
+    // The last acknowledgements are still in flight.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let mut firsts = [None; 2];
     let mut trace = Trace::new();
     for passed in link.take_record() {
-        // An IP header without options and a UDP header.
+        // The datagram follows an IP header without options and a UDP header.
         let datagram = &passed.bytes[28..];
         let opening = Opening::decode(datagram).map(|(opening, _)| opening);
-        // The simulator has no cookies: neither requests without one nor the challenges that bring them.
+        // The simulator has no cookies: neither requests without a cookie nor the challenges that
+        // contain one.
         if opening.is_some_and(|it| it.kind == Kind::Challenge || (it.kind == Kind::Request && it.cookie == [0; 16])) {
             continue;
         }
@@ -139,10 +146,11 @@ fn live(config: &tpa::Config, bytes: u64, losses: &[BTreeSet<u64>; 2]) -> Trace 
     trace
 }
 
-/// Trials on the wire, of which the first counts in which the machine was not late.
+/// Largest number of trials on the wire. The first trial in which the machine was not late counts.
 const TRIALS: usize = 10;
 
-/// Result of `during`, and the largest lateness of a thread that wanted to wake every 5 ms meanwhile, ms.
+/// Result of `during`, and the largest lateness, in ms, of a thread that wakes up every 5 ms during
+/// that time.
 fn lateness<T>(during: impl FnOnce() -> T) -> (T, u64) {
     let period = std::time::Duration::from_millis(5);
     let over = AtomicBool::new(false);
@@ -167,7 +175,7 @@ fn compare(name: &str, losses: [&[u64]; 2]) {
         skipped(Class::Rights, reason);
         return;
     }
-    // What fits a datagram of 1500 bytes with a tag.
+    // This segment fits into a datagram of 1500 bytes with a tag.
     let config = tpa::Config { segment: 1452, waits_to_fill: true, ..Options::named(name).unwrap().transport };
     let losses = losses.map(|indices| indices.iter().copied().collect::<BTreeSet<u64>>());
     let bytes = 3 * 12 * 1452 + 700;
@@ -178,7 +186,7 @@ fn compare(name: &str, losses: [&[u64]; 2]) {
         let late = simulate(&config, bytes, &losses, || Duration::from_millis(rng.below(ROOM + 1)));
         assert!((0..2).all(|side| of(side, &late) == of(side, &simulated)), "{name}: no room, seed {seed}");
     }
-    // Two threads that are late one after the other may use up the room together.
+    // Two threads that are late one after the other may use up the tolerance together.
     let mut trials = (0..TRIALS).map(|_| lateness(|| live(&config, bytes, &losses)));
     let Some((lived, _)) = trials.find(|(_, late)| *late < ROOM / 2) else {
         let reason = format!("the machine was late by {} ms and more in each of {TRIALS} trials", ROOM / 2);

@@ -1,4 +1,5 @@
-//! Hosts with several addresses, and hosts that get other ones: all are tried, and looked up again for every session.
+//! Tests of hosts with several addresses, and of hosts whose addresses change. All addresses are
+//! tried, and they are looked up again for every session.
 #![expect(clippy::disallowed_methods, reason = "an address is looked up again after a second")]
 
 use crate::common::{exchange, listener, ms, noise, nowhere, quick};
@@ -12,7 +13,7 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 
-/// Sockets that take everything and answer nothing, as an address behind a firewall does.
+/// Sockets that receive everything and answer nothing, like an address behind a firewall.
 fn silent<const N: usize>() -> [UdpSocket; N] {
     [(); N].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap())
 }
@@ -26,9 +27,9 @@ fn the_first_address_that_answers_is_taken() {
     let silent = silent::<2>();
     let [a, b] = [0, 1].map(|number| Some(at(&silent)[number]));
     let refused = Some(nowhere());
-    // Of the other family, and without a path there.
+    // An address of the other family, to which there is no path.
     let elsewhere = Some("[2001:db8::1]:7".parse().unwrap());
-    // `None` is where the peer listens.
+    // `None` stands for the address at which the peer listens.
     let cases: [&[Option<SocketAddr>]; 6] =
         [&[None], &[a, None], &[refused, None], &[a, refused, b, None], &[elsewhere, a, a, None], &[None, a]];
     for security in [Security::Opportunistic, Security::Plain, Security::Shared([7; 32])] {
@@ -56,14 +57,15 @@ fn where_none_answers_each_is_named() {
     assert!(text.contains(&dark.to_string()) && text.contains(&nobody.to_string()), "{text}");
     assert_eq!(own.connect(&[dark, nobody][..]).unwrap_err().kind(), ErrorKind::TimedOut);
     assert_eq!(own.connect(&[nobody, nowhere()][..]).unwrap_err().kind(), ErrorKind::ConnectionRefused);
-    // One of a family that the port does not reach is left out, and named if there is no other.
+    // An address of a family that the port does not support is left out. It is named if there is no
+    // other.
     let error = own.connect("[::1]:9").unwrap_err().to_string();
     assert!(error.contains("no IPv4 address"), "{error}");
 }
 
 fn options(by: CarriedBy) -> Options {
     let Some(Config::Train(config)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
-    // A far end that is gone is given up soon: who waits for it is a test.
+    // A far end that is gone is given up soon, because a test waits for it.
     let options = Options { connect_timeout: Duration::from_secs(3), takes_tpa: true, ..quick() };
     match by {
         CarriedBy::Tpa => options,
@@ -99,11 +101,11 @@ fn a_far_end_that_gets_another_address_is_found_again() {
         let entrance = to(&connector, target);
         assert_eq!(echoed(entrance, b"at the first").unwrap(), b"at the first", "{by:?}");
         assert_eq!(host.last(), Some(first));
-        // The resolver does not answer: what is known is still good.
+        // The resolver does not answer. The known addresses are still used.
         *addresses.lock().unwrap() = Err(ErrorKind::TimedOut);
         std::thread::sleep(ms(1100));
         assert_eq!(echoed(entrance, b"still there").unwrap(), b"still there");
-        // The far end moves.
+        // The far end moves to another address.
         service.end();
         let (second, another) = exit(by);
         *addresses.lock().unwrap() = Ok(vec![second, dark]);

@@ -1,11 +1,14 @@
-//! Our NewReno beside the kernel's reno over the same lossy link of 2 Mbit/s (AP10, table 3, saw 1.2 to 3.4 % between its
-//! user-space NewReno and the kernel's).
+//! Compares our NewReno with the kernel's reno over the same lossy link of 2 Mbit/s. AP10, table 3,
+//! found differences of 1.2 to 3.4 % between its user-space NewReno and the kernel's.
 //!
-//! Equal terms: no SACK, no RACK, no tail loss probes, no F-RTO, an initial window of 2 segments, a smallest RTO of 200 ms,
-//! segments of 1448 bytes, the same chances of loss by the same seeds, the same receiver, once with an ACK for every
-//! segment, once as it is, with delayed ACKs. Ours counts bytes (RFC 3465), as the kernel does.
+//! Both have the same conditions: no SACK, no RACK, no tail loss probes, no F-RTO, an initial
+//! window of 2 segments, a smallest RTO of 200 ms, segments of 1448 bytes, the same loss
+//! probabilities with the same seeds, and the same receiver. The receiver sends an ACK for every
+//! segment in one comparison, and delayed ACKs in the other. Ours counts bytes (RFC 3465), as the
+//! kernel does.
 //!
-//! Pairs run side by side, each in namespaces of its own. `MESHPACE_PAIRS` sets how many (default 5).
+//! Pairs run at the same time, each in namespaces of its own. `MESHPACE_PAIRS` sets their number
+//! (default 5).
 
 use crate::tcp_common::{World, ip, peer, python_receiver, secs, transport};
 use meshpace_core::{Duration, Rate};
@@ -24,7 +27,7 @@ fn world(seed: u64, loss: f64, quick_acks: bool) -> Option<World> {
         seed,
         ..Impairment::default()
     };
-    // Acknowledgements get through.
+    // Acknowledgements are never lost.
     let back = Impairment { loss: Loss::Random(0.0), ..way(seed + 1000) };
     let world = World::new(way(seed), back, 1500, false)?;
     let settings = [("tcp_sack", "0"), ("tcp_recovery", "0"), ("tcp_early_retrans", "0"), ("tcp_frto", "0")];
@@ -48,7 +51,7 @@ fn world(seed: u64, loss: f64, quick_acks: bool) -> Option<World> {
     Some(world)
 }
 
-/// Goodput in bit/s of half a minute.
+/// Goodput over half a minute, in bit/s.
 fn measure(mut carrier: impl Carrier) -> f64 {
     let measured = send(&mut carrier, Load::For(secs(30)), &AtomicBool::new(false), |_| {}).unwrap();
     let stats = measured.progress.stats;
@@ -59,7 +62,7 @@ fn measure(mut carrier: impl Carrier) -> f64 {
     measured.progress.acknowledged as f64 * 8.0 / measured.duration.as_secs_f64()
 }
 
-/// Goodput of ours and of the kernel's in one world each.
+/// Goodput of our TCP and of the kernel's, each in a world of its own.
 fn pair(name: &str, seed: u64, quick_acks: bool) -> Option<[f64; 2]> {
     let ours = world(seed, 0.01, quick_acks)?;
     let kernels = world(seed, 0.01, quick_acks)?;
@@ -71,12 +74,13 @@ fn pair(name: &str, seed: u64, quick_acks: bool) -> Option<[f64; 2]> {
     })
 }
 
-/// Student's t, 97.5 %, by degrees of freedom from 1.
+/// Quantile of Student's t distribution for 97.5 %, by degrees of freedom from 1.
 const STUDENT: [f64; 15] =
     [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131];
 
-/// After the first loss the two send different packets through the same sequence of chances, so that single pairs differ
-/// by a tenth: the mean of several has an interval, and the test fails if that is clear of 5 %.
+/// After the first loss the two send different packets through the same sequence of random numbers,
+/// so single pairs differ by a tenth. The mean of several pairs has a confidence interval. The test
+/// fails if the whole interval is more than 5 % away.
 fn compare(name: &str, quick_acks: bool) {
     let pairs = std::env::var("MESHPACE_PAIRS").map_or(5, |text| text.parse().expect("2 to 16"));
     let measured: Vec<Option<[f64; 2]>> = std::thread::scope(|scope| {

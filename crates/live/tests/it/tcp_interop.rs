@@ -1,4 +1,5 @@
-//! Our TCP and the kernel's, as client and as server, over a clean link and over one that loses and reorders.
+//! Tests our TCP with the kernel's, as client and as server, over a clean link and over one that
+//! loses and reorders packets.
 
 use crate::tcp_common::{
     PEER, PORT, Peer, World, accept, ip, peer, python_receiver, python_receiver_on, python_sender, receive, secs, send,
@@ -13,7 +14,7 @@ fn world(is_bad: bool) -> Option<World> {
     if is_bad { World::bad(false) } else { World::plain() }
 }
 
-/// We connect and send to a Python program.
+/// We connect to a Python program and send.
 fn as_client(name: &str, bytes: u64, is_bad: bool) {
     let Some(world) = world(is_bad) else { return };
     let mut python = world.python(&python_receiver());
@@ -95,7 +96,8 @@ fn other_transports() {
     }
 }
 
-/// The peer stands behind a router and a link of 600 bytes. Our packets may be cut on the way, so they arrive; the kernel's
+/// The peer is behind a router and a link of 600 bytes. Our packets may be fragmented, so they
+/// arrive. The kernel's may not, so the kernel learns the MTU itself.
 /// may not, so it learns of the MTU itself.
 #[test]
 fn through_a_link_too_narrow_for_full_segments() {

@@ -1,4 +1,5 @@
-//! Ordinary programs at the other end: nc and an iperf3 server; tshark as a witness of every packet.
+//! Tests with ordinary programs at the other end: nc and an iperf3 server. tshark checks every
+//! packet.
 
 use crate::tcp_common::{
     OURS, PEER, PORT, World, accept, now, peer, python_receiver, python_sender, receive, secs, send, some, transport,
@@ -10,7 +11,8 @@ use std::io::Write;
 use std::net::SocketAddrV4;
 use std::process::Command;
 
-/// nc takes as many bytes from us, and gives us as many; each in a world of its own.
+/// nc receives `bytes` bytes from us, and sends as many to us. Each direction has a world of its
+/// own.
 fn nc(world: impl Fn() -> Option<World>, name: &str, bytes: u64) {
     let Some(first) = world() else { return };
     let port = PORT.to_string();
@@ -18,7 +20,7 @@ fn nc(world: impl Fn() -> Option<World>, name: &str, bytes: u64) {
     let mut taking = first.peer("sh", &["-c", &script]);
     let sent = first.ours(|| {
         let mut stack = World::device(1500);
-        // nc needs a moment to listen.
+        // nc needs a moment until it listens.
         crate::tcp_common::run_for(&mut stack, Duration::from_millis(500));
         let id = stack.connect(peer(), &transport(name)).unwrap();
         send(&mut stack, id, bytes, secs(600))
@@ -59,7 +61,7 @@ fn nc_takes_and_gives_over_a_bad_link() {
     }
 }
 
-/// Reads exactly as many bytes.
+/// Reads exactly `count` bytes.
 fn exactly<I: Interface>(stack: &mut Stack<I>, id: Id, count: usize) -> Vec<u8> {
     let end = now() + secs(30);
     let mut bytes = vec![0; count];
@@ -77,8 +79,9 @@ fn message(text: &str) -> Vec<u8> {
     [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat()
 }
 
-/// Runs a test against an iperf3 server, whose protocol is a cookie of 37 bytes on every connection, and single bytes on the
-/// first with which the server steers. It counts the bytes that we send, or, in `reverse`, sends them.
+/// Runs a test against an iperf3 server. Its protocol begins with a cookie of 37 bytes on every
+/// connection; single bytes on the first connection control the test. The server counts the bytes
+/// that we send, or sends them if `reverse` is set.
 fn iperf3(world: &World, name: &str, bytes: u64, reverse: bool) {
     const PARAMETERS: u8 = 9;
     const CREATE_STREAMS: u8 = 10;
@@ -120,13 +123,14 @@ fn iperf3(world: &World, name: &str, bytes: u64, reverse: bool) {
             assert!(now() < end, "{left} bytes left");
             stack.step(now() + Duration::from_millis(20)).unwrap();
         }
-        // What has been acknowledged may still wait for the server, which counts what it has read when it is told of the end.
+        // Acknowledged data may still wait in the server's buffer. The server counts the bytes that
+        // it has read when it is told of the end.
         while server.leaves_unread(5201) {
             assert!(now() < end, "the server does not read");
             stack.step(now() + Duration::from_millis(20)).unwrap();
         }
         stack.write(control, &[END]);
-        // A server that sends may have gone on until told.
+        // A server that sends may have continued until it was told to stop.
         while reverse && stack.read(data, &mut block) > 0 {}
         assert_eq!(exactly(&mut stack, control, 1), [EXCHANGE]);
         let results = format!(
@@ -160,7 +164,8 @@ fn an_iperf3_server_takes_a_hundred_megabytes() {
         return;
     }
     for (name, reverse) in [("newreno", false), ("tcp-ap", false), ("newreno", true)] {
-        // A world for each: another test's child that has not become its program yet may hold the last device for a moment.
+        // Each has a world of its own. A child process of another test that has not called exec yet
+        // may hold the last device for a moment.
         let Some(world) = World::plain() else { return };
         iperf3(&world, name, 100_000_000, reverse);
     }
@@ -182,7 +187,8 @@ fn an_iperf3_server_takes_and_gives_over_a_bad_link() {
     }
 }
 
-/// Raw IP packets as a capture file (link type 101), and what tshark finds wrong with them; and how many are TCP.
+/// Writes raw IP packets to a capture file (link type 101). Returns the number of those in which
+/// tshark finds a fault, and the number of TCP packets.
 fn judged(packets: &[Vec<u8>]) -> (usize, usize) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let mut out = Vec::new();
@@ -200,7 +206,7 @@ fn judged(packets: &[Vec<u8>]) -> (usize, usize) {
     let count = |filter: &str| {
         let output = Command::new("tshark")
             .args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-Y", filter])
-            // Random payload is no protocol's: what tshark makes of it is not our affair.
+            // Random payload belongs to no protocol, so tshark must not dissect it.
             .args(["-d", &format!("tcp.port=={PORT},data"), "-o", "tcp.try_heuristic_first:FALSE"])
             .args(["-T", "fields", "-e", "frame.number", "-r"])
             .arg(file.path())
@@ -209,7 +215,7 @@ fn judged(packets: &[Vec<u8>]) -> (usize, usize) {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().lines().count()
     };
-    // Status 0 is "bad".
+    // Status 0 means "bad".
     let bad = "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0 || tcp.options.unknown || !tcp";
     (count(bad), count("tcp"))
 }
@@ -228,17 +234,17 @@ fn tshark_finds_nothing_wrong() {
             send(&mut stack, id, some(), secs(600))
         });
         assert_eq!(python.output(), sent);
-        // Ours only: the kernel's are its own affair.
+        // Only our packets are checked, not those of the kernel.
         let record = world.link.take_record();
         let mut packets: Vec<Vec<u8>> = record.iter().filter(|p| p.from == 0).map(|p| p.bytes.clone()).collect();
         let count = packets.len();
         assert!(count as u64 > some() / 1448, "{count} packets");
         assert_eq!(judged(&packets), (0, count), "{name}");
-        // The witness is awake: one wrong byte.
+        // Check of the check: one wrong byte must be found.
         packets[count / 2][45] ^= 1;
         assert_eq!(judged(&packets), (1, count));
     }
-    // What we say when we receive: acknowledgements, with reports of what is missing.
+    // Packets that we send as a receiver: acknowledgements, with reports of missing segments.
     for name in ["newreno", "newreno+sack"] {
         let Some(world) = World::bad(true) else { return };
         let (received, mut python) = world.ours(|| {

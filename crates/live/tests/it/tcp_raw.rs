@@ -1,5 +1,5 @@
-//! Our TCP at a host's own address, through raw sockets, over a veth pair with its offloads on: what the kernel hands over is
-//! not yet cut into segments and has no checksums.
+//! Tests our TCP at a host's own address, through raw sockets, over a veth pair with offloads
+//! enabled. Packets from the kernel are not yet divided into segments and have no checksums.
 
 use crate::tcp_common::{
     PORT, Peer, accept, python_receiver_on, python_sender_to, receive, run_for, secs, send, transport,
@@ -22,7 +22,7 @@ const OURS: Ipv4Addr = Ipv4Addr::new(10, 85, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 85, 0, 2);
 const BYTES: u64 = 100_000_000;
 
-/// Raw sockets, and what of what they bring no wire would.
+/// Raw sockets, with a record of received packets that could not occur on a wire.
 struct Watched {
     raw: Raw,
     longest: usize,
@@ -63,7 +63,7 @@ impl Interface for Watched {
     }
 }
 
-/// Our host and an ordinary one; none, with a message, where there can be none.
+/// Our host and an ordinary one; `None`, with a report, on a machine that cannot have them.
 fn hosts() -> Option<[Namespace; 2]> {
     if !has("nft", "nftables") {
         return None;
@@ -157,13 +157,13 @@ fn tables_of_others_are_left_alone_whatever_they_are_called_and_wherever_their_o
     let Some([ours, _theirs]) = hosts() else { return };
     ours.run(|| {
         let nft = |command: &[&str]| std::process::Command::new("nft").args(command).status().unwrap().success();
-        // Somebody else's, with our names: of the form before, and of the present one.
+        // Tables of others with names like ours, in the earlier form and in the present one.
         let named = ["meshpace_firewall", "meshpace_1_1_0", "meshpace_0123456789abcdef"];
         for name in named {
             assert!(nft(&["add", "table", "ip", name]));
         }
         assert!(tables().unwrap().is_empty());
-        // Ours, whose process nobody here can see: only its socket tells that it lives.
+        // Our table. Its process is not visible here, so only its socket shows that it lives.
         let mut first = stack();
         first.listen(PORT, &tcp::Config::default()).unwrap();
         assert_eq!(filter::leftovers().unwrap(), [""; 0]);
@@ -176,7 +176,7 @@ fn tables_of_others_are_left_alone_whatever_they_are_called_and_wherever_their_o
     });
 }
 
-/// Steps until the connection has ended.
+/// Runs the stack until the connection has ended.
 fn ended(stack: &mut Stack<Watched>, id: Id) -> End {
     let end = crate::tcp_common::now() + secs(10);
     loop {

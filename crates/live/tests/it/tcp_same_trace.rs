@@ -1,9 +1,10 @@
-//! One connection in the simulator, over its mesh, and the same one in packets between two of our stacks over a wire that loses
-//! the same ones: the same segments in the same order in each direction.
+//! Compares a connection in the simulator, over its mesh, with the same connection in packets
+//! between two of our stacks, over a wire that loses the same packets. The segments and their order
+//! in each direction must be the same.
 //!
-//! Both run in virtual time. The wire's delay is constant and long, so that the milliseconds that 802.11 takes change no
-//! decision; for paced segments the round trip is two and a half intervals, so that acknowledgements come in the middle
-//! between two of them.
+//! Both run in virtual time. The wire's delay is constant and long, so the milliseconds that 802.11
+//! takes change no decision. For paced segments the round-trip time is two and a half intervals, so
+//! that an acknowledgement arrives in the middle between two segments.
 
 use crate::mesh_pair::{END, converse};
 use crate::virtual_wire::{ADDRESSES, PORT, World};
@@ -16,14 +17,15 @@ use meshpace_transport::{Config, Endpoint, PathInfo, Role, Segment, names};
 use std::collections::BTreeSet;
 use std::net::SocketAddrV4;
 
-/// With 7 hops at 2 Mbit/s and an RTT of 100 ms, AP05's interval is 2 (100/7 + 5.84 - 0.16) = 40 ms. A data frame and its
-/// ACK take 802.11 some 12 ms more.
+/// With 7 hops at 2 Mbit/s and an RTT of 100 ms, AP05's interval is 2 (100/7 + 5.84 - 0.16) = 40
+/// ms. A data frame and its ACK take about 12 ms more in 802.11.
 const PATH: PathInfo = PathInfo { hops: 7, rate: Rate::from_mbps(2), received_power_dbm: None };
 
-/// Delay of the wire each way.
+/// Delay of the wire in each direction.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// A segment as both worlds see it: offset and payload of data, or what an ACK acknowledges.
+/// A segment in the form of both worlds: offset and payload of data, or the acknowledged offset of
+/// an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Line {
     syn: bool,
@@ -32,12 +34,12 @@ struct Line {
     ack: u64,
 }
 
-/// Packets lost by their count from 0 in each direction.
+/// Packets that are lost, by their number from 0 in each direction.
 struct Losses([BTreeSet<u64>; 2]);
 
-/// In the simulator: its endpoints at two nodes of its mesh.
+/// The conversation in the simulator, with endpoints at two nodes of its mesh.
 fn simulated(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2] {
-    // A stack slow-starts until the first loss.
+    // A stack stays in slow start until the first loss.
     let config = Config::Tcp(tcp::Config { initial_ssthresh: None, ..config.clone() });
     let mut ends = [Endpoint::new(&config, Role::Sender), Endpoint::new(&config, Role::Receiver)];
     ends.iter_mut().for_each(|end| end.on_path(PATH));
@@ -54,7 +56,7 @@ fn simulated(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2
     lines
 }
 
-/// In packets: two of our stacks, one at each end of a wire.
+/// The conversation in packets, between two of our stacks at both ends of a wire.
 fn on_stacks(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2] {
     let way = |side: usize| {
         let loss = Loss::Indices(losses.0[side].clone());
@@ -98,7 +100,7 @@ fn on_stacks(config: &tcp::Config, bytes: u64, losses: &Losses) -> [Vec<Line>; 2
 }
 
 fn compare(name: &str, segments: u64, losses: Losses) {
-    // What fits into 1500 bytes with time stamps.
+    // A segment that fits into 1500 bytes with time stamps.
     let Some(Config::Tcp(config)) = names::lookup(name) else { panic!("{name} is no TCP") };
     let mut config = tcp::Config { segment: 1448, ..config };
     // RFC 6298, section 2.4.
@@ -118,7 +120,8 @@ fn compare(name: &str, segments: u64, losses: Losses) {
 
 #[test]
 fn newreno_says_what_it_says_in_the_simulator() {
-    // One lost, two in a window, a retransmission (the SYN is packet 0), acknowledgements.
+    // Losses: one segment, two in a window, a retransmission (the SYN is packet 0), and
+    // acknowledgements.
     compare("newreno", 200, Losses([[9, 30, 33, 90, 91, 92, 130].into(), [5, 20, 21, 60].into()]));
 }
 

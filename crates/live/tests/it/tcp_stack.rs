@@ -1,4 +1,4 @@
-//! The stack against what no honest peer sends, over an interface that is only memory.
+//! Tests the stack with packets that no honest peer sends, over an interface in memory.
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rate, Rng, Time};
@@ -23,11 +23,11 @@ const PORT: u16 = 80;
 struct Queues {
     to_us: VecDeque<Vec<u8>>,
     from_us: VecDeque<Vec<u8>>,
-    /// The time, where it is not the machine's.
+    /// The time, if it differs from the machine's.
     now: Option<Time>,
 }
 
-/// Packets in memory.
+/// Interface that keeps packets in memory.
 #[derive(Clone)]
 struct Memory {
     queues: Arc<Mutex<Queues>>,
@@ -77,7 +77,7 @@ impl World {
         world
     }
 
-    /// Lets a packet in.
+    /// Passes a packet to the stack.
     fn tell(&mut self, packet: &[u8]) {
         self.queues.lock().unwrap().to_us.push_back(packet.to_vec());
         self.stack.take_packets().unwrap();
@@ -88,7 +88,7 @@ impl World {
         self.tell(&packet);
     }
 
-    /// Segments that have come out: header and payload length.
+    /// Segments that the stack has sent: header and payload length.
     fn said(&mut self) -> Vec<(Header, usize)> {
         let out = std::mem::take(&mut self.queues.lock().unwrap().from_us);
         let understand = |bytes: &Vec<u8>| match packet::decode(bytes, Check::Full) {
@@ -98,18 +98,18 @@ impl World {
         out.iter().map(understand).collect()
     }
 
-    /// Lets time pass in which nothing arrives, so many milliseconds since the start of a clock of its own.
+    /// Advances a separate clock to `ms` milliseconds since its start. Nothing arrives meanwhile.
     fn wait_until(&mut self, ms: u64) {
         self.queues.lock().unwrap().now = Some(Time(ms * 1_000_000));
         self.stack.run_timers();
     }
 
-    /// Number of segments with payload that have come out.
+    /// Number of segments with payload that the stack has sent.
     fn data(&mut self) -> usize {
         self.said().iter().filter(|(_, length)| *length > 0).count()
     }
 
-    /// Offers quiet trains to a peer; the connection, and the SYN.
+    /// Offers quiet trains to a peer. Returns the connection and the SYN.
     fn offering(&mut self) -> (Id, Header) {
         let id = self.stack.connect(SocketAddrV4::new(PEER, PORT), &train::Config::default()).unwrap();
         let said = self.said();
@@ -117,7 +117,7 @@ impl World {
         (id, syn)
     }
 
-    /// A peer that knows no trains answers that SYN.
+    /// Answers that SYN as a peer that does not support trains.
     fn answer_as_tcp(&mut self, syn: &Header) {
         let (window, ack) = (0xffff, syn.seq.wrapping_add(1));
         let options = Options { timestamps: None, ..offer(1460, 65_535) };
@@ -126,7 +126,7 @@ impl World {
         self.tell_segment(&answer, &[]);
     }
 
-    /// Opens a connection from `port` by hand; our initial sequence number.
+    /// Opens a connection from `port` by hand. Returns our initial sequence number.
     fn opened(&mut self, port: u16) -> (Id, u32) {
         self.tell_segment(&syn(port, 1000), &[]);
         let said = self.said();
@@ -160,7 +160,7 @@ fn bytes_that_mean_nothing_change_nothing() {
     let good = built(&segment(4000, 1001, isn.wrapping_add(1), Flags::ACK), b"hello");
     for round in 0..20_000 {
         let mut packet = match round % 3 {
-            // Noise.
+            // Random bytes.
             0 => (0..rng.below(120)).map(|_| rng.next_u64() as u8).collect(),
             // A truncated segment.
             1 => good[..rng.below(good.len() as u64) as usize].to_vec(),
@@ -177,7 +177,7 @@ fn bytes_that_mean_nothing_change_nothing() {
     assert!(world.said().is_empty(), "noise is not answered");
     let trouble = world.stack.trouble();
     assert!(trouble.checksums > 5000 && trouble.malformed > 5000, "{trouble:?}");
-    // The good one still counts, once, however often it is replayed.
+    // The correct segment is still accepted, once, however often it is repeated.
     for _ in 0..100 {
         world.tell(&good);
     }
@@ -190,11 +190,12 @@ fn forged_segments_do_not_get_into_the_stream() {
     let mut world = World::listening();
     let (id, isn) = world.opened(4000);
     let own = isn.wrapping_add(1);
-    // Beyond a gap, good.
+    // A correct segment beyond a gap.
     world.tell_segment(&segment(4000, 1006, own, Flags::ACK), b"world");
-    // The same place, with an acknowledgement of what was never sent: not taken.
+    // The same range with an acknowledgement of data that was never sent. It is not accepted.
     world.tell_segment(&segment(4000, 1006, own.wrapping_add(5000), Flags::ACK), b"WORLD");
-    // Beyond the window, before it, a reset that is not next, a SYN.
+    // Segments beyond the window and before it, a reset with a number that is not the next, and a
+    // SYN.
     world.tell_segment(&segment(4000, 1001 + 1_000_000, own, Flags::ACK), b"XXXXX");
     world.tell_segment(&segment(4000, 990, own, Flags::ACK), b"XXXXX");
     world.tell_segment(&segment(4000, 1002, 0, Flags::RST), &[]);
@@ -204,7 +205,7 @@ fn forged_segments_do_not_get_into_the_stream() {
     assert_eq!(world.stack.read(id, &mut into), 10);
     assert_eq!(&into[..10], b"helloworld");
     assert_eq!(world.stack.status(id).unwrap().end, None);
-    // The reset that is next ends it.
+    // A reset with the next number ends the connection.
     world.tell_segment(&segment(4000, 1011, 0, Flags::RST), &[]);
     assert_eq!(world.stack.status(id).unwrap().end, Some(End::Reset));
 }
@@ -242,13 +243,14 @@ fn connections_that_nobody_accepts_are_bounded() {
 #[test]
 fn segments_for_nobody_are_reset_as_rfc_9293_says() {
     let mut world = World::listening();
-    // Section 3.10.7.1: with an ACK, the reset has its number; without, it acknowledges all of the segment.
+    // Section 3.10.7.1: if the segment has an ACK, the reset has its number. If not, the reset
+    // acknowledges the whole segment.
     world.tell_segment(&Header { destination: 81, ..segment(4000, 7, 99, Flags::ACK) }, &[]);
     world.tell_segment(&Header { destination: 81, ..segment(4000, 7, 0, Flags::SYN) }, b"ab");
     world.tell_segment(&segment(4000, 7, 0, Flags::RST), &[]);
     let said: Vec<_> = world.said().iter().map(|(h, _)| (h.flags, h.seq, h.ack)).collect();
     assert_eq!(said, [(Flags::RST, 99, 0), (Flags::RST.with(Flags::ACK), 0, 10)]);
-    // A SYN-ACK that answers nothing.
+    // A SYN-ACK that answers no SYN.
     world.tell_segment(&segment(4000, 7, 8, Flags::SYN.with(Flags::ACK)), &[]);
     assert_eq!(world.said()[0].0.seq, 8);
 }
@@ -259,7 +261,7 @@ fn icmp_errors_end_what_is_being_opened_and_nothing_else() {
     let id = world.stack.connect(SocketAddrV4::new(PEER, 99), &Config::default()).unwrap();
     let syn = world.queues.lock().unwrap().from_us.pop_front().unwrap();
     let icmp = |quoted: &[u8], kind: u8, code: u8| {
-        // RFC 792: type, code, checksum, four bytes unused, the IP header and eight bytes.
+        // RFC 792: type, code, checksum, four unused bytes, the IP header and eight bytes.
         let mut message = vec![kind, code, 0, 0, 0, 0, 0, 0];
         message.extend_from_slice(&quoted[..28]);
         let fold = |bytes: &[u8]| {
@@ -276,7 +278,7 @@ fn icmp_errors_end_what_is_being_opened_and_nothing_else() {
         packet[10..12].copy_from_slice(&sum);
         [packet, message].concat()
     };
-    // One about a sequence number that was never sent: forged (RFC 5927, section 4.1).
+    // A message about a sequence number that was never sent is forged (RFC 5927, section 4.1).
     let mut other = syn.clone();
     other[24..28].copy_from_slice(&[1, 2, 3, 4]);
     world.tell(&icmp(&other, 3, 1));
@@ -285,7 +287,7 @@ fn icmp_errors_end_what_is_being_opened_and_nothing_else() {
     let status = world.stack.status(id).unwrap();
     assert_eq!(status.end, Some(End::Aborted));
     assert_eq!(status.unreachable.unwrap().to_string(), "host unreachable");
-    // An established connection remembers it and goes on (RFC 1122, section 4.2.3.9).
+    // An established connection records the error and continues (RFC 1122, section 4.2.3.9).
     world.stack.listen(PORT, &Config::default()).unwrap();
     let (id, _) = world.opened(4000);
     world.stack.write(id, b"hello");
@@ -328,7 +330,8 @@ fn what_was_given_up_does_not_come_back_with_a_late_answer() {
     let mut world = World::new(Limits::default());
     let (id, syn) = world.offering();
     world.stack.abort(id);
-    // A peer without trains: where nothing had ended, a plain TCP would go on from here.
+    // The answer of a peer without trains. A connection that had not been aborted would continue as
+    // plain TCP.
     world.answer_as_tcp(&syn);
     let status = world.stack.status(id).unwrap();
     assert_eq!((status.established, status.end), (false, Some(End::Aborted)));
@@ -346,7 +349,7 @@ fn without_trains_the_first_round_trip_is_that_of_the_syn() {
     assert!(world.stack.status(id).unwrap().established);
     world.stack.write(id, b"hello");
     assert_eq!(world.data(), 1);
-    // RFC 6298, section 2.2: three round trips, 2.4 s, of which this protocol waits 2 s at most.
+    // RFC 6298, section 2.2: three round-trip times, 2.4 s. This protocol waits at most 2 s.
     world.wait_until(800 + 1900);
     assert_eq!(world.data(), 0, "too early");
     world.wait_until(800 + 2100);
@@ -358,7 +361,7 @@ fn without_trains_a_syn_that_was_lost_is_not_forgotten() {
     let mut world = World::new(Limits::default());
     world.wait_until(0);
     let (id, syn) = world.offering();
-    // RFC 6298, section 2.1: once more after 1 s.
+    // RFC 6298, section 2.1: the SYN is repeated after 1 s.
     world.wait_until(1000);
     assert_eq!(world.said().len(), 1);
     world.wait_until(1020);
@@ -366,14 +369,14 @@ fn without_trains_a_syn_that_was_lost_is_not_forgotten() {
     assert_eq!(world.stack.connection(id).unwrap().stats().timeouts, 1);
     world.stack.write(id, b"hello");
     assert_eq!(world.data(), 1);
-    // RFC 6298, section 5.7: 3 s for the first data, or the longest that this protocol waits, 2 s.
+    // RFC 6298, section 5.7: 3 s for the first data. This protocol waits at most 2 s.
     world.wait_until(1020 + 1900);
     assert_eq!(world.data(), 0, "too early");
     world.wait_until(1020 + 3100);
     assert_eq!(world.data(), 1);
 }
 
-/// A packet that has come so many hops.
+/// A packet that has travelled `hops` hops.
 fn after_hops(hops: u8, mut packet: Vec<u8>) -> Vec<u8> {
     packet[8] = 65 - hops;
     packet[10..12].fill(0);
@@ -390,7 +393,8 @@ fn only_what_the_peer_sends_tells_how_far_it_is() {
     let (id, isn) = world.opened(4000);
     let own = isn.wrapping_add(1);
     assert_eq!(world.stack.hops(id), 1);
-    // Whoever knows addresses and ports, and not the numbers: any, or one of both.
+    // An attacker who knows addresses and ports, but not the numbers: all numbers are random, or
+    // only one of two.
     let mut rng = Rng::stream(2, Purpose::Test, 0);
     let mut number = || rng.next_u64() as u32 | 0x0100_0000;
     for _ in 0..300 {

@@ -1,4 +1,5 @@
-//! Datagrams that have left this host when a connection is broken off: a process may end right then, and the thread of its connections with it.
+//! Tests that the datagrams of an abort have left the host when the call returns. The process may
+//! end right then, and with it the thread of its connections.
 
 use crate::common::{listener, ms};
 use crate::puppet::{Puppet, plain};
@@ -11,10 +12,11 @@ use meshpace_transport::tpa::{Flags, Segment};
 use std::net::UdpSocket;
 use std::sync::atomic::AtomicBool;
 
-/// Number of trials of each: the thread that sends may be quicker than the one that looks.
+/// Number of trials of each kind: in a single trial the sending thread may be faster than the one
+/// that checks.
 const ROUNDS: usize = 30;
 
-/// Whether a reset is among the datagrams that are here already.
+/// True if a reset is among the datagrams that have already arrived.
 fn has_reset(socket: &UdpSocket) -> bool {
     socket.set_nonblocking(true).unwrap();
     let mut buffer = [0; 2048];
@@ -34,7 +36,7 @@ fn who_waits_for_the_reset_to_leave_may_end_the_process() {
         let stream = listener.accept().unwrap().0;
         stream.abort_timeout(ms(20_000)).unwrap();
         assert!(has_reset(&puppet.socket), "round {round}");
-        // Of a connection that is over.
+        // Aborts a connection that has ended.
         stream.abort_timeout(ms(20_000)).unwrap();
     }
 }

@@ -1,5 +1,6 @@
-//! The acceptance that opens a connection, when it comes again: it is not sealed as segments are, and both tags travel in clear, so
-//! that whoever reads the packets can say it. It brings about an ACK and nothing else.
+//! Tests of a repeated acceptance, the message that opens a connection. It is not sealed as
+//! segments are, and both tags are sent in clear, so anybody who reads the packets can send it. It
+//! causes an ACK and nothing else.
 #![expect(clippy::disallowed_methods, reason = "who attacks waits in real time for what there is to attack")]
 
 use crate::common::{exchange, listener, ms, noise, quick};
@@ -22,17 +23,18 @@ fn trains() -> Options {
     Options { trains: Some(train::Config::default()), path: Some(Arc::new(Fixed(path))), ..quick() }
 }
 
-/// Somebody on the path, who reads everything, keeps back what he likes, and sends from the address of either end.
+/// An attacker on the path who reads everything, can hold back datagrams, and sends from the
+/// address of either end.
 struct Attacker {
-    /// Where the client is to connect.
+    /// Address to which the client has to connect.
     address: SocketAddr,
-    /// The client's and the server's side of him.
+    /// The attacker's sockets towards the client and towards the server.
     front: UdpSocket,
     back: UdpSocket,
-    /// The client, and the acceptance it was given.
+    /// The client, and the acceptance that it received.
     seen: Receiver<(SocketAddr, Opening)>,
     keeps: Arc<AtomicBool>,
-    /// Datagrams kept back, of the client and of the server.
+    /// Number of datagrams held back, of the client and of the server.
     kept: Arc<[AtomicU64; 2]>,
 }
 
@@ -60,10 +62,10 @@ impl Attacker {
         attacker
     }
 
-    /// Says to both ends, as if the other did, that the connection is accepted, with these flags in the segment of the acceptance.
+    /// Sends an acceptance to both ends, as if from the other end, with these flags in its segment.
     fn repeat(&self, client: SocketAddr, acceptance: &Opening, flags: Flags) {
         let Segment { block, ack_block, .. } = acceptance.segment;
-        // Each is given the blocks that it knows of: its own first and the other's.
+        // Each end receives the block numbers that it knows: its own first block and the other's.
         let segment =
             Segment { block, ack_block, ack_places: 1, place: 1, last: true, window: 255, flags, ..Segment::default() };
         let segment = if flags.has(Flags::FIN) { segment } else { Segment { place: 0, last: false, ..segment } };
@@ -114,7 +116,8 @@ fn pass_back(
     }
 }
 
-/// A connection through an attacker: both ends, him, the client's address and the acceptance.
+/// A connection through an attacker: both ends, the attacker, the client's address and the
+/// acceptance.
 fn attacked(options: &Options) -> (TpaStream, TpaStream, Attacker, SocketAddr, Opening) {
     let listener = listener(options.clone());
     let attacker = Attacker::before(listener.local_addr().unwrap());
@@ -127,18 +130,19 @@ fn attacked(options: &Options) -> (TpaStream, TpaStream, Attacker, SocketAddr, O
     (client, server, attacker, address, acceptance)
 }
 
-/// Says an acceptance with these flags to both ends while what they have sent is kept back, and lets them go on.
+/// Sends an acceptance with these flags to both ends while their datagrams are held back. Checks
+/// that they continue.
 fn goes_on(options: &Options, flags: Flags) {
     let (client, server, attacker, address, acceptance) = attacked(options);
     attacker.keeps.store(true, Ordering::SeqCst);
     thread::scope(|scope| {
         let transfer = scope.spawn(|| exchange(client, server, &noise(1, 10_000), &noise(2, 10_000)));
-        // Both have sent something that can be acknowledged although it has not arrived.
+        // Both ends have sent something that could be acknowledged although it has not arrived.
         while attacker.kept.iter().any(|kept| kept.load(Ordering::SeqCst) == 0) && !transfer.is_finished() {
             thread::sleep(ms(1));
         }
         attacker.repeat(address, &acceptance, flags);
-        // What is said now, the ends hear before what they are sent later.
+        // The ends receive the acceptances before any datagram that is sent later.
         attacker.keeps.store(false, Ordering::SeqCst);
         transfer.join().unwrap_or_else(|_| panic!("{flags:?}, trains: {}", options.trains.is_some()));
     });
@@ -161,7 +165,7 @@ fn an_acceptance_that_is_said_again_ends_nothing_and_acknowledges_nothing() {
 fn an_acceptance_that_is_said_again_is_no_sign_of_life() {
     for options in [quick(), trains()] {
         let trains = options.trains.is_some();
-        // The shortest keep-alive that quiet trains take.
+        // This is the shortest keep-alive that quiet trains accept.
         let options =
             Options { keep_alive: Some(Duration::from_secs(1)), silence_timeout: Duration::from_secs(3), ..options };
         let (mut client, server, attacker, address, acceptance) = attacked(&options);

@@ -1,4 +1,4 @@
-//! Which cipher a connection gets, and that nobody between the two ends decides it.
+//! Tests which cipher a connection gets, and that nobody between the two ends can change it.
 
 use crate::common::{exchange, noise, quick};
 use meshpace_core::Duration;
@@ -35,7 +35,8 @@ fn aes_is_taken_where_both_have_it() {
     }
 }
 
-/// Passes datagrams on between whoever writes to it and `server` until `done`, what opens connections as `change` leaves it.
+/// Forwards datagrams between a client and `server` until `done`. Messages that open connections
+/// pass through `change`.
 fn stand_between(relay: &UdpSocket, server: SocketAddr, done: &AtomicBool, change: impl Fn(&mut u8)) {
     let mut client = None;
     let mut buffer = [0; 2048];
@@ -54,7 +55,7 @@ fn stand_between(relay: &UdpSocket, server: SocketAddr, done: &AtomicBool, chang
 
 #[test]
 fn whoever_takes_the_offer_out_under_way_gets_no_weaker_connection() {
-    // What was chosen; what was offered, and with it what was chosen.
+    // The masks delete the chosen cipher, and the offered one together with the chosen one.
     for (mask, security) in [0xdf, 0xcf]
         .into_iter()
         .flat_map(|mask| [Security::Opportunistic, Security::Shared([7; 32])].map(|security| (mask, security)))

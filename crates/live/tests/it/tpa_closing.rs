@@ -1,4 +1,5 @@
-//! Closing as kernel sockets do: in any order, at the same time, over a link that loses, and what waits meanwhile.
+//! Tests that closing works as for kernel sockets: in any order, at the same time, over a lossy
+//! link, and for calls that wait meanwhile.
 
 use crate::common::{listener, ms, noise, pair, quick};
 use meshpace_core::Duration;
@@ -8,7 +9,7 @@ use meshpace_live::tpa::{Options, TpaPort, TpaStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 
-/// Seconds that closing takes.
+/// Time that closing takes, in seconds.
 fn seconds_to_close(stream: TpaStream) -> f64 {
     let began = Clock.now();
     stream.close().unwrap();
@@ -23,11 +24,11 @@ fn closing_does_not_wait_for_the_peer_to_close() {
         client.write_all(b"the last word").unwrap();
         server.read_exact(&mut [0; 13]).unwrap();
         took[0].push(seconds_to_close(client));
-        // The peer, which closes later, is answered.
+        // The peer, which closes later, still gets an answer.
         assert_eq!(server.read(&mut [0; 10]).unwrap(), 0);
         took[1].push(seconds_to_close(server));
     }
-    // It waited for half a second before. A busy machine adds to some.
+    // An earlier version waited for half a second. A busy machine delays some of the trials.
     for took in took {
         assert!(took.iter().any(|seconds| *seconds < 0.4), "{took:?}");
     }
@@ -49,7 +50,8 @@ fn both_orders_and_both_at_once_end_well_over_a_link_that_loses() {
             (&mut &*end).write_all(&said).unwrap();
             end.set_linger(ms(120_000)).unwrap();
         }
-        // Who closes has read everything: otherwise the peer would be told that something was lost.
+        // Each end closes after it has read everything. Otherwise the peer would be told that data
+        // was lost.
         for end in [&client, &server] {
             let mut got = vec![0; said.len()];
             (&mut &*end).read_exact(&mut got).unwrap();

@@ -1,4 +1,4 @@
-//! The descriptor of a stream or listener, as poll(2) sees it.
+//! Tests of the descriptor of a stream or listener with poll(2).
 
 use meshpace_core::Duration;
 use meshpace_live::Clock;
@@ -7,14 +7,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::ErrorKind;
 use std::net::Shutdown;
 
-/// Whether it is readable and writable now.
+/// True for each of readable and writable if the descriptor is so now.
 fn shown(descriptor: &Descriptor) -> (bool, bool) {
     let mut one = [PollFd::new(descriptor, PollFlags::IN | PollFlags::OUT)];
     poll(&mut one, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap();
     (one[0].revents().contains(PollFlags::IN), one[0].revents().contains(PollFlags::OUT))
 }
 
-/// Waits until it is ready for `events`.
+/// Waits until the descriptor is ready for `events`.
 fn wait(descriptor: &Descriptor, events: PollFlags) {
     let mut one = [PollFd::new(descriptor, events)];
     let found = poll(&mut one, Some(&Timespec { tv_sec: 60, tv_nsec: 0 })).unwrap();
@@ -33,7 +33,8 @@ fn descriptor(of: &TpaStream) -> Descriptor {
     descriptor
 }
 
-/// Writes until the descriptor shows `expected`: what is acknowledged makes room until the peer's window is full, too. Returns how much.
+/// Writes until the descriptor shows `expected`, that is until the peer's window is full too,
+/// because acknowledged data makes room. Returns the number of bytes.
 fn fill_until_shown(stream: &TpaStream, descriptor: &Descriptor, expected: (bool, bool)) -> usize {
     let (deadline, mut sent) = (Clock.now() + Duration::from_secs(60), 0);
     while shown(descriptor) != expected {
@@ -53,13 +54,13 @@ fn each_direction_is_shown_for_itself() {
     let (client, server) = pair(&listener);
     let (here, there) = (descriptor(&client), descriptor(&server));
     assert_eq!(shown(&here), (false, true));
-    // Neither: nothing to read, and no room.
+    // Neither readable nor writable: there is nothing to read, and no room.
     let mut sent = fill_until_shown(&client, &here, (false, false));
-    // Readable alone.
+    // Only readable.
     server.try_write(b"back").unwrap();
     wait(&here, PollFlags::IN);
     sent += fill_until_shown(&client, &here, (true, false));
-    // Reading empties it, and the peer's reading makes room again.
+    // Reading empties the buffer here. When the peer reads, there is room again.
     assert_eq!(client.try_read(&mut [0; 100]).unwrap(), 4);
     here.refresh();
     assert!(!shown(&here).0);

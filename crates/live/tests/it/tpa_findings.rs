@@ -1,6 +1,7 @@
-//! TPA over UDP against somebody who knows both addresses and ports and cannot read the packets, or can and has no keys.
+//! Tests TPA over UDP against an attacker who knows both addresses and ports. The attacker cannot
+//! read the packets, or can read them but has no keys.
 //!
-//! Whoever forges here sends from the very socket that the peer uses: what he lacks is the tag, or the keys.
+//! The attacker sends from the socket that the peer uses. It does not know the tag, or the keys.
 #![expect(clippy::disallowed_methods, reason = "time-outs are measured against the clock")]
 
 use crate::common::{exchange, listener, ms, noise, quick};
@@ -22,7 +23,8 @@ use std::time::Instant;
 /// A datagram of any kind with a tag that is not `right`.
 fn forged(rng: &mut Rng, right: u64) -> Vec<u8> {
     let tag = loop {
-        // Some of them near the right one: a tag is right or wrong, there is no almost.
+        // Half of the tags differ from the right one in one bit. A tag that is almost right must be
+        // rejected like any other.
         let tag = if rng.below(2) == 0 { rng.next_u64() } else { right ^ 1 << rng.below(64) };
         if tag != right && tag != 0 {
             break tag;
@@ -74,7 +76,8 @@ fn findings_1_2_8_forged_data_fin_reset_and_acks_change_nothing_without_the_tag(
     let listener = listener(plain());
     let puppet = Puppet::new(listener.local_addr().unwrap()).open();
     puppet.socket.set_read_timeout(Some(ms(100))).unwrap();
-    // Room for the answers to what is forged, so that the one that is waited for finds some.
+    // The buffer has room for the answers to forged datagrams, so that the expected answer fits
+    // too.
     nix::sys::socket::setsockopt(&puppet.socket, nix::sys::socket::sockopt::RcvBuf, &(1 << 20)).unwrap();
     let mut stream = listener.accept().unwrap().0;
     let mut rng = Rng::stream(1, Purpose::Test, 0);
@@ -82,7 +85,8 @@ fn findings_1_2_8_forged_data_fin_reset_and_acks_change_nothing_without_the_tag(
     for part in 0..parts {
         for count in 0..many() / parts {
             puppet.socket.send(&forged(&mut rng, puppet.other_tag)).unwrap();
-            // No faster than they are read: what does not arrive is no attack. The question, too, may find no room.
+            // Datagrams are sent only as fast as they are read, because lost ones attack nothing.
+            // The probe may be lost too, so it is repeated.
             if count % 400 == 399 {
                 let ask = || {
                     puppet.say(Segment { window: 255, flags: Flags::SYN, ..Segment::default() }, &[]);
@@ -91,7 +95,7 @@ fn findings_1_2_8_forged_data_fin_reset_and_acks_change_nothing_without_the_tag(
                 while !ask() {}
             }
         }
-        // One segment of the stream in between, the last of its block.
+        // Between them, one segment of the stream is sent, the last of its block.
         let (block, payload) = ((puppet.block + part as u16) % 4096, noise(part as u64, 1452));
         puppet.say(Segment { block, place: 1, tx: 1, last: true, ..Segment::default() }, &payload);
         let mut got = vec![0; 1452];
@@ -104,8 +108,8 @@ fn findings_1_2_8_forged_data_fin_reset_and_acks_change_nothing_without_the_tag(
     assert_eq!(counters.forged, 0, "{counters:?}");
 }
 
-/// A relay to `server` that changes nothing: where to connect, a socket with the client's address as the server sees it, and the
-/// server's tag, once it has been seen.
+/// A relay to `server` that changes nothing. Returns the address to connect to, a socket with the
+/// client's address as the server sees it, and the server's tag once it has been seen.
 fn tapped(server: SocketAddr) -> (SocketAddr, UdpSocket, Arc<AtomicU64>) {
     let (front, back) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
     back.connect(server).unwrap();
@@ -144,14 +148,15 @@ fn findings_1_2_8_forged_datagrams_change_nothing_where_it_is_encrypted_even_wit
     let mut rng = Rng::stream(2, Purpose::Test, 0);
     for count in 0..many() {
         if count % 400 == 0 {
-            // No faster than they are read: what does not arrive is no attack.
+            // Datagrams are sent only as fast as they are read, because lost ones attack nothing.
             let piece = (count / 400).to_be_bytes();
             client.write_all(&piece).unwrap();
             let mut got = [0; 8];
             server.read_exact(&mut got).unwrap();
             assert_eq!(got, piece);
         }
-        // Nine by somebody who does not read the packets, one by somebody who does.
+        // Nine of ten are from an attacker who cannot read the packets, one is from an attacker who
+        // can.
         let right = tag.load(Ordering::Relaxed);
         let mut datagram = forged(&mut rng, right);
         if count % 10 == 0 {
@@ -168,7 +173,8 @@ fn findings_1_2_8_forged_datagrams_change_nothing_where_it_is_encrypted_even_wit
 
 #[test]
 fn finding_1_a_block_is_never_begun_before_the_one_before_is_complete() {
-    // Even with the tag: the rest of block N is not reported as received because block N + 1 has come.
+    // The tag is right here. The rest of block N must not count as received because block N + 1 has
+    // arrived.
     let listener = listener(plain());
     let puppet = Puppet::new(listener.local_addr().unwrap()).open();
     let mut stream = listener.accept().unwrap().0;
@@ -186,7 +192,8 @@ fn finding_1_a_block_is_never_begun_before_the_one_before_is_complete() {
 
 #[test]
 fn encrypted_datagrams_are_not_forged_changed_or_taken_twice() {
-    // On the path: everything is seen, and played again; copies with a bit changed go before the originals.
+    // An attacker on the path sees everything and replays it. Copies with a changed bit precede the
+    // originals.
     let listener = listener(quick());
     let (client, there) = attacked(listener.local_addr().unwrap());
     exchange(client, listener.accept().unwrap().0, &noise(3, 200_000), &noise(4, 100_000));
@@ -195,7 +202,8 @@ fn encrypted_datagrams_are_not_forged_changed_or_taken_twice() {
     drop(there);
 }
 
-/// A client whose datagrams somebody on the path sends twice and, before, with a bit changed.
+/// A client whose datagrams an attacker on the path sends twice, preceded by a copy with a changed
+/// bit.
 fn attacked(server: SocketAddr) -> (TpaStream, std::thread::JoinHandle<()>) {
     let front = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = front.local_addr().unwrap();
@@ -226,7 +234,7 @@ fn attacked(server: SocketAddr) -> (TpaStream, std::thread::JoinHandle<()>) {
             let bit = rng.below(length as u64 * 8) as usize;
             changed[bit / 8] ^= 1 << (bit % 8);
             let again = seen.get(rng.below(seen.len().max(1) as u64) as usize);
-            // Requests pass as they are: whoever changes those has the connection refused.
+            // Requests are not changed, because a changed request is refused.
             let opening = datagram[..8] == [0; 8];
             for sent in [(!opening).then_some(&changed), Some(&datagram), Some(&datagram), again].into_iter().flatten()
             {
@@ -241,14 +249,15 @@ fn attacked(server: SocketAddr) -> (TpaStream, std::thread::JoinHandle<()>) {
 
 #[test]
 fn finding_3_icmp_counts_only_if_it_quotes_the_connection() {
-    // Somebody else's port unreachable: the port is closed to the one, the peer of the other is alive.
+    // A port-unreachable message about another connection. That peer's port is closed, but the peer
+    // of this connection is alive.
     let options = quick();
     let listener = listener(options.clone());
     let port = TpaPort::with_options("127.0.0.1:0", options).unwrap();
     let client = port.connect(listener.local_addr().unwrap()).unwrap();
     let server = listener.accept().unwrap().0;
     for _ in 0..5 {
-        // The kernel's complaints come to the same socket.
+        // The kernel reports these errors at the same socket.
         let error = port.connect(crate::common::nowhere()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
     }
@@ -263,7 +272,7 @@ fn finding_6_a_peer_that_vanished_is_noticed() {
     let mut puppet = Puppet::new(listener.local_addr().unwrap()).open();
     let mut stream = listener.accept().unwrap().0;
     let start = Instant::now();
-    // It answers twice, and never again.
+    // The peer answers two probes and no further ones.
     puppet.socket.set_read_timeout(Some(ms(20_000))).unwrap();
     for _ in 0..2 {
         let (probe, _) = puppet.hear().expect("a probe");
@@ -315,7 +324,7 @@ fn finding_7_a_conversation_that_is_played_again_is_no_second_transfer() {
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
-/// Panics when it is asked a second time.
+/// Path source that panics when it is asked for the second time.
 #[derive(Debug, Default)]
 struct Faulty(std::sync::atomic::AtomicU32);
 
@@ -340,7 +349,7 @@ fn finding_12_a_fault_of_the_runtime_reaches_everybody_who_waits() {
                 }
             }
         });
-        // The path is asked for when it opens and a second later at the latest.
+        // The path is requested when a connection opens, and again a second later at the latest.
         if let Ok(mut stream) = port.connect(listener.local_addr().unwrap()) {
             stream.set_read_timeout(Some(ms(10_000))).unwrap();
             let error = stream.read(&mut [0]).unwrap_err();
@@ -387,7 +396,7 @@ fn finding_12_the_first_request_is_repeated_after_a_second_and_tiny_segments_are
     silent.recv(&mut buffer).unwrap();
     let start = Instant::now();
     silent.recv(&mut buffer).unwrap();
-    // Three seconds before; on a busy machine a timer is late.
+    // An earlier version took three seconds. On a busy machine a timer is late.
     assert!(start.elapsed() < ms(2500), "{:?}", start.elapsed());
     drop(client);
     let listener = listener(plain());
@@ -409,7 +418,7 @@ fn over_ipv6() {
     let listener = port.listen(4).unwrap();
     let client = TpaPort::with_options("[::]:0", quick()).unwrap().connect(listener.local_addr().unwrap()).unwrap();
     exchange(client, listener.accept().unwrap().0, &noise(1, 100_000), &noise(2, 50_000));
-    // A listener of all addresses answers from the one that was asked.
+    // A listener of all addresses answers from the address to which the request was sent.
     let all = TpaPort::with_options("[::]:0", quick()).unwrap().listen(4).unwrap();
     let to = SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, all.local_addr().unwrap().port()));
     let client = TpaStream::connect(to).unwrap();
@@ -417,7 +426,7 @@ fn over_ipv6() {
 }
 
 fn connect(of: Security, to: &TpaListener) -> std::io::Result<TpaStream> {
-    // With keys no refusal ends the waiting.
+    // With keys, a refusal does not end the attempt.
     let options = Options { security: of, connect_timeout: meshpace_core::Duration::from_secs(3), ..quick() };
     TpaPort::with_options("127.0.0.1:0", options)?.connect(to.local_addr()?)
 }
@@ -449,7 +458,7 @@ fn only_who_has_the_keys_gets_in_and_others_are_told() {
 
 #[test]
 fn a_path_that_swallows_large_datagrams_gets_smaller_segments() {
-    // Nobody says so: what is longer than 1000 bytes does not arrive, in either direction.
+    // Without any report, packets longer than 1000 bytes are dropped in both directions.
     let listener = listener(quick());
     let server = listener.local_addr().unwrap();
     let front = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -493,7 +502,7 @@ fn a_relay_may_lose_the_first_words_of_either_side() {
         loss: meshpace_live::testbed::Loss::Indices(indices.iter().copied().collect()),
         ..Impairment::default()
     };
-    // The ACK that ends the handshake is lost; the listener speaks first.
+    // The ACK that ends the handshake is lost, and the listener sends data first.
     let relay = Relay::new(listener.local_addr().unwrap(), lose(&[2]), lose(&[]), false).unwrap();
     let mut client = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
     let mut server = listener.accept().unwrap().0;

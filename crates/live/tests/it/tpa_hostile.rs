@@ -1,4 +1,5 @@
-//! TPA over UDP against strangers: garbage, forged and replayed segments, paths too narrow.
+//! Tests TPA over UDP against strangers: random bytes, forged and replayed segments, paths with a
+//! small MTU.
 #![expect(clippy::disallowed_methods, reason = "garbage comes for a while of real time")]
 
 use crate::common::{exchange, listener, ms, noise, pair, quick};
@@ -23,7 +24,7 @@ fn still_works(listener: &TpaListener, options: Options) {
 
 #[test]
 fn who_has_been_told_that_it_listens_refuses_nobody() {
-    // The request is there before the thread that runs the connections has looked at either.
+    // The request arrives before the thread that runs the connections has handled either.
     for _ in 0..200 {
         let listener = listener(plain());
         Puppet::new(listener.local_addr().unwrap()).ask();
@@ -60,7 +61,7 @@ fn garbage_is_counted_and_nothing_else() {
         done.store(true, Ordering::Relaxed);
     });
     let counters = listener.counters();
-    // Of 60 lengths 8 are shorter than a tag; of the others none has one that is known.
+    // 8 of 60 lengths are shorter than a tag. None of the others contains a known tag.
     assert!(counters.malformed > 200 && counters.strays > 1000, "{counters:?}");
 }
 
@@ -90,7 +91,7 @@ fn a_peer_that_says_anything_breaks_nothing_but_its_own_connection() {
                 window: rng.next_u64() as u8,
                 congested: rng.below(2) == 0,
                 last: rng.below(2) == 0,
-                // Resets are another test's.
+                // Resets have a test of their own.
                 flags: [Flags::NONE, Flags::ACK, Flags::FIN, Flags::SYN, Flags::ACK][rng.below(5) as usize],
                 ..Segment::default()
             };
@@ -111,12 +112,14 @@ fn a_reset_counts_only_inside_the_window() {
     stream.set_read_timeout(Some(ms(100))).unwrap();
     let reset =
         |block, ack_block| Segment { block, ack_block, flags: Flags::RST.with(Flags::ACK), ..Segment::default() };
-    // Every number but the three that count: this block, the next one, and the block that a reset answers.
+    // All numbers are tried except the three that are valid: this block, the next block, and the
+    // block that a reset answers.
     let mut tx = 0;
     for distance in 2..4096 {
         puppet.say(reset((puppet.block + distance) % 4096, (puppet.other + 1) % 4096), &[]);
         if distance % 100 == 0 || distance == 4095 {
-            // The answer to this shows that all the others have been read, and the connection lives.
+            // The answer to this segment shows that all the others have been read and that the
+            // connection is alive.
             tx += 1;
             puppet
                 .say(Segment { block: puppet.block, place: 1, tx, congested: true, ..Segment::default() }, &[1; 1452]);
@@ -135,12 +138,12 @@ fn a_reset_counts_only_inside_the_window() {
 fn nothing_is_kept_of_a_request_without_a_cookie() {
     let listener = listener(plain());
     let mut puppet = Puppet::new(listener.local_addr().unwrap());
-    // Whoever cannot hear the answers gets nowhere, however often he asks.
+    // A client that does not receive the answers cannot connect, however often it sends a request.
     for _ in 0..50 {
         puppet.ask();
         puppet.opening.cookie = [7; 16];
     }
-    // A cookie that was overheard is good for nobody else.
+    // A cookie is of no use to another client that has read it.
     puppet.ask();
     let mut thief = Puppet::new(listener.local_addr().unwrap());
     (thief.opening.opener, thief.opening.cookie) = (puppet.opening.opener, puppet.opening.cookie);
@@ -149,7 +152,7 @@ fn nothing_is_kept_of_a_request_without_a_cookie() {
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     let counters = listener.counters();
     assert_eq!(counters.challenges, 52, "{counters:?}");
-    // An answer is not longer than the question.
+    // An answer is not longer than its request.
     puppet.opening.cookie = Cookie::default();
     puppet.request();
     let mut buffer = [0; 2048];
@@ -187,14 +190,15 @@ fn datagrams_of_connections_that_are_over_are_answered_with_their_tag() {
     let mut buffer = [0; 2048];
     let length = puppet.socket.recv(&mut buffer).unwrap();
     assert_eq!(handshake::understand_stray(&buffer[..length]), Some(puppet.other_tag));
-    // But that is never answered.
+    // Such a datagram is never answered.
     puppet.socket.send(&handshake::stray(5)).unwrap();
     puppet.socket.set_read_timeout(Some(ms(200))).unwrap();
     assert!(puppet.socket.recv(&mut buffer).is_err());
     assert_eq!(listener.counters().strays, 1);
 }
 
-/// Says with the right tag what neither acknowledges nor follows: all flags and places are unset.
+/// Sends a datagram with the right tag that neither acknowledges nor continues anything: all flags
+/// and places are unset.
 fn say_nothing(puppet: &Puppet, trains: bool) {
     let header = if trains { 38 } else { 12 };
     puppet.socket.send(&[&puppet.other_tag.to_be_bytes()[..], &vec![0; header]].concat()).unwrap();
@@ -214,7 +218,8 @@ fn who_finishes_no_handshake_takes_no_place() {
             say_nothing(&puppet, options.trains.is_some());
             puppet
         });
-        // Their datagrams came first. One after the other: a connection that has ended stays for a while.
+        // The datagrams of the puppets came first. The tests run one after the other, because an
+        // ended connection stays for a while.
         still_works(&listener, options);
         assert_eq!(listener.counters().crowded, 0);
     }
@@ -226,14 +231,14 @@ fn who_finishes_no_handshake_keeps_no_port() {
     let address = listener.local_addr().unwrap();
     let puppet = Puppet::new(address).half_open();
     say_nothing(&puppet, false);
-    // The answer shows that what came before has been read.
+    // The answer shows that all earlier datagrams have been read.
     Puppet::new(address).ask();
     drop(listener);
     let bound = eventually(|| TpaPort::with_options(address, plain()).is_ok());
     assert!(bound, "the port is still in use");
 }
 
-/// Whether it becomes so within 10 s.
+/// True if the condition becomes true within 10 s.
 fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
     (0..500).any(|_| {
         let so = is_so();
@@ -251,13 +256,14 @@ fn who_asks_for_a_sign_of_life_before_the_handshake_is_finished_finishes_it() {
     puppet.say(Segment { block: puppet.block, window: 255, flags: Flags::SYN, ..Segment::default() }, &[]);
     let stream = listener.accept().unwrap().0;
     assert!(stream.is_open().unwrap());
-    // And has the sign of life.
+    // The peer receives the answer to its keep-alive.
     let mut buffer = [0; 2048];
     let length = puppet.socket.recv(&mut buffer).unwrap();
     assert_eq!((length, &buffer[..8]), (8 + 12, &puppet.opening.opener.to_be_bytes()[..]));
 }
 
-/// Repeats a request as it is until something answers it that is no acceptance with this tag.
+/// Repeats an unchanged request until it gets an answer that is not an acceptance with the tag
+/// `but`.
 fn insist(puppet: &Puppet, but: u64) -> Opening {
     puppet.socket.set_read_timeout(Some(ms(100))).unwrap();
     let ask = || {
@@ -279,7 +285,7 @@ fn a_request_that_found_no_place_finds_one_later_with_the_same_cookie() {
     second.request();
     assert!(eventually(|| listener.counters().crowded == 1));
     first.abort();
-    // An honest client takes no second challenge with the cookie that it has.
+    // An honest client does not accept a second challenge with the cookie that it already has.
     assert_eq!(insist(&second, 0).kind, Kind::Acceptance);
     assert_eq!(listener.counters().challenges, 2);
 }
@@ -288,14 +294,14 @@ fn a_request_that_found_no_place_finds_one_later_with_the_same_cookie() {
 fn a_handshake_that_had_to_give_way_begins_again_with_the_same_cookie() {
     let limits = Limits { half_open: 1, ..Limits::default() };
     let mut options = Options { limits, ..plain() };
-    // Acceptances come only when they are asked for.
+    // Acceptances are sent only as answers to requests.
     options.transport.rto.initial = Duration::from_secs(60);
     let listener = listener(options);
     let address = listener.local_addr().unwrap();
     let first = Puppet::new(address).half_open();
     let mut second = Puppet::new(address);
     second.ask();
-    // Each has to wait until the other's handshake is a second old.
+    // Each has to wait until the other's handshake is one second old.
     assert_eq!(insist(&second, 0).kind, Kind::Acceptance);
     assert_eq!(insist(&first, first.other_tag).kind, Kind::Acceptance);
     assert_eq!(listener.counters().challenges, 2);
@@ -309,7 +315,8 @@ fn replayed_packets_change_nothing() {
     let relay = Relay::new(listener.local_addr().unwrap(), all(), all(), true).unwrap();
     let client = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
     exchange(client, listener.accept().unwrap().0, &noise(3, 100_000), &noise(4, 100_000));
-    // The whole conversation once more, from elsewhere: nothing opens, nothing is delivered.
+    // The whole conversation is repeated from another address. No connection opens, and nothing is
+    // delivered.
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     for passed in relay.take_record().iter().filter(|passed| passed.from == 0) {
         stranger.send_to(&passed.bytes, listener.local_addr().unwrap()).unwrap();
@@ -329,7 +336,8 @@ fn a_narrow_path() {
     let link = Link::new(Impairment::default(), Impairment::default(), 600, false).unwrap();
     let to = SocketAddr::from((ADDRESSES[1], 5000));
     let listener = link.sides[1].run(|| TpaPort::with_options(to, quick()).unwrap().listen(4).unwrap());
-    // Segments are made to fit where that is allowed, and otherwise the error says what would.
+    // Segments are made to fit if this is allowed. Otherwise the error names the segment size that
+    // would fit.
     let (client, server) = link.sides[0].run(|| {
         let port = TpaPort::with_options("0.0.0.0:0", Options { fit_mtu: false, ..quick() }).unwrap();
         let error = port.connect(to).unwrap_err();
@@ -339,7 +347,7 @@ fn a_narrow_path() {
         (client, listener.accept().unwrap().0)
     });
     exchange(client, server, &noise(5, 100_000), &noise(6, 100_000));
-    // A path that becomes narrower under way.
+    // The path's MTU becomes smaller while the connection is open.
     let mut client = link.sides[0].run(|| {
         let client = TpaPort::with_options("0.0.0.0:0", quick()).unwrap().connect(to).unwrap();
         meshpace_live::tun::ip(&["link", "set", "lossy", "mtu", "500"]).unwrap();
@@ -361,13 +369,14 @@ fn opening_bytes_of_any_kind_decode_to_nothing_or_to_themselves() {
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
         let length = if rng.below(4) == 0 { rng.below(80) as usize } else { 62 };
         let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
-        // Half of them with a right beginning.
+        // Half of them begin with a valid header.
         if rng.below(2) == 0 && length == 62 {
             bytes[..8].fill(0);
-            // Protection in the lower half, cipher and quiet trains in the upper.
+            // The protection is in the lower half, the cipher and quiet trains are in the upper
+            // half.
             let protection = (rng.below(16) << 4 | rng.below(5)) as u8;
             (bytes[8], bytes[9], bytes[10]) = (3, rng.below(6) as u8, protection);
-            // TPA's header: no place, no unused bits.
+            // TPA's header has no place, and its unused bits are zero.
             bytes[49] &= 0xf0;
             (bytes[50], bytes[56], bytes[57], bytes[59], bytes[60], bytes[61]) = (0, 0, 0, bytes[59] & !3, 0, 0);
         }

@@ -1,7 +1,9 @@
-//! ICMP messages made by hand, about a connection of TPA over UDP (RFC 5927): whoever cannot quote its tag changes nothing.
+//! Tests with hand-made ICMP messages about a connection of TPA over UDP (RFC 5927). An attacker
+//! who cannot quote the connection's tag changes nothing.
 //!
-//! In a network of its own, for this host's kernel believes what it is told, and remembers for ten minutes that the way to itself is
-//! narrow. Needs the right to make one.
+//! The tests run in a network namespace of their own, and need the privilege to create one. The
+//! kernel of this host believes the messages, and remembers for ten minutes that the path to the
+//! host itself has a small MTU.
 
 use crate::common::{listener, ms, noise};
 use crate::puppet::{Puppet, plain};
@@ -19,13 +21,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// Sends ICMP errors from this host to itself.
 struct Liar(OwnedFd);
 
-/// ICMP's types and codes (RFC 792; RFC 1191).
+/// Types and codes of ICMP (RFC 792; RFC 1191).
 const UNREACHABLE: u8 = 3;
 const HOST: u8 = 1;
 const PORT: u8 = 3;
 const TOO_BIG: u8 = 4;
 
-/// The Internet's checksum (RFC 1071).
+/// The Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
     let mut sum: u32 = bytes.chunks(2).map(word).sum();
@@ -41,7 +43,8 @@ impl Liar {
         Liar(socket.expect("who may make a network may have a raw socket in it"))
     }
 
-    /// Tells the sender `from` that its datagram to `to`, which began with `content`, met an obstacle.
+    /// Reports to the sender `from` an error about its datagram to `to`, which began with
+    /// `content`.
     fn tell(&self, code: u8, mtu: u16, from: SocketAddrV4, to: SocketAddrV4, content: &[u8]) {
         let udp = 8 + content.len().max(100) as u16;
         let mut quoted = vec![0x45, 0];
@@ -86,7 +89,7 @@ fn forged_icmp() {
     let puppet = Puppet::new(listener.local_addr().unwrap()).open();
     let mut stream = listener.accept().unwrap().0;
     let (own, peer) = (v4(listener.local_addr().unwrap()), v4(puppet.socket.local_addr().unwrap()));
-    // What the listener sends begins with the peer's tag.
+    // Datagrams of the listener begin with the peer's tag.
     let segment = wire::encode_inside_udp(&Segment { flags: Flags::ACK, ..Segment::default() });
     let quote = |tag: u64| [&tag.to_be_bytes()[..], &segment].concat();
     let right = puppet.opening.opener;
@@ -98,13 +101,14 @@ fn forged_icmp() {
                 liar.tell(TOO_BIG, mtu, own, peer, &content);
             }
         }
-        // The right tag, and an MTU that suffices.
+        // The right tag, with an MTU that is large enough.
         liar.tell(TOO_BIG, 1500, own, peer, &quote(right));
     }
-    // Others begin with segments as long as before.
+    // Other connections still begin with segments of the previous length.
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse::<u32>().unwrap();
     assert_eq!(Socket::mtu_between((Ipv4Addr::LOCALHOST, 0).into(), peer.into()).unwrap(), mtu);
-    // The connection goes on: what is said now arrives, and what it answers has the old size.
+    // The connection continues. New data arrives, and the data sent in return has the previous
+    // segment size.
     puppet.say(Segment { block: puppet.block, place: 1, tx: 1, last: true, ..Segment::default() }, &noise(1, 1452));
     let mut got = vec![0; 1452];
     stream.read_exact(&mut got).unwrap();
@@ -117,7 +121,8 @@ fn forged_icmp() {
         }
     };
     assert!(payload == noise(2, 1452), "{} bytes", payload.len());
-    // And the messages do get through: with the tag they end it once the peer has been silent for a while, although it is asked.
+    // The messages do arrive: with the tag they end the connection once the peer has been silent
+    // for a while, although it is probed.
     stream.set_read_timeout(Some(ms(200))).unwrap();
     let error = (0..300)
         .find_map(|_| {

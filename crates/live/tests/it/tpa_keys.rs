@@ -1,4 +1,4 @@
-//! Who is connected: the peer's key, and a listener that decides by it.
+//! Tests of the peer's key: who is connected, and a listener that decides by the key.
 
 use crate::common::{exchange, listener, ms, noise, quick};
 use meshpace_core::Duration;
@@ -9,7 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A pair of keys: private and public.
+/// A key pair: private and public key.
 type Pair = ([u8; 32], [u8; 32]);
 
 fn pairs<const N: usize>() -> [Pair; N] {
@@ -22,7 +22,8 @@ fn asking(own: [u8; 32], admission: Admission) -> TpaListener {
     listener(Options { security, admission: Some(admission), ..quick() })
 }
 
-/// Connects as the holder of a key. Should a refusal not be believed, it takes two minutes, and then its sentence is another.
+/// Connects as the holder of a key. If a refusal were not believed, the call would take two minutes
+/// and return another error.
 fn connect(own: [u8; 32], hub: [u8; 32], to: SocketAddr) -> std::io::Result<TpaStream> {
     let security = Security::Keys { own, peers: vec![hub] };
     let options = Options { security, connect_timeout: Duration::from_secs(120), ..quick() };
@@ -46,12 +47,12 @@ fn each_end_knows_whose_key_the_other_has() {
         assert_eq!((client.peer_key().unwrap(), server.peer_key().unwrap()), (Some(hub), Some(public)));
         exchange(client, server, &noise(1, 30_000), b"and back");
     }
-    // Where nobody has a key, there is none to tell.
+    // If no peer has a key, none is returned.
     for security in [Security::Plain, Security::Opportunistic, Security::Shared([7; 32])] {
         let (client, server) = crate::common::pair(Options { security, ..quick() });
         assert_eq!((client.peer_key().unwrap(), server.peer_key().unwrap()), (None, None));
     }
-    // A connection that is being opened has no peer yet that has proved anything.
+    // A connection that is being opened has no peer yet whose identity is proved.
     let security = Security::Keys { own: first, peers: vec![hub] };
     let port = TpaPort::with_options("127.0.0.1:0", Options { security, ..quick() }).unwrap();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -76,9 +77,9 @@ fn who_is_not_on_the_list_is_told_so_and_counted_and_the_list_can_change() {
     let other = connect(second, hub, to).unwrap();
     assert_eq!(listener.accept().unwrap().0.peer_key().unwrap(), Some(of_second));
     drop(other);
-    // What is open stays open.
+    // Open connections stay open.
     exchange(client, server, &noise(1, 30_000), b"and back");
-    // A fixed list tells the same.
+    // A fixed list of keys gives the same answer.
     let fixed = Options { security: Security::Keys { own, peers: vec![of_first] }, ..quick() };
     let fixed = crate::common::listener(fixed);
     assert!(is_refused(connect(second, hub, fixed.local_addr().unwrap())));
@@ -100,14 +101,14 @@ fn each_handshake_asks_once_and_a_key_that_is_nobodys_is_not_asked_about() {
         drop(listener.accept().unwrap());
     }
     assert_eq!(asked.load(Ordering::Relaxed), 3);
-    // It decides about keys: without known keys there are none.
+    // The admission decides about keys. It is an error if there are no known keys.
     let none = Options { admission: Some(admission), ..quick() };
     let error = TpaPort::with_options("127.0.0.1:0", none).unwrap_err();
     assert!(error.to_string().starts_with("admission: "), "{error}");
     assert!(Security::is_weak(&[0; 32]) && !Security::is_weak(&of_first));
 }
 
-/// A relay to `server` that writes `kind` over the kind of every acceptance and refusal.
+/// A relay to `server` that replaces the kind of every acceptance and refusal by `kind`.
 fn changing(server: SocketAddr, kind: Kind) -> SocketAddr {
     let (front, back) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
     let address = front.local_addr().unwrap();

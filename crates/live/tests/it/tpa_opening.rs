@@ -1,22 +1,24 @@
-//! Segments that fit the path: what a handshake makes of long packets that are lost, of all packets that are lost, and of both.
+//! Tests that segments fit the path, when the handshake loses long packets, all packets, or both.
 
 use crate::common::{exchange, listener, noise, quick};
 use meshpace_live::testbed::{Impairment, Loss, Relay};
 use meshpace_live::tpa::{Options, TpaPort};
 
-/// A payload of UDP on a path of 1500, 1280 and 576 bytes.
+/// UDP payload on paths with an MTU of 1500, 1280 and 576 bytes.
 const LONG: usize = 1500 - 28;
 const MIDDLE: usize = 1280 - 28;
 const SHORT: usize = 576 - 28;
 
-/// Segments for a path of 1500 bytes, as they would be without loopback's large MTU.
+/// Options with segments for an MTU of 1500 bytes, as they would be without the loopback's large
+/// MTU.
 fn options() -> Options {
     let mut options = quick();
     options.transport.segment = LONG as u32 - 44;
     options
 }
 
-/// Opens a connection over a path that does this to what the opener sends; the longest datagram of the transfer that follows.
+/// Opens a connection over a path that applies `there` to the opener's packets. Returns the longest
+/// datagram of the transfer that follows.
 fn longest(there: Impairment) -> usize {
     let listener = listener(options());
     let relay = Relay::new(listener.local_addr().unwrap(), there, Impairment::default(), true).unwrap();
@@ -37,7 +39,8 @@ fn where_long_packets_vanish_segments_are_as_long_as_passes() {
 
 #[test]
 fn packets_lost_whatever_their_length_do_not_make_segments_shorter() {
-    // By their order: 0 is the request for a cookie, 1 the first padded one, then padded ones and their escorts in turn.
+    // Packets by their order: 0 is the request for a cookie, 1 the first padded request. Padded
+    // requests and their short escorts follow in turn.
     for lost in [&[1, 2, 3, 4, 5, 6][..], &[1, 2, 4], &[1, 2, 3, 4, 5, 7]] {
         let loss = Loss::Indices(lost.iter().copied().collect());
         assert_eq!(longest(Impairment { loss, ..Impairment::default() }), LONG, "{lost:?}");

@@ -1,4 +1,5 @@
-//! TPA over a router: a link behind it that is too narrow, and what the router says when it knows no way.
+//! Tests TPA over a router: a link with a smaller MTU behind it, and the router's messages when it
+//! has no route.
 
 use crate::common::{exchange, noise, quick};
 use meshpace_live::testbed::{Namespace, veth};
@@ -14,7 +15,7 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 82, 0, 2);
 const TO: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(SERVER, 5000));
 
-/// Client, router, server.
+/// Namespaces of client, router and server.
 fn network(behind: u16) -> Option<[Namespace; 3]> {
     let made = Namespace::new().and_then(|client| {
         let (router, server) = (Namespace::new()?, Namespace::new()?);
@@ -23,7 +24,7 @@ fn network(behind: u16) -> Option<[Namespace; 3]> {
         client.run(|| ip(&["route", "add", "10.80.0.0/12", "via", "10.81.0.2"]))?;
         server.run(|| ip(&["route", "add", "10.81.0.0/24", "via", "10.82.0.1"]))?;
         router.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1"))?;
-        // The kernel limits how often it says that there is no way.
+        // The kernel limits the rate of messages about missing routes.
         router.run(|| std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0"))?;
         Ok([client, router, server])
     });
@@ -45,10 +46,11 @@ fn connect(client: &Namespace) -> std::io::Result<TpaStream> {
 fn a_router_before_a_narrow_link_is_understood() {
     let Some([client, _router, server]) = network(600) else { return };
     let listener = listener(&server);
-    // The second request of the handshake is as large as a full segment: "fragmentation needed" (RFC 1191) makes the segments fit.
+    // The second request of the handshake is as large as a full segment. The message "fragmentation
+    // needed" (RFC 1191) makes the segments fit.
     let first = connect(&client).unwrap();
     exchange(first, listener.accept().unwrap().0, &noise(3, 100_000), &noise(4, 100_000));
-    // By now this host knows: the next connection's segments fit.
+    // The host knows the MTU now, so the segments of the next connection fit.
     let second = connect(&client).unwrap();
     exchange(second, listener.accept().unwrap().0, &noise(1, 100_000), &noise(2, 100_000));
 }
@@ -56,14 +58,14 @@ fn a_router_before_a_narrow_link_is_understood() {
 #[test]
 fn no_way_to_the_peer() {
     let Some([client, router, server]) = network(1500) else { return };
-    // Nobody has a route; a router says that there is none; a neighbour does not answer.
+    // There is no route; a router reports that there is none; a neighbour does not answer.
     let error = |to: &str| client.run(|| TpaPort::with_options("0.0.0.0:0", quick()).unwrap().connect(to)).unwrap_err();
     assert_eq!(error("192.0.2.1:1").kind(), ErrorKind::NetworkUnreachable);
     router.run(|| ip(&["route", "add", "unreachable", "10.83.0.0/24"]).unwrap());
     let told = error("10.83.0.1:1");
     assert_eq!(told.kind(), ErrorKind::HostUnreachable, "{told}");
     assert_eq!(error("10.81.0.9:1").kind(), ErrorKind::HostUnreachable);
-    // An open connection survives the same: it was true for two seconds.
+    // An open connection survives the same error if it lasts for two seconds.
     let listener = listener(&server);
     let stream = connect(&client).unwrap();
     let accepted = listener.accept().unwrap().0;
@@ -78,7 +80,8 @@ fn no_way_to_the_peer() {
     });
 }
 
-/// A router that says nothing when a packet is too long for its link; false, and the test skipped, without `nft`.
+/// Makes a router send no message when a packet is too long for its link. Returns false, and skips
+/// the test, without `nft`.
 fn silence(router: &Namespace) -> bool {
     let rules = "add table ip quiet\n\
                  add chain ip quiet out { type filter hook output priority 0; }\n\
@@ -95,7 +98,7 @@ fn silence(router: &Namespace) -> bool {
     is_done
 }
 
-/// TPA, quiet trains, and BBR in their place, with keys.
+/// Options for TPA, for quiet trains, and for BBR in their place, with keys.
 fn carriers() -> [Options; 3] {
     let Some(Config::Train(config)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
     let options = Options { security: Security::Shared([7; 32]), ..quick() };
@@ -103,7 +106,8 @@ fn carriers() -> [Options; 3] {
     [options, trains.clone(), Options { bbr: true, ..trains }]
 }
 
-/// Both ends of a connection through the router, to a port that only this connection uses: one that was closed is free a while later.
+/// Both ends of a connection through the router, to a port that only this connection uses: a closed
+/// port is free only a while later.
 fn through(client: &Namespace, server: &Namespace, options: &Options, port: u16) -> [TpaStream; 2] {
     let to = SocketAddr::from((SERVER, port));
     let listener = server.run(|| TpaPort::with_options(to, options.clone()).unwrap().listen(4).unwrap());

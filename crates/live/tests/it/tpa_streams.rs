@@ -1,4 +1,4 @@
-//! TPA streams on loopback: what `std::net` promises of its own.
+//! Tests that TPA streams on the loopback behave as `std::net` promises for its own streams.
 #![expect(clippy::disallowed_methods, reason = "timeouts are measured against the clock")]
 
 use crate::common::{exchange, listener, ms, noise, nowhere, pair, quick};
@@ -72,12 +72,12 @@ fn many_connections_share_two_ports() {
             });
         }
     });
-    // One port may open connections to several.
+    // One port can open connections to several listeners.
     let port = TpaPort::bind("127.0.0.1:0").unwrap();
     let others = [crate::common::listener(Options::default()), crate::common::listener(Options::default())];
     let streams = others.each_ref().map(|other| port.connect(other.local_addr().unwrap()).unwrap());
     assert_eq!(streams[0].local_addr().unwrap(), streams[1].local_addr().unwrap());
-    // And several to one: their tags tell them apart.
+    // One port can open several connections to one listener: their tags distinguish them.
     let mut again = port.connect(others[0].local_addr().unwrap()).unwrap();
     let (first, second) = (others[0].accept().unwrap().0, others[0].accept().unwrap().0);
     assert_eq!(first.peer_addr().unwrap(), second.peer_addr().unwrap());
@@ -87,7 +87,7 @@ fn many_connections_share_two_ports() {
     assert_eq!(got, *b"for the second");
 }
 
-/// Options by which a block that is not full waits longer than any test does.
+/// Options with which a block that is not full waits longer than any test.
 fn waiting_to_fill() -> Options {
     let mut options = Options::default();
     options.transport.waits_to_fill = true;
@@ -126,7 +126,7 @@ fn who_waits_to_fill_a_block_can_flush_or_stop_waiting() {
     assert!(!arrives("flushed", 50), "it did not wait");
     client.flush().unwrap();
     assert!(arrives("flushed", 20_000));
-    // The trait's method is the same.
+    // The method of the trait has the same effect.
     (&client).write_all(b"again").unwrap();
     Write::flush(&mut &client).unwrap();
     assert!(arrives("again", 20_000));
@@ -167,7 +167,7 @@ fn a_peer_that_does_not_read_stops_the_writer_and_not_for_ever() {
         }
     };
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
-    // Two rings, and a block.
+    // The limit is two rings and a block.
     assert!(written < 600_000, "{written} bytes were taken");
     let reader = std::thread::spawn(move || {
         let mut got = Vec::new();
@@ -182,7 +182,8 @@ fn a_peer_that_does_not_read_stops_the_writer_and_not_for_ever() {
 
 #[test]
 fn closing_waits_until_all_has_arrived_and_says_whether_it_has() {
-    // More than the reader takes before it reads: some of it stays here as long as nobody reads.
+    // This is more than the reader's end accepts before it reads. A part stays here as long as
+    // nobody reads.
     let sent = noise(10, 300_000);
     let stuck = || {
         let (client, server) = pair(Options::default());
@@ -203,13 +204,13 @@ fn closing_waits_until_all_has_arrived_and_says_whether_it_has() {
     let error = client.close().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
     assert!(start.elapsed() >= ms(300));
-    // Dropping waits as long.
+    // Dropping the stream waits for the same time.
     let (client, _server) = stuck();
     client.set_linger(ms(300)).unwrap();
     let start = Instant::now();
     drop(client);
     assert!(start.elapsed() >= ms(300));
-    // With a reader it waits for him.
+    // With a reader, closing waits for the reader.
     let (client, mut server) = stuck();
     let reader = std::thread::spawn(move || {
         std::thread::sleep(ms(200));
@@ -220,7 +221,7 @@ fn closing_waits_until_all_has_arrived_and_says_whether_it_has() {
     });
     client.set_linger(ms(60_000)).unwrap();
     client.close().unwrap();
-    // What has not been read has at least arrived: the reader finds all of it.
+    // Data that has not been read has at least arrived: the reader receives all of it.
     assert!(reader.join().unwrap() == sent);
 }
 
@@ -230,7 +231,8 @@ fn a_reader_that_is_late_has_nothing_repeated() {
     options.transport.segment = 1000;
     options.transport.congestion.window = 12;
     options.transport.ack = Rule::EveryWindow;
-    // Room for five blocks and a half: the last segments of the sixth would find none.
+    // The buffer has room for five blocks and a half. The last segments of the sixth block would
+    // not fit.
     options.receive_buffer = 5 * 12_000 + 6_000;
     options.transport.rto.margin = meshpace_core::Duration::from_secs(20);
     let (client, mut server) = pair(options);
@@ -272,7 +274,7 @@ fn timeouts_and_non_blocking() {
 fn errors_say_what_happened() {
     let refused = TpaStream::connect(nowhere()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused, "{refused}");
-    // A port that talks TPA and does not listen.
+    // A port that uses TPA and does not listen.
     let port = TpaPort::bind("127.0.0.1:0").unwrap();
     let refused = TpaStream::connect(port.local_addr().unwrap()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused, "{refused}");
@@ -282,7 +284,7 @@ fn errors_say_what_happened() {
     let other = port.connect("[::1]:9").unwrap_err();
     assert!(other.to_string().starts_with("no IPv4 address"), "{other}");
     assert_eq!(TpaStream::connect("127.0.0.1:0").unwrap_err().kind(), ErrorKind::InvalidInput);
-    // Somebody who never answers.
+    // A socket that never answers.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let start = Instant::now();
     let late = TpaStream::connect_timeout(&silent.local_addr().unwrap(), ms(200)).unwrap_err();
@@ -294,7 +296,7 @@ fn errors_say_what_happened() {
 fn whoever_closes_without_reading_resets() {
     let (mut client, server) = pair(Options::default());
     client.write_all(&noise(7, 10_000)).unwrap();
-    // Until it has arrived.
+    // Wait until it has arrived.
     while client.unacknowledged() > 0 {
         std::thread::yield_now();
     }
@@ -306,7 +308,8 @@ fn whoever_closes_without_reading_resets() {
 
 #[test]
 fn a_dropped_listener_resets_what_nobody_accepted() {
-    // Sometimes before it has heard that its acceptance has arrived, sometimes after.
+    // In some rounds the listener has already learned that its acceptance arrived, in others it has
+    // not.
     for _ in 0..20 {
         let listener = listener(Options::default());
         let mut client = TpaStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -321,7 +324,7 @@ fn a_peer_that_vanishes_is_noticed() {
     let mut options = quick();
     options.silence_timeout = meshpace_core::Duration::from_millis(700);
     let listener = listener(options.clone());
-    // The link falls silent after 30 packets.
+    // The link drops all packets after the first 30.
     let cut = || Impairment { loss: Loss::Indices((30..1_000_000).collect()), ..Impairment::default() };
     let relay = Relay::new(listener.local_addr().unwrap(), cut(), cut(), false).unwrap();
     let mut client = TpaPort::with_options("127.0.0.1:0", options).unwrap().connect(relay.address()).unwrap();
@@ -339,7 +342,8 @@ fn a_peer_that_vanishes_is_noticed() {
 
 #[test]
 fn a_peer_whose_process_ends_is_noticed() {
-    // A plain socket that answers the handshake and is then closed: the kernel reports an unreachable port.
+    // A plain socket answers the handshake and is then closed. The kernel reports an unreachable
+    // port.
     let options = quick();
     let listener = listener(options.clone());
     let relay =
@@ -358,7 +362,8 @@ fn a_peer_whose_process_ends_is_noticed() {
 fn connecting_without_waiting() {
     let listener = listener(Options::default());
     let port = TpaPort::bind("127.0.0.1:0").unwrap();
-    // Over a link of 2 x 50 ms: nothing is open yet when the call returns.
+    // The link has a delay of 50 ms in each direction, so nothing is open yet when the call
+    // returns.
     let delay = || Impairment { delay: meshpace_core::Duration::from_millis(50), ..Impairment::default() };
     let relay = Relay::new(listener.local_addr().unwrap(), delay(), delay(), false).unwrap();
     let mut client = port.connect_nonblocking(relay.address()).unwrap();
@@ -371,7 +376,7 @@ fn connecting_without_waiting() {
     }
     client.set_nonblocking(false).unwrap();
     exchange(client, listener.accept().unwrap().0, &noise(8, 20_000), b"back");
-    // The reason comes with whatever is asked first.
+    // The first call of any kind returns the reason.
     let mut refused = port.connect_nonblocking(nowhere()).unwrap();
     let error = loop {
         match refused.write(b"?") {
@@ -381,7 +386,8 @@ fn connecting_without_waiting() {
     };
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
     assert_eq!(refused.is_open().unwrap_err().kind(), ErrorKind::ConnectionRefused);
-    // One that is dropped while it opens is forgotten: the same port may connect there again.
+    // A stream that is dropped while it opens is forgotten. The same port may connect to the same
+    // address again.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let start = Instant::now();
     drop(port.connect_nonblocking(silent.local_addr().unwrap()).unwrap());
@@ -392,7 +398,7 @@ fn connecting_without_waiting() {
     assert!(start.elapsed() < ms(5000));
 }
 
-/// Holds up the thread that asks it, the fourth time, as if the process had been stopped.
+/// Path source that blocks its caller at the fourth call, as if the process had been stopped.
 #[derive(Debug, Default)]
 struct Absent(AtomicU32);
 
@@ -409,13 +415,13 @@ impl PathSource for Absent {
 fn who_was_absent_does_not_hold_the_silence_against_the_peer() {
     let absent = Arc::new(Absent::default());
     let mut options = quick();
-    // The peer, which may have something under way when this end is absent, has the patience for it.
+    // The peer may have data in flight when this end is absent, so its silence timeout is longer.
     let listener = listener(options.clone());
     options.silence_timeout = meshpace_core::Duration::from_millis(900);
     let delay = || Impairment { delay: meshpace_core::Duration::from_millis(10), ..Impairment::default() };
     let relay = Relay::new(listener.local_addr().unwrap(), delay(), delay(), false).unwrap();
     options.path = Some(Arc::clone(&absent) as _);
-    // A thread of its own: the peer's is not to be held up.
+    // This end has a thread of its own, because the peer's thread must not be blocked.
     let runtime = Runtime::start().unwrap();
     let port = TpaPort::on(&runtime, "127.0.0.1:0", options).unwrap();
     let client = port.connect(relay.address()).unwrap();

@@ -1,4 +1,4 @@
-//! TPA over UDP on tokio: many connections on one thread, both ways at once.
+//! Tests TPA over UDP on tokio: many connections on one thread, in both directions at once.
 
 use crate::common::{listener, noise, nowhere, quick};
 use meshpace_live::tpa::asynchronous::{AsyncListener, AsyncStream};
@@ -6,14 +6,14 @@ use meshpace_live::tpa::{Options, TpaPort};
 use std::io::ErrorKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A runtime without threads, network or time.
+/// Runs `work` on a runtime without threads, network or timers.
 fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
 }
 
 #[test]
 fn fifty_connections_on_one_thread_both_ways_at_once() {
-    // Buffers of a few blocks: writers have to wait.
+    // Buffers of a few blocks, so that writers have to wait.
     let options = Options { send_buffer: 40_000, receive_buffer: 60_000, ..quick() };
     let listener = listener(options.clone());
     let address = listener.local_addr().unwrap();

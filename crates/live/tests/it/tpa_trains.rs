@@ -1,4 +1,5 @@
-//! Quiet trains inside TPA's datagrams: over a path that loses, holds back and duplicates, encrypted and plain.
+//! Tests quiet trains inside TPA's datagrams, over a path that loses, delays and duplicates
+//! packets, encrypted and plain.
 #![expect(clippy::disallowed_methods, reason = "a writer is held up, and transfers take their time, in real time")]
 
 use crate::common::{exchange, ms, noise, quick};
@@ -17,7 +18,7 @@ fn trains(security: Security) -> Options {
     let Some(Config::Train(config)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
     let mut options = Options { trains: Some(config), path: Some(Arc::new(Fixed(PATH))), security, ..quick() };
     if bytes() > 1_000_000 {
-        // As TPA sends so much over such a link: capi's test.
+        // Same settings as those with which TPA sends as much over such a link, in a test of capi.
         options.transport.segment = 8960;
         (options.send_buffer, options.receive_buffer) = (1 << 20, 1 << 20);
     }
@@ -28,7 +29,7 @@ fn listening(options: Options) -> TpaListener {
     TpaPort::with_options("127.0.0.1:0", options).unwrap().listen(4).unwrap()
 }
 
-/// As much as `MESHPACE_LOSSY_MB` says, or little.
+/// Bytes of a transfer: `MESHPACE_LOSSY_MB` megabytes, or 200 kB by default.
 fn bytes() -> usize {
     std::env::var("MESHPACE_LOSSY_MB").map_or(200_000, |text| text.parse::<usize>().expect("a number") * 1_000_000)
 }
@@ -73,7 +74,7 @@ fn an_application_that_does_not_read_stops_its_peer_until_it_does() {
             (&client).write_all(&all).unwrap();
             client.shutdown(std::net::Shutdown::Write).unwrap();
         });
-        // More than the window and both buffers: the writer is held up.
+        // This is more than the window and both buffers, so the writer has to wait.
         std::thread::sleep(ms(300));
         assert!(client.unacknowledged() > 100_000);
         let mut got = Vec::new();
@@ -86,7 +87,8 @@ fn an_application_that_does_not_read_stops_its_peer_until_it_does() {
 
 #[test]
 fn a_closed_window_is_asked_about_with_a_whole_segment_and_nothing_is_lost() {
-    // A window of whole segments leaves less than one of the ring: a short first write has the segments stand across its end.
+    // A window of whole segments does not fill the ring. After a short first write, segments cross
+    // the end of the ring.
     let narrow = || Options { receive_buffer: 64 << 10, ..trains(Security::Opportunistic) };
     let listener = listening(narrow());
     let client = TpaPort::with_options("127.0.0.1:0", narrow()).unwrap();
@@ -119,7 +121,8 @@ fn an_acceptance_announces_what_there_is_room_for() {
     puppet.ask();
     puppet.request();
     let answer = puppet.answer().expect("an acceptance");
-    // TPA's 1452 bytes less the 26 that a train's header is longer: 45 fit, one less is announced.
+    // TPA's 1452 bytes are reduced by the 26 bytes by which the header of a train is longer. 45
+    // segments fit, and one less is announced.
     assert_eq!((answer.terms.segment, answer.segment.window), (1452, 44));
 }
 
@@ -147,7 +150,7 @@ fn a_listener_that_takes_tpa_too_leaves_the_choice_to_who_opens() {
     let to = listener.local_addr().unwrap();
     let of_trains = TpaPort::with_options("127.0.0.1:0", trains(Security::Opportunistic)).unwrap();
     let of_tpa = TpaPort::with_options("127.0.0.1:0", quick()).unwrap();
-    // 146,000 bytes are 100 segments of TPA, and 102 of trains, which are 26 bytes shorter.
+    // 146,000 bytes are 100 segments of TPA and 102 of trains, which are 26 bytes shorter.
     let ways: [&dyn Fn() -> std::io::Result<TpaStream>; 3] =
         [&|| of_trains.connect(to), &|| of_trains.connect_tpa(to), &|| of_tpa.connect(to)];
     let sent = ways.map(|open| {
@@ -178,7 +181,7 @@ fn a_reset_and_a_peer_that_vanishes_end_it() {
     let server = listener.accept().unwrap().0;
     server.abort();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    // A silent connection is asked for a sign of life and goes on as long as there is one.
+    // A silent connection is probed. It continues as long as the probes are answered.
     let alive = |security| Options {
         keep_alive: Some(Duration::from_secs(1)),
         silence_timeout: Duration::from_millis(1500),

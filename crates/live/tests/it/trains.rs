@@ -1,5 +1,6 @@
-//! Quiet trains in TCP packets between two of our stacks, in virtual time: bytes over a wire that loses, duplicates and reorders,
-//! peers that do not know them, packets that are forged.
+//! Tests quiet trains in TCP packets between two of our stacks, in virtual time: transfers over a
+//! wire that loses, duplicates and reorders packets, peers that do not support trains, and forged
+//! packets.
 
 use crate::virtual_wire::{ADDRESSES, PORT, World};
 use meshpace_core::rng::Purpose;
@@ -16,13 +17,13 @@ use std::net::SocketAddrV4;
 
 const PATH: PathInfo = PathInfo { hops: 1, rate: Rate::from_mbps(54), received_power_dbm: None };
 
-/// Both ends of a transfer, and what each has sent and received.
+/// A transfer: both ends, with the bytes that each has sent and received.
 struct Transfer {
     world: World,
     client: Id,
     server: Option<Id>,
     bytes: usize,
-    /// Of each side: bytes written, and the hash of what has come.
+    /// For each side: bytes written, and hash of the bytes received.
     written: [usize; 2],
     heard: [Sha256; 2],
     taken: [usize; 2],
@@ -42,7 +43,7 @@ fn protocol(name: &str, segment: u32) -> Protocol {
     }
 }
 
-/// The byte at `place` of what `side` sends.
+/// The byte at `place` of the data that `side` sends.
 fn byte(side: usize, place: usize) -> u8 {
     let mixed = (place as u64 ^ (side as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8
@@ -54,7 +55,8 @@ fn hash(side: usize, bytes: usize) -> Vec<u8> {
 }
 
 impl Transfer {
-    /// `bytes` both ways, from an end that speaks `ours` to one that takes `theirs`.
+    /// A transfer of `bytes` in both directions, between an end that uses `ours` and one that
+    /// accepts `theirs`.
     fn new(ours: &Protocol, theirs: &Protocol, ways: [Impairment; 2], bytes: usize) -> Transfer {
         let mut world = World::new(ways, PATH, false);
         world.ends[1].listen(PORT, theirs).unwrap();
@@ -67,7 +69,7 @@ impl Transfer {
         if side == 0 { Some(self.client) } else { self.server }
     }
 
-    /// Applications write what there is room for, read what there is, and close at the end.
+    /// The applications write and read as much as possible, and close at the end.
     fn serve(&mut self, reads: bool) {
         self.server = self.server.or_else(|| Some(self.world.ends[1].accept(PORT)?.0));
         for side in 0..2 {
@@ -92,7 +94,7 @@ impl Transfer {
         }
     }
 
-    /// Takes what has come to `side`.
+    /// Reads the data that has arrived at `side`.
     fn read(&mut self, side: usize, id: Id) {
         let mut block = [0; 1 << 14];
         loop {
@@ -105,7 +107,7 @@ impl Transfer {
         }
     }
 
-    /// Until nothing happens any more, or for so long.
+    /// Runs until there are no more events, or until `until`.
     fn run(&mut self, until: Duration) {
         loop {
             self.world.work();
@@ -146,7 +148,7 @@ fn lossy(seed: u64) -> Impairment {
     }
 }
 
-/// `MESHPACE_BAD_MB` megabytes; ten if it does not say.
+/// Transfers `MESHPACE_BAD_MB` megabytes; ten by default.
 #[test]
 fn ten_megabytes_both_ways_over_a_lossy_wire() {
     let megabytes = std::env::var("MESHPACE_BAD_MB").map_or(10, |text| text.parse::<usize>().expect("a number"));
@@ -157,7 +159,7 @@ fn ten_megabytes_both_ways_over_a_lossy_wire() {
     assert_eq!(transfer.speaks_trains(), [true; 2]);
     let stats = transfer.world.ends[0].connection(transfer.client).unwrap().stats();
     assert!(stats.retransmissions > 100, "{stats:?}");
-    // An ACK for a train, not for every segment.
+    // There is an ACK for each train, not for each segment.
     assert!(stats.acks_sent * 4 < stats.distinct_segments_received, "{stats:?}");
 }
 
@@ -166,7 +168,7 @@ fn a_peer_that_does_not_know_them_gets_a_plain_tcp_either_way() {
     let (train, newreno) = (protocol("quiet-train", 1460), protocol("newreno+sack", 1460));
     for (ours, theirs) in [(&train, &newreno), (&newreno, &train)] {
         let mut transfer = Transfer::new(ours, theirs, [lossy(3), lossy(4)], 300_000);
-        // What is written before the peer has answered is not lost in the change.
+        // Data that is written before the peer has answered is not lost when the protocol changes.
         transfer.serve(true);
         transfer.run(Duration::from_secs(3600));
         transfer.check("fall-back");
@@ -190,7 +192,7 @@ fn an_application_that_does_not_read_stops_the_sender_and_then_lets_it_go_on() {
     let train = protocol("quiet-train", 1460);
     let way = Impairment { delay: Duration::from_millis(4), ..Impairment::default() };
     let mut transfer = Transfer::new(&train, &train, [way.clone(), way], 1_000_000);
-    // For 90 s nobody reads: no more than the window gets there.
+    // Nobody reads for 90 s. No more than the window arrives.
     while {
         transfer.world.work();
         transfer.serve(false);
@@ -219,7 +221,8 @@ fn a_peer_that_vanishes_is_given_up_after_100_s() {
 
 #[test]
 fn forged_headers_harm_no_byte() {
-    // Beside the good packets come copies without payload whose numbers, flags and options are drawn, with a right checksum.
+    // Copies of the packets without payload are inserted. Their numbers, flags and options are
+    // random, with a correct checksum.
     for seed in 0..30 {
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
         let train = protocol("quiet-train", 1460);
@@ -232,7 +235,8 @@ fn forged_headers_harm_no_byte() {
                 break;
             }
         }
-        // A forged ACK may end a transfer, as it may any TCP's; it must not change a byte of what is delivered.
+        // A forged ACK may end a transfer, as for any TCP. It must not change a byte of the
+        // delivered data.
         for side in 0..2 {
             let heard = transfer.heard[side].clone().finalize().to_vec();
             assert_eq!(heard, hash(1 - side, transfer.taken[side]), "seed {seed}, side {side}");
@@ -240,7 +244,7 @@ fn forged_headers_harm_no_byte() {
     }
 }
 
-/// Puts a forged copy beside the next packet to one side.
+/// Inserts a forged copy of the next packet to one side.
 fn forge(world: &mut World, rng: &mut Rng) {
     if rng.below(4) > 0 {
         return;

@@ -1,5 +1,5 @@
-//! Quiet trains in real time behind TUN devices: between two of our stacks over a link that loses and reorders, and with the
-//! kernel's TCP, which does not know them.
+//! Tests quiet trains in real time behind TUN devices: between two of our stacks over a link that
+//! loses and reorders packets, and with the kernel's TCP, which does not support them.
 
 use crate::tcp_common::{
     PEER, PORT, World, accept, exchange, ip, peer, python_receiver, python_sender, receive, secs, send,
@@ -19,7 +19,7 @@ fn trains() -> Protocol {
     }
 }
 
-/// `MESHPACE_BAD_MB` megabytes; 300 kB if it does not say.
+/// `MESHPACE_BAD_MB` megabytes; 300 kB by default.
 fn bytes() -> u64 {
     std::env::var("MESHPACE_BAD_MB").map_or(300_000, |text| text.parse::<u64>().expect("a number") * 1_000_000)
 }

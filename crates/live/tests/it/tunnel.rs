@@ -1,4 +1,5 @@
-//! TCP connections through a tunnel: whole, many at once, closed by halves, broken off as such.
+//! Tests of TCP connections through a tunnel: complete transfers, many at once, half-closed
+//! connections, and resets.
 #![expect(clippy::disallowed_methods, reason = "transfers take their time")]
 
 use crate::common::{ms, noise, quick};
@@ -15,11 +16,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Both ends of a tunnel in this process; over a relay if there is one.
+/// Both ends of a tunnel in this process, with a relay between them if requested.
 pub struct Tunnel {
     pub connector: Connector,
     pub exit: Exit,
-    /// Where the exit listens, past the relay.
+    /// Address at which the exit listens, without the relay.
     pub far: SocketAddr,
     relay: Option<Relay>,
 }
@@ -40,12 +41,12 @@ impl Tunnel {
         Tunnel { connector, exit, far, relay }
     }
 
-    /// Where connections for `target` are taken.
+    /// Local address where connections for `target` are accepted.
     pub fn to(&self, target: SocketAddr) -> SocketAddr {
         to(&self.connector, target)
     }
 
-    /// What is between the ends.
+    /// The relay between the ends.
     pub fn relay(&self) -> &Relay {
         self.relay.as_ref().expect("a tunnel over a relay")
     }
@@ -56,7 +57,7 @@ impl Tunnel {
     }
 }
 
-/// Where connections for `target` are taken.
+/// Local address where connections for `target` are accepted.
 pub fn to(connector: &Connector, target: SocketAddr) -> SocketAddr {
     let forward = Forward { local: "127.0.0.1:0".into(), target: target.to_string() };
     connector.serve(&forward, |_| {}).unwrap()
@@ -73,19 +74,19 @@ pub fn settled(counters: &Counters) -> Totals {
     totals
 }
 
-/// Echo of all that was sent.
+/// Sends `said` and returns the echo.
 pub fn exchange(at: SocketAddr, said: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(at)?;
     stream.set_read_timeout(Some(ms(60_000)))?;
     stream.write_all(said)?;
-    // The echo comes only after this: one direction is over, the other begins.
+    // The echo is sent only after this: one direction ends before the other begins.
     stream.shutdown(Shutdown::Write)?;
     let mut got = Vec::new();
     stream.read_to_end(&mut got)?;
     Ok(got)
 }
 
-/// Serves every connection on a thread of its own.
+/// Starts a server that handles every connection on a thread of its own.
 pub fn server(serve: impl Fn(TcpStream) + Send + Copy + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -97,7 +98,7 @@ pub fn server(serve: impl Fn(TcpStream) + Send + Copy + 'static) -> SocketAddr {
     address
 }
 
-/// Says everything again once the other side has closed.
+/// Sends everything back once the other side has closed.
 pub fn echo(mut stream: TcpStream) {
     let mut got = Vec::new();
     if stream.read_to_end(&mut got).is_ok() {
@@ -128,7 +129,7 @@ fn two_hundred_streams_at_once_closed_by_halves() {
 #[test]
 fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
     let tunnel = Tunnel::new(CarriedBy::Tpa, &Options::default(), Allowed::Anywhere, None);
-    // Reads nothing until the test has seen what it wants to.
+    // The server reads nothing until the test allows it.
     static SEEN: AtomicBool = AtomicBool::new(false);
     let slow = tunnel.to(server(|stream| {
         while !SEEN.load(Ordering::Relaxed) {
@@ -154,7 +155,7 @@ fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
 #[test]
 fn what_is_broken_off_is_not_taken_for_an_end() {
     let tunnel = Tunnel::new(CarriedBy::Tpa, &quick(), Allowed::Anywhere, None);
-    // Sends something and breaks off.
+    // The server sends something and aborts.
     let at = tunnel.to(server(|mut stream| {
         stream.write_all(b"half of it").unwrap();
         let _ = stream.read(&mut [0]);
@@ -170,7 +171,7 @@ fn what_is_broken_off_is_not_taken_for_an_end() {
     assert!(totals.iter().all(|totals| totals.aborted == 1), "{totals:?}");
 }
 
-/// Writes until nobody takes any more, and breaks off.
+/// Writes until no more is accepted, and aborts.
 fn flood(mut stream: TcpStream) {
     stream.set_write_timeout(Some(ms(500))).unwrap();
     while stream.write(&[7; 1 << 16]).is_ok() {}
@@ -186,10 +187,11 @@ fn what_is_broken_off_does_not_wait_for_a_client_that_reads_nothing() {
 pub fn breaks_off_before_a_client_that_reads_nothing(tunnel: &Tunnel) {
     let mut client = TcpStream::connect(tunnel.to(server(flood))).unwrap();
     client.read_exact(&mut [0]).unwrap();
-    // What the client says meets a target that has broken off, once nobody takes what that writes; it goes on to read nothing.
+    // The client's data meets a target that has aborted, once the data of the target is no longer
+    // accepted. The client still reads nothing.
     let [near, far] = [tunnel.connector.counters(), tunnel.exit.counters()];
-    // On a busy machine what it was paced by fills the buffers on the way slowly: two minutes are room for it.
-    // A reset is told once: to whoever writes or reads first.
+    // On a busy machine the pacing interval is long, and the buffers on the path fill slowly. Two
+    // minutes are enough for that. A reset is reported once, to the first read or write.
     let mut told = None;
     let ended = (0..6000).any(|_| {
         if let Err(error) = client.write(b"?") {
@@ -199,7 +201,7 @@ pub fn breaks_off_before_a_client_that_reads_nothing(tunnel: &Tunnel) {
         (near.totals().aborted, far.totals().aborted) == (1, 1)
     });
     assert!(ended, "{:?}, {:?}", near.totals(), far.totals());
-    // And the client is told so.
+    // The client receives a reset too.
     let error = told.unwrap_or_else(|| std::io::copy(&mut client, &mut std::io::sink()).unwrap_err());
     assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
 }
@@ -223,7 +225,8 @@ pub fn refuses_targets_that_are_not_there_or_not_allowed(by: CarriedBy, options:
     assert_eq!((near.opened, near.refused, far.refused, far.aborted), (3, 2, 2, 0), "{near:?} {far:?}");
 }
 
-/// A client of SOCKS 5 that asks for a target by name or number; what it is told, and the connection.
+/// A SOCKS 5 client that requests a target by name or address. Returns the reply code and the
+/// connection.
 fn by_socks(at: SocketAddr, host: &str, port: u16) -> (u8, TcpStream) {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.write_all(&[5, 1, 0]).unwrap();
@@ -252,7 +255,8 @@ fn clients_of_socks_say_where_they_go() {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     assert_eq!(text, "there and back");
-    // Not allowed, and nobody there: RFC 1928's answers, and then an end.
+    // A target that is not allowed, and one that does not exist: the replies of RFC 1928, then the
+    // end of the connection.
     for (port, answer) in [(other.port(), 2), (nobody.port(), 5)] {
         let (told, mut stream) = by_socks(at, "localhost", port);
         assert_eq!((told, stream.read(&mut [0]).unwrap()), (answer, 0), "port {port}");
@@ -279,14 +283,15 @@ fn whole_networks_go_through_and_nothing_is_left_behind() {
         let list = |family: &str| Command::new("ip").args([family, "rule", "show"]).output().unwrap().stdout;
         link.sides[0].run(|| ["-4", "-6"].map(|family| String::from_utf8(list(family)).unwrap()))
     };
-    // What the far site has behind it, where the kernel knows IPv6.
+    // Networks behind the far site; IPv6 only if the kernel supports it.
     let versions = 1 + usize::from(std::path::Path::new("/proc/net/if_inet6").exists());
     let networks = &["10.200.0.0/24", "fd00:200::/64"][..versions];
     let before = rules();
-    // The far site has a network of its own behind it, and serves there.
+    // The far site has a network behind it and serves there.
     let (far, echoes) = link.sides[1].run(|| {
         let hosts = &["10.200.0.7", "fd00:200::7"][..versions];
-        // Without the search for duplicates, which the kernel begins later, and before which nobody can listen there.
+        // Duplicate address detection is switched off. The kernel starts it later, and nobody can
+        // listen at the address before it ends.
         let at_once = |host: &str| if host.contains(':') { &["nodad"][..] } else { &[] };
         hosts.iter().for_each(|host| ip(&[&["address", "add", host, "dev", "lo"], at_once(host)].concat()).unwrap());
         let port = TpaPort::with_options((ADDRESSES[1], 0), quick()).unwrap();
@@ -302,7 +307,7 @@ fn whole_networks_go_through_and_nothing_is_left_behind() {
         (far, hosts.iter().map(serve).collect::<Vec<_>>())
     });
     let connector = link.sides[0].run(|| {
-        // Otherwise there is no route, and nothing that could be marked.
+        // Without these routes there are no packets that could be marked.
         ip(&["route", "add", "10.200.0.0/16", "dev", "lossy"]).unwrap();
         if versions == 2 {
             ip(&["route", "add", "fd00:200::/32", "dev", "lo"]).unwrap();
@@ -321,7 +326,7 @@ fn whole_networks_go_through_and_nothing_is_left_behind() {
     };
     assert_eq!(tables().len(), versions);
     (0..versions).for_each(|version| assert_ne!(rules()[version], before[version]));
-    // Programs that know nothing of a tunnel.
+    // Programs that know nothing of the tunnel.
     let said = noise(9, 100_000);
     for echoes in echoes {
         let got = link.sides[0].run(|| {
@@ -342,7 +347,7 @@ fn whole_networks_go_through_and_nothing_is_left_behind() {
     assert_eq!((tables().len(), rules()), (0, before));
 }
 
-/// Bytes that the page of the test has: a quick run has 300 kB, the full one 20 MB.
+/// Size of the page of the test: 300 kB in a quick run, 20 MB in the full one.
 pub fn page_bytes() -> usize {
     std::env::var("MESHPACE_TUNNEL_MB")
         .ok()
@@ -350,7 +355,7 @@ pub fn page_bytes() -> usize {
         .map_or(300_000, |mb| mb * 1_000_000)
 }
 
-/// Answers a request of HTTP/1.0 with the page.
+/// Answers an HTTP/1.0 request with the page.
 pub fn page(mut stream: TcpStream) {
     let mut request = Vec::new();
     let mut byte = [0];
@@ -400,12 +405,12 @@ fn curl_over_a_lossy_link_that_goes_down_meanwhile() {
     );
     assert_eq!(Sha256::digest(&output.stdout), Sha256::digest(noise(7, page_bytes())));
     assert!(far.stats.retransmissions > 0, "the link lost nothing");
-    // Longer than the link was down after the transfer had begun.
+    // This is longer than the link was down after the transfer had begun.
     assert!(start.elapsed() >= ms(1500), "the link was not down: {:?}", start.elapsed());
     assert_eq!((near.aborted, far.aborted), (0, 0));
 }
 
-/// Says every byte again at once.
+/// Sends every byte back at once.
 pub fn parrot(mut stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let mut block = [0; 1024];
@@ -416,7 +421,7 @@ pub fn parrot(mut stream: TcpStream) {
     }
 }
 
-/// Times of the echo of a keystroke, ms: the shortest, the median, the 95th percentile.
+/// Times of the echo of a keystroke in ms: the shortest, the median, the 95th percentile.
 fn echo_times(mut keyboard: impl Write, mut screen: impl Read, keystrokes: usize) -> [f64; 3] {
     let mut times: Vec<f64> = (0..keystrokes)
         .map(|_| {
@@ -432,7 +437,7 @@ fn echo_times(mut keyboard: impl Write, mut screen: impl Read, keystrokes: usize
     [times[0], times[keystrokes / 2], times[keystrokes * 95 / 100]]
 }
 
-/// A connection that waits for nothing before it says a byte.
+/// A connection that sends every byte at once.
 fn typist(at: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(at).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -444,14 +449,15 @@ fn a_keystroke_does_not_wait_for_others() {
     let tunnel =
         Tunnel::new(CarriedBy::Tpa, &meshpace_live::tunnel::options(quick().transport), Allowed::Anywhere, None);
     let at = tunnel.to(server(parrot));
-    // With blocks that wait to be filled, 100 ms there and 100 ms back, none is faster than 200 ms. However late a busy machine is, it is
-    // not with every one of them.
+    // If blocks waited until they are full, 100 ms in each direction, no echo would take less than
+    // 200 ms. A busy machine delays some of the echoes, but not every one.
     let keys = typist(at);
     let [shortest, ..] = echo_times(&keys, &keys, 40);
     assert!(shortest < 150.0, "{shortest} ms");
 }
 
-/// Tunnels over 10 Mbit/s and 10 ms each way, with the paper's window and with the widest; and that window.
+/// Tunnels over 10 Mbit/s and 10 ms in each direction, with the paper's window and with the largest
+/// one. Returns the window too.
 fn narrow_tunnels() -> impl Iterator<Item = (u8, Tunnel)> {
     let bad = |seed| Impairment {
         delay: Duration::from_millis(10),
@@ -466,7 +472,7 @@ fn narrow_tunnels() -> impl Iterator<Item = (u8, Tunnel)> {
     })
 }
 
-/// Types 200 times alone and 200 times beside a bulk transfer through the same tunnel.
+/// Types 200 times alone, and 200 times beside a bulk transfer through the same tunnel.
 fn type_beside_bulk(window: u8, tunnel: &Tunnel, mut keyboard: impl Write, mut screen: impl Read) {
     let alone = echo_times(&mut keyboard, &mut screen, 200);
     let sink = tunnel.to(server(|mut stream| while stream.read(&mut [0; 65_536]).is_ok_and(|length| length > 0) {}));
@@ -493,7 +499,8 @@ fn type_beside_bulk(window: u8, tunnel: &Tunnel, mut keyboard: impl Write, mut s
         beside[2],
         sent as f64 * 1e-6
     );
-    // A link's queue full of bulk would be 60 ms; two ways of 10 ms are the least.
+    // A link queue full of bulk data would add 60 ms. The least possible time is two delays of 10
+    // ms.
     assert!(sent > 1_000_000 && beside[0] < 200.0 && beside[0] >= 20.0, "cwnd_max {window}: {alone:?} {beside:?}");
 }
 
@@ -508,7 +515,7 @@ fn an_echo_stays_quick_beside_a_bulk_transfer() {
     }
 }
 
-/// A server of OpenSSH for one connection, that takes the key in `keys`.
+/// An OpenSSH server for one connection, which accepts the key in `keys`.
 fn ssh_server(stream: TcpStream, keys: &std::path::Path) {
     let file = |name: &str| keys.join(name).display().to_string();
     let options = [
@@ -533,7 +540,7 @@ fn ssh_stays_usable_beside_a_bulk_transfer() {
         return;
     }
     if !["/usr/sbin/sshd", "/usr/bin/ssh", "/run/sshd"].iter().all(|file| std::path::Path::new(file).exists()) {
-        // No tool that is installed unasked: on most machines it would begin to serve strangers.
+        // The program is not installed unasked: on most machines it would begin to serve strangers.
         skipped(Class::Rights, "no OpenSSH: apt-get install openssh-server openssh-client; mkdir -p /run/sshd");
         return;
     }
@@ -553,7 +560,7 @@ fn ssh_stays_usable_beside_a_bulk_transfer() {
             scope.spawn(|| ssh_server(listener.accept().unwrap().0, keys));
             let mut command = Command::new("ssh");
             command.args(["-tt", "-F", "none", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]);
-            // Newer ones send keystrokes at fixed times, to hide when they were typed.
+            // Newer versions send keystrokes at fixed times, to hide when they were typed.
             command.args(["-o", "IgnoreUnknown=ObscureKeystrokeTiming", "-o", "ObscureKeystrokeTiming=no", "-i"]);
             command.arg(keys.join("user")).args(["-p", &at.port().to_string(), &format!("{user}@127.0.0.1")]);
             command.arg("echo ready; exec cat");

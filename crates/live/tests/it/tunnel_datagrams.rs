@@ -1,4 +1,5 @@
-//! Datagrams of UDP through a tunnel: whole, to their targets, and back to who has asked.
+//! Tests of UDP datagrams through a tunnel: they arrive complete at their targets, and answers
+//! return to the sender of the request.
 #![expect(clippy::disallowed_methods, reason = "datagrams take their time")]
 
 use crate::common::{ms, noise, quick};
@@ -25,13 +26,13 @@ fn trains() -> Options {
     }
 }
 
-/// Where datagrams for `target` are taken.
+/// Local address where datagrams for `target` are accepted.
 fn to(tunnel: &Tunnel, target: &str, class: Class) -> SocketAddr {
     let forward = UdpForward { local: "127.0.0.1:0".into(), target: target.into(), class };
     tunnel.connector.serve_datagrams(&forward, |_| {}).unwrap()
 }
 
-/// Says every datagram again.
+/// Starts a server that sends every datagram back.
 fn parrot() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
@@ -75,7 +76,7 @@ fn datagrams_keep_their_boundaries_and_answers_go_to_who_has_asked() {
         for (number, client) in clients.iter().enumerate() {
             (0..4).for_each(|datagram| assert!(heard(client) == said(number, datagram), "{number}, {datagram}"));
         }
-        // The longest that UDP has, which is longer than what a carrier takes at a time.
+        // The longest UDP datagram, which is longer than a carrier accepts at a time.
         let long = noise(7, 65_507);
         clients[3].send(&long).unwrap();
         assert!(heard(&clients[3]) == long);
@@ -107,9 +108,9 @@ fn datagrams_go_beside_streams_of_the_same_session_over_a_lossy_link() {
             let sent = noise(1, 400_000);
             assert!(exchange(at, &sent).unwrap() == sent);
         });
-        // No more than the kernel keeps until the tunnel has read them.
+        // No more datagrams than the kernel buffers until the tunnel has read them.
         (0..100).for_each(|number| assert!(reliable.send(&noise(number, 500)).is_ok()));
-        // The tunnel loses none of them, and has none overtake another.
+        // The tunnel loses none of them and does not reorder them.
         (0..100).for_each(|number| assert!(heard(&reliable) == noise(number, 500), "{number}"));
         (0..100_u32).for_each(|number| assert!(latest.send(&number.to_be_bytes()).is_ok()));
         let mut last = None;
@@ -127,7 +128,7 @@ fn what_may_not_go_there_is_told_and_a_list_names_datagrams_as_such() {
     let (target, other) = (parrot().to_string(), parrot().to_string());
     let allowed = Allowed::These(vec![format!("udp:{target}"), other.clone()]);
     let tunnel = Tunnel::new(CarriedBy::Session, &trains(), allowed, None);
-    // TCP may go there, and UDP may not.
+    // TCP to this target is allowed, UDP is not.
     let refused = client(to(&tunnel, &other, Class::Latest));
     refused.send(b"x").unwrap();
     let allowed = client(to(&tunnel, &target, Class::Latest));
@@ -142,7 +143,7 @@ fn what_may_not_go_there_is_told_and_a_list_names_datagrams_as_such() {
     assert!(refused.recv(&mut [0; 8]).is_err());
 }
 
-/// Waits until so many flows are open at both ends.
+/// Waits until `flows` flows are open at both ends.
 fn wait_for_flows(tunnel: &Tunnel, flows: u64) {
     let start = Instant::now();
     while totals(tunnel).iter().any(|totals| totals.datagrams.flows != flows) {
@@ -151,7 +152,7 @@ fn wait_for_flows(tunnel: &Tunnel, flows: u64) {
     }
 }
 
-/// Waits until nobody has a port any more: the session may be handing over what has come last.
+/// Waits until the port is free. The session may still be delivering the last datagrams.
 fn wait_until_free(port: SocketAddr) {
     let start = Instant::now();
     while let Err(error) = UdpSocket::bind(port) {
@@ -177,7 +178,8 @@ fn a_port_of_datagrams_that_is_closed_is_free_and_its_flows_are_over_at_both_end
         wait_for_flows(&tunnel, 1);
         second.send(b"still here").unwrap();
         assert_eq!(heard(&second), b"still here");
-        // A port of TCP with the same number is another one, and one that is not there is nothing to close.
+        // A TCP port with the same number is not affected, and closing a port that is not open does
+        // nothing.
         tunnel.connector.close(two);
         tunnel.connector.close_datagrams(one);
         second.send(b"and here").unwrap();
@@ -190,7 +192,7 @@ fn a_port_of_datagrams_that_is_closed_is_free_and_its_flows_are_over_at_both_end
 
 #[test]
 fn an_end_ends_while_it_opens_a_session_for_datagrams() {
-    // Nobody answers there.
+    // No server answers at this address.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = TpaPort::with_options("127.0.0.1:0", trains()).unwrap();
     let connector = Connector::in_session(port, silent.local_addr().unwrap());

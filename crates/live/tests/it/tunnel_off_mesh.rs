@@ -1,4 +1,5 @@
-//! A tunnel over paths that are no mesh, beside the kernel's TCP over the same link, by itself and through WireGuard, one after the other.
+//! Compares a tunnel over paths that are not meshes with the kernel's TCP over the same link, alone
+//! and through WireGuard, one after the other.
 #![expect(clippy::disallowed_methods, reason = "transfers take their time")]
 
 use meshpace_core::{Duration, Rate};
@@ -16,17 +17,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Mbit/s, ms there and back, share that is lost there.
+/// Paths: rate in Mbit/s, round-trip time in ms, and share of packets lost on the way to the far
+/// side.
 const PATHS: [(u64, u64, f64); 4] = [(5, 40, 0.02), (20, 10, 0.0), (20, 200, 0.005), (1, 4, 0.0)];
-/// Share of the better of the kernel's two that may not be fallen short of.
+/// Least share of the better of the kernel's two results that the tunnel has to reach.
 const LEAST: f64 = 0.9;
 
-/// Runs of each, of which the median counts, and how long one lasts; what comes in the first part does not count.
+/// Number of runs of each, of which the median counts. Length of the first part of a run, which
+/// does not count, and of the second, which does.
 const RUNS: usize = 3;
 const START: std::time::Duration = std::time::Duration::from_millis(3000);
 const COUNTED: std::time::Duration = std::time::Duration::from_millis(10_000);
 
-/// The ways that are compared.
+/// The ways of transfer that are compared.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Kernel(&'static str),
@@ -38,7 +41,7 @@ enum Way {
 const WAYS: [Way; 5] =
     [Way::Kernel("cubic"), Way::Kernel("bbr"), Way::WireGuard("cubic"), Way::WireGuard("bbr"), Way::Tunnel];
 
-/// The two ends of a WireGuard tunnel, `wireguard-go` in each of the two network namespaces.
+/// Both ends of a WireGuard tunnel: `wireguard-go` in each of the two network namespaces.
 struct WireGuard([Child; 2]);
 
 impl WireGuard {
@@ -76,12 +79,12 @@ impl WireGuard {
         WireGuard(ends)
     }
 
-    /// Its interface on a side.
+    /// Name of its interface on a side.
     fn name(side: usize) -> String {
         format!("mp{side}-{}", std::process::id())
     }
 
-    /// By which it is configured. It is in the file system, which both namespaces share.
+    /// Socket by which it is configured. It is in the file system, which both namespaces share.
     fn socket(side: usize) -> PathBuf {
         Path::new("/var/run/wireguard").join(WireGuard::name(side) + ".sock")
     }
@@ -92,13 +95,14 @@ impl Drop for WireGuard {
         for (side, end) in self.0.iter_mut().enumerate() {
             let _ = end.kill();
             let _ = end.wait();
-            // What is killed leaves it, and the next one would be taken for ready.
+            // A killed process leaves the socket. The next process would then appear to be ready
+            // too early.
             let _ = std::fs::remove_file(WireGuard::socket(side));
         }
     }
 }
 
-/// What a program says that is told `input`.
+/// Output of a program that reads `input`.
 fn output(program: &str, arguments: &[&str], input: &str) -> String {
     let mut child = Command::new(program)
         .args(arguments)
@@ -126,7 +130,7 @@ fn link((megabits, rtt, loss): (u64, u64, f64), seed: u64) -> Link {
     Link::new(there, back, 1500, false).unwrap()
 }
 
-/// Takes connections on the far side at `address` and counts what comes.
+/// Accepts connections on the far side at `address` and counts the bytes that arrive.
 fn sink(link: &Link, address: Ipv4Addr) -> (SocketAddr, Arc<AtomicU64>) {
     let listener = link.sides[1].run(|| TcpListener::bind((address, 0)).unwrap());
     let (address, count) = (listener.local_addr().unwrap(), Arc::new(AtomicU64::new(0)));
@@ -152,7 +156,7 @@ fn port(side: usize) -> TpaPort {
     TpaPort::with_options((ADDRESSES[side], 0), options).unwrap()
 }
 
-/// Goodput, Mbit/s.
+/// Goodput in Mbit/s.
 fn measure(link: &Link, way: Way) -> f64 {
     let wireguard = matches!(way, Way::WireGuard(_)).then(|| WireGuard::new(link));
     let (address, count) = sink(link, if wireguard.is_some() { WireGuard::ADDRESSES[1] } else { ADDRESSES[1] });
@@ -167,11 +171,12 @@ fn measure(link: &Link, way: Way) -> f64 {
             let far = link.sides[1].run(|| port(1));
             let listener = far.listen(4).unwrap();
             let exit = Exit::new(Allowed::Anywhere);
-            // It connects from the thread that serves, which is of that side.
+            // The exit opens connections from the thread that serves, which is in the namespace of
+            // that side.
             let service = link.sides[1].run(|| exit.serve(listener, |text| eprintln!("far end: {text}")).unwrap());
             let connector = link.sides[0].run(|| Connector::in_session(port(0), far.local_addr().unwrap()));
             let forward = Forward { local: "127.0.0.1:0".into(), target: address.to_string() };
-            // Its threads open what a session needs from where they are.
+            // Its threads open the sockets of a session in their own namespace.
             let near = || connector.serve(&forward, |text| eprintln!("near end: {text}")).unwrap();
             let local = link.sides[0].run(near);
             tunnel = Some((connector, service));
@@ -201,7 +206,7 @@ fn it_carries_what_the_kernels_best_tcp_does() {
     if let Some(why) = Link::missing() {
         return meshpace_testing::skipped(meshpace_testing::Class::Rights, &why);
     }
-    // Without WireGuard the kernel's TCP alone is what is compared with.
+    // Without WireGuard the tunnel is compared with the kernel's TCP alone.
     let has_wireguard =
         meshpace_testing::has("wireguard-go", "wireguard-go") && meshpace_testing::has("wg", "wireguard-tools");
     let ways: Vec<Way> = WAYS.into_iter().filter(|way| has_wireguard || !matches!(way, Way::WireGuard(_))).collect();

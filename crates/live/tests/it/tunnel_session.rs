@@ -1,4 +1,5 @@
-//! TCP connections through one session of a tunnel, whose bulk goes by quiet trains.
+//! Tests of TCP connections through one session of a tunnel, whose bulk data is carried by quiet
+//! trains.
 #![expect(clippy::disallowed_methods, reason = "transfers take their time")]
 
 use crate::common::{ms, noise, nowhere, quick};
@@ -21,7 +22,7 @@ use std::time::Instant;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Options of both ends: a radio of one hop, for whoever asks.
+/// Options of both ends: the path is one hop of radio.
 fn options() -> Options {
     let Some(Config::Train(trains)) = names::lookup("quiet-train") else { panic!("no quiet trains") };
     let path = PathInfo { hops: 1, rate: Rate::from_mbps(54), received_power_dbm: None };
@@ -62,11 +63,12 @@ fn two_hundred_streams_of_one_session_closed_by_halves() {
     }
 }
 
-/// Time without a byte in either direction after which a tunnel stands still. How long a transfer takes says nothing: the sender
-/// sleeps before each segment, and on a busy machine each of 8,500 sleeps ends milliseconds late.
+/// Time without a byte in either direction after which a tunnel counts as stalled. The duration of
+/// a transfer says nothing: the sender sleeps before each segment, and on a busy machine each of
+/// 8,500 sleeps ends milliseconds late.
 const STANDSTILL: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// Tells a slow tunnel from one that stands still.
+/// Distinguishes a slow tunnel from a stalled one.
 struct Progress<'a> {
     counters: &'a Counters,
     carried: u64,
@@ -78,8 +80,8 @@ impl Progress<'_> {
         Progress { counters, carried: 0, since: Instant::now() }
     }
 
-    /// Reads or writes by `work`, which fails after a second without a byte, until it succeeds. The error is that of `work`, or
-    /// [`ErrorKind::TimedOut`] if the tunnel stands still.
+    /// Calls `work`, a read or write which fails after a second without a byte, until it succeeds.
+    /// The error is that of `work`, or [`ErrorKind::TimedOut`] if the tunnel is stalled.
     fn wait<T>(&mut self, mut work: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
         loop {
             let done = work();
@@ -98,7 +100,8 @@ impl Progress<'_> {
         }
     }
 
-    /// Echo of all that was sent, as [`exchange`], for as long as the tunnel carries anything.
+    /// Sends `said` and returns the echo, as [`exchange`] does, for as long as the tunnel carries
+    /// anything.
     fn exchange(&mut self, at: SocketAddr, said: &[u8]) -> std::io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect(at)?;
         stream.set_read_timeout(Some(ms(1000)))?;
@@ -157,7 +160,7 @@ fn who_connects_decides_and_one_listener_serves_both() {
 #[test]
 fn a_slow_reader_holds_its_own_writer_back_and_nobody_else() {
     let tunnel = tunnel(None);
-    // Reads nothing until the test has seen what it wants to.
+    // The server reads nothing until the test allows it.
     static SEEN: AtomicBool = AtomicBool::new(false);
     let slow = tunnel.to(server(|stream| {
         while !SEEN.load(Ordering::Relaxed) {
@@ -189,7 +192,7 @@ fn what_is_broken_off_is_not_taken_for_an_end() {
         let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
         nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::Linger, &linger).unwrap();
     }));
-    // Another stream of the same session has begun before and goes on afterwards.
+    // Another stream of the same session begins before and continues afterwards.
     let mut other = TcpStream::connect(tunnel.to(server(parrot))).unwrap();
     other.write_all(b"x").unwrap();
     other.read_exact(&mut [0]).unwrap();
@@ -264,7 +267,7 @@ fn where_the_far_end_is_gone_every_stream_is_reset_and_the_next_opens_a_session(
     }
     let [near, far] = tunnel.totals();
     assert_eq!((near.open, near.aborted, far.open, far.aborted), (0, 20, 0, 20), "{near:?} {far:?}");
-    // The next one waits for a session, and has one when the way is there again.
+    // The next stream waits for a session. It gets one when the path works again.
     let at = tunnel.to(server(echo));
     std::thread::scope(|scope| {
         let again = scope.spawn(|| exchange(at, b"again").unwrap());
@@ -281,7 +284,7 @@ fn where_the_far_end_is_gone_every_stream_is_reset_and_the_next_opens_a_session(
 fn nobody_at_the_far_end_is_told_with_the_first_connection() {
     let far = nowhere();
     let connector = Connector::in_session(port(), far);
-    // All that come while it is tried share what comes of it.
+    // All streams that begin during the attempt share its result.
     let at = to(&connector, nowhere());
     std::thread::scope(|scope| {
         for _ in 0..5 {
@@ -314,7 +317,8 @@ fn bbr_carries_much_whole_and_that_is_told_at_both_ends() {
 fn an_address_has_sixteen_sessions_and_an_idle_one_gives_way_to_the_next() {
     let tunnel = tunnel(None);
     let there = server(parrot);
-    // A session of its own, with a stream in it that has said something and been answered, if it is let in.
+    // Opens a session with one stream in it that has sent data and received an answer, if the
+    // session is accepted.
     let begin = || {
         let connector = Connector::in_session(port(), tunnel.far);
         let mut stream = TcpStream::connect(to(&connector, there)).unwrap();
@@ -328,7 +332,7 @@ fn an_address_has_sixteen_sessions_and_an_idle_one_gives_way_to_the_next() {
         stream.write_all(b"y").unwrap();
         stream.read_exact(&mut [0]).unwrap();
     }
-    // The session stays when its stream is closed, and carries nothing.
+    // The session stays open when its stream is closed, and carries nothing.
     let (_idle, stream) = kept.remove(0);
     drop(stream);
     let start = Instant::now();
@@ -341,7 +345,8 @@ fn an_address_has_sixteen_sessions_and_an_idle_one_gives_way_to_the_next() {
 fn what_is_no_session_is_answered_or_left() {
     let tunnel = tunnel(None);
     let plain = TpaPort::with_options((HERE, 0), quick()).unwrap();
-    // Garbage in a session's carrier: it alone ends. Half a preamble, a carrier of no kind, and frames of no kind behind a good one.
+    // Garbage in a carrier ends only that carrier's session: half a preamble, a carrier of unknown
+    // kind, and frames of unknown kind after a correct preamble.
     let beginnings = [&[2, 9][..], &[2, 0, 7][..], &[[2, 1].as_slice(), &[7; 16], &[0xff; 100]].concat()];
     for said in beginnings {
         let mut stream = plain.connect(tunnel.far).unwrap();
@@ -352,7 +357,7 @@ fn what_is_no_session_is_answered_or_left() {
         stream.abort();
     }
     assert_eq!(exchange(tunnel.to(server(echo)), b"still there").unwrap(), b"still there");
-    // A second session with the same exit is another one's, too.
+    // A second session with the same exit is independent.
     let another = Connector::in_session(port(), tunnel.far);
     assert_eq!(exchange(to(&another, server(echo)), b"both").unwrap(), b"both");
 }

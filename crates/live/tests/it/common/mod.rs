@@ -1,4 +1,4 @@
-//! Shared by the tests of TPA over UDP.
+//! Shared code of the tests of TPA over UDP.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use meshpace_core::Rng;
@@ -9,21 +9,21 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-/// Bytes that repeat nowhere a transport could confuse.
+/// Random bytes, in which no part repeats that a transport could confuse with another.
 pub fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut rng = Rng::stream(seed, Purpose::Test, 0);
     (0..length.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).take(length).collect()
 }
 
-/// A listener on a free port of loopback.
+/// A listener on a free port of the loopback.
 pub fn listener(options: Options) -> TpaListener {
     let listener = TpaPort::with_options("127.0.0.1:0", options).unwrap().listen(16).unwrap();
-    // A test that fails elsewhere is not to wait here for ever.
+    // A test that fails elsewhere must not wait here for ever.
     listener.set_timeout(Some(ms(20_000))).unwrap();
     listener
 }
 
-/// An open connection: the end that opened it and the other.
+/// An open connection: the end that opened it, and the other end.
 pub fn pair(options: Options) -> (TpaStream, TpaStream) {
     let listener = listener(options.clone());
     let client = TpaPort::with_options("127.0.0.1:0", options).unwrap();
@@ -31,7 +31,7 @@ pub fn pair(options: Options) -> (TpaStream, TpaStream) {
     (stream, listener.accept().unwrap().0)
 }
 
-/// Sends `there` and `back` at the same time, closes, and checks that each arrives whole.
+/// Sends `there` and `back` at the same time, closes, and checks that each arrives complete.
 pub fn exchange(client: TpaStream, server: TpaStream, there: &[u8], back: &[u8]) {
     thread::scope(|scope| {
         let side = |stream: TpaStream, own: Vec<u8>, other: Vec<u8>| {
@@ -45,7 +45,7 @@ pub fn exchange(client: TpaStream, server: TpaStream, there: &[u8], back: &[u8])
                     (&stream).read_to_end(&mut got).unwrap();
                     assert!(got == other, "{} bytes arrived, {} were sent", got.len(), other.len());
                 });
-                // A machine that is taken by others needs longer than the 30 s that are the default.
+                // A busy machine needs longer than the default of 30 s.
                 stream.set_linger(std::time::Duration::from_secs(300)).unwrap();
                 stream.close().unwrap();
             })
@@ -57,19 +57,19 @@ pub fn exchange(client: TpaStream, server: TpaStream, there: &[u8], back: &[u8])
     });
 }
 
-/// An address where nobody is, and where nobody comes to be by chance.
+/// An address where no socket listens, and where none will by chance.
 pub fn nowhere() -> SocketAddr {
     ([127, 0, 0, 1], meshpace_testing::ports::spare_port()).into()
 }
 
-/// Options whose timers fit a test.
+/// Options whose timers are short enough for a test.
 pub fn quick() -> Options {
     let mut options = Options::default();
     options.transport.rto.initial = meshpace_core::Duration::from_millis(200);
     options
 }
 
-/// A span in milliseconds.
+/// A duration in milliseconds.
 pub fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }

@@ -1,4 +1,5 @@
-//! A process of its own for the end that is attacked, in a control group with a bound for memory: the kernel ends it if it takes more.
+//! Runs the end that is attacked in a process of its own, in a control group with a memory limit.
+//! The kernel kills the process if it exceeds the limit.
 #![allow(dead_code, reason = "each test uses its part")]
 #![expect(clippy::disallowed_methods, reason = "a process that has just ended stays in its group for a while")]
 
@@ -10,10 +11,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-/// Says that this process is the one that is attacked.
+/// Environment variable that marks the process that is attacked.
 pub const ATTACKED: &str = "MESHPACE_TEST_ATTACKED";
 
-/// A control group with a bound for memory.
+/// A control group with a memory limit.
 struct Group {
     path: PathBuf,
     limit: &'static str,
@@ -22,7 +23,7 @@ struct Group {
 }
 
 impl Group {
-    /// A new one, of either version of control groups.
+    /// Creates a group of either version of control groups.
     fn new() -> std::io::Result<Group> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("meshpace-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -34,7 +35,7 @@ impl Group {
             Group { path: new.join(name), limit: "memory.max", usage: "memory.current", peak: "memory.peak" }
         };
         fs::create_dir(&group.path)?;
-        // Also where the controller is not passed on to groups in the root there is no file.
+        // The file is also missing if the controller is not enabled for groups in the root.
         group.bytes(group.usage).map(|_| group)
     }
 
@@ -42,12 +43,13 @@ impl Group {
         fs::read_to_string(self.path.join(file))?.trim().parse().map_err(std::io::Error::other)
     }
 
-    /// Has a process in it that may take `spare` bytes more than it takes.
+    /// Moves a process into the group. The limit is the memory that the process uses now plus
+    /// `spare` bytes.
     fn confine(&self, process: u32, spare: u64) -> std::io::Result<()> {
         fs::write(self.path.join("cgroup.procs"), process.to_string())?;
         let limit = self.bytes(self.usage)? + spare;
         fs::write(self.path.join(self.limit), limit.to_string())?;
-        // What is swapped out would not count.
+        // Memory that is swapped out would not count, so swapping is disabled.
         for (file, text) in [("memory.memsw.limit_in_bytes", limit.to_string()), ("memory.swap.max", "0".to_owned())] {
             let _ = fs::write(self.path.join(file), text);
         }
@@ -57,7 +59,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A process that has just ended may still be in it.
+        // A process that has just ended may still be in the group.
         let _ = (0..100).find(|_| fs::remove_dir(&self.path).is_ok() || (thread::sleep(ms(20)), false).1);
     }
 }
@@ -65,19 +67,19 @@ impl Drop for Group {
 /// The process that is attacked.
 pub struct Confined {
     pub child: Child,
-    /// It ends in order once this is dropped.
+    /// The process exits when this is dropped.
     pub input: Option<ChildStdin>,
     pub output: BufReader<ChildStdout>,
     group: Group,
 }
 
 impl Confined {
-    /// Runs the test `name` of this program in a process of its own, which may take `spare` bytes more than at its start. It is to read a line
-    /// before it does anything.
+    /// Runs the test `name` of this program in a process of its own, which may use `spare` bytes
+    /// more than at its start. The process has to read a line before it does anything.
     ///
     /// # Errors
     ///
-    /// There is no control group with a bound for memory here.
+    /// This machine has no control group with a memory limit.
     pub fn new(name: &str, spare: u64) -> Result<Confined, String> {
         let group = Group::new().map_err(|error| format!("no control group for memory: {error}"))?;
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -98,18 +100,18 @@ impl Confined {
         Ok(Confined { child, input: Some(input), output, group })
     }
 
-    /// What follows `words` in the first line that begins with them.
+    /// The rest of the first line that begins with `words`.
     pub fn told(&mut self, words: &str) -> Option<String> {
         let mut lines = (&mut self.output).lines().map_while(Result::ok);
         lines.find_map(|line| line.strip_prefix(words).map(str::to_owned))
     }
 
-    /// The most bytes that it has taken.
+    /// Largest memory use so far, bytes.
     pub fn peak(&self) -> u64 {
         self.group.bytes(self.group.peak).unwrap_or(0)
     }
 
-    /// Whether the kernel, or a failure, has not ended it.
+    /// True if the process has neither been killed by the kernel nor failed.
     pub fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

@@ -1,7 +1,9 @@
-//! Two endpoints at two nodes of the simulator's mesh: what the tests of equal traces compare the wire with.
+//! Two endpoints at two nodes of the simulator's mesh. Tests of equal traces compare the wire with
+//! them.
 //!
-//! The nodes talk over 802.11, one hop, in the simulator's engine. Packets are lost by their number in each direction, and
-//! the driver holds each one for as long as it is told before it hands it to the mesh; none overtakes another.
+//! The nodes communicate over one hop of 802.11 in the simulator's engine. Packets are lost by
+//! their number in each direction. The driver delays each packet by a given time before it passes
+//! the packet to the mesh; no packet overtakes another.
 
 use meshpace_core::{Duration, FlowId, NodeId, Time};
 use meshpace_mesh::MeshConfig;
@@ -11,21 +13,21 @@ use meshpace_sim::packet::SimPacket;
 use meshpace_transport::{Arrival, Machine, Segment, pump};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Where packets wait before the mesh gets them.
+/// Timer of packets that are delayed before they enter the mesh.
 const HELD: TimerId = TimerId(2);
-/// When the applications act.
+/// Timer of the applications.
 const APPLICATION: TimerId = TimerId(3);
-/// When it ends whatever happens.
+/// Time at which a conversation ends in any case.
 pub const END: Time = Time(300_000_000_000);
 
-/// A segment sent: by which side, and whether it was lost.
+/// A sent segment: the side that sent it, whether it was lost, and the segment.
 pub type Sent<S> = (usize, bool, S);
 
-/// Endpoints of a conversation.
+/// Endpoint of a conversation.
 pub trait Speaker: Machine {
-    /// Its segment as the mesh carries it.
+    /// The segment in the form that the mesh carries.
     fn wrap(segment: Self::Segment) -> Segment;
-    /// A segment arrives.
+    /// Handles a segment that arrives.
     fn hear(&mut self, now: Time, segment: &Segment, arrival: Arrival);
 }
 
@@ -48,9 +50,10 @@ impl Speaker for meshpace_transport::tpa::Connection {
     }
 }
 
-/// Lets the two talk until neither has anything to say. `act` is what their applications do: it is called after everything
-/// that happens and says when it wants to be called although nothing does. `hops` is what packets seem to have travelled;
-/// `delay` is how long each waits before the mesh gets it.
+/// Runs the conversation until neither end has anything to send. `act` stands for the applications:
+/// it is called after every event, and returns the time at which it has to be called without an
+/// event. `hops` is the number of hops that packets appear to have travelled. `delay` is the time
+/// for which each packet waits before it enters the mesh.
 pub fn converse<M: Speaker>(
     ends: &mut [M; 2],
     losses: &[BTreeSet<u64>; 2],
@@ -106,7 +109,7 @@ where
                 };
                 engine.inject(nodes[side], packet);
             }
-            // The endpoints' timers are seen to by `pump`, the applications' by `act`.
+            // `pump` handles the timers of the endpoints, and `act` those of the applications.
             Indication::Timer { .. } | Indication::Route { .. } => {}
         }
     }

@@ -1,4 +1,5 @@
-//! A peer of TPA over UDP made by hand, without encryption: it can say anything.
+//! A peer of TPA over UDP whose datagrams the test writes itself, without encryption. It can send
+//! anything.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use crate::common::{ms, quick};
@@ -11,10 +12,12 @@ use meshpace_transport::tpa::{self, Flags, Segment, wire};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The next puppet's tag. Each has its own: the same request from a port that the system gave to an earlier one would show a cookie that is used up.
+/// Tag of the next puppet. Each has its own tag: with the same tag, a request from a port that an
+/// earlier puppet had would contain a cookie that is used up.
 static OPENER: AtomicU64 = AtomicU64::new(0x0102_0304_0506_0708);
 
-/// Options without encryption whose timers fit a test. A puppet does not answer the end of a stream: who drops one is not to wait long.
+/// Options without encryption, with timers short enough for a test. A puppet does not answer the
+/// end of a stream, so the linger time is short.
 pub fn plain() -> Options {
     Options { security: Security::Plain, linger: Duration::from_secs(3), ..quick() }
 }
@@ -23,10 +26,10 @@ pub fn plain() -> Options {
 pub struct Puppet {
     pub socket: UdpSocket,
     pub opening: Opening,
-    /// Its first block and the other end's.
+    /// Its first block and the first block of the other end.
     pub block: u16,
     pub other: u16,
-    /// The other end's tag.
+    /// Tag of the other end.
     pub other_tag: Tag,
 }
 
@@ -71,7 +74,7 @@ impl Puppet {
         Some((segment, payload.to_vec()))
     }
 
-    /// The next datagram: a segment, something else, or nothing.
+    /// The next datagram. `None` if none arrives, `Some(None)` if it is not a segment.
     pub fn hear_any(&self) -> Option<Option<Segment>> {
         let mut buffer = [0; 2048];
         let length = self.socket.recv(&mut buffer).ok()?;
@@ -82,7 +85,8 @@ impl Puppet {
         self.socket.send(&self.opening.encode(&[], 0)).unwrap();
     }
 
-    /// The answer to a request; none if there is none. Answers to earlier ones, which may come again, are passed over.
+    /// Answer to a request; `None` if there is none. Answers to earlier requests, which may be
+    /// repeated, are skipped.
     pub fn answer(&self) -> Option<Opening> {
         let mut buffer = [0; 2048];
         loop {
@@ -94,7 +98,7 @@ impl Puppet {
         }
     }
 
-    /// Fetches a cookie.
+    /// Requests a cookie.
     pub fn ask(&mut self) {
         self.request();
         let challenge = self.answer().expect("a challenge");
@@ -103,7 +107,7 @@ impl Puppet {
         (self.opening.cookie, self.opening.terms) = (challenge.cookie, challenge.terms);
     }
 
-    /// Has its request accepted, and says nothing more.
+    /// Has its request accepted, and sends nothing after that.
     pub fn half_open(mut self) -> Puppet {
         self.ask();
         self.request();

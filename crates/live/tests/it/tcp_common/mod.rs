@@ -1,4 +1,4 @@
-//! Our TCP in one network namespace, an ordinary host's in another, a lossy link between them.
+//! Our TCP in one network namespace, an ordinary host in another, and a lossy link between them.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use meshpace_core::rng::Purpose;
@@ -15,27 +15,28 @@ use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::{Child, Command, Stdio};
 
-/// The host that has our address behind it.
+/// The host behind which our address lies.
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 /// Our address.
 pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
-/// The ordinary host.
+/// Address of the ordinary host.
 pub const PEER: Ipv4Addr = ADDRESSES[1];
 /// Its port, or ours.
 pub const PORT: u16 = 5000;
 
-/// Bytes of a transfer over the bad link: `MESHPACE_BAD_MB` megabytes, 5 if it does not say, which takes seconds.
+/// Bytes of a transfer over the bad link: `MESHPACE_BAD_MB` megabytes. The default is 5, which
+/// takes seconds.
 pub fn some() -> u64 {
     std::env::var("MESHPACE_BAD_MB").map_or(5, |text| text.parse::<u64>().expect("a number")) * 1_000_000
 }
 
-/// The link, with our host on side 0 and the ordinary one on side 1.
+/// The link, with our host on side 0 and the ordinary host on side 1.
 pub struct World {
     pub link: Link,
 }
 
 impl World {
-    /// None, with a message, where there can be none.
+    /// `None`, with a report, on a machine that cannot have a link.
     pub fn new(there: Impairment, back: Impairment, mtu: u16, recording: bool) -> Option<World> {
         if let Some(reason) = Link::missing() {
             skipped(Class::Rights, reason);
@@ -52,7 +53,8 @@ impl World {
         World::new(Impairment::default(), Impairment::default(), 1500, false)
     }
 
-    /// Over a link that loses 0.5 %, holds 1 % back so that they are overtaken, and doubles 0.2 %, each way.
+    /// Creates a link that, in each direction, loses 0.5 % of the packets, holds 1 % back so that
+    /// others overtake them, and duplicates 0.2 %.
     pub fn bad(recording: bool) -> Option<World> {
         let way = |seed| Impairment {
             delay: Duration::from_micros(500),
@@ -66,10 +68,11 @@ impl World {
         World::new(way(11), way(12), 1500, recording)
     }
 
-    /// Our TCP behind a TUN device of our host. To be called, like everything that uses it, within [`World::ours`].
+    /// Our TCP behind a TUN device of our host. This function, and all code that uses its result,
+    /// must run within [`World::ours`].
     pub fn device(mtu: u16) -> Stack<Device> {
         let mut stack = Stack::new(Device::create("ours", HOST, OURS, mtu).unwrap(), Limits::default()).unwrap();
-        // What adaptive pacing reckons with: a channel that is no bottleneck.
+        // Path for adaptive pacing: the channel is not a bottleneck.
         stack.set_path(PathInfo { hops: 1, rate: Rate::from_mbps(1000), received_power_dbm: None }, false);
         stack
     }
@@ -79,7 +82,7 @@ impl World {
         self.link.sides[0].run(work)
     }
 
-    /// Sets a value of the ordinary host's kernel.
+    /// Sets a parameter of the ordinary host's kernel.
     pub fn sysctl(&self, name: &str, value: &str) {
         let path = format!("/proc/sys/net/ipv4/{name}");
         self.link.sides[1].run(|| std::fs::write(&path, value).unwrap_or_else(|e| panic!("{path}: {e}")));
@@ -90,7 +93,7 @@ impl World {
         self.link.sides[1].run(|| Peer::start(program, arguments))
     }
 
-    /// Starts a Python program there, and waits for its first line, "ready".
+    /// Starts a Python program on the ordinary host, and waits for its first line, "ready".
     pub fn python(&self, program: &str) -> Peer {
         self.link.sides[1].run(|| Peer::python(program))
     }
@@ -107,7 +110,8 @@ impl Peer {
         Peer(command.spawn().unwrap_or_else(|e| panic!("{program}: {e}")))
     }
 
-    /// Starts a Python program there, and waits for its first line, "ready".
+    /// Starts a Python program in the calling thread's namespace, and waits for its first line,
+    /// "ready".
     pub fn python(program: &str) -> Peer {
         let mut peer = Peer::start("python3", &["-c", program]);
         let mut line = [0; 6];
@@ -116,7 +120,8 @@ impl Peer {
         peer
     }
 
-    /// Whether its host has acknowledged bytes for `port` that nobody has read yet (proc(5), /proc/pid/net/tcp).
+    /// True if the host has acknowledged bytes for `port` that the process has not read yet
+    /// (proc(5), /proc/pid/net/tcp).
     pub fn leaves_unread(&self, port: u16) -> bool {
         let pid = self.0.id();
         ["tcp", "tcp6"].iter().any(|table| {
@@ -130,7 +135,7 @@ impl Peer {
         })
     }
 
-    /// Its output until it ends.
+    /// Output of the process until it ends.
     pub fn output(&mut self) -> String {
         let mut text = String::new();
         self.0.stdout.as_mut().unwrap().read_to_string(&mut text).unwrap();
@@ -153,12 +158,13 @@ impl Drop for Peer {
     }
 }
 
-/// A Python program that takes one connection and says how many bytes came, and their SHA-256.
+/// A Python program that accepts one connection and prints the number of bytes received, and their
+/// SHA-256.
 pub fn python_receiver() -> String {
     python_receiver_on(PEER)
 }
 
-/// The same at another address.
+/// The same program at another address.
 pub fn python_receiver_on(address: Ipv4Addr) -> String {
     format!(
         "import socket, hashlib\n\
@@ -172,12 +178,12 @@ pub fn python_receiver_on(address: Ipv4Addr) -> String {
     )
 }
 
-/// A Python program that connects to us, sends as many bytes and says their SHA-256.
+/// A Python program that connects to us, sends `bytes` bytes and prints their SHA-256.
 pub fn python_sender(bytes: u64) -> String {
     python_sender_to(OURS, bytes)
 }
 
-/// The same to another address.
+/// The same program with another destination.
 pub fn python_sender_to(address: Ipv4Addr, bytes: u64) -> String {
     format!(
         "import socket, hashlib, random\n\
@@ -208,29 +214,32 @@ pub fn secs(s: u64) -> Duration {
     Duration::from_secs(s)
 }
 
-/// Sends as many random bytes as asked for and closes; the count and the SHA-256, once the peer has closed too.
+/// Sends `bytes` random bytes and closes. Returns their number and SHA-256 once the peer has closed
+/// too.
 pub fn send<I: Interface>(stack: &mut Stack<I>, id: Id, bytes: u64, within: Duration) -> String {
     let [sent, _] = converse(stack, id, Source::new(bytes, 0), false, within);
     sent
 }
 
-/// Takes everything until the peer closes, then closes; the count and the SHA-256.
+/// Receives everything until the peer closes, then closes. Returns the number of bytes and their
+/// SHA-256.
 pub fn receive<I: Interface>(stack: &mut Stack<I>, id: Id, within: Duration) -> String {
     let [_, heard] = converse(stack, id, Source::new(0, 0), true, within);
     heard
 }
 
-/// Sends the random bytes of `side` and takes the peer's at the same time; counts and SHA-256 of what was sent, and of what came.
+/// Sends the random bytes of `side` and receives the peer's at the same time. Returns numbers and
+/// SHA-256 of the bytes sent and of those received.
 pub fn exchange<I: Interface>(stack: &mut Stack<I>, id: Id, bytes: u64, side: u64, within: Duration) -> [String; 2] {
     converse(stack, id, Source::new(bytes, side), false, within)
 }
 
-/// Random bytes that are still to be sent.
+/// Source of random bytes to send.
 struct Source {
     rng: Rng,
     left: u64,
     block: Vec<u8>,
-    /// The part of the block that the connection has not taken.
+    /// Part of the block that the connection has not accepted yet.
     waiting: std::ops::Range<usize>,
     sent: (u64, Sha256),
 }
@@ -241,7 +250,7 @@ impl Source {
         Source { rng, left: bytes, block: vec![0; 65_536], waiting: 0..0, sent: (bytes, Sha256::new()) }
     }
 
-    /// Writes what the connection takes; whether that was all.
+    /// Writes as much as the connection accepts. Returns true if that was all.
     fn pour<I: Interface>(&mut self, stack: &mut Stack<I>, id: Id) -> bool {
         while self.left > 0 || !self.waiting.is_empty() {
             if self.waiting.is_empty() {
@@ -264,7 +273,8 @@ impl Source {
     }
 }
 
-/// Sends what `source` has and takes what comes. Closes when everything is written, and only after the peer if it is `last`.
+/// Sends the bytes of `source` and receives everything. Closes when everything is written; if
+/// `last`, only after the peer has closed.
 fn converse<I: Interface>(
     stack: &mut Stack<I>,
     id: Id,
@@ -316,7 +326,7 @@ pub fn accept<I: Interface>(stack: &mut Stack<I>, port: u16, within: Duration) -
     }
 }
 
-/// Lets the stack do what it has to for a while.
+/// Runs the stack for a while.
 pub fn run_for<I: Interface>(stack: &mut Stack<I>, span: Duration) {
     let end = Clock.now() + span;
     while Clock.now() < end {
@@ -332,7 +342,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// For [`Stack::step`]: now.
+/// Current time, for [`Stack::step`].
 pub fn now() -> Time {
     Clock.now()
 }

@@ -16,19 +16,19 @@ use std::rc::Rc;
 pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
 pub const PORT: u16 = 5000;
 
-/// Shared by two stacks: the time, and the packets on their way.
+/// State shared by two stacks: the time, and the packets in flight.
 pub struct Wire {
     pub now: Time,
-    /// To each side, in the order in which they arrive.
+    /// Packets to each side, in the order of their arrival.
     pub under_way: [VecDeque<(Time, Vec<u8>)>; 2],
-    /// From each side.
+    /// Impairments of the packets from each side.
     ways: [Direction; 2],
-    /// From which side, and the packet, lost or not; only if wanted.
+    /// Record of the packets, lost or not, with the sending side; only if requested.
     pub record: Option<Vec<(usize, Vec<u8>)>>,
 }
 
 impl Wire {
-    /// Lets a packet arrive at `side`.
+    /// Schedules the arrival of a packet at `side`.
     pub fn put(&mut self, side: usize, at: Time, packet: Vec<u8>) {
         let queue = &mut self.under_way[side];
         let place = queue.partition_point(|(other, _)| *other <= at);
@@ -36,7 +36,7 @@ impl Wire {
     }
 }
 
-/// One end of it.
+/// One end of the wire.
 pub struct Plug {
     wire: Rc<RefCell<Wire>>,
     side: usize,
@@ -86,7 +86,7 @@ pub struct World {
 }
 
 impl World {
-    /// `ways` are from side 0 and from side 1.
+    /// `ways` are the impairments of packets from side 0 and from side 1.
     pub fn new(ways: [Impairment; 2], path: PathInfo, recording: bool) -> World {
         let [there, back] = ways;
         let wire = Rc::new(RefCell::new(Wire {
@@ -103,7 +103,7 @@ impl World {
         World { wire, ends }
     }
 
-    /// Does what is due at both ends.
+    /// Handles everything that is due at both ends.
     pub fn work(&mut self) {
         for end in &mut self.ends {
             end.take_packets().unwrap();
@@ -111,7 +111,8 @@ impl World {
         }
     }
 
-    /// Goes on to the next thing that happens; false if nothing does before `until` from the beginning.
+    /// Advances to the next event. Returns false if there is none before `until`, counted from the
+    /// start.
     pub fn advance(&mut self, until: Duration) -> bool {
         let mut wire = self.wire.borrow_mut();
         let arrivals = wire.under_way.iter().filter_map(|queue| queue.front()).map(|(at, _)| *at);
