@@ -1,4 +1,4 @@
-//! What each acknowledgement rule promises, at the receiver alone and in a conversation.
+//! Tests of the acknowledgement rules, at the receiver alone and in a conversation.
 
 use crate::common::{Fate, From, Pair, ms, tcp_of, wakeup};
 use meshpace_core::{Duration, Time};
@@ -16,7 +16,8 @@ fn receiver(config: tcp::Config) -> Endpoint {
     end
 }
 
-/// Segment `number`, from 1, arrives; the segment up to which an ACK confirms, if one leaves now.
+/// Delivers segment `number`, counted from 1. Returns the number of the last segment that an ACK
+/// confirms, if an ACK leaves now.
 fn arrive(end: &mut Endpoint, at: Time, number: u64, more: Flags) -> Option<u64> {
     let segment = Tcp {
         seq: (number - 1) * 1460,
@@ -47,8 +48,9 @@ fn delayed() -> tcp::Config {
 
 #[test]
 fn dynamic_rule_acknowledges_after_1_3_6_10_14_18_22() {
-    // Altman and Jimenez with l1 = 2, l2 = 5, l3 = 9, worked by hand: d(1) = 1; 2 and 3 share one (d = 2); 4, 5, 6 (at 6,
-    // d = 3); 7 to 10 (d = 4), then every fourth.
+    // Altman and Jimenez with l1 = 2, l2 = 5, l3 = 9, computed by hand: d(1) = 1. Segments 2 and 3
+    // share one ACK (d = 2), then 4, 5 and 6 (at 6, d = 3), then 7 to 10 (d = 4). After that there
+    // is an ACK for every fourth segment.
     let mut end = receiver(tcp::Config { ack: Ack::Dynamic(Dynamic::default()), ..tcp::Config::default() });
     let acks: Vec<u64> = (1..=23).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
     assert_eq!(acks, [1, 3, 6, 10, 14, 18, 22]);
@@ -76,7 +78,8 @@ fn dynamic_rule_waits_100_ms_at_most() {
 
 #[test]
 fn rfc_1122_acknowledges_every_second_segment_or_after_100_ms() {
-    // RFC 1122, section 4.2.3.2: at least every second segment; the timer runs from the first that waits.
+    // RFC 1122, section 4.2.3.2: there is an ACK for at least every second segment. The timer
+    // starts with the first segment that waits.
     let mut end = receiver(delayed());
     let acks: Vec<Option<u64>> = (1..=5).map(|n| arrive(&mut end, ms(n * 30), n, Flags::NONE)).collect();
     assert_eq!(acks, [None, Some(2), None, Some(4), None]);
@@ -91,16 +94,16 @@ fn a_gap_its_filling_and_a_repetition_are_acknowledged_at_once() {
     // RFC 5681, section 4.2.
     let mut end = receiver(delayed());
     assert_eq!(arrive(&mut end, ms(10), 1, Flags::NONE), None);
-    // 2 and 4 are missing.
+    // Segments 2 and 4 are missing.
     assert_eq!(arrive(&mut end, ms(20), 3, Flags::NONE), Some(1));
     assert_eq!(arrive(&mut end, ms(30), 5, Flags::NONE), Some(1));
-    // Part of the gap, then the rest.
+    // A part of the gap arrives, then the rest.
     assert_eq!(arrive(&mut end, ms(40), 2, Flags::NONE), Some(3));
     assert_eq!(arrive(&mut end, ms(50), 4, Flags::NONE), Some(5));
-    // Nothing beyond is left: the delay is back.
+    // There is no data beyond a gap any more, so ACKs are delayed again.
     assert_eq!(arrive(&mut end, ms(60), 6, Flags::NONE), None);
     assert_eq!(arrive(&mut end, ms(70), 6, Flags::NONE), Some(6));
-    // The ACK of the repetition covered what waited.
+    // The ACK of the repeated segment also covered the waiting one.
     assert_eq!(wakeup(&mut end, ms(70)), Time::NEVER);
     // A FIN is answered with a FIN.
     assert_eq!(arrive(&mut end, ms(80), 7, Flags::FIN), Some(7));
@@ -114,7 +117,7 @@ fn a_window_of_two_is_acknowledged_as_linux_or_as_ns2_does() {
         let mut end = receiver(tcp::Config { ack: ack.clone(), window, ..tcp::Config::default() });
         let acks: Vec<u64> = (1..=4).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
         assert_eq!(acks, expected);
-        // A window of three is no oddity.
+        // The rule also works with a window of three segments.
         let window = tcp::window::Config::Clamp { segments: 3 };
         let mut end = receiver(tcp::Config { ack, window, ..tcp::Config::default() });
         let acks: Vec<u64> = (1..=4).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
@@ -124,7 +127,8 @@ fn a_window_of_two_is_acknowledged_as_linux_or_as_ns2_does() {
 
 #[test]
 fn the_echoed_stamp_is_that_of_the_oldest_segment_that_waits() {
-    // RFC 7323, section 4.3, case (A): the retransmission timer has to allow for the wait.
+    // RFC 7323, section 4.3, case (A): the retransmission timer has to allow for the delay of the
+    // ACK.
     let mut end = receiver(delayed());
     assert_eq!(arrive(&mut end, ms(10), 1, Flags::NONE), None);
     let second =
@@ -136,10 +140,12 @@ fn the_echoed_stamp_is_that_of_the_oldest_segment_that_waits() {
 
 #[test]
 fn adaptive_pacing_samples_the_segment_that_triggered_the_ack() {
-    // 100 ms each way, nothing lost. Pacing over 7 hops at 2 Mbit/s: n-hop delay 2 (200/7 + 5.84) = 68.82 ms, so that the
-    // second segment of a pair arrives before the 100 ms timer: every sample is the round trip of the second one, 200 ms.
-    // With the rule of the oldest one it would be 268.82 ms. The dispersion is left out, lest it stretch the interval
-    // beyond the timer; the first ACK of the transfer may come from the timer.
+    // 100 ms in each direction, without losses. Pacing over 7 hops at 2 Mbit/s: the n-hop delay is
+    // 2 (200/7 + 5.84) = 68.82 ms, so the second segment of a pair arrives before the 100 ms timer
+    // expires. Every sample is the round-trip time of the second segment, 200 ms. With the rule of
+    // the oldest segment it would be 268.82 ms. The dispersion is left out, because it could
+    // lengthen the interval beyond the timer. The first ACK of the transfer may come from the
+    // timer.
     let Some(Config::Tcp(mut config)) = names::lookup("tcp-ap+delack") else { panic!() };
     config.pacing = pacing::Config::Adaptive(AdaptiveConfig { dispersion_factor: 0.0, ..AdaptiveConfig::paper() });
     let mut pair = Pair::new(&Config::Tcp(config), Duration::from_millis(100), 7);
@@ -157,7 +163,7 @@ fn adaptive_pacing_samples_the_segment_that_triggered_the_ack() {
 
 #[test]
 fn a_timer_wait_is_part_of_the_sample() {
-    // A window of one: each segment waits its 100 ms. 30 + 100 + 30 ms.
+    // With a window of one, each segment waits for 100 ms. The sample is 30 + 100 + 30 ms.
     let config = names::lookup("tcp-ap+delack").unwrap();
     let Config::Tcp(mut config) = config else { panic!() };
     config.max_window = 1;
@@ -197,7 +203,7 @@ fn parameters_outside_their_meaning_are_refused() {
 #[test]
 fn names_with_a_plus_are_built_by_rule() {
     for entry in names::table() {
-        // The modifiers are TCP's.
+        // The modifiers apply to TCP only.
         if let (Some((base, word)), Some(Config::Tcp(_))) = (entry.name.rsplit_once('+'), names::lookup(entry.name)) {
             let modifier = names::modifiers().iter().find(|modifier| modifier.name == word).unwrap();
             let Some(Config::Tcp(mut config)) = names::lookup(base) else { panic!("{base}") };
@@ -211,7 +217,8 @@ fn names_with_a_plus_are_built_by_rule() {
     assert_eq!(names::lookup("+delack"), None);
 }
 
-/// A segment that echoes the time stamp of what this end sent at `echo`, microseconds.
+/// Delivers a segment that echoes the time stamp of a segment sent by this end at `echo`, in
+/// microseconds.
 fn arrive_with_echo(end: &mut Endpoint, at: Time, number: u64, echo: u32) -> Option<u64> {
     let segment = Tcp {
         seq: (number - 1) * 1460,
@@ -227,35 +234,39 @@ fn arrive_with_echo(end: &mut Endpoint, at: Time, number: u64, echo: u32) -> Opt
 
 #[test]
 fn tack_acknowledges_by_count_where_little_comes_and_by_time_where_much_does() {
-    // TACK, section 4.1: f = min(bw / (2 MSS), 4 / RTT_min), here with a round trip of 100 ms: no two ACKs less than 25 ms apart.
+    // TACK, section 4.1: f = min(bw / (2 MSS), 4 / RTT_min). Here the round-trip time is 100 ms, so
+    // two ACKs are at least 25 ms apart.
     let mut end = receiver(tcp::Config { ack: Ack::Tack(Tack::default()), ..tcp::Config::default() });
     // The first echo is 100 ms old.
     let echo = |at: u64| (1000 * at - 100_000) as u32;
-    // A segment each 20 ms: every second one, as delayed ACKs have it.
+    // With one segment every 20 ms, every second one is acknowledged, as with delayed ACKs.
     let slow: Vec<u64> =
         (1..=10).filter_map(|n| arrive_with_echo(&mut end, ms(200 + 20 * n), n, echo(200 + 20 * n))).collect();
     assert_eq!(slow, [2, 4, 6, 8, 10]);
-    // A segment each 5 ms from 405 ms on: the timer acknowledges 25 ms after the last ACK, which left at 400 ms.
+    // With one segment every 5 ms from 405 ms on, the timer acknowledges 25 ms after the last ACK,
+    // which left at 400 ms.
     let mut acks = Vec::new();
     for n in 11..=30 {
         let at = 400 + 5 * (n - 10);
         acks.extend(arrive_with_echo(&mut end, ms(at), n, echo(at)).map(|acked| (at, acked)));
     }
     assert_eq!(acks, [(425, 15), (450, 20), (475, 25), (500, 30)]);
-    // Two that come at once wait for their time, and the timer knows it.
+    // Two segments that arrive at once wait until the period is over, and the timer is set to that
+    // time.
     assert_eq!(arrive_with_echo(&mut end, ms(501), 31, echo(501)), None);
     assert_eq!(arrive_with_echo(&mut end, ms(502), 32, echo(502)), None);
     assert_eq!(wakeup(&mut end, ms(502)), ms(525));
     assert_eq!(polled(&mut end, ms(525)), Some(32));
-    // One alone waits for 100 ms.
+    // A single segment waits for 100 ms.
     assert_eq!(arrive_with_echo(&mut end, ms(600), 33, echo(600)), None);
     assert_eq!(wakeup(&mut end, ms(600)), ms(700));
 }
 
 #[test]
 fn tack_never_exceeds_either_of_its_frequencies() {
-    // 30 ms each way: 4 ACKs in 60 ms at most, and one for two segments at most. The
-    // goodput of delayed ACKs is kept where the window counts bytes (RFC 3465): a step for each ACK makes it grow more slowly.
+    // 30 ms in each direction: at most 4 ACKs in 60 ms, and at most one for two segments. The
+    // goodput of delayed ACKs is kept if the window counts bytes (RFC 3465). If it grew by a step
+    // for each ACK, it would grow more slowly.
     let run = |name: &str| {
         let mut pair = Pair::new(&names::lookup(name).unwrap(), Duration::from_millis(30), 4);
         pair.sender.open(Time::ZERO);
@@ -266,31 +277,33 @@ fn tack_never_exceeds_either_of_its_frequencies() {
         (acks.map(|line| line.at).collect::<Vec<Time>>(), pair.record.last().unwrap().at)
     };
     let ((tack, ends), (delayed, ends_too)) = (run("newreno+abc+tack"), run("newreno+abc+delack"));
-    // The SYN-ACK, and the first ACK, before a round trip is known.
+    // Two more are the SYN-ACK and the first ACK, before a round-trip time is known.
     let periods = ends.0.div_ceil(15_000_000) as usize;
     assert!(tack.len() <= periods + 2, "{} ACKs in {periods} periods", tack.len());
     assert!(tack.len() <= delayed.len(), "{} and {}", tack.len(), delayed.len());
     for two in tack.windows(2).skip(2) {
         assert!(two[1].since(two[0]) >= Duration::from_millis(15), "{} {}", two[0], two[1]);
     }
-    // A window of 64 comes at once, and its ACK at most a quarter of a round trip later.
+    // A window of 64 is sent at once, and its ACK follows at most a quarter of a round trip later.
     assert!(ends.0 < ends_too.0 * 3 / 2, "{ends} and {ends_too}");
 }
 
 #[test]
 fn daa_waits_for_more_segments_as_they_come_in_order_and_for_two_after_a_gap() {
     let mut end = receiver(tcp::Config { ack: Ack::Adaptive(Adaptive::default()), ..tcp::Config::default() });
-    // w = 1, 1.3, 1.6, 1.9, 2.2, 2.5, 2.8, 3.1, 3.4, 3.7, 4, 4: whole segments of each.
+    // w = 1, 1.3, 1.6, 1.9, 2.2, 2.5, 2.8, 3.1, 3.4, 3.7, 4, 4. The whole number of segments of
+    // each counts.
     let acks: Vec<u64> = (1..=29).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
     assert_eq!(acks, [1, 2, 3, 4, 6, 8, 10, 13, 16, 19, 23, 27]);
-    // 28 and 29 wait, the newest for 2.2 times between segments.
+    // Segments 28 and 29 wait. The newest waits for 2.2 times the time between segments.
     assert_eq!(wakeup(&mut end, ms(290)), ms(312));
-    // 30 is missing: its absence and its arrival are acknowledged at once, then two and two more, then one more at a time.
+    // Segment 30 is missing. The gap and its arrival are acknowledged at once. Then two further
+    // segments share an ACK, and each later ACK covers one more, up to four.
     assert_eq!(arrive(&mut end, ms(300), 31, Flags::NONE), Some(29));
     assert_eq!(arrive(&mut end, ms(310), 30, Flags::NONE), Some(31));
     let acks: Vec<u64> = (32..=44).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
     assert_eq!(acks, [33, 36, 40, 44]);
-    // What the timer ended is a disturbance too.
+    // An ACK that the timer caused also reduces the number.
     assert_eq!(arrive(&mut end, ms(450), 45, Flags::NONE), None);
     let at = wakeup(&mut end, ms(450));
     assert_eq!(polled(&mut end, at), Some(45));
@@ -304,11 +317,11 @@ fn linux(config: Linux) -> Endpoint {
 
 #[test]
 fn linux_acknowledges_each_of_the_first_16_segments_then_two_at_a_time() {
-    // Linux, TCP_MAX_QUICKACKS, without growth of the window.
+    // As Linux with TCP_MAX_QUICKACKS, without growth of the window.
     let mut end = linux(Linux { growth: 0, ..Linux::default() });
     let acks: Vec<u64> = (1..=23).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
     assert_eq!(acks, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22]);
-    // The 23rd waits for 40 to 48 ms: 44.
+    // Segment 23 waits for 40 to 48 ms, here 44.
     assert_eq!(wakeup(&mut end, ms(230)), ms(274));
     assert_eq!(polled(&mut end, ms(274)), Some(23));
     assert_eq!(wakeup(&mut end, ms(274)), Time::NEVER);
@@ -316,7 +329,8 @@ fn linux_acknowledges_each_of_the_first_16_segments_then_two_at_a_time() {
 
 #[test]
 fn linux_acknowledges_a_segment_more_for_each_with_which_the_window_grows() {
-    // quick = 16, made 17 by the first that the window grows with, 16 after its ACK, and so on: with six of them the first 22.
+    // quick = 16. The first segment that makes the window grow increases it to 17, its ACK reduces
+    // it to 16, and so on. With six such segments the first 22 are acknowledged.
     let mut end = linux(Linux::default());
     let acks: Vec<u64> = (1..=28).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
     let expected: Vec<u64> = (1..=22).chain([24, 26, 28]).collect();
@@ -328,12 +342,14 @@ fn linux_acknowledges_each_of_16_again_after_a_gap_longer_than_its_rto() {
     let mut end = linux(Linux { quick: 3, growth: 0, ..Linux::default() });
     let acks: Vec<u64> = (1..=7).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
     assert_eq!(acks, [1, 2, 3, 5, 7]);
-    // 230 ms after the last, the RTO, is no longer gap than it; a millisecond more is.
+    // The gap of 230 ms, the RTO, is not longer than the RTO. A gap that is one millisecond longer
+    // is.
     let acks: Vec<u64> = (8..=11).filter_map(|n| arrive(&mut end, ms(300 + (n - 8)), n, Flags::NONE)).collect();
     assert_eq!(acks, [9, 11]);
     let acks: Vec<u64> = (12..=16).filter_map(|n| arrive(&mut end, ms(534 + (n - 12)), n, Flags::NONE)).collect();
     assert_eq!(acks, [12, 13, 14, 16]);
-    // A segment is missing, and comes after a long gap. Only what brings the stream on ends the gap; each ACK counts.
+    // A segment is missing and arrives after a long gap. Only a segment that extends the data in
+    // order ends the gap. Every ACK counts.
     assert_eq!(arrive(&mut end, ms(600), 18, Flags::NONE), Some(16));
     assert_eq!(arrive(&mut end, ms(900), 17, Flags::NONE), Some(18));
     let acks: Vec<u64> = (19..=22).filter_map(|n| arrive(&mut end, ms(900 + n), n, Flags::NONE)).collect();
@@ -342,7 +358,7 @@ fn linux_acknowledges_each_of_16_again_after_a_gap_longer_than_its_rto() {
 
 #[test]
 fn linux_acknowledges_a_segment_with_psh_at_once() {
-    // As if every fifth had it: two and two from there.
+    // Every fifth segment has the PSH flag. The pairs are counted from there.
     let mut end = linux(Linux { quick: 0, growth: 0, push: 5, ..Linux::default() });
     let acks: Vec<u64> = (1..=15).filter_map(|n| arrive(&mut end, ms(n * 10), n, Flags::NONE)).collect();
     assert_eq!(acks, [2, 4, 5, 7, 9, 10, 12, 14, 15]);

@@ -1,5 +1,7 @@
-//! Arithmetic of numbers that wrap, of windows and of ranges: every case there is, or every case of short ones. What has 64 bits is looked at in
-//! the same way with 8 beside its source (`tpa/replay.rs`, `tcp/wire.rs`); `validation/proofs/prove` proves the formulas at their full width.
+//! Exhaustive tests of the arithmetic of numbers that wrap around, of windows and of ranges: all
+//! cases, or all cases of short inputs. Functions on 64 bits are tested in the same way with 8 bits
+//! beside their source (`tpa/replay.rs`, `tcp/wire.rs`). `validation/proofs/prove` proves the
+//! formulas at their full width.
 
 use meshpace_core::{Duration, Time};
 use meshpace_transport::ranges::{Insertion, Received};
@@ -21,7 +23,8 @@ fn blocks_count_modulo_4096_wherever_they_begin() {
 
 #[test]
 fn a_number_of_a_transmission_is_one_of_the_last_256() {
-    // Transmissions count on from the numbers that their block skips, and none has a number whose low 8 bits are 0.
+    // Numbers of transmissions continue after those that the block skips. No number has low 8 bits
+    // of 0.
     for skipped in [0, 1, 15, 200] {
         let mut flight = Flight::default();
         flight.skip_next(|| skipped);
@@ -41,14 +44,16 @@ fn a_number_of_a_transmission_is_one_of_the_last_256() {
     }
 }
 
-/// The parts of a stream of `BYTES` bytes that have arrived, a bit each.
+/// The bytes of a stream of `BYTES` bytes that have arrived, one bit each.
 fn bytes_of(received: &Received) -> u32 {
     (0..BYTES).filter(|&byte| received.has(byte, byte + 1)).fold(0, |set, byte| set | 1 << byte)
 }
 
 const BYTES: u64 = 10;
 
-/// From every state that a stream of ten bytes can be in, every range: so by induction any list of ranges. What decides is the order of the
+/// Adds every range to every possible state of a stream of ten bytes. By induction this covers any
+/// list of ranges. Only the order of the offsets matters, not their size: ten bytes allow five
+/// ranges with gaps.
 /// offsets, not their size: ten bytes are five ranges with gaps.
 #[test]
 fn every_range_added_to_every_state_of_a_short_stream() {
@@ -59,7 +64,8 @@ fn every_range_added_to_every_state_of_a_short_stream() {
         let next = u64::from(set.trailing_ones());
         assert_eq!((bytes_of(&state), state.next()), (set, next));
         assert_eq!(state.highest(), u64::from(u32::BITS - set.leading_zeros()));
-        // Sorted, disjoint, not touching, all beyond the gap: the state is the only one that stands for its set.
+        // The ranges are sorted, disjoint, do not touch, and lie beyond the gap. The state is
+        // therefore the only one for its set of bytes.
         let bounds = state.beyond().flat_map(|range| [range.start, range.end]);
         assert!([next].into_iter().chain(bounds).is_sorted_by(|a, b| a < b), "{state:?}");
         for (start, end) in (0..=BYTES).flat_map(|start| (0..=BYTES).map(move |end| (start, end))) {
@@ -91,7 +97,8 @@ fn a_window_is_told_as_exactly_as_its_field_allows() {
     }
 }
 
-/// Every list of seven events of the timer, with samples at the bounds of what can be measured.
+/// Runs every list of seven events of the timer, with samples at the limits of what can be
+/// measured.
 #[test]
 fn the_retransmission_timer_stays_within_its_bounds_whatever_happens() {
     let config = Config::default();
@@ -124,7 +131,8 @@ fn the_retransmission_timer_stays_within_its_bounds_whatever_happens() {
 
 #[test]
 fn what_was_played_again_is_refused_at_every_distance() {
-    // The window that ships, at each of its numbers, wherever it begins in its words.
+    // The window as used in the product, at each of its numbers, and at all positions within its
+    // words.
     for newest in (2000..2200).chain([u64::from(u32::MAX), u64::MAX - 1]) {
         let mut replay = Replay::default();
         (newest - 1500..=newest).for_each(|number| replay.see(number));

@@ -1,4 +1,5 @@
-//! When a receiver of BBR reports, as `docs/wire-bbr.md` says (RFC 9000, section 13.2).
+//! Tests when a receiver of BBR sends reports, as `docs/wire-bbr.md` defines it (RFC 9000, section
+//! 13.2).
 
 use meshpace_core::Time;
 use meshpace_transport::bbr::{Config, Connection, Segment};
@@ -10,8 +11,9 @@ fn ms(number: u64) -> Time {
     Time(number * 1_000_000)
 }
 
-/// Times in milliseconds at which reports leave, until `end`, if segments arrive at these times: number, payload and flags of each. The offset
-/// follows the payload of those before, the numbers that are left out included.
+/// Times in milliseconds at which reports leave, until `end`. `arriving` has the arrival time,
+/// number, payload and flags of each segment. The offset of a segment follows from the payload of
+/// the earlier numbers, including those that are missing.
 fn reports(arriving: &[(u64, u64, u16, Flags)], end: u64) -> Vec<u64> {
     let config = Config { segment: u32::from(FULL), receive_buffer: 1 << 20, first_credit: 1 << 20 };
     let (mut receiver, mut left, mut wakeup) = (Connection::new(&config), Vec::new(), Time::NEVER);
@@ -41,22 +43,23 @@ fn reports(arriving: &[(u64, u64, u16, Flags)], end: u64) -> Vec<u64> {
 #[test]
 fn reports_leave_when_the_page_says() {
     let none = Flags::NONE;
-    // For every second full segment, and after 10 ms for any other.
+    // A report for every second full segment, and 10 ms after any other.
     assert_eq!(reports(&[(0, 0, FULL, none), (3, 1, FULL, none), (5, 2, FULL, none)], 1000), [3, 15]);
-    // At once for one out of order, or with FIN.
+    // A report at once for a segment out of order, or with FIN.
     assert_eq!(reports(&[(0, 1, FULL, none)], 1000), [0]);
     assert_eq!(reports(&[(0, 0, FULL, none), (4, 2, FULL, none)], 1000), [4]);
     assert_eq!(reports(&[(0, 0, 100, Flags::FIN)], 1000), [0]);
-    // A question is answered at once.
+    // A probe is answered at once.
     assert_eq!(reports(&[(7, 0, 0, Flags::SYN)], 1000), [7]);
-    // A segment of more than half of a full payload is not small.
+    // A segment with more than half of the full payload is not small.
     assert_eq!(reports(&[(0, 0, FULL / 2 + 1, none)], 1000), [10]);
     assert_eq!(reports(&[(0, 0, FULL / 2, none)], 1000), [60]);
-    // Of small ones 60 ms after the last, 300 ms after the first, or with as many new bytes as two full segments have.
+    // For small segments: a report 60 ms after the last, 300 ms after the first, or when the new
+    // bytes amount to two full segments.
     assert_eq!(reports(&[(0, 0, 100, none), (40, 1, 100, none)], 1000), [100]);
     let small = |apart: u64, payload: u16| (0..8).map(move |n| (apart * n, n, payload, none)).collect::<Vec<_>>();
     assert_eq!(reports(&small(50, 100), 340), [300]);
     assert_eq!(reports(&small(10, FULL / 4), 71), [70]);
-    // A small one does not put off what another waits for.
+    // A small segment does not delay the report for another segment.
     assert_eq!(reports(&[(0, 0, FULL, none), (5, 1, 100, none)], 1000), [10]);
 }

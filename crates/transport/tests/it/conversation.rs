@@ -1,5 +1,5 @@
-//! Conversations of two endpoints, segment by segment. Each says from which rule its numbers follow; the conversations
-//! with many losses are compared with ns-2 in `ns2.rs`.
+//! Conversations of two endpoints, segment by segment. Each test names the rule from which its
+//! numbers follow. Conversations with many losses are compared with ns-2 in `ns2.rs`.
 
 use crate::common::{Fate, From, Line, Pair, ms, tcp_of, wakeup};
 use meshpace_core::{Duration, Rate, Time};
@@ -16,7 +16,7 @@ fn newreno() -> tcp::Config {
     tcp::Config::default()
 }
 
-/// A pair over 30 ms each way whose application has connected at time 0.
+/// A pair with 30 ms in each direction, whose application has connected at time 0.
 fn opened(config: tcp::Config) -> Pair {
     let mut pair = Pair::new(&Config::Tcp(config), Duration::from_millis(30), 7);
     pair.sender.open(Time::ZERO);
@@ -27,7 +27,7 @@ fn deliver(_: &Line) -> Fate {
     Fate::Deliver
 }
 
-/// Loses the transmissions of the sender's data segments whose counts from 0 are listed.
+/// Loses the transmissions of the sender's data segments whose numbers from 0 are listed.
 fn lose_data(lost: &[u64]) -> impl FnMut(&Line) -> Fate {
     let mut count = 0;
     move |line| {
@@ -41,7 +41,7 @@ fn lose_data(lost: &[u64]) -> impl FnMut(&Line) -> Fate {
     }
 }
 
-/// What was said: (ms, from the sender, flags, seq, ack, payload).
+/// All segments: time in ms, whether from the sender, flags, seq, ack, payload.
 fn said(pair: &Pair) -> Vec<(u64, bool, Flags, u64, u64, u16)> {
     let line = |line: &Line| {
         let segment = tcp_of(line);
@@ -56,9 +56,10 @@ fn data_numbers(pair: &Pair) -> Vec<(u64, u64)> {
 
 #[test]
 fn handshake_data_and_close() {
-    // RFC 9293, figure 6: three-way handshake, its last ACK on the first data; the FIN on the last data; the receiver,
-    // with nothing to send, closes with its ACK. 2000 bytes are a full segment and 540 bytes, both within the initial
-    // window of 2. Round trip 60 ms.
+    // RFC 9293, figure 6: three-way handshake, with its last ACK on the first data segment, and the
+    // FIN on the last data segment. The receiver has nothing to send and closes with its ACK. 2000
+    // bytes are a full segment and 540 bytes, both within the initial window of 2. The round-trip
+    // time is 60 ms.
     let mut pair = opened(newreno());
     pair.sender.write(Time::ZERO, 2000);
     pair.sender.close(Time::ZERO);
@@ -90,9 +91,10 @@ fn handshake_without_data_costs_a_bare_ack() {
 
 #[test]
 fn fin_is_repeated_until_acknowledged() {
-    // The FIN leaves alone when the data is gone before the close, is lost twice, and is sent again by the timer. RTO by
-    // RFC 6298 with samples of 6 ticks: SYN: 6 + 4 * 3 = 18 ticks; the data is timed too: variation 3 * 3/4, whatever it
-    // is, the RTO stays at its minimum of 200 ms; doubled after the first expiry.
+    // The FIN leaves alone if the data has been sent before the close. It is lost twice and
+    // repeated by the timer. RTO by RFC 6298 with samples of 6 ticks: for the SYN 6 + 4 * 3 = 18
+    // ticks. The data is timed too, with a variation of 3 * 3/4. In each case the RTO stays at its
+    // minimum of 200 ms. It is doubled after the first expiry.
     let mut pair = opened(newreno());
     pair.sender.write(Time::ZERO, 1460);
     pair.drive(ms(500), &mut deliver);
@@ -117,14 +119,14 @@ fn receivers_fin_is_repeated() {
     pair.sender.close(Time::ZERO);
     let mut lost = 0;
     pair.drive(ms(100_000), &mut |line| {
-        // The last word of the sender, its ACK of the receiver's FIN, is lost once.
+        // The last segment of the sender, its ACK of the receiver's FIN, is lost once.
         if line.from == From::Sender && tcp_of(line).ack == 1 && lost == 0 {
             lost = 1;
             return Fate::Lose;
         }
         Fate::Deliver
     });
-    // The FIN leaves at 90 ms and again 3 s later, the initial RTO.
+    // The FIN leaves at 90 ms and again 3 s later, after the initial RTO.
     let times: Vec<u64> =
         said(&pair).into_iter().filter(|line| !line.1 && line.2.has(Flags::FIN)).map(|line| line.0).collect();
     assert_eq!(times, [90, 3090]);
@@ -133,7 +135,7 @@ fn receivers_fin_is_repeated() {
 
 #[test]
 fn slow_start_from_two() {
-    // RFC 5681, section 3.1: one more segment per ACK. Rounds of 60 ms: 2, 4, 8, 16 segments.
+    // RFC 5681, section 3.1: one more segment per ACK. Rounds of 60 ms have 2, 4, 8, 16 segments.
     let mut pair = opened(newreno());
     pair.sender.write_endless(Time::ZERO);
     pair.drive(ms(60 * 5 - 1), &mut deliver);
@@ -144,7 +146,8 @@ fn slow_start_from_two() {
 
 #[test]
 fn window_limit_holds() {
-    // A receiver window of 5: never more than five segments between the last ACK seen and the newest segment.
+    // With a receiver window of 5 there are never more than five segments between the last ACK seen
+    // and the newest segment.
     let mut pair = opened(tcp::Config { max_window: 5, ..newreno() });
     pair.sender.write_endless(Time::ZERO);
     pair.drive(ms(5_000), &mut deliver);
@@ -165,9 +168,11 @@ fn clamp_is_a_window_limit() {
 
 #[test]
 fn limited_transmit() {
-    // RFC 3042: the first two duplicate ACKs release one new segment each, the third the retransmission. Window 4:
-    // segments 1-2 at 60, 3-6 at 120. 3 is lost; 4, 5, 6 come back as duplicates at 180: 7, 8, then 3 again. Without
-    // limited transmit 3 leaves first, and then the inflated window 2 + 3 (RFC 5681, section 3.2, step 3) has room for 7.
+    // RFC 3042: the first two duplicate ACKs release one new segment each, the third causes the
+    // retransmission. The window is 4: segments 1-2 leave at 60, 3-6 at 120. Segment 3 is lost; 4,
+    // 5, 6 cause duplicate ACKs at 180, which release 7, 8, and then 3 again. Without limited
+    // transmit 3 leaves first, and then the inflated window 2 + 3 (RFC 5681, section 3.2, step 3)
+    // has room for 7.
     for (limited_transmit, expected) in [(true, vec![7, 8, 3]), (false, vec![3, 7])] {
         let mut pair = opened(tcp::Config { max_window: 8, limited_transmit, ..newreno() });
         pair.sender.write_endless(Time::ZERO);
@@ -181,7 +186,8 @@ fn limited_transmit() {
 
 #[test]
 fn one_segment_lost() {
-    // As above, then the ACK of everything up to 8 ends recovery; no timeout, one retransmission, nothing twice.
+    // As above. Then the ACK of everything up to 8 ends recovery. There is no timeout, one
+    // retransmission, and no duplicate data.
     let mut pair = opened(tcp::Config { max_window: 8, ..newreno() });
     pair.sender.write(Time::ZERO, 1460 * 40);
     pair.drive(ms(10_000), &mut lose_data(&[2]));
@@ -193,8 +199,8 @@ fn one_segment_lost() {
 
 #[test]
 fn two_segments_lost_in_a_window() {
-    // RFC 6582: the ACK of the first retransmission is partial and brings the second at once: 3 leaves again at 180 ms,
-    // 5 again one round trip later, at 240 ms, without a timeout.
+    // RFC 6582: the ACK of the first retransmission is partial and causes the second at once.
+    // Segment 3 leaves again at 180 ms, and 5 one round trip later, at 240 ms, without a timeout.
     let mut pair = opened(tcp::Config { max_window: 8, initial_window: 6, ..newreno() });
     pair.sender.write(Time::ZERO, 1460 * 40);
     pair.drive(ms(10_000), &mut lose_data(&[2, 4]));
@@ -205,7 +211,8 @@ fn two_segments_lost_in_a_window() {
         .filter(|(index, (_, number))| numbers[..*index].iter().any(|earlier| earlier.1 == *number))
         .map(|(_, line)| *line)
         .collect();
-    // Segments 1-6 leave at 60, so 3 is noticed missing at 120 + 60: its third duplicate is caused by 7 or 8, sent at 120.
+    // Segments 1-6 leave at 60, so the loss of 3 is detected at 120 + 60: segment 7 or 8, sent at
+    // 120, causes the third duplicate ACK.
     assert_eq!(repeated, [(180, 3), (240, 5)]);
     assert_eq!(pair.sender.stats().timeouts, 0);
     assert_eq!(pair.sender.stats().fast_retransmits, 1);
@@ -214,7 +221,8 @@ fn two_segments_lost_in_a_window() {
 
 #[test]
 fn lost_acks_are_covered_by_later_ones() {
-    // Cumulative ACKs: with window 2 the ACK of segment 4 says what the lost ACK of 3 said. Nothing is sent again.
+    // ACKs are cumulative: with window 2 the ACK of segment 4 also covers the lost ACK of 3. There
+    // is no retransmission.
     let mut pair = opened(tcp::Config { max_window: 2, ..newreno() });
     pair.sender.write(Time::ZERO, 1460 * 10);
     pair.drive(ms(10_000), &mut |line| {
@@ -228,10 +236,11 @@ fn lost_acks_are_covered_by_later_ones() {
 
 #[test]
 fn back_off_doubles_and_ends_with_a_timed_segment() {
-    // Window 1, round trip 60 ms = 6 ticks. Segments 1 and 2 at 60 and 120 ms; 3 at 180 is lost four times. The RTO is at
-    // its minimum of 200 ms (SYN: 6 + 4*3 = 18 ticks, then falling): expiries after 200, 400, 800, 1600 ms.
-    // Karn: segment 3 was sent again and is not timed, so the RTO is still 16 * 200 ms when 4 is lost next; 4 arrives at
-    // its second attempt, 5 is new and timed: the back-off ends.
+    // Window 1, round-trip time 60 ms = 6 ticks. Segments 1 and 2 leave at 60 and 120 ms; segment
+    // 3, at 180 ms, is lost four times. The RTO is at its minimum of 200 ms (SYN: 6 + 4*3 = 18
+    // ticks, then less), so the timer expires after 200, 400, 800, 1600 ms. Karn: segment 3 was
+    // retransmitted and is not timed, so the RTO is still 16 * 200 ms when 4 is lost. Segment 4
+    // arrives at its second attempt. Segment 5 is new and timed: the back-off ends.
     let mut pair = opened(tcp::Config { max_window: 1, ..newreno() });
     pair.sender.write_endless(Time::ZERO);
     pair.drive(ms(20_000), &mut lose_data(&[2, 3, 4, 5, 7, 10]));
@@ -244,10 +253,10 @@ fn back_off_doubles_and_ends_with_a_timed_segment() {
         (780, 3),
         (1580, 3),
         (3180, 3),
-        (3240, 4), // 3 acknowledged; the back-off of 16 stands
+        (3240, 4), // 3 is acknowledged; the back-off of 16 remains
         (6440, 4), // 3.2 s later
         (6500, 5), // timed
-        (6560, 6), // lost; RTO from the first sample after distrust: 6 + 4 * 3 = 18 ticks, so 200 ms
+        (6560, 6), // lost; first sample after the back-off: RTO 6 + 4 * 3 ticks, so 200 ms
         (6760, 6),
         (6820, 7),
     ];
@@ -278,7 +287,8 @@ fn idle_connection_starts_again_with_one_segment() {
     assert_eq!(late, [(5_000, 31), (5_060, 32), (5_060, 33)]);
 }
 
-/// A sender that has connected over a peer played by the test, with the time of the SYN-ACK.
+/// A sender that has connected to a peer simulated by the test. Also returns the time of the
+/// SYN-ACK.
 fn connected(config: tcp::Config, window: u32) -> (Endpoint, Time) {
     let mut sender = Endpoint::new(&Config::Tcp(config), Role::Sender);
     sender.open(Time::ZERO);
@@ -293,7 +303,8 @@ fn peer(flags: Flags, ack: u64, window: u32) -> Segment {
 
 #[test]
 fn zero_window_is_probed_until_it_opens() {
-    // RFC 9293, section 3.8.6.1: probes at growing intervals; data as soon as the window opens.
+    // RFC 9293, section 3.8.6.1: probes leave at growing intervals, and data leaves as soon as the
+    // window opens.
     let (mut sender, now) = connected(newreno(), 0);
     sender.write_endless(now);
     let first = sender.poll(now).segment().unwrap();
@@ -334,11 +345,11 @@ fn senseless_segments_change_nothing() {
     sender.write_endless(now);
     let sent: Vec<Segment> = std::iter::from_fn(|| sender.poll(now).segment()).collect();
     assert_eq!(sent.len(), 2);
-    // RFC 9293, section 3.10.7.4: an ACK of what was never sent.
+    // RFC 9293, section 3.10.7.4: an ACK of data that was never sent.
     for ack in [3 * 1460, u64::MAX] {
         sender.on_segment(now, &peer(ACK, ack, 64 * 1460), Arrival::default());
     }
-    // RFC 5961, section 3.2: a reset that does not fit.
+    // RFC 5961, section 3.2: a reset whose sequence number does not fit.
     let Segment::Tcp(mut reset) = peer(Flags::RST, 0, 0) else { unreachable!() };
     reset.seq = 77;
     sender.on_segment(now, &Segment::Tcp(reset), Arrival::default());
@@ -346,7 +357,7 @@ fn senseless_segments_change_nothing() {
     assert_eq!(sender.poll(now).segment(), None);
     assert!(!sender.is_done());
     assert_eq!(sender.stats().acked_bytes, 0);
-    // One that fits ends it.
+    // A reset that fits ends the connection.
     sender.on_segment(now, &peer(Flags::RST, 0, 0), Arrival::default());
     assert!(sender.is_done());
     assert_eq!(wakeup(&mut sender, now), Time::NEVER);
@@ -373,8 +384,9 @@ fn data_outside_the_window_is_dropped_and_acknowledged() {
 
 #[test]
 fn paced_segments_keep_the_interval_and_the_window() {
-    // AP05, sections 4.3 and 4.4: a constant RTT of 60 ms over 7 hops at 2 Mbit/s with s_d = 1500 and s_a = 40 gives
-    // 2 (60/7 + 5.84) = 28.822857 ms with cov 0. Once the first sample is in, segments leave so far apart.
+    // AP05, sections 4.3 and 4.4: a constant RTT of 60 ms over 7 hops at 2 Mbit/s with s_d = 1500
+    // and s_a = 40 gives 2 (60/7 + 5.84) = 28.822857 ms with cov 0. After the first sample this is
+    // the interval between segments.
     let config = tcp::Config { pacing: pacing::Config::Adaptive(AdaptiveConfig::paper()), ..newreno() };
     let mut pair = opened(config);
     pair.sender.write_endless(Time::ZERO);
@@ -389,9 +401,10 @@ fn paced_segments_keep_the_interval_and_the_window() {
 
 #[test]
 fn released_pacing_ticks_from_the_start() {
-    // The SYN starts the timer at 0 with 50 ms; the SYN-ACK's echo at 60 ms is a sample of the delay 28.822857 ms, but
-    // the running tick stays at 50 + 50 = 100 ms. The next ones come every 28.822857 ms. The initial window holds two
-    // segments and the first ACK comes at 160 ms, so the tick at 157.6 ms finds nothing; later ones all do.
+    // The SYN starts the timer at 0 with 50 ms. The SYN-ACK's echo at 60 ms is a sample of the
+    // delay 28.822857 ms, but the running tick stays at 50 + 50 = 100 ms. The next ticks follow
+    // every 28.822857 ms. The initial window has two segments and the first ACK arrives at 160 ms,
+    // so the tick at 157.6 ms sends nothing. All later ticks send a segment.
     let Some(Config::Tcp(config)) = names::lookup("tcp-ap-released") else { panic!() };
     let mut pair = opened(config);
     pair.sender.write_endless(Time::ZERO);
@@ -406,8 +419,9 @@ fn released_pacing_ticks_from_the_start() {
 
 #[test]
 fn released_pacing_is_off_after_a_timeout_until_the_next_ack() {
-    // Everything from 1 s on is lost for a while: the FIFO is emptied, the first segment leaves at once at the timeout,
-    // and again at each expiry, which is not backed off; no tick sends anything in between.
+    // All segments from 1 s on are lost for a while. The FIFO is emptied. The first segment leaves
+    // at once at the timeout, and again at each expiry, without back-off. No tick sends anything in
+    // between.
     let Some(Config::Tcp(config)) = names::lookup("tcp-ap-released") else { panic!() };
     let mut pair = opened(config);
     pair.sender.write_endless(Time::ZERO);
@@ -427,7 +441,8 @@ fn released_pacing_is_off_after_a_timeout_until_the_next_ack() {
 
 #[test]
 fn retransmissions_restart_or_wait_as_configured() {
-    // Recovery::Restart: the fast retransmit leaves at the third duplicate. Recovery::Paced: not before its turn.
+    // Recovery::Restart: the fast retransmit leaves at the third duplicate ACK. Recovery::Paced: it
+    // waits for its turn.
     let mut gaps = vec![];
     for recovery in [pacing::Recovery::Restart, pacing::Recovery::Paced] {
         let adaptive = AdaptiveConfig { recovery, ..AdaptiveConfig::paper() };
@@ -447,7 +462,8 @@ fn retransmissions_restart_or_wait_as_configured() {
 
 #[test]
 fn hops_come_from_where_the_profile_says() {
-    // The routing table says 4 hops, the ACK travelled 8: D_4 = 2 (60/4 + 5.84) = 41.68 ms or 2 (60/8 + 5.84) = 26.68 ms.
+    // The routing table has 4 hops, but the ACK travelled 8: D_4 = 2 (60/4 + 5.84) = 41.68 ms or 2
+    // (60/8 + 5.84) = 26.68 ms.
     for (name, expected_ms) in [("tcp-ap", 41.68), ("tcp-ap-released", 26.68)] {
         let mut pair = Pair::new(&names::lookup(name).unwrap(), Duration::from_millis(30), 8);
         pair.sender.on_path(PathInfo { hops: 4, rate: Rate::from_mbps(2), received_power_dbm: None });
@@ -462,8 +478,9 @@ fn hops_come_from_where_the_profile_says() {
 
 #[test]
 fn karn_rule_of_the_samples() {
-    // AP05 times each packet; a cumulative ACK that covers a retransmitted segment gives no sample under NewDataKarn,
-    // and under NewData one of the newest segment it covers, if that was sent once.
+    // AP05 times each packet. Under NewDataKarn a cumulative ACK that covers a retransmitted
+    // segment gives no sample. Under NewData it gives a sample of the newest segment that it
+    // covers, if that was sent once.
     let mut counts = vec![];
     for sampling in [pacing::Sampling::NewDataKarn, pacing::Sampling::NewData] {
         let adaptive = AdaptiveConfig { sampling, ..AdaptiveConfig::paper() };
@@ -477,7 +494,7 @@ fn karn_rule_of_the_samples() {
 
 #[test]
 fn udp_source_keeps_its_rate() {
-    // 1460 bytes at 116.8 kbit/s: one datagram per 100 ms; 20 bytes of headers each.
+    // 1460 bytes at 116.8 kbit/s: one datagram per 100 ms, with 20 bytes of headers each.
     let config = Config::Udp(udp::Config { segment: 1460, rate: Some(Rate::from_bps(116_800)) });
     let mut pair = Pair::new(&config, Duration::from_millis(30), 7);
     pair.sender.open(Time::ZERO);
@@ -493,13 +510,13 @@ fn udp_source_keeps_its_rate() {
 fn segments_are_small_and_plain() {
     fn copies<T: Copy>() {}
     copies::<Segment>();
-    // With the rest of a simulated packet, one cache line.
+    // Together with the rest of a simulated packet it fits into one cache line.
     assert!(size_of::<Segment>() <= 48);
     let syn = Tcp { seq: 0, ack: 0, window: 0, ts_val: 0, ts_ecr: 0, payload: 0, flags: SYN, ..Tcp::default() };
     let data = Tcp { payload: 1460, seq: 1460, ack: 1, flags: ACK, ..syn };
     assert_eq!(Segment::Tcp(syn).size(), 40);
     assert_eq!(Segment::Tcp(data).size(), 1500);
-    // RFC 9293: the SYN takes one sequence number.
+    // RFC 9293: the SYN occupies one sequence number.
     assert_eq!((syn.wire_seq(1000), syn.wire_ack(5)), (1000, 0));
     assert_eq!((data.wire_seq(1000), data.wire_ack(u32::MAX)), (2461, 1));
 }

@@ -1,4 +1,5 @@
-//! Congestion marks on the wire: who may be marked, how marks come back, and what they do.
+//! Tests of congestion marks in segments: which segments may be marked, how marks are echoed, and
+//! their effect.
 
 use crate::common::{Fate, From, Line, Pair, ms, tcp_of};
 use meshpace_core::{Duration, Time};
@@ -16,7 +17,7 @@ fn with(ecn: Ecn) -> tcp::Config {
     tcp::Config { ecn, ..tcp::Config::default() }
 }
 
-/// Marks the data segments whose counts from 0 are listed.
+/// Marks the data segments whose numbers from 0 are listed.
 fn mark(marked: &[u64]) -> impl FnMut(&Line) -> Fate {
     let mut count = 0;
     move |line| {
@@ -46,13 +47,13 @@ fn both_ends_agree_in_the_handshake() {
     // Neither the SYN nor any ACK may be marked (sections 6.1.1 and 6.1.4).
     assert!(segments(&both, From::Receiver).all(|ack| ack.extension == Extension::None));
     assert!(!tcp_of(&both.record[0]).is_ecn_capable());
-    // Nor a FIN that no data accompanies.
+    // Nor may a FIN without data.
     both.sender.close(ms(10_000));
     both.drive(ms(20_000), &mut |_| Fate::Deliver);
     let fin = segments(&both, From::Sender).find(|segment| segment.flags.has(Flags::FIN)).expect("a FIN");
     assert_eq!((fin.payload, fin.extension), (0, Extension::None));
 
-    // One end without it: none.
+    // If one end does not support ECN, no segment may be marked.
     let mut one = pair(with(Ecn::RFC_3168));
     one.receiver = Endpoint::new(&Config::Tcp(with(Ecn::Off)), meshpace_transport::Role::Receiver);
     one.sender.write(Time::ZERO, 14_600);
@@ -84,9 +85,10 @@ fn a_retransmission_may_not_be_marked() {
 
 #[test]
 fn a_latched_echo_lasts_until_the_window_is_reduced_and_halves_it_once() {
-    // RFC 3168, sections 6.1.2 and 6.1.3. Initial window 2, doubled each round trip of 60 ms: data at 60, 120, 180, 240 ms.
-    // The first of the eight segments of 180 ms is marked: its echo arrives at 240 ms, as do those of the other seven, and
-    // of what leaves before the first segment with CWR has arrived. One reduction in all.
+    // RFC 3168, sections 6.1.2 and 6.1.3. The initial window of 2 is doubled in each round trip of
+    // 60 ms: data leaves at 60, 120, 180, 240 ms. The first of the eight segments of 180 ms is
+    // marked. Its echo arrives at 240 ms, as do those of the other seven, and of the segments that
+    // leave before the first segment with CWR has arrived. The window is reduced once.
     let mut pair = pair(with(Ecn::RFC_3168));
     pair.sender.write_endless(Time::ZERO);
     pair.drive(ms(239), &mut mark(&[2 + 4]));
@@ -105,14 +107,14 @@ fn a_latched_echo_lasts_until_the_window_is_reduced_and_halves_it_once() {
     assert_eq!(reductions, 1);
     let echoes = segments(&pair, From::Receiver).filter(|ack| ack.flags.has(Flags::ECE) && !ack.flags.has(Flags::SYN));
     assert!(echoes.count() >= 8);
-    // The last ACKs carry no echo.
+    // The last ACKs contain no echo.
     assert!(!segments(&pair, From::Receiver).last().unwrap().flags.has(Flags::ECE));
     assert_eq!(pair.sender.stats().retransmissions, 0);
 }
 
 #[test]
 fn one_echo_per_mark_with_any_acknowledgement_rule() {
-    // DCC counts marks: as many echoes as marks, also when ACKs are delayed.
+    // DCC counts marks, so there are as many echoes as marks, even with delayed ACKs.
     for name in ["dcc", "dcc+delack", "dcc+dyn-delack"] {
         let mut pair = Pair::new(&names::lookup(name).unwrap(), Duration::from_millis(30), 7);
         pair.sender.open(Time::ZERO);
@@ -128,8 +130,8 @@ fn one_echo_per_mark_with_any_acknowledgement_rule() {
 
 #[test]
 fn the_window_of_dcc_does_not_react_but_its_interval_does() {
-    // Every segment marked: the interval grows by 1.05 per ACK up to two average RTTs, 120 ms at 60 ms each way; no ACK of
-    // new data leaves the window smaller.
+    // Every segment is marked. The interval grows by the factor 1.05 per ACK, up to two average
+    // RTTs, 120 ms at 60 ms in each direction. No ACK of new data makes the window smaller.
     let mut pair = Pair::new(&names::lookup("dcc").unwrap(), Duration::from_millis(30), 7);
     pair.sender.open(Time::ZERO);
     pair.sender.write_endless(Time::ZERO);
@@ -144,8 +146,9 @@ fn the_window_of_dcc_does_not_react_but_its_interval_does() {
 
 #[test]
 fn a_scripted_marking_settles_at_the_rate_of_the_equilibrium() {
-    // r = alpha (1 - p) / (p (1 - 1/beta)) = 18.9 per second with one segment in ten marked, 8.4 with one in five (DCC,
-    // section 4, in equilibrium); the sawtooth's mean lies within its swing of about 0.9 and 0.4.
+    // r = alpha (1 - p) / (p (1 - 1/beta)) is 18.9 per second with one segment in ten marked, and
+    // 8.4 with one in five (DCC, section 4, in equilibrium). The mean of the sawtooth differs from
+    // it by less than its swing of about 0.9 and 0.4.
     for (one_in, rate, swing) in [(10, 18.9, 1.5), (5, 8.4, 0.9)] {
         let mut pair = Pair::new(&names::lookup("dcc").unwrap(), Duration::from_millis(150), 7);
         pair.sender.open(Time::ZERO);
@@ -181,11 +184,12 @@ fn a_delayed_ack_does_not_swallow_the_echo_of_a_latched_mark() {
 
 #[test]
 fn synchronized_clocks_echo_the_one_way_delay() {
-    // AP05, section 5, figure 15: T = 50 ms there, 90 ms back; the smoothed delay is 4 T/h = 200/7 ms whatever the RTT.
+    // AP05, section 5, figure 15: T = 50 ms forward, 90 ms back. The smoothed delay is 4 T/h =
+    // 200/7 ms, whatever the RTT is.
     let mut pair = Pair::new(&names::lookup("tcp-ap-sync").unwrap(), Duration::from_millis(50), 7);
     pair.sender.open(Time::ZERO);
     pair.sender.write_endless(Time::ZERO);
-    // ACKs are late by 40 ms each, which the RTT sees and the one-way delay does not.
+    // Each ACK is delayed by 40 ms, which affects the RTT but not the one-way delay.
     pair.drive(ms(10_000), &mut |line| match line.from {
         From::Receiver => Fate::Delay(Duration::from_millis(40)),
         From::Sender => Fate::Deliver,

@@ -1,12 +1,12 @@
-//! What every named transport promises on every kind of bad network: all bytes arrive once, in order, and the connection
-//! ends; nothing is repeated where nothing is lost.
+//! Tests every named transport on every kind of bad network: all bytes arrive once, in order, and
+//! the connection ends. Without losses there are no retransmissions.
 
 use crate::common::{Fate, From, Line, Pair, ms};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rng, Time};
 use meshpace_transport::{Config, Endpoint, Role, Segment, names};
 
-/// Every row of the table, and every one with each modifier, but UDP.
+/// Every row of the table, and every row with each modifier, except UDP.
 fn reliable() -> Vec<(String, Config)> {
     let mut all = Vec::new();
     for entry in names::table() {
@@ -31,7 +31,7 @@ fn who_has_a_congestion_window_tells_at_least_one_segment_of_it() {
     }
 }
 
-/// A kind of network: what happens to a segment.
+/// A kind of network: a function that decides on the treatment of a segment.
 type Network = fn(&Line, &mut Rng) -> Fate;
 
 const NETWORKS: &[(&str, Network)] = &[
@@ -42,7 +42,8 @@ const NETWORKS: &[(&str, Network)] = &[
         _ => Fate::Deliver,
     }),
     ("delay", |line, _| {
-        // 300 ms more from second to second: half a swing above any RTO that has settled on the shorter path.
+        // 300 ms more in every other second: half of it exceeds any RTO that has adapted to the
+        // shorter path.
         let slow = line.at.0 / 1_000_000_000 % 2 == 1;
         if slow { Fate::Delay(Duration::from_millis(300)) } else { Fate::Deliver }
     }),
@@ -51,7 +52,7 @@ const NETWORKS: &[(&str, Network)] = &[
     ("no ACK for 20 s", |line, _| blackout(line, From::Receiver)),
 ];
 
-/// Nothing comes through from one end from 0.1 s to 20 s.
+/// Loses everything from one end from 0.1 s to 20 s.
 fn blackout(line: &Line, from: From) -> Fate {
     let dark = (ms(100)..ms(20_000)).contains(&line.at);
     if dark && line.from == from { Fate::Lose } else { Fate::Deliver }

@@ -1,9 +1,11 @@
-//! The same losses in ns-2.35 and here: every segment must leave at the same instant.
+//! Compares conversations with the same losses in ns-2.35 and here: every segment must leave at the
+//! same time.
 //!
-//! The expected conversations were printed by ns-2.35 (`ns2/conversation.tcl`, whose head says how); nothing in them
-//! comes from this project. Agent/TCP/Newreno and TCPSink or TCPSink/DelAck with their defaults, 1460-byte segments, 70 ms round trip (no multiple of it is 200 ms,
-//! so that no ACK arrives at the instant a timer expires).
-//! Times may differ by 0.5 ms, for a packet takes 0.12 us in ns-2 and no time here.
+//! The expected conversations were printed by ns-2.35 (`ns2/conversation.tcl`, whose head describes
+//! how). Nothing in them comes from this project. They use Agent/TCP/Newreno and TCPSink or
+//! TCPSink/DelAck with their defaults, 1460-byte segments and a round-trip time of 70 ms. No
+//! multiple of 70 ms is 200 ms, so no ACK arrives at the time at which a timer expires. Times may
+//! differ by 0.5 ms, because a packet takes 0.12 us in ns-2 and no time here.
 
 use crate::common::{Fate, From, Line, Pair};
 use meshpace_core::{Duration, Time};
@@ -52,8 +54,8 @@ fn compare(text: &str) {
     let config = Config::Tcp(tcp::Config {
         max_window: case.window,
         initial_window: case.initial_window,
-        // Between the wired nodes of this script ns-2 slow-starts up to the window, as `slow_start.txt` shows; between the
-        // mobile nodes of a mesh it does not.
+        // Between the wired nodes of this script ns-2 stays in slow start up to the window, as
+        // `slow_start.txt` shows. Between the mobile nodes of a mesh it does not.
         initial_ssthresh: Some(case.window),
         ack: if case.delayed_ack { Ack::Delayed(Delayed::default()) } else { Ack::EverySegment },
         ..tcp::Config::default()

@@ -1,6 +1,8 @@
-//! Worked vectors of the pacing of AP10, of DCC's sender and of K scaling, each checked to half a unit of the last digit.
+//! Worked examples of AP10's pacing, of DCC's sender and of K scaling. Each is checked to half a
+//! unit of the last digit.
 //!
-//! The numbers were worked out apart from this code from the papers' equations, or are the papers' own where said so.
+//! The numbers were computed from the papers' equations, independently of this code, or are the
+//! papers' own where this is stated.
 
 use meshpace_core::{Duration, Rate};
 use meshpace_transport::Stats;
@@ -26,7 +28,8 @@ fn sense(threshold_dbm: f64, exponent: f64) -> CarrierSense {
 
 #[test]
 fn carrier_sense_range_ap10_equation_7() {
-    // P_rx, T_cs (dBm), p, h; H_cs. The margin M = P_rx - T_cs gives floor(10^(M/10p)) + 1 if that is at most h.
+    // Columns: P_rx, T_cs (dBm), p, h; H_cs. The margin M = P_rx - T_cs gives floor(10^(M/10p)) + 1
+    // if that is at most h.
     let rows = [
         (-60.0, -75.0, 3.0, 9, Some(4)),
         (-60.0, -74.0, 3.0, 9, Some(3)),
@@ -41,7 +44,7 @@ fn carrier_sense_range_ap10_equation_7() {
     for (received, threshold, exponent, hops, expected) in rows {
         let what = format!("{received} dBm, {threshold} dBm, p = {exponent}, {hops} hops");
         assert_eq!(carrier_sense_hops(&sense(threshold, exponent), received, hops), expected, "{what}");
-        // P_out cancels.
+        // P_out has no influence.
         let budget = LinkBudget { transmit_power_dbm: -7.0, antenna_gain_dbi: 0.0, cable_db: 30.0, attenuator_db: 1.0 };
         let other = CarrierSense { budget, ..sense(threshold, exponent) };
         assert_eq!(carrier_sense_hops(&other, received, hops), expected, "{what}");
@@ -78,7 +81,8 @@ fn received_power_is_averaged_over_ten_frames() {
 
 #[test]
 fn link_delay_bounds_ap10_equations_9_and_10() {
-    // Rate; t_LLD lower, upper, middle; t_LLA upper, middle (ms); S_data 1460, S_ACK 40.
+    // Columns: rate; t_LLD lower, upper, middle; t_LLA upper, middle (ms). S_data is 1460, S_ACK
+    // 40.
     let rows = [
         (1_000_000, "0.112", "39.572", "19.842", "5.492", "2.802"),
         (2_000_000, "0.112", "22.052", "11.082", "5.012", "2.562"),
@@ -96,7 +100,8 @@ fn link_delay_bounds_ap10_equations_9_and_10() {
         shows(&what, data * 1e3, middle_data);
         shows(&what, ack * 1e3, middle_ack);
     }
-    // The published ones at 11 Mbit/s: 0.11 and 7.72 ms, 4.60 to the one decimal that holds, and their use, 3.9 and 2.4.
+    // The published values at 11 Mbit/s: 0.11 and 7.72 ms, 4.60 to the one decimal that is correct,
+    // and the values used, 3.9 and 2.4.
     let rate = Rate::from_mbps(11);
     shows("published", bounds(1460, rate, RtsCts::Off).0 * 1e3, "0.11");
     shows("published", bounds(1460, rate, RtsCts::Off).1 * 1e3, "7.72");
@@ -122,7 +127,8 @@ fn rts_cts_ap10_section_4() {
 
 #[test]
 fn out_of_interference_delay_ap10_equations_13_and_14() {
-    // RTT (ms), h, H_cs; t_q, OID, equation 14 without clamps, with t_LLD (ms). b = 11 Mbit/s, t_LLD 3.9, t_LLA 2.4 ms.
+    // Columns: RTT (ms), h, H_cs; t_q, OID, equation 14 without clamps, with t_LLD (ms). b = 11
+    // Mbit/s, t_LLD 3.9, t_LLA 2.4 ms.
     let rows = [
         (60.0, 4, 3, "3.8045", "19.4655", "19.4655", "35.0655"),
         (65.0, 7, 3, "0.9474", "8.0369", "8.0369", "23.6369"),
@@ -144,7 +150,7 @@ fn out_of_interference_delay_ap10_equations_13_and_14() {
         shows(&what, oid(&usual), delay);
         shows(&what, oid(&literal), unclamped);
         shows(&what, oid(&including), with_link);
-        // The estimator's first sample is the same.
+        // The estimator's first sample has the same value.
         let config =
             AdaptiveConfig { measure: Measure::OutOfInterference(usual), ..AdaptiveConfig::out_of_interference() };
         let mut estimator = Estimator::new(&config, 1460);
@@ -155,8 +161,9 @@ fn out_of_interference_delay_ap10_equations_13_and_14() {
 
 #[test]
 fn sensing_range_follows_the_frames_received() {
-    // Two-ray, 200 m: -60.50 dBm gives H_cs = 3 and a delay over four hops; -70 dBm, 10^(8.07/40) = 1.59, over three;
-    // without any power the usual 3. RTT 120 ms over 7 hops, no clamp in effect: the delay is proportional to the hops.
+    // Two-ray model, 200 m: -60.50 dBm gives H_cs = 3 and a delay over four hops; -70 dBm,
+    // 10^(8.07/40) = 1.59, over three. Without a power the default 3 is used. With an RTT of 120 ms
+    // over 7 hops no clamp applies: the delay is proportional to the hops.
     let config = AdaptiveConfig { alpha: 0.0, ..AdaptiveConfig::out_of_interference() };
     let delay = |power: Option<f32>| {
         let mut estimator = Estimator::new(&config, 1460);
@@ -175,13 +182,13 @@ fn sensing_range_follows_the_frames_received() {
 
 #[test]
 fn synchronized_clocks_use_the_echoed_delay_ap05_figure_15() {
-    // 4 T / h; the RTT only enters the dispersion.
+    // The delay is 4 T / h. The RTT only affects the dispersion.
     let mut estimator = Estimator::new(&AdaptiveConfig::synchronized(), 1460);
     let mut stats = Stats::default();
     let mut sample = Sample { rtt: 0.5, one_way: Some(0.040), hops: 7, rate: Rate::from_mbps(2), path_power_dbm: None };
     estimator.on_measured(&sample, &mut stats);
     shows("FHD", estimator.delay().unwrap() * 1e3, "22.8571");
-    // A peer that echoes nothing is measured by the RTT: 2 (60/7 + 5.84) = 28.8229 ms with s_d = 1500.
+    // If the peer echoes nothing, the RTT is used: 2 (60/7 + 5.84) = 28.8229 ms with s_d = 1500.
     let mut estimator = Estimator::new(&AdaptiveConfig::synchronized(), 1460);
     sample = Sample { rtt: 0.06, one_way: None, ..sample };
     estimator.on_measured(&sample, &mut stats);
@@ -238,7 +245,7 @@ fn lower_bound_dcc_section_4() {
 
 #[test]
 fn interval_under_a_scripted_marking_dcc_algorithm_2() {
-    // From 60 ms; E: ECN echo. The rate grows by exactly 0.1 per second without a mark.
+    // Starts from 60 ms; E: ECN echo. The rate grows by exactly 0.1 per second without a mark.
     let config = DccConfig::default();
     let rows = [
         (false, "59.64215", "16.76667"),
@@ -261,7 +268,7 @@ fn interval_under_a_scripted_marking_dcc_algorithm_2() {
 
 #[test]
 fn bounds_dcc_section_4() {
-    // T_lb = 6.276 ms; average RTT 120 ms, so T_ub = 240 ms.
+    // T_lb = 6.276 ms. The average RTT is 120 ms, so T_ub = 240 ms.
     let bounded = |interval: f64, marked: bool| {
         let mut dcc = Dcc::new(&DccConfig::default(), 1000);
         dcc.on_sample(0.120);
@@ -273,7 +280,7 @@ fn bounds_dcc_section_4() {
     shows("inside", bounded(0.0065, false), "6.49578");
     shows("above", bounded(0.235, true), "240.000");
     shows("back", bounded(0.240, false), "234.375");
-    // In slow start twice the lower bound; so the first interval.
+    // In slow start, and as the first interval, twice the lower bound is used.
     let mut dcc = Dcc::new(&DccConfig::default(), 1000);
     dcc.on_ack(false, true, two());
     shows("slow start", dcc.interval_s().unwrap() * 1e3, "12.552");
@@ -281,8 +288,9 @@ fn bounds_dcc_section_4() {
 
 #[test]
 fn equilibrium_dcc_section_4() {
-    // alpha (1 - p) = p r (1 - 1/beta): r = alpha (1 - p) / (p (1 - 1/beta)). A scripted marking of one ACK in n settles
-    // around it: with every 20th marked, p = 0.05, at 39.9 per second.
+    // alpha (1 - p) = p r (1 - 1/beta), so r = alpha (1 - p) / (p (1 - 1/beta)). If one ACK in n is
+    // marked, the rate settles near this value: with every 20th ACK marked, p = 0.05, at 39.9 per
+    // second.
     for (p, shown) in [(0.02, "102.9"), (0.05, "39.9"), (0.0665, "29.479"), (0.1, "18.9"), (0.2, "8.4")] {
         let config = DccConfig::default();
         shows("r", config.alpha * (1.0 - p) / (p * (1.0 - 1.0 / config.beta)), shown);
@@ -297,7 +305,8 @@ fn equilibrium_dcc_section_4() {
                 sum += 1.0 / interval;
             }
         }
-        // The mean over a period lies within half its swing, (1 - p) n alpha / 2, of the continuous solution.
+        // The mean over a period differs from the continuous solution by at most half its swing, (1
+        // - p) n alpha / 2.
         let mean = sum / 10_000.0;
         assert!((mean - rate).abs() < 0.1 * f64::from(n) / 2.0 + 0.05 * rate, "one in {n}: {mean}");
     }

@@ -1,4 +1,5 @@
-//! What holds whatever the network does. Random runs; a failure prints the seed that repeats it.
+//! Properties that hold whatever the network does, tested with random runs. A failure prints the
+//! seed that repeats it.
 
 use crate::common::{Fate, From, Line, Pair, ms};
 use meshpace_core::rng::Purpose;
@@ -11,7 +12,7 @@ use meshpace_transport::tcp::window::{self, CubicConfig, HopRule};
 use meshpace_transport::tcp::{Extension, Flags, Segment as Tcp, ack, ecn};
 use meshpace_transport::{Arrival, Config, Endpoint, Role, Segment, names, pump, tcp};
 
-/// Any TCP: each choice of the pieces and of every switch of the pacing.
+/// Any TCP: random choices of its components and of every switch of the pacing.
 fn any_config(rng: &mut Rng) -> tcp::Config {
     let mut config = tcp::Config {
         segment: [1, 536, 1460][rng.below(3) as usize],
@@ -84,10 +85,10 @@ fn any_config(rng: &mut Rng) -> tcp::Config {
     config
 }
 
-/// Follows a conversation and holds it to the bounds that must never be exceeded.
+/// Follows a conversation and checks the limits that must never be exceeded.
 struct Referee {
     segment: u64,
-    /// The largest number of segments that may be outstanding.
+    /// Largest number of segments that may be outstanding.
     window: u64,
     acked: u64,
     highest: u64,
@@ -128,7 +129,8 @@ fn all_bytes_arrive_once_in_order_whatever_is_lost() {
             pair.sender.write(Time::ZERO, bytes);
             pair.sender.close(Time::ZERO);
             let limit = config.window.limit(config.max_window);
-            // What the sender can have heard is at most what has been sent back: the bound stays valid under delay.
+            // The sender cannot have received more than has been sent back, so the limit also holds
+            // under delay.
             let mut referee =
                 Referee { segment: u64::from(config.segment), window: u64::from(limit), acked: 0, highest: 0 };
             pair.drive(Time(u64::MAX - 1), &mut |line| {
@@ -153,8 +155,8 @@ fn all_bytes_arrive_once_in_order_whatever_is_lost() {
             let (sent, received) = (pair.sender.stats(), pair.receiver.stats());
             assert_eq!(sent.acked_bytes, bytes);
             assert_eq!(received.distinct_segments_received, bytes.div_ceil(u64::from(config.segment)));
-            // A segment below the highest one sent counts as a retransmission, as it would on a trace; the FIFO of the
-            // released agent can drop one before its first time.
+            // A segment below the highest one sent counts as a retransmission, as on a trace. The
+            // FIFO of the released agent can drop a segment before its first transmission.
             let first_times = sent.segments_sent - sent.retransmissions;
             let drops = matches!(&config.pacing, pacing::Config::Adaptive(adaptive)
                 if adaptive.limit == RateLimit::FreeRunning && adaptive.recovery == Recovery::OffUntilAck);
@@ -174,7 +176,8 @@ fn nothing_is_repeated_without_loss() {
     for seed in 0..100 {
         let mut rng = Rng::stream(seed, Purpose::Test, 2);
         let config = any_config(&mut rng);
-        // Below the smallest RTO of 200 ms less a tick, so that no timer can be early.
+        // The round-trip time is below the smallest RTO of 200 ms less a tick, so no timer can
+        // expire too early.
         let delay = Duration::from_micros(100 + rng.below(90_000));
         let mut pair = Pair::new(&Config::Tcp(config.clone()), delay, 7);
         pair.sender.open(Time::ZERO);
@@ -191,8 +194,9 @@ fn nothing_is_repeated_without_loss() {
 
 #[test]
 fn paced_segments_are_never_closer_than_the_shortest_interval() {
-    // Every interval is FHD^ (1 + 2 cov) >= FHD^, and FHD^ is at least the smallest D_n of the samples: the RTT is never
-    // below twice the one-way delay. Only retransmissions may leave out of turn.
+    // Every interval is FHD^ (1 + 2 cov) >= FHD^, and FHD^ is at least the smallest D_n of the
+    // samples: the RTT is never below twice the one-way delay. Only retransmissions may leave out
+    // of turn.
     for seed in 0..50 {
         let mut rng = Rng::stream(seed, Purpose::Test, 3);
         let one_way = 0.010 + 0.040 * rng.uniform();
@@ -208,7 +212,7 @@ fn paced_segments_are_never_closer_than_the_shortest_interval() {
         });
         let n = f64::from(hops.min(4));
         let shortest = n / 2.0 * (2.0 * one_way / f64::from(hops) + 8.0 * 1460.0 / 2e6);
-        // By then a sample has been taken; before it, segments leave as the window allows.
+        // A sample has been taken by this time. Before it, segments leave as the window allows.
         let settled = ms(3_000);
         let (mut last, mut highest) = (Time::ZERO, 0);
         let mut checked = 0;
@@ -278,7 +282,7 @@ fn no_peer_can_make_an_endpoint_panic_or_wedge() {
                     assert!(wakeup > now, "due at once for ever");
                 }
             }
-            // A sender with data that has not been reset waits for something.
+            // A sender that has data and was not reset must wait for some event.
             assert!(ends[0].is_done() || pump(&mut ends[0], now, |_, _| {}) != Time::NEVER);
         };
         if let Err(panic) = std::panic::catch_unwind(run) {

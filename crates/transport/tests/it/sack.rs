@@ -1,4 +1,5 @@
-//! Selective acknowledgements: what is reported, and what is sent again because of it.
+//! Tests of selective acknowledgements: the blocks that are reported, and the retransmissions that
+//! they cause.
 
 use crate::common::{Fate, From, Line, Pair, ms, wakeup};
 use meshpace_core::{Duration, Time};
@@ -9,7 +10,7 @@ fn with_sack() -> tcp::Config {
     tcp::Config { sack: true, initial_window: 10, ..tcp::Config::default() }
 }
 
-/// Loses the transmissions of data whose counts from 1 are listed.
+/// Loses the transmissions of data whose numbers from 1 are listed.
 fn lose(lost: &[u64]) -> impl FnMut(&Line) -> Fate {
     let mut count = 0;
     move |line| {
@@ -46,7 +47,7 @@ fn an_ack_reports_the_block_of_the_segment_that_brought_it_about() {
     assert_eq!(report(3), (1000, vec![(2000, 3000)]));
     assert_eq!(report(5), (1000, vec![(4000, 5000), (2000, 3000)]));
     assert_eq!(report(6), (1000, vec![(4000, 6000), (2000, 3000)]));
-    // Between two blocks: they become one.
+    // A segment between two blocks joins them.
     assert_eq!(report(4), (1000, vec![(2000, 6000)]));
     assert_eq!(report(9), (1000, vec![(8000, 9000), (2000, 6000)]));
     assert_eq!(report(2), (6000, vec![(8000, 9000)]));
@@ -56,9 +57,10 @@ fn an_ack_reports_the_block_of_the_segment_that_brought_it_about() {
 
 #[test]
 fn the_third_case_of_rfc_2018() {
-    // Section 7: all before 5000 has arrived; of eight segments of 500 bytes the 2nd, 4th, 6th and 8th are lost, then the 4th
-    // comes, then the 2nd. Numbers are those of the RFC. The last line is ours: what was reported first last comes first, not
-    // what lies highest, and a fourth block has no room.
+    // Section 7: all data before 5000 has arrived. Of eight segments of 500 bytes the 2nd, 4th, 6th
+    // and 8th are lost. Then the 4th arrives, then the 2nd. The numbers are those of the RFC. The
+    // last line is ours: the block that was reported most recently comes first, not the highest
+    // one, and there is no room for a fourth block.
     let mut end = Endpoint::new(&Config::Tcp(with_sack()), Role::Receiver);
     let syn = Tcp { flags: Flags::SYN, ..Tcp::default() };
     end.on_segment(Time::ZERO, &Segment::Tcp(syn), Arrival::default());
@@ -83,13 +85,17 @@ fn the_third_case_of_rfc_2018() {
 
 #[test]
 fn three_losses_in_a_window_are_repaired_in_two_round_trips() {
-    // RFC 6675, section 5, worked by hand; round trip 60 ms, ten segments at 60 ms of which 2, 4 and 6 are lost.
-    //  120 ms: the ACK of 1 opens the window to 11 (11 and 12); duplicates for 3 and 5 release 13 and 14 (limited
-    //          transmit); that for 7 starts recovery with cwnd 5.5: 2 again. 8, 9, 10 report 4 and 6 lost; the pipe (11 to
-    //          14 and the second 2) stays at five.
-    //  180 ms: for 11, 12: 4 and 6 again, the lost first; for 13, 14 and the second 2 new data, 15, 16, 17.
-    //  240 ms: the second 4 acknowledges 5: pipe four, 18. The second 6 acknowledges 14: recovery ends, 19. Then congestion
-    //          avoidance from 5.5: 20 and 21 for 15 and 16, and for 17, the window having reached 6, 22 and 23.
+    // RFC 6675, section 5, computed by hand. The round-trip time is 60 ms; of ten segments at 60
+    // ms, 2, 4 and 6 are lost.
+    //
+    // - 120 ms: the ACK of 1 opens the window to 11 (11 and 12). The duplicate ACKs for 3 and 5
+    //   release 13 and 14 (limited transmit). The one for 7 starts recovery with cwnd 5.5: 2 again.
+    //   8, 9, 10 report 4 and 6 lost. The pipe (11 to 14 and the second 2) stays at five.
+    // - 180 ms: for 11 and 12, 4 and 6 leave again, the lost segments first. For 13, 14 and the
+    //   second 2, new data leaves: 15, 16, 17.
+    // - 240 ms: the second 4 acknowledges 5: pipe four, 18. The second 6 acknowledges 14: recovery
+    //   ends, 19. Then congestion avoidance from 5.5: 20 and 21 for 15 and 16. For 17 the window
+    //   has reached 6: 22 and 23.
     let mut pair = Pair::new(&Config::Tcp(with_sack()), Duration::from_millis(30), 7);
     pair.sender.open(Time::ZERO);
     pair.sender.write_endless(Time::ZERO);
@@ -104,7 +110,7 @@ fn three_losses_in_a_window_are_repaired_in_two_round_trips() {
 
 #[test]
 fn a_lost_retransmission_is_left_to_the_timer() {
-    // The twelfth transmission of data after the first ten and 11 to 14 is the second 2.
+    // After the first ten transmissions of data and 11 to 14, the next one is the second 2.
     let mut pair = Pair::new(&Config::Tcp(with_sack()), Duration::from_millis(30), 7);
     pair.sender.open(Time::ZERO);
     pair.sender.write(Time::ZERO, 1460 * 40);
@@ -117,8 +123,9 @@ fn a_lost_retransmission_is_left_to_the_timer() {
 
 #[test]
 fn what_is_reported_after_a_timeout_is_not_sent_again() {
-    // RFC 2018, section 5.1. Of the first ten segments 2, 5 and 8 are lost, and again until 1 s: the timer repeats 2. Its ACK
-    // reports 6 and 7, and 9 with what followed: of the holes 5 and 8 alone are to be sent.
+    // RFC 2018, section 5.1. Of the first ten segments 2, 5 and 8 are lost, and again until 1 s.
+    // The timer repeats 2. Its ACK reports 6 and 7, and 9 with the data after it. Only the holes 5
+    // and 8 are retransmitted.
     let mut pair = Pair::new(&Config::Tcp(with_sack()), Duration::from_millis(30), 7);
     pair.sender.open(Time::ZERO);
     pair.sender.write(Time::ZERO, 1460 * 60);
@@ -135,7 +142,8 @@ fn what_is_reported_after_a_timeout_is_not_sent_again() {
 
 #[test]
 fn fewer_segments_are_repeated_than_without() {
-    // A third of a window is lost at once, with many seeds of where: NewReno repairs one per round trip or times out.
+    // A third of a window is lost at once, at many different positions. NewReno repairs one segment
+    // per round trip or times out.
     let repairs = |name: &str| {
         let mut total = 0;
         for offset in 0..10 {
@@ -177,7 +185,7 @@ fn reports_that_make_no_sense_do_no_harm() {
             assert!(polled < 100);
         }
     }
-    // A peer that reported everything and takes it back: the timer sends it again.
+    // A peer that reported everything withdraws the reports: the timer retransmits the data.
     let due = wakeup(&mut end, ms(120));
     assert_ne!(due, Time::NEVER);
     let Some(Segment::Tcp(again)) = end.poll(due).segment() else { panic!("nothing is sent again") };
@@ -190,7 +198,8 @@ fn synchronized_clocks_take_the_place_of_the_report() {
     assert_eq!(config.check().unwrap_err().name, "sack");
 }
 
-/// How far beyond the acknowledged offset a segment of the simulator reports, bytes.
+/// Largest distance beyond the acknowledged offset that a segment of the simulator can report,
+/// bytes.
 const REACH: u64 = (1 << 21) - 1;
 
 #[test]

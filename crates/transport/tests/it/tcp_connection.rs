@@ -15,8 +15,8 @@ const FIN_ACK: Flags = Flags::FIN.with(Flags::ACK);
 
 #[test]
 fn one_way_a_host_says_what_an_agent_of_ns2_says() {
-    // With data in one direction the two profiles must say segment for segment the same, at the same times, under the same
-    // losses: they differ in what is repeated, not in what is said.
+    // With data in one direction the two profiles must send the same segments at the same times
+    // under the same losses. They differ in what they retransmit, not in what they send.
     for entry in names::table() {
         let Config::Tcp(config) = (entry.build)() else { continue };
         for every in [0, 7, 19, 45] {
@@ -43,12 +43,13 @@ fn one_way_a_host_says_what_an_agent_of_ns2_says() {
             hosts.ends[0].write(Time::ZERO, bytes);
             hosts.ends[0].close(Time::ZERO);
             hosts.drive(ms(300_000), &mut |side, segment| side == 0 && segment.payload > 0 && again());
-            // Hosts tell no small opening of the window, which RFC 9293, section 3.8.6.2.2, keeps from being told.
+            // Hosts do not announce a small opening of the window, as RFC 9293, section 3.8.6.2.2,
+            // requires.
             let plain = |at: Time, side, s: Segment| (at, side, Segment { window: 0, ..s });
             let agents: Vec<_> =
                 agents.record.iter().map(|l| plain(l.at, usize::from(l.from == From::Receiver), tcp_of(l))).collect();
             let said: Vec<_> = hosts.record.iter().map(|&(at, side, s, _)| plain(at, side, s)).collect();
-            // 200 segments, an ACK for eight of them at least, the handshake.
+            // At least 200 segments, one ACK for eight of them, and the handshake.
             assert!(agents.len() > 225, "{}", entry.name);
             for (ours, theirs) in said.iter().zip(&agents) {
                 assert_eq!(ours, theirs, "{} losing every {every}", entry.name);
@@ -61,7 +62,8 @@ fn one_way_a_host_says_what_an_agent_of_ns2_says() {
 
 #[test]
 fn both_ways_at_once_acknowledgements_ride_on_data() {
-    // Delayed ACKs: a segment waits up to 100 ms for its ACK, and what the other end has to say meanwhile carries it.
+    // Delayed ACKs: a segment waits up to 100 ms for its ACK. Data that the other end sends
+    // meanwhile carries the ACK.
     let Some(Config::Tcp(config)) = names::lookup("newreno+delack") else { panic!("it is in the table") };
     let mut pair = Duplex::new(&config);
     pair.ends[0].open(Time::ZERO);
@@ -78,7 +80,7 @@ fn both_ways_at_once_acknowledgements_ride_on_data() {
             (100, 0, ACK, 0, 0, 1000),
             (150, 1, ACK, 0, 1000, 700),
             (200, 0, ACK, 1000, 700, 500),
-            // 230 ms and the wait.
+            // 230 ms plus the delay of the ACK.
             (330, 1, ACK, 700, 1500, 0),
         ]
     );
@@ -87,7 +89,8 @@ fn both_ways_at_once_acknowledgements_ride_on_data() {
 
 #[test]
 fn an_end_that_has_closed_goes_on_receiving() {
-    // RFC 9293, section 3.6: a half-closed connection. The client says its last word and hears a long answer.
+    // RFC 9293, section 3.6: a half-closed connection. The client sends its last data and receives
+    // a long answer.
     let mut pair = Duplex::new(&tcp::Config::default());
     pair.closes_after = [false; 2];
     pair.ends[0].open(Time::ZERO);
@@ -100,7 +103,7 @@ fn an_end_that_has_closed_goes_on_receiving() {
     pair.drive(ms(20_000), &mut none);
     assert_eq!(pair.ends[0].delivered(), 100_000);
     assert_eq!(pair.ends.each_ref().map(Connection::end), [Some(End::Closed); 2]);
-    // The end that closed first waits for late segments, the other is free.
+    // The end that closed first waits for late segments. The other end can be removed.
     assert!(!pair.ends[0].is_forgotten(pair.now) && pair.ends[1].is_forgotten(pair.now));
     assert!(pair.ends[0].is_forgotten(pair.now + TIME_WAIT));
 }
@@ -122,8 +125,9 @@ fn a_lost_last_acknowledgement_is_repeated_in_time_wait() {
 
 #[test]
 fn what_is_not_taken_closes_the_window_and_taking_opens_it() {
-    // 8 segments of window, nobody reads: the sender stops after 8 segments and probes. Reading half a segment tells
-    // nothing (RFC 9293, section 3.8.6.2.2); reading the rest opens the window at once, without a probe.
+    // With a window of 8 segments and no reader, the sender stops after 8 segments and probes.
+    // Reading half a segment is not announced (RFC 9293, section 3.8.6.2.2). Reading the rest opens
+    // the window at once, without a probe.
     let config = tcp::Config { max_window: 8, ..tcp::Config::default() };
     let mut pair = Duplex::new(&config);
     pair.reads[1] = false;
@@ -150,7 +154,8 @@ fn what_is_not_taken_closes_the_window_and_taking_opens_it() {
 
 #[test]
 fn the_window_is_never_exceeded_nor_its_edge_withdrawn() {
-    // RFC 9293, section 3.8.6: the right edge told never moves back, whatever the application takes and when.
+    // RFC 9293, section 3.8.6: the announced right edge of the window never moves back, whatever
+    // the application reads and when.
     let config = tcp::Config { max_window: 6, ..tcp::Config::default() };
     let mut pair = Duplex::new(&config);
     pair.reads[1] = false;
@@ -178,8 +183,9 @@ fn the_window_is_never_exceeded_nor_its_edge_withdrawn() {
 
 #[test]
 fn duplicate_acks_stay_duplicates_while_the_application_reads() {
-    // RFC 5681, section 2: a duplicate ACK has the window of the one before. One segment is lost while the application takes
-    // what is there at its own pace: three duplicate ACKs are to repair it, not the timer.
+    // RFC 5681, section 2: a duplicate ACK has the same window as the one before. One segment is
+    // lost while the application reads at its own pace. Three duplicate ACKs have to repair the
+    // loss, not the timer.
     let mut pair = Duplex::new(&tcp::Config::default());
     pair.reads[1] = false;
     pair.ends[0].open(Time::ZERO);
@@ -203,8 +209,9 @@ fn duplicate_acks_stay_duplicates_while_the_application_reads() {
 
 #[test]
 fn a_lost_syn_ack_and_a_lost_answer_to_it_are_repeated() {
-    // The server speaks first. Its SYN-ACK is lost once: the client's SYN brings another. Then the client's ACK is lost:
-    // the server, which waits for it, repeats by its timer.
+    // The server sends data first. Its SYN-ACK is lost once: the client's repeated SYN causes
+    // another. Then the client's ACK is lost: the server, which waits for it, retransmits by its
+    // timer.
     let mut pair = Duplex::new(&tcp::Config::default());
     pair.ends[1].write(Time::ZERO, 5000);
     pair.ends[0].open(Time::ZERO);
@@ -220,8 +227,8 @@ fn a_lost_syn_ack_and_a_lost_answer_to_it_are_repeated() {
 
 #[test]
 fn a_segment_beyond_a_gap_that_ends_the_handshake_is_not_echoed() {
-    // RFC 7323, section 4.3: the stamp to echo is that of the last segment in order. The first data segment is lost, so the
-    // second ends the server's handshake: its ACK echoes the SYN.
+    // RFC 7323, section 4.3: the time stamp to echo is that of the last segment in order. The first
+    // data segment is lost, so the second one ends the server's handshake. Its ACK echoes the SYN.
     for profile in [Profile::Ns2, Profile::Host] {
         let mut pair = Duplex::new(&tcp::Config { profile, initial_window: 2, ..tcp::Config::default() });
         pair.ends[0].open(Time::ZERO);
@@ -242,7 +249,8 @@ fn a_segment_beyond_a_gap_that_ends_the_handshake_is_not_echoed() {
 
 #[test]
 fn nobody_answers() {
-    // A SYN: until patience ends. A SYN-ACK: six times. Data: until patience ends, with a reset at last.
+    // The SYN is repeated until the patience ends, the SYN-ACK six times, and data until the
+    // patience ends, with a reset at last.
     let mut pair = Duplex::new(&tcp::Config::default());
     pair.ends[0].open(Time::ZERO);
     pair.drive(ms(400_000), &mut |_, _| true);
@@ -252,7 +260,7 @@ fn nobody_answers() {
     pair.ends[0].open(Time::ZERO);
     pair.drive(ms(400_000), &mut |side, s| side == 1 || s.flags != SYN);
     assert_eq!(pair.ends[1].end(), Some(End::TimedOut));
-    // The client's own repetitions bring about some more.
+    // Repetitions by the client cause some more.
     assert!(pair.record.iter().filter(|l| l.1 == 1).count() >= SYN_ACK_ATTEMPTS as usize);
 
     let mut pair = Duplex::new(&tcp::Config::default());
@@ -284,17 +292,19 @@ fn resets_and_syns_are_believed_as_rfc_5961_says() {
         pair.flush(&mut none);
         (pair.ends[1].end(), pair.record[said..].iter().map(|l| (l.2.flags, l.2.ack)).collect::<Vec<_>>())
     };
-    // In the window but not next: an ACK. Outside: nothing. A SYN: an ACK.
+    // A reset in the window but not at the next number is answered with an ACK, one outside the
+    // window with nothing, and a SYN with an ACK.
     let mut pair = opened();
     assert_eq!(tell(&mut pair, Flags::RST, 1461), (None, vec![(ACK, 1460)]));
     assert_eq!(tell(&mut pair, Flags::RST, 1459), (None, vec![]));
     assert_eq!(tell(&mut pair, Flags::RST, 1460 + 65 * 1460), (None, vec![]));
     assert_eq!(tell(&mut pair, Flags::SYN, 0), (None, vec![(ACK, 1460)]));
-    // A flood of them gets ten answers in five seconds, two of which are spent.
+    // A flood of them gets ten answers in five seconds, of which two have been used.
     let answers = (0..1000).filter(|_| !tell(&mut pair, Flags::RST, 1461).1.is_empty()).count();
     assert_eq!(answers, CHALLENGES as usize - 2);
     assert_eq!(tell(&mut pair, Flags::RST, 1460), (Some(End::Reset), vec![]));
-    // What was never sent is not acknowledged, and the segment's data not taken.
+    // A segment that acknowledges data that was never sent has no effect, and its data is not
+    // accepted.
     let mut pair = opened();
     let forged = Segment { seq: 1460, ack: 99, payload: 10, flags: ACK, window: 1000, ..Segment::default() };
     pair.ends[1].on_segment(pair.now, &forged, &[], Arrival::default());
@@ -303,7 +313,7 @@ fn resets_and_syns_are_believed_as_rfc_5961_says() {
 
 #[test]
 fn an_ack_older_than_a_window_is_answered_and_its_segment_not_taken() {
-    // RFC 5961, section 5.2: taken is what acknowledges from SND.UNA - MAX.SND.WND to SND.NXT.
+    // RFC 5961, section 5.2: an ACK is accepted from SND.UNA - MAX.SND.WND to SND.NXT.
     let mut pair = Duplex::new(&tcp::Config::default());
     pair.ends[0].open(Time::ZERO);
     pair.ends[0].write(Time::ZERO, 500_000);

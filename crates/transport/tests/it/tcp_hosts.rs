@@ -1,4 +1,5 @@
-//! What a host keeps open and what it repeats: closed windows, lost SYNs, and what comes after the end.
+//! Tests of the host profile: which connections stay open, and what is retransmitted. They cover
+//! closed windows, lost SYNs, and segments after the end.
 
 use crate::common::duplex::{Duplex, none};
 use crate::common::ms;
@@ -13,14 +14,15 @@ fn opened(config: &tcp::Config) -> Duplex {
     pair
 }
 
-/// When the segments with payload of the end that opened left, ms.
+/// Times in ms of the data segments from the end that opened.
 fn data(pair: &Duplex) -> Vec<u64> {
     pair.record.iter().filter(|line| line.1 == 0 && line.2.payload > 0).map(|line| line.0.0 / 1_000_000).collect()
 }
 
 #[test]
 fn both_syns_tell_the_window_of_their_sender() {
-    // RFC 9293, section 3.1: each segment tells it, and who has something to say at once must not be kept from it.
+    // RFC 9293, section 3.1: each segment contains the window, so an end that has data at once can
+    // send it.
     let mut pair = opened(&tcp::Config { max_window: 8, ..tcp::Config::default() });
     pair.drive(ms(1000), &mut none);
     let syns = pair.record.iter().filter(|line| line.2.flags.has(Flags::SYN));
@@ -30,8 +32,9 @@ fn both_syns_tell_the_window_of_their_sender() {
 
 #[test]
 fn data_repeated_without_its_fin_is_acknowledged_in_time_wait() {
-    // RFC 9293, section 3.10.7.4: TIME-WAIT acknowledges what comes again. End 1 has closed before, and its ACKs of the last
-    // data are lost; the peer's timer repeats the first unacknowledged segment, which has no FIN.
+    // RFC 9293, section 3.10.7.4: TIME-WAIT acknowledges repeated segments. End 1 has closed
+    // before, and its ACKs of the last data are lost. The peer's timer repeats the first
+    // unacknowledged segment, which has no FIN.
     let mut pair = opened(&tcp::Config::default());
     pair.closes_after = [false; 2];
     pair.drive(ms(200), &mut none);
@@ -50,15 +53,16 @@ fn data_repeated_without_its_fin_is_acknowledged_in_time_wait() {
     });
     assert_eq!(pair.ends[1].delivered(), 12 * 1460);
     assert_eq!(pair.ends.each_ref().map(Connection::end), [Some(End::Closed); 2], "{:?}", pair.said());
-    // Its repetition is of the first one alone.
+    // The repetition contains the first segment only.
     let (at, _, repeated, _) = *pair.record.iter().rfind(|line| line.1 == 0).unwrap();
     assert_eq!((repeated.seq, repeated.flags), (10 * 1460, Flags::ACK), "at {at}");
 }
 
 #[test]
 fn a_peer_that_answers_probes_is_kept_while_some_are_lost() {
-    // RFC 9293, section 3.8.6.1: a connection stays open as long as probes are answered. Nobody reads for 20 minutes, and a
-    // tenth of the packets is lost each way: of ten probes in 100 s one is answered, but for 0.19^10 = 6e-8 of the times.
+    // RFC 9293, section 3.8.6.1: a connection stays open as long as probes are answered. Nobody
+    // reads for 20 minutes, and a tenth of the packets is lost in each direction. At least one of
+    // ten probes in 100 s is answered, except with the probability 0.19^10 = 6e-8.
     for seed in 0..20 {
         let mut pair = opened(&tcp::Config { max_window: 8, ..tcp::Config::default() });
         pair.reads[1] = false;
@@ -86,7 +90,8 @@ fn the_back_off_of_probes_is_not_that_of_data() {
         lost += u32::from(first);
         first
     });
-    // The whole window is lost, so that there are no duplicate ACKs: it is repeated after the smallest RTO, 0.2 s.
+    // The whole window is lost, so there are no duplicate ACKs. It is retransmitted after the
+    // smallest RTO, 0.2 s.
     let sent = data(&pair);
     assert_eq!(sent[before..before + 8], [sent[before]; 8]);
     assert_eq!(sent[before + 8] - sent[before], 200);
@@ -95,8 +100,8 @@ fn the_back_off_of_probes_is_not_that_of_data() {
 
 #[test]
 fn data_after_lost_syns_begins_with_3_s() {
-    // RFC 6298, section 5.7. SYNs leave at 0, 3, 9 and 21 s; the last one is answered. The first data is lost twice: it is
-    // repeated after 3 s and after another 6 s.
+    // RFC 6298, section 5.7. SYNs leave at 0, 3, 9 and 21 s; the last one is answered. The first
+    // data is lost twice: it is retransmitted after 3 s and after another 6 s.
     let mut pair = opened(&tcp::Config::default());
     let mut syns = 0;
     pair.drive(ms(22_000), &mut |side, segment| {

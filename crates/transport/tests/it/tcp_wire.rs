@@ -1,4 +1,4 @@
-//! TCP's bytes: worked examples, round trips, and bytes that mean nothing.
+//! Tests of TCP's byte format: worked examples, round trips, and invalid bytes.
 
 use meshpace_core::Rng;
 use meshpace_core::rng::Purpose;
@@ -14,7 +14,8 @@ fn bytes(header: &Header, payload: &[u8]) -> Vec<u8> {
     [&head[..length], payload].concat()
 }
 
-/// The sum of RFC 1071 in words of 16 bits over pseudo-header and segment, written from RFC 9293, section 3.1.
+/// RFC 1071 sum of the 16-bit words of pseudo-header and segment, implemented from RFC 9293,
+/// section 3.1.
 fn total(segment: &[u8]) -> u16 {
     let length = (segment.len() as u16).to_be_bytes();
     let pseudo = [&BETWEEN.source[..], &BETWEEN.destination, &[0, 6], &length].concat();
@@ -28,7 +29,8 @@ fn total(segment: &[u8]) -> u16 {
 
 #[test]
 fn a_syn_byte_by_byte() {
-    // RFC 9293, section 3.1; options as RFC 9293 3.2, RFC 7323 2.2 and 3.2, RFC 2018 2 draw them.
+    // RFC 9293, section 3.1, with options as in RFC 9293, 3.2, RFC 7323, 2.2 and 3.2, and RFC 2018,
+    // 2.
     let options = Options { timestamps: Some((0x0102_0304, 0)), ..offer(1460, 93_440) };
     let header = Header {
         source: 0x1234,
@@ -73,7 +75,7 @@ fn what_is_encoded_is_decoded() {
         let mut out = bytes(&header, &payload);
         assert_eq!(total(&out), 0xffff);
         assert_eq!(decode(&out, BETWEEN, Check::Full), Ok((header, &payload[..])));
-        // Any flipped bit is noticed.
+        // Any flipped bit is detected.
         let bit = word() as usize % (out.len() * 8);
         out[bit / 8] ^= 1 << (bit % 8);
         assert!(decode(&out, BETWEEN, Check::Full).is_err(), "bit {bit}");
@@ -86,7 +88,7 @@ fn every_error_has_its_bytes() {
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = good.clone();
         change(&mut bytes);
-        // The change is not to be noticed by the checksum.
+        // The checksum is corrected, so that it does not detect the change.
         bytes.get_mut(16..18).unwrap_or_default().fill(0);
         let sum = !total(&bytes);
         bytes.get_mut(16..18).unwrap_or(&mut [0; 2]).copy_from_slice(&sum.to_be_bytes());
@@ -96,7 +98,8 @@ fn every_error_has_its_bytes() {
     assert_eq!(with(&|b| b[12] = 15 << 4), Error::Short);
     assert_eq!(with(&|b| b[12] = 4 << 4), Error::Offset);
     assert_eq!(with(&|b| b.resize(70_000, 0)), Error::Long);
-    // An option that ends behind the header, one without its length, one shorter than itself, known ones of a wrong length.
+    // An option that ends behind the header, one without its length, one with a length below its
+    // own size, and known options of a wrong length.
     let options: [&[u8]; 7] =
         [&[8, 10, 1, 1], &[1, 1, 1, 9], &[9, 1, 0, 0], &[2, 3, 5, 0], &[5, 4, 1, 1], &[4, 3, 0, 0], &[8, 2, 0, 0]];
     for option in options {
@@ -114,7 +117,7 @@ fn every_error_has_its_bytes() {
 #[test]
 fn a_checksum_left_to_the_network_card_passes_only_where_that_happens() {
     let mut out = bytes(&Header::default(), &[7; 11]);
-    // What Linux leaves there: the sum of the pseudo-header, not complemented.
+    // Linux leaves the sum of the pseudo-header here, not complemented.
     let pseudo = [&BETWEEN.source[..], &BETWEEN.destination, &[0, 6], &31u16.to_be_bytes()].concat();
     let sum: u32 = pseudo.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
     out[16..18].copy_from_slice(&(sum as u16 + (sum >> 16) as u16).to_be_bytes());
@@ -153,7 +156,8 @@ const NUMBERS: Numbers = Numbers { own: 0xffff_ff00, peer: 0x7fff_fff0, own_scal
 
 #[test]
 fn offsets_survive_sequence_numbers_that_wrap() {
-    // Offset 0 has the number after the initial one; what lies up to 2^31 on either side of the expected is told apart.
+    // Offset 0 has the number after the initial one. Offsets up to 2^31 on either side of the
+    // expected one are distinguished.
     for offset in [0, 1, 0xff, 0x100, 0x7fff_ffff, 0x1_0000_0000, 0x5_4321_0000] {
         let data = Segment {
             seq: offset,
@@ -175,7 +179,7 @@ fn offsets_survive_sequence_numbers_that_wrap() {
             assert_eq!(understood.segment, data, "near {near}");
         }
     }
-    // One before the stream stands beyond every window.
+    // The number before the start of the stream counts as beyond every window.
     let keep_alive = Header {
         seq: NUMBERS.peer,
         ack: NUMBERS.own.wrapping_add(1),
@@ -199,13 +203,13 @@ fn windows_are_scaled_except_those_of_syns() {
     assert_eq!((window(Flags::ACK), window(Flags::SYN)), (100 << 7, 100));
     let segment = Segment { window: 93_440, flags: Flags::SYN, ..Segment::default() };
     assert_eq!(NUMBERS.header(&segment, (1, 2), std::iter::empty()).window, 0xffff);
-    // 16 bits hold 65535; 14 is the largest shift of RFC 7323, section 2.3.
+    // The field has 16 bits, up to 65535. The largest shift is 14 (RFC 7323, section 2.3).
     assert_eq!([65_535, 65_536, 131_072, u32::MAX].map(wire::scale_for), [0, 1, 2, 14]);
 }
 
 #[test]
 fn blocks_are_offsets_of_the_other_stream() {
-    // A receiver whose peer's stream has reached 2^32 reports two blocks; its peer understands them.
+    // A receiver whose peer's stream has reached 2^32 reports two blocks. Its peer decodes them.
     let base = 1u64 << 32;
     let blocks = [(base + 1460, base + 2920), (base + 5840, base + 7300)];
     let mut ack = Segment { ack: base, flags: Flags::ACK, ..Segment::default() };
@@ -215,13 +219,15 @@ fn blocks_are_offsets_of_the_other_stream() {
     let mirrored = Numbers { own: NUMBERS.peer, peer: NUMBERS.own, ..NUMBERS };
     let understood = mirrored.segment(&header, 0, 0, base - 10_000).unwrap();
     assert_eq!(understood.blocks(), &blocks);
-    // With time stamps forty bytes hold three (RFC 2018, section 3): four do not fit.
+    // With time stamps the forty bytes have room for three blocks (RFC 2018, section 3); four do
+    // not fit.
     let header = NUMBERS.header(&ack, (1, 2), [blocks[0]; 4].into_iter());
     let out = bytes(&header, &[]);
     assert_eq!(out.len(), 20 + 12 + 4 + 3 * 8);
     let header = Numbers { timestamps: false, ..NUMBERS }.header(&ack, (1, 2), [blocks[0]; 5].into_iter());
     assert_eq!(bytes(&header, &[]).len(), 20 + 4 + 4 * 8);
-    // Blocks that are acknowledged already (RFC 2883) or run backwards are not blocks beyond a gap.
+    // Blocks that are already acknowledged (RFC 2883) or whose end precedes their start are not
+    // blocks beyond a gap.
     let stale = [(base - 3000, base - 1500), (base + 2920, base + 1460)];
     let header = NUMBERS.header(&ack, (1, 2), stale.into_iter());
     let understood = mirrored.segment(&header, 0, 0, base - 10_000).unwrap();
@@ -239,12 +245,12 @@ fn a_segment_without_the_time_stamps_agreed_on_is_none_a_reset_is() {
 #[test]
 fn syns_agree_on_what_both_say() {
     let bare = Options::default();
-    // RFC 9293, section 3.7.1: 536 where nothing is said.
+    // RFC 9293, section 3.7.1: 536 if the option is absent.
     assert_eq!(agreed(1460, &bare).segment, 536);
     assert!(!agreed(1460, &bare).timestamps && !agreed(1460, &bare).sack);
     let linux =
         Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, timestamps: Some((1, 0)), ..bare };
-    // RFC 6691: the options are subtracted; what Linux calls 1448.
+    // RFC 6691: the length of the options is subtracted. Linux has 1448 here.
     assert_eq!(agreed(1460, &linux).segment, 1448);
     assert_eq!(agreed(500, &linux).segment, 488);
     assert_eq!(agreed(0, &Options { mss: Some(0), ..linux }).segment, 1);
@@ -256,7 +262,7 @@ fn syns_agree_on_what_both_say() {
 
 #[test]
 fn a_one_way_delay_travels_in_an_experimental_option() {
-    // RFC 6994: kind 253, length 8, an identifier of 16 bits.
+    // RFC 6994: kind 253, length 8, a 16-bit identifier.
     let ack =
         Segment { flags: Flags::ACK, extension: Extension::OneWayDelay, words: [123_456, 0], ..Segment::default() };
     let header = NUMBERS.header(&ack, (1, 2), std::iter::empty());
@@ -274,7 +280,8 @@ fn options_beside_a_full_segment_leave_out_what_has_no_room() {
     for start in [100, 200] {
         assert!(all.blocks.push((start, start + 50)));
     }
-    // RFC 7323, 3.2: 12 bytes with padding; RFC 6994: 8; RFC 2018, section 3: 8 a block, and 4 with padding.
+    // RFC 7323, 3.2: 12 bytes with padding. RFC 6994: 8. RFC 2018, section 3: 8 per block, and 4
+    // with padding.
     assert_eq!(all.length(), 12 + 8 + 20);
     let kept = |room| {
         let options = all.within(room);
@@ -284,6 +291,6 @@ fn options_beside_a_full_segment_leave_out_what_has_no_room() {
         [kept(40), kept(39), kept(32), kept(31)],
         [(2, true, true), (1, true, true), (1, true, true), (0, true, true)]
     );
-    // What was agreed on stays: without it a segment means nothing.
+    // The negotiated option is kept, because a segment without it is not valid.
     assert_eq!([kept(20), kept(19), kept(0)], [(0, true, true), (0, false, true), (0, false, true)]);
 }

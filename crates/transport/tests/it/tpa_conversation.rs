@@ -1,4 +1,4 @@
-//! TPA conversations, segment by segment. Each says from which rule its numbers follow.
+//! TPA conversations, segment by segment. Each test names the rule from which its numbers follow.
 
 use crate::tpa_common::{Net, ms};
 use meshpace_core::ParameterError;
@@ -9,7 +9,7 @@ use meshpace_transport::{Arrival, Machine, Output, Role, pacing, pump};
 
 const NOW: Duration = Duration::ZERO;
 
-/// TPA-2 over 30 ms each way whose application has connected at time 0.
+/// TPA-2 with 30 ms in each direction, whose application has connected at time 0.
 fn opened(config: &Config) -> Net {
     let mut net = Net::new(config, Duration::from_millis(30));
     net.ends[0].connection.open(Time::ZERO);
@@ -20,7 +20,7 @@ fn deliver(_: Time, _: usize, _: &Segment) -> Vec<Duration> {
     vec![NOW]
 }
 
-/// Keeps what `lost` says from arriving.
+/// Loses the segments for which `lost` returns true.
 fn unless(mut lost: impl FnMut(Time, usize, &Segment) -> bool) -> impl FnMut(Time, usize, &Segment) -> Vec<Duration> {
     move |at, end, segment| if lost(at, end, segment) { vec![] } else { vec![NOW] }
 }
@@ -29,7 +29,7 @@ fn at_ms(at: Time) -> u64 {
     at.0 / 1_000_000
 }
 
-/// Data segments of an end: (ms, block, place, TxSeqNumber).
+/// Data segments of an end: ms, block, place, TxSeqNumber.
 fn data(net: &Net, end: usize) -> Vec<(u64, u16, u8, u8)> {
     let line = |&(at, from, segment, _): &(Time, usize, Segment, bool)| {
         (from == end && segment.payload > 0).then(|| (at_ms(at), segment.block, segment.index().unwrap(), segment.tx))
@@ -37,15 +37,16 @@ fn data(net: &Net, end: usize) -> Vec<(u64, u16, u8, u8)> {
     net.record.iter().filter_map(line).collect()
 }
 
-/// Instants of an end's segments with these flags, in ms.
+/// Times in ms of an end's segments with these flags.
 fn times(net: &Net, end: usize, flags: Flags) -> Vec<u64> {
     net.record.iter().filter(|line| line.1 == end && line.2.flags.has(flags)).map(|line| at_ms(line.0)).collect()
 }
 
 #[test]
 fn opening_data_and_closing() {
-    // SYN, SYN+ACK, ACK on the first data; two segments share an ACK; the FIN is a block of its own, acknowledged at once;
-    // the listener, which has nothing to say, answers with its own FIN on which the ACK rides. Blocks count from 5 and 82.
+    // SYN, SYN+ACK, and an ACK on the first data. Two segments share an ACK. The FIN is a block of
+    // its own and is acknowledged at once. The listener has nothing to send and answers with its
+    // own FIN, which carries the ACK. Blocks count from 5 and 82.
     let config = Config { first_block: 5, ..Config::default() };
     let mut net = opened(&config);
     net.write(0, 2000);
@@ -76,8 +77,9 @@ fn opening_data_and_closing() {
 
 #[test]
 fn data_flows_both_ways_at_once_and_acks_ride_on_it() {
-    // 24 segments each way, the application of both ends having written before: after the first exchange an ACK is always
-    // pending when data leaves, so that hardly any segment is an ACK alone.
+    // 24 segments in each direction. The applications of both ends have written before. After the
+    // first exchange an ACK is always pending when data leaves, so hardly any segment is a pure
+    // ACK.
     let mut net = opened(&Config::default());
     net.write(0, 24 * 1460);
     net.write(1, 24 * 1460);
@@ -99,8 +101,8 @@ fn data_flows_both_ways_at_once_and_acks_ride_on_it() {
 
 #[test]
 fn a_lost_handshake_is_repeated_with_doubled_timeouts() {
-    // RTO 3 s before any sample, then 6 s. The SYN is lost twice, then the first SYN+ACK; the listener repeats its own after
-    // 3 s, the caller's third SYN is at 9 s.
+    // The RTO is 3 s before any sample, then 6 s. The SYN is lost twice, then the first SYN+ACK.
+    // The listener repeats its own after 3 s, and the caller's third SYN leaves at 9 s.
     let mut net = opened(&Config::default());
     net.write(0, 12 * 1460);
     net.ends[0].connection.close(Time::ZERO);
@@ -123,11 +125,12 @@ fn a_listener_that_hears_nothing_more_is_free_for_somebody_else() {
     let mut silent = unless(|_, end, _| end == 1);
     net.drive(ms(40), &mut silent);
     assert_eq!(net.ends[1].connection.state(), State::SynReceived);
-    // The caller is gone; 3 + 6 + 12 + 24 + 48 s and the last one's 60 s later the listener is free.
+    // The caller is gone. The listener is free after 3 + 6 + 12 + 24 + 48 s and another 60 s for
+    // the last attempt.
     net.ends[0].connection.abort(ms(40));
     net.drive(ms(400_000), &mut silent);
     assert_eq!(times(&net, 1, Flags::SYN), [30, 3030, 9030, 21_030, 45_030, 93_030]);
-    // Somebody else opens, from another block on.
+    // Another caller opens a connection, with another first block.
     let late = ms(400_000);
     let listener = &mut net.ends[1].connection;
     let syn = Segment { block: 77, window: 64, flags: Flags::SYN, ..Segment::default() };
@@ -142,7 +145,8 @@ fn who_is_open_at_one_end_alone_is_heard_after_the_other_has_called_for_the_last
     let mut net = opened(&Config::default());
     net.write(0, 12 * 1460);
     net.ends[0].connection.close(Time::ZERO);
-    // The caller hears the first SYN+ACK; of its own nothing else arrives until long after the sixth, at 93 s.
+    // The caller receives the first SYN+ACK. Of its own segments nothing but the SYN arrives until
+    // long after the sixth SYN+ACK, at 93 s.
     net.drive(
         ms(3_600_000),
         &mut unless(|at, end, segment| end == 0 && !segment.flags.has(Flags::SYN) && at < ms(200_000)),
@@ -173,7 +177,8 @@ fn a_reset_ends_both_and_a_guessed_one_nothing() {
 
 #[test]
 fn a_stray_segment_is_answered_by_a_reset_its_sender_believes() {
-    // The listener has forgotten the connection: whoever runs it answers with `reset_for`.
+    // The listener has no state of the connection any more: the code that runs it answers with
+    // `reset_for`.
     let mut net = opened(&Config::default());
     net.write(0, 1 << 20);
     net.drive(ms(1000), &mut deliver);
@@ -186,8 +191,9 @@ fn a_stray_segment_is_answered_by_a_reset_its_sender_believes() {
 
 #[test]
 fn a_short_block_leaves_after_the_fill_timeout() {
-    // 3 segments are written at 1 s, 9 more at 1.05 s make a full block at once; 2 more wait 100 ms, since they were written
-    // to an idle sender at 2 s; and what is written while a block is under way waits for that to be over: 2.1 + 0.06.
+    // 3 segments are written at 1 s. 9 more at 1.05 s complete the block at once. 2 more wait for
+    // 100 ms, because they were written to an idle sender at 2 s. Data that is written while a
+    // block is in flight waits for the end of that block: 2.1 + 0.06.
     let mut net = opened(&Config::default());
     net.drive(ms(1000), &mut deliver);
     net.write(0, 3 * 1460);
@@ -208,7 +214,8 @@ fn a_short_block_leaves_after_the_fill_timeout() {
 
 #[test]
 fn an_odd_last_segment_waits_for_the_ack_timer_and_is_not_repeated() {
-    // Hundreds of steady samples put the RTO at ERTT + margin; the 13th segment's ACK is held 100 ms.
+    // After hundreds of steady samples the RTO is ERTT + margin. The ACK of the 13th segment is
+    // delayed by 100 ms.
     let mut net = opened(&names::plain(2, ack::Rule::EveryOther));
     net.write(0, (12 * 100 + 1) * 1460);
     net.ends[0].connection.close(Time::ZERO);
@@ -235,7 +242,7 @@ fn the_end_of_a_block_is_acknowledged_at_once_where_that_is_asked_for() {
     let (last, block, place, _) = *data(&net, 0).last().unwrap();
     assert_eq!((block, place), (1, 0));
     assert!(acknowledged_after(&net, last));
-    // What was lost completes a block whose last place has long been here.
+    // A retransmission completes a block whose last place arrived long before.
     let mut net = opened(&config);
     net.write(0, 12 * 1460);
     let mut lost = false;
@@ -251,7 +258,8 @@ fn the_end_of_a_block_is_acknowledged_at_once_where_that_is_asked_for() {
 fn the_ack_of_a_block_s_end_waits_for_data_to_ride_on_where_that_is_asked_for() {
     let plain = names::plain(2, ack::Rule::EveryOther);
     let config = Config { ack_block_end: true, fill_timeout: Duration::ZERO, ..plain };
-    // A message leaves at 1000 ms, and is there at 1030 ms; the answer, if there is one, is written 5 ms later.
+    // A message leaves at 1000 ms and arrives at 1030 ms. The answer, if there is one, is written 5
+    // ms later.
     let said = |holds: bool, answers: bool| {
         let mut net = opened(&config);
         net.write(0, 100);
@@ -277,7 +285,8 @@ fn the_ack_of_a_block_s_end_waits_for_data_to_ride_on_where_that_is_asked_for() 
 
 #[test]
 fn the_margin_of_zero_is_the_equation_as_printed() {
-    // The same transfer with RTO = ERTT + 4 DEV: DEV vanishes, and an ACK 20 ms late (nothing is lost) times out.
+    // The same transfer with RTO = ERTT + 4 DEV. DEV vanishes, so an ACK that is 20 ms late causes
+    // a timeout although nothing is lost.
     let repeats = |margin| {
         let mut config = Config::default();
         config.rto.margin = Duration::from_millis(margin);
@@ -308,8 +317,9 @@ fn elfn(notices: Notices) -> Config {
 
 #[test]
 fn elfn_freezes_and_probes_until_the_latest_segment_is_acknowledged() {
-    // Section 3.3. What is sent from 950 ms to 5 s is lost, the network tells at 1 s. Window 1; the segments sent at 960 ms
-    // expire at 1160 and probes of the main stream follow, one per expiry, the RTO doubling with each expiry of a probe.
+    // Section 3.3. Segments sent from 950 ms to 5 s are lost, and the network sends a notice at 1
+    // s. The window becomes 1. The segments sent at 960 ms expire at 1160, and probes of the main
+    // stream follow, one per expiry. The RTO doubles with each expiry of a probe.
     let mut net = opened(&elfn(Notices::Failure));
     net.write(0, 1 << 20);
     let mut fate = unless(|at, _, _| (ms(950)..ms(5000)).contains(&at));
@@ -320,7 +330,8 @@ fn elfn_freezes_and_probes_until_the_latest_segment_is_acknowledged() {
     let sent = data(&net, 0);
     let probes: Vec<u64> = sent.iter().map(|line| line.0).filter(|at| (1001..7400).contains(at)).collect();
     assert_eq!(probes, [1160, 1360, 1760, 2560, 4160, 7360]);
-    // The probe of 7360 arrives; with its ACK the window is open again: the two segments still missing leave at once.
+    // The probe of 7360 arrives. With its ACK the window is open again, and the two missing
+    // segments leave at once.
     assert_eq!(net.ends[0].connection.sender().congestion().state(), congestion::State::Normal);
     let after: Vec<_> = sent.iter().filter(|line| (7361..7500).contains(&line.0)).copied().collect();
     assert_eq!(after, [(7420, 3, 9, 19), (7420, 3, 10, 20)]);
@@ -328,7 +339,8 @@ fn elfn_freezes_and_probes_until_the_latest_segment_is_acknowledged() {
 
 #[test]
 fn with_elfn_timeouts_mean_congestion_and_do_not_double() {
-    // Section 3.5, ACK inhibition with ELFN: th_CONG = 1 timeout; one segment per RTO of 200 ms, never frozen.
+    // Section 3.5, ACK inhibition with ELFN: th_CONG = 1 timeout. One segment leaves per RTO of 200
+    // ms, and the sender is never frozen.
     let mut net = opened(&elfn(Notices::Failure));
     net.write(0, 1 << 20);
     let mut fate = unless(|at, end, _| end == 1 && (ms(1000)..ms(2500)).contains(&at));
@@ -342,8 +354,9 @@ fn with_elfn_timeouts_mean_congestion_and_do_not_double() {
 
 #[test]
 fn with_notices_of_recovery_the_sender_is_silent() {
-    // Section 3.3, last sentence of its second paragraph. Broken from 950 ms to 9 s, told at 1 s; the notice comes at 9 s and the window is
-    // open at once. Without it a probe leaves after the longest RTO of 60 s.
+    // Section 3.3, last sentence of its second paragraph. The path is broken from 950 ms to 9 s,
+    // with a notice at 1 s. The notice of recovery arrives at 9 s, and the window opens at once.
+    // Without that notice a probe leaves after the longest RTO of 60 s.
     let broken = |notice: bool| {
         let mut net = opened(&elfn(Notices::FailureAndRecovery));
         net.write(0, 1 << 24);
@@ -379,8 +392,8 @@ fn notices_nobody_believes_change_nothing() {
 
 #[test]
 fn a_closed_window_is_probed_and_opens() {
-    // The listener's application stops reading at 1 s and starts again at 8 s; the segment that tells of it is lost, so a
-    // probe has to find out.
+    // The listener's application stops reading at 1 s and continues at 8 s. The segment that
+    // announces this is lost, so a probe has to detect it.
     let mut net = opened(&Config::default());
     net.write(0, 200 * 1460);
     net.ends[0].connection.close(Time::ZERO);
@@ -439,16 +452,18 @@ fn a_fin_is_repeated_until_acknowledged() {
             fin && fins <= 2
         }),
     );
-    // 60 + 6 round trips of 60 ms; the first repetition is a probe, which doubles the next timeout only if it expires.
+    // 60 + 6 round trips of 60 ms. The first repetition is a probe, which doubles the next timeout
+    // only if it expires.
     assert_eq!(times(&net, 0, Flags::FIN), [420, 720, 1020]);
     net.assert_complete();
 }
 
 #[test]
 fn an_ack_of_any_transmission_gives_its_own_round_trip() {
-    // Section 3.1, AckTxSeqNumber. Of a block of two the second segment is lost and the ACK of the first, held 100 ms, is
-    // 300 ms late: it leaves at 190 ms and arrives at 520 ms. By then both have timed out (RTO 300 ms) and the first has
-    // been sent again, in vain. The late ACK is a sample of 460 ms, not of the 160 ms since the second copy.
+    // Section 3.1, AckTxSeqNumber. In a block of two the second segment is lost, and the ACK of the
+    // first, delayed by 100 ms, is another 300 ms late: it leaves at 190 ms and arrives at 520 ms.
+    // Both have timed out by then (RTO 300 ms), and the first has been sent again without need. The
+    // late ACK is a sample of 460 ms, not of the 160 ms since the second copy.
     let mut config = Config { block_segments: 2, ..Config::default() };
     config.rto.initial = Duration::from_millis(300);
     let mut net = opened(&config);
@@ -468,8 +483,10 @@ fn an_ack_of_any_transmission_gives_its_own_round_trip() {
 
 #[test]
 fn frozen_by_elfn_an_ack_of_an_older_segment_is_not_enough() {
-    // Section 3.3: left at the ACK for the latest segment sent. Segment 2 is lost; the ACK of 0 and 1 (held 100 ms, here at
-    // 220 ms) comes after the notice and leaves the sender frozen; 2 times out at 260 and 3 is sent, whose ACK thaws.
+    // Section 3.3: the frozen state ends at the ACK of the latest segment sent. Segment 2 is lost.
+    // The ACK of 0 and 1 (delayed by 100 ms, it arrives at 220 ms) comes after the notice and
+    // leaves the sender frozen. Segment 2 times out at 260, and 3 is sent, whose ACK ends the
+    // frozen state.
     let mut net = opened(&elfn(Notices::Failure));
     net.write(0, 1 << 20);
     let mut fate = unless(|at, _, segment| at == ms(60) && segment.place == 0b100);
@@ -486,8 +503,9 @@ fn frozen_by_elfn_an_ack_of_an_older_segment_is_not_enough() {
 
 #[test]
 fn an_ack_of_what_was_never_sent_is_ignored_altogether() {
-    // Two segments are out, transmissions 1 and 2. An ACK that holds a third, and one named by a third transmission, are
-    // lies; the same places named by transmission 2 are believed.
+    // Two segments are in flight, transmissions 1 and 2. An ACK of a third place, and an ACK that
+    // names a third transmission, are false. An ACK of the same places that names transmission 2 is
+    // accepted.
     let mut net = opened(&Config::default());
     net.write(0, 12 * 1460);
     net.drive(ms(70), &mut deliver);
@@ -504,7 +522,8 @@ fn an_ack_of_what_was_never_sent_is_ignored_altogether() {
 
 #[test]
 fn after_a_move_the_window_is_the_one_that_was_agreed() {
-    // Both ends have agreed on three; the port's own setting, whose other parameters hold, is twelve.
+    // Both ends have agreed on three. The port's own setting, whose other parameters apply, is
+    // twelve.
     let mut agreed = Config::default();
     agreed.congestion.window = 3;
     let mut own = agreed.clone();
@@ -520,7 +539,8 @@ fn after_a_move_the_window_is_the_one_that_was_agreed() {
 
 #[test]
 fn an_ack_of_what_cannot_have_arrived_ends_the_connection() {
-    // The second block skips the transmissions 1 to 5. An honest peer names 6 and 7; another one names what it expects, or nothing.
+    // The second block skips transmissions 1 to 5. An honest peer names 6 and 7. A dishonest one
+    // names the number that it expects, or none.
     for (ack_tx, is_honest) in [(6, true), (7, true), (1, false), (5, false), (0, false)] {
         let mut net = opened(&Config::default());
         net.ends[0].connection.skip_next(|| 5);
@@ -568,7 +588,7 @@ fn put_at(connection: &mut Connection, block: u16, place: u8, payload: u16, last
 
 #[test]
 fn a_block_is_not_believed_while_the_one_before_has_a_hole() {
-    // Section 3.2: only when all segments of a block are acknowledged is the next one sent.
+    // Section 3.2: the next block is sent only when all segments of a block are acknowledged.
     let mut listener = listener();
     assert_eq!(put(&mut listener, 0, 0, 1460), Some((0, 1460)));
     assert_eq!(put_last(&mut listener, 0, 2, 1460), Some((2920, 1460)));
@@ -582,7 +602,8 @@ fn a_block_is_not_believed_while_the_one_before_has_a_hole() {
 
 #[test]
 fn a_block_is_not_believed_while_the_end_of_the_one_before_is_missing() {
-    // Places 0 and 1 of 5 look like a whole block of two. Only the segment that says it is the last tells.
+    // Places 0 and 1 of 5 look like a complete block of two. Only the segment marked as the last
+    // shows the length.
     let mut listener = listener();
     assert_eq!(put(&mut listener, 0, 0, 1460), Some((0, 1460)));
     assert_eq!(put(&mut listener, 0, 1, 1460), Some((1460, 1460)));
@@ -602,7 +623,7 @@ fn a_block_is_not_believed_while_the_end_of_the_one_before_is_missing() {
 
 #[test]
 fn only_the_last_segment_of_a_block_may_be_short() {
-    // Section 3.2, footnote 2. What contradicts it would overlap or leave a gap.
+    // Section 3.2, footnote 2. A segment that contradicts it would overlap or leave a gap.
     let mut first = listener();
     assert_eq!(put(&mut first, 0, 2, 500), None, "short and not the last");
     assert_eq!(put_last(&mut first, 0, 2, 500), Some((2920, 500)));

@@ -1,4 +1,5 @@
-//! What holds for TPA whatever the network or the peer does. Random runs; a failure prints the seed that repeats it.
+//! Properties of TPA that hold whatever the network or the peer does, tested with random runs. A
+//! failure prints the seed that repeats it.
 
 use crate::tpa_common::{Net, any_config, ms};
 use meshpace_core::rng::Purpose;
@@ -6,7 +7,7 @@ use meshpace_core::{Duration, Rng, Time};
 use meshpace_transport::tpa::{Config, Connection, Flags, Segment, State};
 use meshpace_transport::{Arrival, Role, pump};
 
-/// Runs `run` for each seed and says which one failed.
+/// Runs `run` for each seed and prints the seed that failed.
 fn for_seeds(seeds: u64, run: impl Fn(u64)) {
     for seed in 0..seeds {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(seed)));
@@ -26,7 +27,8 @@ fn all_bytes_arrive_once_in_order_whatever_is_lost() {
         let mut net = Net::new(&config, Duration::from_micros(100 + rng.below(80_000)));
         let (loss, duplication, reordering) =
             (rng.uniform_in(0.0, 0.25), rng.uniform_in(0.0, 0.1), rng.uniform_in(0.0, 0.2));
-        // One direction is dead for a while: the ACK inhibition of the paper's appendix B, or its mirror image.
+        // One direction loses everything for a while: the ACK inhibition of the paper's appendix B,
+        // or the same in the other direction.
         let dead = rng.below(2) as usize;
         let from = ms(rng.below(3000));
         let until = from + Duration::from_millis(rng.below(12_000));
@@ -49,7 +51,8 @@ fn all_bytes_arrive_once_in_order_whatever_is_lost() {
             net.write(1, 1 + rng.below(bulk));
         }
         let answers = net.ends[1].written > 0;
-        // The application writes, and the network tells of routes, while the transfer runs.
+        // While the transfer runs, the application writes and the network sends notices about
+        // routes.
         for _ in 0..rng.below(6) {
             let until = net.now + Duration::from_micros(rng.below(600_000));
             net.drive(until, &mut fate);
@@ -91,7 +94,7 @@ fn nothing_is_repeated_without_loss() {
     });
 }
 
-/// A segment near what the endpoint expects, or far from it.
+/// A segment near the numbers that the endpoint expects, or far from them.
 fn any_segment(rng: &mut Rng, near: &Segment) -> Segment {
     let mut pick = |values: &[u64]| values[rng.below(values.len() as u64) as usize];
     let block = |pick: &mut dyn FnMut(&[u64]) -> u64, block: u16| {
@@ -133,7 +136,7 @@ fn no_peer_crashes_an_endpoint_or_makes_it_spin() {
                     0 => end.on_route_failure(now),
                     1 => end.on_route_recovered(now),
                     2 => end.set_receive_window(now, [0, 1, 255][rng.below(3) as usize]),
-                    // A handshake now and then, so that data flows at all.
+                    // An occasional handshake, so that data can flow at all.
                     3 | 4 => {
                         let syn = if rng.below(2) == 0 { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
                         let segment =
@@ -155,7 +158,7 @@ fn no_peer_crashes_an_endpoint_or_makes_it_spin() {
                 assert!(wakeup > now, "due at once for ever");
             }
         }
-        // Whoever is connected and was not reset waits for something: it has data.
+        // A connected end that was not reset must wait for some event, because it has data.
         for end in &mut ends {
             let waits = matches!(end.state(), State::Established | State::SynSent | State::SynReceived);
             assert!(!waits || pump(end, now, |_, _| {}) != Time::NEVER, "wedged in {:?}", end.state());
@@ -165,8 +168,9 @@ fn no_peer_crashes_an_endpoint_or_makes_it_spin() {
 
 #[test]
 fn forged_acks_do_not_stop_a_transfer() {
-    // A third party guesses: after every segment, ACKs of what was never sent, of other blocks, with closed windows, and
-    // data of old blocks. Everything still arrives once; a closed window costs probes, not the connection.
+    // A third party guesses. After every segment it sends ACKs of data that was never sent, ACKs of
+    // other blocks, with closed windows, and data of old blocks. Everything still arrives once. A
+    // closed window causes probes, but does not end the connection.
     for_seeds(300, |seed| {
         let mut rng = Rng::stream(seed, Purpose::Test, 24);
         let config = Config { segment: 1460, ..any_config(&mut rng) };
@@ -182,7 +186,8 @@ fn forged_acks_do_not_stop_a_transfer() {
                 continue;
             }
             let (ack_block, ack_places, ack_tx) = match rng.below(3) {
-                // Places beyond what a block that has just begun has sent, named by a transmission far away.
+                // Places beyond those sent of a block that has just begun, with a transmission
+                // number far away.
                 0 => (block, 0xfff, 250),
                 1 => ((block + 1 + rng.below(2000) as u16) % 4096, 0xfff, 1),
                 _ => ((block + 4095) % 4096, 0xfff, 1),

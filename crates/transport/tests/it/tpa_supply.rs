@@ -1,4 +1,5 @@
-//! How long data wait for their block to fill, in virtual time over 30 ms each way: by the paper's rule, and by that of hosts.
+//! Tests how long data waits until its block is full, in virtual time with 30 ms in each direction,
+//! by the paper's rule and by that of hosts.
 
 use crate::tpa_common::{Net, ms};
 use meshpace_core::{Duration, Time};
@@ -6,12 +7,13 @@ use meshpace_transport::tpa::{Config, Segment, ack, names};
 
 const SEGMENT: u64 = 1460;
 
-/// As on sockets: the end of a block is acknowledged at once. `waits` is the paper's rule, with its timeout of 100 ms.
+/// Configuration as on sockets: the end of a block is acknowledged at once. `waits` selects the
+/// paper's rule, with its timeout of 100 ms.
 fn config(window: u8, waits: bool) -> Config {
     Config { ack_block_end: true, waits_to_fill: waits, ..names::plain(window, ack::Rule::EveryOther) }
 }
 
-/// A connection that has been open since long before 1000 ms, when it has nothing to send.
+/// A connection that was opened long before 1000 ms and has nothing to send at that time.
 fn open(config: &Config) -> Net {
     let mut net = Net::new(config, Duration::from_millis(30));
     net.ends[0].connection.open(Time::ZERO);
@@ -24,19 +26,20 @@ fn deliver(_: Time, _: usize, _: &Segment) -> Vec<Duration> {
     vec![Duration::ZERO]
 }
 
-/// Writes as an application whose writes are all seen by the connection before the next one.
+/// Writes, and lets the connection handle this write before the next one.
 fn write(net: &mut Net, end: usize, bytes: u64) {
     net.write(end, bytes);
     net.flush(&mut deliver);
 }
 
-/// Data segments of an end: when they left, ms, and their bytes.
+/// Data segments of an end: time in ms, and payload in bytes.
 fn data(net: &Net, end: usize) -> Vec<(u64, u16)> {
     let of_end = net.record.iter().filter(|line| line.1 == end && line.2.payload > 0);
     of_end.map(|line| (line.0.0 / 1_000_000, line.2.payload)).collect()
 }
 
-/// Time until the answer to messages of `sizes` bytes, which are written at once and all needed for it, is there, ms.
+/// Time in ms until the answer to messages of `sizes` bytes arrives. The messages are written at
+/// once, and the answer requires all of them.
 fn answered_after(config: &Config, sizes: &[u64]) -> u64 {
     let mut net = open(config);
     sizes.iter().for_each(|size| write(&mut net, 0, *size));
@@ -54,7 +57,8 @@ fn answered_after(config: &Config, sizes: &[u64]) -> u64 {
 #[test]
 fn questions_and_answers_wait_for_round_trips_alone() {
     let hosts = config(2, false);
-    // One round trip; with a second write, which waits for the acknowledgement of the first, one more.
+    // One round trip. A second write waits for the acknowledgement of the first, which takes one
+    // more.
     assert_eq!(answered_after(&hosts, &[8]), 60);
     assert_eq!(answered_after(&hosts, &[8, 8]), 120);
     assert_eq!(answered_after(&hosts, &[1000, 500]), 120);
@@ -65,16 +69,16 @@ fn questions_and_answers_wait_for_round_trips_alone() {
 #[test]
 fn what_is_written_meanwhile_joins_a_block_whose_last_segment_has_not_left() {
     let mut net = open(&config(2, false));
-    // Two of the three segments leave; the window holds back the third, which has 80 bytes.
+    // Two of the three segments leave. The window holds back the third, which has 80 bytes.
     write(&mut net, 0, 2 * SEGMENT + 80);
     assert_eq!(data(&net, 0), [(1000, 1460), (1000, 1460)]);
     for _ in 0..10 {
         write(&mut net, 0, 400);
     }
     net.drive(ms(5000), &mut deliver);
-    // 4080 bytes: two full segments and one of 1160, as if they had been written at once.
+    // 4080 bytes: two full segments and one of 1160, as if all had been written at once.
     assert_eq!(data(&net, 0)[2..], [(1060, 1460), (1060, 1460), (1120, 1160)]);
-    // A block whose last segment has left is closed: what comes then waits for its acknowledgement.
+    // A block whose last segment has left is closed. Later data waits for its acknowledgement.
     net.record.clear();
     write(&mut net, 0, 2000);
     write(&mut net, 0, 400);
@@ -91,7 +95,7 @@ fn a_push_ends_the_wait_of_what_was_written() {
     net.ends[0].connection.push(net.now);
     net.drive(ms(1020), &mut deliver);
     assert_eq!(data(&net, 0), [(1010, 100)]);
-    // Behind a block that is under way, too; what is written after the push waits as before.
+    // The push also works behind a block in flight. Data written after the push waits as before.
     write(&mut net, 0, 200);
     net.ends[0].connection.push(net.now);
     net.drive(ms(1075), &mut deliver);
@@ -113,8 +117,9 @@ fn the_rule_can_be_changed_while_data_wait() {
     assert_eq!(data(&net, 0), [(1010, 100), (2100, 100)]);
 }
 
-/// Data segments of a transfer of 2 MB. Its application writes `chunk` bytes at a time into a ring of `ring` bytes until that is full,
-/// and goes on when a quarter of it is free, as threads do that wait for a socket.
+/// Number of data segments of a transfer of 2 MB. Its application writes `chunk` bytes at a time
+/// into a ring of `ring` bytes until the ring is full. It continues when a quarter of the ring is
+/// free, like threads that wait for a socket.
 fn frames(config: &Config, ring: u64, chunk: u64) -> usize {
     const BYTES: u64 = 2_000_000;
     let mut net = open(config);
@@ -137,7 +142,8 @@ fn a_bulk_transfer_needs_no_more_frames_than_by_the_papers_rule() {
         for ring in [2 * 12 * SEGMENT, 256 << 10] {
             for chunk in [1, 3, 4, 8, 16, 64].map(|kilo| kilo * 1024) {
                 let [paper, hosts] = [true, false].map(|waits| frames(&config(window, waits), ring, chunk));
-                // A first write that leaves whole and does not fill its last segment costs the one frame that this takes.
+                // If the first write leaves completely and does not fill its last segment, one
+                // additional segment is needed.
                 let leaves_whole = chunk.div_ceil(SEGMENT) <= u64::from(window);
                 assert!(
                     hosts <= paper + usize::from(leaves_whole),

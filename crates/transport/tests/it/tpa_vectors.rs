@@ -1,5 +1,6 @@
-//! The worked examples of TPA, digit for digit: the estimator's equations (TPA, section 3.4) and the order and instants of
-//! transmissions (sections 3.2, 3.3, 3.5, 3.6, appendix B). Derived by hand from the equations and rules.
+//! The worked examples of TPA, digit for digit: the estimator's equations (TPA, section 3.4), and
+//! the order and times of transmissions (sections 3.2, 3.3, 3.5, 3.6, appendix B). They were
+//! derived by hand from the equations and rules.
 
 use crate::common::{Fate, From, Line, Pair};
 use meshpace_core::{Duration, Time};
@@ -8,7 +9,7 @@ use meshpace_transport::tpa::estimator::{self, Estimator};
 use meshpace_transport::tpa::{self, Flags, names};
 use meshpace_transport::{Config, Segment};
 
-/// Feeds samples in ms; returns ERTT, DEV and RTO in ms after each.
+/// Feeds samples in ms. Returns ERTT, DEV and RTO in ms after each.
 fn estimate(config: &estimator::Config, samples: &[f64]) -> Vec<[f64; 3]> {
     let mut estimator = Estimator::new(config);
     let step = |rtt: &f64| {
@@ -26,7 +27,8 @@ const SAMPLES: [f64; 10] = [100.0, 110.0, 90.0, 300.0, 310.0, 320.0, 330.0, 320.
 
 #[test]
 fn estimator_with_a_route_change() {
-    // Section 3.4, equations of ERTT, DEV and RTO; g1 and h1 from the third late sample on, three times.
+    // Section 3.4, equations of ERTT, DEV and RTO. g1 and h1 apply from the third late sample on,
+    // three times.
     let expected = [
         [100.0, 50.0, 300.0],
         [101.25, 39.6875, 260.0],
@@ -66,8 +68,9 @@ fn estimator_with_early_samples() {
 
 #[test]
 fn a_sample_on_the_other_side_starts_the_count_anew() {
-    // Section 3.4: th_RC consecutive late or consecutive early samples. Two late ones and an early one are no route change:
-    // by hand, with g = 1/8 and h = 1/4 throughout, ERTT = 100, 125, 146.875, 129.765625.
+    // Section 3.4: th_RC consecutive late or consecutive early samples. Two late samples and an
+    // early one are not a route change. By hand, with g = 1/8 and h = 1/4 throughout, ERTT = 100,
+    // 125, 146.875, 129.765625.
     let ertt: Vec<f64> =
         estimate(&estimator::Config::default(), &[100.0, 300.0, 300.0, 10.0]).iter().map(|values| values[0]).collect();
     for (got, expected) in ertt.iter().zip([100.0, 125.0, 146.875, 129.765_625]) {
@@ -77,7 +80,8 @@ fn a_sample_on_the_other_side_starts_the_count_anew() {
 
 #[test]
 fn the_timeout_keeps_its_bounds() {
-    // Initial 3 s; 2 s samples with deviation 1 s would be 6 s; doubling stops at the upper bound.
+    // The initial RTO is 3 s. Samples of 2 s with a deviation of 1 s would give 6 s. Doubling stops
+    // at the upper bound.
     let config = estimator::Config {
         min: Duration::from_millis(200),
         max: Duration::from_secs(4),
@@ -94,8 +98,9 @@ fn the_timeout_keeps_its_bounds() {
     assert_eq!(estimator.backed_off(1 << 40), Duration::from_secs(4));
 }
 
-/// What happened in the first block: data as (ms, place, txStat), ACKs as ms of leaving, and when the sender knew all of
-/// it. Times count from the first data segment.
+/// Events of the first block: data as (ms, place, txStat), times in ms at which ACKs leave, and the
+/// time at which the sender knows that all of it has arrived. Times count from the first data
+/// segment.
 struct Block {
     data: Vec<(f64, u8, bool)>,
     acks: Vec<f64>,
@@ -106,8 +111,9 @@ fn ms_of(at: Time) -> f64 {
     at.as_secs_f64() * 1e3
 }
 
-/// One block over 30 ms each way with a constant RTO. The handshake takes 60 ms; `lost` sees the line, the data segment's
-/// count from 0, and the time from the first data segment in ms.
+/// One block with 30 ms in each direction and a constant RTO. The handshake takes 60 ms. `lost`
+/// receives the line, the number of the data segment from 0, and the time since the first data
+/// segment in ms.
 fn one_block(window: u8, ack: Rule, rto_us: u64, mut lost: impl FnMut(&Line, usize, f64) -> bool) -> Block {
     let mut config = names::plain(window, ack);
     config.rto.fixed = Some(Duration::from_micros(rto_us));
@@ -162,8 +168,9 @@ fn tpa_star_3_without_loss() {
 
 #[test]
 fn tpa_2_repeats_what_is_lost_at_the_end_of_the_round() {
-    // First copies of 3 and 7 are lost. Section 3.2: neither is repeated before round 2; section 3.5: the timeout of 3 at
-    // 360 and of 7 at 740 make the window 1 until the next ACK.
+    // The first copies of 3 and 7 are lost. Section 3.2: neither is retransmitted before round 2.
+    // Section 3.5: the timeouts of 3 at 360 and of 7 at 740 reduce the window to 1 until the next
+    // ACK.
     let block = one_block(2, Rule::EveryOther, 300_000, |line, count, _| {
         line.from == From::Sender && line.segment.payload() > 0 && [3, 7].contains(&count)
     });
@@ -205,8 +212,9 @@ fn tpa_star_3_repeats_the_last_segment_when_its_timer_expires() {
 
 #[test]
 fn the_published_ack_inhibition() {
-    // Appendix B, figure 23: data arrive, ACKs are lost for 11.363 s from the time of segment 0. RTO 177.5 ms puts segment 9
-    // at 64 times that; the trace shows it at 50.92 s after a start at 39.557 s.
+    // Appendix B, figure 23: data arrives, but ACKs are lost for 11.363 s from the time of segment
+    // 0. With an RTO of 177.5 ms, segment 9 leaves at 64 times that. The trace shows it at 50.92 s
+    // after a start at 39.557 s.
     let block = one_block(3, Rule::EveryWindow, 177_500, |line, _, at| {
         line.from == From::Receiver && (0.0..11_300.0).contains(&at)
     });

@@ -1,4 +1,5 @@
-//! The window that follows the path, in virtual time: over a pipe with a rate, a delay, a queue and losses.
+//! Tests of the window that adapts to the path, in virtual time, over a pipe with a rate, a delay,
+//! a queue and losses.
 
 use crate::tpa_common::{Net, ms};
 use meshpace_core::rng::Purpose;
@@ -6,41 +7,42 @@ use meshpace_core::{Duration, Rng, Time};
 use meshpace_transport::tpa::window::Rule;
 use meshpace_transport::tpa::{Config, Segment, ack, names};
 
-/// Header of TPA and what UDP, IP and encryption add, bytes.
+/// Length of TPA's header and of the headers of UDP, IP and encryption, bytes.
 const AROUND: u64 = 12 + 8 + 20 + 32;
 
-/// A pipe that is the same both ways.
+/// A pipe with the same properties in both directions.
 #[derive(Clone, Copy)]
 struct Pipe {
     bits_per_second: u64,
-    /// Each way.
+    /// Delay in each direction.
     delay: Duration,
-    /// Of a hundred packets, lost.
+    /// Lost packets in a hundred.
     lost: u64,
 }
 
 impl Pipe {
-    /// How long a full segment takes to be sent.
+    /// Transmission time of a full segment in seconds.
     fn segment_s(self) -> f64 {
         ((1460 + AROUND) * 8) as f64 / self.bits_per_second as f64
     }
 
-    /// The least round trip of a full segment and its ACK.
+    /// Least round-trip time of a full segment and its ACK in seconds.
     fn round_trip_s(self) -> f64 {
         2.0 * self.delay.as_secs_f64() + self.segment_s() + (AROUND * 8) as f64 / self.bits_per_second as f64
     }
 }
 
-/// What became of a stream.
+/// Result of a stream.
 struct Run {
     net: Net,
-    /// The windows that there were, as they changed: when, and how many segments.
+    /// Changes of the window: time, and number of segments.
     windows: Vec<(Time, u8)>,
-    /// The longest that a packet has waited.
+    /// Longest wait of a packet in the queue.
     longest_wait: Duration,
 }
 
-/// As over UDP: a block's end is acknowledged at once, and the RTO has a margin of 150 ms.
+/// Configuration as over UDP: the end of a block is acknowledged at once, and the RTO has a margin
+/// of 150 ms.
 fn config(window: Rule) -> Config {
     let mut config = Config { window, ack_block_end: true, ..names::plain(3, ack::Rule::EveryOther) };
     config.rto.margin = Duration::from_millis(150);
@@ -48,7 +50,8 @@ fn config(window: Rule) -> Config {
     config
 }
 
-/// Sends for so many seconds; `write` is asked after each event, and every 10 ms, for how much more the application has.
+/// Sends for `seconds`. `write` is called after each event, and every 10 ms, and returns the number
+/// of further bytes of the application.
 fn run(window: Rule, pipe: Pipe, seconds: u64, mut write: impl FnMut(&mut Net) -> u64) -> Run {
     let mut net = Net::new(&config(window), pipe.delay);
     net.ends[0].connection.open(Time::ZERO);
@@ -77,7 +80,7 @@ fn run(window: Rule, pipe: Pipe, seconds: u64, mut write: impl FnMut(&mut Net) -
     Run { net, windows, longest_wait }
 }
 
-/// Bulk: there is always more.
+/// Bulk data: the application always has more.
 fn bulk(net: &mut Net) -> u64 {
     let end = &net.ends[0];
     if end.written < end.connection.acknowledged() + 100_000 { 100_000 } else { 0 }
@@ -97,15 +100,17 @@ fn it_grows_with_each_block() {
     let run = run(Rule::Auto, pipe, 5, bulk);
     let values = values(&run);
     assert!(values.is_sorted() && values[0] == 3 && values.last() == Some(&12), "{values:?}");
-    // Two segments share an ACK, so that of a window of 3 one may have to wait for the next round: 12 segments take four round trips or five,
-    // and then, by half as many or more, three at most and two.
+    // Two segments share an ACK, so with a window of 3 one segment may have to wait for the next
+    // round. 12 segments take four or five round trips. With a window that is larger by half or
+    // more they take at most three, and then two.
     let rounds = run.windows.last().unwrap().0.as_secs_f64() / pipe.round_trip_s();
     assert!(rounds < 1.0 + 5.0 + 3.0 + 2.0 + 0.1, "{rounds} round trips; {:?}", run.windows);
 }
 
 #[test]
 fn it_stops_where_the_path_is_full() {
-    // The path holds 4 segments: a round trip takes as long as sending 4, and 12 of them take that and 11 more.
+    // The path holds 4 segments: a round trip takes as long as sending 4, and 12 segments take this
+    // time and that of 11 more.
     let pipe = Pipe { bits_per_second: 1_000_000, delay: Duration::from_micros(18_100), lost: 0 };
     let holds = pipe.round_trip_s() / pipe.segment_s();
     assert!((3.95..4.05).contains(&holds), "{holds}");
@@ -114,7 +119,7 @@ fn it_stops_where_the_path_is_full() {
     let values = values(&run);
     assert_eq!((values[0], f64::from(*values.last().unwrap())), (3, expected), "{values:?}");
     assert!(values.is_sorted(), "{values:?}");
-    // A queue of what the path does not hold, and no longer.
+    // The queue holds what the path does not, and is not longer.
     assert!(run.longest_wait.as_secs_f64() <= expected * pipe.segment_s(), "{:?}", run.longest_wait);
 }
 
@@ -126,7 +131,8 @@ fn a_long_fat_lossy_pipe_gets_the_largest_window_and_carries_more() {
         let [three, auto] = [Rule::Agreed, Rule::Auto].map(|rule| run(rule, pipe, 60, bulk));
         assert_eq!(values(&three), [3], "cwnd_max");
         assert_eq!(auto.windows.last().unwrap().1, 12, "a block; {:?}", auto.windows);
-        // Four blocks in the time of one, but for the timeouts, which cost both the same.
+        // This allows four blocks in the time of one, except for timeouts, which cost both the
+        // same.
         let (auto, three) = (delivered(&auto), delivered(&three));
         eprintln!("{mbps} Mbit/s, {} ms: {} and {} kbit/s", 2 * delay, three * 8 / 60_000, auto * 8 / 60_000);
         assert!(auto > 2 * three, "{mbps} Mbit/s: {auto} and {three} bytes");
@@ -135,13 +141,14 @@ fn a_long_fat_lossy_pipe_gets_the_largest_window_and_carries_more() {
 
 #[test]
 fn a_short_path_keeps_three() {
-    // What four hops of 802.11 at 2 Mbit/s carry, and their least round trip: 250 kbit/s and about 60 ms, 1.3 segments.
+    // Rate and least round-trip time of four hops of 802.11 at 2 Mbit/s: 250 kbit/s and about 60
+    // ms, 1.3 segments.
     for lost in [0, 5] {
         let pipe = Pipe { bits_per_second: 250_000, delay: Duration::from_millis(5), lost };
         let [three, auto] = [Rule::Agreed, Rule::Auto].map(|rule| run(rule, pipe, 300, bulk));
         assert!(2.0 * pipe.round_trip_s() / pipe.segment_s() < 2.6);
         assert_eq!(values(&auto), [3]);
-        // ACKs for single segments cost next to nothing; with losses both meet different ones.
+        // ACKs for single segments cost almost nothing. With losses the two lose different packets.
         let (auto, three) = (delivered(&auto) as f64, delivered(&three) as f64);
         assert!(auto > if lost == 0 { 0.995 } else { 0.9 } * three, "{auto} and {three} bytes");
     }
@@ -149,7 +156,8 @@ fn a_short_path_keeps_three() {
 
 #[test]
 fn what_an_application_does_not_send_says_nothing_of_the_path() {
-    // 4 segments, as above. A segment every 200 ms, for a minute, after five seconds of bulk: what was measured stays.
+    // The path holds 4 segments, as above. After five seconds of bulk data a segment is sent every
+    // 200 ms for a minute. The measured value is kept.
     let pipe = Pipe { bits_per_second: 1_000_000, delay: Duration::from_micros(18_100), lost: 0 };
     let mut due = 30;
     let after_bulk = run(Rule::Auto, pipe, 65, |net| {
@@ -161,7 +169,7 @@ fn what_an_application_does_not_send_says_nothing_of_the_path() {
         1460 * u64::from(more)
     });
     assert_eq!(after_bulk.windows.last().unwrap().1, 6, "{:?}", after_bulk.windows);
-    // And keystrokes alone leave it at 3.
+    // With keystrokes alone the window stays at 3.
     let mut written = 0;
     let keys = run(Rule::Auto, pipe, 60, |net| {
         let more = net.ends[0].connection.acknowledged() == written && written < 20_000;
@@ -192,14 +200,15 @@ fn a_path_that_becomes_slower_or_longer_is_measured_anew() {
         }
     };
     assert_eq!(drive(&mut net, rate, 5000), 12);
-    // A tenth: 24 ms for a segment, and the round trip of before holds two of them, with their queue four or five.
+    // At a tenth of the rate a segment takes 24 ms. The earlier round-trip time holds two of them;
+    // with their queue, four or five.
     rate /= 10;
     let window = drive(&mut net, rate, 20_000);
     assert!((3..=5).contains(&window), "{window}");
-    // Once the round trip of before is forgotten it is 64 ms: 2.7 segments.
+    // Once the earlier round-trip time is forgotten it is 64 ms: 2.7 segments.
     let window = drive(&mut net, rate, 90_000);
     assert!((5..=6).contains(&window), "{window}");
-    // The route is said to be another one, and is faster.
+    // The route is reported to have changed, and is faster.
     rate *= 10;
     let path =
         meshpace_transport::PathInfo { hops: 2, rate: meshpace_core::Rate::from_mbps(2), received_power_dbm: None };
@@ -215,7 +224,7 @@ fn a_number_of_ones_own_is_heeded_and_no_more_than_the_peer_takes_leaves() {
         let run = run(Rule::Fixed(window), pipe, 5, bulk);
         assert_eq!(values(&run), [window]);
     }
-    // The peer takes four at a time from the third second on.
+    // The peer accepts four segments at a time from the third second on.
     let mut most = [0; 2];
     run(Rule::Auto, pipe, 5, |net| {
         let outstanding = net.ends[0].connection.sender().outstanding();

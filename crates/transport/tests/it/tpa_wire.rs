@@ -1,4 +1,4 @@
-//! TPA's byte codec: the layout bit by bit, the checksum, and any bytes at all.
+//! Tests of TPA's byte format: the layout bit by bit, the checksum, and arbitrary bytes.
 
 use meshpace_core::Rng;
 use meshpace_core::rng::Purpose;
@@ -27,15 +27,16 @@ fn example() -> Segment {
 
 #[test]
 fn layout() {
-    // Words as in the head of `wire`: 12 + 12 + 8 bits twice; status 1000 (ACK), 1 (txStat), 10000001 (WinSize), 1 (last), 00.
+    // Words as in the head of `wire`: 12 + 12 + 8 bits twice; status 1000 (ACK), 1 (txStat),
+    // 10000001 (WinSize), 1 (last), 00.
     let header = wire::encode_inside_udp(&example());
     assert_eq!(header, [0x12, 0x38, 0x00, 0x45, 0xfe, 0xd0, 0x0f, 0x67, 0, 0, 0b1000_1100, 0b0000_1100]);
     let full = wire::encode(&example(), PORTS, b"abc");
     assert_eq!(full[..4], [0x12, 0x34, 0xab, 0xcd]);
     assert_eq!(full[4..12], header[..8]);
     assert_eq!(full[14..], header[10..]);
-    // RFC 1071: the complement of the one's complement sum of 1234 abcd 1238 0045 fed0 0f67 8c0c 6162 6300. By hand:
-    // be01, d039, d07e, cf4f, deb6, 6ac3, cc25, 2f26; the complement is d0d9.
+    // RFC 1071: the complement of the one's complement sum of 1234 abcd 1238 0045 fed0 0f67 8c0c
+    // 6162 6300. By hand: be01, d039, d07e, cf4f, deb6, 6ac3, cc25, 2f26. The complement is d0d9.
     assert_eq!(full[12..14], [0xd0, 0xd9]);
 }
 
@@ -113,7 +114,8 @@ fn any_bytes_decode_to_an_error_or_a_segment() {
         let mut rng = Rng::stream(seed, Purpose::Test, 11);
         let length = rng.below(40) as usize;
         let bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8 & rng.next_u64() as u8).collect();
-        // With UDP's checksum behind it anything may come; without, the checksum is made right to get past it.
+        // Inside UDP, whose checksum protects it, any bytes may be decoded. Otherwise the checksum
+        // is corrected, so that decoding continues.
         let decoded = [
             wire::decode_inside_udp(&bytes).ok(),
             repaired(&bytes).and_then(|bytes| wire::decode(&bytes).map(|(_, segment, _)| (segment, &[][..])).ok()),
@@ -128,7 +130,7 @@ fn any_bytes_decode_to_an_error_or_a_segment() {
     assert!(segments > 100, "the bytes hardly ever were a segment: {segments}");
 }
 
-/// The bytes with a right checksum.
+/// The bytes with a correct checksum.
 fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = bytes.to_vec();
     bytes.get_mut(12..14)?.fill(0);

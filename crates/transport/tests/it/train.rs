@@ -1,4 +1,5 @@
-//! Quiet trains packet by packet: what docs/quiet-trains.md says of trains, silence, reports, repair and time-outs.
+//! Tests of quiet trains packet by packet, as docs/quiet-trains.md describes trains, silence,
+//! reports, repair and time-outs.
 
 use crate::common::{Fate, From, Line, Pair, ms};
 use meshpace_core::{Duration, Rate, Time};
@@ -18,7 +19,7 @@ fn pair(hops: u8) -> Pair {
     Pair::new(&names::lookup("quiet-train").unwrap(), Duration::from_millis(8 * u64::from(hops)), hops)
 }
 
-/// A transfer of so many segments.
+/// A transfer of `segments` segments.
 fn transfer(pair: &mut Pair, segments: u64, fate: &mut dyn FnMut(&Line) -> Fate) {
     pair.sender.open(Time::ZERO);
     pair.sender.write(Time::ZERO, 1460 * segments);
@@ -28,7 +29,7 @@ fn transfer(pair: &mut Pair, segments: u64, fate: &mut dyn FnMut(&Line) -> Fate)
     assert!(pair.sender.is_done() && pair.receiver.is_done());
 }
 
-/// The data segments in the order in which they left: when, which one from 0, and whether with TAIL.
+/// The data segments in the order in which they left: time, number from 0, and whether with TAIL.
 fn data(pair: &Pair) -> Vec<(Time, u64, bool)> {
     let is_data = |line: &&Line| line.from == From::Sender && line.segment.payload() > 0;
     let of = |line: &Line| (line.at, train_of(line).seq / 1460, train_of(line).is_tail());
@@ -41,9 +42,11 @@ fn trains_double_up_to_a_second_and_each_has_one_ack() {
     transfer(&mut pair, 92, &mut |_| Fate::Deliver);
     let tails: Vec<u64> = data(&pair).iter().filter(|sent| sent.2).map(|sent| sent.1 + 1).collect();
     assert_eq!(tails[..3], [4, 12, 28]);
-    // rtt0 is 64 ms: tau = 64 ms / (1 + 1.958 / 7.75), I = 1.07 tau = 54.7 ms, 18 of them to the second.
+    // rtt0 is 64 ms: tau = 64 ms / (1 + 1.958 / 7.75), I = 1.07 tau = 54.7 ms, 18 intervals in a
+    // second.
     assert_eq!(tails[3..], [46, 64, 82, 92]);
-    // One ACK per train; the last one carries the FIN and is answered by one with ours.
+    // There is one ACK per train. The last one carries the FIN and is answered by an ACK with our
+    // FIN.
     let acks: Vec<u64> = pair
         .record
         .iter()
@@ -55,7 +58,8 @@ fn trains_double_up_to_a_second_and_each_has_one_ack() {
 
 #[test]
 fn who_is_open_at_one_end_alone_is_heard_after_the_other_has_called_for_the_last_time() {
-    // The caller hears the first SYN-ACK; of its own nothing but the SYN arrives for ten minutes.
+    // The caller receives the first SYN-ACK. Of its own segments nothing but the SYN arrives for
+    // ten minutes.
     let mut pair = pair(4);
     let is_syn = |line: &Line| train_of(line).flags.has(Flags::SYN);
     transfer(&mut pair, 92, &mut |line| {
@@ -82,7 +86,7 @@ fn nothing_leaves_between_a_tail_and_its_ack() {
 fn holes_are_reported_by_the_tail_s_ack_and_repaired_once_in_the_next_train() {
     let mut pair = pair(4);
     let mut lost = 0;
-    // The 2nd and 4th of the second train, which are segments 5 and 7 from 0.
+    // The 2nd and 4th segment of the second train, which are segments 5 and 7 from 0.
     transfer(&mut pair, 60, &mut |line| {
         let hit = line.from == From::Sender && [5, 7].contains(&(train_of(line).seq / 1460)) && lost < 2;
         if hit && line.segment.payload() > 0 {
@@ -94,11 +98,11 @@ fn holes_are_reported_by_the_tail_s_ack_and_repaired_once_in_the_next_train() {
     let order: Vec<u64> = data(&pair).iter().map(|sent| sent.1).collect();
     assert_eq!(order[4..12], [4, 5, 6, 7, 8, 9, 10, 11]);
     assert_eq!(order[12..16], [5, 7, 12, 13]);
-    // Two segments, of one train.
+    // Two segments of one train.
     let stats = pair.sender.stats();
     assert_eq!((stats.retransmissions, stats.fast_retransmits, stats.timeouts), (2, 1, 0));
     let report = pair.record.iter().map(train_of).find(|segment| segment.beyond != 0).unwrap();
-    // From segment 5 on: missing, there, missing, there to 11.
+    // From segment 5 on: missing, received, missing, received up to 11.
     assert_eq!((report.ack / 1460, report.beyond), (5, 0b111_1010));
     assert_eq!(report.size(), 56);
 }
@@ -139,7 +143,7 @@ fn who_has_everything_and_whose_last_word_is_never_acknowledged_ends_after_six_t
     pair.sender.write(Time::ZERO, 1460 * 8);
     pair.sender.close(Time::ZERO);
     let mut last_words = Vec::new();
-    // From the receiver's FIN on nothing more comes from the sender.
+    // From the receiver's FIN on, nothing more arrives from the sender.
     pair.drive(ms(60_000), &mut |line| {
         let is_fin = train_of(line).flags.has(Flags::FIN);
         if line.from == From::Receiver && is_fin {
@@ -150,7 +154,7 @@ fn who_has_everything_and_whose_last_word_is_never_acknowledged_ends_after_six_t
     assert_eq!(pair.receiver.delivered(), 1460 * 8);
     assert!(pair.receiver.is_done(), "{:?}", pair.receiver.stats());
     assert_eq!(pair.receiver.stats().timeouts, 6);
-    // The first, and one for each time-out but the last.
+    // The first FIN, and one for each time-out but the last.
     assert_eq!(last_words.len(), 6, "{last_words:?}");
 }
 
@@ -163,33 +167,37 @@ fn after_a_dark_time_it_goes_on_where_it_was() {
         repeated += u32::from(dark && line.from == From::Sender);
         if dark { Fate::Lose } else { Fate::Deliver }
     });
-    // What was under way, and the probes: no go-back-N beyond what was lost.
+    // Retransmitted are the segments that were in flight, and the probes. There is no go-back-N
+    // beyond what was lost.
     assert!(pair.sender.stats().retransmissions <= u64::from(repeated) + 1);
     assert!(pair.sender.stats().timeouts < 10);
 }
 
 #[test]
 fn what_leaves_later_than_a_receiver_waits_is_not_lost() {
-    // rtt0 is 540 ms: I = 1.034 tau = 446 ms, two of them to the second, and a receiver acknowledges after 400 ms without the TAIL, which is under way.
+    // rtt0 is 540 ms: I = 1.034 tau = 446 ms, two in a second. A receiver acknowledges after 400 ms
+    // without the TAIL, which is still in flight.
     let mut pair = Pair::new(&names::lookup("quiet-train").unwrap(), Duration::from_millis(270), 1);
     transfer(&mut pair, 100, &mut |_| Fate::Deliver);
     let stats = pair.sender.stats();
     assert_eq!((stats.fast_retransmits, stats.retransmissions, stats.timeouts), (0, 0, 0));
     let tails = data(&pair).iter().filter(|sent| sent.2).count() as u64;
-    // All are measured but the last one, which carries the FIN.
+    // All trains are measured except the last one, which carries the FIN.
     assert!(tails > 30 && stats.rtt_samples == tails - 1, "{tails} trains, {} samples", stats.rtt_samples);
 }
 
 #[test]
 fn short_segments_take_as_long_as_the_law_says() {
-    // Of 38 bytes, over one hop and 75 ms each way: nothing but the least interval holds them back, which is in proportion to the round trip.
+    // Segments of 38 bytes over one hop with 75 ms in each direction. Only the least interval
+    // limits them, which is proportional to the round-trip time.
     let mut pair = Pair::new(&Any::Train(Config { segment: 38, ..Config::default() }), Duration::from_millis(75), 1);
     pair.sender.open(Time::ZERO);
     pair.sender.write_endless(Time::ZERO);
     pair.drive(ms(120_000), &mut |_| Fate::Deliver);
     let is_late = |line: &&Line| line.from == From::Sender && line.segment.payload() > 0 && line.at >= ms(60_000);
     let sent = pair.record.iter().filter(is_late).count() as f64;
-    // t_d = 1.542 ms + 8 * 130 bit / 2 Mbit/s, t_a = 1.542 ms + 8 * 104 bit / 2 Mbit/s; 12 segments fit a second, and a round trip follows the last.
+    // t_d = 1.542 ms + 8 * 130 bit / 2 Mbit/s, t_a = 1.542 ms + 8 * 104 bit / 2 Mbit/s. 12 segments
+    // fit into a second, and a round trip follows the last.
     let tau = 0.150 / (1.0 + 1.958 / 2.062);
     let a_train = 11.0 * 1.034 * tau + 0.150;
     let expected = 12.0 * 60.0 / a_train;
@@ -198,7 +206,8 @@ fn short_segments_take_as_long_as_the_law_says() {
 
 #[test]
 fn trains_become_faster_again_once_the_path_is() {
-    // For 30 s datagrams are late by up to half a second, so that the interval grows beyond what a receiver waits for.
+    // For 30 s datagrams are late by up to half a second, so the interval grows beyond the time for
+    // which a receiver waits.
     let mut pair = Pair::new(&names::lookup("quiet-train").unwrap(), Duration::from_millis(60), 1);
     pair.sender.open(Time::ZERO);
     pair.sender.write_endless(Time::ZERO);
@@ -209,12 +218,13 @@ fn trains_become_faster_again_once_the_path_is() {
         if line.at < ms(30_000) { Fate::Delay(late) } else { Fate::Deliver }
     });
     let between = |from: u64, to: u64| data(&pair).iter().filter(|sent| (ms(from)..ms(to)).contains(&sent.0)).count();
-    // I = 1.034 tau, tau = 120 ms / (1 + t_a/t_d): a dozen a second while they leave, of which the silence takes some.
+    // I = 1.034 tau, tau = 120 ms / (1 + t_a/t_d): about twelve per second while segments leave.
+    // The silence takes a part of the time.
     let (during, after) = (between(20_000, 30_000), between(140_000, 150_000));
     assert!(after > 60 && after > 2 * during, "{during} in 10 s, then {after}");
 }
 
-/// What an estimator makes of two samples a second apart.
+/// Estimates of tau and d after samples that are a second apart.
 fn estimate(samples: &[Sample], hops: u8) -> (f64, f64) {
     let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
     let mut estimator = Estimator::new(&estimator::Config::default(), 1460);
@@ -226,16 +236,18 @@ fn estimate(samples: &[Sample], hops: u8) -> (f64, f64) {
 
 #[test]
 fn tau_and_d_by_hand() {
-    // t_d = 1.542 ms + 8 * 1552 bit / 2 Mbit/s = 7.75 ms, t_a = 1.542 ms + 8 * 104 / 2 Mbit/s = 1.958 ms.
+    // t_d = 1.542 ms + 8 * 1552 bit / 2 Mbit/s = 7.75 ms, t_a = 1.542 ms + 8 * 104 / 2 Mbit/s =
+    // 1.958 ms.
     let first = Sample { now: 1.0, rtt: 0.07, mean: 0.0, least: -0.001, marked: 0.0, forward: 0.0 };
     let share = 1.958 / 7.75;
     let (tau, d) = estimate(&[first], 7);
     assert!((tau - 4.0 / 7.0 * 0.07 / (1.0 + share)).abs() < 1e-9, "{tau}");
-    // One sample: d is its mean above its least, less 7 * 0.3 ms: below 0.
+    // With one sample, d is its mean above its least delay, less 7 * 0.3 ms, which is below 0.
     assert_eq!(d, 0.0);
-    // Two hops take the whole round trip: n = h.
+    // Over two hops n = h, so the whole round trip counts.
     assert!((estimate(&[first], 2).0 - 0.07 / (1.0 + share)).abs() < 1e-9);
-    // A second later the mean is 10 ms higher: 1 - 1/e of it is believed. base stays at -1 ms.
+    // A second later the mean is 10 ms higher, of which the share 1 - 1/e is taken over. base stays
+    // at -1 ms.
     let later = Sample { now: 2.0, mean: 0.010, ..first };
     let (_, d) = estimate(&[first, later], 7);
     let expected = (1.0 - (-1.0_f64).exp()) * 0.010 + 0.001 - 0.0021;
@@ -244,7 +256,8 @@ fn tau_and_d_by_hand() {
 
 #[test]
 fn a_clock_that_jumps_leaves_no_delay_behind() {
-    // One that slept, or was set, by 100 s, after a minute of a sample per second over an empty path: seven hops, 40 ms there.
+    // The clock jumps by 100 s, because it slept or was set, after a minute with one sample per
+    // second over an empty path: seven hops, 40 ms forward.
     for jump in [-100.0, 100.0] {
         let mut estimator = Estimator::new(&estimator::Config::default(), 1460);
         for second in 0..120 {
@@ -304,11 +317,12 @@ fn the_interval_settles_where_the_equations_say() {
         control.on_sample(Some(1.0), tau, d, 0.0, 7);
     }
     assert!((control.interval() / (4.0 * 1.07 * tau) - 1.0).abs() < 1e-6, "{}", control.interval());
-    // At most a second of segments.
+    // A train lasts at most one second.
     assert_eq!(control.next_train(true), 7);
 }
 
-/// An interval of four times the floor over 6 hops, and what becomes of it when the path has `hops`.
+/// The interval before and after the first sample of a new path with `hops` hops. On the previous
+/// path of 6 hops it was four times the floor.
 fn after_another_path(keep_interval: bool, hops: u8) -> [f64; 2] {
     let path = |hops| PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
     let mut control = Control::new(&control::Config { keep_interval, ..control::Config::default() });
@@ -331,11 +345,12 @@ fn an_interval_that_is_kept_follows_the_hops_of_the_path() {
         let same = values.iter().zip(expected).all(|(value, expected)| (value / expected - 1.0).abs() < 1e-6);
         assert!(same, "{values:?}, not {expected:?}");
     };
-    // As long a path for the channel's reuse: the same interval, whatever the first sample of the new path says.
+    // A path with the same reuse distance keeps the interval, whatever the first sample of the new
+    // path is.
     near(after_another_path(true, 4), [4.0 * floor; 2]);
-    // Two hops can be used again after half the time.
+    // A channel over two hops can be reused after half the time.
     near(after_another_path(true, 2), [2.0 * floor; 2]);
-    // Or it begins anew: n t_d, or the floor of the first sample if that is more.
+    // Otherwise the interval starts again: n t_d, or the floor of the first sample if that is more.
     near(after_another_path(false, 4), [4.0 * 7.75e-3, floor]);
 }
 
@@ -350,7 +365,8 @@ fn up_to_three_hops_trains_may_be_longer_until_something_is_lost() {
         control.on_path(&path, 1460);
         let tau = 0.005;
         let floor = tau * if hops == 3 { 1.034 } else { 1.07 };
-        // A delay of one tau is borne at the floor over three hops, and ten times what is borne over four.
+        // Over three hops a delay of one tau is tolerated at the floor. Over four hops it is ten
+        // times the tolerated delay.
         let settle = |control: &mut Control, seconds| {
             for _ in 0..seconds {
                 control.on_sample(Some(1.0), tau, tau, 0.0, hops);
@@ -371,7 +387,8 @@ fn up_to_three_hops_trains_may_be_longer_until_something_is_lost() {
 
 #[test]
 fn whoever_had_company_up_to_three_hops_leaves_it_half_of_the_path_while_it_is_not_felt() {
-    // The interval in floors after the law has asked for `asked` of them, and then for `later` for so many seconds.
+    // The interval in floors, after the law has required `asked` floors, and then `later` floors
+    // for `seconds` seconds.
     let after = |company, hops, asked: f64, later: f64, seconds| {
         let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
         let mut control = Control::new(&control::Config { company, ..control::Config::default() });
@@ -388,9 +405,10 @@ fn whoever_had_company_up_to_three_hops_leaves_it_half_of_the_path_while_it_is_n
     is(after(2.0, 2, 3.0, 1.0, 0), 3.0);
     is(after(2.0, 2, 3.0, 1.0, 10), 2.0);
     is(after(2.0, 2, 3.0, 1.0, 60), 1.0);
-    // It is felt and needs less than half: the law says how much.
+    // The other sender is detected and needs less than half: the law determines the interval.
     is(after(2.0, 2, 3.0, 1.5, 10), 1.5 * 2_f64.powf((-3_f64).exp()));
-    // Less delay than two flows cause, more hops, or no such rule: the law alone, which forgets e^-3 in 10 s.
+    // With less delay than two flows cause, with more hops, or without this rule: the law alone,
+    // which forgets e^-3 in 10 s.
     is(after(2.0, 2, 1.9, 1.0, 10), 1.9_f64.powf((-3_f64).exp()));
     is(after(2.0, 4, 3.0, 1.0, 10), 3_f64.powf((-3_f64).exp()));
     is(after(1.0, 2, 3.0, 1.0, 10), 3_f64.powf((-3_f64).exp()));
@@ -398,7 +416,8 @@ fn whoever_had_company_up_to_three_hops_leaves_it_half_of_the_path_while_it_is_n
 
 #[test]
 fn who_listens_is_silent_after_full_trains_while_the_connection_is_young() {
-    // Silence in all after trains of `sent` segments of four, one each half second for 20 s.
+    // Total silence after trains of `sent` segments out of four, one train every half second for 20
+    // s.
     let silence = |listen, hops, sent| {
         let path = PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None };
         let mut control = Control::new(&control::Config { listen, ..control::Config::default() });
@@ -406,7 +425,7 @@ fn who_listens_is_silent_after_full_trains_while_the_connection_is_young() {
         (0..40).map(|half| control.listen(0.5 * f64::from(half), sent)).sum::<f64>()
     };
     let quarter = Duration::from_millis(250);
-    // From 2 to 10 s, the end not included.
+    // The rule applies from 2 s to 10 s, without the end.
     assert_eq!(silence(quarter, 3, 4), 16.0 * 0.25);
     assert_eq!(silence(quarter, 3, 3), 0.0, "the application has no more");
     assert_eq!(silence(quarter, 4, 4), 0.0);
@@ -419,7 +438,7 @@ fn marks_count_as_delay_where_they_are_heeded() {
     for (config, times) in [(Config::heeding_marks(), (0.6_f64 / 0.09).powf(1.0 / 1.5)), (Config::default(), 1.0)] {
         let mut control = Control::new(&config.control);
         control.on_path(&path, 1460);
-        // A tenth of the segments marked: 6 * 0.1 tau where 0.09 tau is borne.
+        // A tenth of the segments is marked: 6 * 0.1 tau, where 0.09 tau is tolerated.
         for _ in 0..100 {
             control.on_sample(Some(1.0), 0.03, 0.0, 0.1, 4);
         }
@@ -427,12 +446,13 @@ fn marks_count_as_delay_where_they_are_heeded() {
     }
 }
 
-/// A bottleneck that serves a segment in 28 ms, h hops away, between clocks that drift apart by `drift`.
+/// Goodput over a bottleneck that serves a segment in 28 ms, `hops` hops away, with clocks that
+/// drift apart by `drift`.
 fn goodput_over_a_bottleneck(drift: f64, hops: u8, told: PathInfo) -> f64 {
     let config = Any::Train(Config::default());
     let (mut sender, mut receiver) = (Endpoint::new(&config, Role::Sender), Endpoint::new(&config, Role::Receiver));
     sender.on_path(told);
-    // The receiver's clock; its wake-ups are converted back.
+    // The receiver's clock. Its wake-ups are converted back.
     let there = |now: Time| Time((now.0 as f64 * (1.0 + drift)) as u64 + 777_000_000_000);
     let here = |then: Time| match then {
         Time::NEVER => Time::NEVER,
@@ -448,7 +468,7 @@ fn goodput_over_a_bottleneck(drift: f64, hops: u8, told: PathInfo) -> f64 {
     loop {
         let sender_at = pump(&mut sender, now, |_, segment| {
             free = free.max(now) + Duration::from_millis(28);
-            // What must not wait behind more than fifty is dropped.
+            // Segments that would wait behind more than fifty others are dropped.
             if free.since(now) < Duration::from_millis(50 * 28) {
                 flying.push((free + one_way, true, segment));
             }
@@ -500,7 +520,8 @@ fn room_for_small_messages_gives_away_nothing_that_is_claimed() {
     control.on_sample(Some(1.0), 0.011, 0.0, 0.0, 8);
     control.leave_room(true);
     assert!((control.interval() - 2.14 * 0.011).abs() < 1e-6, "{}", control.interval());
-    // Somebody fills the queues, which shows in tau, too: half of what the empty path bears is claimed, which is as much.
+    // Another sender fills the queues, which also increases tau. Half of what the empty path allows
+    // is claimed, which is the same interval.
     for _ in 0..10 {
         control.on_sample(Some(1.0), 0.04, 0.2, 0.0, 8);
     }

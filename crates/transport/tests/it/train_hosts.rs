@@ -1,4 +1,4 @@
-//! Quiet trains between hosts: closed windows, forged numbers, paths without a rate.
+//! Tests of quiet trains between hosts: closed windows, forged numbers, paths without a rate.
 
 use crate::common::{Fate, From, Line, Pair, ms};
 use meshpace_core::{Duration, Rate, Time};
@@ -13,14 +13,15 @@ fn deliver(_: &Line) -> Fate {
     Fate::Deliver
 }
 
-/// How many data segments the sender has sent.
+/// Number of data segments that the sender has sent.
 fn sent(pair: &Pair) -> usize {
     pair.record.iter().filter(|line| line.from == From::Sender && line.segment.payload() > 0).count()
 }
 
 #[test]
 fn a_closed_window_is_probed_as_the_timer_allows_and_costs_nothing_else() {
-    // RFC 9293, section 3.8.6.1. The timer doubles to 2 s: 30 probes in 60 s, whatever the round trip.
+    // RFC 9293, section 3.8.6.1. The timer doubles to 2 s: 30 probes in 60 s, whatever the
+    // round-trip time is.
     for one_way in [1, 4, 30] {
         let mut pair = Pair::new(&Any::Train(Config::default().of_host()), Duration::from_millis(one_way), 1);
         pair.sender.open(Time::ZERO);
@@ -31,13 +32,13 @@ fn a_closed_window_is_probed_as_the_timer_allows_and_costs_nothing_else() {
         pair.drive(ms(90_000), &mut deliver);
         let probes = sent(&pair) - before;
         assert!((28..=31).contains(&probes), "{probes} probes in 60 s, {one_way} ms away");
-        // Neither losses nor round trips.
+        // The probes count neither as losses nor as round trips.
         let after = *pair.sender.stats();
         let counted =
             |stats: meshpace_transport::stats::Stats| (stats.timeouts, stats.fast_retransmits, stats.rtt_samples);
         assert_eq!(counted(after), counted(stats));
         assert_eq!(pair.sender.interval_s(), interval);
-        // The window opens: it goes on at once, and not as if something had been lost.
+        // The window opens. The sender continues at once, and not as after a loss.
         pair.now = ms(90_000);
         let Endpoint::Train(receiver) = &mut pair.receiver else { unreachable!() };
         receiver.take(64 * FULL);
@@ -47,7 +48,7 @@ fn a_closed_window_is_probed_as_the_timer_allows_and_costs_nothing_else() {
     }
 }
 
-/// A sender that has connected to a peer played by the test, which takes `window` segments.
+/// A sender that has connected to a peer simulated by the test, with a window of `window` segments.
 fn connected(window: u16) -> (Connection, Time) {
     let mut end = Connection::new(&Config::default().of_host(), Role::Sender);
     end.open();
@@ -59,7 +60,7 @@ fn connected(window: u16) -> (Connection, Time) {
 
 #[test]
 fn a_refusal_answers_the_syn() {
-    // RFC 9293, section 3.10.7.3: a reset counts if its ACK is of our SYN. Streams begin at 0.
+    // RFC 9293, section 3.10.7.3: a reset counts if it acknowledges our SYN. Streams begin at 0.
     for (flags, ack, end) in [
         (Flags::RST.with(Flags::ACK), 0, Some(End::Refused)),
         (Flags::RST.with(Flags::ACK), 1, None),
@@ -73,7 +74,7 @@ fn a_refusal_answers_the_syn() {
     }
 }
 
-/// What leaves until `until`, and when.
+/// The segments that leave before `until`, with their times.
 fn until(end: &mut Connection, now: &mut Time, until: Time) -> Vec<(Time, Segment)> {
     let mut left = Vec::new();
     loop {
@@ -89,9 +90,10 @@ fn until(end: &mut Connection, now: &mut Time, until: Time) -> Vec<(Time, Segmen
 
 #[test]
 fn a_train_whose_window_steps_back_in_the_middle_is_ended() {
-    // Its first segment is lost. The peer's data say another window meanwhile: one segment less, as counting in full segments
-    // makes it, changes nothing. Two less is an old one: the rest of the train cannot leave, and the timer (1 s before the
-    // first round trip) asks.
+    // The first segment of the train is lost. Meanwhile the peer's data announces another window.
+    // One segment less, which follows from counting in full segments, changes nothing. Two less is
+    // an old window: the rest of the train cannot leave, and the timer (1 s before the first round
+    // trip) sends a probe.
     let after = |window| {
         let (mut end, mut now) = connected(3);
         end.write(10 * FULL);
@@ -111,7 +113,7 @@ fn a_train_whose_window_steps_back_in_the_middle_is_ended() {
 
 #[test]
 fn an_ack_whose_numbers_are_guessed_acknowledges_nothing() {
-    // RFC 9293, section 3.10.7.4, and RFC 5961, section 5.2: both numbers have to be right.
+    // RFC 9293, section 3.10.7.4, and RFC 5961, section 5.2: both numbers have to be correct.
     let (mut end, mut now) = connected(4);
     end.write(100 * FULL);
     let out = until(&mut end, &mut now, ms(500));
@@ -123,13 +125,13 @@ fn an_ack_whose_numbers_are_guessed_acknowledges_nothing() {
         end.on_segment(now, &ack(seq, 4 * FULL), Arrival::default());
         assert_eq!(end.acknowledged(), 0, "{seq}");
     }
-    // Each is answered, up to a limit.
+    // Each of them is answered, up to a limit.
     for _ in 0..100 {
         end.on_segment(now, &ack(1 << 31, 4 * FULL), Arrival::default());
         assert!(!matches!(end.poll(now), Output::Transmit(segment) if segment.payload > 0));
     }
     assert!(end.stats().acks_sent <= u64::from(CHALLENGES) && end.stats().acks_sent > 0);
-    // The true one; it may be as far ahead as a probe of the closed window brings its sender.
+    // The correct ACK. It may be as far ahead as a probe of the closed window brings its sender.
     let feedback = Feedback { segments: 4, ..Feedback::default() };
     let honest = Segment { ts_ecr: stamp, feedback, ..ack(window + FULL + 1, 4 * FULL) };
     end.on_segment(now, &honest, Arrival::default());
@@ -138,7 +140,7 @@ fn an_ack_whose_numbers_are_guessed_acknowledges_nothing() {
 
 #[test]
 fn acks_older_than_a_window_bring_no_data_and_keep_nobody_alive() {
-    // RFC 5961, section 5.2: from SND.UNA - MAX.SND.WND on.
+    // RFC 5961, section 5.2: acceptable from SND.UNA - MAX.SND.WND on.
     let (mut end, mut now) = connected(4);
     end.write(100 * FULL);
     for _ in 0..3 {
@@ -196,8 +198,8 @@ fn a_path_without_a_rate_is_ignored() {
     }
 }
 
-/// When the segments of an endless stream over so many hops leave whose ACKs come 60 ms after their TAILs, while small messages leave beside it each 100 ms
-/// from 4 s to 6 s if `tells`.
+/// Departure times of an endless stream over `hops` hops whose ACKs arrive 60 ms after their TAILs.
+/// If `tells`, small messages leave beside it every 100 ms from 4 s to 6 s.
 fn departures(hops: u8, tells: bool) -> Vec<Time> {
     let (mut end, mut now) = connected(64);
     end.on_path(PathInfo { hops, rate: Rate::from_mbps(11), received_power_dbm: None });
@@ -216,7 +218,7 @@ fn departures(hops: u8, tells: bool) -> Vec<Time> {
         let ack = tail.seq + u64::from(tail.payload);
         let feedback = Feedback { segments: ((ack - acknowledged) / FULL) as u8, ..Feedback::default() };
         acknowledged = ack;
-        // Half of the round trip there, by two clocks that agree.
+        // Half of the round trip is the forward delay, by two clocks that agree.
         let (ts_val, ts_ecr) = (tail.ts_val + 30_000, tail.ts_val);
         let answer = Segment { ack, ts_val, ts_ecr, feedback, flags: Flags::ACK, window: 64, ..Segment::default() };
         end.on_segment(now, &answer, Arrival::default());
@@ -226,19 +228,21 @@ fn departures(hops: u8, tells: bool) -> Vec<Time> {
 
 #[test]
 fn beside_small_messages_segments_over_more_than_four_hops_leave_two_floors_apart() {
-    // Least milliseconds between two segments that left in this time.
+    // Least time in ms between two segments that left between `from` and `to`.
     let least = |left: &[Time], from: u64, to: u64| {
         let within: Vec<&Time> = left.iter().filter(|at| (ms(from)..ms(to)).contains(at)).collect();
         within.windows(2).map(|two| two[1].since(*two[0]).as_secs_f64() * 1e3).fold(f64::INFINITY, f64::min)
     };
     let is = |gap: f64, expected: f64| (gap - expected).abs() < 1.1;
-    // An empty path: tau = 4/8 of 60 ms / (1 + t_a/t_d) with t_a/t_d = (1.542 + 0.076) / (1.542 + 1.129), so that I = 1.07 tau = 20.0 ms.
+    // An empty path: tau = 4/8 of 60 ms / (1 + t_a/t_d) with t_a/t_d = (1.542 + 0.076) / (1.542 +
+    // 1.129), so that I = 1.07 tau = 20.0 ms.
     let far = departures(8, true);
     assert!(is(least(&far, 2_000, 3_900), 20.0), "{}", least(&far, 2_000, 3_900));
     assert!(is(least(&far, 4_100, 6_800), 40.0), "{}", least(&far, 4_100, 6_800));
-    // A second after the last one, as before.
+    // One second after the last message the interval is as before.
     assert!(is(least(&far, 7_100, 12_000), 20.0), "{}", least(&far, 7_100, 12_000));
-    // Whoever is told nothing, and over four hops, where I is 40 ms in any case.
+    // The interval does not change if the sender is not told of messages, nor over four hops, where
+    // I is 40 ms in any case.
     assert!(is(least(&departures(8, false), 4_100, 6_800), 20.0));
     assert_eq!(departures(4, true), departures(4, false));
 }

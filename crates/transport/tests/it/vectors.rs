@@ -1,7 +1,8 @@
-//! Worked vectors of AP05's estimator, each checked to half a unit of the last digit given.
+//! Worked examples of AP05's estimator. Each is checked to half a unit of the last digit given.
 //!
-//! The numbers were worked out apart from this code from the paper's equations: FHD and t_q (section 4.3), cov (4.2), the EWMA
-//! and R (4.4), FHD from one-way delays with synchronized clocks (section 5, figure 15).
+//! The numbers were computed from the paper's equations, independently of this code: FHD and t_q
+//! (section 4.3), cov (4.2), the EWMA and R (4.4), FHD from one-way delays with synchronized clocks
+//! (section 5, figure 15).
 
 use meshpace_core::Rate;
 use meshpace_transport::Stats;
@@ -9,7 +10,7 @@ use meshpace_transport::pacing::dispersion::{coefficient_of_variation, mean, rel
 use meshpace_transport::pacing::estimator::{propagation_delay, queueing_delay, synchronized_delay};
 use meshpace_transport::pacing::{AdaptiveConfig, Estimator};
 
-/// Whether `actual` prints as `shown`, a decimal number.
+/// Asserts that `actual` prints as `shown`, a decimal number.
 fn shows(what: &str, actual: f64, shown: &str) {
     let decimals = shown.split_once('.').map_or(0, |(_, digits)| digits.len() as i32);
     let half_unit = 0.5 * 10f64.powi(-decimals);
@@ -19,7 +20,8 @@ fn shows(what: &str, actual: f64, shown: &str) {
 
 #[test]
 fn four_hop_delay_section_4_3() {
-    // RTT (ms), h, b (Mbit/s), s_d; t_q (ms), D_n (ms), 1/D_n (1/s), bound of the goodput (kbit/s).
+    // Columns: RTT (ms), h, b (Mbit/s), s_d; t_q (ms), D_n (ms), 1/D_n (1/s), bound of the goodput
+    // (kbit/s).
     let rows = [
         (60.0, 7, 2, 1460, "1.2857", "28.5029", "35.0842", "409.78"),
         (60.0, 4, 2, 1460, "4.5000", "41.3600", "24.1779", "282.40"),
@@ -42,7 +44,7 @@ fn four_hop_delay_section_4_3() {
         shows(&what, 1.0 / d, rate);
         shows(&what, 1460.0 * 8.0 / d / 1e3, goodput);
 
-        // The estimator reads the same formula with the short paths' n.
+        // The estimator uses the same formula, with the n of short paths.
         let config = AdaptiveConfig { data_overhead: data - 1460, ..AdaptiveConfig::paper() };
         let mut estimator = Estimator::new(&config, 1460);
         estimator.on_sample(rtt_ms / 1e3, hops, b, &mut Stats::default());
@@ -61,7 +63,8 @@ fn variation_section_4_2() {
         (&[20.0, 20.0, 20.0, 20.0, 200.0], "56", "1.437472", "3.874945", "1.028571"),
         (&fifty, "65.5", "0.222555", "1.445111", "0.190840"),
     ];
-    // The divisor N gives these instead; only the test computes it, to see that N - 1 is used.
+    // The divisor N would give these values. Only the test computes it, to check that N - 1 is
+    // used.
     let divisor_n = ["0", "0.166667", "0.235702", "0.298642", "1.285714", "0.220319"];
     for ((samples, mean_shown, cov_shown, factor, mad), with_n) in rows.into_iter().zip(divisor_n) {
         let what = format!("{samples:?}");
@@ -79,7 +82,7 @@ fn variation_section_4_2() {
 
 #[test]
 fn sequence_section_4_4() {
-    // RTT (ms); FHD, FHD^ (ms), cov, IPD (ms), R (1/s).
+    // Columns: RTT (ms); FHD, FHD^ (ms), cov, IPD (ms), R (1/s).
     let rows = [
         (60.0, "28.5029", "28.5029", "0.000000", "28.5029", "35.0842"),
         (62.0, "29.0743", "28.6743", "0.023184", "30.0038", "33.3291"),
@@ -117,7 +120,7 @@ fn synchronized_clocks_figure_15() {
 
 #[test]
 fn history_drops_the_oldest_sample() {
-    // With N = 2 only (40, 80) are left of (1000, 40, 80): mean 60, cov sqrt(800)/60.
+    // With N = 2 only (40, 80) remain of (1000, 40, 80): mean 60, cov sqrt(800)/60.
     let config = AdaptiveConfig { history: 2, ..AdaptiveConfig::paper() };
     let mut estimator = Estimator::new(&config, 1460);
     for rtt in [1.0, 0.040, 0.080] {
@@ -128,8 +131,9 @@ fn history_drops_the_oldest_sample() {
 
 #[test]
 fn released_agent_differs_point_by_point() {
-    // Sizes: payload + 112 and 112, so that only the payload's air time 5.84 ms enters. 7 hops, RTT 60 ms:
-    // D_4 = 2 (60/7 + 5.84) = 28.8229 ms. Below four hops one hop: h = 3, RTT 30 ms: (10 + 5.84) / 2 = 7.92 ms.
+    // Sizes are payload + 112 and 112, so only the payload's air time of 5.84 ms counts. 7 hops,
+    // RTT 60 ms: D_4 = 2 (60/7 + 5.84) = 28.8229 ms. Below four hops only one hop counts: h = 3,
+    // RTT 30 ms: (10 + 5.84) / 2 = 7.92 ms.
     let b = Rate::from_mbps(2);
     let mut stats = Stats::default();
     let released = AdaptiveConfig::released();

@@ -1,4 +1,5 @@
-//! Worked vectors of the window rules, each named after its source; checked to half a unit of the last digit given.
+//! Worked examples of the window rules, each named after its source, checked to half a unit of the
+//! last digit given.
 
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_transport::tcp::window::{Config, Cubic, CubicConfig, HopRule, LIMIT, few_increase};
@@ -23,13 +24,14 @@ fn few_adds_a_hundredth_per_round_trip() {
         window.on_ack(1);
         shows("FeW", window.cwnd(), shown);
     }
-    // Below the threshold it starts as slowly, or as fast, as NewReno.
+    // Below the threshold the window grows like NewReno's slow start.
     shows("slow start", few_increase(3.0, 8, 0.01), "4.000000");
 }
 
 #[test]
 fn limits_by_hops() {
-    // Chen et al. by round-trip hops, and h/4: systems of 1 to 15 hops. AP05: 1 for a 4-hop chain, below 4 up to 10 hops.
+    // Chen et al. by round-trip hops, and h/4, for systems of 1 to 15 hops. AP05: 1 for a 4-hop
+    // chain, below 4 up to 10 hops.
     let table = [2, 2, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5];
     let quarter = [1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3];
     for h in 1..=15u8 {
@@ -40,7 +42,8 @@ fn limits_by_hops() {
     assert_eq!((HopRule::Table.segments(0), HopRule::Quarter.segments(0)), (2, 1));
 }
 
-/// Data segments that a sender with an endless supply has out after `acks` ACKs of everything.
+/// Number of data segments in flight from a sender with an endless supply, after `acks` ACKs of
+/// everything.
 fn outstanding(end: &mut Endpoint, hops: u8, acks: u64) -> u64 {
     let now = |n: u64| Time::ZERO + Duration::from_millis(10) * n;
     end.on_path(PathInfo { hops, rate: Rate::from_mbps(2), received_power_dbm: None });
@@ -71,14 +74,14 @@ fn the_limit_follows_the_path() {
         let mut end = Endpoint::new(&cwl, Role::Sender);
         assert_eq!(outstanding(&mut end, hops, 20), limit, "{hops} hops");
     }
-    // A longer route opens it, a shorter one closes it.
+    // A longer route increases the window, a shorter one decreases it.
     let mut window = Config::HopLimit(HopRule::Table).build(64, 64);
     window.restart(20);
     for (hops, usable) in [(4, 1), (14, 5), (8, 1 + 2)] {
         window.on_hops(hops);
         assert_eq!(window.usable(0), usable);
     }
-    // A receiver that takes less decides.
+    // A smaller window of the receiver takes precedence.
     let mut window = Config::HopLimit(HopRule::Table).build(2, 2);
     window.restart(20);
     window.on_hops(14);
@@ -112,8 +115,9 @@ fn a_constant_window_stays() {
 
 #[test]
 fn cubic_curve_rfc_9438_section_4_2() {
-    // C = 0.4, beta = 0.7, W_max = 100 and so a window of 70 after the loss. K = cbrt(30/0.4); the curve starts at 70,
-    // is flat at 100 after K, and is as far above after 2 K as it was below at 0.
+    // C = 0.4, beta = 0.7, W_max = 100, so the window is 70 after the loss. K = cbrt(30/0.4). The
+    // curve starts at 70, is flat at 100 after K, and is as far above 100 after 2 K as it was below
+    // at 0.
     let k = Cubic::time_to_maximum(0.4, 100.0, 70.0);
     shows("K", k, "4.217163");
     for (t, shown) in [(0.0, "70.0000"), (1.0, "86.6808"), (k, "100.0000"), (2.0 * k, "130.0000")] {
@@ -128,21 +132,24 @@ fn cubic_grows_and_backs_off_rfc_9438_sections_4_3_to_4_7() {
     // At t = 0 the curve is at 70 and W_est at 70 + 0.529412/70: Reno-friendly.
     let cwnd = cubic.next_cwnd(70.0, 70, 1, Time(5_000_000_000), 0.1);
     shows("4.3: Reno-friendly", cwnd, "70.007563");
-    // One second later: target W_cubic(1.1) = 87.8846, cwnd += (target - cwnd) / cwnd. W_est has grown by as much again.
+    // One second later: target W_cubic(1.1) = 87.8846, cwnd += (target - cwnd) / cwnd. W_est has
+    // grown by the same amount again.
     let cwnd = cubic.next_cwnd(cwnd, 70, 1, Time(6_000_000_000), 0.1);
     shows("4.4: concave", cwnd, "70.262921");
     // Far beyond K the target is at most 1.5 cwnd.
     let grown = cubic.next_cwnd(80.0, 70, 1, Time(30_000_000_000), 0.1);
     shows("4.2: target at most 1.5 cwnd", grown, "80.500000");
-    // 4.7: a loss at 80, below W_max = 100, leaves W_max = 80 * 1.7/2 = 68: the curve from 56 has K = cbrt(12/0.4).
+    // 4.7: a loss at 80, below W_max = 100, gives W_max = 80 * 1.7/2 = 68. The curve from 56 has K
+    // = cbrt(12/0.4).
     shows("4.6", cubic.on_loss(80.0), "56.00");
     let cwnd = cubic.next_cwnd(56.0, 56, 1, Time(40_000_000_000), 0.0);
     let cwnd = cubic.next_cwnd(cwnd, 56, 1, Time(43_107_233_000), 0.0);
     // At K = 3.107233 s the target is 68.
     shows("4.7: fast convergence", cwnd, "56.22353");
-    // Slow start is RFC 5681's.
+    // Slow start is that of RFC 5681.
     shows("slow start", cubic.next_cwnd(4.0, 70, 1, Time(50_000_000_000), 0.1), "5");
-    // 4.8: after a timeout the curve starts flat where congestion avoidance begins: no growth but Reno's at t = 0.
+    // 4.8: after a timeout the curve is flat where congestion avoidance begins: at t = 0 the window
+    // only grows like Reno's.
     cubic.on_loss(60.0);
     cubic.start_flat();
     let cwnd = cubic.next_cwnd(42.0, 42, 1, Time(60_000_000_000), 0.0);
@@ -185,20 +192,21 @@ fn byte_counting_rfc_3465_sections_2_1_to_2_3() {
         step(&mut window);
         window.cwnd()
     };
-    // Slow start: what an ACK covers, at most L = 2.
+    // Slow start: the window grows by the segments that an ACK covers, at most L = 2.
     after(&|w| w.restart(4));
     assert_eq!(after(&|w| w.on_ack(1)), 5.0);
     assert_eq!(after(&|w| w.on_ack(2)), 7.0);
     assert_eq!(after(&|w| w.on_ack(5)), 9.0);
     assert_eq!(after(&|w| w.on_ack(1)), 10.0);
-    // Congestion avoidance from 5: one more for 5 segments, however many ACKs they take; what is left over counts on.
+    // Congestion avoidance from 5: one more for 5 segments, however many ACKs they take. The
+    // remainder is kept.
     assert_eq!(after(&|w| w.on_fast_retransmit(0)), 5.0);
     assert_eq!(after(&|w| w.on_recovered(9)), 5.0, "sent before the loss");
     assert_eq!(after(&|w| (0..2).for_each(|_| w.on_ack(2))), 5.0);
     assert_eq!(after(&|w| w.on_ack(2)), 6.0);
     assert_eq!(after(&|w| w.on_ack(4)), 6.0);
     assert_eq!(after(&|w| w.on_ack(1)), 7.0);
-    // After a timeout L = 1, until slow start is over: threshold 3.
+    // After a timeout L = 1 until slow start ends, at the threshold 3.
     assert_eq!(after(&|w| w.on_timeout(0)), 1.0);
     assert_eq!(after(&|w| w.on_ack(8)), 2.0);
     assert_eq!(after(&|w| w.on_ack(2)), 3.0);
@@ -207,7 +215,8 @@ fn byte_counting_rfc_3465_sections_2_1_to_2_3() {
 
 #[test]
 fn byte_counting_makes_up_for_delayed_acks() {
-    // 60 segments acknowledged one by one, and two by two, from a window of 10 in congestion avoidance.
+    // 60 segments from a window of 10 in congestion avoidance, acknowledged one by one or two by
+    // two.
     let grown = |counts: bool, per_ack: u64| {
         let window = Config::NewReno.build(64, 64);
         let mut window = if counts { window.counting_bytes(LIMIT) } else { window };
@@ -216,7 +225,7 @@ fn byte_counting_makes_up_for_delayed_acks() {
         (0..60 / per_ack).for_each(|_| window.on_ack(per_ack));
         window.cwnd()
     };
-    // 10 + 11 + 12 + 13 = 46 segments for four steps, 14 more for a fifth.
+    // 10 + 11 + 12 + 13 = 46 segments make four steps, and 14 more a fifth.
     assert_eq!((grown(true, 1), grown(true, 2)), (15.0, 15.0));
     assert!(grown(false, 1) > 14.5 && grown(false, 2) < 13.0, "without: half as fast");
 }

@@ -7,20 +7,21 @@ use meshpace_transport::{Arrival, PathInfo, Role, pump, tcp};
 pub const DELAY: Duration = Duration::from_millis(30);
 pub const ALL: Agreed = Agreed { segment: 1460, timestamps: true, sack: true };
 
-/// Two connections over a link with a constant delay. What an end does when data arrives is up to `reads` and `answers`.
+/// Two connections over a link with a constant delay. `reads` and `closes_after` define how the
+/// ends react to data.
 pub struct Duplex {
     pub now: Time,
-    /// The end that opens and the end that listens.
+    /// The end that opens, and the end that listens.
     pub ends: [Connection; 2],
-    /// Whether an end takes what arrives at once.
+    /// True for an end that reads arriving data at once.
     pub reads: [bool; 2],
-    /// Whether an end closes when the peer has closed.
+    /// True for an end that closes after the peer has closed.
     pub closes_after: [bool; 2],
     pub taken: [u64; 2],
     flying: Vec<(Time, u64, usize, Segment)>,
     order: u64,
     pub record: Vec<(Time, usize, Segment, bool)>,
-    /// When each end wants to be polled again.
+    /// Time at which each end has to be polled again.
     pub wakeups: [Time; 2],
 }
 

@@ -1,4 +1,4 @@
-//! A pair of endpoints on a virtual clock, and a link between them that loses what it is told to.
+//! A pair of endpoints on a virtual clock, and a link between them with scripted losses.
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod duplex;
@@ -13,20 +13,20 @@ pub enum From {
     Receiver,
 }
 
-/// What becomes of a segment on its way.
+/// Treatment of a segment by the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Deliver,
     Lose,
     /// Delivered twice.
     Duplicate,
-    /// Delivered this much later than the others.
+    /// Delivered with this additional delay.
     Delay(Duration),
-    /// Delivered with a congestion mark if it may be marked, without otherwise.
+    /// Delivered with a congestion mark if the segment is ECN-capable, otherwise without a mark.
     Mark,
 }
 
-/// One line of the record: who sent what when, and what became of it.
+/// One line of the record: sender, time and treatment of a segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Line {
     pub at: Time,
@@ -42,7 +42,7 @@ pub struct Pair {
     pub receiver: Endpoint,
     pub delay: Duration,
     pub hops: u8,
-    /// When each end wants to be polled again.
+    /// Time at which each end has to be polled again.
     wakeups: [Time; 2],
     flying: Vec<(Time, u64, From, Segment, bool)>,
     order: u64,
@@ -69,7 +69,7 @@ impl Pair {
         pair
     }
 
-    /// Takes what both ends want to send at this instant.
+    /// Sends everything that both ends want to send at this time.
     pub fn flush(&mut self, fate: &mut dyn FnMut(&Line) -> Fate) {
         loop {
             let (from, segment) = match self.sender.poll(self.now) {
@@ -102,13 +102,13 @@ impl Pair {
         }
     }
 
-    /// When something happens next; never if the pair is idle.
+    /// Time of the next event; `Time::NEVER` if the pair is idle.
     pub fn next_event(&self) -> Time {
         let arrival = self.flying.iter().map(|flight| flight.0).min().unwrap_or(Time::NEVER);
         arrival.min(self.wakeups[0]).min(self.wakeups[1])
     }
 
-    /// Jumps to the next event; false if there is none or it lies after `until`.
+    /// Advances to the next event. Returns false if there is none, or if it lies after `until`.
     pub fn step(&mut self, until: Time, fate: &mut dyn FnMut(&Line) -> Fate) -> bool {
         self.flush(fate);
         let next = self.next_event();
@@ -117,7 +117,7 @@ impl Pair {
         }
         assert!(next >= self.now, "a wake-up in the past: {next} at {}", self.now);
         self.now = next;
-        // Arrivals in order of sending before timers, one event at a time.
+        // Arrivals, in the order of sending, come before timers. One event is handled at a time.
         let first = self.flying.iter().enumerate().min_by_key(|(_, flight)| (flight.0, flight.1));
         if let Some((index, &(at, _, from, segment, ce))) = first
             && at <= next
@@ -133,7 +133,7 @@ impl Pair {
         true
     }
 
-    /// Runs until nothing is left to do or `until`.
+    /// Runs until there are no more events, or until `until`.
     pub fn drive(&mut self, until: Time, fate: &mut dyn FnMut(&Line) -> Fate) {
         let mut events = 0;
         while self.step(until, fate) {
@@ -145,7 +145,8 @@ impl Pair {
         }
     }
 
-    /// Data segments of the sender so far: (time in ms, number of the segment from 1, lost).
+    /// Data segments of the sender so far: time in ms, number of the segment from 1, and whether it
+    /// was lost.
     pub fn data(&self, segment_size: u64) -> Vec<(f64, u64, bool)> {
         self.record
             .iter()
@@ -159,7 +160,7 @@ impl Pair {
     }
 }
 
-/// When an end that has nothing to transmit wants to be polled again.
+/// Time at which an end that has nothing to transmit has to be polled again.
 fn until(output: Output<Segment>) -> Time {
     match output {
         Output::Transmit(segment) => panic!("{segment:?}"),
@@ -168,12 +169,12 @@ fn until(output: Output<Segment>) -> Time {
     }
 }
 
-/// When an end that has nothing more to transmit at `now` wants to be polled again.
+/// Time at which an end that has nothing more to transmit at `now` has to be polled again.
 pub fn wakeup(end: &mut impl Machine, now: Time) -> Time {
     pump(end, now, |_, _| panic!("there is more to transmit"))
 }
 
-/// A millisecond instant.
+/// A time in milliseconds.
 pub fn ms(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }

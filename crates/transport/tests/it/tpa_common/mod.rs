@@ -1,4 +1,5 @@
-//! Two TPA connections on a virtual clock, with data both ways, and a referee who sees where every byte is put.
+//! Two TPA connections on a virtual clock, with data in both directions, and a referee that checks
+//! where every byte is placed.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use meshpace_core::{Duration, Rate, Rng, Time};
@@ -6,7 +7,7 @@ use meshpace_transport::pacing::{self, AdaptiveConfig};
 use meshpace_transport::tpa::{Config, Connection, Segment, ack, congestion, estimator, window};
 use meshpace_transport::{Arrival, PathInfo, Role, pump};
 
-/// Any TPA: every switch, every bound.
+/// Any TPA: random choices of every switch and every limit.
 pub fn any_config(rng: &mut Rng) -> Config {
     let notices = [
         congestion::Notices::None,
@@ -45,21 +46,21 @@ pub fn any_config(rng: &mut Rng) -> Config {
     }
 }
 
-/// One end and the network towards it.
+/// One end, and the network towards it.
 pub struct End {
     pub connection: Connection,
-    /// What is on its way here: arrival time, order, segment.
+    /// Segments in flight to this end: arrival time, order, segment.
     flying: Vec<(Time, u64, Segment)>,
-    /// Which bytes of the peer's stream were put here.
+    /// True for each byte of the peer's stream that was placed here.
     pub received: Vec<bool>,
-    /// Bytes written here.
+    /// Number of bytes written here.
     pub written: u64,
     window: u32,
-    /// When it wants to be polled again.
+    /// Time at which the end has to be polled again.
     wakeup: Time,
 }
 
-/// Two ends; index 0 connects, index 1 listens.
+/// Two ends. Index 0 connects, index 1 listens.
 pub struct Net {
     pub now: Time,
     pub ends: [End; 2],
@@ -94,7 +95,8 @@ impl Net {
         self.ends[end].connection.write(now, bytes);
     }
 
-    /// Sends what both ends want to; `fate` gives the extra delay of each copy that arrives.
+    /// Sends everything that both ends want to send. `fate` returns the additional delay of each
+    /// copy that arrives.
     pub fn flush(&mut self, fate: &mut dyn FnMut(Time, usize, &Segment) -> Vec<Duration>) {
         for from in [0, 1] {
             let mut polled = 0;
@@ -123,7 +125,7 @@ impl Net {
         wakeup(&self.ends[0]).min(wakeup(&self.ends[1]))
     }
 
-    /// Jumps to the next event up to `until`; arrivals before timers.
+    /// Advances to the next event up to `until`. Arrivals come before timers.
     pub fn step(&mut self, until: Time, fate: &mut dyn FnMut(Time, usize, &Segment) -> Vec<Duration>) -> bool {
         self.flush(fate);
         let next = self.next_event();
@@ -160,7 +162,7 @@ impl Net {
         }
     }
 
-    /// Both streams are complete and the connection has ended on both sides.
+    /// Asserts that both streams are complete and that the connection has ended on both sides.
     pub fn assert_complete(&self) {
         for (end, peer) in [(0, 1), (1, 0)] {
             let (end, peer) = (&self.ends[end], &self.ends[peer]);
@@ -179,7 +181,7 @@ impl End {
         let arrival = Arrival { hops, ..Arrival::default() };
         let before = self.connection.delivered();
         if let Some(placement) = self.connection.on_segment(now, segment, arrival) {
-            // The offset does not travel: the receiver must come to the same one by itself.
+            // The offset is not transmitted: the receiver must compute the same offset by itself.
             assert_eq!((placement.offset, placement.bytes), (segment.offset, segment.payload));
             let (start, end) = (placement.offset as usize, placement.offset as usize + usize::from(placement.bytes));
             if self.received.len() < end {
@@ -196,7 +198,7 @@ impl End {
     }
 }
 
-/// A millisecond instant.
+/// A time in milliseconds.
 pub fn ms(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }
