@@ -1,4 +1,5 @@
-//! Aggregates and block acknowledgements, by hand from IEEE Std 802.11-2016, 10.24.7: windows, losses, order.
+//! Tests of aggregates and block acknowledgements: windows, losses, order. The expectations are
+//! derived by hand from IEEE Std 802.11-2016, 10.24.7.
 
 use crate::parcel::Parcel;
 use meshpace_core::{Duration, NodeId, Time};
@@ -7,7 +8,7 @@ use meshpace_mesh::mac::block_ack::{Attempt, Originator, Recipient};
 use meshpace_mesh::{Body, HtConfig, Queued};
 
 const PEER: NodeId = NodeId(1);
-/// 1500 of a packet, 38 of headers.
+/// Length of an MPDU: 1500 bytes of packet and 38 of headers.
 const MPDU: u32 = 1538;
 
 fn queued(id: u32) -> Queued<Parcel> {
@@ -20,7 +21,7 @@ fn originator(config: HtConfig, packets: u32) -> Originator<Parcel> {
     originator
 }
 
-/// The sequence numbers that the next attempt carries.
+/// Sequence numbers that the next attempt carries.
 fn sent(originator: &mut Originator<Parcel>) -> Vec<u16> {
     originator.prepare(u32::MAX);
     originator.send().map(|mpdu| mpdu.sequence).collect()
@@ -28,7 +29,8 @@ fn sent(originator: &mut Originator<Parcel>) -> Vec<u16> {
 
 #[test]
 fn an_aggregate_ends_at_the_first_of_its_limits() {
-    // A subframe of 1538 bytes: 4 of delimiter, 2 of padding: 1544; the last has no padding: 42 are 64,846 bytes, and 687 are left.
+    // A subframe of 1538 bytes has 4 bytes of delimiter and 2 of padding: 1544. The last has no
+    // padding. 42 subframes take 64,846 bytes, and 687 are left.
     let full = originator(HtConfig::default(), 42);
     assert_eq!(full.room(), Some((PEER, 65_535 - 42 * 1544 - 4)));
     let mut full = originator(HtConfig { mpdus: 5, ..HtConfig::default() }, 5);
@@ -36,7 +38,7 @@ fn an_aggregate_ends_at_the_first_of_its_limits() {
     assert_eq!(full.prepare(u32::MAX), Attempt::Aggregate(5 * 1544 - 2));
     let mut one = originator(HtConfig::default(), 1);
     assert_eq!(one.prepare(u32::MAX), Attempt::Mpdu(MPDU), "alone without a delimiter");
-    // The window: 64 from the first that is not acknowledged.
+    // The window has 64 numbers, starting with the first that is not acknowledged.
     let small = HtConfig::default();
     let mut window = Originator::new(small, small.bytes);
     (0..64).for_each(|id| window.push(queued(id), 100));
@@ -58,7 +60,7 @@ fn what_is_not_listed_goes_again_with_what_is_new() {
     originator.prepare(u32::MAX);
     let again: Vec<(u16, bool)> = originator.send().map(|mpdu| (mpdu.sequence, mpdu.retry)).collect();
     assert_eq!(again, [(1, true), (2, true), (4, false)]);
-    // A packet that came after the RTS takes no part.
+    // A packet that arrived after the RTS is not included.
     originator.push(queued(5), MPDU);
     originator.on_block_ack(0, 0b111111);
     assert_eq!(sent(&mut originator), [5]);
@@ -76,7 +78,8 @@ fn a_missed_block_ack_is_asked_for_and_counts_once() {
     originator.on_missing_answer(true);
     assert_eq!(originator.take_given_up(2), Some((queued(1), 2)));
     assert!(originator.is_empty());
-    // The neighbour still waits for number 1: it is told where the window begins, before anything else.
+    // The neighbour still waits for number 1. It is told the start of the window before anything
+    // else.
     originator.push(queued(3), MPDU);
     assert_eq!((originator.prepare(u32::MAX), originator.start()), (Attempt::Request, 3));
     originator.on_block_ack(3, 0);
@@ -87,7 +90,8 @@ fn a_missed_block_ack_is_asked_for_and_counts_once() {
 fn a_request_after_which_nothing_was_sent_costs_nothing_its_packets() {
     let mut originator = originator(HtConfig::default(), 4);
     sent(&mut originator);
-    // Number 0 has failed once, and is given up: the neighbour is told so. Number 1 has failed once, too.
+    // Number 0 has failed once and is given up. The neighbour is told so. Number 1 has failed once,
+    // too.
     originator.on_block_ack(0, 0b1100);
     assert_eq!(originator.take_given_up(1), Some((queued(0), 1)));
     assert_eq!(originator.prepare(u32::MAX), Attempt::Request);
@@ -96,7 +100,8 @@ fn a_request_after_which_nothing_was_sent_costs_nothing_its_packets() {
     assert_eq!(sent(&mut originator), [1]);
     originator.on_missing_answer(true);
     assert_eq!(originator.take_given_up(2), Some((queued(1), 2)));
-    // The window of a neighbour that is gone: requests for it cost the first packet, and not those behind it.
+    // The neighbour is gone. Requests about its window count as failures of the first packet, but
+    // not of those behind it.
     (10..14).for_each(|id| originator.push(queued(id), MPDU));
     for _ in 0..7 {
         assert_eq!(originator.take_given_up(7), None);
@@ -109,7 +114,8 @@ fn a_request_after_which_nothing_was_sent_costs_nothing_its_packets() {
 
 #[test]
 fn a_turn_lasts_until_the_window_is_empty() {
-    // Two of four fit into the time that an aggregate may take; the others have not been on the air, and yet the turn has begun.
+    // Two of four packets fit into the time that an aggregate may take. The others have not been
+    // sent, but the turn has begun.
     let mut originator = originator(HtConfig::default(), 4);
     assert!(!originator.has_begun());
     for (start, more) in [(0, true), (2, false)] {
@@ -147,7 +153,7 @@ fn an_unanswered_rts_counts_for_all_that_it_stood_for() {
     assert_eq!(originator.take_given_up(1), Some((queued(0), 1)));
 }
 
-/// MPDUs of these that a recipient hands up.
+/// Numbers of the MPDUs that a recipient delivers when it receives these.
 fn take(recipient: &mut Recipient<Parcel>, now: Time, sequences: &[u16]) -> Vec<u32> {
     let mut up = Vec::new();
     for &sequence in sequences {
@@ -175,7 +181,7 @@ fn mpdus_are_handed_up_in_order_and_once() {
 fn what_comes_beyond_the_window_moves_it() {
     let mut recipient = recipient();
     assert_eq!(take(&mut recipient, Time(1), &[1, 63]), [0u32; 0]);
-    // Number 65: the window is 2 to 65, so that number 0 is given up.
+    // With number 65 the window is 2 to 65, so number 0 is given up.
     assert_eq!(take(&mut recipient, Time(2), &[65]), [1]);
     assert_eq!(recipient.received(), (2, 1 << 63 | 1 << 61));
     assert_eq!(take(&mut recipient, Time(3), &[0]), [0u32; 0], "too late");
@@ -192,7 +198,7 @@ fn a_request_and_the_time_out_end_the_waiting() {
     recipient.on_timer(recipient.next_wakeup(), &mut take_up);
     assert_eq!(up, [1, 2, 4]);
     assert_eq!(recipient.next_wakeup(), Time::NEVER);
-    // A wrap of the 12 bits.
+    // The 12-bit numbers wrap around.
     let mut far = self::recipient();
     far.on_request(2047, &mut |_| panic!("nothing waits"));
     far.on_request(4094, &mut |_| panic!("nothing waits"));
@@ -219,7 +225,8 @@ fn each_packet_waits_from_when_it_came() {
 
 #[test]
 fn a_window_that_moved_far_while_nobody_heard_is_gone_on_with() {
-    // Numbers have 12 bits. The neighbour gave up so many packets of which none was received, and says where its window begins.
+    // Numbers have 12 bits. The neighbour has given up `given_up` packets of which none was
+    // received, and announces the start of its window.
     for given_up in [1, 64, 2047, 2048, 3000, 3900] {
         let mut recipient = recipient();
         assert_eq!(take(&mut recipient, Time(1), &[0]), [0]);
@@ -228,7 +235,7 @@ fn a_window_that_moved_far_while_nobody_heard_is_gone_on_with() {
         assert_eq!(take(&mut recipient, Time(3), &[start]), [u32::from(start)], "{given_up} given up");
         assert_eq!(recipient.received(), (start, 1));
     }
-    // One that is late, from before what has come, changes nothing.
+    // A late request from before the received numbers changes nothing.
     let mut recipient = recipient();
     (0..100).for_each(|sequence| assert_eq!(take(&mut recipient, Time(1), &[sequence]), [u32::from(sequence)]));
     recipient.on_request(50, &mut |_| panic!("nothing waits"));
@@ -237,7 +244,7 @@ fn a_window_that_moved_far_while_nobody_heard_is_gone_on_with() {
 
 #[test]
 fn the_answer_to_a_request_is_to_what_was_on_the_air() {
-    // The rate of the request may carry less, or more, than that of the aggregate did.
+    // The rate of the request may allow less, or more, than that of the aggregate.
     for most in [0, u32::MAX] {
         let mut originator = originator(HtConfig::default(), 10);
         originator.prepare(6 * 1544);

@@ -1,5 +1,6 @@
-//! One station's DCF, frame by frame. Times follow from IEEE 802.11-1999 and from what was measured of ns-2.35, worked
-//! out by hand beside each expectation; nothing here was copied from a run.
+//! Tests of one station's DCF, frame by frame. Times follow from IEEE 802.11-1999 and from
+//! measurements of ns-2.35. They are computed by hand beside each expectation; none was copied from
+//! a run.
 
 use crate::parcel::Parcel;
 use meshpace_core::rng::Purpose;
@@ -38,7 +39,7 @@ impl Station {
         self.mac.send(now, Queued { next_hop: PEER, body: Body::Data(Parcel::default()) }, &self.timing);
     }
 
-    /// Runs the station's timers until it does something.
+    /// Runs the station's timers until it acts.
     fn act(&mut self) -> (Time, Action<Parcel>) {
         loop {
             let now = self.mac.next_wakeup(&self.timing);
@@ -57,7 +58,8 @@ impl Station {
         }
     }
 
-    /// A frame arrives from `start` on, alone. The station does nothing of its own until then.
+    /// A frame arrives from `start` on, without others. The station takes no action of its own
+    /// until then.
     fn hear(&mut self, start: Time, frame: Frame<Parcel>, decodable: bool) -> (Time, Action<Parcel>) {
         while self.mac.next_wakeup(&self.timing) < start {
             let now = self.mac.next_wakeup(&self.timing);
@@ -77,7 +79,7 @@ impl Station {
         )
     }
 
-    /// A frame is on its way that will begin to arrive at `start`.
+    /// A frame has been sent that will begin to arrive at `start`.
     fn depart(&mut self, start: Time, arriving: Arriving, frame: &Frame<Parcel>) {
         let (sender, nav_ns) = (frame.from, frame.nav.0 as u32);
         let arrival = Arrival { start, frame: arriving, nav_ns, sender, is_notified: true };
@@ -149,7 +151,8 @@ fn an_exchange_takes_the_published_times() {
     assert!(station.mac.wants_packet());
 }
 
-/// Sends until the station gives up; counts RTS and data frames. `answers` is how often an RTS gets its CTS.
+/// Lets the station send until it gives up. Returns the numbers of RTS and data frames. `answers`
+/// is the number of RTS that are answered with a CTS.
 fn attempts(profile: MacProfile, rts: RtsPolicy, mut answers: u32) -> (u32, u32) {
     let mut station = Station::new(profile, rts);
     station.send(us(1000));
@@ -185,7 +188,8 @@ fn retry_limits() {
         assert_eq!(attempts(profile, RtsPolicy::Always, 0), (7, 0), "no CTS");
         assert_eq!(attempts(profile, RtsPolicy::Always, 99), (4, 4), "no ACK after RTS/CTS");
         assert_eq!(attempts(profile, RtsPolicy::Never, 0), (0, 7), "no ACK without RTS");
-        // A CTS resets the short count, not the long one: 3 unanswered, then data lost until the limit of 4.
+        // A CTS resets the short retry count, but not the long one: 3 RTS without an answer, then
+        // data frames are lost until the limit of 4.
         assert_eq!(attempts(profile, RtsPolicy::Always, 4), (4, 4));
     }
 }
@@ -198,7 +202,8 @@ fn the_contention_window_doubles_and_the_timeouts_are_right() {
     for window in [31u64, 63, 127, 255, 511, 1023, 1023] {
         let (at, _) = station.transmits();
         if let Some(last) = last {
-            // RTS 352 + 2 + SIFS 10 + CTS 304 + 2 = 670 us without an answer, then DIFS and fewer slots than the window.
+            // RTS 352 + 2 + SIFS 10 + CTS 304 + 2 = 670 us without an answer, then DIFS and fewer
+            // slots than the window.
             let backoff = at.since(last).0 - 670_000 - 50_000;
             assert!(backoff.is_multiple_of(20_000) && backoff / 20_000 < window, "{backoff} ns, window {window}");
         }
@@ -227,7 +232,7 @@ fn a_duplicate_is_acknowledged_and_not_delivered() {
 fn a_set_nav_keeps_a_station_from_answering_an_rts() {
     for profile in [MacProfile::Ns2, MacProfile::Ieee] {
         let mut station = Station::new(profile, RtsPolicy::Always);
-        // Somebody else's CTS reserves 5 ms.
+        // A CTS of another station reserves 5 ms.
         let cts = station.control(FrameKind::Cts, OTHER, PEER, 5000);
         let (end, _) = station.hear(us(1000), cts, true);
         let rts = station.control(FrameKind::Rts, PEER, ME, 7000);
@@ -240,7 +245,7 @@ fn a_set_nav_keeps_a_station_from_answering_an_rts() {
         let (end, _) = station.hear(end + Duration::from_micros(6000), rts, true);
         let (at, answer) = station.transmits();
         assert_eq!((at, answer.kind), (end + Duration::from_micros(10), FrameKind::Cts), "{profile:?}");
-        // What remains of the RTS's reservation after SIFS and CTS.
+        // The rest of the RTS's reservation after SIFS and CTS.
         assert_eq!(answer.nav, Duration::from_micros(7000 - 10 - 304));
     }
 }
@@ -263,7 +268,7 @@ fn ieee_resets_the_nav_of_an_rts_that_nothing_follows() {
 
 #[test]
 fn a_damaged_frame_costs_eifs() {
-    // EIFS = 364 us. Under `ns2` DIFS is waited after it, under the standard EIFS replaces DIFS.
+    // EIFS = 364 us. Under `ns2` DIFS follows it; in the standard EIFS replaces DIFS.
     for (profile, space) in [(MacProfile::Ns2, 364 + 50), (MacProfile::Ieee, 364)] {
         let mut station = Station::new(profile, RtsPolicy::Always);
         let noise = station.data(OTHER, 1);
@@ -281,8 +286,9 @@ fn a_damaged_frame_costs_eifs() {
 
 #[test]
 fn ieee_waits_difs_after_a_collision_of_its_own() {
-    // The other frame begins 3 us after this station's and ends 3 us after it: its preamble was missed, so there is nothing
-    // that EIFS could follow (9.2.3.4). From the start of the RTS: 352 + SIFS 10 + CTS 304 + slot 20, then DIFS 50.
+    // The other frame begins 3 us after this station's frame and ends 3 us after it. Its preamble
+    // was missed, so there is no frame after which EIFS would apply (9.2.3.4). From the start of
+    // the RTS: 352 + SIFS 10 + CTS 304 + slot 20, then DIFS 50.
     let mut station = Station::new(MacProfile::Ieee, RtsPolicy::Always);
     station.send(us(1000));
     let (start, rts) = station.transmits();
@@ -302,7 +308,7 @@ fn ieee_sends_at_once_on_a_medium_that_was_idle() {
     assert_eq!(station.transmits().0, us(1000), "9.2.5.1: idle for longer than DIFS, no backoff due");
 }
 
-/// A station among frames for others, and what it does.
+/// A station that receives frames for others, with a record of its actions.
 struct Bystander {
     mac: Dcf<Parcel>,
     timing: Timing,
@@ -339,11 +345,12 @@ fn a_frame_processed_late_does_what_it_does_when_processed_at_once() {
         let (mut late, mut prompt) = (Bystander::new(profile, seed), Bystander::new(profile, seed));
         let (mut now, mut edges, mut sent) = (Time(1_000_000), Vec::<Time>::new(), 0);
         for id in 0..4_000 {
-            // Bursts, in which frames overlap and some leave within a propagation delay of each other, and pauses.
+            // Bursts, in which frames overlap and some leave within a propagation delay of each
+            // other, alternate with pauses.
             now += Duration([rng.below(1_500), rng.below(300_000), rng.below(9_000_000)][rng.below(3) as usize] + 1);
             edges.sort();
             while edges.first().is_some_and(|&edge| edge < now) {
-                // Whatever happens at that instant has happened by the next nanosecond.
+                // All events of that time have been handled by the next nanosecond.
                 prompt.live(Time(edges.remove(0).0 + 1));
             }
             late.run(now);
@@ -376,7 +383,7 @@ fn a_frame_processed_late_does_what_it_does_when_processed_at_once() {
     }
 }
 
-/// A station of 802.11n at MCS 7 without aggregates and RTS.
+/// An 802.11n station at MCS 7 without aggregates and RTS.
 fn of_80211n(ht: HtConfig, seed: u64) -> Station {
     of_80211n_with(RtsPolicy::Never, ht, seed)
 }
@@ -391,10 +398,10 @@ fn of_80211n_with(rts: RtsPolicy, ht: HtConfig, seed: u64) -> Station {
     Station { mac: Dcf::new(ME, &timing, Rng::stream(seed, Purpose::Backoff, 0)), timing, transmissions: 0 }
 }
 
-/// The two of which [`by_the`] makes stations.
+/// The two standards for which [`by_the`] creates stations.
 const STANDARDS: [&str; 2] = ["802.11n", "802.11b"];
 
-/// A station of 802.11n as above, or one of 802.11b under `ieee`.
+/// An 802.11n station as above, or an 802.11b station under `ieee`.
 fn by_the(standard: &str, seed: u64) -> Station {
     if standard == "802.11n" {
         return of_80211n(HtConfig::default(), seed);
@@ -423,7 +430,7 @@ fn a_packet_that_comes_before_the_space_after_a_frame_is_over_needs_no_backoff_w
             let (at, _) = station.transmits();
             gaps.insert(at.since(over).0 / 1_000);
         }
-        // AIFS of best effort, 43 us, and with a backoff 0 to 15 slots of 9 us.
+        // AIFS of best effort is 43 us. With a backoff, 0 to 15 slots of 9 us are added.
         if immediate {
             assert_eq!(gaps.into_iter().collect::<Vec<_>>(), [43]);
         } else {
@@ -432,8 +439,9 @@ fn a_packet_that_comes_before_the_space_after_a_frame_is_over_needs_no_backoff_w
     }
 }
 
-/// When the frame of a station leaves, counted in slots from the end of the interframe space after the last of so many frames that it hears; the
-/// second one begins two slots after the interframe space after the first.
+/// Time at which the frame of a station leaves, in slots from the end of the interframe space after
+/// the last of `frames` frames that it receives. The second frame begins two slots after the
+/// interframe space after the first.
 fn slots_until_its_frame(busy_slot_counts: bool, seed: u64, frames: u32) -> u64 {
     let aifs = Duration::from_micros(43);
     let mut station = of_80211n(HtConfig { busy_slot_counts, immediate: Some(false), ..HtConfig::default() }, seed);
@@ -449,8 +457,9 @@ fn slots_until_its_frame(busy_slot_counts: bool, seed: u64, frames: u32) -> u64 
 
 #[test]
 fn the_slots_of_edca_count_that_in_which_the_medium_becomes_busy() {
-    // Of 802.11-2016, 10.22.2.4: a backoff of r slots counts down at the end of AIFS and after each idle slot, and is 0 at the boundary at which
-    // its frame leaves: r slots after AIFS. A frame that begins at the third boundary leaves r - 3 of it, in the DCF r - 2.
+    // From 802.11-2016, 10.22.2.4: a backoff of r slots is decremented at the end of AIFS and after
+    // each idle slot. It is 0 at the boundary at which the frame leaves, r slots after AIFS. A
+    // frame that begins at the third boundary leaves r - 3 of it, in the DCF r - 2.
     let mut interrupted = 0;
     for seed in 0..30 {
         for (busy_slot_counts, counted) in [(false, 2), (true, 3)] {
@@ -466,8 +475,10 @@ fn the_slots_of_edca_count_that_in_which_the_medium_becomes_busy() {
 
 #[test]
 fn after_a_packet_that_was_given_up_the_next_one_waits_for_a_backoff() {
-    // 802.11-2016, 10.3.4.3; 802.11-1999, 9.2.4. AIFS of best effort is 43 us and a slot 9 us; the wait for the ACK that does not come is longer than AIFS.
-    // With 802.11b DIFS follows that wait: a packet that comes 60 us later would find the medium idle for DIFS, were it not for a backoff of up to 31 slots.
+    // 802.11-2016, 10.3.4.3; 802.11-1999, 9.2.4. AIFS of best effort is 43 us and a slot 9 us. The
+    // wait for the missing ACK is longer than AIFS. With 802.11b DIFS follows that wait. A packet
+    // that arrives 60 us later would find the medium idle for DIFS, if there were no backoff of up
+    // to 31 slots.
     for standard in STANDARDS {
         let mut gaps = std::collections::BTreeSet::new();
         for seed in 0..30 {
@@ -497,7 +508,8 @@ fn after_a_packet_that_was_given_up_the_next_one_waits_for_a_backoff() {
 
 #[test]
 fn a_packet_does_not_inherit_the_failures_of_the_one_before() {
-    // 802.11-2016, 10.3.4.4: the long retry count is of an MPDU. The first packet has six CTS and no ACK, then seven RTS without a CTS; the second one has CTS.
+    // 802.11-2016, 10.3.4.4: the long retry count belongs to an MPDU. The first packet gets six CTS
+    // and no ACK, then sends seven RTS without a CTS. The second one gets CTS.
     let mut station = of_80211n_with(RtsPolicy::Always, HtConfig::default(), 1);
     let mut attempts = |at, mut answers: u32| {
         station.send(at);
@@ -526,10 +538,11 @@ fn a_packet_does_not_inherit_the_failures_of_the_one_before() {
 
 #[test]
 fn a_packet_that_comes_soon_after_a_nav_waits_for_the_interframe_space() {
-    // AIFS of 802.11n, DIFS of 802.11b.
+    // AIFS for 802.11n, DIFS for 802.11b.
     for (standard, space) in STANDARDS.into_iter().zip([43, 50]) {
         let mut station = by_the(standard, 1);
-        // For 500 us after the frame the medium is reserved, for an answer that this station does not hear.
+        // The medium is reserved for 500 us after the frame, for an answer that this station does
+        // not receive.
         let mut data = station.data(OTHER, 1);
         data.nav = Duration::from_micros(500);
         let (end, _) = station.hear(us(1000), data, true);
@@ -548,7 +561,8 @@ fn a_packet_that_comes_soon_after_a_nav_waits_for_the_interframe_space() {
 
 #[test]
 fn a_new_frame_with_the_number_of_the_last_one_is_no_duplicate() {
-    // 9.2.9: the number comes again after 4096 frames of that station to anybody; a duplicate has the retry bit.
+    // 9.2.9: the number is used again after 4096 frames of that station to any receiver. A
+    // duplicate has the retry bit.
     for standard in STANDARDS {
         let mut station = by_the(standard, 1);
         let mut delivered = Vec::new();

@@ -1,4 +1,4 @@
-//! Packet errors of OFDM beside a decoder: what the closed form says, and what a Viterbi decoder makes of frames in white noise.
+//! Compares packet errors of OFDM: the closed form, and a Viterbi decoder on frames in white noise.
 
 use meshpace_core::Rate;
 use meshpace_core::Rng;
@@ -6,7 +6,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_mesh::radio::OfdmRate;
 use meshpace_mesh::radio::bit_errors::Modulation;
 
-/// dB at which a frame of `bytes` has the error rate `share`.
+/// Signal-to-noise ratio in dB at which a frame of `bytes` has the error rate `share`.
 fn required_db(rate: OfdmRate, bytes: f64, share: f64) -> f64 {
     let (mut low, mut high) = (-10.0f64, 40.0f64);
     for _ in 0..60 {
@@ -19,8 +19,9 @@ fn required_db(rate: OfdmRate, bytes: f64, share: f64) -> f64 {
 
 #[test]
 fn faster_needs_more_and_more_than_the_minimum_sensitivity_says_is_never_needed() {
-    // Table 19-23: minimum sensitivity at 20 MHz with 10 % errors of 4096 bytes, dBm; the standard reckons with noise of -101 dBm, 10 dB
-    // of noise figure and 5 dB of losses in the receiver (17.3.10.2), -86 dBm in all. An ideal receiver needs less.
+    // Table 19-23: minimum sensitivity at 20 MHz with 10 % errors of 4096 bytes, dBm. The standard
+    // assumes noise of -101 dBm, a noise figure of 10 dB and losses of 5 dB in the receiver
+    // (17.3.10.2), -86 dBm in total. An ideal receiver needs less.
     let sensitivity = [-82.0, -79.0, -77.0, -74.0, -70.0, -66.0, -65.0, -64.0];
     let mut before = -10.0;
     for (mcs, dbm) in (0..8).zip(sensitivity) {
@@ -37,7 +38,8 @@ fn faster_needs_more_and_more_than_the_minimum_sensitivity_says_is_never_needed(
     }
 }
 
-/// A modulation as it is sent: points on an axis, and which bits of the two coded streams are not punctured.
+/// A modulation: the number of points on an axis, and the bits of the two coded streams that are
+/// not punctured.
 struct Sent {
     points: usize,
     sent: [&'static [bool]; 2],
@@ -49,11 +51,13 @@ const QAM64_FIVE_SIXTHS: Sent =
     Sent { points: 8, sent: [&[true, true, false, true, false], &[true, false, true, false, true]] };
 
 impl Sent {
-    /// Metric that a decoder has of a coded bit 0 on an axis at `snr` with noise of 1: how much nearer the next point with a 0 is than that with
-    /// a 1. The bit lies at a random place of a random point, as behind a good interleaver, and may be turned over.
+    /// Metric of a decoder for a coded bit 0 on an axis at `snr` with noise of 1: the difference
+    /// between the distances to the nearest point with a 1 and to the nearest point with a 0. The
+    /// bit is at a random position of a random point, as behind a good interleaver, and may be
+    /// inverted.
     fn soft(&self, snr: f64, rng: &mut Rng) -> f64 {
         let levels = self.points as f64;
-        // Mean energy of an axis: the ratio.
+        // The mean energy of an axis is the signal-to-noise ratio.
         let unit = (3.0 * snr / (levels * levels - 1.0)).sqrt();
         let place = |point: usize| unit * (2.0 * point as f64 - levels + 1.0);
         let gray = |point: usize| point ^ point >> 1;
@@ -69,14 +73,16 @@ impl Sent {
         nearest(1 - is) - nearest(is)
     }
 
-    /// A frame error rate by decoding frames of `bits` at `snr_db`: encoder, puncturing, noise on each axis, soft Viterbi decoder.
+    /// Frame error rate from decoding frames of `bits` at `snr_db`: encoder, puncturing, noise on
+    /// each axis, soft Viterbi decoder.
     fn decoded_errors(&self, bits: usize, snr_db: f64, frames: u64) -> f64 {
         let parity = |register: usize, generator: usize| (register & generator).count_ones() & 1;
         let snr = 10f64.powf(snr_db / 10.0);
         let mut rng = Rng::stream(1, Purpose::Test, 0);
         let mut lost = 0;
         for _ in 0..frames {
-            // The zero word is as good as any: the code is linear and the channel symmetric.
+            // The all-zero word represents all words, because the code is linear and the channel
+            // symmetric.
             let mut metric = vec![f64::MIN; 64];
             metric[0] = 0.0;
             let mut errors = vec![false; 64];
@@ -105,7 +111,7 @@ impl Sent {
 
 #[test]
 fn a_viterbi_decoder_loses_as_many_frames() {
-    // 500 bits. A union bound is above, by less the rarer errors are; within 0.3 dB here.
+    // 500 bits. A union bound lies above, by less the rarer errors are. Here it is within 0.3 dB.
     let mbps = |mbps| OfdmRate::non_ht(Rate::from_mbps(mbps)).unwrap();
     let mcs = |mcs| OfdmRate::mcs(mcs, false).unwrap();
     for (name, rate, sent, frames) in [

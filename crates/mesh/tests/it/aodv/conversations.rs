@@ -1,4 +1,4 @@
-//! Discovery and failure, message by message.
+//! Tests of route discovery and route failure, message by message.
 
 use super::world::{Asked, Datagram, World};
 use meshpace_core::rng::Purpose;
@@ -7,7 +7,8 @@ use meshpace_mesh::routing::aodv::Message;
 use meshpace_mesh::routing::{self, Aodv, DropReason, Protocol};
 use meshpace_mesh::{AodvConfig, Body, LocalRepair};
 
-/// The numbers of the first discovery over four hops in a trace of ns-2.35 (NewReno, AODV).
+/// Compares the first discovery over four hops with the numbers in a trace of ns-2.35 (NewReno,
+/// AODV).
 #[test]
 fn the_first_discovery_over_four_hops_is_that_of_ns2() {
     let mut world = World::chain(4, LocalRepair::Ns2);
@@ -27,7 +28,7 @@ fn the_first_discovery_over_four_hops_is_that_of_ns2() {
         assert_eq!((reply.hop_count, reply.ttl, reply.destination_sequence, reply.lifetime), (hop_count, ttl, 4, 10));
     }
     assert!(world.requests(4).is_empty() && world.replies(0).is_empty());
-    // The first request leaves at once, the others within 10 ms of their arrival.
+    // The first request leaves at once, the others within 10 ms after their arrival.
     let times: Vec<f64> = (0..4).map(|by| world.requests(by)[0].0).collect();
     assert_eq!(times[0], 1.0647);
     for pair in times.windows(2) {
@@ -38,7 +39,8 @@ fn the_first_discovery_over_four_hops_is_that_of_ns2() {
     assert_eq!((world.hops(0, 4), world.hops(4, 0), world.hops(2, 0)), (Some(4), Some(4), Some(2)));
 }
 
-/// The same trace, later: the first link fails, and the ring starts from the four hops known before.
+/// The same trace, later: the first link fails, and the ring search starts from the four hops known
+/// before.
 #[test]
 fn the_second_discovery_is_a_ring_with_the_numbers_of_ns2() {
     let mut world = World::chain(4, LocalRepair::Ns2);
@@ -51,7 +53,7 @@ fn the_second_discovery_is_a_ring_with_the_numbers_of_ns2() {
     let [(at, lost)] = &errors[..] else { panic!("{errors:?}") };
     assert_eq!(*at, 1.02, "without jitter");
     assert!(lost.iter().eq([(NodeId(4), 5)]));
-    // Two packets: the second meets the wait of the first request.
+    // The second of two packets falls into the wait of the first request.
     world.originate(0, 4);
     world.originate(0, 4);
     world.run_until(4.0);
@@ -72,7 +74,7 @@ fn an_intermediate_node_answers_from_its_cache_with_whole_seconds() {
     world.originate(5, 4);
     world.run_until(3.0);
     let (at, reply) = world.replies(1)[1];
-    // Node 1 last forwarded a packet near 0 s, and with it renewed the route to 10 s.
+    // Node 1 last forwarded a packet near 0 s, which renewed the route until 10 s.
     assert_eq!((reply.origin, reply.hop_count, reply.destination_sequence), (NodeId(5), 4, 4));
     assert_eq!((at, reply.lifetime), (2.501, 7));
     assert_eq!(world.requests(2).len(), 1, "the second request goes no farther than node 1");
@@ -85,7 +87,8 @@ fn a_cache_too_old_for_the_request_does_not_answer() {
     let mut world = World::new(6, &[(0, 1), (1, 2), (2, 3), (3, 4), (5, 4)], LocalRepair::Off, 1);
     world.originate(0, 4);
     world.run_until(1.0);
-    // Node 0 believes its link broken for one packet and asks for a number above the one its neighbour has.
+    // Node 0 takes its link for broken because of one packet. It requests a sequence number above
+    // the one of its neighbour.
     world.false_failures.insert((0, 1), 1);
     world.originate(0, 4);
     world.run_until(2.0);
@@ -97,7 +100,7 @@ fn a_cache_too_old_for_the_request_does_not_answer() {
 
 #[test]
 fn a_broken_link_is_reported_upstream_and_the_source_finds_another_way() {
-    // 0-1-2-4 and the longer 0-1-3-5-6-7-4.
+    // The route 0-1-2-4, and the longer one 0-1-3-5-6-7-4.
     let links = [(0, 1), (1, 2), (2, 4), (1, 3), (3, 5), (5, 6), (6, 7), (7, 4)];
     let mut world = World::new(8, &links, LocalRepair::Off, 1);
     world.originate(0, 4);
@@ -106,7 +109,8 @@ fn a_broken_link_is_reported_upstream_and_the_source_finds_another_way() {
     world.set_link(2, 4, false);
     world.originate(0, 4);
     world.run_until(1.5);
-    // Node 2 reports at once; node 1, over which node 0 came, within 10 ms; node 0 serves nobody and is silent.
+    // Node 2 reports at once. Node 1, over which node 0 sent, reports within 10 ms. Node 0 has no
+    // precursors and sends nothing.
     let (first, second) = (world.errors(2), world.errors(1));
     assert!(first[0].1.iter().eq([(NodeId(4), 5)]) && second[0].1.iter().eq([(NodeId(4), 5)]));
     let jitter = second[0].0 - first[0].0 - 0.001;
@@ -129,7 +133,7 @@ fn an_error_about_a_route_over_another_neighbour_is_ignored() {
     world.run_until(1.0);
     let before = world.hops(0, 3);
     assert_eq!(before, Some(2));
-    // Node 2 has no route and is made to forward: it reports so, with number 0.
+    // Node 2 has no route and has to forward a packet: it reports an error with sequence number 0.
     let packet = Datagram { id: 9, source: NodeId(0), destination: NodeId(3), ttl: 9, hops: 1 };
     let mut asked = Asked::default();
     let mut stray = Aodv::new(NodeId(2), AodvConfig::repairing(LocalRepair::Off), Rng::stream(1, Purpose::Test, 2));
@@ -140,7 +144,8 @@ fn an_error_about_a_route_over_another_neighbour_is_ignored() {
         panic!("{:?}", asked.sends)
     };
     for from in [NodeId(2), NodeId(1)] {
-        // Not over this neighbour; then over this neighbour but with too old a number.
+        // The first error concerns another next hop. The second one concerns this next hop, but its
+        // sequence number is too old.
         world.nodes[0].on_message(world.now, from, message, &mut Asked::default());
         assert_eq!(world.hops(0, 3), before);
     }
@@ -152,13 +157,15 @@ fn four_network_wide_requests_in_vain_then_silence() {
     world.run_until(0.2);
     world.originate(0, 2);
     world.run_until(60.0);
-    // Nothing fires at the end of a wait: the next half-second tick asks. 0.2 + 1.8 = 2.0; + 3.6 = 5.6, tick 6.0;
-    // + 5.4 = 11.4, tick 11.5; + 7.2 = 18.7, at 19.0 the packet is given up.
+    // There is no timer for the end of a wait: the next half-second tick sends the request. 0.2 +
+    // 1.8 = 2.0; + 3.6 = 5.6, tick 6.0; + 5.4 = 11.4, tick 11.5; + 7.2 = 18.7, and at 19.0 the
+    // packet is dropped.
     let times: Vec<_> = world.requests(0).iter().map(|(at, request)| (*at, request.ttl)).collect();
     assert_eq!(times, [(0.2, 30), (2.0, 30), (6.0, 30), (11.5, 30)]);
     let [(at, _, _, reason)] = world.dropped[..] else { panic!("{:?}", world.dropped) };
     assert_eq!((at.as_secs_f64(), reason), (19.0, DropReason::NoRoute));
-    // A packet during the hold-down waits for its end, 29.0 s; one after it would have asked at once.
+    // A packet during the hold-down waits until its end, 29.0 s. A packet after it would have
+    // caused a request at once.
     let mut again = World::new(3, &[(0, 1)], LocalRepair::Ns2, 1);
     again.run_until(0.2);
     again.originate(0, 2);
@@ -196,7 +203,8 @@ fn a_waiting_packet_goes_at_once_when_a_request_shows_the_way() {
     let mut world = World::new(3, &[(0, 1)], LocalRepair::Ns2, 1);
     world.originate(0, 2);
     world.originate(0, 2);
-    // Node 0 asks in vain at 0, 2, 6 and 11.5 s; at 18.1 s node 1 has forgotten it and cannot answer in its place.
+    // Requests of node 0 at 0, 2, 6 and 11.5 s find no route. At 18.1 s node 1 has forgotten node 0
+    // and cannot answer in its place.
     world.run_until(18.1);
     world.set_link(1, 2, true);
     world.originate(2, 0);
@@ -228,13 +236,13 @@ fn a_route_unused_for_ten_seconds_is_gone_at_the_next_half_second() {
     world.run_until(0.1);
     world.originate(0, 1);
     world.run_until(10.4);
-    // The packet left at 0.102 and renewed the route to 10.102.
+    // The packet left at 0.102 and renewed the route until 10.102.
     assert_eq!(world.hops(0, 1), Some(1));
     world.run_until(10.5);
     assert_eq!(world.hops(0, 1), None);
     world.originate(0, 1);
     let (_, request) = world.requests(0)[1];
-    // Odd number of a lost route; ring from one hop.
+    // The number of a lost route is odd. The ring search starts from one hop.
     assert_eq!((request.destination_sequence, request.ttl), (5, 3));
 }
 
@@ -254,7 +262,8 @@ fn packets_that_come_home_or_grow_too_old_are_dropped() {
 fn a_reverse_route_lives_six_seconds() {
     let mut world = World::chain(2, LocalRepair::Ns2);
     world.originate(0, 2);
-    // The request reaches node 2 within 12 ms of 0 s; node 2 sends nothing back that would renew the route.
+    // The request reaches node 2 within 12 ms after 0 s. Node 2 sends nothing back that would renew
+    // the route.
     world.run_until(6.4);
     assert_eq!(world.hops(2, 0), Some(2));
     world.run_until(6.5);
@@ -264,7 +273,8 @@ fn a_reverse_route_lives_six_seconds() {
 #[test]
 fn a_packet_that_waits_thirty_seconds_is_dropped_when_the_next_comes() {
     let mut world = World::chain(1, LocalRepair::Ns2);
-    // One second on the air makes two per hop and so waits of 10 s: the search outlasts the packet.
+    // One second on the air means two seconds per hop, and therefore waits of 10 s: the search
+    // lasts longer than the packet may wait.
     world.air = (1.0, 1.0);
     world.originate(0, 1);
     world.run_until(4.0);

@@ -1,4 +1,5 @@
-//! A request is passed on once (RFC 3561, section 6.5), whatever came between its copies: beside a plain list of what was heard.
+//! Tests that a request is forwarded once (RFC 3561, section 6.5), whatever happens between its
+//! copies. A plain list of received requests is the reference.
 
 use super::world::{Asked, Datagram};
 use meshpace_core::rng::Purpose;
@@ -9,7 +10,8 @@ use meshpace_mesh::{AodvConfig, Body, LocalRepair};
 
 const ME: NodeId = NodeId(350);
 const S: u64 = 1_000_000_000;
-/// Shortest time for which a request is remembered; old ones are forgotten at its multiples (ns-2.35: BCAST_ID_SAVE).
+/// Shortest time for which a request is remembered. Old ones are removed at multiples of it
+/// (ns-2.35: BCAST_ID_SAVE).
 const KEPT: u64 = 6 * S;
 
 fn request(origin: NodeId, id: u32, now: u64) -> Request {
@@ -32,10 +34,10 @@ fn a_request_is_passed_on_once_until_it_is_forgotten() {
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
         let mut node: Aodv<Datagram> =
             Aodv::new(ME, AodvConfig::repairing(LocalRepair::Off), Rng::stream(seed, Purpose::RoutingJitter, 0));
-        // When each is forgotten, its origin and its number.
+        // For each request: the time at which it is forgotten, its origin and its number.
         let mut heard: Vec<(u64, NodeId, u32)> = Vec::new();
         let (mut now, mut copies, mut again) = (0, 0, 0);
-        // Few enough that the last ones are asked about often, from only one origin on.
+        // There are few origins, down to one, so that the latest requests are often repeated.
         let origins = 1 + rng.below(40);
         for step in 0..3000 {
             now += match rng.below(100) {
@@ -44,7 +46,7 @@ fn a_request_is_passed_on_once_until_it_is_forgotten() {
                 2..40 => rng.below(S / 50),
                 _ => 0,
             };
-            // Once in a while something waits, so that copies are not all there is to do.
+            // From time to time a packet waits, so that copies are not the only events.
             if step % 1000 == 500 {
                 let packet = Datagram { id: 1, source: ME, destination: NodeId(5000), ttl: 30, hops: 0 };
                 node.on_packet(Time(now), packet, None, &mut Asked::default());

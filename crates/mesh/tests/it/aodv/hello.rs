@@ -1,4 +1,4 @@
-//! HELLO detection (RFC 3561, section 6.9, with the numbers of AODV-UU 0.9.1).
+//! Tests of HELLO detection (RFC 3561, section 6.9, with the numbers of AODV-UU 0.9.1).
 
 use super::world::World;
 use meshpace_core::NodeId;
@@ -9,7 +9,7 @@ fn world(links: &[(u16, u16)], nodes: u16, detection: AodvDetection) -> World {
     World::running(nodes, links, AodvConfig { detection, ..AodvConfig::repairing(LocalRepair::Off) }, 7)
 }
 
-/// The HELLOs a node has said, in seconds.
+/// Times of the HELLOs that a node has sent, in seconds.
 fn hellos(world: &World, by: u16) -> Vec<f64> {
     let replies = world.replies(by);
     replies.iter().filter(|(_, reply)| reply.is_hello()).map(|&(at, _)| at).collect()
@@ -24,10 +24,10 @@ fn hellos_come_each_second_with_jitter_and_teach_neighbours() {
         let gaps: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(times[0] < 1.0 && gaps.iter().all(|gap| (0.95..1.05).contains(gap)), "{gaps:?}");
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        // Standard error of a uniform of width 0.1 over 98 gaps: 0.0029.
+        // The standard error of a uniform distribution of width 0.1 over 98 gaps is 0.0029.
         assert!((mean - 1.0).abs() < 0.015 && gaps.iter().any(|gap| (gap - 1.0).abs() > 0.02), "{mean}");
     }
-    // Nobody sent a packet or a request; of two hops nothing is known.
+    // No packet or request was sent, so there are no routes over two hops.
     assert_eq!((world.hops(0, 1), world.hops(1, 2), world.hops(0, 2)), (Some(1), Some(1), None));
     let (_, hello) = world.replies(1)[0];
     assert_eq!((hello.destination, hello.ttl, hello.lifetime, hello.hop_count), (NodeId(1), 1, 2, 1));
@@ -37,7 +37,8 @@ fn hellos_come_each_second_with_jitter_and_teach_neighbours() {
 #[test]
 fn who_broadcasts_otherwise_says_no_hello() {
     let mut world = world(&[(0, 1)], 3, AodvDetection::Hello);
-    // Node 2 does not exist for them: a request network-wide each time the search allows, here about each half second.
+    // There is no path to node 2. The search sends a network-wide request whenever it may, here
+    // about every half second.
     world.run_until(5.2);
     world.originate(0, 2);
     let asked = world.requests(0)[0].0;
@@ -99,7 +100,8 @@ fn failures_of_the_mac_count_only_where_they_are_to() {
     }
 }
 
-/// The gray zone of the testbed: node 1 hears node 0 but not the other way round, and believes in a link that carries nothing.
+/// The gray zone of the testbed: node 1 receives node 0 but not vice versa, and node 1 takes the
+/// link for usable although no data passes.
 #[test]
 fn a_one_way_link_is_believed() {
     let mut world = world(&[], 2, AodvDetection::Hello);

@@ -1,15 +1,16 @@
-//! Repair of a broken link by a node near the destination, in the three kinds.
+//! Tests of the repair of a broken link by a node near the destination, in its three variants.
 
 use super::world::World;
 use meshpace_core::NodeId;
 use meshpace_mesh::LocalRepair;
 use meshpace_mesh::routing::{DropReason, Protocol};
 
-/// Eight hops, a packet every 50 ms for `length` seconds after second `failure`, when the MAC of node 5 gives up one packet
-/// although the link is there. The network after that and the longest time without an arrival in seconds.
+/// Runs eight hops with one packet every 50 ms, until `length` seconds after second `failure`. At
+/// that time the MAC of node 5 gives up one packet although the link works. Returns the network,
+/// and the longest time without an arrival in seconds.
 fn false_failure(local_repair: LocalRepair, failure: u32, length: u32) -> (World, f64) {
     let mut world = World::chain(8, local_repair);
-    // What neighbours answer can loop under `ns2`; `loops.rs` is about that.
+    // Answers of neighbours can cause loops under `ns2`; `loops.rs` tests that.
     world.forbid_loops = local_repair != LocalRepair::Ns2;
     for packet in 0..(failure + length) * 20 {
         world.run_until(f64::from(packet) / 20.0);
@@ -27,13 +28,14 @@ fn false_failure(local_repair: LocalRepair, failure: u32, length: u32) -> (World
 #[test]
 fn ns2_cannot_repair_until_the_caches_expire() {
     let (world, longest) = false_failure(LocalRepair::Ns2, 60, 40);
-    // The route of node 6 lives 10 s after the last packet it forwarded, then a request must come.
+    // The route of node 6 expires 10 s after the last packet that it forwarded. Then a request must
+    // follow.
     assert!((10.0..30.0).contains(&longest), "stall of {longest} s");
-    // All that time no error is sent, so that the source does not ask either.
+    // No error is sent during that time, so the source does not send a request either.
     assert!(world.errors(5).is_empty());
     assert_eq!(world.requests(0).len(), 1);
-    // Node 5 asks with the number it has; node 6 answers from its cache with the same number and as many hops as the old
-    // route, so that the answer is refused.
+    // Node 5 sends a request with the number that it knows. Node 6 answers from its cache with the
+    // same number and as many hops as the old route, so the answer is not accepted.
     let (_, asked) = world.requests(5)[1];
     assert_eq!((asked.origin, asked.destination_sequence), (NodeId(5), 4));
     let answer = world.replies(6).iter().map(|(_, reply)| *reply).find(|reply| reply.origin == NodeId(5)).unwrap();
@@ -43,8 +45,9 @@ fn ns2_cannot_repair_until_the_caches_expire() {
 #[test]
 fn early_in_a_run_the_wrong_timer_of_ns2_is_short_enough_to_help() {
     let (world, longest) = false_failure(LocalRepair::Ns2, 2, 10);
-    // Noticed at 2.025 s (5 ms on the air, 20 ms in the MAC), wait of 1.8 s: to 3.825, taken for a span: 5.85 s. The next packet
-    // then meets no route, the source is told and asks.
+    // The failure is noticed at 2.025 s (5 ms on the air, 20 ms in the MAC). The wait of 1.8 s ends
+    // at 3.825, which is taken for a duration: 5.85 s. The next packet then finds no route. The
+    // source receives an error and sends a request.
     let [(at, _)] = world.errors(5)[..] else { panic!("{:?}", world.errors(5)) };
     assert!((5.85..5.91).contains(&at), "{at}");
     assert!((3.8..4.2).contains(&longest), "{longest}");
@@ -59,7 +62,7 @@ fn rfc3561_repairs_at_once_and_loses_nothing() {
     assert_eq!(world.delivered.len(), 120);
     assert_eq!(world.requests(0).len(), 1, "the source notices nothing");
     let (_, asked) = world.requests(5)[1];
-    // A number above the old one, over max(3, 5 / 2) + 2 hops.
+    // The requested number is above the old one, and the search covers max(3, 5 / 2) + 2 hops.
     assert_eq!((asked.destination_sequence, asked.ttl), (5, 5));
     assert_eq!(world.hops(5, 8), Some(3));
 }
@@ -85,7 +88,8 @@ fn a_repair_under_rfc3561_that_fails_tells_the_source() {
     world.run_until(1.2);
     assert!(world.dropped.is_empty(), "kept while the repair goes on");
     world.run_until(2.0);
-    // The failure is noticed at 1.0 + 5 ms on the air + 20 ms in the MAC; one wait of 2 x 5 hops x 30 ms follows.
+    // The failure is noticed at 1.0 + 5 ms on the air + 20 ms in the MAC. One wait of 2 x 5 hops x
+    // 30 ms follows.
     let errors = world.errors(5);
     let [(at, lost)] = &errors[..] else { panic!("{errors:?}") };
     assert!((at - 1.325).abs() < 1e-9, "{at}");
@@ -100,7 +104,7 @@ fn a_link_nearer_to_the_source_is_never_repaired_locally() {
         let mut world = World::chain(8, local_repair);
         world.originate(0, 8);
         world.run_until(1.0);
-        // Node 4: four hops travelled, four to go.
+        // Node 4 is in the middle: four hops travelled, four to go.
         world.false_failures.insert((4, 5), 1);
         world.originate(0, 8);
         world.run_until(2.0);
@@ -118,12 +122,13 @@ fn the_end_of_an_ns2_repair_is_an_instant_taken_for_a_span() {
     world.set_link(2, 3, false);
     world.originate(0, 3);
     world.run_until(22.0);
-    // The failure is noticed at 21.0 + 2 ms on the air + 20 ms in the MAC. The route at node 2 was never lost before: a
-    // network-wide request, wait 2 x 30 x 30 ms to 22.822. The end of the repair is that instant *later*.
+    // The failure is noticed at 21.0 + 2 ms on the air + 20 ms in the MAC. The route at node 2 was
+    // never lost before, so the request is network-wide, with a wait of 2 x 30 x 30 ms until
+    // 22.822. That point in time is added as a duration: the repair ends this much *later*.
     let (at, request) = world.requests(2)[1];
     assert!((at - 21.022).abs() < 1e-9 && request.ttl == 30, "{at} {request:?}");
     let mut wake = world.nodes[2].clone();
-    // Give up what waits, so that only the end of the repair is left.
+    // All waiting packets are dropped, so that only the end of the repair remains.
     let mut asked = super::world::Asked::default();
     for _ in 0..200 {
         let next = wake.next_wakeup();

@@ -1,4 +1,5 @@
-//! No change of any route may close a loop, whatever links do and whichever messages are lost.
+//! Tests that no change of a route closes a loop, whatever links do and whichever messages are
+//! lost.
 
 use super::world::World;
 use meshpace_core::Rng;
@@ -6,8 +7,9 @@ use meshpace_core::rng::Purpose;
 use meshpace_mesh::routing::aodv::ACTIVE_ROUTE_TIMEOUT;
 use meshpace_mesh::{AodvConfig, AodvDetection, LocalRepair};
 
-/// Twelve nodes, every pair linked a quarter of the time, a link changing each 100 ms, packets between random pairs, a tenth
-/// of the routing messages lost, frames overtaking each other; 60 s.
+/// Runs twelve nodes for 60 s. Every pair is linked a quarter of the time, and one link changes
+/// every 100 ms. Packets are sent between random pairs, a tenth of the routing messages is lost,
+/// and frames overtake each other.
 fn flapping(config: AodvConfig, seed: u64) -> World {
     let mut world = World::running(12, &[], config, seed);
     world.forbid_loops = config.local_repair != LocalRepair::Ns2;
@@ -42,7 +44,7 @@ fn no_loop_under_random_flaps() {
         for seed in 1..=10 {
             println!("seed {seed}, {local_repair:?}");
             let world = flapping(AodvConfig::repairing(local_repair), seed);
-            // The check would be empty if nothing got through or nothing broke.
+            // The check would be meaningless if no packets arrived or no links broke.
             assert!(world.delivered.len() > 300, "{} delivered", world.delivered.len());
             assert!(world.dropped.len() > 50, "{} dropped", world.dropped.len());
             assert!((0..12).map(|n| world.errors(n).len()).sum::<usize>() > 50);
@@ -64,8 +66,8 @@ fn no_loop_under_random_flaps_with_hellos() {
     }
 }
 
-/// Nodes that forget, and others that remember: half a minute of packets and a minute of silence in turn, in which links go
-/// on changing, with the shortest DELETE_PERIOD there can be.
+/// Some nodes forget routes and others remember them: half a minute of packets alternates with a
+/// minute of silence in which links keep changing, with the shortest possible DELETE_PERIOD.
 #[test]
 fn no_loop_when_lost_routes_are_forgotten() {
     let mut forgotten = 0;
@@ -84,7 +86,7 @@ fn no_loop_when_lost_routes_are_forgotten() {
             if a != b {
                 world.set_link(a, b, rng.uniform() < 0.3);
             }
-            // One source keeps asking, so that requests reach everybody, and the others pause.
+            // One source keeps sending requests, so that they reach all nodes. The others pause.
             let source = if step % 900 < 300 { pick(&mut rng, 12) } else { 11 };
             let destination = if source == 11 { 3 + step / 100 % 5 } else { u64::from(pick(&mut rng, 3)) };
             if u64::from(source) != destination {
@@ -94,7 +96,8 @@ fn no_loop_when_lost_routes_are_forgotten() {
         }
         assert!(world.delivered.len() > 300, "{} delivered", world.delivered.len());
         for node in 0..12 {
-            // Who asks without a number for whom it had one has forgotten it.
+            // A node that requests without a number a destination for which it had one has
+            // forgotten it.
             let requests = world.requests(node);
             let numbers =
                 |to: u16| requests.iter().filter(move |r| r.1.destination.0 == to).map(|r| r.1.destination_sequence);
@@ -105,8 +108,8 @@ fn no_loop_when_lost_routes_are_forgotten() {
     assert!(forgotten > 100, "{forgotten} times");
 }
 
-/// The reference runs of ns-2 drop packets at the end of their time to live from seven hops on, where local repair sets in. It
-/// also shows that the check finds loops.
+/// In the reference runs of ns-2 packets are dropped at the end of their time to live from seven
+/// hops on, where local repair begins. This test also shows that the check finds loops.
 #[test]
 fn ns2_repair_can_loop() {
     let loops: Vec<_> =

@@ -1,4 +1,5 @@
-//! AODV as a conversation between machines: discovery, failures, repair, and no loops under any flapping of links.
+//! Tests of AODV as a conversation between state machines: discovery, failures, repair, and the
+//! absence of loops however links change.
 
 mod conversations;
 mod copies;

@@ -1,4 +1,5 @@
-//! ELFN: the source of packets is told when its route is lost and when it is back.
+//! Tests of ELFN: the source of packets is notified when its route is lost and when it is found
+//! again.
 
 use super::world::{Notice, World};
 use meshpace_mesh::{AodvConfig, AodvDetection, LocalRepair};
@@ -19,7 +20,8 @@ fn the_source_learns_of_a_loss_from_a_rerr_and_of_the_end_from_an_answer() {
         world.originate(0, 4);
         world.run_until(2.0);
         assert_eq!(of(&world), [(0, Notice::Lost(4))], "seek {seek}: only the source, only once");
-        // 2 x 1 ms, 20 ms until the MAC of node 2 gives up, 1 ms and jitter for the RERR at node 1.
+        // 2 x 1 ms, 20 ms until the MAC of node 2 gives up, and 1 ms plus jitter for the RERR at
+        // node 1.
         let told = world.notices[0].0.as_secs_f64();
         assert!((1.024..1.035).contains(&told), "{told}");
         if seek {
@@ -28,7 +30,7 @@ fn the_source_learns_of_a_loss_from_a_rerr_and_of_the_end_from_an_answer() {
         world.run_until(20.0);
         world.set_link(2, 3, true);
         world.run_until(60.0);
-        // AODV does not look for what nobody asks for.
+        // AODV does not search for a route that nobody requests.
         assert_eq!(world.hops(0, 4).is_some() || world.notices.len() == 2, seek);
         if !seek {
             world.originate(0, 4);

@@ -1,11 +1,14 @@
-//! ns-2.35 as witness: what its AODV did at every node of a chain of seven hops, message by message.
+//! Compares AODV with ns-2.35 at every node of a chain of seven hops, message by message.
 //!
-//! The file holds what each node was told and what it did, taken from a trace by `validation/ns2/aodv_events.py` (the format is
-//! there). Our machines are told the same at the same times and must do the same: each message with all its numbers, each data
-//! packet with its next hop, each packet dropped, at the nanosecond; a jittered broadcast within its 10 ms.
+//! The file contains the events and the actions of each node, taken from a trace by
+//! `validation/ns2/aodv_events.py`, which describes the format. Our state machines receive the same
+//! events at the same times and must take the same actions, to the nanosecond: each message with
+//! all its numbers, each data packet with its next hop, each dropped packet. A broadcast with
+//! jitter must leave within its 10 ms.
 //!
-//! The file is the first 32 s of `ns chain.tcl hops=7 seed=5`. They hold link failures, local repairs that fail, rings and
-//! network-wide searches, answers from caches, and false routes of 2^32 s from a node under repair.
+//! The file is the first 32 s of `ns chain.tcl hops=7 seed=5`. They contain link failures, local
+//! repairs that fail, ring and network-wide searches, answers from caches, and wrong routes of 2^32
+//! s from a node under repair.
 
 use super::world::{Asked, Datagram};
 use meshpace_core::rng::Purpose;
@@ -17,10 +20,11 @@ use std::collections::BTreeMap;
 
 const EVENTS: &str = include_str!("ns2_chain7.events");
 
-/// The longest jitter in ns, and what rounding in a trace can add.
+/// Longest jitter in ns, with the rounding error of a trace.
 const JITTER: u64 = 10_000_001;
 
-/// Something a machine does and ns-2 must have done, with the time span in which it leaves.
+/// An action of a state machine that ns-2 must have taken too, with the time span in which it takes
+/// place.
 #[derive(Debug)]
 struct Deed {
     earliest: u64,
@@ -30,9 +34,10 @@ struct Deed {
 
 struct Replay {
     nodes: Vec<Aodv<Datagram>>,
-    /// Actions of each machine that have not been found in ns-2's trace yet.
+    /// Actions of each state machine that have not been found in ns-2's trace yet.
     deeds: Vec<Vec<Deed>>,
-    /// The messages each machine sent, as written in the trace, the latest of each kind of numbers.
+    /// Messages that each state machine has sent, by their text in the trace; the latest for each
+    /// text.
     messages: BTreeMap<(u16, String), Message>,
     packets: BTreeMap<u32, Datagram>,
 }
@@ -79,7 +84,7 @@ impl Replay {
                 DropReason::Loop => "LOOP",
                 DropReason::TtlExpired => "TTL",
                 DropReason::BufferFull => "IFQ",
-                // Not written to the trace by ns-2, or left out of the events.
+                // ns-2 does not write these to the trace, or they are left out of the events.
                 DropReason::LinkFailure | DropReason::BufferTimeout => continue,
             };
             let text = format!("N {} {reason}", packet.id);
@@ -87,7 +92,7 @@ impl Replay {
         }
     }
 
-    /// Lets every timer run that is due by `now`.
+    /// Runs every timer that is due by `now`.
     fn timers(&mut self, now: Time) {
         for node in 0..self.nodes.len() as u16 {
             loop {
@@ -148,7 +153,8 @@ fn every_node_does_what_it_did_in_ns2() {
                 told += 1;
             }
             _ => {
-                // The failure that caused this may be written behind it, at the same instant: looked for below.
+                // The failure that caused this action may be written after it, at the same time. It
+                // is searched for below.
                 done += 1;
             }
         }
@@ -162,9 +168,9 @@ fn every_node_does_what_it_did_in_ns2() {
         let text = fields.next().unwrap();
         if text.starts_with(|c: char| c.is_uppercase()) {
             let deeds = &mut replay.deeds[node];
-            // A nanosecond for the rounding of the trace.
+            // One nanosecond is allowed for the rounding of the trace.
             let fits = |deed: &Deed| deed.earliest <= at + 1 && at <= deed.latest + 1 && deed.text == text;
-            // Of several that fit, the one that could not have left later.
+            // If several actions match, the one with the earliest end of its time span is taken.
             let found = (0..deeds.len()).filter(|&at| fits(&deeds[at])).min_by_key(|&at| deeds[at].latest);
             match found {
                 Some(found) => drop(deeds.remove(found)),
@@ -172,7 +178,7 @@ fn every_node_does_what_it_did_in_ns2() {
             }
         }
     }
-    // What is left was done here only, unless it left ns-2 after the end of the file.
+    // The remaining actions were taken here only, unless ns-2 took them after the end of the file.
     let mut only_here: Vec<_> = Vec::new();
     for (node, deeds) in replay.deeds.iter().enumerate() {
         only_here.extend(deeds.iter().filter(|deed| deed.latest <= last).map(|deed| (deed.earliest, node, &deed.text)));
@@ -182,7 +188,7 @@ fn every_node_does_what_it_did_in_ns2() {
     assert!(unexplained.is_empty(), "ns-2 only: {:#?}", &unexplained[..unexplained.len().min(10)]);
     assert!(only_here.is_empty(), "here only: {:#?}", &only_here[..only_here.len().min(10)]);
     assert!(told > 1000 && done > 1000);
-    // The file is worth the comparison only if it holds what the head says.
+    // The comparison is only meaningful if the file contains what the head says.
     let count = |wanted: &dyn Fn(&[&str]) -> bool| {
         EVENTS.lines().filter(|line| wanted(&line.split(' ').collect::<Vec<_>>())).count()
     };

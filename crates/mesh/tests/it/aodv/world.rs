@@ -1,4 +1,4 @@
-//! A network of AODV machines without radio or MAC: links that carry or do not, and a clock.
+//! A network of AODV state machines without radio or MAC: links that work or do not, and a clock.
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
@@ -45,7 +45,7 @@ impl Packet for Datagram {
     }
 }
 
-/// Collects what one machine asks for.
+/// Collects the actions that a state machine requests.
 #[derive(Default)]
 pub struct Asked {
     pub sends: Vec<(Body<Datagram>, NodeId, Duration)>,
@@ -54,7 +54,7 @@ pub struct Asked {
     pub notices: Vec<Notice>,
 }
 
-/// News from routing to the transport about a destination.
+/// Notice of routing to the transport about a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     Lost(u16),
@@ -82,10 +82,10 @@ impl Actions<Datagram, Message> for Asked {
     }
 }
 
-/// One thing a node put on the air.
+/// A message that a node sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When it was handed to the link layer.
+    /// Time at which it was passed to the link layer.
     pub at: Time,
     pub by: NodeId,
     pub to: NodeId,
@@ -97,7 +97,7 @@ enum Event {
     Leave { by: NodeId, to: NodeId, body: Body<Datagram> },
     /// A frame arrives.
     Arrive { from: NodeId, at: NodeId, body: Body<Datagram> },
-    /// The MAC gives a frame up.
+    /// The MAC gives up a frame.
     Fail { by: NodeId, to: NodeId, body: Body<Datagram> },
 }
 
@@ -106,20 +106,21 @@ pub struct World {
     pub now: Time,
     pub nodes: Vec<Aodv<Datagram>>,
     links: BTreeSet<(u16, u16)>,
-    /// Number of the next data frames from one node to another that the MAC gives up although the link is there.
+    /// Number of the next data frames between two nodes that the MAC gives up although the link
+    /// works.
     pub false_failures: BTreeMap<(u16, u16), u32>,
     /// Probability that a routing message is lost at one receiver.
     pub message_loss: f64,
-    /// Time on the air of every frame: uniform between the two.
+    /// Time on the air of a frame in seconds, uniformly distributed between the two values.
     pub air: (f64, f64),
-    /// Checked after every event: the routes to no destination form a loop.
+    /// If true, a loop in the routes to any destination is an error. Checked after every event.
     pub forbid_loops: bool,
     pub loops_seen: u32,
     pub sent: Vec<Sent>,
     pub delivered: Vec<(Time, Datagram)>,
     pub dropped: Vec<(Time, NodeId, Datagram, DropReason)>,
     pub flushed: Vec<(Time, NodeId, NodeId)>,
-    /// When and at which node.
+    /// Time and node of each notice.
     pub notices: Vec<(Time, u16, Notice)>,
     events: BTreeMap<(Time, u64), Event>,
     count: u64,
@@ -128,12 +129,12 @@ pub struct World {
 }
 
 impl World {
-    /// `nodes` machines and the links between them.
+    /// A network of `nodes` state machines with the given links.
     pub fn new(nodes: u16, links: &[(u16, u16)], local_repair: LocalRepair, seed: u64) -> Self {
         World::running(nodes, links, AodvConfig::repairing(local_repair), seed)
     }
 
-    /// The same with all choices.
+    /// The same with all options.
     pub fn running(nodes: u16, links: &[(u16, u16)], config: AodvConfig, seed: u64) -> Self {
         let rng = |n| Rng::stream(seed, Purpose::RoutingJitter, u64::from(n));
         let machine = |n| Aodv::new(NodeId(n), config, rng(n));
@@ -162,7 +163,7 @@ impl World {
         world
     }
 
-    /// Nodes 0 to `hops` in a row.
+    /// A chain of the nodes 0 to `hops`.
     pub fn chain(hops: u16, local_repair: LocalRepair) -> Self {
         let links: Vec<_> = (0..hops).map(|n| (n, n + 1)).collect();
         World::new(hops + 1, &links, local_repair, 1)
@@ -173,7 +174,7 @@ impl World {
         self.set_direction(b, a, up);
     }
 
-    /// One direction of a link.
+    /// Switches one direction of a link.
     pub fn set_direction(&mut self, from: u16, to: u16, up: bool) {
         if up {
             self.links.insert((from, to));
@@ -196,7 +197,7 @@ impl World {
         id
     }
 
-    /// Lets time pass until `end`.
+    /// Advances the time to `end`.
     pub fn run_until(&mut self, end: f64) {
         let end = Time::ZERO + Duration::from_secs_f64(end);
         loop {
@@ -241,7 +242,7 @@ impl World {
         }
     }
 
-    /// Calls a machine and does what it asks.
+    /// Calls a state machine and carries out its actions.
     fn with(&mut self, node: NodeId, call: impl FnOnce(&mut Aodv<Datagram>, &mut Asked)) {
         let mut asked = Asked::default();
         call(&mut self.nodes[node.index()], &mut asked);
@@ -258,7 +259,7 @@ impl World {
         self.check_loops();
     }
 
-    /// The transport at `node` wants a route to `destination` and sends nothing.
+    /// The transport at `node` requests a route to `destination` without sending a packet.
     pub fn seek(&mut self, node: u16, destination: u16) {
         let now = self.now;
         self.with(NodeId(node), |aodv, out| aodv.seek(now, NodeId(destination), out));
@@ -333,22 +334,22 @@ impl World {
         picked.collect()
     }
 
-    /// The requests a node has sent or passed on, with the time in seconds.
+    /// Requests that a node has sent or forwarded, with the times in seconds.
     pub fn requests(&self, by: u16) -> Vec<(f64, Request)> {
         self.messages(by, |message| if let Message::Request(request) = message { Some(*request) } else { None })
     }
 
-    /// The replies a node has sent or passed on.
+    /// Replies that a node has sent or forwarded.
     pub fn replies(&self, by: u16) -> Vec<(f64, Reply)> {
         self.messages(by, |message| if let Message::Reply(reply) = message { Some(*reply) } else { None })
     }
 
-    /// The errors a node has sent.
+    /// Errors that a node has sent.
     pub fn errors(&self, by: u16) -> Vec<(f64, Unreachable)> {
         self.messages(by, |message| if let Message::Error(lost) = message { Some(*lost) } else { None })
     }
 
-    /// When the packets arrived, in seconds, with their numbers.
+    /// Arrival times of the packets in seconds, with their numbers.
     pub fn arrivals(&self) -> Vec<(f64, u32)> {
         self.delivered.iter().map(|(at, packet)| (at.as_secs_f64(), packet.id)).collect()
     }

@@ -1,4 +1,4 @@
-//! FQ-CoDel against the rules of RFC 8290, section 4.
+//! Tests of FQ-CoDel against the rules of RFC 8290, section 4.
 
 use super::parcel::{Parcel, data, discipline, id, ms, routing, towards};
 use meshpace_core::rng::Purpose;
@@ -18,7 +18,7 @@ fn fill(queue: &mut FqCodel<Parcel>, packets: impl IntoIterator<Item = Queued<Pa
     }
 }
 
-/// Takes out `n` packets at once; nobody has waited long.
+/// Dequeues `n` packets at once. No packet has waited long.
 fn take(queue: &mut FqCodel<Parcel>, n: usize) -> Vec<Parcel> {
     (0..n).filter_map(|_| queue.pop(ms(1), |lost| panic!("{lost:?} dropped"))).map(|p| data(&p)).collect()
 }
@@ -32,7 +32,7 @@ fn flows_get_equal_bytes_whatever_their_packets_4_2() {
     for parcel in take(&mut queue, 300) {
         bytes[usize::from(parcel.flow)] += parcel.size;
     }
-    // Deficit round robin: never further apart than a quantum and a packet each.
+    // Deficit round robin: the difference is never more than a quantum and a packet of each.
     assert!(bytes[0].abs_diff(bytes[1]) <= 1514 + 1500, "{bytes:?}");
     assert!(bytes[0] > 50_000);
 }
@@ -53,12 +53,13 @@ fn packets_of_a_flow_stay_in_order() {
 fn a_new_flow_goes_first_until_its_quantum_is_spent_4_2() {
     let mut queue = FqCodel::new(FqCodelConfig::default());
     fill(&mut queue, (0..10).map(|n| packet(0, n, 1000)));
-    // Flow 0 spends 1514 bytes with its second packet and becomes old when it is next looked at.
+    // Flow 0 uses its 1514 bytes with its second packet and becomes old when it is examined next.
     take(&mut queue, 2);
     fill(&mut queue, (0..4).map(|n| packet(1, n, 1000)));
     let flows: Vec<u16> = take(&mut queue, 6).iter().map(|p| p.flow).collect();
-    // Flow 1 is new: two packets; then both are old and take turns. Flow 0 went to the end of the old list first, with
-    // 1514 - 2000 + 1514 = 1028 bytes: two packets to -972; flow 1 the same.
+    // Flow 1 is new and sends two packets. Then both flows are old and take turns. Flow 0 was the
+    // first at the end of the old list, with 1514 - 2000 + 1514 = 1028 bytes: two packets lead to
+    // -972. The same holds for flow 1.
     assert_eq!(flows, [1, 1, 0, 0, 1, 1]);
 }
 
@@ -66,11 +67,12 @@ fn a_new_flow_goes_first_until_its_quantum_is_spent_4_2() {
 fn a_flow_that_empties_must_go_round_the_old_list_before_it_is_new_again_4_2() {
     let mut queue = FqCodel::new(FqCodelConfig::default());
     fill(&mut queue, (0..10).map(|n| packet(0, n, 1514)));
-    // Flow 0 spends its quantum with one packet and becomes old.
+    // Flow 0 uses its quantum with one packet and becomes old.
     take(&mut queue, 1);
     fill(&mut queue, [packet(1, 0, 100)]);
     assert_eq!(take(&mut queue, 1)[0].flow, 1);
-    // Flow 1 is found empty and joins the old list behind flow 0. What comes now is not new.
+    // Flow 1 is found empty and moves to the old list behind flow 0. A packet that arrives now does
+    // not make it new.
     assert_eq!(take(&mut queue, 1)[0].flow, 0);
     fill(&mut queue, [packet(1, 1, 100)]);
     assert_eq!(take(&mut queue, 1)[0].flow, 1, "flow 0 has spent its quantum, flow 1 is next in the round");
@@ -93,13 +95,13 @@ fn both_directions_of_a_flow_are_flows_and_routing_is_one() {
 fn without_room_the_longest_queue_loses_half_from_its_head_4_1() {
     let mut queue = FqCodel::new(FqCodelConfig { limit: 30, ..FqCodelConfig::default() });
     fill(&mut queue, (0..10).map(|n| packet(0, n, 1500)));
-    // More packets, fewer bytes.
+    // This flow has more packets but fewer bytes.
     fill(&mut queue, (0..20).map(|n| packet(1, n, 100)));
     let mut lost = Vec::new();
     queue.push(ms(0), packet(2, 0, 100), |p| lost.push(data(&p)));
     assert_eq!(lost.iter().map(|p| (p.flow, p.id)).collect::<Vec<_>>(), [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4)]);
     assert_eq!(queue.len(), 26);
-    // At most 64 at once.
+    // At most 64 packets are dropped at once.
     let mut queue = FqCodel::new(FqCodelConfig { limit: 1000, ..FqCodelConfig::default() });
     fill(&mut queue, (0..1000).map(|n| packet(0, n, 1500)));
     let mut lost = 0;
@@ -109,8 +111,9 @@ fn without_room_the_longest_queue_loses_half_from_its_head_4_1() {
 
 #[test]
 fn a_standing_queue_is_dropped_from_or_marked_5_2_6() {
-    // 200 packets of 1500 bytes leave one per 10 ms: everybody waits longer than 5 ms from the start, so that the first is
-    // chosen at the first departure 100 ms after the first one above the target.
+    // 200 packets of 1500 bytes leave at intervals of 10 ms. All packets wait longer than 5 ms from
+    // the start, so the first is chosen at the first departure that is 100 ms after the first one
+    // above the target.
     for (ect, ecn, marked) in [(false, true, false), (true, true, true), (true, false, false)] {
         let config = FqCodelConfig { ecn, ..FqCodelConfig::default() };
         let mut link = discipline(QueueConfig::FqCodel(config), MarkerConfig::None);
@@ -133,8 +136,10 @@ fn a_standing_queue_is_dropped_from_or_marked_5_2_6() {
                 chosen.push((left.id, now));
             }
         }
-        // Above since 10 ms, so chosen at 110 ms; then after 100, 70.7, 57.7, 50, 44.7, 40.8, 37.8 ms, each at the first
-        // departure after it: 210, 280.7, 338.4, 388.4, 433.2, 474.0, 511.8, 547.1 (+35.4), 580.5 (+33.3) ms.
+        // The delay is above the target since 10 ms, so a packet is chosen at 110 ms. The next ones
+        // follow after 100, 70.7, 57.7, 50, 44.7, 40.8, 37.8 ms, each at the first departure after
+        // that time: 210, 280.7, 338.4, 388.4, 433.2, 474.0, 511.8, 547.1 (+35.4), 580.5 (+33.3)
+        // ms.
         let times: Vec<u64> = chosen.iter().map(|c| c.1).collect();
         assert_eq!(times, [110, 210, 290, 340, 390, 440, 480, 520, 550, 590], "ect {ect} ecn {ecn}");
         assert_eq!(link.len(), 200 - count - if marked { 0 } else { chosen.len() });
@@ -143,7 +148,8 @@ fn a_standing_queue_is_dropped_from_or_marked_5_2_6() {
 
 #[test]
 fn an_aggregate_takes_packets_out_of_turn_and_flows_get_equal_bytes_all_the_same() {
-    // Flows 0 and 1 go to 1, flow 2 to 2. What the MAC takes, it fills with up to 16 for the same neighbour.
+    // Flows 0 and 1 go to node 1, flow 2 to node 2. The MAC fills each aggregate with up to 16
+    // packets for the same neighbour.
     let mut queue = FqCodel::new(FqCodelConfig::default());
     for n in 0..900 {
         let (flow, to) = [(0, 1), (1, 1), (2, 2)][n as usize % 3];
@@ -164,7 +170,7 @@ fn an_aggregate_takes_packets_out_of_turn_and_flows_get_equal_bytes_all_the_same
         aggregate.iter().for_each(|parcel| bytes[usize::from(parcel.flow)] += parcel.size);
     }
     assert_eq!(sizes, [16; 24]);
-    // Never further apart than an aggregate and a quantum.
+    // The difference is never more than an aggregate and a quantum.
     let (least, most) = (*bytes.iter().min().unwrap(), *bytes.iter().max().unwrap());
     assert!(most - least <= 16 * 1500 + 1514, "{bytes:?}");
 }

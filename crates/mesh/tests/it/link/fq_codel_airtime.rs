@@ -1,4 +1,5 @@
-//! Queues for each neighbour in turn by air time, against the rules of "Ending the Anomaly" and of Linux's mac80211.
+//! Tests of the queues for each neighbour, served in turn by air time, against the rules of "Ending
+//! the Anomaly" and of Linux's mac80211.
 
 use super::parcel::{Parcel, data, discipline, ms, routing, towards};
 use meshpace_core::rng::Purpose;
@@ -11,7 +12,7 @@ use meshpace_mesh::mac::{AttemptContent, Category, Timing};
 use meshpace_mesh::radio::{Band, Ofdm, OfdmRate};
 use meshpace_mesh::{Queued, RadioConfig};
 
-/// 802.11n at MCS 7, with categories or without.
+/// Timing of 802.11n at MCS 7, with or without categories.
 fn timing(edca: bool) -> Timing {
     let ht = HtConfig { edca: edca.then(EdcaConfig::default), ..HtConfig::default() };
     let mac = MacConfig { profile: MacProfile::Ieee, ht: Some(ht), ..MacConfig::default() };
@@ -45,7 +46,8 @@ fn attempt(queue: &mut FqCodelAirtime<Parcel>, to: u16, mbps: u64, air_us: u64, 
 
 #[test]
 fn neighbours_get_equal_air_time_whatever_their_rates() {
-    // 1 takes 1929 us for a packet, 2 takes 226, and 3 takes 226 but half of its attempts fail and are repeated: what fails is charged, too.
+    // Node 1 takes 1929 us for a packet, node 2 takes 226. Node 3 takes 226 too, but half of its
+    // attempts fail and are repeated: failed attempts are also charged.
     let mut queue = queues(FqCodelAirtimeConfig::default());
     for to in 1..=3 {
         fill(&mut queue, to, 2500);
@@ -62,7 +64,7 @@ fn neighbours_get_equal_air_time_whatever_their_rates() {
         air[usize::from(to)] += us;
         packets[usize::from(to)] += 1;
     }
-    // Deficit round robin: never further apart than a quantum and a turn each.
+    // Deficit round robin: the difference is never more than a quantum and a turn of each.
     let (least, most) = (*air[1..].iter().min().unwrap(), *air[1..].iter().max().unwrap());
     assert!(most - least <= 2 * (256 + 1929), "{air:?} us");
     assert!(packets[2] > 8 * packets[1] && packets[2].abs_diff(2 * packets[3]) < 20, "{packets:?}");
@@ -81,10 +83,12 @@ fn a_neighbour_that_returns_comes_first_once_and_then_waits_its_turn() {
         attempt(&mut queue, to, 65, 226, true, 0);
         order.push(to);
     }
-    // Both are new, 1 before 2. A quantum of 256 us: 1 has 30 us left, sends once more and has -196; it waits behind 2, which may send twice. Then both are
-    // old: 1 has 60 and sends, 2 has 60 and sends.
+    // Both are new, 1 before 2. With a quantum of 256 us, 1 has 30 us left, sends once more and has
+    // -196. It waits behind 2, which may send twice. Then both are old: 1 has 60 and sends, 2 has
+    // 60 and sends.
     assert_eq!(order, [1, 2, 2, 1, 2, 1]);
-    // 2 has been found empty and is on no list. What comes for it now goes before what stands.
+    // Neighbour 2 was found empty and is on no list. A packet that arrives for it now is served
+    // before those that wait.
     assert_eq!(pop(&mut queue).unwrap().next_hop, NodeId(1));
     attempt(&mut queue, 1, 65, 226, true, 0);
     fill(&mut queue, 2, 1);
@@ -93,7 +97,8 @@ fn a_neighbour_that_returns_comes_first_once_and_then_waits_its_turn() {
 
 #[test]
 fn an_aggregate_is_for_who_has_the_turn_and_its_air_time_is_bounded() {
-    // 1538 bytes at 65 Mbit/s take 189.3 us. Below 1 ms: joined while less than 1000 us are held, after 6 packets there are 1136.
+    // 1538 bytes at 65 Mbit/s take 189.3 us. With a limit of 1 ms, packets are added while less
+    // than 1000 us are held; after 6 packets there are 1136.
     let limit = |low, high, threshold| FqCodelAirtimeConfig {
         aql_low: Duration::from_micros(low),
         aql_high: Duration::from_micros(high),
@@ -119,7 +124,7 @@ fn an_aggregate_is_for_who_has_the_turn_and_its_air_time_is_bounded() {
     assert_eq!(aggregate(limit(1_000, 2_000, 24_000)), 11, "10 take 1893 us");
     assert_eq!(aggregate(limit(1_000, 2_000, 500)), 6, "all together is not below the threshold");
     assert_eq!(aggregate(FqCodelAirtimeConfig::default()), 64, "12 ms: 63 take 11.9");
-    // At 6.5 Mbit/s a packet takes 1893 us, known from its last attempt.
+    // At 6.5 Mbit/s a packet takes 1893 us. The rate is known from the last attempt.
     let mut queue = queues(FqCodelAirtimeConfig::default());
     fill(&mut queue, 1, 200);
     pop(&mut queue).unwrap();
@@ -132,7 +137,7 @@ fn an_aggregate_is_for_who_has_the_turn_and_its_air_time_is_bounded() {
         (0..100).take_while(|_| queue.take_within(ms(1), Category::BestEffort, room, |_| {}).is_some()).count()
     };
     assert_eq!(join(&mut queue), 6, "12 ms hold 7: 6 take 11.4");
-    // Of 7 there are 4 left: 7.6 ms.
+    // 4 of 7 packets are left: 7.6 ms.
     queue.on_attempt(NodeId(1), Duration::from_micros(1929), &carried(4 * 1538));
     assert_eq!(join(&mut queue), 3);
 }
@@ -147,18 +152,19 @@ fn categories_have_queues_of_their_own_and_share_the_limit_of_all() {
             queue.push(ms(0), towards(1, Parcel { id, size: 1500, category, ..Parcel::default() }), |_| {});
         }
     }
-    // A packet takes 189.3 us. 64 take 12.1 ms; 63 more make 24.04 ms of all, so that 5 ms count, of which 27 packets take 5.1.
+    // A packet takes 189.3 us. 64 take 12.1 ms. 63 more make a total of 24.04 ms, so the limit of 5
+    // ms applies, of which 27 packets take 5.1.
     let joined = all.map(|category| {
         assert_eq!(queue.pop_of(ms(1), category, |_| {}).map(|p| data(&p).category), Some(category));
         1 + (0..200).take_while(|_| queue.take_within(ms(1), category, (NodeId(1), 9000), |_| {}).is_some()).count()
     });
     assert_eq!(joined, [64, 63, 27, 27]);
     assert_eq!(queue.len(), 800 - 64 - 63 - 27 - 27);
-    // Without being told which, the most urgent comes first.
+    // If no category is given, the most urgent one comes first.
     assert_eq!(queue.pop(ms(1), |_| {}).map(|p| data(&p).category), Some(Category::Voice));
 }
 
-/// When the first packets are dropped from a queue that stands, ms, if one leaves per 10 ms.
+/// Time of the first drop from a standing queue in ms, if one packet leaves every 10 ms.
 fn first_drop(mbps: u64, arrives: bool, config: FqCodelAirtimeConfig) -> Option<u64> {
     let mut queue = queues(config);
     fill(&mut queue, 1, 200);
@@ -175,11 +181,11 @@ fn first_drop(mbps: u64, arrives: bool, config: FqCodelAirtimeConfig) -> Option<
 #[test]
 fn codel_bears_more_on_slow_links() {
     let default = FqCodelAirtimeConfig::default();
-    // Above 20 ms since 20 ms, for 100 ms; above 50 ms since 50 ms, for 300 ms.
+    // The delay is above 20 ms since 20 ms, for 100 ms; or above 50 ms since 50 ms, for 300 ms.
     assert_eq!(first_drop(65, true, default), Some(120));
     assert_eq!(first_drop(12, true, default), Some(120));
     assert_eq!(first_drop(11, true, default), Some(350));
-    // Of 65 Mbit/s nothing arrives: after 20 attempts the share is (7/8)^20, 7 %.
+    // At 65 Mbit/s nothing arrives: after 20 attempts the share is (7/8)^20, 7 %.
     assert_eq!(first_drop(65, false, default), Some(350));
     let never = FqCodelAirtimeConfig { slow_below: Rate::from_bps(0), ..default };
     assert_eq!(first_drop(6, true, never), Some(120));
@@ -199,7 +205,8 @@ fn slow_neighbours_are_not_marked() {
         for step in 1..=100 {
             marked += u32::from(data(&queue.pop(ms(10 * step), |_| dropped += 1).unwrap()).ce);
         }
-        // Slow: at 350, 650 and 862 ms (300 ms over the root of two later); else at 120, 220, 290 ms and so on.
+        // Slow: at 350, 650 and 862 ms (300 ms divided by the root of two later). Otherwise at 120,
+        // 220, 290 ms and so on.
         assert!(
             if is_marked { marked > 10 && dropped == 0 } else { (marked, dropped) == (0, 3) },
             "{marked} {dropped}"

@@ -1,4 +1,4 @@
-//! The rules of LLAP's scheduler (LLAP, III).
+//! Tests of the rules of LLAP's scheduler (LLAP, III).
 
 use super::parcel::{ME, Parcel, id, ms, routing, towards};
 use meshpace_core::{Duration, NodeId, Time};
@@ -22,7 +22,8 @@ fn llap(config: LlapConfig) -> Llap<Parcel> {
     Llap::new(ME, config)
 }
 
-/// Sends `packet`, which takes `here` ms, and overhears it `there` ms later; the time afterwards.
+/// Sends `packet`, which takes `here` ms, and overhears it `there` ms later. Returns the time
+/// afterwards.
 fn pass(llap: &mut Llap<Parcel>, packet: Queued<Parcel>, now: u64, here: u64, there: u64) -> u64 {
     let number = id(&packet);
     assert!(llap.push(ms(now), packet, Some(5)).is_none());
@@ -32,7 +33,7 @@ fn pass(llap: &mut Llap<Parcel>, packet: Queued<Parcel>, now: u64, here: u64, th
     now + here + there
 }
 
-/// When each waiting packet becomes ready, if the MAC takes it at once.
+/// Time at which each waiting packet becomes ready, if the MAC takes it at once.
 fn ready(llap: &mut Llap<Parcel>, from: u64) -> Vec<(u32, u64)> {
     let mut now = ms(from);
     let mut seen = Vec::new();
@@ -51,14 +52,14 @@ fn ready(llap: &mut Llap<Parcel>, from: u64) -> Vec<(u32, u64)> {
 
 #[test]
 fn source_spaces_by_hops_times_the_next_nodes_time() {
-    // LLAP III.D with NHT = 10 ms: h = 1 not paced, 2: 20 ms, 3: 30 ms, 4 and more: 40 ms.
+    // LLAP III.D with NHT = 10 ms: h = 1 is not paced; 2: 20 ms, 3: 30 ms, 4 and more: 40 ms.
     for (hops, spacing) in [(1, 0), (2, 20), (3, 30), (4, 40), (10, 40)] {
         let mut llap = llap(LlapConfig::default());
         let now = pass(&mut llap, own(0), 0, 5, 10);
         for number in 1..=4 {
             assert!(llap.push(ms(now), own(number), Some(hops)).is_none());
         }
-        // Packet 0 was released at 0 ms; all others are here at 15 ms.
+        // Packet 0 was released at 0 ms. All others have arrived by 15 ms.
         let expected: Vec<_> = (1..=4).map(|n| (n, (u64::from(n) * spacing).max(now))).collect();
         assert_eq!(ready(&mut llap, now), expected, "{hops} hops");
     }
@@ -77,7 +78,7 @@ fn a_source_that_was_idle_longer_does_not_wait() {
 fn a_slower_next_node_postpones_what_waits_already() {
     let mut llap = llap(LlapConfig::default());
     pass(&mut llap, own(0), 0, 5, 10);
-    // Released at 40 ms with NHT = 10 ms.
+    // The next packet is released at 40 ms with NHT = 10 ms.
     for number in 1..=3 {
         assert!(llap.push(ms(20), own(number), Some(5)).is_none());
     }
@@ -92,7 +93,7 @@ fn a_slower_next_node_postpones_what_waits_already() {
     assert_eq!(ready(&mut llap, 75), [(2, 96), (3, 152)]);
 }
 
-/// A relay with HT = 5 ms, NHT = 15 ms and so PD = 10 ms.
+/// A relay with HT = 5 ms and NHT = 15 ms, and therefore PD = 10 ms.
 fn slowed_relay(config: LlapConfig) -> (Llap<Parcel>, u64) {
     let mut llap = llap(config);
     let now = pass(&mut llap, relayed(0), 0, 5, 15);
@@ -116,7 +117,7 @@ fn relay_holds_every_packet_for_its_delay() {
 #[test]
 fn relay_spaces_packets_if_that_is_the_reading() {
     let (mut llap, now) = slowed_relay(LlapConfig { relay_delay: RelayDelay::Space, ..LlapConfig::default() });
-    // The last release was when packet 1 came, 20 ms ago.
+    // The last release was 20 ms ago, when packet 1 arrived.
     for number in 10..13 {
         assert!(llap.push(ms(now), relayed(number), None).is_none());
     }
@@ -126,11 +127,11 @@ fn relay_spaces_packets_if_that_is_the_reading() {
 #[test]
 fn last_relay_forwards_at_once() {
     let (mut llap, now) = slowed_relay(LlapConfig::default());
-    // The route has become shorter: the next node is the destination now.
+    // The route has become shorter: the next node is now the destination.
     let last = towards(FAR.0, Parcel { id: 20, source: NodeId(7), ..Parcel::default() });
     assert!(llap.push(ms(now), last, None).is_none());
     assert_eq!(llap.pop(ms(now)).map(|p| id(&p)), Some(20));
-    // It is not expected to be forwarded: hearing its number says nothing.
+    // The packet is not expected to be forwarded, so overhearing its number has no effect.
     let before = *llap.estimate(FAR).expect("seen");
     llap.on_sent(ms(now + 5));
     llap.on_overheard(ms(now + 500), FAR, 20);
@@ -149,7 +150,8 @@ fn own_and_relayed_packets_for_one_destination_wait_apart() {
     // NHT = 15 ms: the source's spacing is 60 ms, the relay's delay 10 ms.
     let (apart, now) = both(true);
     assert_eq!(apart, [(10, now), (12, now + 10), (11, now + 60)]);
-    // In one queue the relayed packet waits behind the second own one. The last release was 20 ms ago.
+    // In one queue the relayed packet waits behind the second own packet. The last release was 20
+    // ms ago.
     let (together, now) = both(false);
     assert_eq!(together, [(10, now + 40), (11, now + 100), (12, now + 100)]);
 }
@@ -163,7 +165,7 @@ fn flows_to_one_destination_share_the_spacing_and_destinations_do_not() {
     for packet in [own(1), other_flow, elsewhere] {
         assert!(llap.push(ms(now), packet, Some(5)).is_none());
     }
-    // Nothing is known of node 8, so its packet does not wait.
+    // Nothing is known about node 8, so its packet does not wait.
     assert_eq!(ready(&mut llap, now), [(3, 15), (1, 40), (2, 80)]);
 }
 
@@ -182,7 +184,7 @@ fn tcp_acks_are_paced_unless_the_reading_says_no() {
 fn queues_hold_25_packets_each_or_together() {
     let accepted = |limit| {
         let mut llap = llap(LlapConfig { limit, ..LlapConfig::default() });
-        // Nothing known, so the first 25 move on to the transmission queue and stay there.
+        // Nothing is known yet, so the first 25 move to the transmission queue and stay there.
         let to = |destination, id| towards(NEXT, Parcel { id, destination: NodeId(destination), ..Parcel::default() });
         let to_far = (0..100).filter(|&n| llap.push(ms(0), to(9, n), Some(5)).is_none()).count();
         let to_other = (100..200).filter(|&n| llap.push(ms(0), to(8, n), Some(5)).is_none()).count();
@@ -211,12 +213,12 @@ fn routing_packets_are_not_paced_go_first_and_push_out_the_last() {
     for number in 0..4 {
         assert!(llap.push(ms(0), own(number), Some(5)).is_none());
     }
-    // 0, 1, 2 in the transmission queue, 3 in front of it.
+    // Packets 0, 1, 2 are in the transmission queue, 3 is in front of it.
     assert_eq!(llap.push(ms(0), routing(), None).map(|p| id(&p)), Some(2));
     assert!(matches!(llap.pop(ms(0)).map(|p| p.body), Some(Body::Routing(_))));
     let rest: Vec<u32> = core::iter::from_fn(|| llap.pop(ms(0))).map(|p| id(&p)).collect();
     assert_eq!(rest, [0, 1, 3]);
-    // It belongs to no destination: its end is nobody's sample.
+    // It belongs to no destination, so its end is not a sample.
     assert!(llap.push(ms(1), routing(), None).is_none());
     assert!(llap.pop(ms(1)).is_some());
     llap.on_sent(ms(2));
@@ -261,7 +263,7 @@ fn spacing_never_exceeds_its_bound() {
     for number in 1..=3 {
         assert!(llap.push(ms(now), own(number), Some(9)).is_none());
     }
-    // Four times 300 ms is more than 100 ms.
+    // Four times 300 ms is more than the limit of 100 ms.
     assert_eq!(ready(&mut llap, now), [(1, 305), (2, 405), (3, 505)]);
 }
 

@@ -1,6 +1,8 @@
-//! A chain of LLAP nodes whose MACs never collide: does the bottleneck's pace reach the source (LLAP, III.B)?
+//! Tests on a chain of LLAP nodes whose MACs never collide that the pace of the bottleneck reaches
+//! the source (LLAP, III.B).
 //!
-//! Every node sends one packet at a time and takes a fixed time for it; its predecessor overhears it at the end.
+//! Every node sends one packet at a time and takes a fixed time for it. Its predecessor overhears
+//! it at the end.
 
 use super::parcel::{Parcel, id, towards};
 use meshpace_core::{Duration, NodeId, Time};
@@ -20,11 +22,11 @@ enum Event {
 /// Measurements of the second half of the run.
 struct Seen {
     delivered: u32,
-    /// Average times in the relays 1 to LAST - 1, seconds.
+    /// Average times that packets spend in the relays 1 to LAST - 1, seconds.
     stays: Vec<f64>,
 }
 
-/// Packets offered at node 0 every `gap`; node i takes `service[i]` ms per packet; for `seconds`.
+/// Offers packets at node 0 every `gap` for `seconds`. Node i takes `service[i]` ms per packet.
 fn run(service: [u64; LAST], gap: Duration, seconds: u64) -> Seen {
     let destination = NodeId(LAST as u16);
     let mut nodes: Vec<Llap<Parcel>> = (0..LAST).map(|n| Llap::new(NodeId(n as u16), LlapConfig::default())).collect();
@@ -78,7 +80,7 @@ fn run(service: [u64; LAST], gap: Duration, seconds: u64) -> Seen {
 
 #[test]
 fn every_node_becomes_as_slow_as_the_bottleneck_and_the_source_four_times_as_slow() {
-    // Node 4 takes 20 ms, the others 5 ms. The source is to release a packet every 4 * 20 ms.
+    // Node 4 takes 20 ms, the others 5 ms. The source has to release a packet every 4 * 20 ms.
     let seen = run([5, 5, 5, 5, 20, 5], Duration::from_millis(10), 200);
     let expected = 100.0 / 0.080;
     assert!((f64::from(seen.delivered) - expected).abs() < 0.02 * expected, "{} packets", seen.delivered);
@@ -86,7 +88,7 @@ fn every_node_becomes_as_slow_as_the_bottleneck_and_the_source_four_times_as_slo
         let stay = seen.stays[relay - 1];
         assert!((stay - 0.020).abs() < 0.001, "relay {relay}: {stay} s");
     }
-    // Behind the bottleneck nobody waits.
+    // Behind the bottleneck no packet waits.
     assert!((seen.stays[4] - 0.005).abs() < 1e-6);
 }
 

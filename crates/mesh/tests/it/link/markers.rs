@@ -1,4 +1,5 @@
-//! Markers behind the interface: whom they touch, how often, and what they leave alone.
+//! Tests of the markers through their interface: which packets they mark, how often, and which they
+//! leave alone.
 
 use super::parcel::{Parcel, attempt as ended, data, discipline, id, ms, routing, towards};
 use meshpace_core::rng::Purpose;
@@ -15,7 +16,7 @@ use meshpace_mesh::mac::Rules;
 const NEXT: NodeId = NodeId(1);
 const DATA_AIR: Duration = Duration::from_micros(4464);
 
-/// Counts of `n` packets like `parcel`: left unmarked, left marked, dropped.
+/// Numbers of `n` packets like `parcel` that leave unmarked, leave marked, and are dropped.
 fn fate(link: &mut Discipline<Parcel>, now: Time, parcel: Parcel, n: u32) -> (u32, u32, u32) {
     let (mut plain, mut marked, mut dropped) = (0, 0, 0);
     for _ in 0..n {
@@ -33,12 +34,13 @@ fn fate(link: &mut Discipline<Parcel>, now: Time, parcel: Parcel, n: u32) -> (u3
     (plain, marked, dropped)
 }
 
-/// Five standard deviations of a binomial count.
+/// True if a binomial count is within five standard deviations of its mean.
 fn within(count: u32, n: u32, p: f64) -> bool {
     (f64::from(count) - f64::from(n) * p).abs() < 5.0 * (f64::from(n) * p * (1.0 - p)).sqrt()
 }
 
-/// LRED after ten packets of four retries: an average of 4 (1 - 0.875^10) = 2.95, so a probability of 0.2.
+/// LRED after ten packets with four retries each: an average of 4 (1 - 0.875^10) = 2.95, and
+/// therefore a probability of 0.2.
 fn lossy_link(action: LredAction) -> Discipline<Parcel> {
     let config = LredConfig { action, ..LredConfig::default() };
     let mut link = discipline(QueueConfig::DropTail, MarkerConfig::Lred(config));
@@ -56,7 +58,7 @@ fn lred_drops_or_marks_one_in_five_at_most_systems_12() {
     assert!(within(dropped, n, 0.2) && marked == 0 && plain + dropped == n, "{dropped} dropped");
     let (plain, marked, dropped) = fate(&mut lossy_link(LredAction::Mark), ms(0), parcel, n);
     assert!(within(marked, n, 0.2) && dropped == 0 && plain + marked == n, "{marked} marked");
-    // A transport that ignores marks has to notice a loss (RFC 3168, section 5).
+    // A transport that ignores marks has to notice a loss instead (RFC 3168, section 5).
     let (_, marked, dropped) = fate(&mut lossy_link(LredAction::Mark), ms(0), Parcel::default(), n);
     assert!(within(dropped, n, 0.2) && marked == 0, "{dropped} dropped");
 }
@@ -86,11 +88,12 @@ fn lred_paces_after_success_of_unicasts_only() {
     // A packet given up after 7 attempts: avg = 0.875 * 0.125 + 7/8 = 0.984.
     link.on_failed(7);
     assert_eq!(link.on_sent(ms(1), NodeId::BROADCAST, 0, DATA_AIR), Duration::ZERO);
-    // SIFS 10 us and an ACK of 192 + 112 us at 1 Mbit/s on top of the data frame.
+    // SIFS of 10 us and an ACK of 192 + 112 us at 1 Mbit/s, in addition to the data frame.
     assert_eq!(link.on_sent(ms(2), NEXT, 0, DATA_AIR), DATA_AIR + Duration::from_micros(314));
 }
 
-/// DCC with gamma 0.1 and T 0.3 on the way to [`NEXT`] from 0.125 s on: 20 attempts of 1.875 ms, two of them failed.
+/// DCC with gamma 0.1 and T 0.3 for packets to [`NEXT`] from 0.125 s on: 20 attempts of 1.875 ms,
+/// of which two failed.
 fn busy_link(queue: QueueConfig) -> Discipline<Parcel> {
     let config = DccConfig { weight: 1.0, ..DccConfig::default() };
     let mut link = discipline(queue, MarkerConfig::Dcc(config));
@@ -110,7 +113,8 @@ fn dcc_marks_data_with_the_links_probability_systems_11_7() {
         let (plain, marked, _) = fate(&mut busy_link(queue), now, parcel, n);
         assert!(within(marked, n, 0.118827) && plain + marked == n, "{marked} marked");
     }
-    // Neither ACKs nor packets nobody would react to; and another link's packets only for that link's losses.
+    // ACKs are not marked, nor are packets whose transport would not react. Packets of another link
+    // are only marked because of that link's losses.
     let mut link = busy_link(QueueConfig::DropTail);
     assert_eq!(fate(&mut link, now, Parcel { ack: true, ..parcel }, 1000), (1000, 0, 0));
     assert_eq!(fate(&mut link, now, Parcel::default(), 1000), (1000, 0, 0));
@@ -128,7 +132,8 @@ fn dcc_forgets_a_link_that_has_gone_quiet() {
 
 #[test]
 fn dcc_counts_acks_and_routing_only_as_read() {
-    // An ACK's losses do not raise the probability of data unless they are counted; routing's never do.
+    // Losses of ACKs raise the probability for data only if they are counted. Losses of routing
+    // messages never do.
     let mut link = discipline(QueueConfig::DropTail, MarkerConfig::Dcc(DccConfig::default()));
     let attempt = |body: &Body<Parcel>, link: &mut Discipline<Parcel>| {
         let air_time = Duration::from_millis(60);
@@ -189,10 +194,11 @@ fn llap_and_a_marker_go_together() {
         link.push(ms(0), towards(NEXT.0, Parcel { id: number, ..Parcel::default() }), Some(4), |_, _| {});
     }
     assert_eq!(link.pop(ms(0), |_, _| {}).map(|p| id(&p)), Some(0));
-    // Three retries: avg 0.375, above the threshold: one exchange more of backoff.
+    // Three retries: avg 0.375, above the threshold. The backoff is longer by one exchange.
     assert_eq!(link.on_sent(ms(5), NEXT, 3, DATA_AIR), DATA_AIR + Duration::from_micros(314));
     link.on_overheard(ms(15), NEXT, &Parcel::default());
-    // What was released before NHT was known may leave; a newcomer follows 4 * 10 ms after the last release.
+    // Packets released before NHT was known may leave. A new packet follows 4 * 10 ms after the
+    // last release.
     while link.pop(ms(16), |_, _| {}).is_some() {}
     assert!(link.is_empty());
     link.push(ms(16), towards(NEXT.0, Parcel { id: 3, ..Parcel::default() }), Some(4), |_, _| {});

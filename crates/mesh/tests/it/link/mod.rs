@@ -1,5 +1,6 @@
-//! The link layer through its one interface: queue disciplines, markers, and what they do together. Expectations follow
-//! from the papers' and RFCs' rules and are worked out beside each test.
+//! Tests of the link layer through its only interface: queue disciplines, markers, and their
+//! combination. Expectations follow from the rules of papers and RFCs and are computed beside each
+//! test.
 
 mod fq_codel;
 mod fq_codel_airtime;

@@ -1,4 +1,4 @@
-//! A packet for these tests, and a discipline with its surroundings fixed.
+//! A packet for these tests, and a queue discipline with fixed surroundings.
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rate, Rng, Time};
@@ -77,7 +77,7 @@ impl Packet for Parcel {
     }
 }
 
-/// `parcel` on its way to `next_hop`.
+/// `parcel` queued for `next_hop`.
 pub fn towards(next_hop: u16, parcel: Parcel) -> Queued<Parcel> {
     Queued { next_hop: NodeId(next_hop), body: Body::Data(parcel) }
 }
@@ -87,12 +87,12 @@ pub fn routing() -> Queued<Parcel> {
     Queued { next_hop: NodeId::BROADCAST, body: Body::Routing(Message::Error(Unreachable::new()).into()) }
 }
 
-/// The number of a user's packet.
+/// Number of a user's packet.
 pub fn id(packet: &Queued<Parcel>) -> u32 {
     data(packet).id
 }
 
-/// The user's packet inside.
+/// The user's packet in a queued packet.
 pub fn data(packet: &Queued<Parcel>) -> Parcel {
     match packet.body {
         Body::Data(parcel) => parcel,

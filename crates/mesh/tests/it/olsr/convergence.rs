@@ -1,7 +1,8 @@
-//! From a cold start to shortest paths within the protocol's own timers.
+//! Tests that OLSR finds the shortest paths from a cold start within the protocol's own timers.
 //!
-//! All have said HELLO by 2 s and heard each other by 4 s; by 6 s all know who is two hops away and by 8 s who relays for
-//! them; by 13 s each of those has said so, and this travels with at most 0.5 s of jitter per hop.
+//! All nodes have sent a HELLO by 2 s and received each other's by 4 s. By 6 s all know the nodes
+//! two hops away, and by 8 s the nodes that relay for them. By 13 s each of these has sent a TC,
+//! which travels with at most 0.5 s of jitter per hop.
 
 use super::world::World;
 use meshpace_core::NodeId;
@@ -13,7 +14,7 @@ fn converges(mut world: World, case: &str) -> World {
     world.run(bound);
     world.assert_shortest(case);
     assert_eq!(world.loops(), 0);
-    // And it stays so.
+    // The paths stay the shortest.
     for _ in 0..20 {
         world.run(1.7);
         world.assert_shortest(case);
@@ -41,7 +42,7 @@ fn random_graphs() {
     }
 }
 
-/// More neighbours than a message holds.
+/// Graphs in which nodes have more neighbours than fit into a message.
 #[test]
 fn dense_graphs() {
     for seed in 1..=3 {
@@ -52,7 +53,7 @@ fn dense_graphs() {
     }
 }
 
-/// Relaying is what OLSR is about: a flooded message is sent by fewer nodes than there are.
+/// Relaying is the purpose of OLSR: a flooded message is sent by fewer nodes than there are.
 #[test]
 fn only_relays_pass_messages_on() {
     let mut world = World::random(30, 150, OlsrMetric::Hops, 4);
@@ -67,7 +68,7 @@ fn only_relays_pass_messages_on() {
             .count()
     };
     let (made, passed_on) = (flooded(true), flooded(false));
-    // 20 s / (4.5 to 5 s) = 4 per advertiser at least.
+    // At least 20 s / (4.5 to 5 s) = 4 per advertiser.
     assert!(made >= 4 * 3, "{made} made");
     assert!(passed_on > 0 && passed_on < made * 29 / 2, "{passed_on} of {made} x 29 passed on");
 }

@@ -1,11 +1,13 @@
-//! The metric ETX: with given delivery ratios, routes of least 1 / (d_f d_r) summed over the links.
+//! Tests of the metric ETX: with given delivery ratios, routes have the least sum of 1 / (d_f d_r)
+//! over their links.
 
 use super::world::World;
 use meshpace_core::NodeId;
 use meshpace_mesh::OlsrMetric;
 use meshpace_mesh::routing::olsr::ETX_ONE;
 
-/// Number of ten HELLOs that are lost from one node to another, 0 to 5; never two in a row, so that each is counted.
+/// Number of ten HELLOs from one node to another that are lost, 0 to 5. Two consecutive ones are
+/// never lost, so each loss is counted.
 fn lost_of_ten(from: u16, to: u16) -> u64 {
     (u64::from(from) * 7 + u64::from(to) * 13 + u64::from(from * to) * 3) % 6
 }
@@ -27,10 +29,11 @@ fn routes_have_the_least_cost_under_given_delivery_ratios() {
     for seed in 1..=10 {
         let mut world = World::random(14, 25, OlsrMetric::Etx, seed);
         world.misses = misses;
-        // The window of ten HELLOs is full after 20 s plus two more of slack; then as by hops.
+        // The window of ten HELLOs is full after 20 s, with two more as a margin. After that,
+        // convergence is as with the hop metric.
         world.run(60.0);
         let n = world.nodes.len();
-        // Floyd and Warshall.
+        // Algorithm of Floyd and Warshall.
         let mut least = vec![vec![f64::INFINITY; n]; n];
         for (a, b) in world.links() {
             least[usize::from(a)][usize::from(b)] = etx(a, b);
@@ -47,11 +50,12 @@ fn routes_have_the_least_cost_under_given_delivery_ratios() {
             for to in (0..n).filter(|&to| to != from) {
                 let route = world.nodes[from].route(NodeId(to as u16)).expect("connected");
                 let cost = f64::from(route.cost) / f64::from(ETX_ONE);
-                // Ratios are said in 1/255, which rounds a cost by up to half a per cent each way.
+                // Ratios are encoded in units of 1/255, which changes a cost by up to half a per
+                // cent in each direction.
                 let error = cost / least[to] - 1.0;
                 assert!(error.abs() < 0.012, "seed {seed}: {from} to {to} costs {cost}, {} is least", least[to]);
                 detours += u32::from(hops[to] < Some(route.hops));
-                // What the chosen path really costs, over the next hops of the nodes on it.
+                // Actual cost of the chosen path, along the next hops of its nodes.
                 let (mut at, mut real) = (from, 0.0);
                 while at != to {
                     let next = world.nodes[at]

@@ -1,4 +1,4 @@
-//! Link sensing: three missed HELLOs, one-way links, the word of the MAC.
+//! Tests of link sensing: three missed HELLOs, one-way links, and reports of the MAC.
 
 use super::world::World;
 use meshpace_core::{Duration, NodeId, Time};
@@ -32,8 +32,8 @@ fn a_link_is_lost_six_seconds_after_the_last_hello() {
     }
 }
 
-/// HELLOs are 1.5 to 2 s apart. With two missed, three distances lie between two that are heard, at most 6 s; with three
-/// missed four, at least 6 s.
+/// HELLOs are 1.5 to 2 s apart. If two are missed, the time between two received ones is three
+/// intervals, at most 6 s. If three are missed, it is four intervals, at least 6 s.
 #[test]
 fn two_missed_hellos_do_no_harm_and_three_do() {
     for (missed, lost) in [(2, false), (3, true)] {
@@ -79,7 +79,8 @@ fn the_mac_ends_a_link_for_six_seconds_if_it_is_listened_to() {
         });
         let back = back.expect("HELLOs bring it back").as_secs_f64();
         if link_layer {
-            // Node 1 hears of the loss and answers that it hears node 0 still; both hold for a HELLO more at most.
+            // Node 1 learns of the loss and answers that it still receives node 0. Both states last
+            // for at most one more HELLO.
             assert!((6.0..10.1).contains(&back), "{back} s");
         } else {
             assert!(back < 2.0);

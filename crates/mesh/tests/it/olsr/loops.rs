@@ -1,12 +1,14 @@
-//! Loops. OLSR promises none only where all nodes hold one map; while a change spreads they do not. So loops are counted
-//! under flapping links, and forbidden some time after the last flap.
+//! Tests of loops. OLSR excludes loops only while all nodes have the same topology map, which is
+//! not the case while a change spreads. So loops are counted under changing links, and forbidden
+//! some time after the last change.
 
 use super::world::World;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rng};
 use meshpace_mesh::OlsrMetric;
 
-/// A link of twelve nodes changes each second for 60 s; returns the events after which routes looped, and all events.
+/// Changes one link of twelve nodes every second for 60 s. Returns the number of events after which
+/// routes looped, and of all events.
 fn flapping(world: &mut World, seed: u64) -> (u32, u32) {
     let mut rng = Rng::stream(seed, Purpose::Test, 1);
     let (mut looped, mut events) = (0, 0);
@@ -33,7 +35,8 @@ fn loops_are_transient() {
         let (looped, events) = flapping(&mut world, seed);
         println!("seed {seed}: routes loop after {looped} of {events} events");
         looped_at_all += looped;
-        // A link is lost after 6 s, what was last said of it is forgotten 15 s later; a new one is known to all in less.
+        // A link is lost after 6 s, and the last information about it expires 15 s later. A new
+        // link is known to all nodes in less time.
         world.run(6.0 + 15.0 + 0.5 * f64::from(world.diameter()) + 0.1);
         let end = world.now + Duration::from_secs(20);
         world.run_until(end, |world| assert_eq!(world.loops(), 0, "seed {seed} at {}", world.now));

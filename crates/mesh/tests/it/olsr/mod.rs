@@ -1,4 +1,5 @@
-//! OLSR as a conversation between machines: relays, convergence, costs, losses, and what loops there are.
+//! Tests of OLSR as a conversation between state machines: relays, convergence, costs, losses, and
+//! loops.
 
 mod convergence;
 mod etx;

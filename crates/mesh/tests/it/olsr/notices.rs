@@ -1,4 +1,5 @@
-//! ELFN: the source of packets is told when its route is lost and when it is back.
+//! Tests of ELFN: the source of packets is notified when its route is lost and when it is found
+//! again.
 
 use super::world::{Notice, World};
 use meshpace_core::NodeId;
@@ -20,7 +21,7 @@ fn the_source_is_told_once_of_a_loss_and_once_of_the_end_of_it() {
         world.set_link(2, 3, false);
         world.run(30.0);
         assert_eq!(of(&world), [(0, Notice::Lost(4))], "seed {seed}: only the source, only once");
-        // 6 s until node 2 misses node 3, a jitter until its early TC, and one per hop.
+        // 6 s until node 2 misses node 3, a jitter until its early TC, and one jitter per hop.
         let told = world.notices[0].0.since(cut).as_secs_f64();
         assert!(told < 6.0 + 0.5 * 3.0 + 0.1, "seed {seed}: told after {told} s");
         world.originate(0, 4);
@@ -36,7 +37,7 @@ fn the_source_is_told_once_of_a_loss_and_once_of_the_end_of_it() {
 
 #[test]
 fn a_route_that_is_not_used_or_only_changes_is_no_notice() {
-    // A ring: the other way round is always there.
+    // In a ring there is always the other direction.
     let mut world = World::chain(5, 2);
     world.set_link(0, 5, true);
     world.run(30.0);
@@ -48,7 +49,8 @@ fn a_route_that_is_not_used_or_only_changes_is_no_notice() {
     world.run(40.0);
     assert_eq!(over(&world), (Some(3), Some(NodeId(2))));
     assert_eq!((world.delivered, of(&world)), (1, vec![]));
-    // Node 0 loses its way to 4 no more than that: nothing of its own went there.
+    // Node 0 loses its route to 4, but without a notice: it sent no packets of its own over that
+    // route.
     world.set_link(1, 2, false);
     world.run(40.0);
     assert_eq!(over(&world).0, None);

@@ -1,11 +1,12 @@
-//! Choosing relays: RFC 3626, section 8.3.1, on neighbourhoods made by hand, and that nobody is left out on random ones.
+//! Tests of the choice of relays: RFC 3626, section 8.3.1, on neighbourhoods made by hand, and full
+//! coverage on random ones.
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{NodeId, Rng};
 use meshpace_mesh::routing::olsr::{choose_relays_by_cost, choose_relays_by_hops};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Each neighbour with those it reaches.
+/// Chooses relays for neighbours that are given with the nodes that they reach.
 fn by_hops(reach: &[(u16, &[u16])]) -> Vec<u16> {
     let neighbours: BTreeSet<_> = reach.iter().map(|&(n, _)| NodeId(n)).collect();
     let links = reach.iter().flat_map(|&(n, to)| to.iter().map(move |&w| (NodeId(n), NodeId(w)))).collect();
@@ -20,25 +21,27 @@ fn nobody_behind_needs_no_relay() {
 
 #[test]
 fn the_only_way_to_a_node_is_a_relay() {
-    // 10 is behind 1 alone, 13 behind 3 alone; those two reach all that 2 reaches.
+    // Node 10 is behind 1 only, node 13 behind 3 only. These two reach all nodes that 2 reaches.
     assert_eq!(by_hops(&[(1, &[10, 11]), (2, &[11, 12]), (3, &[12, 13])]), [1, 3]);
 }
 
 #[test]
 fn the_most_of_what_is_open_then_the_degree_then_the_number() {
-    // 4 is the only way to 20. Of what is left, 2 reaches three, the others two.
+    // Neighbour 4 is the only way to 20. Of the remaining nodes 2 reaches three, the others two.
     let reach: [(u16, &[u16]); 4] = [(1, &[10, 11]), (2, &[10, 11, 12]), (3, &[12, 11]), (4, &[20])];
     assert_eq!(by_hops(&reach), [2, 4]);
-    // 10 is behind 1 and 2 alike, but 2 has the larger degree: 20, too, which 4 must relay anyhow.
+    // Node 10 is behind both 1 and 2, but 2 has the larger degree. It also reaches 20, which 4 must
+    // relay in any case.
     assert_eq!(by_hops(&[(1, &[10]), (2, &[10, 20]), (4, &[20, 21])]), [2, 4]);
-    // Nothing tells them apart.
+    // The candidates are equal except for their numbers.
     assert_eq!(by_hops(&[(7, &[10]), (5, &[10]), (6, &[10])]), [5]);
 }
 
 #[test]
 fn a_relay_that_became_superfluous_goes() {
-    // Each node is behind two. 1, 2 and 3 reach four each; 1 comes first by its number, then 2 and 3 for the rest,
-    // 15, 16, 17, 18 (two each; 4 also two, but of a smaller degree). Then 2 and 3 reach all that 1 reaches.
+    // Each node is behind two neighbours. 1, 2 and 3 reach four nodes each. 1 is chosen first
+    // because of its number, then 2 and 3 for the rest, 15, 16, 17, 18 (two each; 4 also reaches
+    // two, but has a smaller degree). Then 2 and 3 reach all nodes that 1 reaches.
     let reach: [(u16, &[u16]); 6] = [
         (1, &[11, 12, 13, 14]),
         (2, &[11, 12, 15, 17]),
@@ -58,7 +61,7 @@ fn every_node_two_hops_away_is_reached_and_every_relay_is_needed() {
         let mut links = BTreeSet::new();
         for _ in 0..rng.below(40) {
             let neighbour = NodeId(rng.below(neighbours.len() as u64) as u16);
-            // Some are neighbours themselves.
+            // Some of the nodes are neighbours themselves.
             links.insert((neighbour, NodeId(rng.below(20) as u16)));
         }
         let behind: BTreeSet<_> = links.iter().map(|link| link.1).filter(|node| !neighbours.contains(node)).collect();

@@ -1,4 +1,5 @@
-//! A network of OLSR machines without radio or MAC: links that carry or do not, each way, and a clock.
+//! A network of OLSR state machines without radio or MAC: links that work or do not in each
+//! direction, and a clock.
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
@@ -41,7 +42,7 @@ impl Packet for Datagram {
     }
 }
 
-/// Collects what one machine asks for.
+/// Collects the actions that a state machine requests.
 #[derive(Default)]
 struct Asked {
     sends: Vec<(Body<Datagram>, NodeId, Duration)>,
@@ -49,7 +50,7 @@ struct Asked {
     notices: Vec<Notice>,
 }
 
-/// News from routing to the transport about a destination.
+/// Notice of routing to the transport about a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     Lost(u16),
@@ -80,7 +81,7 @@ enum Event {
     Arrive { from: NodeId, at: NodeId, body: Body<Datagram> },
 }
 
-/// Which HELLOs are lost: of the `count`-th HELLO of `from`, whether `to` misses it.
+/// Function that decides on the loss of HELLOs: true if `to` misses the `count`-th HELLO of `from`.
 pub type Misses = fn(from: u16, to: u16, count: u64) -> bool;
 
 /// The network.
@@ -89,11 +90,11 @@ pub struct World {
     pub nodes: Vec<Olsr>,
     links: BTreeSet<(u16, u16)>,
     pub misses: Misses,
-    /// HELLOs each node has sent.
+    /// Number of HELLOs that each node has sent.
     pub hellos: Vec<u64>,
-    /// When a node last heard a HELLO of another: (from, at).
+    /// Time at which a node last received a HELLO of another, by (from, at).
     pub heard: BTreeMap<(u16, u16), Time>,
-    /// Messages sent: by whom, when.
+    /// Messages sent, with time and sender.
     pub sent: Vec<(Time, u16, Message)>,
     pub delivered: u32,
     pub dropped: Vec<(Time, u16, DropReason)>,
@@ -129,7 +130,7 @@ impl World {
         }
     }
 
-    /// Nodes 0 to `hops` in a row, by hops.
+    /// A chain of the nodes 0 to `hops`, with the hop metric.
     pub fn chain(hops: u16, seed: u64) -> Self {
         let mut world = World::new(hops + 1, OlsrMetric::Hops, false, seed);
         for n in 0..hops {
@@ -138,7 +139,7 @@ impl World {
         world
     }
 
-    /// Random links that connect all nodes: a random tree and `extra` more.
+    /// Random links that connect all nodes: a random tree and `extra` further links.
     pub fn random(nodes: u16, extra: u32, metric: OlsrMetric, seed: u64) -> Self {
         let mut world = World::new(nodes, metric, false, seed);
         let mut rng = Rng::stream(seed, Purpose::Topology, 0);
@@ -178,20 +179,20 @@ impl World {
         self.with(NodeId(source), |node, out| node.on_packet(now, packet, None, out));
     }
 
-    /// The MAC of `by` gave up a packet to its neighbour `to`.
+    /// The MAC of `by` gives up a packet to its neighbour `to`.
     pub fn fail(&mut self, by: u16, to: u16) {
         let packet = Datagram { source: NodeId(by), destination: NodeId(to), ttl: 30 };
         let now = self.now;
         self.with(NodeId(by), |node, out| node.on_link_failure(now, NodeId(to), Some(packet), out));
     }
 
-    /// Lets `seconds` pass.
+    /// Advances the time by `seconds`.
     pub fn run(&mut self, seconds: f64) {
         let end = self.now + Duration::from_secs_f64(seconds);
         self.run_until(end, |_| {});
     }
 
-    /// Lets time pass until `end` and calls `each` after every event.
+    /// Advances the time to `end` and calls `each` after every event.
     pub fn run_until(&mut self, end: Time, mut each: impl FnMut(&mut World)) {
         loop {
             let event = self.events.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
@@ -273,7 +274,7 @@ impl World {
         self.nodes[usize::from(from)].route(NodeId(to)).map(|route| route.hops)
     }
 
-    /// Distances from one node by breadth-first search over links that work both ways.
+    /// Distances from one node by breadth-first search over links that work in both directions.
     pub fn distances(&self, from: u16) -> Vec<Option<u8>> {
         let mut distance = vec![None; self.nodes.len()];
         distance[usize::from(from)] = Some(0);
@@ -290,12 +291,13 @@ impl World {
         distance
     }
 
-    /// The largest distance between connected nodes.
+    /// Largest distance between connected nodes.
     pub fn diameter(&self) -> u8 {
         (0..self.nodes.len() as u16).flat_map(|n| self.distances(n)).flatten().max().unwrap()
     }
 
-    /// Panics unless every route is a shortest path, and there is one exactly where nodes are connected.
+    /// Panics unless every route is a shortest path, and routes exist exactly between connected
+    /// nodes.
     pub fn assert_shortest(&self, case: &str) {
         let nodes = self.nodes.len() as u16;
         let all: Vec<_> = (0..nodes).map(|n| self.distances(n)).collect();
@@ -312,7 +314,7 @@ impl World {
         }
     }
 
-    /// Pairs of nodes whose next hops lead in a circle.
+    /// Number of pairs of nodes between which the next hops form a loop.
     pub fn loops(&self) -> u32 {
         let nodes = self.nodes.len() as u16;
         let mut loops = 0;
