@@ -1,5 +1,5 @@
-//! Saturated stations around one that receives, profile `ieee`: under `sinr` nobody is favoured, and two cells that only sense each
-//! other share the medium as in ns-3.
+//! Tests of saturated stations around a receiver, profile `ieee`. Under `sinr` no station has an
+//! advantage, and two cells that only sense each other share the medium as in ns-3.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::{Reception, RtsPolicy};
@@ -7,8 +7,9 @@ use meshpace_mesh::{MacProfile, MeshConfig, Position};
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run};
 use meshpace_transport::names;
 
-/// Stations at `places`, each pair of `links` a sender, which sends as much as it can, and its receiver; before they do, each
-/// sends one datagram alone, so that ARP has been answered. RTS/CTS, reception `sinr`.
+/// Stations at `places`. Each pair of `links` is a sender, which sends as much as possible, and its
+/// receiver. Before that each sends a single datagram, so that ARP is resolved. RTS/CTS, reception
+/// `sinr`.
 fn saturated(places: Vec<Position>, links: &[(u16, u16)], seconds: u64) -> Config {
     let mut udp = names::lookup("udp").unwrap();
     if let meshpace_transport::Config::Udp(udp) = &mut udp {
@@ -38,7 +39,8 @@ fn saturated(places: Vec<Position>, links: &[(u16, u16)], seconds: u64) -> Confi
     }
 }
 
-/// Receivers `apart` metres from each other, each in the middle of a circle of `stations` that send to it.
+/// Receivers `apart` metres from each other, each in the middle of a circle of `stations` that send
+/// to it.
 fn cells(cells: u16, apart: f64, stations: u16, radius: f64, seconds: u64) -> Config {
     let angle = |n: u16| core::f64::consts::TAU * f64::from(n) / f64::from(stations);
     let (mut places, mut links) = (Vec::new(), Vec::new());
@@ -67,7 +69,8 @@ fn cells_of_five_and_ten_are_fair() {
     for stations in [5, 10] {
         let shares = shares(&run(&cells(1, 0.0, stations, 50.0, 60), 1));
         assert!(jain(&shares) >= 0.995, "{stations}: {shares:?}");
-        // No order by node number either: means over 12 seeds of 40 s differ by chance only.
+        // There is no order by node number either: the means over 12 seeds of 40 s only differ by
+        // chance.
         let mut sums = vec![0.0; usize::from(stations)];
         for seed in 1..=12 {
             let shares = self::shares(&run(&cells(1, 0.0, stations, 50.0, 40), seed));
@@ -81,7 +84,8 @@ fn cells_of_five_and_ten_are_fair() {
 
 #[test]
 fn two_hidden_from_nobody_share_a_receiver_equally() {
-    // 1 -> 0 <- 2 on a line, 200 m apart: all sense each other. ns-3.44 has 782 and 781 kbit/s.
+    // 1 -> 0 <- 2 on a line, 200 m apart: all stations sense each other. ns-3.44 has 782 and 781
+    // kbit/s.
     let places = [0.0, -200.0, 200.0].map(|x| Position { x, y: 0.0 }).to_vec();
     let shares = shares(&run(&saturated(places, &[(1, 0), (2, 0)], 60), 1));
     assert!((shares[0] / shares[1] - 1.0).abs() < 0.05, "{shares:?}");
@@ -91,9 +95,10 @@ fn two_hidden_from_nobody_share_a_receiver_equally() {
 
 #[test]
 fn two_cells_that_only_sense_each_other_share_the_medium_as_in_ns3() {
-    // 450 m apart, circles of 10 m. ns-3.44, its own receiver, 30 s: 1775 and 1773 kbit/s without RTS/CTS, 1738 and 1752 with.
-    // (Under the reception of ns-2 a frame that is only sensed holds the receiver, so that two frames that begin together in
-    // different cells are both lost, and the cells are a tenth below.)
+    // 450 m apart, circles of 10 m. ns-3.44, its own receiver, 30 s: 1775 and 1773 kbit/s without
+    // RTS/CTS, 1738 and 1752 with RTS/CTS. With the reception of ns-2, a frame that is only sensed
+    // locks the receiver. Two frames that begin at the same time in different cells are then both
+    // lost, and the goodput of the cells is lower by a tenth.
     for (rts, expected) in [(RtsPolicy::Never, 1774e3), (RtsPolicy::Always, 1745e3)] {
         let mut config = cells(2, 450.0, 5, 10.0, 30);
         config.mesh.mac.rts = rts;

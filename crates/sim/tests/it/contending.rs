@@ -1,4 +1,5 @@
-//! Quiet trains that claim their part beside a sender who fills queues, and are quiet among themselves.
+//! Tests of quiet trains that claim their share beside a sender that fills queues, and that stay
+//! quiet among themselves.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::MeshConfig;
@@ -6,8 +7,9 @@ use meshpace_mesh::config::Position;
 use meshpace_sim::{Config, Flow, Outcome, Traffic, run};
 use meshpace_transport::names;
 
-/// Bulk from one end of a chain of four hops of 11 Mbit/s to the other, by these transports; the last one stops then, if at all. What is
-/// counted begins after `warmup` seconds and lasts for 60.
+/// Bulk transfers from one end of a chain of four hops of 11 Mbit/s to the other, with these
+/// transports. The last one stops at `last_stops`, if given. The measurement begins after `warmup`
+/// seconds and lasts for 60.
 fn bulk(transports: &[&str], warmup: u64, last_stops: Option<u64>, seed: u64) -> Outcome {
     let flow = |(place, name): (usize, &&str)| Flow {
         from: NodeId(0),
@@ -32,7 +34,7 @@ fn bulk(transports: &[&str], warmup: u64, last_stops: Option<u64>, seed: u64) ->
     run(&config, seed)
 }
 
-/// Goodput of the first of two beside CUBIC, kbit/s, and its share, over five runs.
+/// Goodput in kbit/s of a flow beside CUBIC, and its share, over five runs.
 fn beside_cubic(name: &str) -> (f64, f64) {
     let runs: Vec<Outcome> = (1..=5).map(|seed| bulk(&[name, "cubic"], 20, None, seed)).collect();
     let [own, other] = [0, 1].map(|flow| runs.iter().map(|run| run.flows[flow].goodput_bps / 5e3).sum::<f64>());
@@ -44,7 +46,7 @@ fn beside_cubic(name: &str) -> (f64, f64) {
 fn a_third_is_theirs_beside_cubic() {
     let [plain, contending] = ["quiet-train", "quiet-train+contending"].map(beside_cubic);
     assert!(contending.1 > 1.0 / 3.0 && contending.1 < 0.5, "{contending:?}");
-    // Without that they have next to nothing.
+    // Without the claim they get almost nothing.
     assert!(plain.1 < 0.1, "{plain:?}");
 }
 
@@ -57,7 +59,7 @@ fn once_the_other_has_left_they_are_quiet_again() {
         let worst = |run: &Outcome| run.flows[..4].iter().map(|flow| flow.delay.mean_s).fold(0.0, f64::max);
         eprintln!("mean delay at most {:.4} s alone, {:.4} s after CUBIC has left", worst(&alone), worst(&after));
         assert!(worst(&after) < 1.5 * worst(&alone), "{:?} {:?}", worst(&alone), worst(&after));
-        // While it is there it is no such delay.
+        // While CUBIC sends, the delay is much longer.
         let beside = bulk(&with_cubic, 20, None, seed);
         assert!(worst(&beside) > 5.0 * worst(&alone), "{:?}", worst(&beside));
     }

@@ -1,4 +1,5 @@
-//! Effects of queue disciplines and markers on whole runs: the shapes that their papers show, not the digits.
+//! Tests of the effects of queue disciplines and markers on whole runs: the shapes of the papers'
+//! curves, not their exact values.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::{LinkConfig, MarkerConfig, Position, QueueConfig};
@@ -23,7 +24,7 @@ fn chain(hops: u16) -> Vec<Position> {
     (0..=hops).map(|i| Position { x: 200.0 * f64::from(i), y: 0.0 }).collect()
 }
 
-/// Two chains of four hops that share their middle: nodes 0 to 4 and 5, 6, 2, 7, 8.
+/// Two chains of four hops that share their middle node: nodes 0 to 4, and 5, 6, 2, 7, 8.
 fn cross() -> Vec<Position> {
     let horizontal = (0..5).map(|i| Position { x: 200.0 * f64::from(i), y: 400.0 });
     horizontal.chain([0.0, 200.0, 600.0, 800.0].map(|y| Position { x: 400.0, y })).collect()
@@ -56,7 +57,7 @@ fn mean(outcomes: impl Iterator<Item = Outcome>, value: impl Fn(&Outcome) -> f64
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Goodput in kbit/s of UDP that offers `kbps` over ten hops.
+/// Goodput in kbit/s of UDP with an offered load of `kbps` over ten hops.
 fn udp_over_ten_hops(link: LinkConfig, kbps: u64) -> f64 {
     let udp = transport::udp::Config { segment: 1000, ..Default::default() };
     let traffic = Traffic::Cbr { rate: Rate::from_bps(kbps * 1000) };
@@ -81,22 +82,24 @@ fn beyond_capacity_udp_falls_without_llap_and_stays_with_it() {
     for (i, &load) in loads.iter().enumerate() {
         let offered = load as f64;
         if load <= 200 {
-            // Both curves rise with the load: what is offered arrives.
+            // Both curves rise with the load: the whole offered load arrives.
             assert!(plain[i] > 0.97 * offered && plain[i] < 1.03 * offered, "{load}: {plain:?}");
             assert!(paced[i] > 0.97 * offered && paced[i] < 1.03 * offered, "{load}: {paced:?}");
         }
-        // The frames of one packet on four neighbouring links exclude each other, so that a packet passes at most every
-        // 4 x (DIFS 50 + mean backoff 300 + RTS 352 + CTS 304 + data 4408 + ACK 304 + three SIFS 30) us.
+        // Frames of one packet on four neighbouring links exclude each other. A packet therefore
+        // passes at most every 4 x (DIFS 50 + mean backoff 300 + RTS 352 + CTS 304 + data 4408 +
+        // ACK 304 + three SIFS 30) us.
         let bound = 8e6 / (4.0 * 5748.0);
         assert!(plain[i] < bound && paced[i] < bound, "{load}: {plain:?} {paced:?}");
     }
-    // Without pacing the first links carry frames that the next ones lose.
+    // Without pacing the first links carry frames that later links lose.
     assert!(plain[4] < 0.8 * peak(&plain), "does not fall: {plain:?}");
     assert!(paced[4] > 0.9 * peak(&paced), "falls: {paced:?}");
     assert!(paced[4] > 1.2 * plain[4], "{paced:?} {plain:?}");
 }
 
-/// Two crossing flows of NewReno; the second starts after 30 s, and the 30 s from then on are measured.
+/// Two crossing flows of NewReno. The second starts after 30 s, and the following 30 s are
+/// measured.
 fn late_second_flow(link: LinkConfig, routing: RoutingConfig, rts: RtsPolicy, seed: u64) -> Outcome {
     let mut mesh = mesh(link, routing);
     mesh.mac.rts = rts;
@@ -115,8 +118,8 @@ fn late_second_flow(link: LinkConfig, routing: RoutingConfig, rts: RtsPolicy, se
     run(&config, seed)
 }
 
-/// LLAP, figures 6 and 7, on routes that do not break and without RTS, where NewReno's first flow keeps the channel: from
-/// the moment the second flow starts, both have a share.
+/// LLAP, figures 6 and 7, on routes that do not break and without RTS, where the first flow of
+/// NewReno occupies the channel. As soon as the second flow starts, both get a share.
 #[test]
 fn under_llap_a_second_flow_gets_its_share_at_once() {
     let long = |link: fn() -> LinkConfig| {
@@ -124,11 +127,11 @@ fn under_llap_a_second_flow_gets_its_share_at_once() {
         mean(runs, |outcome| outcome.jain)
     };
     let (plain, paced) = (long(LinkConfig::default), long(LLAP));
-    // One flow alone is 0.5, a split of 3 : 1 is 0.8, of 3 : 2 is 0.96.
+    // Jain's index is 0.5 for one flow alone, 0.8 for a ratio of 3 : 1, and 0.96 for 3 : 2.
     assert!(paced > 0.9 && plain < 0.85, "Jain's index {paced} with LLAP, {plain} without");
 }
 
-/// LLAP's purpose, on routes that AODV finds: fewer losses that the sender must wait for.
+/// LLAP's purpose, on routes that AODV finds: fewer losses for which the sender must wait.
 #[test]
 fn under_llap_crossing_flows_time_out_less() {
     let timeouts = |link: fn() -> LinkConfig| {
@@ -144,7 +147,8 @@ fn dcc(k_p: f64) -> LinkConfig {
     LinkConfig { marker, ..LinkConfig::default() }
 }
 
-/// DCC, figures 11 and 16: in two-second windows one flow of NewReno sends at a time, both of DCC do.
+/// DCC, figures 11 and 16: in windows of two seconds only one flow of NewReno sends, but both flows
+/// of DCC do.
 #[test]
 fn dcc_lets_both_crossing_flows_live() {
     let jain_2s = |link: LinkConfig, name: &str| {
@@ -163,13 +167,14 @@ fn dcc_lets_both_crossing_flows_live() {
     };
     let newreno = jain_2s(LinkConfig::default(), "newreno");
     let dcc = jain_2s(dcc(13.203), "dcc");
-    // 0.8 is a split of 3 : 1 all the time, 0.5 one flow alone.
+    // 0.8 is a constant ratio of 3 : 1, 0.5 one flow alone.
     assert!(newreno < 0.8, "NewReno {newreno}");
     assert!(dcc > 0.9, "DCC {dcc}");
     assert!(dcc > newreno + 0.15, "NewReno {newreno}, DCC {dcc}");
 }
 
-/// DCC, figure 10: with k_p there is one maximum over eight hops, and far beyond it still more than standard TCP.
+/// DCC, figure 10: as a function of k_p the goodput over eight hops has one maximum. Far beyond it
+/// the goodput still exceeds that of standard TCP.
 #[test]
 fn dcc_over_eight_hops_has_one_maximum_in_k_p() {
     let goodput = |link: LinkConfig, name: &str| {

@@ -1,10 +1,12 @@
-//! Routes over the real radio and MAC, watched after every event: whether they loop, and what they converge to.
+//! Tests of routes over the real radio and MAC, checked after every event: whether they loop, and
+//! to which routes they converge.
 //!
-//! AODV promises that following next hops towards a destination never leads back to a node, at any moment and whichever
-//! messages are lost (RFC 3561, section 6.1: sequence numbers; C. Perkins, E. Royer, "Ad-hoc on-demand distance vector
-//! routing", WMCSA 1999). OLSR promises it only where all nodes hold one map; until a change has spread they do not (RFC 3626
-//! says nothing of loops). So AODV's loops are forbidden and OLSR's counted. What the protocols do on links that carry
-//! everything or nothing, without radio, is in the tests of their own.
+//! AODV promises that following next hops towards a destination never leads back to a node, at any
+//! time and whichever messages are lost (RFC 3561, section 6.1: sequence numbers; C. Perkins, E.
+//! Royer, "Ad-hoc on-demand distance vector routing", WMCSA 1999). OLSR promises it only while all
+//! nodes have the same topology map, which is not the case until a change has spread (RFC 3626 does
+//! not mention loops). So loops of AODV are forbidden and loops of OLSR are counted. Separate tests
+//! cover the protocols without radio, on links that carry everything or nothing.
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, FlowId, NodeId, Rng, Time};
@@ -18,11 +20,11 @@ use meshpace_transport::udp::Datagram;
 use meshpace_transport::{Segment, names};
 
 const NODES: u16 = 20;
-/// Nodes that packets are sent to.
+/// Number of nodes that are destinations of packets.
 const DESTINATIONS: u16 = 2;
 const SECOND: u64 = 1_000_000_000;
 
-/// A mesh under load whose routes are looked at after every event.
+/// A mesh under load whose routes are checked after every event.
 struct Watched {
     engine: Engine<SimPacket, ()>,
     rng: Rng,
@@ -32,11 +34,11 @@ struct Watched {
     sent: u32,
     delivered: u32,
     events: u32,
-    /// Events after which routes looped.
+    /// Number of events after which routes looped.
     looped: u32,
-    /// Time during which they did, s.
+    /// Time during which routes looped, s.
     looped_s: f64,
-    /// Changes of any node's next hop to a destination.
+    /// Number of changes of any node's next hop to a destination.
     changes: u32,
     next_hops: Vec<Option<NodeId>>,
 }
@@ -63,7 +65,7 @@ impl Watched {
         }
     }
 
-    /// Sends from anybody to one of the destinations, `spacing` apart, until `end` s.
+    /// Sends packets from random nodes to one of the destinations, `spacing` apart, until `end` s.
     fn run(&mut self, end: u64) {
         let end = Time(end * SECOND);
         while self.engine.now() < end {
@@ -124,13 +126,13 @@ impl Watched {
         }
     }
 
-    /// Whether following next hops leads back to a node.
+    /// True if following next hops leads back to a node.
     fn loops(&self) -> bool {
         (0..DESTINATIONS).any(|to| (0..NODES).any(|from| self.path(from, to).is_err()))
     }
 
-    /// Hops along the next hops from one node to another; none if there is no route somewhere on the way, an error if it leads
-    /// back.
+    /// Number of hops along the next hops from one node to another. `None` if a node on the way has
+    /// no route; an error if the path leads back to a node.
     fn path(&self, from: u16, to: u16) -> Result<Option<u16>, ()> {
         let mut at = from;
         for hops in 0..=NODES {
@@ -168,7 +170,7 @@ fn distances(places: &[Position], to: u16) -> Vec<Option<u16>> {
     hops
 }
 
-/// Placements at random on 800 m x 800 m in which all nodes are connected.
+/// Random placements on 800 m x 800 m in which all nodes are connected.
 fn placements() -> impl Iterator<Item = (u64, Vec<Position>)> {
     (1..).filter_map(|seed| {
         let mut rng = Rng::stream(seed, Purpose::Topology, 0);
@@ -178,7 +180,7 @@ fn placements() -> impl Iterator<Item = (u64, Vec<Position>)> {
     })
 }
 
-/// Random waypoint at 5 to 15 m/s.
+/// Nodes that move by random waypoint at 5 to 15 m/s.
 fn moving(routing: RoutingConfig, seed: u64) -> Watched {
     let nowhere = vec![Position { x: 0.0, y: 0.0 }; usize::from(NODES)];
     let pause = Duration::from_secs(2);
@@ -188,7 +190,7 @@ fn moving(routing: RoutingConfig, seed: u64) -> Watched {
     Watched::new(&places, Some(motion), routing, seed)
 }
 
-/// AODV on placements that stay and on nodes that move; `load` is the time between two packets.
+/// AODV on fixed placements and on moving nodes. `load` is the time between two packets.
 fn aodv(repair: LocalRepair, detection: AodvDetection, load: Duration) -> [Watched; 2] {
     let routing = RoutingConfig::aodv(repair, detection);
     let (seed, places) = placements().next().expect("one of many");
@@ -203,8 +205,8 @@ fn aodv(repair: LocalRepair, detection: AodvDetection, load: Duration) -> [Watch
 
 #[test]
 fn routes_of_aodv_never_loop() {
-    // One packet per 10 ms is more than such a mesh carries: links fail for contention all the time, which keeps routes
-    // changing also where nothing moves.
+    // One packet per 10 ms is more than such a mesh carries. Links fail because of contention all
+    // the time, so routes also change where nothing moves.
     for repair in [LocalRepair::Off, LocalRepair::Rfc3561] {
         for detection in [AodvDetection::LinkLayer, AodvDetection::Both] {
             for watched in aodv(repair, detection, Duration::from_millis(10)) {
@@ -215,8 +217,9 @@ fn routes_of_aodv_never_loop() {
     }
 }
 
-/// `ns2` is ns-2.35's local repair with its faults. There it loops too: in 10 runs of `validation/ns2/chain.tcl hops=7 duration=200`,
-/// seeds 1 to 10, 17 packets died at the end of their time to live, 30 hops on a chain of 7, in 2 of the runs.
+/// `ns2` is ns-2.35's local repair with its faults, which loops there too. In 10 runs of
+/// `validation/ns2/chain.tcl hops=7 duration=200`, seeds 1 to 10, 17 packets were dropped at the
+/// end of their time to live, 30 hops on a chain of 7, in 2 of the runs.
 #[test]
 fn the_local_repair_of_ns2_loops_about_as_often_as_in_ns2() {
     #[derive(Default)]
@@ -255,12 +258,12 @@ fn the_local_repair_of_ns2_loops_about_as_often_as_in_ns2() {
         .collect();
     let share = died.iter().filter(|&&packets| packets > 0).count() as f64 / 40.0;
     println!("{share} of the runs: {died:?}");
-    // The exact 95 % interval of 2 in 10 (Clopper and Pearson).
+    // The exact 95 % confidence interval of 2 in 10 (Clopper and Pearson).
     assert!((0.025..=0.556).contains(&share), "{share}: {died:?}");
 }
 
 impl Watched {
-    /// Paths to a destination that are not the shortest ones over links within reach.
+    /// Number of paths to a destination that are not the shortest ones over links within range.
     fn wrong(&self, places: &[Position]) -> u32 {
         let to = |to: u16| {
             let hops = distances(places, to);
@@ -269,7 +272,7 @@ impl Watched {
         (0..DESTINATIONS).map(to).sum()
     }
 
-    /// From which time on, until `end` s, all paths are shortest; none if some are not in the end.
+    /// Time from which all paths are shortest until `end` s; `None` if some are not at the end.
     fn settled(&mut self, places: &[Position], end: u64) -> Option<f64> {
         let mut since = None;
         while self.engine.now() < Time(end * SECOND) {
@@ -281,14 +284,15 @@ impl Watched {
     }
 }
 
-/// The largest distance between two nodes, hops.
+/// Largest distance between two nodes, hops.
 fn diameter(places: &[Position]) -> f64 {
     let farthest = |to| distances(places, to).into_iter().flatten().max().unwrap_or(0);
     f64::from((0..NODES).map(farthest).max().unwrap_or(0))
 }
 
-/// RFC 3626: two HELLO intervals until a link is known both ways, one until relays know that they are, a TC interval, and up
-/// to half a second per hop. ETX needs its window of ten HELLOs before ratios stay what they are.
+/// RFC 3626: two HELLO intervals until a link is known in both directions, one until relays know
+/// their role, a TC interval, and up to half a second per hop. ETX needs its window of ten HELLOs
+/// before ratios remain constant.
 #[test]
 fn routes_of_olsr_become_the_shortest_within_its_timers_and_do_not_loop_at_rest() {
     for (seed, places) in placements().take(6) {
@@ -304,8 +308,9 @@ fn routes_of_olsr_become_the_shortest_within_its_timers_and_do_not_loop_at_rest(
     }
 }
 
-/// Nodes walk from one placement to another from 20 s to 40 s. A link is lost 6 s after the last HELLO, what was last said of
-/// it is forgotten 15 s later, and news takes half a second per hop. Until then loops come and go.
+/// Nodes move from one placement to another from 20 s to 40 s. A link is lost 6 s after the last
+/// HELLO, the last information about it expires 15 s later, and messages take half a second per
+/// hop. Until then loops may occur.
 #[test]
 fn loops_of_olsr_end_when_movement_has() {
     let placed: Vec<_> = placements().take(6).collect();

@@ -1,4 +1,4 @@
-//! The engine on small meshes, against what theory or ns-2 says.
+//! Tests of the engine on small meshes against theory or ns-2.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::Position;
@@ -46,8 +46,9 @@ fn one_hop(mac: MacProfile, rts: RtsPolicy, segment: u32) -> f64 {
 
 #[test]
 fn one_hop_saturates_where_the_air_times_say() {
-    // Times in us: DIFS 50, mean backoff, [RTS 352, CTS 304, two SIFS 20], data 192 + (packet + header) * 4, SIFS, ACK.
-    // The packet is the payload and 20 bytes; header 34 (ns2) or 28 (ieee), mean backoff 15 or 15.5 slots.
+    // Times in us: DIFS 50, mean backoff, [RTS 352, CTS 304, two SIFS 20], data 192 + (packet +
+    // header) * 4, SIFS, ACK. The packet is the payload and 20 bytes. The header has 34 (ns2) or 28
+    // (ieee) bytes, the mean backoff 15 or 15.5 slots.
     for (mac, header, slots) in [(MacProfile::Ns2, 34.0, 15.0), (MacProfile::Ieee, 28.0, 15.5)] {
         for (rts, handshake) in [(RtsPolicy::Always, 352.0 + 304.0 + 20.0), (RtsPolicy::Never, 0.0)] {
             for segment in [1460u32, 1000] {
@@ -65,7 +66,7 @@ fn one_hop_saturates_where_the_air_times_say() {
 
 #[test]
 fn packets_reach_as_far_as_their_time_to_live() {
-    // One datagram at a time: 64 hops take at most 64 x (6.4 ms + backoff), half a second or so.
+    // One datagram at a time: 64 hops take at most 64 x (6.4 ms + backoff), about half a second.
     let arrives = |hops: u16, routing: RoutingConfig| {
         let udp = transport::udp::Config { segment: 100, ..Default::default() };
         let traffic = Traffic::Cbr { rate: Rate(400) };
@@ -140,8 +141,9 @@ fn a_node_without_neighbours_transmits_into_the_void() {
 
 #[test]
 fn a_transport_that_asks_for_notices_is_told_of_broken_routes() {
-    // NewReno's bursts make AODV believe in broken links over four hops (reference: some 225 in 200 s); TPA hears of
-    // them. With notices it freezes instead of timing out, so both its timeouts and its retransmissions change.
+    // NewReno's bursts make AODV take links for broken over four hops (reference: about 225 times
+    // in 200 s). TPA is notified. With notices it freezes instead of timing out, so both its
+    // timeouts and its retransmissions change.
     use meshpace_transport::tpa::congestion::Notices;
     let run_with = |notices| {
         let transport::Config::Tpa(mut tpa) = names::lookup("tpa-3").unwrap() else { panic!("tpa-3 is a TPA") };
@@ -172,8 +174,9 @@ fn a_transport_that_asks_for_notices_is_told_of_broken_routes() {
 
 #[test]
 fn received_power_reaches_the_transport() {
-    // AP10, Eq. 7: at 200 m with T_cs = -78.07 dBm and p = 4, H_cs = 3 on a long chain. A threshold 6 dB lower
-    // makes the margin 23.57 dB: 10^(23.57 / 40) = 3.88, so H_cs = 4, a longer delay and a lower rate.
+    // AP10, Eq. 7: at 200 m with T_cs = -78.07 dBm and p = 4, H_cs = 3 on a long chain. A threshold
+    // that is 6 dB lower gives a margin of 23.57 dB: 10^(23.57 / 40) = 3.88, so H_cs = 4, a longer
+    // delay and a lower rate.
     let run_with = |threshold: f64| {
         let transport::Config::Tcp(mut tcp) = names::lookup("tcp-ap-oid").unwrap() else { panic!("a TCP") };
         let transport::pacing::Config::Adaptive(adaptive) = &mut tcp.pacing else { panic!("paced") };

@@ -1,4 +1,5 @@
-//! Nodes that move, firewalls, and the applications that are not bulk transfers, end to end.
+//! End-to-end tests of nodes that move, of firewalls, and of applications other than bulk
+//! transfers.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::Position;
@@ -37,12 +38,13 @@ fn config(seconds: u64, positions: Vec<Position>, flows: Vec<Flow>) -> Config {
     }
 }
 
-/// A constant rate from node 0 to node 1, which is out of range from 20 s to 40 s.
+/// A flow with a constant rate from node 0 to node 1, which is out of range from 20 s to 40 s.
 fn away_and_back() -> Outcome {
     let cbr = Traffic::Cbr { rate: Rate::from_bps(80_000) };
     let mut config = config(60, vec![at(0.0, 0.0), at(200.0, 0.0)], vec![flow(0, 1, "udp", cbr)]);
     let second = |s: u64| Time(s * 1_000_000_000);
-    // 100 m/s: 250 m are left behind half a second after the departure, and are reached half a second before the return.
+    // At 100 m/s the range of 250 m is left half a second after the departure, and entered again
+    // half a second before the return.
     let leg = |start, x| Move { node: NodeId(1), start: second(start), end: second(start + 1), to: at(x, 0.0) };
     config.mobility = Mobility::Scripted(vec![leg(20, 300.0), leg(39, 200.0)]);
     run(&config, 1)
@@ -52,10 +54,10 @@ fn away_and_back() -> Outcome {
 fn a_partitioned_network_runs_on_and_counts_the_time_without_a_path() {
     let outcome = away_and_back();
     let flow = &outcome.flows[0];
-    // Out of range from 20.5 s to 39.5 s.
+    // Node 1 is out of range from 20.5 s to 39.5 s.
     assert!((flow.time_without_path_s - 19.0).abs() < 0.15, "{}", flow.time_without_path_s);
-    // Nothing arrives in that time; before and after nearly everything of 80 kbit/s does, but for the time that AODV takes
-    // to ask again, at most 10 s.
+    // Nothing arrives in that time. Before and after, almost all of the 80 kbit/s arrives, except
+    // during the time until AODV sends a request again, at most 10 s.
     let sent_connected = (59.0 - 19.0) * 10_000.0;
     let delivered = flow.delivered_bytes as f64;
     assert!(delivered < sent_connected + 64.0 * 1460.0, "{delivered}");
@@ -84,7 +86,8 @@ fn nodes_that_rest_do_the_same_as_nodes_that_cannot_move() {
     let places: Vec<Position> = (0..6).map(|i| at(200.0 * f64::from(i), 0.0)).collect();
     let still = config(20, places, vec![flow(0, 5, "newreno", Traffic::Ftp)]);
     let mut resting = still.clone();
-    // A move that begins when the run is over: the tables are made for each transmission all the same.
+    // The move begins after the end of the run. The tables are computed for each transmission all
+    // the same.
     let late = Move { node: NodeId(5), start: Time(90_000_000_000), end: Time(91_000_000_000), to: at(0.0, 9.0) };
     resting.mobility = Mobility::Scripted(vec![late]);
     let (still, resting) = (run(&still, 3), run(&resting, 3));
@@ -124,7 +127,7 @@ fn files_arrive_one_after_the_other_on_connections_of_their_own_or_on_one() {
             let what = format!("{transport}, persistent: {persistent}, {} files", files.len());
             // 149 s of pauses of 1 s and transfers of about half a second.
             assert!((60..150).contains(&files.len()), "{what}");
-            // All of what was delivered is these files: none is under way at the end.
+            // The files account for all delivered bytes: none is in transfer at the end.
             let bytes: u64 = files.iter().map(|file| file.bytes).sum();
             assert_eq!(bytes, flow.delivered_bytes, "{what}");
             assert!(files.iter().all(|file| file.bytes >= 10_000), "the smallest file is the scale: {what}");
@@ -159,7 +162,7 @@ fn a_trace_is_replayed_to_the_byte() {
         config.warmup = Duration::from_secs(1);
         let all = run(&config, 1).flows[0].delivered_bytes;
         assert_eq!(all, expected, "{transport}");
-        // The first byte is there by 4 s, the rest begins at 6 s.
+        // The first byte has arrived by 4 s, and the rest begins at 6 s.
         config.warmup = Duration::from_secs(4);
         assert_eq!(run(&config, 1).flows[0].delivered_bytes, expected - 1, "{transport}");
         config.duration = Duration::from_millis(5_999);
@@ -167,7 +170,8 @@ fn a_trace_is_replayed_to_the_byte() {
     }
 }
 
-/// TPA, section 4.5 and figure 17: the roaming node, seen by OLSR at the sender while a transfer runs.
+/// TPA, section 4.5 and figure 17: the roaming node, in the view of OLSR at the sender while a
+/// transfer runs.
 #[test]
 fn olsr_sees_the_roaming_node_at_one_two_three_two_one_hops() {
     let places = vec![at(0.0, 0.0), at(200.0, 0.0), at(400.0, 0.0), at(100.0, 50.0)];
@@ -181,8 +185,9 @@ fn olsr_sees_the_roaming_node_at_one_two_three_two_one_hops() {
     for seed in 1..=3 {
         let series = run(&config, seed).series.expect("asked for");
         let hops = |from: usize, until: usize| series.windows[from..until].iter().map(|window| window[0].hops);
-        // A link is lost 6 s after the last HELLO; in these 16 s of each stay the map has caught up. There may be no route for
-        // some seconds where three HELLOs in a row were lost to the transfer, but no other one.
+        // A link is lost 6 s after the last HELLO. In the first 16 s of each stay the topology map
+        // has been updated. For some seconds there may be no route if the transfer caused the loss
+        // of three consecutive HELLOs, but there is never another route.
         for (arrived, expected) in [(0, 1), (60, 2), (120, 3), (180, 2), (240, 1)] {
             let (from, until) = (arrived + 16, arrived + 40);
             assert!(hops(from, until).flatten().all(|hops| hops == expected), "seed {seed}, {arrived} s");

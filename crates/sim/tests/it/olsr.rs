@@ -1,4 +1,5 @@
-//! Proactive routing and HELLOs over the real radio and MAC: a chain and random placements.
+//! Tests of proactive routing and HELLOs over the real radio and MAC: a chain and random
+//! placements.
 
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, NodeId, Rate, Rng, Time};
@@ -8,7 +9,7 @@ use meshpace_sim::{Config, Event, Flow, Outcome, Probe, SimPacket, Traffic, run,
 use meshpace_transport::{self as transport, names};
 use std::collections::BTreeMap;
 
-/// One flow that starts at 40 s, when every map is complete.
+/// One flow that starts at 40 s, when every topology map is complete.
 fn config(positions: Vec<Position>, routing: RoutingConfig, to: u16, seconds: u64) -> Config {
     let traffic = Traffic::Cbr { rate: Rate::from_bps(20_000) };
     let udp = transport::Config::Udp(transport::udp::Config { segment: 500, ..Default::default() });
@@ -47,7 +48,7 @@ impl Probe<SimPacket> for Hops {
     }
 }
 
-/// Runs and checks that all but a few in a hundred packets took `hops` hops.
+/// Runs and checks that all but a few per cent of the packets took `hops` hops.
 fn run_over(config: &Config, hops: u8, seed: u64) -> Outcome {
     let mut seen = Hops::default();
     let outcome = run_with(config, seed, &mut seen);
@@ -74,7 +75,7 @@ fn a_chain_carries_a_light_load_over_every_protocol() {
     }
 }
 
-/// Nodes at random on a square, as many as are connected over 250 m to the first.
+/// Random nodes on a square: all that are connected to the first over links of 250 m.
 fn random(nodes: u16, side: f64, seed: u64) -> Option<(Vec<Position>, Vec<u8>)> {
     let mut rng = Rng::stream(seed, Purpose::Topology, 0);
     let mut place = || Position { x: rng.uniform() * side, y: rng.uniform() * side };
@@ -101,7 +102,8 @@ fn random_placements_have_shortest_paths() {
         let routing = RoutingConfig::Olsr(OlsrConfig { metric: OlsrMetric::Hops, link_layer: false });
         let hops = distance[usize::from(to)];
         let outcome = run_over(&config(positions, routing, to, 100), hops, seed);
-        // Broadcasts collide, but three HELLOs in a row from one neighbour hardly ever do under so light a load.
+        // Broadcasts collide, but three consecutive HELLOs from one neighbour are hardly ever lost
+        // under so light a load.
         println!("seed {seed}, {hops} hops: {} delivered", delivery(&outcome));
         assert!(hops > 2 && delivery(&outcome) > 0.9, "seed {seed}, {hops} hops: {}", delivery(&outcome));
     }
@@ -109,7 +111,7 @@ fn random_placements_have_shortest_paths() {
 
 #[test]
 fn messages_do_not_make_frames_larger() {
-    // A SimPacket is 64 bytes at most; the rest is what tells the kinds apart.
+    // A SimPacket has at most 64 bytes. The rest distinguishes the kinds.
     let larger = size_of::<Body<SimPacket>>() - size_of::<SimPacket>();
     assert!(larger <= 8, "{larger} bytes");
 }
@@ -132,7 +134,8 @@ fn tcp_runs_over_olsr() {
     for seed in 1..=3 {
         let outcome = run(&config, seed);
         println!("seed {seed}: {:.0} kbit/s", outcome.aggregate_goodput_bps / 1e3);
-        // A fifth of the capacity; a chain that breaks again and again stays far below.
+        // A fifth of the capacity. With a chain that breaks again and again the goodput is far
+        // lower.
         assert!(outcome.aggregate_goodput_bps > 100_000.0, "seed {seed}: {}", outcome.aggregate_goodput_bps);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs in windows of time and in batches of packets, and applications that stop.
+//! Tests of runs in windows of time and in batches of packets, and of applications that stop.
 
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::config::Position;
@@ -7,7 +7,7 @@ use meshpace_sim::config::Batches;
 use meshpace_sim::{Config, Flow, Traffic, World, run};
 use meshpace_transport::names;
 
-/// Two hops, one flow from time zero.
+/// Two hops, with one flow from time zero.
 fn config(transport: &str, seconds: u64) -> Config {
     let positions = [0.0, 200.0, 400.0].map(|x| Position { x, y: 0.0 }).to_vec();
     let flow = Flow {
@@ -35,13 +35,14 @@ fn windows_add_up_to_the_run_and_do_not_change_it() {
     let in_windows = Config { series: Some(Duration::from_millis(700)), ..whole.clone() };
     let (whole, pieces) = (run(&whole, 3), run(&in_windows, 3));
     assert_eq!(whole.fingerprint, pieces.fingerprint, "watching changes nothing");
-    // As text, because what was not measured is NaN.
+    // Compared as text, because values that were not measured are NaN.
     assert_eq!(format!("{:?}", whole.flows), format!("{:?}", pieces.flows));
     let series = pieces.series.unwrap();
     assert_eq!(series.windows.len(), 42, "the windows of 0.7 s that 30 s complete");
     let in_windows: u64 = series.windows.iter().map(|window| window[0].delivered_bytes).sum();
     let left = whole.flows[0].delivered_bytes - in_windows;
-    // The last 0.6 s are in no window: at most what the window of 64 segments and the air let through.
+    // The last 0.6 s are in no window: at most the data that the window of 64 segments and the air
+    // allow.
     assert!(left < 600_000 / 8, "{left}");
     assert!(series.windows[10][0].rtt_mean_s > 0.0 && series.windows[10][0].hops == Some(2));
 }
@@ -55,7 +56,8 @@ fn a_run_ends_with_its_last_batch() {
     for batch in &outcome.batches {
         assert_eq!(batch.start_s, before);
         before = batch.end_s;
-        // Looked at every 0.1 s, in which 2 Mbit/s carry at most 17 segments of 1460 bytes.
+        // The number is checked every 0.1 s, in which 2 Mbit/s carry at most 17 segments of 1460
+        // bytes.
         let packets = batch.flows[0].segments_received;
         assert!((200..217).contains(&packets), "{packets}");
         let bits = batch.flows[0].delivered_bytes as f64 * 8.0;
@@ -63,7 +65,7 @@ fn a_run_ends_with_its_last_batch() {
     }
     assert_eq!(outcome.ended_s, before);
     assert_eq!(outcome.measured_s, before, "measured until then");
-    // With too little time there are fewer, and the run ends where it is told to.
+    // With too little time there are fewer batches, and the run ends at its duration.
     let short = run(&Config { batches, ..config("newreno", 10) }, 1);
     assert!(short.batches.len() < 5 && short.ended_s == 10.0);
 }
@@ -76,7 +78,7 @@ fn a_transfer_without_end_ends_when_its_application_stops() {
         let series = run(&config, 1).series.unwrap();
         let delivered = |second: usize| series.windows[second][0].delivered_bytes;
         assert!((2..9).all(|second| delivered(second) > 20_000), "{transport}");
-        // What was on its way arrives; then nothing.
+        // Data in flight still arrives, then nothing more.
         assert!((12..30).all(|second| delivered(second) == 0), "{transport}: {}", delivered(12));
     }
 }
@@ -101,7 +103,7 @@ fn a_clone_of_a_world_goes_on_as_the_original() {
     assert_eq!((world.engine().fingerprint(), copy.engine().fingerprint()), (whole, whole));
 }
 
-/// The longest row of windows without a byte from `begin` seconds on, seconds.
+/// The longest sequence of windows without a byte from `begin` seconds on, in seconds.
 fn longest_silence(windows: &[Vec<meshpace_sim::outcome::FlowWindow>], flow: usize, window_s: f64, begin: f64) -> f64 {
     let (mut longest, mut row) = (0usize, 0usize);
     for (number, window) in windows.iter().enumerate() {
@@ -114,7 +116,8 @@ fn longest_silence(windows: &[Vec<meshpace_sim::outcome::FlowWindow>], flow: usi
 
 #[test]
 fn the_longest_gap_is_that_of_the_time_series() {
-    // Two transfers that cross in one cell of hidden stations: each is silent for a while. Narrow windows see the same gaps, to a window at each end.
+    // Two transfers that cross in one cell of hidden stations: each is silent for a while. Narrow
+    // windows show the same gaps, up to a window at each end.
     for transport in ["newreno", "tcp-ap", "tpa-2", "quiet-train"] {
         let mut config =
             Config { series: Some(Duration::from_millis(10)), warmup: Duration::from_secs(5), ..config(transport, 40) };
@@ -135,7 +138,7 @@ fn the_longest_gap_is_that_of_the_time_series() {
 #[test]
 fn a_flow_that_gets_nothing_has_a_gap_as_long_as_the_measured_interval() {
     let mut config = Config { warmup: Duration::from_secs(3), ..config("newreno", 20) };
-    // Out of every range.
+    // Out of every node's range.
     config.positions.push(Position { x: 5_000.0, y: 0.0 });
     config.flows[0].to = NodeId(3);
     assert_eq!(run(&config, 1).flows[0].longest_gap_s, 17.0);

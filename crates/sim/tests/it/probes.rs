@@ -1,4 +1,4 @@
-//! Probes: what they are told, and that watching changes nothing.
+//! Tests of probes: the events that they receive, and that they do not change the run.
 
 use meshpace_core::{Duration, NodeId, Time};
 use meshpace_mesh::config::{Position, QueueConfig};
@@ -40,7 +40,7 @@ struct Count {
     collisions: u64,
     failures: u64,
     sent: u64,
-    /// ACKs and broadcasts on the air.
+    /// Number of ACKs and broadcasts on the air.
     confirmed: u64,
     arrived: u64,
 }
@@ -78,7 +78,7 @@ fn whoever_watches_is_told_of_everything_and_changes_nothing() {
         let Count { frames, collisions, failures, arrived, .. } = count;
         let counters = alone.counters;
         assert_eq!((frames, collisions, failures), (alone.frames, counters.collisions, counters.mac_drops));
-        // Over four hops, and nothing is done with that nobody confirmed.
+        // A delivery takes four hops, and no transmission is complete without a confirmation.
         assert!(count.sent >= 4 * arrived && count.sent <= count.confirmed, "{count:?}");
         assert!(collisions > 0 && arrived * 1460 >= alone.flows[0].delivered_bytes, "{count:?}");
     }
@@ -86,7 +86,7 @@ fn whoever_watches_is_told_of_everything_and_changes_nothing() {
 
 #[test]
 fn receptions_are_told_only_to_those_who_want_them() {
-    // The second queue discipline overhears, so that its stations are looked at all the same.
+    // The second queue discipline overhears frames, so its stations are notified in any case.
     for queue in [QueueConfig::DropTail, QueueConfig::Llap(<_>::default())] {
         let mut count = Count::default();
         let outcome = run_with(&config(queue), 1, &mut count);
