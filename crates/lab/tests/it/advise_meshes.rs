@@ -1,4 +1,5 @@
-//! Twenty random meshes with loss and mixed rates: the simulated goodput of a flow, and what `advise` makes of the dumps that their nodes would write.
+//! Compares the simulated goodput of flows in twenty random meshes, with losses and mixed rates,
+//! with the output of `advise` for the dumps that the nodes would write.
 
 use meshpace_core::Rng;
 use meshpace_core::rng::Purpose;
@@ -17,13 +18,13 @@ use std::fmt::Write;
 
 const MESHES: u64 = 20;
 const NODES: usize = 8;
-/// Time of a run that is measured, seconds.
+/// Measured time of a run, seconds.
 const SECONDS: u64 = 3;
 const SEEDS: usize = 3;
-/// Flows of a mesh whose order is looked at.
+/// Number of flows of a mesh whose order is checked.
 const FLOWS: usize = 4;
 
-/// A direction as it is in the mesh.
+/// True state of one direction of a link.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     snr_db: f64,
@@ -31,7 +32,7 @@ struct Link {
     share: f64,
 }
 
-/// A mesh, and the counters of its nodes.
+/// A mesh, with the random numbers for the counters of its nodes.
 struct Truth {
     links: BTreeMap<(usize, usize), Link>,
     rng: Rng,
@@ -42,8 +43,9 @@ fn mac(node: usize) -> String {
 }
 
 impl Truth {
-    /// Nodes in a square, with a ratio of signal to noise that falls with the distance and differs by direction; each direction has the rate with the best product of bit
-    /// rate and share.
+    /// Places nodes in a square. The signal-to-noise ratio falls with the distance and differs by
+    /// direction. Each direction uses the rate with the best product of bit rate and delivery
+    /// ratio.
     fn new(seed: u64) -> Truth {
         let mut rng = Rng::stream(seed, Purpose::Test, 0);
         let places: Vec<(f64, f64)> = (0..NODES).map(|_| (rng.uniform(), rng.uniform())).collect();
@@ -68,7 +70,8 @@ impl Truth {
         Truth { links, rng }
     }
 
-    /// Tries that so many packets take over a link, and how many are given up after seven.
+    /// Numbers of retries of `packets` packets over a link, and of packets that are given up after
+    /// seven attempts.
     fn counters(&mut self, share: f64, packets: u32) -> (u32, u32) {
         let (mut retries, mut failed) = (0, 0);
         for _ in 0..packets {
@@ -79,7 +82,7 @@ impl Truth {
         (retries, failed)
     }
 
-    /// `iw dev` and `iw dev mesh0 station dump` of each node.
+    /// Output of `iw dev` and of `iw dev mesh0 station dump` at each node.
     fn iw(&mut self) -> Vec<(String, Dump)> {
         let of = |node: usize, truth: &mut Truth| {
             let mut text = format!("phy#0\n\tInterface mesh0\n\t\taddr {}\n\t\ttype mesh point\n", mac(node));
@@ -100,8 +103,8 @@ impl Truth {
         linked.into_iter().map(|node| of(node, self)).collect()
     }
 
-    /// `batctl o` of each node, its neighbours alone, with TQ as batman-adv computes it of both directions
-    /// (`batadv_iv_ogm_calc_tq`).
+    /// Output of `batctl o` at each node, with its neighbours only. TQ is computed from both
+    /// directions as in batman-adv (`batadv_iv_ogm_calc_tq`).
     fn batctl(&self) -> Vec<(String, Dump)> {
         let of = |node: usize| {
             let own = mac(node);
@@ -119,7 +122,7 @@ impl Truth {
         linked.map(of).collect()
     }
 
-    /// What babeld answers at each node.
+    /// Answer of babeld at each node.
     fn babel(&self) -> Vec<(String, Dump)> {
         let of = |node: usize| {
             let mut text = format!(
@@ -140,7 +143,7 @@ impl Truth {
         linked.map(of).collect()
     }
 
-    /// txtinfo of one node, which has the topology of all.
+    /// Output of txtinfo at one node, which has the topology of the whole mesh.
     fn olsr(&self) -> Vec<(String, Dump)> {
         let mut text = "Table: Topology\nDest. IP\tLast hop IP\tLQ\tNLQ\tCost\n".to_owned();
         for ((from, to), link) in self.links.iter().filter(|((from, to), _)| from < to) {
@@ -150,7 +153,7 @@ impl Truth {
         vec![(String::new(), dumps::read(text.as_bytes()).unwrap())]
     }
 
-    /// Dumps of five kinds of which none has rates.
+    /// Dumps of five kinds, none of which contains rates.
     fn dumps_without_rates(&mut self) -> [(&'static str, Vec<(String, Dump)>); 5] {
         let mut without = [
             ("batctl", self.batctl()),
@@ -173,7 +176,7 @@ impl Truth {
     }
 }
 
-/// Goodputs of one flow of a scenario, Mbit/s, with as many seeds as `advise` runs.
+/// Goodputs of one flow of a scenario in Mbit/s, with as many seeds as `advise` runs.
 fn goodputs(links: &str, map: &str, nodes: usize, ends: (usize, usize), keys: &[(&'static str, String)]) -> Vec<f64> {
     let text = scenario(&Mesh::Routed(nodes), &[ends], keys, SECONDS).unwrap();
     let source = Source { name: "mesh".to_owned(), text, sets: sets(&questions(&State::default()), None) };
@@ -195,7 +198,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The flow's plan by these dumps, and the nodes of its route.
+/// The flow's plan according to these dumps, and the nodes of its route.
 fn planned(parts: &[(String, Dump)], ends: (usize, usize)) -> Option<(Plan, Vec<String>)> {
     let mut dump = dumps::merge(parts);
     plan::fill_shares(&mut dump, Rate::Mcs(3));
@@ -206,13 +209,14 @@ fn planned(parts: &[(String, Dump)], ends: (usize, usize)) -> Option<(Plan, Vec<
     Some((plan::plan(&dump, &[way], Rate::Mcs(3), &one_hop).unwrap(), names))
 }
 
-/// The goodput that is told of the first flow of a plan, Mbit/s, and the half width of its interval.
+/// The goodput that is reported for the first flow of a plan, Mbit/s, and the half width of its
+/// interval.
 fn told_goodput(plan: &Plan) -> (f64, f64) {
     let found = estimate(&goodputs(&plan.links, &plan.map, plan.nodes.len(), plan.ends[0], &plan.keys), 0.95);
     (found.mean, found.half_width)
 }
 
-/// The goodput in the mesh itself, over the route that the dump's metric takes.
+/// The goodput in the mesh itself, over the route with the best metric in the dump.
 fn true_goodput(truth: &Truth, route: &[usize]) -> f64 {
     let mut links = "from,to,snr_db,mcs\n".to_owned();
     for ((from, to), link) in &truth.links {
@@ -226,7 +230,7 @@ fn true_goodput(truth: &Truth, route: &[usize]) -> f64 {
     mean(&goodputs(&links, &map, NODES, (route[0], route[route.len() - 1]), &keys))
 }
 
-/// Two nodes with a route of two to four hops if there is one, or of one.
+/// Two nodes with a route of two to four hops, or of one hop if there is no such route.
 fn ends_of(parts: &[(String, Dump)]) -> Option<(usize, usize)> {
     let hops = |to: usize| planned(parts, (0, to)).map(|(_, route)| route.len() - 1).filter(|hops| *hops <= 4);
     (1..NODES).filter_map(|to| Some((hops(to)?, to))).max().map(|(_, to)| (0, to))
@@ -280,7 +284,7 @@ fn the_delivery_of_each_hop_is_that_of_the_mesh() {
     }
 }
 
-/// A flow of a mesh: its true goodput, and the one that is told, Mbit/s.
+/// A flow of a mesh: its true goodput and the reported one, Mbit/s.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     there: f64,
@@ -288,7 +292,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// Those from node 0 to the first nodes that its routes reach within four hops. Nobody else sends.
+    /// The flows from node 0 to the first nodes that its routes reach within four hops. No other
+    /// node sends.
     fn all(truth: &Truth, known: &mut BTreeMap<Vec<usize>, f64>, parts: &[(String, Dump)]) -> Vec<Flow> {
         let flow = |to: usize| {
             let (plan, route) = planned(parts, (0, to)).filter(|(_, route)| route.len() <= 5)?;
@@ -300,12 +305,13 @@ impl Flow {
     }
 }
 
-/// True if one value is larger than the other by more than a half.
+/// True if one value is larger than the other by more than half.
 fn is_clear(one: f64, other: f64) -> bool {
     one.max(other) > 1.5 * one.min(other)
 }
 
-/// Pairs of flows that are in the right order, and all, of those that `clear` takes.
+/// Number of pairs of flows whose reported order is correct, and number of all pairs, among those
+/// that `clear` selects.
 fn right(meshes: &[Vec<Flow>], clear: fn(&Flow, &Flow) -> bool) -> (usize, usize) {
     let (mut right, mut all) = (0, 0);
     for flows in meshes {
@@ -340,8 +346,9 @@ fn where_rates_are_not_known_the_order_of_the_flows_is_right() {
         let said =
             format!("{name}: right {told:?} of the pairs that are told apart, {there:?} of those that are apart");
         eprintln!("{said}");
-        // Two flows that are told apart are in that order. Of two with as many hops and losses the rates decide, which
-        // nobody knows: most of those that are apart are told so.
+        // Two flows whose reported values clearly differ are in the correct order. If two flows
+        // have as many hops and losses, their rates decide, which are not in the dumps. Of the
+        // pairs whose true values clearly differ, most are reported correctly.
         assert!(told.1 >= 20 && 20 * told.0 >= 19 * told.1, "{said}");
         assert!(there.1 >= 40 && 4 * there.0 >= 3 * there.1, "{said}");
     }

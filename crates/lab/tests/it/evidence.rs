@@ -1,9 +1,9 @@
-//! Evidence of the pages: tables of simulated results are computed anew and compared to the last digit, and those that were
-//! measured in real time say when and by what.
+//! Tests the numbers of the pages. Tables of simulated results are computed again and compared to
+//! the last digit. Tables that were measured in real time must name date and command.
 //!
-//! `validation/tables.toml` says of each table which page has it, which command makes its numbers, and which of them stands in
-//! which cell. `./check` computes the tables marked as a sample, `./check slow` all of them, `./check --write` writes what
-//! differs.
+//! `validation/tables.toml` lists for each table its page, the command that computes it, and the
+//! source of each cell. `./check` computes the tables that are marked as a sample, `./check slow`
+//! all of them, and `./check --write` writes the cells that differ.
 
 mod pages;
 mod runs;
@@ -21,7 +21,7 @@ fn tables() -> Tables {
     Tables::parse(&std::fs::read_to_string(root().join("validation/tables.toml")).unwrap())
 }
 
-/// Every page that may have tables of results.
+/// Every page that may contain tables of results.
 fn pages() -> BTreeMap<String, Page> {
     let mut names: Vec<String> = vec!["README.md".to_owned()];
     for folder in ["docs", "docs/notes", "book", "book/tutorials", "book/showcases"] {
@@ -58,7 +58,7 @@ fn generated_tables_of_simulated_results() {
         }
     }
     assert!(seen > 30, "only {seen} cells were computed");
-    // All pages that differ are named, before the first of them ends this.
+    // All pages that differ are listed before the first of them ends the test.
     println!("computed {seen} cells; these pages differ: {changed:?}");
     let stale: Vec<&String> = changed.iter().collect();
     assert!(
@@ -71,7 +71,7 @@ fn generated_tables_of_simulated_results() {
     }
 }
 
-/// The lines in which pages differ from the files.
+/// Lines in which the pages differ from the files.
 fn differences(pages: &BTreeMap<String, Page>, names: &[&String]) -> String {
     let mut text = String::new();
     for name in names {
@@ -117,14 +117,14 @@ fn every_table_of_simulated_results_names_its_command() {
             );
         }
     }
-    // What is listed is there.
+    // Every listed table must exist.
     for (page, header) in &listed {
         let is_there = pages.get(page).is_some_and(|page| page.headers().any(|other| other == header));
         assert!(is_there, "{page} has no table {header}");
     }
 }
 
-/// The first line of what changed in `code` since `commit`; `None` if nothing did.
+/// Subject of the last commit since `commit` that changed `code`; `None` if there is none.
 fn change_since(commit: &str, code: &[String]) -> Result<Option<String>, String> {
     let root = root();
     let git = |arguments: &[&str]| Command::new("git").arg("-C").arg(&root).args(arguments).output();
@@ -139,7 +139,8 @@ fn change_since(commit: &str, code: &[String]) -> Result<Option<String>, String>
     Ok(String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned))
 }
 
-/// Tables that were measured in real time cannot be repeated here: `./check slow` lists those whose code has changed since.
+/// Tables that were measured in real time cannot be measured again here. `./check slow` lists those
+/// whose code has changed since.
 #[test]
 fn tables_that_are_older_than_what_they_measured_are_listed() {
     if !root().join(".git").exists() {

@@ -1,14 +1,16 @@
-//! Behaviour of runs, pinned: a fingerprint of short runs of every scenario file, and of every named transport over a chain and a
-//! cross, beside `validation/fingerprints.txt`.
+//! Fixes the behaviour of runs: compares the fingerprints of short runs with
+//! `validation/fingerprints.txt`. The runs are those of every scenario file, and of every named
+//! transport over a chain and a cross.
 //!
-//! After a change of the model that is meant, raise `meshpace_sim::MODEL_REVISION` and say why:
+//! After an intended change of the model, raise `meshpace_sim::MODEL_REVISION` and give the reason:
 //!
 //! ```sh
 //! ./check --write "AODV keeps a packet of a broken route"
 //! ```
 //!
-//! writes the table and every other generated file; with `MESHPACE_RECORD` set to the reason, this test alone writes the table.
-//! New scenarios and changed ones are recorded in the same way, without a new revision and without a reason.
+//! This writes the table and every other generated file. With `MESHPACE_RECORD` set to the reason,
+//! this test alone writes the table. New and changed scenarios are recorded in the same way,
+//! without a new revision and without a reason.
 
 mod table;
 
@@ -22,16 +24,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use table::{Ran, Table, digest};
 
-/// Where the table is.
+/// Path of the table.
 const TABLE: &str = "validation/fingerprints.txt";
-/// At most so many points of a sweep.
+/// Largest number of points of a sweep.
 const POINTS: usize = 12;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A run that is to be made.
+/// A run to be carried out.
 struct Todo {
     name: String,
     source: u64,
@@ -57,7 +59,8 @@ fn read(text: &str, directory: &Path, name: &str) -> Scenario {
     Scenario::read(source, directory, name).unwrap_or_else(|refusal| panic!("{}", refusal.render(false)))
 }
 
-/// The points of a sweep that differ in their transports or in what is below them, the first of each, and the last point.
+/// The points of a sweep that differ in their transports or in the layers below, the first of each
+/// kind, and the last point.
 fn chosen(points: &[Point]) -> Vec<&Point> {
     let mut chosen: Vec<&Point> = Vec::new();
     for point in points {
@@ -72,7 +75,8 @@ fn chosen(points: &[Point]) -> Vec<&Point> {
     chosen
 }
 
-/// The point cut short: 3 s after the last start that is within 8 s of the first; large networks less.
+/// Shortens a point: it ends 3 s after the last start that is within 8 s of the first. Large
+/// networks get less time.
 fn cut(point: &Point) -> Point {
     let mut point = point.clone();
     let config = &mut point.config;
@@ -104,7 +108,7 @@ fn todo(text: &str, directory: &Path, name: &str, into: &mut Vec<Todo>) {
     }
 }
 
-/// Everything that is run.
+/// All runs.
 fn everything() -> Vec<Todo> {
     let mut all = Vec::new();
     let (root, mut paths) = (root(), Vec::new());
@@ -130,7 +134,7 @@ fn everything() -> Vec<Todo> {
     all
 }
 
-/// Makes the runs on all processors; the results are in the order of `todo`.
+/// Carries out the runs on all processors. The results are in the order of `todo`.
 fn run(todo: &[Todo]) -> Vec<Ran> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
@@ -155,7 +159,7 @@ fn run(todo: &[Todo]) -> Vec<Ran> {
     results
 }
 
-/// Why the table is written anew; `None` if it is only compared.
+/// Reason for writing the table again; `None` if it is only compared.
 fn reason() -> Option<String> {
     std::env::var("MESHPACE_RECORD").ok().or(generated::is_written().then(String::new))
 }
@@ -178,11 +182,12 @@ fn generated_table_of_fingerprints() {
     assert!(complaints.is_empty(), "{TABLE}: {} complaints\n{}\n{how}", complaints.len(), complaints.join("\n"));
 }
 
-/// Every state of the table that was ever committed is one from which the present one can have been recorded.
+/// Tests that the present table can have been recorded from every state of it that was ever
+/// committed.
 #[test]
 fn no_earlier_table_was_rewritten() {
     if reason().is_some() {
-        // It is being written by the other test, which asks the same.
+        // The other test writes the table and checks the same.
         return;
     }
     let git = |arguments: &[&str]| {

@@ -1,9 +1,9 @@
-//! What is published of Flush, in the simulator (Kim et al., SenSys 2007, abstract).
+//! Compares Flush in the simulator with the published results (Kim et al., SenSys 2007, abstract).
 
 use meshpace_scenario::{Scenario, Source};
 use std::path::Path;
 
-/// Goodput over so many hops of nodes that only disturb their neighbours, bytes.
+/// Goodput over `hops` hops of nodes that disturb only their neighbours, in bit/s.
 fn goodput(hops: u8) -> f64 {
     let text = format!(
         "duration = '120 s'\nwarmup = '30 s'\ntopology.hops = {hops}\nrouting.protocol = 'static'\nradio.model = 'two-ray'\n\

@@ -1,5 +1,6 @@
-//! A directory of records follows its scenario: whatever is edited, its records are those of a fresh run of the edited file, or it
-//! is refused and unchanged. The fresh run is the oracle.
+//! Tests that a directory of records follows its scenario: after any edit, its records are those of
+//! a new run of the edited file, or the edit is refused and the directory is unchanged. A new run
+//! is the reference.
 
 use meshpace_core::rng::{Purpose, Rng};
 use meshpace_lab::backend::Threads;
@@ -16,39 +17,40 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Edits that are tried, and with `MESHPACE_SLOW=1`.
+/// Number of edits in a normal run, and with `MESHPACE_SLOW=1`.
 const EDITS: [usize; 2] = [60, 500];
 
-/// A scenario that is edited: five nodes of a map in a row, and flows from the first to some of the others.
+/// A scenario that is edited: five nodes of a map in a row, and flows from the first to some of the
+/// others.
 #[derive(Clone)]
 struct Draft {
     title: Option<u64>,
     comments: u64,
     plot: bool,
-    /// Milliseconds, and how they are written.
+    /// Duration in milliseconds, and the notation in which it is written.
     duration: (u64, u64),
-    /// Durations that are swept beside the points.
+    /// Durations that are swept in addition to the points.
     durations: Vec<u64>,
     segment: Option<u64>,
     series: Option<u64>,
     transport: &'static str,
-    /// How the map is called.
+    /// Name of the map, as a number.
     map: u64,
-    /// Metres that the last node is moved by.
+    /// Distance in metres by which the last node is moved.
     moved: u64,
-    /// Far ends of the flow, the points of the sweep.
+    /// Destinations of the flow, which are the points of the sweep.
     ends: Vec<u64>,
     first_seed: u64,
     seeds: u64,
-    /// The constant of a pacing rule of another language.
+    /// Constant of a pacing rule in another language.
     rule: u64,
-    /// Which of [`DEFAULTS`] are written, a bit for each.
+    /// Bit mask of the entries of [`DEFAULTS`] that are written.
     defaults: u64,
-    /// True if the default of a key is the one value of a sweep.
+    /// True if the default of a key is the only value of a sweep.
     is_default_swept: bool,
 }
 
-/// Keys with their defaults, and the table that has them.
+/// Keys with their defaults, and the table that contains them.
 const DEFAULTS: [(&str, &str); 6] = [
     ("", "warmup = '0 s'\n"),
     ("[topology]\n", "allow_partition = false\n"),
@@ -76,7 +78,7 @@ const KINDS: [&str; 15] = [
     "default",
     "swept default",
 ];
-/// Kinds that change no run: they are never refused, and make none.
+/// Kinds of edits that change no run: they are never refused and cause no runs.
 const FREE: [&str; 6] = ["comment", "title", "plot", "units", "name of the file", "default"];
 
 impl Draft {
@@ -180,7 +182,7 @@ impl Draft {
         Arc::new(Campaign { scenario, first_seed: self.first_seed, seeds: self.seeds })
     }
 
-    /// Runs the campaign into a directory: how many runs that took, or why it is refused.
+    /// Runs the campaign into a directory. Returns the number of runs, or the reason for a refusal.
     fn run(&self, directory: &Path, out: &Path) -> Result<usize, String> {
         let campaign = self.campaign(directory);
         let rule = Rule {
@@ -210,7 +212,7 @@ impl Observer for Nobody {
     }
 }
 
-/// The lines of a directory.
+/// The lines of a directory's records.
 fn lines(directory: &Path) -> Vec<String> {
     fs::read_to_string(directory.join(RECORDS)).unwrap().lines().map(str::to_owned).collect()
 }
@@ -222,12 +224,13 @@ fn without(line: &str, fields: &[&str]) -> String {
     Value::Object(record).to_string()
 }
 
-/// A record without what may be called otherwise: its scenario and its point.
+/// A record without the parts that may be renamed: its scenario and its point.
 fn rest(line: &str) -> String {
     without(line, &["scenario", "point", "check"])
 }
 
-/// The same without what is observed beside the run: a record that lacks that is replaced.
+/// A record that also lacks the observations made beside the run. A record without these is
+/// replaced.
 fn run(line: &str) -> String {
     without(line, &["scenario", "point", "check", "series"])
 }
@@ -236,12 +239,13 @@ fn key(line: &str) -> line::Key {
     line::key_of(&line::open(line).unwrap()).unwrap()
 }
 
-/// Checks a directory that was accepted: `before` are its lines before the edit, `fresh` those of a fresh run, `made` the runs that were made.
+/// Checks a directory after an accepted edit. `before` are its lines before the edit, `fresh` those
+/// of a new run, and `made` is the number of runs that were carried out.
 fn check(before: &[String], after: &[String], fresh: &[String], made: usize) {
     let keys: BTreeSet<line::Key> = fresh.iter().map(|line| key(line)).collect();
     let (named, others): (Vec<&String>, Vec<&String>) = after.iter().partition(|line| keys.contains(&key(line)));
     assert!(named.into_iter().eq(fresh), "the runs of the file are those of a fresh run, in its order");
-    // What the file does not name stays, whatever it is called.
+    // Records that the file does not name are kept, whatever their names are.
     let known: BTreeSet<String> = before.iter().map(|line| rest(line)).collect();
     assert!(others.into_iter().all(|line| known.contains(&rest(line))), "nothing else comes in");
     let there: BTreeSet<String> = after.iter().map(|line| run(line)).collect();
@@ -264,7 +268,7 @@ fn a_directory_follows_its_scenario_or_refuses_it() {
         let kind = KINDS[random.below(KINDS.len() as u64) as usize];
         let mut edited = draft.clone();
         edited.edit(kind, &mut random);
-        // Printed only if the test fails.
+        // Visible only if the test fails.
         println!("MESHPACE_SEED={seed}: edit {number}, {kind}:\n{}", edited.text());
         let read = |name: &str| fs::read(out.join(name)).unwrap();
         let (before, manifest) = (lines(&out), read(MANIFEST));
@@ -275,7 +279,7 @@ fn a_directory_follows_its_scenario_or_refuses_it() {
         match made {
             Ok(made) => {
                 check(&before, &lines(&out), &lines(&fresh), made);
-                // The name of a point may belong to other runs, but to sweep a default makes none.
+                // A point may have the name of other runs, but sweeping a default causes no runs.
                 assert!(made == 0 || !FREE.contains(&kind) && kind != "swept default", "{made} runs");
                 let listed = Manifest::read(&out).unwrap().unwrap().sources;
                 assert_eq!(listed.last().map(|given| given.text.clone()), Some(edited.text()));

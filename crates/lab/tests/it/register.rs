@@ -1,4 +1,5 @@
-//! The register's files: they can be read, fit together, and every published result has one or is listed as missing.
+//! Tests of the register's files: they can be parsed, fit together, and every published result has
+//! one or is listed as missing.
 
 use meshpace_lab::register::data::{Check, Published};
 use meshpace_lab::register::{Effort, Register, STUDIES, consistency};
@@ -14,7 +15,7 @@ fn the_files_fit_together() {
 
 #[test]
 fn the_index_has_every_published_result_once() {
-    // Figures, tables and results in the text that each paper reports.
+    // Number of figures, tables and results in the text of each paper.
     let register = Register::embedded();
     let ids = || register.experiments.iter().map(|experiment| &experiment.published.id).chain(&register.missing);
     for (paper, count) in [("AP05", 24), ("AP10", 23), ("TPA", 30), ("LLAP", 11), ("DCC", 22), ("QT", 23), ("HT", 8)] {
@@ -129,13 +130,13 @@ fn a_cause_needs_the_readings_that_bear_it_out() {
     for cause in ["open", "radio", "run_length", "hardware"] {
         assert_eq!(told(cause, "", ""), "", "{cause}");
     }
-    // What cannot be run has no readings.
+    // An experiment that cannot be run has no readings.
     let unjudged = "unjudged = \"a drawing\"\ncause = \"no_code\"\n";
     write("mine/F1.published.toml", &format!("id = \"MINE-F1\"\ntitle = \"Mine\"\nsource = \"I: Mine\"\n{unjudged}"));
     assert_eq!(consistency::problems(&Register::read(scratch.path()).unwrap()).join("\n"), "");
 }
 
-/// The transports of the points that are run of an experiment, each as the sweep writes it.
+/// The transports of the points of an experiment that are run, in the notation of the sweep.
 fn transports(register: &Register, id: &str, effort: Effort) -> BTreeSet<String> {
     let runs = register.runs(register.find(id).unwrap(), effort).unwrap().unwrap();
     let transport = |point: &Point| point.values.iter().find(|(key, _)| key == "flow.transport").unwrap().1.to_string();
@@ -149,13 +150,15 @@ fn quick_quality_leaves_out_other_readings_and_nothing_else() {
         let pacing = r#""pacing":{"kind":"adaptive","profile":"released","sampling":"new-data-karn"}"#;
         format!(r#"{{"name":"tcp-ap-released{reading}",{pacing}}}"#)
     };
-    // What the nine claims of AP05-F14 name; as printed and as released are beside it.
+    // The transports that the nine claims of AP05-F14 name. The readings "as printed" and "as
+    // released" are run in addition.
     let named = [r#""newreno""#.to_owned(), r#""newreno+delack""#.to_owned(), judged(""), judged("+delack")];
     assert_eq!(transports(&register, "AP05-F14", Effort::Quick), BTreeSet::from(named));
     for effort in [Effort::QuickWithReadings, Effort::Paper] {
         assert_eq!(transports(&register, "AP05-F14", effort).len(), 9);
     }
-    // Whatever a claim or a published number of any experiment is about is run as if all readings were.
+    // Every transport in a claim or a published number of an experiment is also run without the
+    // other readings.
     for experiment in &register.experiments {
         let Some(quick) = register.runs(experiment, Effort::Quick).unwrap() else { continue };
         let published = &experiment.published;
@@ -171,7 +174,7 @@ fn quick_quality_leaves_out_other_readings_and_nothing_else() {
     }
 }
 
-/// The papers' experiments; studies of this project have whole lists of rivals.
+/// The papers' experiments. Studies of this project have whole lists of competitors.
 fn of_papers(register: &Register) -> impl Iterator<Item = &Published> {
     let all = register.experiments.iter().map(|experiment| &experiment.published);
     all.filter(|published| !STUDIES.iter().any(|study| published.id.starts_with(study)))
@@ -186,7 +189,7 @@ fn nothing_is_judged_twice() {
 
 #[test]
 fn a_claim_is_one_statement() {
-    // About several curves at once only if the statement is.
+    // A claim may concern several curves only if its statement does.
     const OF_ALL: [&str; 11] =
         ["all", "each", "every", "any", "none", "nobody", "nothing", "other", "others", "least", "highest"];
     let register = Register::embedded();

@@ -1,4 +1,5 @@
-//! What docs/quiet-trains.md says of quiet trains beside a neighbour that does not hear them, and of the law under delay that no queue causes.
+//! Tests the statements of docs/quiet-trains.md about quiet trains beside a neighbour that does not
+//! receive them, and about the control law under a delay that no queue causes.
 
 use meshpace_scenario::{Scenario, Source};
 use meshpace_sim::Outcome;
@@ -11,7 +12,8 @@ fn run(text: &str, seed: u64) -> Outcome {
     meshpace_sim::run(&scenario.points[0].config, seed)
 }
 
-/// Runs of 20 in which a flow of six hops and one of two hops that crosses it meet, and one of them has no byte.
+/// Number of runs, out of 20, in which a flow of six hops and a crossing flow of two hops meet and
+/// one of them has no byte.
 fn dead(company: f64) -> usize {
     let flow = |from, to| {
         format!("[[flow]]\nfrom = {from}\nto = {to}\ntransport = {{ name = 'quiet-train', company = {company:.1} }}\n")
@@ -32,7 +34,8 @@ fn who_leaves_half_of_a_shared_path_lets_a_hidden_neighbour_begin() {
     assert!(with < without && with <= 2, "{with} of 20 beside {without}");
 }
 
-/// Goodput of each of so many flows over seven hops, bit/s, with jitter of up to `ms` milliseconds, another for each packet.
+/// Goodput in bit/s of each of `flows` flows over seven hops. The jitter is up to `ms`
+/// milliseconds, different for each packet.
 fn goodputs(flows: usize, ms: f64) -> Vec<f64> {
     let text = format!(
         "duration = '100 s'\nwarmup = '20 s'\ntopology.hops = 7\nrouting.protocol = 'static'\nlink.jitter = '{ms} ms'\nlink.jitter_time = '0 s'\n{}",
@@ -46,7 +49,8 @@ fn jitter_costs_what_the_law_says_and_starves_nobody() {
     // R = 2^1.5 b, b = 0.09 scale tau, tau = 4 * 7.75 ms, scale = 2.125.
     let r = 2_f64.powf(1.5) * 0.09 * 2.125 * 31.0;
     let [alone] = goodputs(1, 0.0)[..] else { panic!() };
-    // Uniform up to D, its mean is D/2, and that of many packets hardly differs: I = floor (D / (2 b))^(2/3).
+    // The delay is uniform up to D with mean D/2, and the mean of many packets hardly varies: I =
+    // floor (D / (2 b))^(2/3).
     for times in [2.0, 4.0] {
         let expected = (times * 2_f64.powf(1.5) / 2.0).powf(-2.0 / 3.0);
         let share = goodputs(1, times * r)[0] / alone;

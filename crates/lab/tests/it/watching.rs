@@ -1,4 +1,4 @@
-//! Watched links in the time series, and flows that are there several times.
+//! Tests of watched links in the time series, and of flows with a count.
 
 use meshpace_lab::record::Record;
 use meshpace_scenario::{Scenario, Source};
@@ -19,9 +19,10 @@ const CBR: &str = "[[flow]]\ntransport = 'udp'\ntraffic = 'cbr'\nsegment = 1000\
 
 #[test]
 fn llap_estimates_four_undisturbed_hops() {
-    // A packet every 40 ms over 9 hops meets no other. From the end of the exchange that brings it to a relay until the end of
-    // the data frame that takes it on: DIFS 50 us, half of the smallest window 310 us, RTS 352 us, CTS 304 us, two SIFS
-    // 20 us, 192 us of preamble and 1062 bytes at 2 Mbit/s. Four of these are 21.9 ms.
+    // A packet every 40 ms over 9 hops meets no other packet. The measured time lasts from the end
+    // of the exchange that brings it to a relay until the end of the data frame that forwards it:
+    // DIFS 50 us, half of the smallest window 310 us, RTS 352 us, CTS 304 us, two SIFS 20 us, 192
+    // us of preamble and 1062 bytes at 2 Mbit/s. Four of these are 21.9 ms.
     let record = record(&format!(
         "duration = '30 s'\nseries = '1 s'\nwatch = [{{ node = 0, toward = 9 }}]\nlink.queue = 'llap'\n\
          topology.hops = 9\n{CBR}rate = '200 kbit/s'\n"
@@ -37,8 +38,8 @@ fn llap_estimates_four_undisturbed_hops() {
 
 #[test]
 fn dcc_measures_what_a_link_sends_and_loses() {
-    // 12.5 packets a second of 1000 bytes and headers, about 4.2 ms of data at 2 Mbit/s and 0.2 ms of preamble each: 5.5 %
-    // of the time. Alone on the air nothing collides.
+    // 12.5 packets of 1000 bytes with headers per second, each about 4.2 ms of data at 2 Mbit/s and
+    // 0.2 ms of preamble: 5.5 % of the time. Without other senders nothing collides.
     let record = record(&format!(
         "duration = '30 s'\nseries = '500 ms'\nwatch = [{{ node = 0, toward = 1 }}, {{ node = 1, toward = 0 }}]\n\
          link.marker = {{ kind = 'dcc', k_p = 0, interval = '1 s', weight = 1 }}\nradio.rts_cts = false\n\

@@ -1,9 +1,9 @@
-//! Pages in Markdown and their tables.
+//! Markdown pages and their tables.
 
 /// Least share of numbers among the cells of a table of results.
 const NUMBERS: f64 = 0.4;
 
-/// A page by its lines.
+/// A page, as a list of lines and tables.
 #[derive(Clone, Debug)]
 pub struct Page {
     lines: Vec<Line>,
@@ -15,7 +15,7 @@ enum Line {
     Table(Table),
 }
 
-/// A table: its header as it stands there, the line below it, and the cells of each row.
+/// A table: its header as on the page, the line below it, and the cells of each row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     header: String,
@@ -25,7 +25,7 @@ pub struct Table {
 }
 
 impl Page {
-    /// The page of a text.
+    /// Parses the text of a page.
     pub fn read(text: &str) -> Page {
         let mut lines = Vec::new();
         let mut rest = text.lines().peekable();
@@ -63,12 +63,12 @@ impl Page {
         text
     }
 
-    /// Whether the page says so outside of its tables.
+    /// True if the page contains `words` outside of its tables.
     pub fn has(&self, words: &str) -> bool {
         self.lines.iter().any(|line| matches!(line, Line::Text(text) if text.contains(words)))
     }
 
-    /// Whether the section with the table of this header says so outside of its tables.
+    /// True if the section of the table with this header contains `words` outside of its tables.
     pub fn section_has(&self, header: &str, words: &str) -> bool {
         let is_heading = |line: &Line| matches!(line, Line::Text(text) if text.starts_with('#'));
         let is_table = |line: &Line| matches!(line, Line::Table(table) if table.header == header);
@@ -84,17 +84,18 @@ impl Page {
         })
     }
 
-    /// The headers of all tables.
+    /// Headers of all tables.
     pub fn headers(&self) -> impl Iterator<Item = &str> {
         self.tables().map(|table| table.header.as_str())
     }
 
-    /// The headers of tables that are mostly numbers.
+    /// Headers of the tables that consist mostly of numbers.
     pub fn headers_of_results(&self) -> Vec<&str> {
         self.tables().filter(|table| table.is_of_results()).map(|table| table.header.as_str()).collect()
     }
 
-    /// The table with this header. The same header may be there several times: `HEADER #2` is the second.
+    /// The table with this header. If several tables have the same header, `HEADER #2` is the
+    /// second.
     pub fn table(&mut self, header: &str) -> Result<&mut Table, String> {
         let (header, number) = match header.rsplit_once(" #") {
             Some((header, number)) => (header, number.parse::<usize>().map_err(|_| header.to_owned())?),
@@ -109,7 +110,7 @@ impl Page {
 }
 
 impl Table {
-    /// Whether its cells but the first of each row are mostly numbers.
+    /// True if the cells, without the first of each row, are mostly numbers.
     fn is_of_results(&self) -> bool {
         let cells = || self.rows.iter().flat_map(|row| row.iter().skip(1));
         let numbers = cells().filter(|cell| is_number(cell)).count();
@@ -117,12 +118,12 @@ impl Table {
     }
 }
 
-/// Whether a cell begins with a number and has few other words.
+/// True if a cell begins with a number and has few other words.
 fn is_number(cell: &str) -> bool {
     cell.starts_with(|letter: char| letter.is_ascii_digit()) && cell.split_whitespace().count() <= 8
 }
 
-/// A row as it stands on a page: an empty cell has one space.
+/// A row in the format of a page. An empty cell has one space.
 fn line_of(row: &[String]) -> String {
     let cell = |cell: &String| if cell.is_empty() { " |".to_owned() } else { format!(" {cell} |") };
     format!("|{}\n", row.iter().map(cell).collect::<String>())

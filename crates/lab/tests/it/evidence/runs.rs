@@ -1,4 +1,4 @@
-//! Computes what a command prints, and the cells of tables of it.
+//! Computes the output of a command, and the cells of tables from it.
 
 use super::pages::Table;
 use super::spec::{Place, Simulated};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The records of a command.
 pub struct Computed(Vec<Line>);
 
-/// A record, and its line as JSON: a page names fields by their paths.
+/// A record, with its line as JSON, because a page names fields by their paths.
 #[derive(Clone)]
 struct Line {
     record: Record,
@@ -47,7 +47,8 @@ impl Observer for Nobody {
 }
 
 impl Computed {
-    /// Makes the runs of `meshpace run FILE [--set KEY=VALUE] [--sweep KEY=A,B] [--seed N] [--seeds N]`.
+    /// Carries out the runs of `meshpace run FILE [--set KEY=VALUE] [--sweep KEY=A,B] [--seed N]
+    /// [--seeds N]`.
     pub fn of(command: &str) -> Computed {
         let campaign = Arc::new(campaign(command).unwrap_or_else(|why| panic!("{command}: {why}")));
         let mut session = Session::in_memory(Arc::clone(&campaign));
@@ -87,7 +88,7 @@ fn campaign(command: &str) -> Result<Campaign, String> {
     Ok(Campaign { scenario, first_seed, seeds })
 }
 
-/// The words of a command, those in single quotes as one.
+/// Words of a command. Text in single quotes is one word.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut is_quoted) = (vec![String::new()], false);
     for letter in command.chars() {
@@ -101,7 +102,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// Fills the cells of a table that are computed; how many these are.
+/// Fills the computed cells of a table. Returns their number.
 pub fn fill(spec: &Simulated, computed: &Computed, table: &mut Table) -> Result<usize, String> {
     let mut count = 0;
     for row in &mut table.rows {
@@ -128,7 +129,7 @@ fn selected(computed: &Computed, row: &Place, column: &Place) -> Result<Vec<Valu
     Ok(lines.into_iter().map(|line| line.value).collect())
 }
 
-/// The text of a cell: each `{...}` is a field of the records.
+/// Text of a cell, in which each `{...}` stands for a field of the records.
 fn shown(show: &str, records: &[Value]) -> Result<String, String> {
     let mut text = String::new();
     let mut rest = show;
@@ -140,9 +141,10 @@ fn shown(show: &str, records: &[Value]) -> Result<String, String> {
     Ok(text + rest)
 }
 
-/// `FIELD UNIT DIGITS` or `FIELD UNIT DIGITS ±`: the mean of a field, with the half width of its interval; unit `k` for thousands, `%`
-/// for per cent, `-` for none. Of `flows.*.FIELD` the means of all flows with commas, of `dead` the number of runs with a flow
-/// without a byte.
+/// Evaluates `FIELD UNIT DIGITS` or `FIELD UNIT DIGITS ±`: the mean of a field, with the half width
+/// of its interval. The unit is `k` for thousands, `%` for per cent, or `-` for none.
+/// `flows.*.FIELD` stands for the means of all flows, separated by commas, and `dead` for the
+/// number of runs in which a flow has no byte.
 fn quantity(words: &str, records: &[Value]) -> Result<String, String> {
     if words == "dead" {
         let is_dead = |record: &&Value| flows(record).iter().any(|flow| flow["delivered_bytes"] == 0);
@@ -177,7 +179,7 @@ fn flows(record: &Value) -> &[Value] {
     record["flows"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A field of a record by its path.
+/// Value of a field of a record, by its path.
 fn at(record: &Value, path: &str) -> Option<f64> {
     path.split('.').try_fold(record, |value, part| value.get(part))?.as_f64()
 }
@@ -185,7 +187,7 @@ fn at(record: &Value, path: &str) -> Option<f64> {
 #[test]
 fn cells_are_means_with_intervals_in_their_units() {
     let record = |goodput: f64, first: u64| serde_json::json!({"g": goodput, "index": 0.125, "flows": [{"delivered_bytes": first, "g": goodput}, {"delivered_bytes": 9, "g": 1000.0}]});
-    // Mean 2, deviation 1 of three values: the half width is 4.303 / sqrt(3) = 2.484.
+    // Three values with mean 2 and deviation 1: the half width is 4.303 / sqrt(3) = 2.484.
     let records = [record(1000.0, 0), record(2000.0, 5), record(3000.0, 0)];
     assert_eq!(shown("{g k 1 ±}, {index % 1} %", &records).as_deref(), Ok("2.0 ± 2.5, 12.5 %"));
     assert_eq!(shown("{flows.*.g - 0}; {dead}", &records).as_deref(), Ok("2000, 1000; 2"));

@@ -1,4 +1,4 @@
-//! `validation/tables.toml`: where the numbers of each table are from.
+//! `validation/tables.toml`: the sources of the numbers of each table.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -7,47 +7,47 @@ use std::collections::BTreeMap;
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Tables {
-    /// Tables that a command makes.
+    /// Tables that a command computes.
     pub simulated: Vec<Simulated>,
     /// Tables that were measured in real time.
     pub measured: Vec<Measured>,
-    /// Tables whose command is named and not run.
+    /// Tables whose command is named but not run by the tests.
     pub named: Vec<Named>,
-    /// All others, page by page.
+    /// All other tables, page by page.
     pub others: Vec<Other>,
 }
 
-/// A table that a command makes.
+/// A table that a command computes.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Simulated {
-    /// The page, from the root of the repository.
+    /// Page, relative to the root of the repository.
     pub page: String,
-    /// The header of the table, as it stands there.
+    /// Header of the table, as on the page.
     pub header: String,
-    /// The command, as it stands on the page.
+    /// Command, as on the page.
     pub command: String,
     /// True if every `./check` computes it.
     #[serde(default)]
     pub sample: bool,
-    /// By the first cell of each row that is computed, which runs it is of.
+    /// The runs of each computed row, by the first cell of the row.
     pub rows: BTreeMap<String, Place>,
-    /// What each column but the first shows.
+    /// Content of each column but the first.
     pub columns: Vec<Place>,
-    /// What a cell shows, unless its row or its column says otherwise: text with `{field unit digits}` in it, and `±` for the
-    /// interval.
+    /// Content of a cell, unless its row or its column defines it: text that contains `{field unit
+    /// digits}`, with `±` for the interval.
     #[serde(default)]
     pub show: String,
 }
 
-/// Runs and what is shown of them.
+/// Selection of runs, and the content of cells from them.
 #[derive(Deserialize, Default, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// Conditions as `--where` takes them.
+    /// Conditions in the format of `--where`.
     #[serde(default, rename = "where")]
     pub conditions: Vec<String>,
-    /// What a cell shows.
+    /// Content of a cell.
     #[serde(default)]
     pub show: Option<String>,
     /// True if these cells are not computed.
@@ -59,56 +59,56 @@ pub struct Place {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// The page, from the root of the repository.
+    /// Page, relative to the root of the repository.
     pub page: String,
-    /// The header of the table, as it stands there.
+    /// Header of the table, as on the page.
     pub header: String,
-    /// The command that measured it.
+    /// Command with which it was measured.
     pub command: String,
-    /// The day.
+    /// Date of the measurement.
     pub date: String,
-    /// The commit that put the numbers there.
+    /// Commit that added the numbers.
     pub commit: String,
-    /// What was measured: files and folders, from the root of the repository.
+    /// Measured files and folders, relative to the root of the repository.
     pub code: Vec<String>,
 }
 
 impl Measured {
-    /// What the page says of it.
+    /// Sentence about the measurement that the page must contain.
     pub fn note(&self) -> String {
         format!("Numbers of {}, commit {}: `{}`", self.date, self.commit, self.command)
     }
 }
 
-/// A table whose numbers a command makes that tests do not run.
+/// A table whose numbers come from a command that the tests do not run.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    /// The page, from the root of the repository.
+    /// Page, relative to the root of the repository.
     pub page: String,
-    /// The header of the table, as it stands there.
+    /// Header of the table, as on the page.
     pub header: String,
-    /// The command, as it stands in the section of the table.
+    /// Command, as in the section of the table.
     pub command: String,
 }
 
-/// The other tables of a page, whose numbers no command of the lists above makes.
+/// The other tables of a page, whose numbers come from none of the commands listed above.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Other {
-    /// The page.
+    /// Page, relative to the root of the repository.
     pub page: String,
-    /// Where the numbers are from.
+    /// Source of the numbers.
     pub from: String,
 }
 
 impl Tables {
-    /// Reads the file.
+    /// Parses the file.
     pub fn parse(text: &str) -> Tables {
         toml::from_str(text).unwrap_or_else(|error| panic!("validation/tables.toml: {error}"))
     }
 
-    /// Page and header of all tables that are listed one by one.
+    /// Page and header of all tables that are listed individually.
     pub fn listed(&self) -> impl Iterator<Item = (&str, &str)> {
         let simulated = self.simulated.iter().map(|table| (table.page.as_str(), table.header.as_str()));
         let measured = self.measured.iter().map(|table| (table.page.as_str(), table.header.as_str()));

@@ -1,4 +1,5 @@
-//! The committed table: what stands in it, how it may change, and what is wrong with one that changed otherwise.
+//! The committed table: its content, the changes that are allowed, and the faults of a table that
+//! was changed otherwise.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,25 +13,25 @@ const HEAD: &str = "\
 # FINGERPRINT REVISION SOURCE RUN     SOURCE is a digest of the scenario, REVISION the one that gave the row its fingerprint
 ";
 
-/// A run and its fingerprint.
+/// A run with its fingerprint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ran {
-    /// The scenario and its point, or the transport and its place.
+    /// Scenario and point, or transport and topology.
     pub name: String,
-    /// Digest of what was read.
+    /// Digest of the scenario's text.
     pub source: u64,
-    /// The engine's fingerprint.
+    /// Fingerprint of the engine.
     pub fingerprint: u64,
 }
 
-/// A row: a run, and the revision of the model in which its fingerprint came to be.
+/// A row: a run, and the revision of the model that produced its fingerprint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Row {
     ran: Ran,
     revision: u32,
 }
 
-/// One revision of the model.
+/// A revision of the model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Revision {
     number: u32,
@@ -45,13 +46,13 @@ pub struct Table {
     rows: Vec<Row>,
 }
 
-/// FNV-1a.
+/// FNV-1a hash.
 pub fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 impl Table {
-    /// The table that `text` holds; the line that is none.
+    /// Parses the table. The error is the line that is not valid.
     pub fn parse(text: &str) -> Result<Table, String> {
         let mut table = Table::default();
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -73,7 +74,7 @@ impl Table {
         text + &self.lines()
     }
 
-    /// The rows as they are written.
+    /// The text of the rows.
     fn lines(&self) -> String {
         let mut text = String::new();
         for Row { ran: Ran { name, source, fingerprint }, revision } in &self.rows {
@@ -82,7 +83,7 @@ impl Table {
         text
     }
 
-    /// The last revision that it knows.
+    /// The last revision in the table.
     pub fn revision(&self) -> u32 {
         self.revisions.last().map_or(0, |last| last.number)
     }
@@ -95,7 +96,7 @@ impl Table {
         self.rows.iter().map(|row| (row.ran.name.as_str(), row)).collect()
     }
 
-    /// Faults of the table, in lines, if the model of `revision` ran this.
+    /// Faults of the table, one per line, compared with runs of the model of `revision`.
     pub fn complaints(&self, ran: &[Ran], revision: u32) -> Vec<String> {
         let mut complaints = Vec::new();
         if self.revision() != revision {
@@ -118,10 +119,10 @@ impl Table {
         complaints
     }
 
-    /// The table after this was run with the model of `revision`.
+    /// The table after these runs with the model of `revision`.
     ///
-    /// # Errors
-    /// If a run of an unchanged scenario changed and the revision did not, or if nothing says why.
+    /// # Errors If the fingerprint of an unchanged scenario changed but the revision did not, or if
+    /// there is no reason.
     pub fn recorded(&self, ran: &[Ran], revision: u32, reason: &str) -> Result<Table, String> {
         let last = self.revision();
         if revision < last {
@@ -151,7 +152,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Changes since `earlier` that no recording makes, in lines.
+    /// Changes since `earlier` that no recording makes, one per line.
     pub fn rewritten(&self, earlier: &Table) -> Vec<String> {
         let mut found = Vec::new();
         let closed = earlier.revisions.iter().filter(|before| before.number < earlier.revision());
@@ -224,7 +225,7 @@ fn a_change_by_hand_is_seen() {
     let mut forged = first.clone();
     forged.rows[0].ran.fingerprint = 11;
     assert!(forged.complaints(&[ran("a", 1, 11)], 1)[0].contains("by hand"));
-    // With the digest corrected, too, only an earlier state of the file tells.
+    // If the digest is corrected too, only an earlier state of the file shows the change.
     forged.revisions[0].digest = forged.digest();
     assert!(forged.complaints(&[ran("a", 1, 11)], 1).is_empty());
     assert_eq!(forged.rewritten(&first).len(), 1);

@@ -1,4 +1,5 @@
-//! `fq-codel-airtime` in whole runs: shares of air time, delays beside bulk transfers, the limit on aggregates, neighbours that go away.
+//! Tests of `fq-codel-airtime` in whole runs: shares of air time, delays beside bulk transfers, the
+//! limit on aggregates, and neighbours that disappear.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_lab::validate::ht::scene::{How, datagrams, mbps};
@@ -23,7 +24,8 @@ fn airtime() -> QueueConfig {
     QueueConfig::FqCodelAirtime(<_>::default())
 }
 
-/// Nodes 1 and 2 hear node 0 and each other, 2 so weakly that MCS 0 is its best rate.
+/// Nodes 1 and 2 receive node 0 and each other. Node 2 receives so weakly that MCS 0 is its best
+/// rate.
 fn near_and_far(queue: QueueConfig, mpdus: u32) -> MeshConfig {
     let mut mesh = How::mcs(7, mpdus, false).mesh(3, |_, _| true);
     mesh.radio.rate_control = RateControl::Ideal;
@@ -37,7 +39,7 @@ fn near_and_far(queue: QueueConfig, mpdus: u32) -> MeshConfig {
     mesh
 }
 
-/// The air time of RTS, data and requests for block ACKs of node 0, by addressee.
+/// Air time of RTS, data and block ACK requests of node 0, by receiver.
 #[derive(Default)]
 struct Air([Duration; 3]);
 
@@ -52,12 +54,13 @@ impl Probe<SimPacket> for Air {
     }
 }
 
-/// Goodput of node 0 to each of `ends`, Mbit/s, if it has more than enough for each, and the air time for node 2 over that for node 1.
+/// Goodput in Mbit/s of saturated flows from node 0 to each of `ends`, and the ratio of the air
+/// time for node 2 to that for node 1.
 fn shares(mesh: MeshConfig, ends: &[(u16, u16)]) -> (Vec<f64>, f64) {
     let mut air = Air::default();
     let mut config = datagrams(mesh, 3, ends, 1.1, 10);
     if let Some(last) = config.flows.get_mut(3) {
-        // Not in step with the other flow.
+        // A different rate keeps the flow from running in step with the other one.
         last.traffic = Traffic::Cbr { rate: Rate::from_bps(71_111_113) };
     }
     let outcome = meshpace_sim::run_with(&config, 1, &mut air);
@@ -74,15 +77,17 @@ fn a_slow_and_a_fast_neighbour_have_half_of_the_air_each() {
             println!("{name}, {mpdus} MPDUs: alone {fast:.2}, {slow:.2}, together {both:.2?} Mbit/s, air {air:.3}");
             if queue == airtime() {
                 assert!((air - 1.0).abs() < 0.01, "{air}");
-                // Half of the time, so half of what each has alone. Of what an exchange takes only the data frame is charged: an aggregate hardly has more, but
-                // one MPDU at MCS 7 228 us of 383, at MCS 0 1932 us.
+                // Each gets half of the time, and therefore half of its goodput alone. Only the
+                // data frame of an exchange is charged. For an aggregate that is almost the whole
+                // exchange. One MPDU is charged 228 us of 383 at MCS 7, and 1932 us at MCS 0.
                 let rounds = if mpdus == 1 { [1.0 / 228.0, 1.0 / 1932.0] } else { [fast, slow] };
                 let time = rounds[0] / fast + rounds[1] / slow;
                 for (share, round) in both.iter().zip(rounds) {
                     assert!((share / (round / time) - 1.0).abs() < 0.02, "{both:?}, {}", round / time);
                 }
             } else {
-                // Equal packets: the time of one to each, 1 / fast + 1 / slow.
+                // With equal numbers of packets, each takes the time of one packet to both, 1 /
+                // fast + 1 / slow.
                 let expected = 1.0 / (1.0 / fast + 1.0 / slow);
                 assert!(both.iter().all(|share| (share / expected - 1.0).abs() < 0.1), "{both:?}, {expected}");
             }
@@ -92,7 +97,8 @@ fn a_slow_and_a_fast_neighbour_have_half_of_the_air_each() {
 
 #[test]
 fn losses_are_charged_to_the_neighbour_that_has_them() {
-    // At MCS 7, 1 hears node 0 at 44 dB and 2 at 18.7, where it loses several of ten MPDUs.
+    // At MCS 7, node 1 receives node 0 at 44 dB and node 2 at 18.7 dB, where it loses several of
+    // ten MPDUs.
     for (mpdus, rts) in [(1, false), (1, true), (64, false), (64, true)] {
         let mut mesh = How::mcs(7, mpdus, rts).mesh(3, |_, _| true);
         mesh.link.queue = airtime();
@@ -121,7 +127,8 @@ fn flow(to: u16, name: &str, traffic: Traffic) -> Flow {
     }
 }
 
-/// 99th percentile of the delay of a sparse flow to node 1 beside four transfers to each of `bulk`, ms, and the sum of goodputs, Mbit/s.
+/// 99th percentile in ms of the delay of a sparse flow to node 1 beside four transfers to each of
+/// `bulk`, and the sum of goodputs in Mbit/s.
 fn sparse(queue: QueueConfig, bulk: &[u16]) -> (f64, f64) {
     let mut config = datagrams(near_and_far(queue, 64), 3, &[(0, 1), (0, 2)], 1.1, 10);
     config.flows.truncate(2);
@@ -140,11 +147,13 @@ fn a_sparse_flow_hardly_waits_beside_bulk() {
             println!("bulk to {bulk:?}: p99 of the sparse flow {p99:.1} ms, sum {sum:.2} Mbit/s");
             (p99, sum)
         });
-        // It waits for the aggregate in hand, 5.5 ms and its access, leaves with the next one, and one of the two may collide with ACKs; for the slow one
-        // 12 ms and a packet of 1.9 are held. The drop-tail queue holds 500 packets.
+        // A packet waits for the current aggregate, 5.5 ms and its access, and leaves with the next
+        // one. One of the two may collide with ACKs. For the slow node 12 ms and a packet of 1.9 ms
+        // are held. The drop-tail queue holds 500 packets.
         assert!(airtime < if bulk.len() == 1 { 25.0 } else { 35.0 }, "{airtime} ms");
         assert!(tail > 3.0 * airtime, "{tail}, {fq}, {airtime} ms");
-        // Beside a slow neighbour plain FQ-CoDel is worse than one queue: each flow may be an aggregate ahead, which takes 80 ms there.
+        // Beside a slow neighbour plain FQ-CoDel is worse than a single queue: each flow may be
+        // ahead by an aggregate, which takes 80 ms there.
         assert!(bulk.len() > 1 || fq < tail, "{tail}, {fq} ms");
     }
 }
@@ -165,8 +174,9 @@ impl Probe<SimPacket> for Longest {
 
 #[test]
 fn the_limit_on_air_time_bounds_aggregates() {
-    // A datagram is an MPDU of 1536 bytes: 189.05 us at 65 Mbit/s. While less than 1 ms is held another one joins: 6. Their aggregate is 6 * 1540 bytes, 285
-    // symbols: 1176 us. An exchange: AIFS 43, half of 15 slots 67.5, SIFS 16, block ACK 32 us.
+    // A datagram is an MPDU of 1536 bytes: 189.05 us at 65 Mbit/s. Another one is added while less
+    // than 1 ms is held: 6. Their aggregate has 6 * 1540 bytes, 285 symbols: 1176 us. An exchange:
+    // AIFS 43, half of 15 slots 67.5, SIFS 16, block ACK 32 us.
     let aql = Duration::from_millis(1);
     let config = FqCodelAirtimeConfig { aql_low: aql, aql_high: aql, ..FqCodelAirtimeConfig::default() };
     let mut mesh = How::mcs(7, 64, false).mesh(2, |_, _| true);
@@ -187,7 +197,7 @@ fn categories_share_as_with_drop_tail() {
         let mut mesh = how.mesh(2, |_, _| true);
         mesh.link.queue = queue;
         let mut config = datagrams(mesh, 2, &[(1, 0), (1, 0)], 1.1, 10);
-        // AF41, DF.
+        // Code points AF41 and DF.
         (config.flows[0].dscp, config.flows[2].dscp) = (34, 34);
         mbps(&meshpace_sim::run(&config, 1))
     };
@@ -198,7 +208,7 @@ fn categories_share_as_with_drop_tail() {
     }
 }
 
-/// Packets handed to the network, and those that came out of it or were reported lost.
+/// Packets passed to the network, and packets that were delivered or reported lost.
 #[derive(Default)]
 struct Books {
     injected: BTreeSet<u32>,
@@ -229,7 +239,7 @@ fn a_neighbour_that_goes_away_blocks_nobody_and_nothing_is_forgotten() {
     for (what, radio, near, far, kbps) in
         [("802.11b", "", 200, 400, 300), ("802.11n", n, 10, 400, 15_000), ("categories", edca, 10, 400, 15_000)]
     {
-        // 1 is away from 5 to 10 s; 0 sends to both until 15 s.
+        // Node 1 is away from 5 to 10 s. Node 0 sends to both until 15 s.
         let config = scenario(format!(
             "duration = '25 s'\n{radio}[topology]\nkind = 'nodes'\npositions = [['0 m', '0 m'], ['{near} m', '0 m'], ['0 m', '{near} m']]\n\
             moves = [{{ node = 1, start = '5 s', end = '5.1 s', to = ['{far} m', '0 m'] }}, \
@@ -247,7 +257,8 @@ fn a_neighbour_that_goes_away_blocks_nobody_and_nothing_is_forgotten() {
             books.injected.len()
         );
         assert_eq!(stuck, 0, "{what}");
-        // 14 s are sent. Of the first, 5 s are missing and what AODV takes to ask again, 10 s at most; it keeps 64 packets.
+        // Node 0 sends for 14 s. To the node that was away, 5 s are missing, and the time until
+        // AODV sends a request again, at most 10 s. AODV keeps 64 packets.
         let kept = 64.0 * 1460.0 * 8.0 / 1e3 / f64::from(kbps);
         assert!(stays > 13.5 && away > 3.9 && away < 9.3 + kept, "{what}: {stays} {away}");
     }

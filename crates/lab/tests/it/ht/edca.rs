@@ -1,4 +1,5 @@
-//! Access by category (EDCA): alone against arithmetic, together against a model of chance, TXOPs against their limits.
+//! Tests of access by category (EDCA): single categories against computed values, several against a
+//! stochastic model, TXOPs against their limits.
 
 use super::edca_model::{self, parameters};
 use meshpace_core::{Duration, NodeId, Rate, Time};
@@ -8,13 +9,13 @@ use meshpace_mesh::{EdcaConfig, HtConfig};
 use meshpace_sim::{Config, Event, Outcome, Probe, SimPacket, Traffic};
 
 const ONE_EXCHANGE: EdcaConfig = EdcaConfig { video_txop: Duration::ZERO, voice_txop: Duration::ZERO };
-/// 1536 bytes at MCS 7: 36 us and 48 symbols; its ACK at 24 Mbit/s.
+/// 1536 bytes at MCS 7 take 36 us and 48 symbols. The ACK is sent at 24 Mbit/s.
 const FRAME: u64 = 36 + 4 * 48;
 const ACK: u64 = 28;
 const SIFS: u64 = 16;
 const EXCHANGE: u64 = FRAME + SIFS + ACK;
 
-/// Saturated flows at MCS 7 to node 0, each from a station and of a category.
+/// Saturated flows at MCS 7 to node 0, each from a station and with a category.
 fn cell(flows: &[(u16, Category)], edca: EdcaConfig, mpdus: u32, rts: bool, seconds: u64) -> Config {
     let ht = HtConfig { mpdus, edca: Some(edca), ..HtConfig::default() };
     categories(How { ht: Some(ht), ..How::mcs(7, mpdus, rts) }, flows, seconds)
@@ -25,7 +26,7 @@ fn a_category_alone_waits_its_aifs_and_half_of_its_window() {
     for (category, rts, exchanges) in [
         (Category::Background, false, 1),
         (Category::BestEffort, false, 1),
-        // 3.008 ms hold ten exchanges (2.864 ms) and not eleven, 1.504 ms five (1.424 ms).
+        // 3.008 ms hold ten exchanges (2.864 ms) and not eleven; 1.504 ms hold five (1.424 ms).
         (Category::Video, false, 10),
         (Category::Voice, false, 5),
         // With RTS and CTS, 128 us more, seven (2.896 ms) and three (1.232 ms).
@@ -46,7 +47,8 @@ fn a_category_alone_waits_its_aifs_and_half_of_its_window() {
 
 #[test]
 fn an_aggregate_of_a_category_ends_within_its_txop() {
-    // 15 subframes of 1540 bytes: 36 us and 711 symbols, block ACK 32 us: 2.928 ms of 3.008; 16 would take 3.116. Voice: 7, 1.412 ms.
+    // 15 subframes of 1540 bytes take 36 us and 711 symbols, the block ACK 32 us: 2.928 ms of
+    // 3.008. 16 would take 3.116 ms. Voice: 7, 1.412 ms.
     for (category, mpdus, air) in [(Category::Video, 15, 36 + 4 * 711), (Category::Voice, 7, 36 + 4 * 332)] {
         let (aifsn, window, _) = parameters(category);
         let wait = (SIFS + 9 * aifsn) as f64 + 4.5 * window as f64;
@@ -57,8 +59,8 @@ fn an_aggregate_of_a_category_ends_within_its_txop() {
     }
 }
 
-/// Beside the model: every category's share, and collisions inside stations, within 2 %; what is too rare for that within the 99 %
-/// interval of five runs.
+/// Compares with the model: the share of every category and the collisions inside stations must
+/// agree within 2 %. Rare values must lie within the 99 % interval of five runs.
 fn compare(flows: &[(u16, Category)], edca: EdcaConfig, seconds: u64, bursts: impl Fn(Category) -> u64) {
     const SEEDS: u64 = 5;
     let burst = |category| (bursts(category) * (EXCHANGE + SIFS) - SIFS, bursts(category));
@@ -66,7 +68,7 @@ fn compare(flows: &[(u16, Category)], edca: EdcaConfig, seconds: u64, bursts: im
     let model = edca_model::simulate(&contenders, FRAME, 1_000);
     let config = cell(flows, edca, 1, false, seconds);
     let runs: Vec<Outcome> = (1..=SEEDS).map(|seed| meshpace_sim::run(&config, seed)).collect();
-    // Mean and half its 99 % interval.
+    // The mean, and half of its 99 % interval.
     let judge = |what: &str, ours: Vec<f64>, theirs: f64| {
         let mean = ours.iter().sum::<f64>() / SEEDS as f64;
         let squares: f64 = ours.iter().map(|run| (run - mean).powi(2)).sum();
@@ -78,7 +80,7 @@ fn compare(flows: &[(u16, Category)], edca: EdcaConfig, seconds: u64, bursts: im
         let ours = runs.iter().map(|run| mbps(run)[place]).collect();
         judge(&format!("{category:?} of station {station}"), ours, model.exchanges[place] * 11_760e-6);
     }
-    // All is saturated from 1 s on.
+    // All flows are saturated from 1 s on.
     let inside: Vec<f64> =
         runs.iter().map(|run| run.counters.internal_collisions as f64 / (seconds + 1) as f64).collect();
     if model.inside > 0.0 {
@@ -115,8 +117,9 @@ fn categories_of_several_stations_share_as_the_model_says() {
 #[test]
 fn a_category_without_a_frame_collides_with_none() {
     use Category::*;
-    // Each 12 ms a frame of voice, and one of best effort while it is on the air: when its own countdown ends, voice often still has the one that
-    // follows a transmission (IEEE Std 802.11-2020, 10.23.2.2), but nothing to send.
+    // Every 12 ms there is a voice frame, and a best-effort frame while it is on the air. When the
+    // countdown of best effort ends, voice often still has the backoff that follows a transmission
+    // (IEEE Std 802.11-2020, 10.23.2.2), but nothing to send.
     let mut config = cell(&[(1, Voice), (1, BestEffort)], ONE_EXCHANGE, 1, false, 18);
     for (flow, after) in config.flows.iter_mut().skip(2).zip([0, 100]) {
         flow.traffic = Traffic::Cbr { rate: Rate::from_mbps(1) };
@@ -124,20 +127,21 @@ fn a_category_without_a_frame_collides_with_none() {
     }
     let run = meshpace_sim::run(&config, 1);
     assert_eq!(run.counters.internal_collisions, 0);
-    // Both arrive whole.
+    // Both flows arrive completely.
     assert!(run.flows.iter().skip(2).all(|flow| flow.goodput_bps > 0.99e6), "{:?}", mbps(&run));
 }
 
 #[test]
 fn voice_starves_background_of_the_same_station() {
     use Category::*;
-    // Voice waits 2 to 5 slots after SIFS, background 7 at least.
+    // Voice waits 2 to 5 slots after SIFS, background at least 7.
     let config = cell(&[(1, Voice), (1, Background)], ONE_EXCHANGE, 1, false, 2);
     let shares = mbps(&meshpace_sim::run(&config, 1));
     assert!(shares[0] > 30.0 && shares[1] == 0.0, "{shares:?}");
 }
 
-/// Frames that follow each other a SIFS apart, station by station: when they began and ended, and the MPDUs in them.
+/// Sequences of frames that follow each other after a SIFS, by station: start, end, and number of
+/// MPDUs.
 #[derive(Default, Clone, Debug)]
 struct Bursts {
     open: Option<Burst>,
@@ -176,7 +180,7 @@ fn a_txop_holds_several_exchanges_and_keeps_its_limit() {
     use Category::*;
     for (mpdus, rts) in [(1, false), (1, true), (4, false), (64, true), (64, false)] {
         let mut bursts = Bursts::default();
-        // Everything of one station.
+        // All flows are of one station.
         let config = cell(&[(1, Video), (1, Voice), (1, BestEffort)], EdcaConfig::default(), mpdus, rts, 1);
         meshpace_sim::run_with(&config, 1, &mut bursts);
         let saturated = || bursts.done.iter().filter(|burst| burst.began > Time(1_500_000_000));
@@ -199,7 +203,8 @@ fn a_txop_holds_several_exchanges_and_keeps_its_limit() {
 
 #[test]
 fn best_effort_of_one_station_carries_what_it_does_without_categories() {
-    // Beside others it does not: the counters of categories decrease in busy slots.
+    // Beside other stations it does not, because the counters of categories decrease in busy slots
+    // too.
     for mpdus in [1, 64] {
         let with = cell(&[(1, Category::BestEffort)], EdcaConfig::default(), mpdus, true, 3);
         let mut without = with.clone();
@@ -212,7 +217,8 @@ fn best_effort_of_one_station_carries_what_it_does_without_categories() {
 #[test]
 fn categories_go_on_where_frames_are_lost_and_stations_hidden() {
     use Category::*;
-    // 1 and 2 do not hear each other, and 3 is heard so weakly that one frame in ten is lost; packets cross two hops, too.
+    // Nodes 1 and 2 do not receive each other. Node 3 is received so weakly that one frame in ten
+    // is lost. Some packets cross two hops.
     for (mpdus, rts) in [(1, false), (64, false), (64, true)] {
         let flows = [(1, Voice), (1, BestEffort), (2, Video), (2, Background), (3, Voice), (3, Video), (3, BestEffort)];
         let mut config = cell(&flows, EdcaConfig::default(), mpdus, rts, 3);

@@ -1,9 +1,12 @@
-//! Saturated categories around one receiver, by chance alone: a model of backoffs that knows nothing of frames, queues or radios.
+//! A stochastic model of saturated categories around one receiver. It has only backoffs, without
+//! frames, queues or radios.
 //!
-//! Source: IEEE Std 802.11-2012, 9.19.2 and table 8-105. In microseconds; counters decrease where AIFS ends and at each slot boundary after that, also where
-//! somebody begins to transmit (9.19.2.3). Who begins within the CCA time (4 us) of somebody else's frame collides with it. Colliding stations have heard
-//! nothing when their ACK time-out ends, SIFS + slot + 20 us after their frames; AIFS follows (9.19.2.3 c). Equally strong frames hide each other's
-//! preambles, so that nobody waits for EIFS.
+//! Source: IEEE Std 802.11-2012, 9.19.2 and table 8-105. Times are in microseconds. Counters
+//! decrease where AIFS ends and at each slot boundary after that, even if a station begins to
+//! transmit there (9.19.2.3). A station that begins within the CCA time (4 us) of another's frame
+//! collides with it. Colliding stations have received nothing when their ACK time-out ends, SIFS +
+//! slot + 20 us after their frames; AIFS follows (9.19.2.3 c). Equally strong frames hide each
+//! other's preambles, so no station waits for EIFS.
 
 use meshpace_core::Rng;
 use meshpace_core::rng::Purpose;
@@ -25,15 +28,15 @@ pub fn parameters(category: Category) -> (u64, u64, u64) {
     }
 }
 
-/// A category that always has something to send.
+/// A category that always has frames to send.
 struct Contender {
     station: u16,
     category: Category,
-    /// Air time of all exchanges of a TXOP, and how many they are.
+    /// Air time of all exchanges of a TXOP, and their number.
     burst: (u64, u64),
     window: u64,
     failures: u32,
-    /// Since when it counts, and slots left.
+    /// Time from which it counts down, and number of slots left.
     from: u64,
     left: u64,
     exchanges: u64,
@@ -65,7 +68,7 @@ impl Contender {
     }
 }
 
-/// Its result.
+/// Result of the model.
 pub struct Tally {
     /// Exchanges per second, by contender.
     pub exchanges: Vec<f64>,
@@ -73,7 +76,8 @@ pub struct Tally {
     pub inside: f64,
 }
 
-/// The categories of stations, each with the air time of all exchanges of a TXOP and their number; `frame`: that of a frame that collides.
+/// Simulates the categories of stations. Each has the air time of all exchanges of a TXOP and their
+/// number. `frame` is the air time of a frame that collides.
 pub fn simulate(contenders: &[(u16, Category, (u64, u64))], frame: u64, seconds: u64) -> Tally {
     let mut rng = Rng::stream(1, Purpose::Test, 0);
     let new = |&(station, category, burst)| {
@@ -86,7 +90,7 @@ pub fn simulate(contenders: &[(u16, Category, (u64, u64))], frame: u64, seconds:
     let (mut now, mut inside) = (0, 0);
     while now < seconds * 1_000_000 {
         let first = all.iter().map(Contender::expiry).min().unwrap();
-        // Of each station that sends: when, and which.
+        // Time and contender of each station that sends.
         let mut senders: Vec<(u64, usize)> = Vec::new();
         let mut stations: Vec<u16> = all.iter().map(|contender| contender.station).collect();
         stations.dedup();

@@ -1,12 +1,12 @@
-//! 120 random nodes and ten flows of datagrams over several hops: what an MPDU costs. The scene is that of
-//! `validation/ns3/random-120.txt`, which `validation/ns3/ht.cc` reads, too.
+//! Tests the cost of an MPDU with 120 random nodes and ten flows of datagrams over several hops.
+//! The scene is that of `validation/ns3/random-120.txt`, which `validation/ns3/ht.cc` also reads.
 
 use meshpace_core::Time;
 use meshpace_lab::validate::ht::scene::{How, datagrams};
 use meshpace_mesh::mac::FrameKind;
 use meshpace_sim::{Event, Probe, SimPacket};
 
-/// Frames, and bytes of frames with data.
+/// Number of frames, and number of MPDUs in data frames.
 #[derive(Clone, Copy, Default, Debug)]
 struct Sent {
     frames: u64,
@@ -18,7 +18,7 @@ impl Probe<SimPacket> for Sent {
         let Event::OnAir { frame } = event else { return };
         self.frames += 1;
         if frame.kind == FrameKind::Data {
-            // Of 1540 bytes each; the last is not padded.
+            // MPDUs have 1540 bytes each; the last is not padded.
             self.mpdus += u64::from(frame.bytes.div_ceil(1540));
         }
     }

@@ -1,10 +1,10 @@
-//! Rate control: over links of several qualities beside each fixed rate.
+//! Compares rate control with each fixed rate, over links of several qualities.
 
 use meshpace_lab::validate::ht::scene::{How, datagrams, mbps};
 use meshpace_mesh::RateControl;
 use meshpace_sim::Config;
 
-/// A saturated link with so many dB of signal to noise.
+/// A saturated link with a signal-to-noise ratio of `snr_db`.
 fn link(snr_db: f64, mcs: u8, control: RateControl, rts: bool, seconds: u64) -> Config {
     let mut mesh = How::mcs(mcs, 64, rts).mesh_at(-94.0 + snr_db, 2, |_, _| true);
     mesh.radio.rate_control = control;
@@ -26,7 +26,8 @@ fn ideal_and_minstrel_carry_what_the_best_fixed_rate_does() {
 
 #[test]
 fn each_neighbour_has_its_own_rate() {
-    // 0 sends to 1, who hears it well, and to 2, who hears it at 5 dB: MCS 1. At MCS 7 nothing would reach 2.
+    // Node 0 sends to node 1, which receives it well, and to node 2, which receives it at 5 dB: MCS
+    // 1. At MCS 7 nothing would reach node 2.
     for control in [RateControl::Ideal, RateControl::Minstrel] {
         for mpdus in [1, 64] {
             let mut mesh = How::mcs(7, mpdus, false).mesh(3, |_, _| true);
@@ -37,7 +38,7 @@ fn each_neighbour_has_its_own_rate() {
                 *links = meshpace_mesh::radio::Links::new(all.collect());
             }
             let mut config = datagrams(mesh, 3, &[(0, 1), (0, 2)], 0.02, 4);
-            // 1 Mbit/s to the far one, 20 to the near one.
+            // 1.3 Mbit/s to the far node, 15 Mbit/s to the near one.
             config.flows[2].traffic = meshpace_sim::Traffic::Cbr { rate: meshpace_core::Rate::from_mbps(15) };
             let shares = mbps(&meshpace_sim::run(&config, 1));
             println!("{control:?}, {mpdus} MPDUs: {shares:.2?}");
@@ -56,7 +57,7 @@ fn ideal_knows_its_links_where_nodes_move() {
         to: meshpace_mesh::config::Position { x: 11.0, y: 0.0 },
     }];
     let moving = Config { mobility: meshpace_sim::Mobility::Scripted(moves), ..still.clone() };
-    // The link is given, so that a metre more changes nothing but 3 ns.
+    // The link is given, so a metre more only changes the propagation delay by 3 ns.
     let (still, moving) = (mbps(&meshpace_sim::run(&still, 1))[0], mbps(&meshpace_sim::run(&moving, 1))[0]);
     assert!((moving / still - 1.0).abs() < 0.03, "{moving} Mbit/s where a node moves, {still} where none does");
 }

@@ -1,4 +1,5 @@
-//! Whose turn it is at a station that holds MPDUs for one neighbour while its queue has packets for another one.
+//! Tests the turns of neighbours at a station that holds MPDUs for one neighbour while its queue
+//! has packets for another.
 
 use meshpace_core::{NodeId, Rate};
 use meshpace_lab::validate::ht::scene::{How, POWER_DBM, datagrams};
@@ -8,7 +9,8 @@ use meshpace_sim::Traffic;
 
 #[test]
 fn a_neighbour_that_loses_packets_does_not_keep_the_others_waiting() {
-    // Half of the capacity goes to node 1, which loses MPDUs, and a packet now and then to node 2. They wait in one queue, so that they wait equally long.
+    // Half of the capacity goes to node 1, which loses MPDUs, and an occasional packet to node 2.
+    // They wait in one queue, so they should wait equally long.
     for arrives in [0.85, 0.6] {
         let mut mesh = How::mcs(7, 64, false).mesh(3, |_, _| true);
         let weak = mesh.radio.noise_dbm + Channel::snr_for(&mesh.radio, arrives);
