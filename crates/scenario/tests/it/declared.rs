@@ -1,4 +1,4 @@
-//! Declared parameters: what is declared is what the reader takes, refuses and sets.
+//! Tests of declared parameters: the parser accepts, refuses and sets exactly what is declared.
 
 use meshpace_core::Parameter;
 use meshpace_core::parameter::{self, Parameters, Unit, Value};
@@ -17,14 +17,15 @@ fn read(text: &str, sets: Vec<String>) -> Result<String, String> {
     Ok(format!("{:?} {:?}", scenario.plot, scenario.points.iter().map(|point| &point.config).collect::<Vec<_>>()))
 }
 
-/// Every prototype, what it means, and what is declared of it.
+/// Every prototype with its configuration, and with the declared parameters that it requests.
 fn prototypes() -> Vec<(String, String, BTreeMap<String, Asked>)> {
     let (texts, load) = keys::examples();
     let with = |text: String| (text.clone(), read(&text, Vec::new()).unwrap(), keys::asked(&text, load).unwrap());
     texts.into_iter().map(with).collect()
 }
 
-/// The setting of a parameter to a value, also to one that there is not, such as a negative time.
+/// The setting of a parameter to a value. The value may be one that cannot exist, such as a
+/// negative time.
 fn set(name: &str, parameter: &Parameter, value: &Value) -> String {
     let form = &parameter.form;
     match (form.unit, value) {
@@ -34,7 +35,7 @@ fn set(name: &str, parameter: &Parameter, value: &Value) -> String {
     }
 }
 
-/// Values in the range that are not the default.
+/// Values in the range that differ from the default.
 fn others(parameter: &Parameter) -> Vec<Value> {
     let (form, default) = (&parameter.form, (parameter.default)());
     let range = form.range;
@@ -84,7 +85,8 @@ fn every_declared_parameter_reaches_its_field() {
     assert!(reached.len() > 150, "{}", reached.len());
 }
 
-/// What the table of routing protocols names is read, for each protocol by itself: no key that one declares is taken and then lost.
+/// Tests every parameter of every routing protocol in the table by itself: no declared key is
+/// accepted and then ignored.
 #[test]
 fn every_parameter_of_every_routing_protocol_is_what_the_scenario_says() {
     let read = |text: String| {
@@ -150,7 +152,7 @@ fn what_is_outside_of_a_declared_range_is_refused_by_its_name() {
     assert!(tried.len() > 150, "{}", tried.len());
 }
 
-/// Text of a scenario for `piece` with every parameter changed.
+/// Text of a scenario for `piece` in which every parameter is changed.
 fn all_changed(piece: &mut dyn Parameters, usual: &mut dyn Parameters) -> String {
     for slot in piece.slots() {
         if let Some(value) = others(slot.parameter).first() {
@@ -185,7 +187,8 @@ fn what_is_written_of_a_configuration_is_read_as_that_configuration() {
     assert_eq!(transport(format!("{text}, pacing = {{ kind = 'adaptive', {pacing} }}")), Config::Tcp(tcp));
 }
 
-/// The dotted names of all that a scenario sets, without numbers and with the keys that it sweeps.
+/// Dotted names of all keys that a scenario sets, without numbers, and including the keys that it
+/// sweeps.
 fn names(value: &toml::Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         toml::Value::Table(table) => {
@@ -204,7 +207,7 @@ fn names(value: &toml::Value, path: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Texts of scenarios below `directory`: files, and examples of pages.
+/// Texts of scenarios below `directory`: files, and examples in pages.
 fn scenarios(directory: &Path, texts: &mut Vec<String>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path: PathBuf = entry.unwrap().path();
@@ -230,7 +233,8 @@ fn a_key_for_everybody_stands_in_a_scenario_or_an_example() {
     texts.iter().filter_map(|text| text.parse::<toml::Table>().ok()).for_each(|table| {
         names(&toml::Value::Table(table), "", &mut used);
     });
-    // A kind is mostly written without a table: `queue = "llap"`. Trains as a transport and as a pacing share their declarations.
+    // A kind is mostly written without a table: `queue = "llap"`. Trains as a transport and as a
+    // pacing rule share their declarations.
     let is_written =
         |name: &str| used.contains(name) || name.strip_suffix(".kind").is_some_and(|name| used.contains(name));
     let is_used = |name: &str| is_written(name) || is_written(&name.replace(".pacing.", "."));

@@ -1,4 +1,5 @@
-//! 802.11a and 802.11n in a scenario: what the keys mean, what is refused, links from a file.
+//! Tests of 802.11a and 802.11n in a scenario: the meaning of the keys, refusals, and links from a
+//! file.
 
 use meshpace_core::{Duration, NodeId, Rate};
 use meshpace_mesh::config::{MacProfile, Propagation, QueueConfig, RateControl, Reception};
@@ -130,7 +131,7 @@ fn what_is_not_there_or_does_not_go_together_is_refused() {
     }
 }
 
-/// The places of [`PLACES`].
+/// The positions in [`PLACES`].
 const POSITIONS: &str = "positions = [['0 m', '0 m'], ['10 m', '0 m'], ['20 m', '0 m']]";
 
 const PLACES: &str = "[topology]\nkind = 'nodes'\npositions = [['0 m', '0 m'], ['10 m', '0 m'], ['20 m', '0 m']]\n\
@@ -140,13 +141,14 @@ const PLACES: &str = "[topology]\nkind = 'nodes'\npositions = [['0 m', '0 m'], [
 fn links_come_from_a_file() {
     let config = config(&format!("{PLACES}links = 'links.csv'\n"));
     let Propagation::Links(links) = &config.mesh.radio.propagation else { panic!("links") };
-    // Noise of -94 dBm and the SNR; a direction without a line has that of the other.
+    // Noise of -94 dBm plus the SNR. A direction without a line has the value of the other
+    // direction.
     let expected = [(0, 1, -64.0), (1, 0, -64.0), (1, 2, -74.0), (2, 1, -84.0)];
     let found: Vec<_> = links.all().iter().map(|&(from, to, dbm)| (from.0, to.0, dbm)).collect();
     assert_eq!(found, expected);
-    // Two hops, since 0 and 2 hear nothing of each other.
+    // The route has two hops, because 0 and 2 do not receive each other.
     assert_eq!(meshpace_sim::run(&config, 1).flows[0].hops, 2);
-    // Six frames of ten; none at all: no line.
+    // Six of ten frames arrive. A link on which none arrives has no line.
     let text = PLACES.replace("to = 2", "to = 1").replace("MCS 0", "MCS 7") + "links = 'delivery.csv'\n";
     let config = self::config(&text);
     let Propagation::Links(links) = &config.mesh.radio.propagation else { panic!("links") };
@@ -164,7 +166,8 @@ fn links_come_from_a_file() {
 fn a_static_route_over_a_link_that_is_good_one_way_is_warned_of() {
     let of = |places: &str, more: &str| read(&format!("{places}{more}")).unwrap().warnings;
     assert_eq!(of(PLACES, "links = 'links.csv'\n"), [""; 0]);
-    // At a slower rate an eighth of the frames is less than what a preamble needs.
+    // At a lower rate an eighth of the frames corresponds to a signal that is too weak for a
+    // preamble.
     let warnings = |more: &str| of(&PLACES.replace("MCS 0", "MCS 3"), more);
     let told = warnings("links = 'one-way.csv'\n");
     assert!(
@@ -186,7 +189,8 @@ fn a_file_of_links_that_is_none_names_its_line() {
     }
     let text = format!("{PLACES}links = 'links.csv'\nshadowing = '3 dB' #!\n");
     assert_refused(&text, "radio.shadowing", &["links that are computed"]);
-    // At MCS 0 half of the frames would pass where no preamble is detected: refused where the scenario itself asks for that.
+    // At MCS 0 half of the frames would arrive with a signal at which no preamble is detected. This
+    // is refused if the scenario itself requests it.
     let text = format!("{PLACES}preamble_sinr = '4 dB'\nlinks = 'delivery.csv' #!\n");
     assert_refused(&text, "radio.links", &["delivery.csv", "radio.preamble_sinr is 4 dB"]);
     for (file, words) in [
@@ -200,7 +204,8 @@ fn a_file_of_links_that_is_none_names_its_line() {
     assert_refused(of_b, "radio.links", &["mcs.csv:2", "mcs belongs to 802.11n"]);
 }
 
-/// Goodput of saturating datagrams from node 0, as a share of what a link without loss carries, over links of `file` with these keys.
+/// Goodput of saturating datagrams from node 0 over links of `file` with these keys, as a share of
+/// that of a link without losses.
 fn share_of(file: &str, more: &str) -> f64 {
     let goodput = |file: &str| {
         let text = format!(
@@ -214,7 +219,8 @@ fn share_of(file: &str, more: &str) -> f64 {
 
 #[test]
 fn deliveries_work_at_every_rate_of_the_defaults() {
-    // A frame is tried 1 / 0.8 or 1 / 0.4 times. Longer backoffs after each loss take a part of that: bounds, not values.
+    // A frame is sent 1 / 0.8 or 1 / 0.4 times. Longer backoffs after each loss take a part of the
+    // rest, so there are bounds instead of values.
     for rate in ["1 Mbit/s", "2 Mbit/s", "5.5 Mbit/s", "11 Mbit/s"] {
         let key = format!("rate = '{rate}'\n");
         let (most, some) = (share_of("most.csv", &key), share_of("some.csv", &key));
@@ -238,7 +244,7 @@ fn names_are_those_of_the_map_or_the_order_of_the_file() {
     assert_eq!(ends(&mapped), [(0, 1), (1, 0), (1, 2), (2, 1)], "barn is the last of the map");
     let by_host = PLACES.replace(POSITIONS, "file = 'map.json'") + "links = 'names.csv'\n";
     assert_eq!(ends(&by_host), [(0, 1), (0, 2), (1, 0), (2, 0)], "mill is the first of that map");
-    // barn, mill, roof: 0, 1, 2.
+    // barn, mill and roof are 0, 1 and 2.
     assert_eq!(ends(&(PLACES.to_owned() + "links = 'names.csv'\n")), [(0, 1), (1, 0), (1, 2), (2, 1)]);
 }
 

@@ -1,12 +1,14 @@
-//! Where slow start ends before the first loss, against ns-2.35: one hop, a queue, a window of 64 segments.
+//! Tests the end of slow start before the first loss against ns-2.35: one hop, a queue, a window of
+//! 64 segments.
 //!
-//! ns-2 with `window_` set on the agent (its threshold stays 20) repeats nothing in 6 s; with the default of the class set to 64 it
-//! repeats 20 to 32, 10 to 25, 1 to 14 segments with queues of 40, 50, 60, over ten seeds.
+//! ns-2 with `window_` set on the agent (its threshold stays 20) retransmits nothing in 6 s. With
+//! the default of the class set to 64 it retransmits 20 to 32, 10 to 25, 1 to 14 segments with
+//! queues of 40, 50, 60, over ten seeds.
 
 use meshpace_scenario::{Scenario, Source};
 use std::path::Path;
 
-/// Segments repeated with each of ten seeds.
+/// Number of retransmitted segments with each of ten seeds.
 fn repeated(queue: u32, initial_ssthresh: u32) -> Vec<u64> {
     let text = format!(
         "duration = \"6 s\"\n[topology]\nhops = 1\n[radio]\nqueue = {queue}\n[[flow]]\nto = 1\n\

@@ -115,7 +115,7 @@ fn what_is_wrong_is_told_with_its_place() {
         assert!(refused.render(false).contains(told), "{text}: {}", refused.render(false));
         assert_eq!(refused.source.name, "campaign.toml", "{text}");
     }
-    // What is wrong in a scenario is told with the file of that.
+    // A mistake in a part is reported with the file of that part.
     let refused = read("[[part]]\nfile = 'chain.toml'\nset = ['duratoin=4 s']\n", &[]).unwrap_err();
     assert_eq!(refused.source.name, "chain.toml");
     assert!(refused.render(false).contains("duratoin"), "{}", refused.render(false));

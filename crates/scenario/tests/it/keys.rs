@@ -1,4 +1,5 @@
-//! `meshpace keys` lists every key that the reader takes, and no other; its defaults are what the absence of a key means.
+//! Tests that `meshpace keys` lists exactly the keys that the parser accepts, and that its defaults
+//! are those of absent keys.
 
 use meshpace_scenario::{Scenario, Source, keys};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ fn read(text: &str, sets: Vec<String>) -> Result<String, String> {
     Ok(format!("{:?}", scenario.points.iter().map(|point| (&point.config, &point.draw)).collect::<Vec<_>>()))
 }
 
-/// Keys that each prototype is asked for.
+/// The keys that each prototype requests.
 fn asked() -> Vec<(String, BTreeSet<String>)> {
     let (texts, load) = keys::examples();
     let (mut asked, mut refused) = (Vec::new(), Vec::new());
@@ -31,7 +32,7 @@ fn every_key_that_the_reader_takes_is_listed_and_every_listed_one_is_taken() {
     let all = keys::all();
     let listed: BTreeSet<String> = all.iter().map(|key| key.name.clone()).collect();
     assert_eq!(listed.len(), all.len(), "each once");
-    // The sweep is taken out before the rest is read; its own test is `seeds_are_a_key`.
+    // The sweep is removed before the rest is parsed. Its own test is `seeds_are_a_key`.
     let missing: Vec<_> = listed.iter().filter(|name| !taken.contains(*name) && *name != "sweep.seeds").collect();
     assert!(missing.is_empty(), "listed, but no prototype makes the reader take it: {missing:?}");
     let unlisted: Vec<_> = taken.difference(&listed).collect();
@@ -56,13 +57,13 @@ fn each_kind_of_thing_has_its_own_range() {
             assert!(takes(name).contains(words), "{name}: {}", takes(name));
         }
     }
-    // The reader keeps to what is listed, on both sides of each bound.
+    // The parser uses the listed bounds. Both sides of each bound are tested.
     let with = |pacing: &str| read(&format!("[[flow]]\ntransport = {{ pacing = {{ {pacing} }} }}\n"), Vec::new());
     assert!(with("kind = 'adaptive', alpha = 1.5").is_err() && with("kind = 'dcc', alpha = 1.5").is_ok());
     let of =
         |kind: &str, hops: u64| read(&format!("[topology]\nkind = '{kind}'\nhops = {hops}\n[[flow]]\n"), Vec::new());
     assert!(of("parallel", 40_000).is_err());
-    // What all kinds take alike is told once.
+    // A range that all kinds share is listed once.
     assert_eq!(takes("topology.spacing"), "length, above zero, at most 100000 m, as \"200 m\" (m, km, cm, mm)");
 }
 
@@ -103,7 +104,7 @@ fn scenarios(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The dotted names of all that a file sets, without numbers, and what it is set to.
+/// Dotted names of all keys that a file sets, without numbers, with their values.
 fn names(value: &toml::Value, path: &str, found: &mut Vec<String>) {
     match value {
         toml::Value::Table(table) => {
@@ -118,7 +119,8 @@ fn names(value: &toml::Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Whether the schema knows a value: types, choices, bounds and names; patterns are left to editors.
+/// True if the schema accepts a value: types, choices, bounds and names. Patterns are left to
+/// editors.
 fn fits(schema: &serde_json::Value, value: &toml::Value) -> bool {
     if let Some(any) = schema["anyOf"].as_array() {
         return any.iter().any(|one| fits(one, value));
@@ -159,7 +161,7 @@ fn every_scenario_of_the_project_is_made_of_listed_keys_and_fits_the_schema() {
         let value: toml::Value = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let mut found = Vec::new();
         names(&value, "", &mut found);
-        // The names in a sweep are dotted already, without "sweep.".
+        // Names in a sweep are already dotted, without "sweep.".
         let found = found.into_iter().map(|name| match name.strip_prefix("sweep.") {
             Some("seeds") | None => name,
             Some(swept) => swept.to_owned(),
@@ -195,7 +197,7 @@ fn a_default_is_what_the_absence_of_its_key_means() {
             if !asked.contains(&key.name) || there.contains(&key.name) {
                 continue;
             }
-            // A value that does not go with this prototype (AODV's under OLSR) says nothing.
+            // A value that does not fit this prototype (such as AODV's under OLSR) tests nothing.
             if let Ok(set) = read(text, vec![format!("{}={value}", key.name)]) {
                 seen += 1;
                 if set != unset[text.as_str()] {

@@ -1,4 +1,5 @@
-//! Features that `docs/limitations.md` calls not there yet are refused, with a message that says what there is.
+//! Tests that features which `docs/limitations.md` lists as missing are refused, with a message
+//! that names the alternatives.
 
 use meshpace_scenario::{Scenario, Source};
 use std::path::Path;

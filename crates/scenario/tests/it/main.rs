@@ -1,4 +1,4 @@
-//! The integration tests of this crate, in one program: one link instead of many.
+//! Integration tests of this crate in one program, which needs one link step instead of many.
 
 mod declared;
 mod ht;

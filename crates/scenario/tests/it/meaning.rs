@@ -1,4 +1,4 @@
-//! Meaning of scenario files: units, defaults, topologies, `--set`, sweeps.
+//! Tests of the meaning of scenario files: units, defaults, topologies, `--set`, sweeps.
 
 use meshpace_core::{Duration, NodeId, Rate, Time};
 use meshpace_mesh::config::{
@@ -62,7 +62,7 @@ fn every_key_reaches_the_run() {
     assert_eq!(scenario.name, "T");
     let config = &scenario.points[0].config;
     assert_eq!((config.duration, config.warmup), (Duration::from_secs(120), Duration::from_millis(500)));
-    // Every flow has started then.
+    // Every flow has started by then.
     let text = "duration = '50 s'\nwarmup = 'auto'\n[[flow]]\n[[flow]]\nstart = '5 s'\n";
     let point = read(text, &[]).points.into_vec().remove(0);
     assert_eq!((point.config.warmup, point.finds_warmup), (Duration::from_millis(5_100), true));
@@ -139,7 +139,7 @@ fn a_transport_can_be_spelled_out() {
     assert_eq!(tcp.pacing, pacing::Config::Adaptive(expected));
     assert_eq!(tcp.rto.min, Duration::from_secs(1));
     assert_eq!(tcp.rto.sampling, tcp::rtt::Sampling::Timestamps);
-    // What the named transport changed and the table does not mention stays.
+    // Values of the named transport that the table does not mention are kept.
     assert!(!tcp.rto.backoff);
 }
 
@@ -199,7 +199,7 @@ fn several_sweeps_follow_one_another() {
 fn the_last_node_of_a_chain_follows_a_sweep_over_its_hops() {
     let ends: Vec<_> = read(SWEEP, &[]).points.iter().map(|point| point.config.flows[0].to.0).collect();
     assert_eq!(ends, [3, 3, 1, 1]);
-    // A node that is not the last one stays where it is.
+    // An end that is not the last node of the chain is not changed.
     let text = "[topology]\nhops = 7\n[[flow]]\nto = 1\n[sweep]\n'topology.hops' = [1, 2]\n";
     let ends: Vec<_> = read(text, &[]).points.iter().map(|point| point.config.flows[0].to.0).collect();
     assert_eq!(ends, [1, 1]);
@@ -217,15 +217,16 @@ fn the_last_node_of_a_chain_follows_set_as_it_follows_a_sweep() {
         assert_eq!(swept, [(0, hops), (hops, 1)]);
         assert_eq!(ends(text, &[&format!("topology.hops={hops}")]), swept);
     }
-    // The topology as a whole, a chain that does not say how long it is, and two arguments of which the last counts.
+    // The whole topology, a chain without a length, and two arguments of which the last counts.
     assert_eq!(ends(text, &["topology={ kind = 'chain', hops = 3 }"])[0], (0, 3));
     assert_eq!(ends("[[flow]]\nto = 7\n", &["topology.hops=2"]), [(0, 2)]);
     assert_eq!(ends(text, &["topology.hops=2", "topology.hops=5"])[1], (5, 1));
-    // An end that is set stays where it is set, whichever argument is first, and so does one that is not the last node.
+    // An end that is set is kept, whichever argument is first. So is an end that is not the last
+    // node.
     assert_eq!(ends(text, &["flow.0.to=7", "topology.hops=9"])[0], (0, 7));
     assert_eq!(ends(text, &["topology.hops=9", "flow.0.to=7"])[0], (0, 7));
     assert_eq!(ends("[topology]\nhops = 7\n[[flow]]\nto = 6\n", &["topology.hops=9"]), [(0, 6)]);
-    // What is no chain has no last node.
+    // A topology that is not a chain has no last node.
     let parallel = "[topology]\nkind = 'parallel'\nhops = 4\n[[flow]]\nfrom = 0\nto = 4\n";
     assert_eq!(ends(parallel, &["topology.hops=6"]), [(0, 4)]);
 }
@@ -248,7 +249,7 @@ fn queues_and_markers_by_name_are_the_papers() {
     let named = link("queue = 'fq-codel'\nmarker = 'lred'", &[]);
     assert_eq!((named.queue, named.marker), (QueueConfig::FqCodel(<_>::default()), MarkerConfig::Lred(<_>::default())));
     assert_eq!(link("queue = 'drop-tail'\nmarker = 'none'", &[]), LinkConfig::default());
-    // `--set` and sweeps reach a parameter of a piece that the file only names.
+    // `--set` and sweeps reach the parameters of a component that the file only names.
     let set = link("marker = 'dcc'", &["link.marker.k_p=3", "link.queue.kind=llap", "link.queue.alpha=0.5"]);
     assert_eq!(set.marker, MarkerConfig::Dcc(dcc::DccConfig { k_p: 3.0, ..<_>::default() }));
     assert_eq!(set.queue, QueueConfig::Llap(llap::LlapConfig { alpha: 0.5, ..<_>::default() }));
@@ -376,7 +377,7 @@ fn the_scenarios_of_this_repository_are_accepted_and_examples_run() {
                 pending.push(path);
                 continue;
             }
-            // What a paper claims stands beside its scenario and is no scenario itself.
+            // A file with a paper's claims is beside its scenario and is not a scenario.
             let name = path.to_string_lossy().into_owned();
             let is_claims = name.ends_with(".published.toml") || name.ends_with("register.toml");
             if is_claims || path.extension().is_none_or(|extension| extension != "toml") {

@@ -1,4 +1,5 @@
-//! Movement from traces of ns-2 and BonnMotion: where nodes are, against a walk in small steps, and what is refused.
+//! Tests of movement from traces of ns-2 and BonnMotion: positions are compared with a walk in
+//! small steps, and faulty traces are refused.
 
 use meshpace_core::{NodeId, Time};
 use meshpace_scenario::{Refusal, Scenario, Source};
@@ -17,7 +18,7 @@ fn read(topology: &str, files: &[(&str, &str)]) -> Result<Scenario, Refusal> {
     Scenario::read_with(source, &load, "mesh")
 }
 
-/// The movement that a scenario with this trace has.
+/// The movement of a scenario with this trace.
 fn motion(topology: &str, files: &[(&str, &str)]) -> Motion {
     let scenario = read(topology, files).unwrap_or_else(|refusal| panic!("{refusal}"));
     let config = &scenario.points[0].config;
@@ -27,7 +28,8 @@ fn motion(topology: &str, files: &[(&str, &str)]) -> Motion {
 
 const ALONE: &str = "kind = 'nodes'\nmotion = 'walk.txt'";
 
-/// A trace as `setdest` of ns-2 writes it: comments, distances, pauses; a destination that is changed on the way, at 14 s and at 15 s.
+/// A trace in the format of ns-2's `setdest`, with comments, distances and pauses. A destination is
+/// changed on the way, at 14 s and at 15 s.
 const NS2: &str = "\
 # nodes: 2, pause: 2.00, max speed: 20.00  max x = 500.00, max y: 500.00
 $node_(0) set X_ 83.36
@@ -44,7 +46,8 @@ $ns_ at 0.0 \"$node_(1) setdest 300.0 450.0 25.0\"
 $ns_ at 40.0 \"$node_(0) setdest 90.44 44.89 1.25\"
 ";
 
-/// Where node 0 of [`NS2`] is, by steps of a millisecond towards whatever is its destination then.
+/// Position of node 0 of [`NS2`], computed in steps of a millisecond towards its destination at
+/// each time.
 fn walked(until_s: f64) -> (f64, f64) {
     let orders =
         [(2.0, 90.44, 44.89, 10.5), (14.0, 400.0, 300.0, 20.0), (15.0, 200.0, 100.0, 0.0), (40.0, 90.44, 44.89, 1.25)];
@@ -105,12 +108,12 @@ fn a_map_or_a_shape_says_where_nodes_begin_and_the_trace_how_they_go_on() {
             [(0.0, 0.0), (150.0, 40.0), (300.0, 0.0)]
         );
     }
-    // The scenario's digest is that of its files, too.
+    // The digest of the scenario includes its files.
     let digest = |walk| read("hops = 2\nspacing = '150 m'\nmotion = 'walk.txt'", &[("walk.txt", walk)]).unwrap().digest;
     assert_ne!(digest(moves), digest("$ns_ at 11.0 \"$node_(1) setdest 150.0 80.0 8.0\"\n"));
 }
 
-/// Traffic as cbrgen of ns-2 writes it, and what scripts say besides.
+/// Traffic in the format of ns-2's cbrgen, with other lines of such scripts.
 const TRAFFIC: &str = "#\n# 0 connecting to 1 at time 2.5\n#\nset udp_(0) [new Agent/UDP]\n$ns_ attach-agent $node_(0) $udp_(0)\n\
     set null_(0) [new Agent/Null]\nset cbr_(0) [new Application/Traffic/CBR]\n$cbr_(0) set packetSize_ 512\n$ns_ connect $udp_(0) $null_(0)\n\
     $ns_ at 2.5 \"$cbr_(0) start\"\n$ns_ at 3.0 \"$node_(1) reset\";\nset tcp_(0) [$ns_ create-connection  TCP $node_(0) TCPSink $node_(1) 0]\n\
@@ -179,7 +182,7 @@ fn what_is_wrong_with_a_trace_names_the_file_and_the_line() {
     }
 }
 
-/// Node 2 walks 500 m away from node 1 in 10 s and comes back as fast 20 s later.
+/// Node 2 moves 500 m away from node 1 in 10 s and returns at the same speed 20 s later.
 const PARTS: &str = "kind = 'nodes'\npositions = [['0 m', '0 m'], ['200 m', '0 m'], ['200 m', '100 m']]\n\
     moves = [{ node = 2, to = ['700 m', '100 m'], start = '10 s', end = '20 s' }, { node = 2, to = ['200 m', '100 m'], start = '40 s', end = '50 s' }]\n";
 
@@ -194,7 +197,8 @@ fn a_flow_of_moving_nodes_may_be_without_a_path_only_so_long() {
     };
     let refused = |more: &str| read(more).map(drop).unwrap_err().to_string();
     assert!(read("").is_ok(), "nobody asked");
-    // Links reach 250 m, so that the one to node 1 ends 229 m east of it: at 14.6 s, until 45.4 s. The mesh is looked at once a second.
+    // Links reach 250 m, so the one to node 1 ends 229 m east of it: from 14.6 s until 45.4 s. The
+    // mesh is examined once a second.
     let told = refused("longest_partition = '20 s'");
     assert!(
         told.contains("with seed 1 flow 1 (node 0 to node 2) has no path of links for 31 s from 15 s on"),

@@ -1,4 +1,4 @@
-//! Names of flows, and distances of neighbours that suit the radio.
+//! Tests of names of flows, and of distances between neighbours that suit the radio.
 
 use meshpace_mesh::radio::{Channel, connectivity};
 use meshpace_scenario::{Refusal, Scenario, Source};

@@ -1,4 +1,5 @@
-//! The worked example of `docs/new-pacing-rule.md` is what is compiled, takes one file and one line, and does what it says.
+//! Tests that the worked example of `docs/new-pacing-rule.md` is the code that is compiled, needs
+//! one file and one line, and has the described effect.
 
 use crate::worked::{block, scenario};
 use meshpace_sim::Outcome;
@@ -44,12 +45,13 @@ fn the_scenario_of_the_page_runs_and_the_rule_paces() {
     };
     let (ours, newreno) = (runs("longest-rtt"), runs("newreno"));
     for (ours, newreno) in ours.iter().zip(&newreno) {
-        // A segment of 1500 bytes is on the air for 6 ms in each of seven hops: no round trip is shorter than 42 ms, no
-        // interval after the first sample than 4/14 of it, 12 ms.
+        // A segment of 1500 bytes is on the air for 6 ms in each of seven hops. No round trip is
+        // shorter than 42 ms, and no interval after the first sample is shorter than 4/14 of it, 12
+        // ms.
         let interval = ours.flows[0].pacing.interval_s;
         assert!(interval > 0.012 && interval < 1.0, "{interval} s");
         assert!(ours.aggregate_goodput_bps <= 1460.0 * 8.0 / 0.012);
-        // What pacing is for: more arrives, and less is sent for nothing.
+        // The purpose of pacing: more data arrives, with fewer retransmissions.
         let goodput = (ours.aggregate_goodput_bps, newreno.aggregate_goodput_bps);
         assert!(goodput.0 > goodput.1, "{goodput:?}");
         let again = (ours.retransmission_index, newreno.retransmission_index);

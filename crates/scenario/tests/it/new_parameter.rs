@@ -1,4 +1,5 @@
-//! The worked example of `docs/new-parameter.md` is what is compiled, is one entry and its use, and does what it says.
+//! Tests that the worked example of `docs/new-parameter.md` is the code that is compiled, consists
+//! of one entry and its use, and has the described effect.
 
 use crate::worked::scenario;
 use meshpace_core::Duration;

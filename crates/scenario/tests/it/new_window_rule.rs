@@ -1,4 +1,5 @@
-//! The worked example of `docs/new-window-rule.md` is what is compiled, takes one file and one line, and does what it says.
+//! Tests that the worked example of `docs/new-window-rule.md` is the code that is compiled, needs
+//! one file and one line, and has the described effect.
 
 use crate::worked::{block, scenario};
 use meshpace_transport::tcp::window::{self, OneFile};
@@ -49,7 +50,8 @@ fn the_scenario_of_the_page_runs_with_both_windows() {
     let [newreno, gaimd] = &points[..] else { panic!("{} points", points.len()) };
     let runs = [newreno, gaimd].map(|point| meshpace_sim::run(&point.config, 1));
     for run in &runs {
-        // A segment of 1500 bytes is on the air for 6 ms at least, and three hops of a chain do not transmit at once.
+        // A segment of 1500 bytes is on the air for at least 6 ms, and three hops of a chain do not
+        // transmit at the same time.
         let goodput = run.aggregate_goodput_bps;
         assert!(goodput > 0.0 && goodput < 1460.0 * 8.0 / 0.018, "{goodput}");
     }

@@ -1,4 +1,5 @@
-//! Every piece of a TCP can be spelled out in a scenario, and means what its key says.
+//! Tests that every component of a TCP can be written out in a scenario and means what its key
+//! says.
 
 use meshpace_core::{Duration, Rate};
 use meshpace_scenario::{Scenario, Source};
@@ -44,7 +45,7 @@ fn every_named_tcp_is_its_pieces() {
         ("bbr", "{ window = 'bbr', pacing = { kind = 'by-window' }, sack = true }"),
         ("tcp-ap", "{ pacing = 'adaptive' }"),
         ("tcp-ap-mad", "{ pacing = { dispersion = 'mad-rtt' } }"),
-        // The reading that scenarios/ap05 judges, spelled out there.
+        // The reading that scenarios/ap05 judges, written out there.
         (
             "tcp-ap-released-karn",
             "{ name = 'tcp-ap-released', pacing = { kind = 'adaptive', profile = 'released', sampling = 'new-data-karn' } }",
@@ -70,7 +71,7 @@ fn every_key_reaches_its_parameter() {
 
     let tcp = read("{ name = 'cubic', window = { c = 0.2, beta = 0.5, fast_convergence = false } }").unwrap();
     assert_eq!(tcp.window, window::Config::Cubic(CubicConfig { c: 0.2, beta: 0.5, fast_convergence: false }));
-    // A kind that is the named one's own keeps its parameters.
+    // If the kind is that of the named transport, its parameters are kept.
     let tcp = read("{ name = 'cwl-h4', window = { kind = 'hop-limit' } }").unwrap();
     assert_eq!(tcp.window, window::Config::HopLimit(HopRule::Quarter));
 

@@ -1,4 +1,4 @@
-//! `[[program]]`: what an emulation runs.
+//! Tests of `[[program]]`, the programs of an emulation.
 
 use meshpace_core::NodeId;
 use meshpace_scenario::{Program, Scenario, Source};

@@ -1,4 +1,4 @@
-//! The radios against measurements that are not ours: chains in ns-3.44, and the testbed of AP10.
+//! Compares the radios with measurements by others: chains in ns-3.44, and the testbed of AP10.
 
 use meshpace_core::{Duration, Rate};
 use meshpace_mesh::config::{Preamble, Propagation, Reception, RetryLimits};
@@ -13,7 +13,7 @@ fn read(text: &str, sets: &[&str]) -> Scenario {
     Scenario::read(source, Path::new("."), "radio").unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
-/// Mean goodput of every point over its seeds, kbit/s, with the point's values.
+/// Mean goodput of every point over its seeds, kbit/s.
 fn goodputs(scenario: &Scenario) -> Vec<f64> {
     let mean = |point: &meshpace_scenario::Point| {
         let sum: f64 =
@@ -23,22 +23,23 @@ fn goodputs(scenario: &Scenario) -> Vec<f64> {
     scenario.points.iter().map(mean).collect()
 }
 
-/// The chains of the reference measurements: 2 Mbit/s, RTS/CTS, AODV that learns of lost links from the MAC, NewReno with
-/// SACK and a window of 20, seven attempts for any frame.
+/// The chains of the reference measurements: 2 Mbit/s, RTS/CTS, AODV that learns of lost links from
+/// the MAC, NewReno with SACK and a window of 20, seven attempts for any frame.
 const CHAIN: &str = "duration = '120 s'\nwarmup = '20 s'\n[mac]\nprofile = 'ieee'\nlong_retry_limit = 7\n\
     [routing]\nprotocol = 'aodv'\nlocal_repair = 'off'\n[[flow]]\ntransport = 'newreno+sack'\nmax_window = 20\n\
     [topology]\nkind = 'chain'\n[sweep]\n'topology.hops' = [1, 2, 3, 4, 5, 6, 7]\nseeds = 10\n";
 
 #[test]
 fn chains_over_two_ray_and_sinr_carry_what_they_do_in_ns3() {
-    // ns-3.44 as it is, kbit/s: hidden terminals cost nothing there. Its 95 % intervals are within 2 %; 10 % are left for
-    // two AODVs and TCPs that are not the same program. Ten seeds: three leave an interval of 13 kbit/s over seven hops.
+    // Unmodified ns-3.44, kbit/s: hidden terminals cost nothing there. Its 95 % intervals are
+    // within 2 %. 10 % are allowed for the differences between two implementations of AODV and TCP.
+    // There are ten seeds, because three would leave an interval of 13 kbit/s over seven hops.
     let measured = [1270.0, 639.0, 413.0, 339.0, 294.0, 272.0, 265.0];
     let ours = goodputs(&read(CHAIN, &["radio.reception=sinr"]));
     for (hops, (ours, measured)) in ours.iter().zip(measured).enumerate() {
         assert!((ours / measured - 1.0).abs() < 0.10, "{} hops: {ours:.0}, ns-3 {measured}", hops + 1);
     }
-    // The rule of ns-2 in the same program, kbit/s over seven hops: 164.
+    // The rule of ns-2 in the same program gives 164 kbit/s over seven hops.
     let collapsed = goodputs(&read(CHAIN, &["sweep.\"topology.hops\"=[7]"]))[0];
     assert!(collapsed < 0.8 * ours[6], "{collapsed:.0} against {:.0}", ours[6]);
 }
@@ -66,7 +67,7 @@ fn every_key_of_the_radio_reaches_the_run() {
     assert_eq!((model.shadowing_db, model.shadowing_seed), (1.0, 7));
     assert!(radio.check().is_ok());
 
-    // What the pacing needs of the radio it has from there.
+    // The pacing takes its parameters of the radio from there.
     let Config::Tcp(tcp) = &config.flows[0].transport else { panic!() };
     let pacing::Config::Adaptive(adaptive) = &tcp.pacing else { panic!() };
     let Measure::OutOfInterference(interference) = &adaptive.measure else { panic!() };
@@ -92,18 +93,20 @@ fn two_ray_has_a_threshold_of_carrier_sense_too() {
 
 #[test]
 fn received_power_reaches_the_pacing() {
-    // H_cs + 1 hops of delay: sensed over one hop, so that H_cs = 2, three; over none, so that H_cs = 1, two.
+    // The delay covers H_cs + 1 hops. If the sender is sensed over one hop, H_cs = 2: three hops.
+    // If it is sensed over none, H_cs = 1: two hops.
     let text = "duration = '20 s'\nwarmup = '10 s'\n[topology]\nkind = 'chain'\nhops = 5\nspacing = '70 m'\n\
         [radio]\nmodel = 'log-distance'\nrts_cts = false\nrate = '11 Mbit/s'\n[[flow]]\n\
         transport = { name = 'tcp-ap-oid', initial_ssthresh = 64 }\n";
-    // 15 dBm - 39.74 dB - 30 log10(70) = -80.1 dBm over a hop, -89.1 dBm over two, -101.1 dBm over five.
+    // 15 dBm - 39.74 dB - 30 log10(70) = -80.1 dBm over a hop, -89.1 dBm over two, -101.1 dBm over
+    // five.
     let interval = |threshold: &str| {
         let scenario = read(text, &[&format!("radio.carrier_sense_threshold={threshold}")]);
         assert_eq!(scenario.points[0].config.duration, Duration::from_secs(20));
         let outcome = meshpace_sim::run(&scenario.points[0].config, 1);
         assert_eq!(outcome.flows[0].hops, 5);
         let pacing = outcome.flows[0].pacing;
-        // Equations 13 and 14 with the mean RTT, from what was measured: (H_cs + 1) (t_q + S/b).
+        // Equations 13 and 14 with the mean measured RTT: (H_cs + 1) (t_q + S/b).
         let rtt = outcome.flows[0].rtt_mean_s;
         let queueing = 0.5 * (rtt / 5.0 - 1500.0 * 8.0 / 11e6 - (3.915 + 2.366) * 1e-3);
         pacing.delay_s / (queueing.max(0.0) + 1460.0 * 8.0 / 11e6)
@@ -115,7 +118,8 @@ fn received_power_reaches_the_pacing() {
 
 #[test]
 fn the_testbed_s_chain_carries_what_was_measured() {
-    // AP10, Table III, within the 25 % that the choice of the radio was made for, by the ten seeds it was made with.
+    // AP10, Table III, within the 25 % that were the criterion for the choice of the radio, with
+    // the ten seeds of that choice.
     let published = [5588.0, 2750.0, 962.0, 709.0, 748.0, 903.0, 773.0, 722.0, 657.0];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ap10/F6.toml");
     let text = std::fs::read_to_string(path).unwrap();

@@ -1,4 +1,5 @@
-//! Every class of mistake in a scenario is refused, and the message names the file, the line and the key.
+//! Tests that every class of mistake in a scenario is refused, with a message that names the file,
+//! the line and the key.
 
 use meshpace_scenario::{Refusal, Scenario, Source};
 use std::path::Path;
@@ -15,7 +16,8 @@ fn refusal(text: &str, sets: &[&str]) -> String {
     }
 }
 
-/// The line marked with `#!` is the wrong one; the message must name it, the file, the key, and each of `words`.
+/// The line marked with `#!` is wrong. The message must name it, the file, the key, and each of
+/// `words`.
 #[track_caller]
 fn assert_refused(text: &str, key: &str, words: &[&str]) {
     crate::refused::assert_names_the_place(&refusal(text, &[]), text, key, words);
@@ -56,7 +58,7 @@ fn rates_are_above_zero_and_numbers_are_numbers() {
     for rate in ["-2 Mbit/s", "0 bit/s", "NaN Mbit/s", "inf Mbit/s", "fast"] {
         assert_refused(&format!("[radio]\nrate = '{rate}' #!\n[[flow]]\n"), "radio.rate", &["expected a"]);
     }
-    // What 802.11b has not: in files, by --set and in sweeps.
+    // Rates that 802.11b does not have: in files, by --set and in sweeps.
     for rate in ["54 Mbit/s", "3 Mbit/s", "2000001 bit/s"] {
         assert_refused(&format!("[radio]\nrate = '{rate}' #!\n[[flow]]\n"), "radio.rate", &["11 Mbit/s", rate]);
         assert_refused(&format!("[radio]\nbasic_rate = '{rate}' #!\n[[flow]]\n"), "radio.basic_rate", &["11 Mbit/s"]);
@@ -210,7 +212,7 @@ fn olsr_cannot_do_without_hellos() {
     assert_refused(text, "routing.delete_period", &["10 s or more"]);
 }
 
-/// A chain of two hops over the log-distance radio; `keys` follow in `[radio]`.
+/// A chain of two hops over the log-distance radio, with `keys` in `[radio]`.
 fn log_distance(keys: &str) -> String {
     let topology = "[topology]\nkind = 'chain'\nhops = 2\nspacing = '10 m'\n";
     format!("{topology}[[flow]]\nfrom = 0\nto = 2\n[radio]\nmodel = 'log-distance'\n{keys}\n")
@@ -259,11 +261,13 @@ fn what_belongs_to_another_radio_is_refused() {
 
 #[test]
 fn links_end_where_the_radio_s_do() {
-    // 1534 bytes at 2 Mbit/s need 0.7 dB, but their preamble 4 dB: -89.6 dBm; 15 + 89.6 - 39.74 = 64.86 dB, or 145 m.
+    // 1534 bytes at 2 Mbit/s need 0.7 dB, but their preamble needs 4 dB: -89.6 dBm. 15 + 89.6 -
+    // 39.74 = 64.86 dB, or 145 m.
     let text = log_distance("").replace("[topology]", "[topology] #!");
     assert!(read(&text, &["topology.spacing=144 m"]).is_ok());
     assert_refused(&text.replace("10 m", "146 m"), "topology", &["links up to 145 m", "146 m apart"]);
-    // 10 dB less at one end of each link: 10^(1/3) nearer, and no common range is named.
+    // With 10 dB less at one end of each link the range is shorter by 10^(1/3). No common range is
+    // named.
     let text = text + "attenuator = ['10 dB', '0 dB', '10 dB']\n";
     assert!(read(&text, &["topology.spacing=67 m"]).is_ok());
     let message = refusal(&text, &["topology.spacing=68 m"]);
@@ -362,7 +366,7 @@ fn an_end_of_a_flow_left_behind_by_set_blames_the_argument() {
     for word in ["no node 6", "--set 'topology.hops=3'", "write --set flow.0.to=3 as well"] {
         assert!(message.contains(word), "no {word} in: {message}");
     }
-    // By a sweep nobody can set another end: it says what comes without this one.
+    // A sweep cannot set another end, so the message says which end would apply without this one.
     let message = refusal("[topology]\nhops = 7\n[[flow]]\nto = 6\n[sweep]\n'topology.hops' = [7, 3]\n", &[]);
     assert!(message.contains("no node 6") && message.contains("without flow.0.to it is node 3"), "{message}");
 }
@@ -401,7 +405,8 @@ fn measured_time_that_begins_before_a_flow_is_warned_of() {
     for part in ["begins at 0 s", "flow 1 starts at 5 s", "warmup = \"5.1 s\"", "\"auto\""] {
         assert!(told[0].contains(part), "{part}: {told:?}");
     }
-    // The value that is named, and what needs none, are not warned of; nor is a second of 200.
+    // There is no warning for the value that the message names, for a scenario that needs none, or
+    // for a second out of 200.
     for text in ["warmup = '5.1 s'\n", "warmup = 'auto'\n"].map(|warmup| format!("{warmup}{late}")) {
         assert_eq!(warnings(&text), [""; 0], "{text}");
     }
@@ -430,12 +435,12 @@ fn a_plot_is_of_what_is_swept() {
     assert_refused("plot = 3 #!\n[[flow]]\n", "plot", &["[plot]"]);
     let swept = "[plot]\n[[flow]]\n[sweep]\n'plot.logarithmic' = [true, false] #!\n";
     assert_refused(swept, "sweep.\"plot.logarithmic\"", &["no key of a scenario"]);
-    // What --set takes out of the sweep is no mistake.
+    // A key that --set removes from the sweep is not a mistake.
     let text = "[plot]\nx = 'topology.hops'\nlogarithmic = true\n[[flow]]\n[sweep]\n'topology.hops' = [2, 4]\n";
     assert_eq!(read(text, &[]).unwrap().plot.x.as_deref(), Some("topology.hops"));
     let fixed = read(text, &["topology.hops=3"]).unwrap().plot;
     assert!(fixed.x.is_none() && fixed.logarithmic);
-    // Neither the run nor its records know of it.
+    // The plot affects neither the run nor its records.
     let plain = text.replace("x = 'topology.hops'\nlogarithmic = true\n", "");
     assert_eq!(read(&plain, &[]).unwrap().points[0].config, read(text, &[]).unwrap().points[0].config);
 }

@@ -1,4 +1,5 @@
-//! A wrong topology, movement, map or kind of traffic is refused, and the message names the place.
+//! Tests that a wrong topology, movement, map or kind of traffic is refused, with a message that
+//! names the place.
 
 use meshpace_scenario::{Refusal, Scenario, Source};
 use std::path::Path;
@@ -7,7 +8,8 @@ fn read_in(directory: &Path, text: &str) -> Result<Scenario, Refusal> {
     Scenario::read(Source { name: "mesh.toml".to_owned(), text: text.to_owned(), sets: Vec::new() }, directory, "mesh")
 }
 
-/// The line marked with `#!` is the wrong one; the message must name it, the file, the key, and each of `words`.
+/// The line marked with `#!` is wrong. The message must name it, the file, the key, and each of
+/// `words`.
 #[track_caller]
 fn assert_refused_in(directory: &Path, text: &str, key: &str, words: &[&str]) {
     let message = match read_in(directory, text) {
@@ -31,7 +33,7 @@ fn a_topology_without_a_path_for_a_flow() {
     let apart = "[topology] #!\nkind = 'nodes'\npositions = [['0 m', '0 m'], ['100 m', '0 m'], ['1 km', '0 m']]\n\
                  [[flow]]\nfrom = 0\nto = 2\n";
     assert_refused(apart, "topology", &["cannot connect node 0 with node 2"]);
-    // The same nodes serve flows that have a path.
+    // The same nodes are accepted for flows that have a path.
     accepted(&apart.replace("to = 2", "to = 1").replace(" #!", ""));
 }
 
@@ -53,7 +55,7 @@ fn a_path_longer_than_packets_live_is_refused_and_names_the_flow() {
         assert_refused(&chain(limit + 1, protocol), "topology", &[&words, &format!("die after {limit}")]);
         accepted(&chain(limit, protocol).replace("#!", ""));
     }
-    // Where nodes hear each other over two links, half as many hops do.
+    // If the range covers two links, half as many hops are needed.
     accepted(&chain(60, "aodv").replace(" #!", "\nspacing = '125 m'"));
     let firewall = chain(60, "aodv").replace(" #!", "  #!\nspacing = '125 m'\nfirewall = true");
     assert_refused(&firewall, "topology", &["flow 1 needs 60 hops"]);
@@ -133,7 +135,7 @@ fn what_is_drawn_has_bounds() {
     assert_refused(&random(&crowd), "topology.flows.count", &["1 to 4"]);
     let hops = format!("nodes = 9\n{area}\nflows = {{ count = 1, min_hops = 3, max_hops = 2 }} #!");
     assert_refused(&random(&hops), "topology.flows.max_hops", &["below min_hops, 3"]);
-    // Ends belong to the topology or to the flow.
+    // Ends are defined by the topology or by the flow, not by both.
     let both =
         format!("[topology]\nkind = 'random'\nnodes = 30\n{area}\nflows = {{ count = 2 }}\n[[flow]]\nfrom = 3 #!\n");
     assert_refused(&both, "flow.0.from", &["topology.flows"]);

@@ -1,4 +1,5 @@
-//! The topologies of the papers, what is drawn for each seed, and the traffic that scenarios can ask for.
+//! Tests of the papers' topologies, of the parts that are drawn for each seed, and of the kinds of
+//! traffic.
 
 use meshpace_core::{Duration, NodeId, Rate};
 use meshpace_mesh::config::Position;
@@ -26,7 +27,7 @@ fn place(config: &Config, node: usize) -> (f64, f64) {
     (config.positions[node].x, config.positions[node].y)
 }
 
-/// Hops over links of 250 m, by the plainest search there is.
+/// Number of hops over links of 250 m, by breadth-first search.
 fn hops(positions: &[Position], from: u16, to: u16) -> Option<usize> {
     let mut open = VecDeque::from([(usize::from(from), 0)]);
     let mut seen = BTreeSet::from([usize::from(from)]);
@@ -70,14 +71,15 @@ fn the_asymmetric_chains_overlap_in_the_middle() {
 #[test]
 fn the_flows_of_the_grids() {
     let config = point("[topology]\nkind = 'grid'\nflows = 'paper'\n[[flow]]\ntransport = 'newreno'\n").config;
-    // FTP 1 to 3 on rows 3, 2, 1 from west to east, FTP 4 to 6 on columns 1, 2, 3 from south to north.
+    // FTP 1 to 3 on rows 3, 2, 1 from west to east, FTP 4 to 6 on columns 1, 2, 3 from south to
+    // north.
     let places: Vec<_> =
         ends(&config).iter().map(|&(from, to)| (place(&config, from.into()), place(&config, to.into()))).collect();
     let row = |y: f64| ((0.0, y), (800.0, y));
     let column = |x: f64| ((x, 0.0), (x, 800.0));
     assert_eq!(places, [row(600.0), row(400.0), row(200.0), column(200.0), column(400.0), column(600.0)]);
     let config = point("[topology]\nkind = 'grid'\nflows = 'symmetric'\n[[flow]]\n").config;
-    // A quarter turn about the middle takes each flow to the next, and the last to the first.
+    // A quarter turn about the middle maps each flow to the next, and the last to the first.
     let turn = |node: u16| {
         let (x, y) = place(&config, node.into());
         (800.0 - y, x)
@@ -133,7 +135,7 @@ fn random_placements_are_connected_and_their_flows_as_long_as_asked() {
         assert_eq!(*config, point.drawn(seed).unwrap().config);
     }
     assert_eq!(first_places.len(), 10, "every seed has its own");
-    // What was read is what seed 1 gets.
+    // The parsed scenario is the one of seed 1.
     assert_eq!(point.config, point.drawn(1).unwrap().config);
 }
 
@@ -188,7 +190,7 @@ fn waypoint_nodes_are_where_the_run_will_see_them() {
 #[test]
 fn a_map_in_degrees_with_links_can_have_a_firewall() {
     let directory = tempfile::tempdir().unwrap();
-    // 0.001 degrees are 111 m: all hear each other, and the links make a chain of it.
+    // 0.001 degrees are 111 m, so all nodes receive each other. The links restrict this to a chain.
     let map = r#"{"nodes": [{"id": "a", "lat": 48.000, "lon": 11}, {"id": "b", "lat": 48.001, "lon": 11},
         {"id": "c", "lat": 48.002, "lon": 11}],
         "links": [{"source": "a", "target": "b"}, {"source": "c", "target": "b"}]}"#;

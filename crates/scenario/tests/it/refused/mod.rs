@@ -1,7 +1,7 @@
-//! Shared by the tests of refusals.
+//! Shared code of the tests of refusals.
 
-/// Of `text`, the line marked with `#!` is the wrong one: the `message` must name it, the file `mesh.toml`, the key, and each
-/// of `words`, and nothing else that is wrong.
+/// The line of `text` marked with `#!` is wrong. The `message` must name it, the file `mesh.toml`,
+/// the key, and each of `words`, and no other mistake.
 #[track_caller]
 pub fn assert_names_the_place(message: &str, text: &str, key: &str, words: &[&str]) {
     let line = 1 + text.lines().position(|line| line.contains("#!")).expect("the text marks its wrong line");

@@ -1,4 +1,5 @@
-//! Checks of the worked examples of the pages: the code that is compiled, one file and one line.
+//! Checks of the worked examples in the pages: they are the code that is compiled, one file and one
+//! line.
 
 use meshpace_scenario::{Scenario, Source};
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ pub fn block(page: &str, language: &str) -> String {
     format!("{block}\n")
 }
 
-/// A file of a diff: its name, and its lines with their signs.
+/// The files of a diff: names, and lines with their signs.
 fn changes(diff: &str) -> Vec<(&str, Vec<&str>)> {
     let mut files = Vec::new();
     for line in diff.lines() {
@@ -40,7 +41,8 @@ pub fn scenario(text: String) -> Result<Scenario, String> {
     Scenario::read(source, Path::new("."), "page").map_err(|refusal| refusal.to_string())
 }
 
-/// Holds the diff of `page` against the sources, in which nothing else may know of the rule called `name`.
+/// Compares the diff of `page` with the sources. No other source may mention the rule called
+/// `name`.
 pub fn is_one_new_file_and_one_line(page: &str, name: &str) {
     let diff = block(page, "diff");
     let files = changes(&diff);
@@ -53,14 +55,14 @@ pub fn is_one_new_file_and_one_line(page: &str, name: &str) {
     let [line] = added[..] else { panic!("{added:?}") };
     assert!(line.starts_with('+'), "{line}");
     assert_eq!(missing(&read(list), hunk), None, "{list}");
-    // Nothing else in the sources knows of the rule: without the line it would be gone.
+    // No other source mentions the rule, so it would be gone without the line.
     let module = Path::new(new).file_stem().unwrap().to_str().unwrap();
     assert_eq!(mentions(&format!("{module}::")), 1, "{module}");
     assert_eq!(mentions(&format!("\"{name}\"")), 1, "{name}");
 }
 
-/// Holds the diff of `page` against the one file that it changes: what it adds is there, in its place, and what it removes is not.
-/// Nothing else in the sources may know of `word`.
+/// Compares the diff of `page` with the one file that it changes: the added lines are there, in
+/// their places, and the removed ones are not. No other source may mention `word`.
 pub fn is_one_file(page: &str, word: &str) {
     let diff = block(page, "diff");
     let files = changes(&diff);
@@ -76,8 +78,9 @@ pub fn is_one_file(page: &str, word: &str) {
     assert_eq!(mentions(word), 1, "{word}");
 }
 
-/// The first line of a hunk that `text` does not have. Its lines, without those that it removes, have to stand in `text` in
-/// their order; other lines may stand between them, so that a rule or a parameter can be added at any place.
+/// The first line of a hunk that `text` does not contain. The lines of the hunk, without those that
+/// it removes, have to be in `text` in this order. Other lines may be between them, so that a rule
+/// or a parameter can be added at any place.
 fn missing<'a>(text: &str, hunk: &[&'a str]) -> Option<&'a str> {
     let mut there = text.lines();
     let mut after = hunk.iter().filter(|line| !line.starts_with('-')).map(|line| &line[1..]);
