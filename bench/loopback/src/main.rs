@@ -1,8 +1,11 @@
-//! Throughput over loopback and processor time per gigabyte: kernel TCP without and with TLS, QUIC (quinn) and TPA over UDP, plain and encrypted.
+//! Measures throughput over the loopback and processor time per gigabyte: kernel TCP without and
+//! with TLS, QUIC (quinn) and TPA over UDP, plain and encrypted.
 //!
-//! `cargo run --release -- [MEGABYTES] [PAIRS] [NAME]`, with NAME only the kinds whose name contains it. Every run sends from one thread to another of this process, which
-//! counts; processor time is that of the process, kernel included. All kinds run once per pair, in turn forwards and backwards, so that
-//! what else the machine does meets all of them alike; told are medians, and the medians of each pair's ratios to the first kind, QUIC.
+//! `cargo run --release -- [MEGABYTES] [PAIRS] [NAME]`; with NAME only the kinds whose name
+//! contains it. Every run sends from one thread of this process to another, which counts the bytes.
+//! Processor time is that of the process, kernel included. All kinds run once per pair, in
+//! alternating order, so that other work of the machine affects all of them equally. The output has
+//! medians, and the medians of each pair's ratios to the first kind, QUIC.
 
 use meshpace_live::tpa::{Options, Runtime, Security, TpaPort};
 use meshpace_transport::tpa::ack::Rule;
@@ -68,7 +71,7 @@ fn tcp(bytes: u64) -> u64 {
     got
 }
 
-/// TPA, both ends on one thread or each on its own.
+/// TPA, with both ends on one thread or each on its own.
 fn tpa(bytes: u64, options: Options, two: bool) -> u64 {
     let first = Runtime::start().expect("a thread");
     let second = if two { Runtime::start().expect("a thread") } else { first.clone() };
@@ -98,7 +101,7 @@ fn options(security: Security, window: u8, segment: u32) -> Options {
     options
 }
 
-/// TLS 1.3 for both ends; with AES-256-GCM, which rustls prefers, or with ChaCha20-Poly1305.
+/// TLS 1.3 for both ends, with AES-256-GCM, which rustls prefers, or with ChaCha20-Poly1305.
 fn tls(chacha: bool) -> (rustls::ServerConfig, rustls::ClientConfig) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let certificate = rustls::pki_types::CertificateDer::from(made.cert);
@@ -123,7 +126,7 @@ fn tls(chacha: bool) -> (rustls::ServerConfig, rustls::ClientConfig) {
 /// The kernel's TCP with TLS by rustls, AES-256-GCM.
 fn tcp_with_tls(bytes: u64) -> u64 {
     let (mut server, client) = tls(false);
-    // Nobody would read them, and who closes with something unread resets the connection.
+    // Nobody would read the tickets, and an end that closes with unread data resets the connection.
     server.send_tls13_tickets = 0;
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -185,7 +188,8 @@ fn quic(bytes: u64, chacha: bool) -> u64 {
     server.join().expect("no panic")
 }
 
-/// A kind of transport: its name, what part of the bytes it sends, and how.
+/// A kind of transport: its name, the divisor of the bytes that it sends, and the function that
+/// sends them.
 type Kind = (String, u64, Box<dyn Fn(u64) -> u64>);
 
 fn kinds() -> Vec<Kind> {
@@ -240,7 +244,7 @@ fn main() {
     }
 }
 
-/// Median, lowest and highest.
+/// Median, lowest and highest value.
 fn spread(values: Vec<f64>) -> String {
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(0.0, f64::max);

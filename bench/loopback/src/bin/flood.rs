@@ -1,9 +1,11 @@
-//! How long an honest client takes to open a connection while a listener gets a flood of requests, and what that costs the listener.
+//! Measures how long an honest client takes to open a connection while a listener receives a flood
+//! of requests, and what the flood costs the listener.
 //!
-//! `cargo run --release --bin flood -- [ROUNDS] [REQUESTS_PER_SECOND] [OTHER]`. In each round the listener, the flood and the client are
-//! processes of their own, first with encryption, then plain. The flood comes from 250 addresses of loopback for 12 s; the client opens
-//! 40 connections, one after the other, from 1.5 s on. OTHER is this program built from another version, which takes its turn
-//! first in each round.
+//! `cargo run --release --bin flood -- [ROUNDS] [REQUESTS_PER_SECOND] [OTHER]`. In each round the
+//! listener, the flood and the client are separate processes, first with encryption, then without.
+//! The flood comes from 250 addresses of the loopback for 12 s. The client opens 40 connections,
+//! one after the other, from 1.5 s on. OTHER is this program, built from another version, which
+//! runs first in each round.
 
 use meshpace_core::Duration as Span;
 use meshpace_live::tpa::cipher::{Suite, processor_has_aes};
@@ -16,18 +18,18 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Set: without encryption.
+/// Environment variable that switches encryption off.
 const PLAIN: &str = "PLAIN";
 
-/// How long the flood lasts, and how long the listener is looked at, s.
+/// Length of the flood, and time for which the listener is measured, s.
 const FLOOD: u64 = 12;
 const SERVES: u64 = 17;
 
-/// Connections opened beside the flood, and how long that may take.
+/// Number of connections opened beside the flood, and time limit for opening them.
 const OPENS: usize = 40;
 const OPENS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Addresses that the flood comes from.
+/// Number of addresses from which the flood comes.
 const SOURCES: u64 = 250;
 
 fn main() {
@@ -53,7 +55,7 @@ fn options() -> Options {
     }
 }
 
-/// A request without a cookie, as every connection begins with.
+/// A request without a cookie, with which every connection begins.
 fn request(number: u64) -> Vec<u8> {
     let segment = Segment { block: (number % 4096) as u16, window: 255, flags: Flags::SYN, ..Segment::default() };
     let (protection, suite) = match is_plain() {
@@ -76,7 +78,8 @@ fn request(number: u64) -> Vec<u8> {
     .encode(&[], 0)
 }
 
-/// Memory of this process, KiB: statm counts pages of 4 KiB on the machines this is for.
+/// Memory of this process, KiB. statm counts pages, which have 4 KiB on the machines for which this
+/// is intended.
 fn memory() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number") * 4
@@ -90,7 +93,8 @@ fn cpu() -> f64 {
     seconds(usage.user_time()) + seconds(usage.system_time())
 }
 
-/// Listens, answers each connection's first bytes, and tells what that took.
+/// Listens, answers the first bytes of each connection, and prints the memory and processor time
+/// used.
 fn serve(address: &str, seconds: u64) {
     let listener = TpaPort::with_options(address, options()).expect("a free port").listen(64).expect("listens");
     let before = memory();
@@ -113,7 +117,7 @@ fn serve(address: &str, seconds: u64) {
     println!("  listener: {before} KiB before, at most {most} KiB, CPU {:.1} s of {seconds}", cpu());
 }
 
-/// Opens connections one after the other, and tells how long each took.
+/// Opens connections one after the other, and prints how long each took.
 fn connect(address: &str, count: u64) {
     let (mut times, mut failed) = (Vec::new(), 0);
     for _ in 0..count {
@@ -143,7 +147,7 @@ fn connect(address: &str, count: u64) {
     );
 }
 
-/// Sends requests; nobody reads the answers.
+/// Sends requests. The answers are not read.
 fn flood(address: &str, rate: u64, seconds: u64) {
     let bound = |i: u64| {
         let socket = UdpSocket::bind(format!("127.0.{}.{}:0", 1 + i / 200, 1 + i % 200)).expect("loopback");
@@ -179,7 +183,7 @@ fn rounds(rounds: u64, rate: u64, other: Option<&str>) {
     }
 }
 
-/// One listener under one flood.
+/// Runs one listener under one flood.
 fn turn(program: &str, plain: bool, rate: u64) {
     let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").to_string();
     let start = |arguments: &[&str]| {
