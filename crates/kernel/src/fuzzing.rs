@@ -1,7 +1,7 @@
 //! Entry point for fuzzers: a function that decodes arbitrary bytes as contents of the eBPF
 //! programs' maps and as command-line arguments. It panics if a check fails.
 //!
-//! It is built by fuzzers (`--cfg fuzzing`, as `cargo fuzz` does; `fuzz/` has the target) and by
+//! This module is built by fuzzers (`--cfg fuzzing`, as `cargo fuzz` does; `fuzz/` has the target) and by
 //! this crate's tests. The tests run it on the inputs in `fuzz/corpus` and on mutations of them.
 
 use crate::{Connection, Destination, Path, check_name};

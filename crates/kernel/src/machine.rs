@@ -6,7 +6,7 @@ use std::path::Path;
 /// Result of the check of one requirement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
-    /// What was examined.
+    /// Part of the machine that was examined.
     pub subject: &'static str,
     /// State that was found; an error if it does not meet the requirement.
     pub found: Result<String, String>,
