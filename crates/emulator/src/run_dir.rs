@@ -112,7 +112,7 @@ fn token_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What was removed of a killed run.
+/// Remains of a killed run that were removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Removed {
     /// Token of the run.
