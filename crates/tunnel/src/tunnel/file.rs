@@ -367,8 +367,8 @@ impl Reader<'_> {
     }
 }
 
-/// Keys of the options that a message of the command line's parser shows: `--peers <FILE>`, or `<-L
-/// <...>|-D <...>>` for one of several.
+/// Keys of the options that a message of the command line's parser shows: `--peers <FILE>`, or
+/// `<-L <...>|-D <...>>` for one of several.
 fn keys_of(command: &Command, shown: &str) -> Vec<String> {
     let is_shown = |arg: &&Arg| shown == arg.to_string();
     let one = command.get_arguments().find(is_shown).map(|arg| arg.get_id().to_string());
