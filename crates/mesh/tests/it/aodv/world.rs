@@ -134,7 +134,7 @@ impl World {
         World::running(nodes, links, AodvConfig::repairing(local_repair), seed)
     }
 
-    /// The same with all options.
+    /// A network of `nodes` state machines with the given links and configuration.
     pub fn running(nodes: u16, links: &[(u16, u16)], config: AodvConfig, seed: u64) -> Self {
         let rng = |n| Rng::stream(seed, Purpose::RoutingJitter, u64::from(n));
         let machine = |n| Aodv::new(NodeId(n), config, rng(n));
