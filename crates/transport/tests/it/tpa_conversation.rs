@@ -462,7 +462,7 @@ fn a_fin_is_repeated_until_acknowledged() {
 fn an_ack_of_any_transmission_gives_its_own_round_trip() {
     // Section 3.1, AckTxSeqNumber. In a block of two the second segment is lost, and the ACK of the
     // first, delayed by 100 ms, is another 300 ms late: it leaves at 190 ms and arrives at 520 ms.
-    // Both have timed out by then (RTO 300 ms), and the first has been sent again without need. The
+    // Both have timed out by then (RTO 300 ms), and the first has been sent again unnecessarily. The
     // late ACK is a sample of 460 ms, not of the 160 ms since the second copy.
     let mut config = Config { block_segments: 2, ..Config::default() };
     config.rto.initial = Duration::from_millis(300);

@@ -6,7 +6,7 @@ pub mod duplex;
 use meshpace_core::{Duration, Rate, Time};
 use meshpace_transport::{Arrival, Config, Endpoint, Machine, Output, PathInfo, Role, Segment, pump, tcp};
 
-/// Which end sent a segment.
+/// End that sent a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
     Sender,
