@@ -151,14 +151,14 @@ fn quick_quality_leaves_out_other_readings_and_nothing_else() {
         format!(r#"{{"name":"tcp-ap-released{reading}",{pacing}}}"#)
     };
     // The transports that the nine claims of AP05-F14 name. The readings "as printed" and "as
-    // released" are run in addition.
+    // released" are not among them.
     let named = [r#""newreno""#.to_owned(), r#""newreno+delack""#.to_owned(), judged(""), judged("+delack")];
     assert_eq!(transports(&register, "AP05-F14", Effort::Quick), BTreeSet::from(named));
     for effort in [Effort::QuickWithReadings, Effort::Paper] {
         assert_eq!(transports(&register, "AP05-F14", effort).len(), 9);
     }
-    // Every transport in a claim or a published number of an experiment is also run without the
-    // other readings.
+    // A point on a curve that a claim or a published number of any experiment names is run at every
+    // effort.
     for experiment in &register.experiments {
         let Some(quick) = register.runs(experiment, Effort::Quick).unwrap() else { continue };
         let published = &experiment.published;
