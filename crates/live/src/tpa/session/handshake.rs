@@ -1,102 +1,117 @@
-//! Datagrams that open a connection: their tag is zero, and they have the terms of the connection, a cookie, and Noise's messages.
+//! Format of the datagrams that open a connection. Their tag is zero, and they carry the terms of
+//! the connection, a cookie, and a message of the Noise handshake.
 //!
-//! The TPA paper gives only the flags. A listener keeps nothing of a connection request before its sender has shown that it
-//! receives what is sent to its address: the first request is answered by a challenge with a cookie that only the listener can
-//! make, and the request is repeated with it (the idea of TCP's SYN cookies, RFC 4987, section 3.6, with QUIC's extra round, RFC
-//! 9000, section 8.1.2, since a 12-byte header has no room to hide a cookie in). A challenge is as long as a request without
-//! padding, so that a listener never sends more than it was sent to an address that has shown nothing.
+//! The TPA paper specifies only the flags of the header. A listener stores no state for a request
+//! until the sender has shown that it receives datagrams at its address. The listener therefore
+//! answers the first request with a challenge. The challenge contains a cookie that only the
+//! listener can make, and the opener repeats the request with this cookie. The idea is that of
+//! TCP's SYN cookies (RFC 4987, section 3.6) with the extra round trip of QUIC (RFC 9000, section
+//! 8.1.2), because a 12-byte header has no room for a hidden cookie. A challenge is as long as a
+//! request without padding, so a listener never sends an unverified address more bytes than it
+//! received from there.
 //!
-//! Both ends of TPA need the same segment size, and the receiver needs to know how many segments share an ACK (section 3.6).
-//! Whoever opens the connection proposes them; a listener whose buffers are smaller asks for smaller segments in its challenge. There it
-//! also chooses the cipher. With encryption the first request already has the public key that Noise's first message will begin with, and
-//! the cookie is good for no other.
+//! Both ends of TPA need the same segment size, and the receiver needs to know how many segments
+//! share an ACK (section 3.6). The end that opens the connection proposes both. A listener with
+//! smaller buffers asks for smaller segments in its challenge, and the challenge also names the
+//! cipher that the listener has chosen. With encryption the first request already contains the
+//! public key with which the first Noise message will begin, and the cookie is valid for this key
+//! only.
 //!
 //! ```text
-//! bytes 0-7    zero: the tag of no connection
+//! bytes 0-7    zero: the tag that belongs to no connection
 //! byte 8       version, 3
 //! byte 9       kind: 0 request, 1 challenge, 2 acceptance, 3 stray, 4 refusal
-//! byte 10      protection: 0 none, 1 Noise NN, 2 Noise NNpsk0, 3 Noise IK; with encryption 16 more if who opens offers
-//!              AES-256-GCM, and 32 more if that is the cipher; 64 more if datagrams carry quiet trains
+//! byte 10      protection: 0 none, 1 Noise NN, 2 Noise NNpsk0, 3 Noise IK;
+//!              with encryption plus 16 if the opener offers AES-256-GCM,
+//!              and plus 32 if AES-256-GCM is the cipher;
+//!              plus 64 if the datagrams carry quiet trains
 //! byte 11      segments that share an ACK: 2, or cwnd_max
-//! bytes 12-19  tag of whoever opens, chosen at random and repeated in the answers: nobody else on the network can answer
-//! bytes 20-27  tag of whoever accepts; zero until the acceptance
+//! bytes 12-19  tag of the opener, chosen at random and repeated in the answers, so that
+//!              nobody else on the network can answer
+//! bytes 20-27  tag of the acceptor; zero until the acceptance
 //! byte 28      cwnd_max, 1 to 12
 //! byte 29      segments in a block, 1 to 12
 //! bytes 30-31  payload of a full segment, bytes
-//! bytes 32-47  cookie; zero in the first request and in the acceptance
-//! bytes 48-59  TPA's header: SYN, or SYN and ACK; with quiet trains its txStat says that BBR is asked for in their place, or agreed to
-//! bytes 60-61  length of Noise's message, which follows; then padding
+//! bytes 32-47  cookie; zero in the first request, the acceptance and a refusal
+//! bytes 48-59  TPA's header: SYN, or SYN and ACK; with quiet trains its txStat says that BBR
+//!              is requested, or agreed to, in their place
+//! bytes 60-61  length of the Noise message, which follows; then padding
 //! ```
 //!
-//! BBR is asked for where quiet trains are, so that a listener that does not know it agrees to those.
+//! A request for BBR is sent as a request for quiet trains. A listener that does not know BBR
+//! therefore agrees to quiet trains.
 //!
-//! A stray tells the sender of a datagram that nobody knows its tag: it ends after byte 19, and bytes 12-19 are that tag.
+//! A stray tells the sender of a datagram that the receiver knows no connection with the tag of the
+//! datagram. It ends after byte 19, and its bytes 12-19 are that tag.
 
 use super::cipher::Suite;
 use meshpace_transport::tpa::{self, Segment, ack, wire};
 use std::fmt;
 
-/// Bytes before Noise's message.
+/// Length of the fields before the Noise message, bytes.
 pub const BYTES: usize = 62;
 
-/// Beginning of the prologue.
+/// Name with which the prologue of the Noise handshake begins.
 const NAME: &[u8; 21] = b"meshpace TPA over UDP";
 
-/// Bytes of the prologue.
+/// Length of the prologue, bytes.
 const PROLOGUE: usize = NAME.len() + BYTES;
 
-/// Bytes of a stray: not more than the shortest datagram of a connection.
+/// Length of a stray, bytes. It is not longer than the shortest datagram of a connection.
 pub const STRAY_BYTES: usize = 20;
 
-/// Smallest payload of a full segment that a listener agrees to: with less the headers are most of what travels.
+/// Smallest payload of a full segment that a listener accepts, bytes. With smaller segments most of
+/// the bytes sent would be headers.
 pub const LEAST_SEGMENT: u16 = 64;
 
-/// The version this is.
+/// Version of the handshake that this code speaks.
 const VERSION: u8 = 3;
 
-/// In the byte of the protection: it is quiet trains that are carried.
+/// Flag in the protection byte: the datagrams carry quiet trains.
 const TRAINS: u8 = 0x40;
 
-/// Transport that a connection's datagrams carry.
+/// Transport protocol that the datagrams of a connection carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InnerTransport {
     /// TPA.
     Tpa,
     /// Quiet trains.
     Trains,
-    /// BBR, in the place of quiet trains.
+    /// BBR, requested in the place of quiet trains.
     Bbr,
 }
 
-/// The name of a connection at one end: random, never zero, in every datagram to that end.
+/// Tag of a connection at one end: a random number, never zero. Every datagram to that end contains
+/// it.
 pub type Tag = u64;
 
 /// Kind of a datagram that opens a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Asks for a connection.
+    /// Requests a connection.
     Request,
-    /// Asks to ask again with this cookie and these terms.
+    /// Asks the opener to repeat its request with this cookie and these terms.
     Challenge,
-    /// Agrees.
+    /// Accepts the request.
     Acceptance,
-    /// Nobody knows this tag.
+    /// Tells a sender that its peer knows no connection with this tag.
     Stray,
-    /// No: the peer takes this protection, and this of TPA and quiet trains, and nothing else; both as asked for if the keys do not
-    /// fit. With an acceptor's tag: nobody listens.
+    /// Refuses the request. The datagram names the protection that the peer accepts, and which of
+    /// TPA and quiet trains; the peer accepts nothing else. Both are as in the request if the keys
+    /// do not match. A non-zero tag of the acceptor means that nobody listens at the port.
     Refusal,
 }
 
 /// Protection of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protection {
-    /// By the tag alone.
+    /// No encryption; datagrams are protected by the tag alone.
     Plain,
-    /// Noise NN: encrypted, with whoever answers.
+    /// Noise NN: encryption with an unauthenticated peer.
     Nn,
-    /// Noise NNpsk0: with whoever knows a shared secret.
+    /// Noise NNpsk0: encryption with a peer that knows a shared secret.
     NnPsk0,
-    /// Noise IK: with the holders of keys that are known.
+    /// Noise IK: encryption with a peer that holds a known key.
     Ik,
 }
 
@@ -111,10 +126,10 @@ impl fmt::Display for Protection {
     }
 }
 
-/// A cookie.
+/// Cookie of a challenge.
 pub type Cookie = [u8; 16];
 
-/// The terms both ends need to share.
+/// Terms of a connection that both ends have to share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
     /// cwnd_max in segments, 1 to 12.
@@ -128,7 +143,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Those of `config`.
+    /// Terms that correspond to `config`.
     pub fn of(config: &tpa::Config) -> Terms {
         let window = config.congestion.window;
         Terms {
@@ -139,12 +154,12 @@ impl Terms {
         }
     }
 
-    /// Bytes of a block.
+    /// Returns the size of a block, bytes.
     pub fn block(self) -> usize {
         usize::from(self.segment) * usize::from(self.block_segments)
     }
 
-    /// `config` under these terms; none if they make no sense.
+    /// Returns `config` with these terms. `None` if the terms are invalid.
     pub fn apply(self, config: &tpa::Config) -> Option<tpa::Config> {
         let mut config = config.clone();
         config.congestion.window = self.window;
@@ -158,43 +173,44 @@ impl Terms {
         (self.segment >= LEAST_SEGMENT && config.check().is_ok()).then_some(config)
     }
 
-    /// These terms with segments of which three blocks fit into `buffer` bytes.
+    /// Returns these terms with the segments made small enough that three blocks fit into `buffer`
+    /// bytes.
     pub fn within(self, buffer: usize) -> Terms {
         let most = buffer / 3 / usize::from(self.block_segments.max(1));
         Terms { segment: self.segment.min(u16::try_from(most).unwrap_or(u16::MAX)), ..self }
     }
 
-    /// True if these are `asked`, or the same with smaller segments.
+    /// True if these terms equal `asked`, or differ only by smaller segments.
     pub fn yields_to(self, asked: Terms) -> bool {
         self.segment <= asked.segment && Terms { segment: asked.segment, ..self } == asked
     }
 }
 
-/// A datagram that opens a connection, without Noise's message.
+/// Fields of a datagram that opens a connection, without the Noise message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opening {
     /// Kind of the datagram.
     pub kind: Kind,
-    /// Protection that the connection is to have.
+    /// Protection that the connection will have.
     pub protection: Protection,
-    /// The cipher.
+    /// Cipher that is offered and chosen.
     pub suite: Suite,
-    /// True if datagrams are to carry quiet trains, not TPA.
+    /// True if the datagrams will carry quiet trains or BBR, false if TPA.
     pub trains: bool,
-    /// The terms.
+    /// Terms of the connection.
     pub terms: Terms,
-    /// The tag of whoever opens.
+    /// Tag of the end that opens the connection.
     pub opener: Tag,
-    /// The tag of whoever accepts; zero for none yet.
+    /// Tag of the end that accepts the connection. Zero if there is none yet.
     pub acceptor: Tag,
-    /// The cookie; zero for none.
+    /// Cookie; zero if there is none.
     pub cookie: Cookie,
     /// TPA's header.
     pub segment: Segment,
 }
 
 impl Opening {
-    /// The transport that the connection's datagrams are to carry.
+    /// Returns the transport that the datagrams of the connection will carry.
     pub fn inner(&self) -> InnerTransport {
         match (self.trains, self.segment.congested) {
             (false, _) => InnerTransport::Tpa,
@@ -203,7 +219,8 @@ impl Opening {
         }
     }
 
-    /// As bytes, with Noise's message, and zeros up to a length of `padded`.
+    /// Encodes the datagram with the message `noise`, and pads it with zeros to a length of
+    /// `padded` bytes.
     pub fn encode(&self, noise: &[u8], padded: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity((BYTES + noise.len()).max(padded));
         bytes.extend(self.head(noise.len()));
@@ -212,7 +229,7 @@ impl Opening {
         bytes
     }
 
-    /// The bytes before Noise's message of `noise` bytes.
+    /// Encodes the fields before a Noise message that is `noise` bytes long.
     pub(crate) fn head(&self, noise: usize) -> [u8; BYTES] {
         let Terms { window, ack_every, segment, block_segments } = self.terms;
         let trains = if self.trains { TRAINS } else { 0 };
@@ -233,7 +250,9 @@ impl Opening {
         bytes
     }
 
-    /// From the bytes of a datagram whose tag is zero, with Noise's message; none if they are nothing this version knows.
+    /// Decodes a datagram whose tag is zero, and returns its fields and its Noise message. `None`
+    /// if this version does not know the format. Strays have a format of their own, see
+    /// [`understand_stray`].
     pub fn decode(bytes: &[u8]) -> Option<(Opening, &[u8])> {
         let (head, rest) = bytes.split_first_chunk::<BYTES>()?;
         if head[..8] != [0; 8] || head[8] != VERSION {
@@ -280,25 +299,28 @@ impl Opening {
         Some((opening, rest.get(..length)?))
     }
 
-    /// As it is repeated inside Noise's second message: without the tag of no connection, and without that message.
+    /// Encodes the fields for repetition inside the second Noise message. The zero tag is left out,
+    /// and the length of the Noise message is zero.
     pub(crate) fn repeated(&self) -> Vec<u8> {
         self.head(0)[8..].to_vec()
     }
 
-    /// From [`Opening::repeated`].
+    /// Decodes the result of [`Opening::repeated`].
     pub(crate) fn decode_repeated(bytes: &[u8]) -> Option<Opening> {
         let head = [&[0; 8], bytes].concat();
         Opening::decode(&head).filter(|_| head.len() == BYTES).map(|(opening, _)| opening)
     }
 
-    /// The kind, and the tag of whoever opens, of an opening of which only the beginning is there.
+    /// Returns the kind and the opener's tag of a request of which only the beginning is available.
+    /// `None` for all other kinds.
     pub(crate) fn decode_head(bytes: &[u8]) -> Option<(Kind, Tag)> {
         let head = bytes.first_chunk::<20>()?;
         let tag = head.last_chunk().map(|bytes| Tag::from_be_bytes(*bytes))?;
         (head[..8] == [0; 8] && head[8] == VERSION && head[9] == Kind::Request as u8).then_some((Kind::Request, tag))
     }
 
-    /// The part of the request that both ends must have seen alike, whoever is between them (Noise, section 6: the prologue).
+    /// Returns the prologue of the Noise handshake (Noise, section 6). It contains the fields of
+    /// the request that both ends must have seen alike, so that nobody between them can change one.
     pub fn prologue(&self) -> [u8; PROLOGUE] {
         let plain = Opening {
             kind: Kind::Request,
@@ -315,7 +337,7 @@ impl Opening {
     }
 }
 
-/// Tells whoever uses `tag` that nobody knows it.
+/// Encodes a stray, which tells the user of `tag` that no connection with this tag is known.
 pub fn stray(tag: Tag) -> [u8; STRAY_BYTES] {
     let mut bytes = [0; STRAY_BYTES];
     (bytes[8], bytes[9]) = (VERSION, Kind::Stray as u8);
@@ -323,13 +345,13 @@ pub fn stray(tag: Tag) -> [u8; STRAY_BYTES] {
     bytes
 }
 
-/// The tag that a stray says nobody knows, if that is what `bytes` are.
+/// Returns the unknown tag that a stray names. `None` if `bytes` are not a stray.
 pub fn understand_stray(bytes: &[u8]) -> Option<Tag> {
     let tag = bytes.get(12..STRAY_BYTES)?.first_chunk().map(|bytes| Tag::from_be_bytes(*bytes))?;
     (bytes.len() == STRAY_BYTES && stray(tag) == bytes).then_some(tag)
 }
 
-/// The tag that a datagram begins with, if there is one.
+/// Returns the tag at the beginning of a datagram. `None` if the datagram is shorter than a tag.
 pub fn tag_of(datagram: &[u8]) -> Option<Tag> {
     datagram.first_chunk().map(|bytes| Tag::from_be_bytes(*bytes))
 }

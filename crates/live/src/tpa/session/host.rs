@@ -1,37 +1,39 @@
-//! Interface of a session to whoever runs it, besides the time and the datagrams that it is told of.
+//! Interface of a session to the program that runs it. It covers everything besides the time and
+//! the datagrams, which the program passes to the session directly.
 
 use super::cipher::Cipher;
 use super::handshake::Tag;
 use std::io;
 use std::net::IpAddr;
 
-/// Where unpredictable numbers come from.
+/// Source of unpredictable numbers.
 pub trait Randomness {
-    /// Fills `bytes` with unpredictable ones.
+    /// Fills `bytes` with unpredictable bytes.
     ///
     /// # Errors
     ///
-    /// There are none.
+    /// No random numbers are available.
     fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()>;
 }
 
-/// Whoever runs an endpoint and its connections.
+/// Program that runs an endpoint and its connections.
 pub trait Host: Randomness {
-    /// True if somebody accepts connections at this port.
+    /// True if an application accepts connections at this port.
     fn listens(&mut self) -> bool;
 
-    /// True if another connection with `address` may wait to be accepted.
+    /// True if there is room for another connection with `address` that waits to be accepted.
     fn has_room(&mut self, address: IpAddr) -> bool;
 
-    /// A connection has these keys: those of both directions, each with the tag that its datagrams begin with.
+    /// Records the keys of a connection. There is one key for each direction, together with the tag
+    /// with which the datagrams of that direction begin.
     fn note_keys(&mut self, cipher: Cipher, directions: [(Tag, &[u8; 32]); 2]);
 }
 
-/// As many unpredictable bytes.
+/// Returns `N` unpredictable bytes.
 ///
 /// # Errors
 ///
-/// There are none.
+/// No random numbers are available.
 pub fn random<const N: usize>(randomness: &mut (impl Randomness + ?Sized)) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     randomness.fill(&mut bytes)?;

@@ -1,22 +1,24 @@
-//! Datagrams of one size for one peer, as the kernel takes them together.
+//! Batches of datagrams that have one size and one destination, which the kernel accepts in one
+//! call.
 
 use super::addresses::Addresses;
 
-/// Most bytes in one message: what a UDP datagram holds.
+/// Most bytes in one message: the longest payload of a UDP datagram.
 const MOST_BYTES: usize = 65507;
 
-/// Most datagrams in one message: the kernel's limit (UDP_MAX_SEGMENTS was 64 before Linux 6.9).
+/// Most datagrams in one message. This is the limit of the kernel: UDP_MAX_SEGMENTS was 64 before
+/// Linux 6.9.
 const MOST_DATAGRAMS: usize = 64;
 
-/// Datagrams on their way to the socket, gathered into messages.
+/// Message for the socket: a batch of datagrams that are still to be sent.
 #[derive(Debug, Default)]
 pub struct Message {
     to: Option<Addresses>,
     bytes: Vec<u8>,
-    /// Bytes of each datagram but the last.
+    /// Length of each datagram except the last, bytes.
     size: usize,
     count: usize,
-    /// The last one was shorter: nothing may follow.
+    /// True if the last datagram was shorter than `size`, so that no other may follow it.
     closed: bool,
 }
 
@@ -31,7 +33,7 @@ impl Message {
                 && self.bytes.len() + length <= MOST_BYTES)
     }
 
-    /// Adds one that fits; its bytes are appended by `write`.
+    /// Adds a datagram for which [`Message::takes`] has returned true. `write` appends its bytes.
     pub fn push(&mut self, to: Addresses, length: usize, write: impl FnOnce(&mut Vec<u8>)) {
         if self.count == 0 {
             (self.to, self.size) = (Some(to), length);
@@ -43,7 +45,9 @@ impl Message {
         debug_assert_eq!(self.bytes.len() - before, length, "the length that was announced");
     }
 
-    /// Takes `datagrams`, of `length` bytes each, if this is empty and they fit, and gives its own memory for them; whether it did.
+    /// Adopts the buffer `datagrams`, which contains datagrams of `length` bytes each, and leaves
+    /// its own buffer in exchange. Returns false and changes nothing if this message is not empty
+    /// or the datagrams do not fit into one message.
     pub fn fill(&mut self, to: Addresses, length: usize, datagrams: &mut Vec<u8>) -> bool {
         let count = datagrams.len() / length.max(1);
         if self.count > 0 || count > MOST_DATAGRAMS || datagrams.len() > MOST_BYTES {
@@ -54,12 +58,13 @@ impl Message {
         true
     }
 
-    /// To whom, the bytes and the size of each datagram; none if empty.
+    /// Returns the destination, the bytes, and the length of each datagram; the last datagram may
+    /// be shorter. `None` if the message is empty.
     pub fn content(&self) -> Option<(Addresses, &[u8], usize)> {
         self.to.filter(|_| self.count > 0).map(|to| (to, &self.bytes[..], self.size))
     }
 
-    /// Empties it.
+    /// Empties the message.
     pub fn clear(&mut self) {
         self.bytes.clear();
         (self.to, self.size, self.count, self.closed) = (None, 0, 0, false);

@@ -1,10 +1,13 @@
-//! TPA over UDP without a socket, a clock, a thread or a random number of its own: what opens, carries, judges and ends connections.
+//! Protocol of TPA over UDP without a socket, a clock, a thread or random numbers of its own. The
+//! modules here open connections, carry and check their datagrams, and end them.
 //!
-//! A [`endpoint::Endpoint`] is a port: it tells whose each datagram is, answers requests for connections, and keeps unfinished handshakes. A
-//! [`connection::Connection`] is one connection; what it shares with its application is an [`exchange::Exchange`]. Both are told the
-//! time and what arrived. What they send they put into an [`outbox::Outbox`], and they say when they want to be woken. What else they
-//! need comes from whoever runs them, by way of [`host::Host`]. `runtime` runs them on sockets; the tests in `schedules` run them in
-//! virtual time.
+//! A [`endpoint::Endpoint`] is a port. It finds the connection of each datagram, answers requests
+//! for connections, and stores unfinished handshakes. A [`connection::Connection`] is one
+//! connection, and an [`exchange::Exchange`] is the state that it shares with its application. The
+//! caller passes the time and the received datagrams to both. They put datagrams to be sent into an
+//! [`outbox::Outbox`] and report when they have to be called next. Everything else that they need
+//! they get from the program that runs them, through [`host::Host`]. `runtime` runs them on
+//! sockets, and the tests in `schedules` run them in virtual time.
 
 pub mod addresses;
 pub mod admission;

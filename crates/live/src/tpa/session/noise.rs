@@ -1,9 +1,14 @@
-//! The handshake that agrees on keys: Noise (revision 34), by the `snow` crate, carried in requests and acceptances.
+//! Key agreement by the Noise handshake (revision 34), which requests and acceptances carry. The
+//! `snow` crate implements it.
 //!
-//! `Noise_NN_25519_AESGCM_BLAKE2s`, or `ChaChaPoly` where not both ends have instructions for AES, with whoever answers: nobody who only listens can read or forge, somebody between
-//! the two ends at the start can. `NNpsk0` with whoever knows a shared secret, and `IK` with the holder of a known key, exclude
-//! that. IK and not KK, since a listener with several known peers learns from IK's first message who is speaking. The
-//! prologue is what the request said; the acceptance is repeated inside Noise's second message.
+//! The pattern depends on the protection. The suite is `Noise_NN_25519_AESGCM_BLAKE2s` with a peer
+//! that is not authenticated; `ChaChaPoly` stands in the place of `AESGCM` unless both ends have
+//! instructions for AES. With `NN` an observer can neither read nor forge datagrams, but an
+//! attacker who is between the two ends during the handshake can do both. `NNpsk0`, with a peer
+//! that knows a shared secret, and `IK`, with the holder of a known key, exclude this attacker. The
+//! pattern is IK and not KK because a listener with several known peers learns from the first
+//! message of IK which peer is speaking. The prologue consists of the fields of the request. The
+//! acceptance is repeated inside the second Noise message.
 
 use super::cipher::Cipher;
 use super::handshake::{Opening, Protection};
@@ -14,21 +19,22 @@ use snow::resolvers::{CryptoResolver, DefaultResolver, FallbackResolver, RingRes
 use snow::{Builder, HandshakeState, types};
 use std::io;
 
-/// Longest Noise message here.
+/// Longest Noise message of this handshake, bytes.
 const MOST: usize = 256;
 
-/// Bytes of a key. Every first message begins with a public one, made for it.
+/// Length of a key, bytes. Every first message begins with a public key that was made for it alone.
 const KEY: usize = 32;
 
-/// The private key that a first message is made with, each once.
+/// Private key with which a first message is made. Each one is used for a single message.
 pub(crate) type Secret = [u8; KEY];
 
-/// The key that a first message begins with, as far as it is there.
+/// Returns the public key with which a first message begins. The key is incomplete if the message
+/// is shorter than a key.
 pub(crate) fn key_of(message: &[u8]) -> &[u8] {
     &message[..message.len().min(KEY)]
 }
 
-/// Keys of both directions.
+/// Keys of both directions of a connection.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys {
     pub(crate) cipher: Cipher,
@@ -42,7 +48,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// The initiator between its message and the answer.
+/// State of the initiator between its message and the answer.
 pub(crate) struct Asking(HandshakeState, Cipher);
 
 impl std::fmt::Debug for Asking {
@@ -69,10 +75,11 @@ fn pattern(protection: Protection, cipher: Cipher) -> io::Result<snow::params::N
     format!("Noise_{pattern}_25519_{cipher}_BLAKE2s").parse().map_err(broken)
 }
 
-/// The one random number that a handshake needs at either end: the private key made for it.
+/// Resolver that supplies the only random number that a handshake needs at either end: the private
+/// key that was made for it.
 struct Drawn([u8; 32]);
 
-/// Source of that number until it is taken.
+/// Random source that returns that number once.
 struct Once(Option<[u8; 32]>);
 
 impl types::Random for Once {
@@ -102,7 +109,7 @@ impl CryptoResolver for Drawn {
 }
 
 fn builder<'a>(security: &'a Security, cipher: Cipher, prologue: &'a [u8], secret: Secret) -> io::Result<Builder<'a>> {
-    // snow's own choice of implementations, but for the random numbers.
+    // The implementations are those that snow itself chooses, except for the random numbers.
     let implementations = FallbackResolver::new(Box::new(RingResolver), Box::new(DefaultResolver));
     let resolver = FallbackResolver::new(Box::new(Drawn(secret)), Box::new(implementations));
     let pattern = pattern(security.protection(), cipher)?;
@@ -114,11 +121,12 @@ fn builder<'a>(security: &'a Security, cipher: Cipher, prologue: &'a [u8], secre
     }
 }
 
-/// Begins: the first message for the request `opening`, which no other is made with the same secret for.
+/// Makes the first Noise message of the request `opening`. The secret must not be used for another
+/// message.
 ///
 /// # Errors
 ///
-/// Keys that are none, or, with keys, not exactly one peer.
+/// A key is invalid, or the settings have keys but not exactly one peer.
 pub(crate) fn ask(security: &Security, opening: &Opening, secret: Secret) -> io::Result<(Asking, Vec<u8>)> {
     let prologue = opening.prologue();
     let cipher = opening.suite.cipher;
@@ -137,10 +145,10 @@ pub(crate) fn ask(security: &Security, opening: &Opening, secret: Secret) -> io:
     Ok((Asking(state, cipher), message))
 }
 
-/// The responder between the first message and its answer.
+/// State of the responder between the first message and its answer.
 pub(crate) struct Heard(HandshakeState, Cipher);
 
-/// Reads `message`, the first one, of the request `opening`.
+/// Reads `message`, the first Noise message, of the request `opening`.
 ///
 /// # Errors
 ///
@@ -155,23 +163,26 @@ pub(crate) fn hear(
     let cipher = opening.suite.cipher;
     let mut state = builder(security, cipher, &prologue, random(randomness)?)?.build_responder().map_err(broken)?;
     if state.read_message(message, &mut [0; MOST]).map_err(broken)? > 0 {
-        // Nobody says more in it, and without keys nobody could tell who did.
+        // No peer puts a payload into this message, and without known keys the author of a payload
+        // could not be identified.
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(Heard(state, cipher))
 }
 
 impl Heard {
-    /// The public key of the peer, where peers have keys: it has shown that it holds the private one.
+    /// Returns the public key of the peer, which has proved that it holds the private key. `None`
+    /// if peers have no keys.
     pub(crate) fn peer(&self) -> Option<[u8; KEY]> {
         self.0.get_remote_static().and_then(|key| key.try_into().ok())
     }
 
-    /// Answers with `said` inside Noise's second message: the keys, and the message.
+    /// Answers with a second Noise message whose payload is `said`. Returns the keys and the
+    /// message.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::PermissionDenied`] if there are no such keys.
+    /// [`io::ErrorKind::PermissionDenied`] if the keys do not permit an answer.
     pub(crate) fn answer(mut self, said: &[u8]) -> io::Result<(Keys, Vec<u8>)> {
         let mut message = vec![0; MOST];
         let length = self.0.write_message(said, &mut message).map_err(broken)?;
@@ -182,11 +193,13 @@ impl Heard {
 }
 
 impl Asking {
-    /// The keys, and what the peer says inside `message`, if that is the peer's. Once it was, there is no other.
+    /// Reads the second Noise message and returns the keys and the payload of the peer. After a
+    /// success no other message is accepted.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::PermissionDenied`] if not; another message may still be.
+    /// [`io::ErrorKind::PermissionDenied`] if `message` is not from the peer. A later message may
+    /// still succeed.
     pub(crate) fn finish(&mut self, message: &[u8]) -> io::Result<(Keys, Vec<u8>)> {
         let mut said = vec![0; MOST];
         let length = self.0.read_message(message, &mut said).map_err(broken)?;

@@ -1,28 +1,31 @@
-//! Datagrams on their way out of a port, gathered into messages.
+//! Queue of the datagrams that leave a port, collected into messages.
 
 use super::addresses::Addresses;
 use super::message::Message;
 use std::collections::VecDeque;
 
-/// Messages of a socket that may wait for room in the kernel's buffer. One connection has a window of 12 segments (TPA) or 255 (quiet
-/// trains) at most, so only many of them reach this; messages beyond it are dropped, as a full interface queue drops packets.
+/// Most messages of a socket that may wait for room in the kernel's buffer. The window of one
+/// connection is at most 12 segments (TPA) or 255 (quiet trains), so only many connections together
+/// reach this limit. Messages beyond it are dropped, as a full interface queue drops packets.
 const WAITING: usize = 4096;
 
-/// Answers that may wait until the other datagrams have left. More come together only from a flood.
+/// Most answers that may wait until the other datagrams have left. Only a flood of requests
+/// produces more.
 const ANSWERS: usize = 256;
 
-/// Datagrams on their way out of a port.
+/// Datagrams that are about to leave a port.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     open: Message,
     pub(crate) full: VecDeque<Message>,
-    /// Answers to addresses that have proved nothing. They leave behind all other datagrams, or not at all.
+    /// Answers to addresses that have not been verified. They leave after all other datagrams, or
+    /// are dropped.
     pub(crate) answers: VecDeque<Message>,
     spare: Vec<Message>,
 }
 
 impl Outbox {
-    /// Puts a datagram of `length` bytes, which `write` appends, behind the others.
+    /// Appends a datagram of `length` bytes to the queue. `write` appends its bytes.
     pub(crate) fn push(&mut self, to: Addresses, length: usize, write: impl FnOnce(&mut Vec<u8>)) {
         if !self.open.takes(to, length) {
             self.seal();
@@ -30,20 +33,21 @@ impl Outbox {
         self.open.push(to, length, write);
     }
 
-    /// Puts the datagram `bytes` behind the others.
+    /// Appends the datagram `bytes` to the queue.
     pub(crate) fn push_bytes(&mut self, to: Addresses, bytes: &[u8]) {
         self.push(to, bytes.len(), |out| out.extend_from_slice(bytes));
     }
 
-    /// Puts the datagram `bytes` behind the others in a message of its own. A router that is handed a message whole drops all
-    /// of it where its longest datagram does not pass, so a probe of the path's size would take others with it.
+    /// Appends the datagram `bytes` to the queue, in a message that contains nothing else. A router
+    /// that receives a whole message drops all of it if its longest datagram does not fit the next
+    /// link. A probe of the path's size would therefore take other datagrams with it.
     pub(crate) fn push_alone(&mut self, to: Addresses, bytes: &[u8]) {
         self.seal();
         self.push_bytes(to, bytes);
         self.seal();
     }
 
-    /// Answers an address that has not proved that its owner receives what is sent there.
+    /// Queues an answer to an address whose owner has not proved that it receives datagrams there.
     pub(crate) fn answer(&mut self, to: Addresses, length: usize, write: impl FnOnce(&mut Vec<u8>)) {
         if self.answers.len() < ANSWERS {
             let mut message = self.spare.pop().unwrap_or_default();
@@ -52,19 +56,20 @@ impl Outbox {
         }
     }
 
-    /// The same with the datagram `bytes`.
+    /// Queues the datagram `bytes` as an answer, like [`Outbox::answer`].
     pub(crate) fn answer_bytes(&mut self, to: Addresses, bytes: &[u8]) {
         self.answer(to, bytes.len(), |out| out.extend_from_slice(bytes));
     }
 
-    /// Puts `datagrams`, of `length` bytes each, behind the others as one message, and leaves other memory in their place; false, and nothing
-    /// done, if they are too many for one.
+    /// Appends `datagrams`, of `length` bytes each, to the queue as one message, and leaves another
+    /// buffer in their place. Returns false, and appends nothing, if they are too many for one
+    /// message.
     pub(crate) fn push_all(&mut self, to: Addresses, length: usize, datagrams: &mut Vec<u8>) -> bool {
         self.seal();
         self.open.fill(to, length, datagrams)
     }
 
-    /// Completes the present message: the next datagram begins another.
+    /// Completes the current message, so that the next datagram begins another.
     pub(crate) fn seal(&mut self) {
         if self.open.content().is_none() {
             return;
@@ -76,7 +81,7 @@ impl Outbox {
         }
     }
 
-    /// Keeps a message's memory for another.
+    /// Keeps the buffer of a message that was sent for use by a later one.
     pub(crate) fn recycle(&mut self, mut message: Message) {
         message.clear();
         if self.spare.len() < 64 {

@@ -1,18 +1,21 @@
-//! Where a connection learns how many hops away its peer is and how fast the channel: TPA with adaptive pacing needs both.
+//! Sources of path information: the number of hops to the peer and the data rate of the channel.
+//! TPA with adaptive pacing needs both.
 
 use meshpace_core::Rate;
 use meshpace_transport::PathInfo;
 use std::fmt::Debug;
 use std::net::IpAddr;
 
-/// A source of path information. It is asked when a connection opens, about once a second, and when packets begin to arrive
-/// with another time to live.
+/// A source of path information. A connection asks it when it opens, about once a second, and when
+/// packets begin to arrive with another time to live.
 pub trait PathSource: Debug + Send + Sync {
-    /// The path to `peer`, as far as it is known; `travelled` are the hops its last packet seems to have come, if the kernel told.
+    /// Returns what is known of the path to `peer`. `travelled` is the number of hops that the
+    /// peer's last packet seems to have travelled; it is `None` if the kernel did not report the
+    /// time to live.
     fn path(&self, peer: IpAddr, travelled: Option<u8>) -> Option<PathInfo>;
 }
 
-/// Always the same.
+/// Source that always returns the same path.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed(pub PathInfo);
 
@@ -22,11 +25,12 @@ impl PathSource for Fixed {
     }
 }
 
-/// The time to live of received packets: hosts start at 64, 128 or 255, and every router takes one. Wrong where the way back
-/// is longer or shorter than the way there.
+/// Source that derives the hops from the time to live of received packets. Hosts start at 64, 128
+/// or 255, and every router subtracts one. The result is wrong if the path from the peer is longer
+/// or shorter than the path to it.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeToLive {
-    /// The channel's data rate, which packets do not tell.
+    /// Data rate of the channel, which cannot be read from packets.
     pub rate: Rate,
 }
 
@@ -36,7 +40,8 @@ impl PathSource for TimeToLive {
     }
 }
 
-/// The hops a packet has come that arrives with this time to live: 1 from a neighbour. None for 0, which is unknown.
+/// Returns the number of hops that a packet with this time to live has travelled: 1 from a
+/// neighbour. `None` for a time to live of 0, which means that it is unknown.
 pub fn hops_travelled(ttl: u8) -> Option<u8> {
     let start: u8 = match ttl {
         0 => return None,

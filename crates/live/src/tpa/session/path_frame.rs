@@ -1,15 +1,17 @@
-//! Questions whether the peer is at an address, and answers to them. Both stand alone in an encrypted datagram, where a segment's header would be
-//! longer; a peer that does not know them takes them for no segment, and passes them over.
+//! Path challenges, which ask whether the peer is at an address, and the responses to them. Each is
+//! the only content of an encrypted datagram, and it is shorter than the header of a segment. A
+//! peer that does not know path frames therefore cannot decode one as a segment, and ignores it.
 //!
 //! ```text
 //! byte 0       1 challenge, 2 response
 //! bytes 1-8    unpredictable number of the challenge, repeated in the response
 //! ```
 //!
-//! As QUIC's PATH_CHALLENGE and PATH_RESPONSE (RFC 9000, section 8.2). The peer itself must not be able to guess the number: it
-//! has the keys, and could answer a challenge that went to the address of somebody else.
+//! They correspond to QUIC's PATH_CHALLENGE and PATH_RESPONSE (RFC 9000, section 8.2). Even the
+//! peer must not be able to guess the number: it has the keys, and could otherwise answer a
+//! challenge that was sent to somebody else's address.
 
-/// Bytes of one.
+/// Length of a path frame, bytes.
 pub(crate) const LENGTH: usize = 9;
 
 const CHALLENGE: u8 = 1;
@@ -18,14 +20,14 @@ const RESPONSE: u8 = 2;
 /// A challenge or a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PathFrame {
-    /// Is the peer where this went?
+    /// Asks whether the peer receives datagrams at the address to which this challenge was sent.
     Challenge(u64),
-    /// Yes.
+    /// Answers a challenge by repeating its number.
     Response(u64),
 }
 
 impl PathFrame {
-    /// As it stands in a datagram.
+    /// Encodes the frame as the content of a datagram.
     pub(crate) fn bytes(self) -> [u8; LENGTH] {
         let (kind, number) = match self {
             PathFrame::Challenge(number) => (CHALLENGE, number),
@@ -36,7 +38,7 @@ impl PathFrame {
         bytes
     }
 
-    /// Reads the content of a datagram; none if it is neither a challenge nor a response.
+    /// Decodes the content of a datagram. `None` if it is neither a challenge nor a response.
     pub(crate) fn read(content: &[u8]) -> Option<PathFrame> {
         let (kind, number) = <&[u8; LENGTH]>::try_from(content).ok()?.split_first()?;
         let number = u64::from_be_bytes(number.try_into().ok()?);

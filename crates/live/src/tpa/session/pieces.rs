@@ -1,35 +1,41 @@
-//! Pieces of segments whose datagrams are longer than what the path carries.
+//! Splits segments whose datagrams are longer than the path carries into pieces, and reassembles
+//! them.
 //!
-//! The length of segments is agreed on while a connection opens. Where the path becomes too narrow for them later, each leaves
-//! in pieces, a datagram for each, which the receiver puts together again before anybody looks at the segment. A datagram
-//! with a piece has the highest bit of its number set, which no other has, and this content, encrypted:
+//! Both ends agree on the length of segments while a connection opens. If the path later becomes
+//! too narrow for them, each segment is sent in pieces, one datagram per piece. The receiver
+//! reassembles the segment before it processes it. A datagram with a piece has the highest bit of
+//! its number set, which no other datagram has. Its content, which is encrypted, is:
 //!
 //! ```text
 //! bytes 0-1   number of the segment in its direction, modulo 2^16
-//! byte 2      place of this piece among those of the segment, from 0
-//! byte 3      number of its pieces; 0 for a probe
-//! then        bytes of the segment, header included; of a probe a path challenge and zeros
+//! byte 2      index of this piece within the segment, from 0
+//! byte 3      number of pieces of the segment; 0 for a probe
+//! then        bytes of the segment, header included; in a probe a path challenge and zeros
 //! ```
 //!
-//! A build that does not know pieces takes the number for one of a key that it does not have yet, and passes them over.
+//! A build that does not know pieces takes the number of such a datagram for one whose key it does
+//! not have yet, and drops the datagram.
 
 use super::path_frame::{self, PathFrame};
 use crate::budget::Account;
 
-/// Bytes before those of the segment.
+/// Length of the header before the bytes of the segment, bytes.
 pub(crate) const HEADER: usize = 4;
 
-/// Longest segment that is cut and put together, with its header: what an Ethernet of long frames carries.
+/// Longest segment that is split and reassembled, with its header, bytes: the size of an Ethernet
+/// jumbo frame.
 const LONGEST: usize = 9216;
 
 /// Most pieces of one segment.
 const MOST: usize = 64;
 
-/// Segments whose pieces are waited for at a time: two that overtake each other.
+/// Number of segments that are reassembled at the same time. Two suffice for a segment that
+/// overtakes another.
 const SEGMENTS: usize = 2;
 
-/// Pieces of `content`, the bytes of segment `number`, of at most `room` bytes each with their headers; `None` where it is
-/// not cut.
+/// Splits `content`, the bytes of segment `number`, into pieces of at most `room` bytes, header
+/// included. `None` if the segment is not split: it fits whole, is too long, or needs too many
+/// pieces.
 pub(crate) fn cut(number: u16, content: &[u8], room: usize) -> Option<impl Iterator<Item = ([u8; HEADER], &[u8])>> {
     let count = content.len().div_ceil(room.checked_sub(HEADER).filter(|room| *room > 0)?);
     if content.len() > LONGEST || !(2..=MOST).contains(&count) {
@@ -40,45 +46,48 @@ pub(crate) fn cut(number: u16, content: &[u8], room: usize) -> Option<impl Itera
     Some(parts.map(move |(place, part)| ([high, low, place as u8, count as u8], part)))
 }
 
-/// Content of a probe, `length` bytes long, that asks with a challenge of this number whether it passes.
+/// Content of a probe that is `length` bytes long. It contains a challenge with this number, which
+/// the peer answers if the probe arrives.
 pub(crate) fn probe(challenge: u64, length: usize) -> Vec<u8> {
     let mut content = [&[0; HEADER], &PathFrame::Challenge(challenge).bytes()[..]].concat();
     content.resize(length.max(content.len()), 0);
     content
 }
 
-/// The challenge in a probe; `None` if the content is a piece, or nothing.
+/// Returns the challenge in a probe. `None` if the content is a piece or malformed.
 pub(crate) fn challenge(content: &[u8]) -> Option<PathFrame> {
     let (header, rest) = content.split_first_chunk::<HEADER>()?;
     let challenge = PathFrame::read(rest.get(..path_frame::LENGTH)?)?;
     (header[3] == 0 && matches!(challenge, PathFrame::Challenge(_))).then_some(challenge)
 }
 
-/// Segments whose pieces have arrived in part. What they hold is booked in the account of the connection.
+/// Segments of which some pieces have arrived. The memory that they use is charged to the account
+/// of the connection.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     account: Account,
-    /// The newest last.
+    /// In the order of their first pieces, the newest last.
     segments: Vec<Partial>,
 }
 
-/// A segment of which pieces are missing.
+/// Segment of which pieces are missing.
 #[derive(Debug)]
 struct Partial {
     number: [u8; 2],
-    /// By place.
+    /// Pieces by index. `None` for a piece that has not arrived.
     pieces: Vec<Option<Box<[u8]>>>,
-    /// Bytes of those that are here.
+    /// Total length of the pieces that have arrived, bytes.
     bytes: usize,
 }
 
 impl Assembly {
-    /// Booked in `account`.
+    /// Creates an empty assembly that charges its memory to `account`.
     pub(crate) fn new(account: Account) -> Assembly {
         Assembly { account, segments: Vec::new() }
     }
 
-    /// A piece that the peer has sent. Returns the bytes of its segment, if that is whole with it.
+    /// Adds a piece that the peer has sent. Returns the bytes of the segment if this piece
+    /// completes it.
     pub(crate) fn add(&mut self, content: &[u8]) -> Option<Vec<u8>> {
         let (&[high, low, place, count], piece) = content.split_first_chunk::<HEADER>()?;
         let (number, place, count) = ([high, low], usize::from(place), usize::from(count));

@@ -1,9 +1,11 @@
-//! Places that strangers compete for, shared out by network: whoever has many addresses of a network does not get more for it than one who
-//! has a single address elsewhere.
+//! Places for which unverified peers compete, shared out by network. A peer with many addresses in
+//! one network does not get more places than a peer with a single address elsewhere.
 //!
-//! An address belongs to networks of several lengths ([`crate::networks`]). When all places are taken, a newcomer gets one from the heaviest
-//! network, and in that from the heaviest within, if it is lighter than that also with one more; never one from a network that has less
-//! than its own.
+//! An address belongs to networks of several prefix lengths ([`crate::networks`]). When all places
+//! are taken, a newcomer takes a place from the network that holds most of them, and within it from
+//! the subnetwork that holds most. The newcomer's own network must hold fewer places than that
+//! network even with one more. A newcomer never takes a place from a network that holds fewer
+//! places than its own.
 
 use crate::networks::{ALL, Census, Network, networks, source_of};
 use meshpace_core::{Duration, Time};
@@ -13,29 +15,31 @@ use std::net::IpAddr;
 /// Answer to a request for a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// One that is free.
+    /// A place is free.
     Free,
-    /// That of this number.
+    /// The request is granted if the place with this number is given back first.
     InsteadOf(u64),
-    /// No.
+    /// The request is refused.
     Refused,
 }
 
-/// Places, each with a number that is higher than those of before.
+/// Places that are taken. Each has a number, which is higher than the numbers of all earlier
+/// places.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     most: usize,
-    /// With the source of each.
+    /// Taken places by number, with the source of each and the time at which it was taken.
     taken: BTreeMap<u64, (Network, Time)>,
     census: Census,
-    /// By source, the oldest first.
+    /// Numbers of the places by source, the oldest first.
     by_source: BTreeSet<(Network, u64)>,
-    /// After this time a place may be taken over by one with no less.
+    /// Age from which a place may be taken over by a newcomer whose network holds no fewer places.
     patience: Duration,
 }
 
 impl Places {
-    /// As many at most; each is its own for as long as `patience` also where the newcomer has no less.
+    /// Creates a set of at most `most` places. For the time `patience`, a place is protected from
+    /// newcomers whose network holds no fewer places.
     pub(crate) fn new(most: usize, patience: Duration) -> Places {
         Places { most, taken: BTreeMap::new(), census: Census::default(), by_source: BTreeSet::new(), patience }
     }
@@ -50,14 +54,14 @@ impl Places {
         self.census.amount(source)
     }
 
-    /// Takes place `number`.
+    /// Takes place `number` for `address`.
     pub(crate) fn take(&mut self, now: Time, number: u64, address: IpAddr) {
         self.taken.insert(number, (source_of(address), now));
         self.by_source.insert((source_of(address), number));
         self.census.add(source_of(address), 1);
     }
 
-    /// Gives it back.
+    /// Gives back place `number`.
     pub(crate) fn give_back(&mut self, number: u64) {
         if let Some((source, _)) = self.taken.remove(&number) {
             self.by_source.remove(&(source, number));
@@ -65,7 +69,7 @@ impl Places {
         }
     }
 
-    /// Gives those back that were taken at `until` or before.
+    /// Gives back all places that were taken at `until` or before.
     pub(crate) fn give_back_older(&mut self, until: Time) {
         while let Some((number, (_, since))) = self.taken.first_key_value()
             && *since <= until
@@ -75,7 +79,7 @@ impl Places {
         }
     }
 
-    /// The answer to a request of `address` for a place.
+    /// Decides about a request of `address` for a place.
     pub(crate) fn ask(&self, now: Time, address: IpAddr) -> Verdict {
         if self.taken.len() < self.most {
             return Verdict::Free;
@@ -97,7 +101,7 @@ impl Places {
         self.late_in(now, around)
     }
 
-    /// The oldest place of a source, if its time is over.
+    /// Returns the oldest place of a source if it is older than `patience`, and refuses otherwise.
     pub(crate) fn late_in(&self, now: Time, source: Network) -> Verdict {
         let is_late =
             |number: &u64| self.taken.get(number).is_some_and(|(_, since)| now.since(*since) >= self.patience);
@@ -119,7 +123,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Has these addresses ask in turn, a million times a second, until they have asked `times`; the places they then have.
+    /// Lets these addresses request places in turn, a million times a second, until there were
+    /// `times` requests.
     fn flood(places: &mut Places, now: &mut Time, next: &mut u64, addresses: &[IpAddr], times: usize) {
         for address in addresses.iter().cycle().take(times) {
             *now += Duration::from_micros(1);
@@ -127,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Takes a place for the address, if it gets one; the number of that place.
+    /// Takes a place for the address if it is granted one, and returns the number of that place.
     fn seat(places: &mut Places, now: Time, next: &mut u64, address: IpAddr) -> Option<u64> {
         match places.ask(now, address) {
             Verdict::Free => {}
@@ -139,7 +144,8 @@ mod tests {
         Some(*next)
     }
 
-    /// True if a newcomer with the address gets a place at once and keeps it for three seconds, while the others go on.
+    /// True if a newcomer with the address gets a place at once and keeps it for three seconds
+    /// while the flood goes on.
     fn is_let_in(flooding: &[IpAddr], newcomer: &str) -> bool {
         let (mut places, mut now, mut next) = (Places::new(1024, PATIENCE), Time(0), 0);
         flood(&mut places, &mut now, &mut next, flooding, 20_000);

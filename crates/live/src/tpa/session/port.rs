@@ -1,4 +1,5 @@
-//! A port and its connections in virtual time: what `tpa::runtime` does with a socket and a thread, without either.
+//! A port and its connections in virtual time. It does what `tpa::runtime` does with a socket and a
+//! thread, but needs neither.
 
 use crate::tpa::session::addresses::Addresses;
 use crate::tpa::session::cipher::Cipher;
@@ -18,15 +19,16 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Time to live of what arrives: from a neighbour.
+/// Time to live of arriving datagrams: that of a neighbour.
 const TTL: u8 = 64;
 
-/// Host of the endpoint: its random numbers, whether there is a listener, and the keys that were noted.
+/// Host of the endpoint: its random numbers, whether there is a listener, and the keys that were
+/// recorded.
 #[derive(Debug)]
 struct Runner {
     rng: Rng,
     listens: bool,
-    /// First keys of directions, by the tag that their datagrams begin with.
+    /// First key of each direction, by the tag with which the datagrams of the direction begin.
     keys: BTreeMap<Tag, (Cipher, [u8; 32])>,
 }
 
@@ -51,7 +53,7 @@ impl Host for Runner {
     }
 }
 
-/// A connection, what it shares with its application, and that application.
+/// A connection, the state that it shares with its application, and the application.
 #[derive(Debug)]
 pub(crate) struct Party<A> {
     pub(crate) session: Connection,
@@ -59,20 +61,20 @@ pub(crate) struct Party<A> {
     pub(crate) application: A,
 }
 
-/// Result of the arrival of a datagram.
+/// Result of processing a received datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrived {
-    /// A connection knows that it is not its peer's.
+    /// The connection is unknown, or has found that the datagram is not from its peer.
     Refused,
-    /// The endpoint has seen to it.
+    /// The endpoint has processed it, and no connection is affected.
     Settled,
-    /// It has told this connection something.
+    /// It has changed the state of this connection.
     Told(u64),
-    /// It has opened this one.
+    /// It has completed the handshake of this new connection.
     Accepted(u64),
 }
 
-/// A port.
+/// A port with its connections.
 #[derive(Debug)]
 pub(crate) struct Port<A> {
     pub(crate) endpoint: Endpoint,
@@ -84,13 +86,13 @@ pub(crate) struct Port<A> {
 }
 
 impl<A> Port<A> {
-    /// At `address`, with random numbers from `rng`.
+    /// Creates a port at `address` that takes its random numbers from `rng`.
     pub(crate) fn new(now: Time, address: SocketAddr, settings: Settings, rng: Rng, listens: bool) -> Port<A> {
         let settings = Arc::new(settings);
         let mut runner = Runner { rng, listens, keys: BTreeMap::new() };
         let counters = Arc::new(Counters::default());
         let endpoint = Endpoint::new(now, address, Arc::clone(&settings), counters, &mut runner);
-        // Its random numbers never fail.
+        // Random numbers from `Rng` never fail.
         let endpoint = endpoint.expect("random numbers");
         Port { endpoint, settings, runner, parties: BTreeMap::new(), next: 0, out: Outbox::default() }
     }
@@ -100,17 +102,19 @@ impl<A> Port<A> {
         self.runner.listens = listens;
     }
 
-    /// Its settings.
+    /// Settings of the port.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// First keys of directions, by the tag that their datagrams begin with.
+    /// Returns the first key of each direction, by the tag with which the datagrams of the
+    /// direction begin.
     pub(crate) fn keys(&self) -> &BTreeMap<Tag, (Cipher, [u8; 32])> {
         &self.runner.keys
     }
 
-    /// Opens a connection with this inside; `application` is told our tag. [`Port::work`] is to follow.
+    /// Opens a connection with the transport `inner`, and returns its number. `application` gets
+    /// our tag. The caller then calls [`Port::work`].
     pub(crate) fn open(
         &mut self,
         now: Time,
@@ -118,7 +122,7 @@ impl<A> Port<A> {
         inner: InnerTransport,
         application: impl FnOnce(Tag) -> A,
     ) -> u64 {
-        // Its random numbers never fail.
+        // Random numbers from `Rng` never fail.
         let (tag, first_block) = random_names(&mut self.runner).expect("random numbers");
         let secret = random(&mut self.runner).expect("random numbers");
         let unpredictable = Unpredictable::new(&mut self.runner).expect("random numbers");
@@ -135,8 +139,9 @@ impl<A> Port<A> {
         id
     }
 
-    /// A datagram has come from the address `from`; `application` is told the tag of who opens a connection with it. [`Port::settle`] is
-    /// to follow for the connection that is named.
+    /// Processes a datagram from the address `from`. If it opens a connection, `application` gets
+    /// the tag of the opener. The caller then calls [`Port::settle`] for the connection that the
+    /// result names.
     pub(crate) fn receive(
         &mut self,
         now: Time,
@@ -197,7 +202,8 @@ impl<A> Port<A> {
         }
     }
 
-    /// The network says something about a datagram to `peer` that began like this; the connection that it concerns.
+    /// Processes an error that the network reports about a datagram to `peer`; `datagram` is the
+    /// beginning of that datagram. Returns the connection that sent it.
     pub(crate) fn complain(
         &mut self,
         now: Time,
@@ -211,15 +217,16 @@ impl<A> Port<A> {
         Some(id)
     }
 
-    /// A connection does what is due.
+    /// Performs the actions of a connection that are due.
     pub(crate) fn work(&mut self, id: u64, now: Time) {
         if let Some(Party { session, exchange, .. }) = self.parties.get_mut(&id) {
             session.work(now, exchange, &mut self.out);
         }
     }
 
-    /// After anything happened to a connection, and its application has seen it. Returns the connections that were ended because others
-    /// need their memory, whose applications are to see that.
+    /// Completes a step of a connection, after its application has reacted to what happened.
+    /// Returns the connections that were ended because others need their memory; the caller has to
+    /// inform their applications.
     pub(crate) fn settle(&mut self, id: u64, now: Time) -> Vec<u64> {
         let Some(Party { session, exchange, .. }) = self.parties.get_mut(&id) else { return Vec::new() };
         if session.gather(exchange) {
@@ -239,7 +246,7 @@ impl<A> Port<A> {
         ended
     }
 
-    /// A connection whose time has come is forgotten.
+    /// Removes a connection, and returns it, if it is due to be forgotten.
     pub(crate) fn forget_if_due(&mut self, id: u64, now: Time) -> Option<Party<A>> {
         if self.parties.get(&id)?.session.forgets_at() > now {
             return None;
@@ -250,14 +257,14 @@ impl<A> Port<A> {
         Some(party)
     }
 
-    /// Runs the endpoint itself if it is due.
+    /// Runs the endpoint itself if its time has come.
     pub(crate) fn wake_endpoint(&mut self, now: Time) {
         if self.endpoint.next_wakeup() <= now {
             self.endpoint.wake(now, &mut self.out);
         }
     }
 
-    /// Takes the datagrams that leave, each with its destination.
+    /// Removes all outgoing datagrams from the queue and returns them, each with its destination.
     pub(crate) fn leaving(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         self.out.seal();
         let mut all = Vec::new();

@@ -1,9 +1,11 @@
-//! The next block, sealed while the answer to the one under way is awaited.
+//! Sealing of the next block in advance, while the answer to the current block is awaited.
 //!
-//! A block begins only when all of the one before is known to have arrived: a sender of full blocks waits for a round trip with
-//! nothing to do, and then its peer waits while it seals. But what the next block's datagrams say is known beforehand, except what
-//! they acknowledge and which window they announce. So they are sealed in advance, and leave if they say what is then to be said. A
-//! wrong guess costs the work and some numbers of datagrams, which nobody misses; who guesses wrong guesses less often.
+//! TPA begins a block only when all of the previous block is known to have arrived. A sender of
+//! full blocks is therefore idle for a round trip, and then its peer waits while it seals. But the
+//! content of the next block's datagrams is known in advance, except what they acknowledge and
+//! which window they announce. They are therefore sealed in advance, and are sent if the guess was
+//! right about these fields. A wrong guess costs the work and some datagram numbers, which nobody
+//! misses. After each wrong guess in a row, only half as many blocks are guessed.
 
 use super::engine::AnySegment;
 use super::handshake::Tag;
@@ -11,27 +13,30 @@ use super::seal::{AUTHENTICATION, HEAD, Seal};
 use crate::ring::SendRing;
 use meshpace_transport::tpa::{Segment, wire};
 
-/// A datagram is used only as long as fewer than this many others have been sealed since: half of the peer's replay window.
+/// Limit of the age of a presealed datagram: half of the peer's replay window. A datagram is used
+/// only while fewer than this many datagrams have been sealed since its block, the block included.
 const FRESH: u64 = meshpace_transport::tpa::replay::WINDOW / 2;
 
-/// Guesses that were wrong in a row, counted up to here: then one block of 32 is guessed.
+/// Number up to which wrong guesses in a row are counted. From then on one block of 32 is guessed.
 const MOST_WRONG: u32 = 5;
 
-/// Datagrams of one block, all of one length.
+/// Datagrams of one block, all of the same length.
 #[derive(Debug, Default)]
 pub(crate) struct PresealedBlock {
-    /// Segments not used yet, by place.
+    /// Segments of the block by place. `None` once a segment has been used.
     segments: Vec<Option<Segment>>,
     bytes: Vec<u8>,
     length: usize,
-    /// The number of the first datagram.
+    /// Number of the block's first datagram.
     number: u64,
     used: bool,
     wrong: u32,
 }
 
 impl PresealedBlock {
-    /// Copies what `segments` say out of `ring`, if this block is to be guessed and is not here yet. [`PresealedBlock::seal`] is to follow.
+    /// Copies the payload of `segments` from `ring`, if this block is to be guessed and has not
+    /// been copied yet. Returns whether there is something to seal; the caller then calls
+    /// [`PresealedBlock::seal`].
     pub(crate) fn gather(&mut self, mut segments: impl Iterator<Item = Segment>, ring: &SendRing) -> bool {
         let Some(first) = segments.next() else { return false };
         let known = self.segments.iter().flatten().next().is_some_and(|known| known.block == first.block);
@@ -58,13 +63,14 @@ impl PresealedBlock {
         !self.segments.is_empty()
     }
 
-    /// Seals what was gathered.
+    /// Seals the datagrams that [`PresealedBlock::gather`] has prepared.
     pub(crate) fn seal(&mut self, to: Tag, seal: &mut Seal) {
         self.number = seal.number();
         self.bytes.chunks_exact_mut(self.length).for_each(|datagram| seal.close(to, datagram));
     }
 
-    /// The datagram that says just what `segment` says; each once. `number` is the number of the next one to be sealed.
+    /// Returns the datagram that contains exactly `segment`, once. `number` is the number of the
+    /// next datagram to be sealed.
     pub(crate) fn take(&mut self, segment: &Segment, number: u64) -> Option<&[u8]> {
         let place = usize::from(segment.index()?);
         let known = self.segments.get_mut(place)?;
@@ -76,8 +82,9 @@ impl PresealedBlock {
         self.bytes.chunks_exact(self.length).nth(place)
     }
 
-    /// The datagrams of the whole block and the length of each, if they say just what `segments` say and none was used; only
-    /// once. What is left in their place is not looked at.
+    /// Returns the datagrams of the whole block and the length of each, once. `None` unless they
+    /// contain exactly `segments` and none has been used. The caller may leave any bytes in the
+    /// returned buffer, which is not read again.
     pub(crate) fn take_all(&mut self, segments: &[AnySegment], number: u64) -> Option<(&mut Vec<u8>, usize)> {
         let same = |(known, segment): (&Option<Segment>, &AnySegment)| matches!((known, segment), (Some(known), AnySegment::Tpa(segment)) if known == segment);
         let all = !segments.is_empty() && segments.len() == self.segments.len();
@@ -95,7 +102,7 @@ impl PresealedBlock {
         self.used = false;
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     pub(crate) fn rest(&mut self) {
         *self = PresealedBlock::default();
     }
@@ -109,7 +116,8 @@ mod tests {
     use super::*;
     use crate::budget::Account;
 
-    /// Both ends, a ring of a stream, and the segments of a block of it.
+    /// Seals of both ends, a ring with a stream, and a function that returns the segments of a
+    /// block of this stream.
     fn scene() -> ([Seal; 2], SendRing, impl Fn(u16) -> [Segment; 3]) {
         let (a, b) = ([1; 32], [2; 32]);
         let cipher = Cipher::default();

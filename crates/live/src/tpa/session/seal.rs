@@ -1,15 +1,17 @@
-//! Datagrams of an encrypted connection: sealed and opened in place.
+//! Encryption of datagrams: sealing and opening in place.
 //!
 //! ```text
 //! bytes 0-7    tag of the receiver
-//! bytes 8-15   number of the datagram in its direction, from 0
-//! then         TPA's header and the payload, encrypted
-//! last 16      authentication of all of it
+//! bytes 8-15   number of the datagram in its direction, from 0;
+//!              the highest bit marks a piece of a segment
+//! then         header of the transport and the payload, encrypted
+//! last 16      authentication tag over all of it
 //! ```
 //!
-//! ChaCha20-Poly1305 (RFC 8439) or AES-256-GCM with Noise's transport keys; the nonce is the number (Noise, sections 12.3 and 12.4), tag and
-//! number are authenticated with it. After every 2^20 datagrams of a direction its key is replaced by Noise's REKEY (section 4.2), so that
-//! a key that is found opens nothing older.
+//! The cipher is ChaCha20-Poly1305 (RFC 8439) or AES-256-GCM with Noise's transport keys. The nonce
+//! is the number (Noise, sections 12.3 and 12.4). The tag and the number are authenticated as
+//! associated data. After every 2^20 datagrams of a direction its key is replaced by Noise's REKEY
+//! (section 4.2), so that a disclosed key does not decrypt anything older.
 
 use super::cipher::Cipher;
 use super::handshake::Tag;
@@ -17,13 +19,13 @@ use super::noise::Keys;
 use meshpace_transport::tpa::replay::Replay;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
-/// Bytes before what is encrypted.
+/// Length of the header before the encrypted part, bytes.
 pub(crate) const HEAD: usize = 16;
 
-/// Bytes of the authentication.
+/// Length of the authentication tag, bytes.
 pub(crate) const AUTHENTICATION: usize = 16;
 
-/// A key serves two to the power of this many datagrams.
+/// Default lifetime of a key: two to the power of this many datagrams.
 pub(crate) const KEY_LIFE: u32 = 20;
 
 struct Key {
@@ -37,12 +39,13 @@ impl Key {
             Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,
             Cipher::Aes256Gcm => &AES_256_GCM,
         };
-        // Only a wrong length is refused.
+        // The only possible error is a wrong length.
         let key = UnboundKey::new(algorithm, &secret).expect("32 bytes");
         Key { key: LessSafeKey::new(key), cipher }
     }
 
-    /// Noise's nonce: 32 bits of zero, then the number, with ChaChaPoly the least byte first, with AESGCM the greatest.
+    /// Noise's nonce: 32 zero bits followed by the number, in little-endian order for ChaChaPoly
+    /// and in big-endian order for AESGCM.
     fn nonce(&self, number: u64) -> Nonce {
         let mut bytes = [0; 12];
         bytes[4..].copy_from_slice(&match self.cipher {
@@ -52,7 +55,8 @@ impl Key {
         Nonce::assume_unique_for_key(bytes)
     }
 
-    /// Encrypts `text` in its place as message `number`, and authenticates `head` with it; the authentication.
+    /// Encrypts `text` in place as message `number`, and authenticates `head` with it. Returns the
+    /// authentication tag.
     fn seal(&self, number: u64, head: &[u8], text: &mut [u8]) -> [u8; AUTHENTICATION] {
         let sealed = self.key.seal_in_place_separate_tag(self.nonce(number), Aad::from(head), text);
         let mut authentication = [0; AUTHENTICATION];
@@ -60,12 +64,13 @@ impl Key {
         authentication
     }
 
-    /// Decrypts `text`, which ends with its authentication, in its place; the length of the decrypted text, none if it is not authentic.
+    /// Decrypts `text`, which ends with its authentication tag, in place. Returns the length of the
+    /// decrypted text, or `None` if it is not authentic.
     fn open(&self, number: u64, head: &[u8], text: &mut [u8]) -> Option<usize> {
         self.key.open_in_place(self.nonce(number), Aad::from(head), text).ok().map(|text| text.len())
     }
 
-    /// Noise's REKEY: the first 32 bytes of zeros encrypted with the highest nonce.
+    /// Noise's REKEY: the next key is the first 32 bytes of zeros encrypted with the highest nonce.
     fn next(&self) -> Key {
         let mut secret = [0; 32];
         self.seal(u64::MAX, &[], &mut secret);
@@ -73,30 +78,32 @@ impl Key {
     }
 }
 
-/// Highest bit of the number in a datagram: it has a piece of a segment. No direction has so many datagrams.
+/// Highest bit of the number in a datagram, which marks a piece of a segment. No direction has so
+/// many datagrams that the number itself needs this bit.
 const PIECE: u64 = 1 << 63;
 
-/// The number as it stands in a sealed datagram.
+/// Returns the number field of a sealed datagram, the piece bit included.
 fn written_number(datagram: &[u8]) -> Option<u64> {
     datagram.get(HEAD - 8..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// The number of a sealed datagram.
+/// Returns the number of a sealed datagram.
 pub(crate) fn number_of(datagram: &[u8]) -> Option<u64> {
     written_number(datagram).map(|number| number & !PIECE)
 }
 
-/// True if a sealed datagram says that it has a piece of a segment.
+/// True if a sealed datagram is marked as a piece of a segment.
 pub(crate) fn is_piece(datagram: &[u8]) -> bool {
     written_number(datagram).is_some_and(|number| number & PIECE != 0)
 }
 
-/// Keys of both directions of a connection, with which it is sealed and opened.
+/// Keys of both directions of a connection, which seal and open its datagrams.
 pub(crate) struct Seal {
     sending: Key,
-    /// The number of the next datagram.
+    /// Number of the next datagram to be sealed.
     number: u64,
-    /// The peer's keys of the epoch before, of this one, and of the next.
+    /// Keys of the peer for the previous, the current and the next epoch. An epoch is the lifetime
+    /// of a key.
     receiving: [Key; 3],
     epoch: u64,
     replay: Replay,
@@ -110,14 +117,15 @@ impl std::fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// With `keys`, of which each serves two to the power of `key_life` datagrams.
+    /// Creates a seal from the first keys of both directions. Each key serves two to the power of
+    /// `key_life` datagrams.
     pub(crate) fn new(keys: &Keys, key_life: u32) -> Seal {
         let [send, receive, unused] = [keys.send, keys.receive, keys.receive].map(|key| Key::new(keys.cipher, key));
         let next = receive.next();
         Seal {
             sending: send,
             number: 0,
-            // There is no epoch before the first; its place is not looked at.
+            // There is no epoch before the first, and its entry is never read.
             receiving: [unused, receive, next],
             epoch: 0,
             replay: Replay::default(),
@@ -125,12 +133,12 @@ impl Seal {
         }
     }
 
-    /// The number of the next datagram.
+    /// Number of the next datagram to be sealed.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Appends a datagram to `out`; `write` appends what is to be encrypted.
+    /// Appends a sealed datagram to `out`; `write` appends the text that is encrypted.
     pub(crate) fn seal(&mut self, to: Tag, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let start = out.len();
         out.extend_from_slice(&[0; HEAD]);
@@ -139,7 +147,8 @@ impl Seal {
         self.close(to, &mut out[start..]);
     }
 
-    /// Appends a datagram with a piece of a segment to `out`; `write` appends what is to be encrypted.
+    /// Appends a sealed datagram with a piece of a segment to `out`; `write` appends the text that
+    /// is encrypted.
     pub(crate) fn seal_piece(&mut self, to: Tag, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let start = out.len();
         out.extend_from_slice(&[0; HEAD]);
@@ -148,7 +157,8 @@ impl Seal {
         self.close_marked(to, &mut out[start..], PIECE);
     }
 
-    /// Seals a datagram in its place: what is to be encrypted is there, the head and the authentication are not.
+    /// Seals a datagram in place. The text is already in the buffer; the header and the
+    /// authentication tag are filled in.
     pub(crate) fn close(&mut self, to: Tag, datagram: &mut [u8]) {
         self.close_marked(to, datagram, 0);
     }
@@ -165,12 +175,14 @@ impl Seal {
         self.number += 1;
     }
 
-    /// True if no datagram of this number was here before, as far as that is known.
+    /// True if no datagram with this number was received before, as far as the replay window can
+    /// tell.
     pub(crate) fn is_new(&self, number: u64) -> bool {
         self.replay.is_new(number)
     }
 
-    /// True if the peer sealed a datagram, which is not to be opened any more: it may have been here before.
+    /// True if the peer sealed the datagram. The check ignores whether the datagram was received
+    /// before, and decrypts it, so that it cannot be opened afterwards.
     pub(crate) fn is_authentic(&self, datagram: &mut [u8]) -> bool {
         let Some(number) = number_of(datagram).filter(|_| datagram.len() >= HEAD + AUTHENTICATION) else {
             return false;
@@ -179,14 +191,15 @@ impl Seal {
         self.key_of(number).is_some_and(|(key, _)| key.open(number, head, text).is_some())
     }
 
-    /// The key of a datagram of this number, and its place.
+    /// Returns the key of the datagram with this number, and the key's index in `receiving`.
     fn key_of(&self, number: u64) -> Option<(&Key, u64)> {
         let epoch = number >> self.key_life;
         let index = (epoch + 1).checked_sub(self.epoch).filter(|index| *index < 3)?;
         Some((&self.receiving[index as usize], index))
     }
 
-    /// Opens a datagram; none if the peer did not seal it, or if it was here before.
+    /// Opens a datagram and returns its text. `None` if the peer did not seal it, or if it was
+    /// received before.
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
         if datagram.len() < HEAD + AUTHENTICATION {
             return None;
@@ -209,10 +222,11 @@ impl Seal {
     }
 }
 
-/// Most keys in a row that a reader goes through: more than 2^36 datagrams of one direction are no capture.
+/// Most successive keys that a reader derives. No capture has more than 2^36 datagrams of one
+/// direction.
 const MOST_KEYS: u64 = 1 << 16;
 
-/// Opens what one direction carried, in any order and as often as asked: for captures.
+/// Decrypts the datagrams of one direction in a capture, in any order and any number of times.
 pub(crate) struct Reader {
     keys: Vec<Key>,
     key_life: u32,
@@ -225,17 +239,18 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// From the first key of the direction.
+    /// Creates a reader from the first key of the direction.
     pub(crate) fn new(cipher: Cipher, secret: [u8; 32]) -> Reader {
         Reader { keys: vec![Key::new(cipher, secret)], key_life: KEY_LIFE }
     }
 
-    /// Of a direction whose keys serve two to the power of `key_life` datagrams each.
+    /// Sets the lifetime of the direction's keys: two to the power of `key_life` datagrams each.
     pub(crate) fn serving(self, key_life: u32) -> Reader {
         Reader { key_life, ..self }
     }
 
-    /// Opens a datagram; none if it is not whole.
+    /// Opens a datagram and returns its text. `None` if the datagram is too short or not authentic,
+    /// or if its key is beyond [`MOST_KEYS`].
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a mut [u8]> {
         if datagram.len() < HEAD + AUTHENTICATION {
             return None;

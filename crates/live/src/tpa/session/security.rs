@@ -1,22 +1,25 @@
-//! Protection of datagrams, and against whom.
+//! Protection of datagrams, and the attackers against whom it protects.
 
 use super::handshake::Protection;
 use curve25519_dalek::montgomery::MontgomeryPoint;
 
-/// Protection of datagrams, and against whom.
+/// Protection of datagrams, and the attackers against whom it protects.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Security {
-    /// A random tag of 64 bits in every datagram: whoever cannot read the packets can forge nothing. Whoever can read them can
-    /// forge them. For experiments.
+    /// Every datagram contains a random tag of 64 bits. An attacker who cannot read the packets
+    /// cannot forge any; an attacker who can read them can also forge them. This protection is for
+    /// experiments.
     Plain,
-    /// Encrypted, with whoever answers: whoever reads packets learns nothing and can forge nothing. Somebody who stands
-    /// between the two ends while they connect can pose as each to the other.
+    /// Encryption with a peer that is not authenticated. An observer learns nothing and cannot
+    /// forge anything. An attacker who is between the two ends while they connect can pose as each
+    /// to the other.
     Opportunistic,
-    /// Encrypted, with whoever knows this secret.
+    /// Encryption with a peer that knows this secret.
     Shared([u8; 32]),
-    /// Encrypted, with the holders of known keys (X25519). Whoever opens a connection knows exactly one peer.
+    /// Encryption with the holders of known keys (X25519). An end that opens a connection knows
+    /// exactly one peer.
     Keys {
-        /// Our own private key.
+        /// Our private key.
         own: [u8; 32],
         /// Public keys of the peers.
         peers: Vec<[u8; 32]>,
@@ -25,18 +28,19 @@ pub enum Security {
 
 impl std::fmt::Debug for Security {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Keys are not for logs.
+        // Keys must not appear in logs.
         write!(f, "Security({:?})", self.protection())
     }
 }
 
 impl Security {
-    /// Checks that the keys are usable: no secret that everybody knows, and no public key with which everybody gets the same secret, whoever has
-    /// the private one (RFC 7748, section 6.1: the points of small order, zero among them).
+    /// Checks that the keys are usable. A secret must not be zero, which everybody knows. A public
+    /// key must not be of small order (RFC 7748, section 6.1: zero is such a point); with such a
+    /// key the shared secret is the same for all private keys.
     ///
     /// # Errors
     ///
-    /// Which of them is none.
+    /// A text that says which key is unusable.
     pub fn check(&self) -> Result<(), &'static str> {
         let is_zero = |key: &[u8; 32]| *key == [0; 32];
         match self {
@@ -49,13 +53,15 @@ impl Security {
         }
     }
 
-    /// True if everybody gets the same secret with this public key, whoever has the private one: it is nobody's.
+    /// True if this public key is of small order. The shared secret is then the same for every
+    /// private key, so the key identifies nobody.
     pub fn is_weak(key: &[u8; 32]) -> bool {
-        // A clamped scalar is a multiple of the cofactor: what is of small order becomes zero by any of them.
+        // A clamped scalar is a multiple of the cofactor, so its product with a point of small
+        // order is zero.
         MontgomeryPoint(*key).mul_clamped([9; 32]).0 == [0; 32]
     }
 
-    /// As it stands in a request.
+    /// Returns the protection as a request names it.
     pub fn protection(&self) -> Protection {
         match self {
             Security::Plain => Protection::Plain,
@@ -65,12 +71,13 @@ impl Security {
         }
     }
 
-    /// True if the peer proves that it is the one that is meant: by a secret, or by known keys.
+    /// True if the peer proves its identity, by a shared secret or by a known key.
     pub fn knows_peer(&self) -> bool {
         matches!(self, Security::Shared(_) | Security::Keys { .. })
     }
 
-    /// The public key of the only peer there can be: that of a connection that is opened from here.
+    /// Returns the public key of the peer if only one is known. A connection that is opened from
+    /// here has this peer.
     pub fn only_peer(&self) -> Option<[u8; 32]> {
         match self {
             Security::Keys { peers, .. } if peers.len() == 1 => peers.first().copied(),
@@ -78,7 +85,7 @@ impl Security {
         }
     }
 
-    /// The public key of a private one.
+    /// Returns the public key that belongs to a private key.
     pub fn public_key(secret: &[u8; 32]) -> [u8; 32] {
         MontgomeryPoint::mul_base_clamped(*secret).to_bytes()
     }
@@ -88,7 +95,7 @@ impl Security {
 mod tests {
     use super::*;
 
-    /// A point by its u coordinate, least byte first.
+    /// Returns a point from its u coordinate in hexadecimal, least significant byte first.
     fn point(hex: &str) -> [u8; 32] {
         let digit = |at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap();
         std::array::from_fn(digit)

@@ -9,50 +9,54 @@ use meshpace_core::Duration;
 use meshpace_transport::{tpa, train};
 use std::sync::Arc;
 
-/// Least buffers of BBR's connections, bytes: what a path of 160 Mbit/s and 200 ms holds.
+/// Least size of the buffers of connections with BBR, bytes: the bandwidth-delay product of a path
+/// with 160 Mbit/s and 200 ms.
 const BBR_BUFFER: usize = 4 << 20;
 
-/// Settings of the connections of a port, as far as a session has to know. `Options` says what each is for.
+/// Settings of the connections of a port, as far as a session needs them. `Options` describes each
+/// of them.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The transport.
+    /// Configuration of TPA.
     pub transport: tpa::Config,
-    /// Quiet trains instead of TPA.
+    /// Configuration of quiet trains. `None` if TPA is used.
     pub trains: Option<train::Config>,
-    /// With trains: what else there is.
+    /// Transports that may be used besides quiet trains.
     pub beside: Beside,
-    /// Where path information comes from.
+    /// Source of path information. `None` if there is none.
     pub path: Option<Arc<dyn PathSource>>,
-    /// True if segments are made smaller where the way is too narrow for them.
+    /// True if segments are made smaller when the path is too narrow for them.
     pub fit_mtu: bool,
-    /// Bytes written that wait to be sent or acknowledged; at least two blocks.
+    /// Send buffer for bytes that wait to be sent or acknowledged, bytes; at least two blocks.
     pub send_buffer: usize,
-    /// Bytes received that wait to be read; at least three blocks.
+    /// Receive buffer for bytes that wait to be read, bytes; at least three blocks.
     pub receive_buffer: usize,
     /// Time limit for opening a connection.
     pub connect_timeout: Duration,
     /// Protection of datagrams.
     pub security: Security,
-    /// Decision about the keys of those who connect, in the place of the list in `security`; none for that list.
+    /// Decision whose keys are admitted, in the place of the list in `security`. `None` if that
+    /// list decides.
     pub admission: Option<Admission>,
     /// True if AES-256-GCM is offered and agreed to.
     pub aes: bool,
-    /// A key serves two to the power of this many datagrams. Both ends need the same.
+    /// Lifetime of a key: two to the power of this many datagrams. Both ends need the same value.
     pub key_life: u32,
-    /// Silence after which the peer is asked for a sign of life; none for never.
+    /// Silence of the peer after which it is probed. `None` if it is never probed.
     pub keep_alive: Option<Duration>,
-    /// Time without data after which a connection is ended; none for never.
+    /// Time without data after which a connection is ended. `None` if it is never ended for that
+    /// reason.
     pub idle_timeout: Option<Duration>,
-    /// Limits of what a listener grants.
+    /// Limits for the peers of a listener.
     pub limits: Limits,
-    /// Memory of the buffers of all connections of the port.
+    /// Memory limit for the buffers of all connections of the port.
     pub budget: Budget,
-    /// Time for which data are sent without hearing anything from the peer.
+    /// Time for which an end continues to send data without receiving anything from the peer.
     pub silence_timeout: Duration,
 }
 
 impl Settings {
-    /// The transport that connections opened with these settings ask for.
+    /// Returns the transport that connections opened with these settings request.
     pub fn inner(&self) -> InnerTransport {
         match (self.trains.is_some(), self.beside.bbr) {
             (false, _) => InnerTransport::Tpa,
@@ -61,7 +65,7 @@ impl Settings {
         }
     }
 
-    /// The same for a connection with this inside.
+    /// Returns these settings adapted to a connection that carries `inner`.
     pub fn with(self: Arc<Settings>, inner: InnerTransport) -> Arc<Settings> {
         let mut settings = self;
         match inner {
@@ -77,7 +81,7 @@ impl Settings {
         settings
     }
 
-    /// True if a listener takes connections from the holder of this public key.
+    /// True if a listener accepts connections from the holder of this public key.
     pub(crate) fn admits(&self, key: &[u8; 32]) -> bool {
         match (&self.admission, &self.security) {
             (Some(admission), _) => !Security::is_weak(key) && admission.admits(key),
@@ -86,44 +90,52 @@ impl Settings {
         }
     }
 
-    /// True if a listener takes connections of this kind.
+    /// True if a listener accepts connections of this kind: with quiet trains or BBR if `trains`,
+    /// with TPA otherwise.
     pub fn takes(&self, trains: bool) -> bool {
         trains == self.trains.is_some() || (!trains && self.beside.takes_tpa)
     }
 }
 
-/// Transports beside quiet trains.
+/// Transports that are used besides quiet trains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Beside {
-    /// BBR is asked for in their place. Listeners take it wherever they take trains.
+    /// True if BBR is requested in the place of quiet trains. A listener accepts BBR wherever it
+    /// accepts trains.
     pub bbr: bool,
-    /// A listener takes TPA as well.
+    /// True if a listener accepts TPA as well.
     pub takes_tpa: bool,
 }
 
-/// Limits of what a listener grants, altogether and per source: an IPv4 address, or an IPv6 network of 64 bits.
+/// Limits for the peers of a listener, in total and per source. A source is an IPv4 address or an
+/// IPv6 network of 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections open at a time. Default 16,384.
+    /// Most open connections. Default 16,384.
     pub connections: usize,
-    /// The same from one source. Default 4096.
+    /// Most open connections of one source. Default 4096.
     pub connections_per_source: usize,
-    /// Handshakes that are not finished. Default 1024: some hundred bytes each. When all are taken, who has few gets one from the network
-    /// that has most.
+    /// Most unfinished handshakes. Default 1024; each uses some hundred bytes. When all places are
+    /// taken, a source with few takes one from the network that has most.
     pub half_open: usize,
-    /// The same from one source. Default 256.
+    /// Most unfinished handshakes of one source. Default 256.
     pub half_open_per_source: usize,
-    /// Handshakes begun per second and source, in the long run; as many at once. Default 256. Each costs two
-    /// multiplications on the curve. All sources together begin four times as many.
+    /// Handshakes that a source may begin per second in the long run, and also in one burst.
+    /// Default 256. Each handshake costs two multiplications on the curve. All sources together may
+    /// begin four times as many.
     pub handshakes_per_second: u32,
-    /// Bytes that the buffers of all connections hold, also of those that are opened from here: what was written and is not acknowledged, and what
-    /// has arrived and was not read. Receive windows do not grow while less than a quarter is left. When all
-    /// is used up, the connection that holds most ends with `ENOBUFS`, or the one that needs more if its network is not the lighter one
-    /// ([`crate::budget`]). Default: a quarter of the memory that this process may use, 8 MiB at least and 1 GiB at most.
+    /// Most bytes in the buffers of all connections, including those that are opened from here.
+    /// Counted are bytes that were written and are not acknowledged, and bytes that have arrived
+    /// and were not read. Receive windows do not grow while less than a quarter is left. When all
+    /// is used up, the largest connection of the network that holds most ends with `ENOBUFS`. If
+    /// the connection that needs more is in a network that is not lighter, it ends instead
+    /// ([`crate::budget`]). Default: a quarter of the memory that this process may use, at least 8
+    /// MiB and at most 1 GiB.
     pub buffers: Option<usize>,
-    /// The same of all connections with one source. Default: half of `buffers`.
+    /// Most bytes in the buffers of all connections with one source. Default: half of `buffers`.
     pub buffers_per_source: Option<usize>,
-    /// The same of all connections with the holder of one key, where keys of peers are known. Default: half of `buffers`.
+    /// Most bytes in the buffers of all connections with the holder of one key, if keys of peers
+    /// are known. Default: half of `buffers`.
     pub buffers_per_key: Option<usize>,
 }
 
@@ -146,7 +158,7 @@ impl Default for Limits {
 pub mod tests {
     use super::*;
 
-    /// The same with this inside.
+    /// Like [`plain`], for connections that carry `inner`.
     #[cfg(test)]
     pub fn carrying(inner: InnerTransport) -> Settings {
         let trains = (inner != InnerTransport::Tpa).then(train::Config::default);
@@ -154,7 +166,7 @@ pub mod tests {
         Settings { trains, beside, ..plain() }
     }
 
-    /// TPA without encryption, with the values of `Options`.
+    /// Settings for TPA without encryption, with the default values of `Options`.
     pub fn plain() -> Settings {
         let mut transport =
             tpa::Config { ack_block_end: true, waits_to_fill: false, close_with_peer: false, ..tpa::Config::default() };

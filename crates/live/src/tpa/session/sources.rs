@@ -1,8 +1,12 @@
-//! Connections and handshakes of each source, limited so that one of them cannot take the places of all others, and neither can a network of many.
+//! Limits on the connections and handshakes of each source, so that neither one source nor a
+//! network with many can take the places of all others.
 //!
-//! A source is an IPv4 address or an IPv6 network of 64 bits: whoever has one address of such a network has them all. Unfinished handshakes,
-//! and those begun in the last second, are shared out by networks of several lengths (`places`). So is the last quarter of the connections:
-//! from then on a source may have as many more as are left, and a wider network 31 times as many.
+//! A source is an IPv4 address or an IPv6 network of 64 bits, because the holder of one address of
+//! such a network holds them all. Unfinished handshakes, and handshakes begun in the last second,
+//! are shared out among networks of several prefix lengths (`places`). The last quarter of the
+//! connections is shared out too. From then on a source gets another connection only if it has no
+//! more than are left, and its wider networks have at most 31 times as many. This sharing is off if
+//! one source may have all connections.
 
 use super::places::{Places, Verdict};
 use super::settings::Limits;
@@ -11,44 +15,46 @@ use meshpace_core::{Duration, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Sources remembered although they have nothing in use, until the next sweep.
+/// Number of remembered sources from which on a sweep removes idle ones, at most once a second.
 const KEPT: usize = 4096;
 
-/// An unfinished handshake that has been so for this long gives its place to another of its source: its cookie was good, but whoever does
-/// not go on must not keep others out.
+/// Age at which an unfinished handshake loses its protection against newcomers that hold no fewer
+/// places. Its cookie was valid, but a peer that does not continue must not keep others out.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Handshakes per second of all sources together, as a multiple of those of one, so that the processor has time for what is open.
+/// Ratio of the limit on handshakes per second of all sources to that of one source. The limit
+/// leaves processor time for the open connections.
 const ALL_OVER_ONE: usize = 4;
 
-/// Number of connections that a wider network may have for each that is left.
+/// Most connections of a wider network for each connection that is left.
 const NETWORK_OVER_LEFT: usize = 31;
 
-/// Handshakes that a source may still begin.
+/// Token bucket for the handshakes that a source may still begin.
 #[derive(Clone, Copy, Debug)]
 struct Source {
-    /// Handshakes, and since when it has been earning more.
+    /// Number of handshakes that the source may begin now.
     handshakes: u32,
+    /// Time up to which the source has been credited with handshakes.
     since: Time,
 }
 
-/// The sources of one port.
+/// Sources of one port.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     limits: Limits,
     by_address: BTreeMap<Network, Source>,
     half_open: Places,
-    /// Handshakes begun in the last second.
+    /// Handshakes that began in the last second.
     recent: Places,
     connections: usize,
     connected: Census,
     swept: Time,
 }
 
-/// A handshake that may begin.
+/// Permission to begin a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Granted {
-    /// The unfinished one that gives way to it.
+    /// Unfinished handshake that gives its place to the new one. `None` if a place was free.
     pub(crate) instead_of: Option<u64>,
 }
 
@@ -66,7 +72,8 @@ impl Sources {
         }
     }
 
-    /// Begins handshake `number` with `address`, which has shown a cookie, and counts it; none if it may not begin.
+    /// Begins handshake `number` with `address`, which has shown a valid cookie, and counts it.
+    /// `None` if the handshake may not begin.
     pub(crate) fn begin(&mut self, now: Time, number: u64, address: IpAddr) -> Option<Granted> {
         let limits = self.limits;
         if !self.may_connect(address) {
@@ -98,7 +105,7 @@ impl Sources {
         Some(Granted { instead_of })
     }
 
-    /// A handshake is over: with a connection or without.
+    /// Ends handshake `number`. It has become a connection if `connected`.
     pub(crate) fn finish(&mut self, number: u64, address: IpAddr, connected: bool) {
         self.half_open.give_back(number);
         if connected {
@@ -107,7 +114,7 @@ impl Sources {
         }
     }
 
-    /// True if a handshake that is finished may become a connection.
+    /// True if a finished handshake with `address` may become a connection.
     pub(crate) fn may_connect(&self, address: IpAddr) -> bool {
         let Limits { connections, connections_per_source, .. } = self.limits;
         let left = connections.saturating_sub(self.connections);
@@ -116,15 +123,18 @@ impl Sources {
         if left == 0 || own >= connections_per_source {
             return false;
         }
-        // Where one source may have all, it is alone or among friends.
+        // If one source may have all connections, there is nobody else to share them with, or the
+        // other sources are trusted.
         let is_shared_out = connections_per_source < connections && left < connections / 4;
         let most = NETWORK_OVER_LEFT.saturating_mul(left);
         !is_shared_out || (own <= left && wider.iter().all(|network| self.connected.amount(*network) <= most))
     }
 
-    /// Moves the place of a connection from one address to another, where it counts like a new connection. `from` is `None` for one
-    /// that this end has opened and that has not moved yet: nobody has counted it. False, and nothing done, if the source of `to` has
-    /// as many as it may, or has begun as many in this second.
+    /// Moves a connection from one address to another, where it counts like a new connection.
+    /// `from` is `None` for a connection that this end has opened and that has not moved yet,
+    /// because it is not counted. Returns false, and changes nothing, if the source of `to` has as
+    /// many connections as it may have, or has begun as many handshakes in this second as it may
+    /// begin.
     pub(crate) fn relocate(&mut self, now: Time, from: Option<IpAddr>, to: IpAddr) -> bool {
         let source = source_of(to);
         if from.map(source_of) == Some(source) {
@@ -142,7 +152,7 @@ impl Sources {
         is_granted
     }
 
-    /// Handshakes that a source may still begin.
+    /// Returns the token bucket of a source, credited up to `now`.
     fn left(&mut self, now: Time, source: Network) -> &mut Source {
         self.sweep(now);
         let limits = self.limits;
@@ -152,18 +162,18 @@ impl Sources {
         own
     }
 
-    /// A connection is forgotten.
+    /// Removes a connection from the counts of its source.
     pub(crate) fn close(&mut self, address: IpAddr) {
         self.connections = self.connections.saturating_sub(1);
         self.connected.remove(source_of(address), 1);
     }
 
-    /// Unfinished handshakes and connections.
+    /// Numbers of unfinished handshakes and of connections.
     pub(crate) fn in_use(&self) -> (usize, usize) {
         (self.half_open.len(), self.connections)
     }
 
-    /// Connections of the source of this address.
+    /// Number of connections of the source of this address.
     pub(crate) fn connections_of(&self, address: IpAddr) -> usize {
         self.connected.amount(source_of(address))
     }
@@ -171,7 +181,8 @@ impl Sources {
     fn sweep(&mut self, now: Time) {
         if self.by_address.len() >= KEPT && now.since(self.swept) >= Duration::from_secs(1) {
             self.swept = now;
-            // After a second whoever has begun none has earned them all again.
+            // A source that has begun no handshake for a second has a full bucket, like an unknown
+            // one.
             self.by_address.retain(|_, source| now.since(source.since) < Duration::from_secs(1));
         }
     }
@@ -207,7 +218,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Sources, and the number of the next handshake.
+    /// Sources, and the number of the last handshake.
     struct Scene(Sources, u64);
 
     impl Scene {
@@ -215,7 +226,7 @@ mod tests {
             Scene(Sources::new(limits), 0)
         }
 
-        /// The number of the handshake, if one may begin.
+        /// Begins a handshake, and returns its number if it may begin.
         fn begin(&mut self, now: Time, address: IpAddr) -> Option<u64> {
             self.1 += 1;
             let granted = self.0.begin(now, self.1, address)?;

@@ -1,7 +1,9 @@
-//! Numbers that the peer of a connection cannot predict, although it has all keys of the connection.
+//! Numbers that the peer of a connection cannot predict, although it has all keys of the
+//! connection.
 //!
-//! A connection needs them for path challenges (RFC 9000, section 8.2.1) and to decide which numbers of its segments it
-//! skips (RFC 9000, section 21.4). Each is SipHash-2-4 of a counter under a random key that never leaves this end.
+//! A connection needs them for path challenges (RFC 9000, section 8.2.1), and to decide which
+//! numbers of its segments it skips (RFC 9000, section 21.4). Each number is SipHash-2-4 of a
+//! counter under a random key that never leaves this end.
 
 use super::host::{Randomness, random};
 use siphasher::sip::SipHasher24;
@@ -21,11 +23,11 @@ impl std::fmt::Debug for Unpredictable {
 }
 
 impl Unpredictable {
-    /// A generator with a key from `randomness`.
+    /// Creates a generator with a key from `randomness`.
     ///
     /// # Errors
     ///
-    /// `randomness` has none.
+    /// `randomness` has no random numbers.
     pub(crate) fn new(randomness: &mut (impl Randomness + ?Sized)) -> io::Result<Unpredictable> {
         Ok(Unpredictable { key: random(randomness)?, drawn: 0 })
     }
@@ -43,7 +45,7 @@ impl Unpredictable {
 mod tests {
     use super::*;
 
-    /// The same byte for ever.
+    /// Source that always returns the same byte.
     struct Constant(u8);
 
     impl Randomness for Constant {
