@@ -1,4 +1,5 @@
-//! What an end answers, and what it believes: requests of older builds, strangers, strays, the network's word.
+//! Tests of what an end answers and which messages it believes: requests of older builds, datagrams
+//! of strangers, strays, and errors that the network reports.
 
 use super::end::Ending;
 use super::opening::{Scene, address};
@@ -12,7 +13,8 @@ use meshpace_transport::tpa::{Flags, Segment};
 use nix::libc;
 use std::collections::BTreeSet;
 
-/// Protection with and without encryption, and with known keys.
+/// All kinds of protection: none, with an unauthenticated peer, with a shared secret, and with
+/// known keys.
 fn protections() -> [Security; 4] {
     let own = [1; 32];
     let known = Security::Keys { own, peers: vec![Security::public_key(&own)] };

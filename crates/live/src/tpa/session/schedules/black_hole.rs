@@ -1,4 +1,5 @@
-//! A path that becomes too narrow for the segments of an open connection, and says nothing of it.
+//! Tests of a path that becomes too narrow for the segments of an open connection without reporting
+//! it: a black hole.
 
 use super::end::Ending;
 use super::opening::Scene;
@@ -8,10 +9,10 @@ use meshpace_core::{Duration, Time};
 
 const CARRIERS: [InnerTransport; 3] = [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr];
 
-/// Bytes of a datagram with a path challenge or response, encrypted.
+/// Length of an encrypted datagram with a path challenge or response, bytes.
 const PATH_FRAME: usize = 16 + 9 + 16;
 
-/// Bytes of IPv4's header and UDP's.
+/// Length of the headers of IPv4 and UDP, bytes.
 const HEADERS: usize = 20 + 8;
 
 /// Time at which the path becomes narrow.
@@ -21,7 +22,8 @@ fn seconds(seconds: u64) -> Time {
     Time(seconds * 1_000_000_000)
 }
 
-/// A connection that is under way when the path becomes narrow, whose ends write as much.
+/// Opens a connection and runs it until the path becomes narrow, when data is still in flight. Also
+/// returns the number of bytes that each end writes.
 fn scene(inner: InnerTransport) -> (Scene, u64) {
     let bytes = match inner {
         InnerTransport::Tpa => 60_000,

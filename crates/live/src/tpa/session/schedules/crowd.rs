@@ -1,4 +1,5 @@
-//! Strangers that begin handshakes and do not finish them, as fast as they can, from all their addresses, while others want to connect.
+//! Tests of strangers that begin handshakes as fast as they can, from all their addresses, and
+//! never finish one, while other clients want to connect.
 
 use super::end::{End, Ending};
 use super::plan::stream;
@@ -9,13 +10,13 @@ use meshpace_core::{Duration, Rng, Time};
 use meshpace_transport::tpa::{Flags, Segment};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Delay of a datagram of the end that wants to connect; those of strangers have none.
+/// Delay of a datagram of the client that wants to connect. Datagrams of strangers have no delay.
 const DELAY: Duration = Duration::from_millis(100);
 
-/// Handshakes that strangers begin in a millisecond.
+/// Number of handshakes that the strangers begin per millisecond.
 const EACH_STEP: usize = 10;
 
-/// Strangers with some addresses.
+/// Strangers that share a list of addresses.
 struct Strangers {
     addresses: Vec<IpAddr>,
     next: usize,
@@ -23,7 +24,8 @@ struct Strangers {
 }
 
 impl Strangers {
-    /// Asks the listener, shows the cookie it gives, and hears no more.
+    /// Sends a request to the listener, repeats it with the cookie of the challenge, and ignores
+    /// the acceptance.
     fn begin(&mut self, now: Time, listener: &mut End) {
         let ip = self.addresses[self.next % self.addresses.len()];
         self.next += 1;
@@ -52,7 +54,8 @@ impl Strangers {
     }
 }
 
-/// The longest that ten clients, one after the other, take to open a connection and have 1000 bytes arrive.
+/// Lets ten clients, one after the other, open a connection and transfer 1000 bytes. Returns the
+/// longest time that one of them needs.
 fn longest(addresses: Vec<IpAddr>, client: impl Fn(u8) -> IpAddr) -> Duration {
     let server = SocketAddr::from((Ipv6Addr::from([0xfd, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]), 4000));
     let mut now = Time(1);

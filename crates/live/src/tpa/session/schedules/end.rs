@@ -1,4 +1,4 @@
-//! One end of the wire: an endpoint, its connections, and an application at each of them.
+//! One end of the wire: an endpoint, its connections, and an application for each connection.
 
 use super::plan::stream;
 use crate::tpa::session::content::byte;
@@ -9,37 +9,39 @@ use crate::tpa::session::settings::Settings;
 use meshpace_core::{Rng, Time};
 use std::net::SocketAddr;
 
-/// End of a connection as its application sees it.
+/// Result of a connection as its application sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// It has not.
+    /// The connection has not ended.
     None,
-    /// Everything has arrived both ways.
+    /// Everything has arrived in both directions.
     Well,
-    /// It failed with this errno.
+    /// The connection failed with this errno.
     Failed(i32),
 }
 
-/// An application: it writes a stream, reads another, and checks it.
+/// Application that writes one stream, and reads and checks another.
 #[derive(Debug)]
 pub struct Application {
-    /// The stream that it writes and how long that is; the one that it reads.
+    /// Number of the stream that it writes, and the length of that stream, bytes.
     writes: (u64, u64),
+    /// Number of the stream that it reads.
     reads: u64,
-    /// It does not read before.
+    /// Time before which it does not read.
     reads_at: Time,
-    /// It does not close when it has written all.
+    /// True if it does not close the connection after it has written everything.
     rests: bool,
     rng: Rng,
     written: u64,
-    /// Bytes read, each of them right.
+    /// Number of bytes read. Each of them was as expected.
     pub read: u64,
     has_read_all: bool,
     pub ending: Ending,
 }
 
 impl Application {
-    /// One that writes `bytes`, whose peer's stream is that of the connection with the tag of who opens, the other way.
+    /// Creates an application that writes `bytes` bytes. The two streams of a connection are
+    /// numbered by the tag of the opener and by the direction.
     pub fn new(opener: Tag, is_opener: bool, bytes: u64, reads_at: Time) -> Application {
         let [writes, reads] = [is_opener, !is_opener].map(|ours| opener ^ u64::from(ours));
         let rng = stream(opener, 7 + u64::from(is_opener));
@@ -48,7 +50,7 @@ impl Application {
         Application { writes: (writes, bytes), reads, reads_at, rests, rng, written, read, has_read_all, ending }
     }
 
-    /// Does what it can; whether it did anything.
+    /// Writes, reads and closes as far as it can. Returns whether it did anything.
     fn act(&mut self, now: Time, exchange: &mut Exchange) -> bool {
         let mut acted = false;
         let (stream, bytes) = self.writes;
@@ -87,7 +89,7 @@ impl Application {
                 _ => Ending::None,
             };
         }
-        // What has come it reads before it goes.
+        // The application reads what has arrived before it drops the connection.
         let waits = !self.has_read_all && self.reads_at > now;
         if self.ending != Ending::None && !waits && !exchange.wishes.dropped {
             exchange.let_go();
@@ -97,22 +99,23 @@ impl Application {
     }
 }
 
-/// One end.
+/// One end of the wire.
 #[derive(Debug)]
 pub struct End {
     pub port: Port<Application>,
-    /// Applications of the connections that are forgotten.
+    /// Applications of the connections that were forgotten.
     pub gone: Vec<Application>,
-    /// Connections that were accepted.
+    /// Number of connections that were accepted.
     pub accepted: usize,
-    /// Behaviour of an application here: bytes written, and the time at which it begins to read.
+    /// Behaviour of each application here: number of bytes that it writes, and the time at which it
+    /// begins to read.
     habits: (u64, Time),
-    /// True if applications do not close when they have written all.
+    /// True if applications do not close after they have written everything.
     pub rests: bool,
 }
 
 impl End {
-    /// At `address`, with random numbers from `seed`.
+    /// Creates an end at `address` that draws its random numbers from stream `index` of `seed`.
     pub fn new(
         now: Time,
         address: SocketAddr,
@@ -129,7 +132,7 @@ impl End {
         self.port.endpoint.local()
     }
 
-    /// Its connections.
+    /// Connections of this end.
     pub fn parties(&self) -> impl Iterator<Item = &Party<Application>> {
         self.port.parties.values()
     }
@@ -155,7 +158,8 @@ impl End {
         self.work(id, now);
     }
 
-    /// A datagram has come from the address `from`; false if it was known to be nobody's.
+    /// Processes a datagram from the address `from`. Returns false if it was found not to be from
+    /// the peer of a connection.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
         let (bytes, reads_at) = self.habits;
         match self.port.receive(now, from, datagram, |opener| Application::new(opener, false, bytes, reads_at)) {
@@ -170,14 +174,15 @@ impl End {
         true
     }
 
-    /// The network says something about a datagram to `peer` that began like this.
+    /// Processes an error that the network reports about a datagram to `peer`; `datagram` is the
+    /// beginning of that datagram.
     pub fn complain(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], complaint: (i32, u32)) {
         if let Some(id) = self.port.complain(now, peer, datagram, complaint) {
             self.after(id, now);
         }
     }
 
-    /// Lets go of all connections.
+    /// Lets the applications drop all connections.
     pub fn abort(&mut self, now: Time) {
         for id in self.ids() {
             if let Some(party) = self.port.parties.get_mut(&id) {
@@ -187,7 +192,7 @@ impl End {
         }
     }
 
-    /// Does what is due.
+    /// Performs all actions that are due.
     pub fn wake(&mut self, now: Time) {
         self.port.wake_endpoint(now);
         for id in self.ids() {
@@ -198,7 +203,7 @@ impl End {
         }
     }
 
-    /// When to be woken.
+    /// Time of the next action.
     pub fn next_wakeup(&self, now: Time) -> Time {
         let of = |party: &Party<Application>| {
             let reads_at = party.application.reads_at;
@@ -207,7 +212,7 @@ impl End {
         self.parties().map(of).fold(self.port.endpoint.next_wakeup(), Time::min)
     }
 
-    /// Looks at all connections.
+    /// Runs all connections.
     pub fn work_all(&mut self, now: Time) {
         self.ids().into_iter().for_each(|id| self.work(id, now));
     }
@@ -217,7 +222,8 @@ impl End {
         self.after(id, now);
     }
 
-    /// After anything happened to a connection: its application acts, and it may be over.
+    /// Completes a step of a connection: its application acts, and the connection is removed if it
+    /// is over.
     fn after(&mut self, id: u64, now: Time) {
         for _ in 0..1000 {
             if !self.act(id, now) {
@@ -227,14 +233,15 @@ impl End {
         self.port.settle(id, now);
         self.act(id, now);
         if let Some(Party { mut exchange, mut application, .. }) = self.port.forget_if_due(id, now) {
-            // An application that has not read yet still can: what has arrived is its own.
+            // An application that has not read yet may still read: the data that has arrived
+            // belongs to it.
             application.reads_at = Time::ZERO;
             application.act(now, &mut exchange);
             self.gone.push(application);
         }
     }
 
-    /// The application of a connection acts; whether it did anything.
+    /// Lets the application of a connection act. Returns whether it did anything.
     fn act(&mut self, id: u64, now: Time) -> bool {
         let Some(Party { exchange, application, .. }) = self.port.parties.get_mut(&id) else { return false };
         application.rests = self.rests;
@@ -245,12 +252,12 @@ impl End {
         acted
     }
 
-    /// Takes the datagrams that leave, each with its destination.
+    /// Removes all outgoing datagrams from the queue and returns them, each with its destination.
     pub fn leaving(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
         self.port.leaving()
     }
 
-    /// All applications there have been.
+    /// All applications, including those whose connections were forgotten.
     pub fn applications(&self) -> impl Iterator<Item = &Application> {
         self.gone.iter().chain(self.parties().map(|party| &party.application))
     }

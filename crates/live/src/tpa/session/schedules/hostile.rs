@@ -1,5 +1,5 @@
-//! A peer that has the keys of its connection and abuses them: it sends from the forged address of a victim, and acknowledges what
-//! it has not received.
+//! Tests of a peer that has the keys of its connection and abuses them: it sends from the forged
+//! address of a victim, or acknowledges data that it has not received.
 
 use super::end::End;
 use super::settings::{self, Settings};
@@ -20,23 +20,23 @@ const INNER: [InnerTransport; 3] = [InnerTransport::Tpa, InnerTransport::Trains,
 /// Delay of a datagram.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Bytes that the end under attack has to send: more than any receive buffer has room for.
+/// Number of bytes that the end under attack has to send: more than fits into any receive buffer.
 const BYTES: u64 = 40_000_000;
 
-/// After the end of every test.
+/// Time after the end of every test.
 const NEVER_READS: Time = Time(3_600_000_000_000);
 
-/// The end that keeps to the protocol.
+/// Index of the end that keeps to the protocol.
 const HONEST: usize = 0;
 
-/// The end whose keys are abused.
+/// Index of the end whose keys are abused.
 const HOSTILE: usize = 1;
 
 fn address(host: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host], 4000))
 }
 
-/// Somebody who has no part in this.
+/// Address of a host that has no part in the connection.
 fn victim() -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 53))
 }
@@ -49,20 +49,22 @@ struct Scene {
     poses_as: SocketAddr,
     flights: BTreeMap<(Time, u64), (usize, SocketAddr, Vec<u8>)>,
     order: u64,
-    /// Bytes from each address to the honest end, and from the honest end to it.
+    /// Bytes that the honest end received from each address, and bytes that it sent to that
+    /// address.
     traffic: BTreeMap<SocketAddr, [usize; 2]>,
-    /// False once the hostile end drops all that arrives.
+    /// False once the hostile end drops all datagrams that arrive.
     hears: bool,
 }
 
 impl Scene {
-    /// The honest end listens if `listens`, and opens the connection otherwise.
+    /// Connects the two ends. The honest end listens if `listens`, and opens the connection
+    /// otherwise.
     fn new(inner: InnerTransport, listens: bool, limits: Limits) -> Scene {
         let security = Security::Shared([7; 32]);
         let settings = Settings { security, limits, ..settings::tests::carrying(inner) };
         let end = |index: usize, bytes: u64, listens: bool| {
             let random = (11, 30 + index as u64);
-            // The hostile end reads nothing, so that the honest one always has more to send.
+            // The hostile end reads nothing, so the honest end always has more to send.
             let reads_at = if index == HOSTILE { NEVER_READS } else { Time::ZERO };
             End::new(Time::ZERO, address(1 + index as u8), settings.clone(), random, listens, (bytes, reads_at))
         };
@@ -100,7 +102,7 @@ impl Scene {
         }
     }
 
-    /// Time passes.
+    /// Advances the time by `span` and runs both ends.
     fn run(&mut self, span: Duration) {
         let until = self.now + span;
         while self.now < until {
@@ -121,7 +123,8 @@ impl Scene {
         }
     }
 
-    /// The hostile end sends this from the address that it poses as; the number of the datagram.
+    /// Sends this content from the hostile end, with the source address that it forges. Returns the
+    /// number of the datagram.
     fn forge(&mut self, content: Forgery<'_>) -> u64 {
         let port = &mut self.ends[HOSTILE].port;
         let party = port.parties.values_mut().next().expect("a connection");
@@ -130,19 +133,21 @@ impl Scene {
         number
     }
 
-    /// Where the honest end takes the peer to be; `None` once the connection is over.
+    /// Address at which the honest end assumes its peer. `None` once the connection is over.
     fn believed(&self) -> Option<SocketAddr> {
         self.ends[HONEST].parties().next().filter(|party| !party.session.is_over()).map(|party| party.session.peer())
     }
 
-    /// Factor by which the honest end has sent more to the victim than came from there.
+    /// Ratio of the bytes that the honest end has sent to the victim to the bytes that came from
+    /// the victim's address.
     fn amplification(&self) -> f64 {
         let [came, left] = self.traffic.get(&victim()).copied().unwrap_or_default();
         left as f64 / came.max(1) as f64
     }
 }
 
-/// A question for a sign of life, which any transport answers: the shortest excuse for a datagram.
+/// Returns a probe, which every transport answers: the shortest segment for which a datagram is
+/// sent.
 fn question(inner: InnerTransport) -> AnySegment {
     match inner {
         InnerTransport::Tpa => AnySegment::Tpa(tpa::Segment { flags: Flags::SYN, ..tpa::Segment::default() }),
@@ -194,7 +199,8 @@ fn a_peer_that_has_answered_elsewhere_does_not_answer_for_a_victim() {
     }
 }
 
-/// An acknowledgement of all that can have been sent, of a peer that has received nothing since `heard`.
+/// Acknowledges everything that can have been sent, on behalf of a peer that has received nothing
+/// since `heard`.
 fn blind_acknowledgement(inner: InnerTransport, heard: &Heard, step: u64) -> AnySegment {
     match inner {
         InnerTransport::Tpa => {
@@ -219,7 +225,7 @@ fn blind_acknowledgement(inner: InnerTransport, heard: &Heard, step: u64) -> Any
     }
 }
 
-/// What a hostile end knows of the last segment that it has received.
+/// State of the last segment that a hostile end has received.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     offset: u64,

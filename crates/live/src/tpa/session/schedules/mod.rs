@@ -1,10 +1,14 @@
-//! Sessions in virtual time: two ends joined by a hostile wire, thousands of random schedules.
+//! Tests of sessions in virtual time: two ends joined by a hostile wire, run through thousands of
+//! random schedules.
 //!
-//! A schedule is drawn from a seed (`plan`): transport, protection, keys, loss, doubling, delay, reordering, a blackout, a narrow path, forgery,
-//! replay, strangers that do not finish what they begin, a restart or an abort of one end. The ends (`end`) are what `runtime` runs
-//! on sockets; the wire (`wire`) and the clock (`world`) are the test's.
+//! A schedule is drawn from a seed (`plan`). It determines the transport, the protection and the
+//! keys. It also determines loss, duplication, delay, reordering, a blackout, a narrow path,
+//! forgery, replay, strangers that do not finish their handshakes, and a restart or an abort of one
+//! end. The ends (`end`) are the code that `runtime` runs on sockets. The wire (`wire`) and the
+//! clock (`world`) belong to the test.
 //!
-//! `MESHPACE_SCHEDULES` is how many schedules are run (100,000 with `MESHPACE_SLOW=1`); `MESHPACE_SEED` runs one again.
+//! `MESHPACE_SCHEDULES` is the number of schedules that are run (default 100,000 with
+//! `MESHPACE_SLOW=1`, else 5000). `MESHPACE_SEED` repeats a single one.
 
 mod answers;
 mod black_hole;
@@ -30,13 +34,13 @@ use plan::{Mishap, Plan};
 use std::net::SocketAddr;
 use world::{Outcome, run};
 
-/// Schedules where nothing else is said.
+/// Default number of schedules.
 const SCHEDULES: u64 = 5000;
 
-/// The same with `MESHPACE_SLOW=1`.
+/// Default number of schedules with `MESHPACE_SLOW=1`.
 const SLOW_SCHEDULES: u64 = 100_000;
 
-/// Says on its way out of a test that fails how to repeat it.
+/// Guard that prints how to repeat a schedule if its test fails.
 struct Named<'a>(&'a Plan);
 
 impl Drop for Named<'_> {
@@ -48,7 +52,7 @@ impl Drop for Named<'_> {
     }
 }
 
-/// The seeds to be run.
+/// Seeds of the schedules that are run.
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     if let Some(seed) = number("MESHPACE_SEED") {
@@ -73,14 +77,16 @@ fn check(plan: &Plan, outcome: &Outcome) {
             openers[0].1 == Ending::Well || listeners[0].1 == Ending::Well,
             "nobody knows that all is well: {outcome:?}"
         );
-        // Otherwise nothing is proved where nothing is seen.
+        // Checks the recognition itself: without encryption, the payload must be seen on the wire
+        // unless both streams are shorter than 64 bytes.
         let is_seen = plan.is_sealed() || plan.bytes.iter().all(|bytes| *bytes < 64) || outcome.shows_payload;
         assert!(is_seen, "payload was not recognised");
     }
     if let Mishap::Restart(0, _) = plan.mishap
         && !plan.strangers
     {
-        // Who has begun anew gets all, and its peer, or one of the two does not hear the last word.
+        // The end that has restarted must read everything. At least one of the two ends must also
+        // learn that everything has arrived; the last datagram to the other may be lost.
         let (read, ending) = openers.last().unwrap();
         let answered = listeners.contains(&(plan.bytes[0], Ending::Well));
         assert!(*read == plan.bytes[1] && (*ending == Ending::Well || answered), "{outcome:?}");
@@ -123,7 +129,8 @@ fn sessions_keep_their_word_over_any_wire() {
     assert!(!all || (forged > schedules && rekeyed > schedules / 200 && unwell > schedules / 100));
 }
 
-/// Passes the datagrams that leave `from` to `to`, but for the first datagram of `kind`, if there is one, which is returned.
+/// Delivers the datagrams that leave `from` to `to`. The first datagram of `kind` is not delivered
+/// but returned, if there is one.
 fn pass(now: Time, from: &mut End, to: &mut End, kind: Kind) -> Option<Vec<u8>> {
     let mut kept = None;
     for (_, mut bytes) in from.leaving() {

@@ -1,5 +1,6 @@
-//! Somebody who reads all packets and forges as many others, without keys: strays, and what the network says about a datagram. And a
-//! peer that really is gone, of which the same is true.
+//! Tests of an attacker without keys who reads all packets and forges as many: strays, and errors
+//! that the network might report about a datagram. The same messages also come after a peer that
+//! has really restarted, so the tests cover that case too.
 
 use super::end::{End, Ending};
 use super::plan::stream;
@@ -14,14 +15,14 @@ use std::net::SocketAddr;
 /// Delay of a datagram.
 const DELAY: Duration = Duration::from_millis(200);
 
-/// Of a path that loses this share.
+/// Loss ratio of the path.
 const LOSS: f64 = 0.05;
 
 fn address(end: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 1 + end as u8], 4000))
 }
 
-/// Two ends, encrypted, and the path between them.
+/// Two ends, and the path between them.
 struct Scene {
     now: Time,
     settings: Settings,
@@ -29,18 +30,18 @@ struct Scene {
     flights: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     sent: u64,
     loss: meshpace_core::Rng,
-    /// True if an observer forges.
+    /// True if the observer forges messages.
     is_observed: bool,
-    /// True if the second end knows nothing of BBR.
+    /// True if the second end does not know BBR.
     is_old: bool,
-    /// The longest datagram that the path carries from each end.
+    /// Longest datagram that the path carries from each end, bytes.
     longest: [usize; 2],
-    /// True if the path says so of longer ones.
+    /// True if the path reports an error for longer datagrams.
     tells: bool,
 }
 
 impl Scene {
-    /// The first end opens a connection; both write as many bytes.
+    /// Opens a connection from the first end. Both ends write `bytes` bytes.
     fn new(bytes: u64, inner: InnerTransport) -> Scene {
         Scene::with(bytes, inner, Security::Opportunistic)
     }
@@ -76,7 +77,8 @@ impl Scene {
         )
     }
 
-    /// Sends the datagrams that leave the ends on their way; the observer says what it makes of each before it arrives.
+    /// Puts the datagrams that leave the ends on the path. The observer forges its messages about
+    /// each before the datagram arrives.
     fn depart(&mut self) {
         let said: Vec<(usize, Vec<u8>)> =
             (0..2).flat_map(|end| self.ends[end].leaving().into_iter().map(move |(_, bytes)| (end, bytes))).collect();
@@ -95,7 +97,8 @@ impl Scene {
         }
     }
 
-    /// Tells `end` three times each that nobody knows its tag, has its port, or carries its segments.
+    /// Sends `end` three copies each of a forged stray, of an error that nobody has the peer's
+    /// port, and of an error that the datagram is too long.
     fn forge(&mut self, end: usize, datagram: &[u8]) {
         let Some(tag) = tag_of(datagram).filter(|tag| *tag != 0) else { return };
         let peer = address(1 - end);
@@ -106,7 +109,7 @@ impl Scene {
         }
     }
 
-    /// Goes on until `is_over`, at most to `latest`.
+    /// Runs until `is_over` is true, at most to `latest`.
     fn run(&mut self, latest: Time, is_over: impl Fn(&Scene) -> bool) {
         while !is_over(self) && self.now < latest {
             let flight = self.flights.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
@@ -135,7 +138,7 @@ impl Scene {
     }
 }
 
-/// A datagram as it is to an end that does not look at what asks for BBR.
+/// Returns a datagram as an end sees it that ignores the request for BBR.
 fn without_bbr(bytes: Vec<u8>) -> Vec<u8> {
     let Some((mut opening, noise)) = Opening::decode(&bytes) else { return bytes };
     opening.segment.congested = false;

@@ -1,4 +1,5 @@
-//! Requests whose answers come twice, or too late for what is asked by then.
+//! Tests of requests whose answers arrive twice, or so late that the request has changed in the
+//! meantime.
 
 use super::end::{End, Ending};
 use super::settings::{self, Settings};
@@ -14,22 +15,23 @@ const DELAY: Duration = Duration::from_millis(50);
 
 const BYTES: u64 = 20_000;
 
-/// A padded request is longer than this, and no other message of a handshake.
+/// Length that only a padded request exceeds, and no other message of a handshake, bytes.
 const PADDED: usize = 500;
 
 pub(super) fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 4000))
 }
 
-/// Two ends, of which the first opens.
+/// Two ends. The first opens the connection.
 pub(super) struct Scene {
     pub(super) now: Time,
     pub(super) ends: [End; 2],
     flights: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     order: u64,
-    /// The last padded request.
+    /// Last padded request of the first end.
     padded: Vec<u8>,
-    /// Bytes of the longest datagram with data from the first end.
+    /// Length of the longest datagram from the first end that does not belong to the handshake,
+    /// bytes.
     longest: usize,
 }
 
@@ -42,7 +44,7 @@ impl Scene {
         Scene::writing(inner, security, BYTES)
     }
 
-    /// Each application writes so many bytes.
+    /// Creates a scene in which each application writes `bytes` bytes.
     pub(super) fn writing(inner: InnerTransport, security: Security, bytes: u64) -> Scene {
         let connect_timeout = Duration::from_secs(150);
         let settings = Settings { security, connect_timeout, ..settings::tests::carrying(inner) };
@@ -57,13 +59,13 @@ impl Scene {
         scene
     }
 
-    /// A datagram arrives at the second end.
+    /// Sends a datagram to the second end.
     pub(super) fn bring(&mut self, bytes: Vec<u8>) {
         self.order += 1;
         self.flights.insert((self.now + DELAY, self.order), (1, bytes));
     }
 
-    /// Goes on until `latest`; `copies` is how often a datagram arrives.
+    /// Runs until `latest`. `copies` returns how often a datagram arrives.
     pub(super) fn run(&mut self, latest: Time, copies: &mut dyn FnMut(&[u8]) -> u64) {
         loop {
             for from in 0..2 {
@@ -95,7 +97,7 @@ impl Scene {
         }
     }
 
-    /// True if both have read everything and know it.
+    /// True if both ends have read everything and know that all has arrived.
     pub(super) fn is_well(&self) -> bool {
         let has_all = |end: &End| end.applications().any(|one| (one.read, &one.ending) == (BYTES, &Ending::Well));
         self.ends.iter().all(has_all)

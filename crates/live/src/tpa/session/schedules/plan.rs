@@ -1,4 +1,4 @@
-//! A schedule: everything about two ends and the wire between them, drawn from one seed.
+//! A schedule: all properties of two ends and the wire between them, drawn from one seed.
 
 use crate::tpa::session::path::Fixed;
 use crate::tpa::session::security::Security;
@@ -9,48 +9,52 @@ use meshpace_transport::tpa::ack;
 use meshpace_transport::{PathInfo, train};
 use std::sync::Arc;
 
-/// Mishap of one of the two ends.
+/// Fault of one of the two ends, given by its index and its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mishap {
-    /// Nothing.
+    /// No fault.
     None,
-    /// Its process ends and begins anew, without a word.
+    /// The process of this end terminates and starts again without telling its peer.
     Restart(usize, Time),
-    /// Its application lets go of its connection, whatever has not arrived.
+    /// The application of this end drops its connection, whatever has not arrived.
     Abort(usize, Time),
 }
 
-/// A schedule.
+/// A schedule of a test.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Seed that it was drawn from.
+    /// Seed from which the schedule was drawn.
     pub seed: u64,
-    /// Settings of both ends, equal but for the keys of each.
+    /// Settings of both ends. They are equal except for the keys, the support of AES, and the
+    /// request for BBR.
     pub settings: [Settings; 2],
-    /// Bytes that each end writes, who opens first.
+    /// Number of bytes that each end writes. The end that opens the connection is the first.
     pub bytes: [u64; 2],
-    /// Until when each application does not read.
+    /// Time before which each application does not read.
     pub reads_at: [Time; 2],
-    /// Until when the wire is hostile.
+    /// Time until which the wire is hostile.
     pub hostile_until: Time,
-    /// Probability that a hostile wire loses a datagram, and that it doubles one.
+    /// Probability that a hostile wire loses a datagram.
     pub loss: f64,
+    /// Probability that a hostile wire duplicates a datagram.
     pub doubling: f64,
-    /// Delay of a datagram, and the most that a hostile wire adds to it.
+    /// Delay of a datagram.
     pub delay: Duration,
+    /// Most delay that a hostile wire adds to a datagram.
     pub jitter: Duration,
-    /// When the wire carries nothing.
+    /// Start and end of the blackout, during which the wire carries nothing. They are equal if
+    /// there is none.
     pub blackout: (Time, Time),
-    /// The longest IP packet that the wire carries, bytes.
+    /// Longest IP packet that the wire carries, bytes.
     pub mtu: usize,
     /// Probability that a datagram is followed by one that its sender did not send.
     pub forging: f64,
-    /// True if strangers open connections that they do not finish.
+    /// True if strangers request connections and do not finish the handshakes.
     pub strangers: bool,
     pub mishap: Mishap,
 }
 
-/// A random stream of a schedule; what is drawn from one does not change another.
+/// A random stream of a schedule. Drawing from one stream does not change another.
 pub fn stream(seed: u64, index: u64) -> Rng {
     Rng::stream(seed, Purpose::Test, index)
 }
@@ -75,7 +79,8 @@ impl Plan {
         let bytes = [rng.below(most), if rng.below(3) == 0 { 0 } else { rng.below(most) }];
         let reads_at = [0, 1].map(|_| if rng.below(4) == 0 { seconds(rng, 20.0) } else { Time::ZERO });
         let hostile_until = seconds(rng, 30.0);
-        // Where segments have to become smaller, loss is what it is told by.
+        // If segments have to become smaller, an end learns this from losses. Other losses must
+        // therefore be few.
         let most_lost = if narrow { 0.1 } else { [0.05, 0.2, 0.5][rng.below(3) as usize] };
         let loss = rng.uniform_in(0.0, most_lost);
         let doubling = rng.uniform_in(0.0, 0.2);
@@ -116,14 +121,16 @@ impl Plan {
         self.settings[0].security != Security::Plain
     }
 
-    /// True if everything has to arrive in the end. Where strangers take the few places there are, a handshake may have to give way when
-    /// its peer takes it for finished.
+    /// True if everything must arrive in the end. This is not certain if strangers compete for very
+    /// few places of unfinished handshakes: a handshake may then lose its place when its peer
+    /// already considers it finished.
     pub fn is_to_arrive(&self) -> bool {
         self.mishap == Mishap::None && !(self.strangers && self.settings[1].limits.half_open < 4)
     }
 }
 
-/// Settings of both ends: the same transport, and keys that fit. Long segments where the path is `narrow`.
+/// Draws the settings of both ends: the same transport, and keys that match. Segments are long if
+/// the path is `narrow`.
 fn settings(rng: &mut Rng, narrow: bool) -> [Settings; 2] {
     let mut settings = tests::plain();
     let transport = &mut settings.transport;
@@ -136,13 +143,15 @@ fn settings(rng: &mut Rng, narrow: bool) -> [Settings; 2] {
         settings.trains = Some(train::Config::default());
         settings.path = Some(Arc::new(Fixed(path)));
     }
-    // Whoever listens asks for segments of which three blocks fit.
+    // The listener asks for segments so small that three blocks fit into its buffer.
     let least = 3 * 64 * usize::from(settings.transport.block_segments);
     settings.receive_buffer = least + rng.below(8000) as usize;
     settings.send_buffer = 64 + rng.below(8000) as usize;
-    // A key for 64 datagrams at the least: who misses as many in a row has lost the connection.
+    // A key serves at least 64 datagrams, because an end that misses that many in a row loses the
+    // connection.
     settings.key_life = 6 + rng.below(3) as u32;
-    // Longer than the wire is hostile for, with as much again for the next repetition.
+    // Longer than the wire is hostile, plus the same time for the next retransmission of the
+    // request.
     settings.connect_timeout = Duration::from_secs(120);
     if rng.below(4) == 0 {
         settings.limits = Limits { half_open: 2, half_open_per_source: 2, ..settings.limits };

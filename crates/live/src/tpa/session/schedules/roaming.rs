@@ -1,4 +1,5 @@
-//! A peer whose address changes, and somebody who wants it to look as if it had.
+//! Tests of a peer whose address changes, and of an observer who tries to make it look as if it had
+//! changed.
 
 use super::end::{End, Ending};
 use super::settings::{self, Settings};
@@ -11,12 +12,12 @@ use std::net::SocketAddr;
 /// Delay of a datagram.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// An observer is nearer to everybody.
+/// Delay of a datagram to or from the observer, who is nearer to both ends.
 const NEARER: Duration = Duration::from_millis(10);
 
 const BYTES: u64 = 400_000;
 
-/// The longest that a new address is looked at before a connection moves there.
+/// Longest time for which a new address is checked before a connection moves there.
 const MOST_HOLD: Duration = Duration::from_secs(1);
 
 fn address(last: u8) -> SocketAddr {
@@ -26,26 +27,28 @@ fn address(last: u8) -> SocketAddr {
 /// Behaviour of an observer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Observer {
-    /// Nothing.
+    /// The observer does nothing.
     None,
-    /// Sends a copy of what the first end says, from an address of his own, and the copy is faster.
+    /// Sends a copy of the first end's datagrams from another address. The copy arrives before the
+    /// original.
     Copies,
-    /// The same, and passes on what is said to that address, so that questions that are asked there are answered.
+    /// Also forwards the datagrams that are sent to that address, so that challenges sent there are
+    /// answered.
     PassesOn,
-    /// Sends again, from an address of his own, what has arrived.
+    /// Sends datagrams that have arrived once more, from another address.
     Replays,
 }
 
-/// Two ends. The first opens; where it is, changes.
+/// Two ends. The first opens the connection, and its address changes.
 struct Scene {
     now: Time,
     ends: [End; 2],
-    /// Where the first end is.
+    /// Current address of the first end.
     place: SocketAddr,
     flights: BTreeMap<(Time, u64), (usize, SocketAddr, Vec<u8>)>,
     order: u64,
     observer: Observer,
-    /// Bytes from the observer's address, and to it.
+    /// Bytes that came from the observer's address, and bytes that were sent to it.
     elsewhere: [usize; 2],
 }
 
@@ -54,7 +57,7 @@ impl Scene {
         Scene::saying(security, inner, observer, [BYTES; 2])
     }
 
-    /// Whose ends write so many bytes each.
+    /// Creates a scene whose ends write these numbers of bytes.
     fn saying(security: &Security, inner: InnerTransport, observer: Observer, bytes: [u64; 2]) -> Scene {
         let settings = Settings { security: security.clone(), ..settings::tests::carrying(inner) };
         let end = |index: u64| {
@@ -102,7 +105,7 @@ impl Scene {
         }
     }
 
-    /// Goes on until `latest`, or until all is over.
+    /// Runs until `latest`, or until everything is over.
     fn run(&mut self, latest: Time) {
         while self.now < latest && !self.is_over() {
             let flight = self.flights.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
@@ -130,7 +133,7 @@ impl Scene {
         })
     }
 
-    /// True if both have read everything and know it.
+    /// True if both ends have read everything and know that all has arrived.
     fn is_well(&self) -> bool {
         self.is_over()
             && self
@@ -139,7 +142,7 @@ impl Scene {
                 .all(|end| end.applications().all(|one| (one.read, &one.ending) == (BYTES, &Ending::Well)))
     }
 
-    /// Where the second end takes the first to be.
+    /// Address at which the second end assumes the first.
     fn believed(&self) -> SocketAddr {
         self.ends[1].parties().next().expect("a connection").session.peer()
     }

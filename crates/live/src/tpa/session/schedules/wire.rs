@@ -1,4 +1,5 @@
-//! A hostile wire: it loses, doubles, delays and reorders, and adds what nobody sent.
+//! A hostile wire. It loses, duplicates, delays and reorders datagrams, and adds datagrams that
+//! nobody sent.
 
 use super::plan::{Mishap, Plan, stream};
 use crate::tpa::session::handshake::{stray, tag_of};
@@ -7,35 +8,40 @@ use nix::libc;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Datagrams kept to be played again.
+/// Number of datagrams that are kept for replay.
 const KEPT: usize = 32;
 
-/// Forged answers to requests, at most: whoever forges a dozen keeps a connection from being opened.
+/// Most forged datagrams of the handshake. A dozen of them would prevent the opening of a
+/// connection.
 const MOST_OPENINGS: u32 = 8;
 
-/// Forged complaints and strays, at most, where the wire may be silent for seconds: three in such a time end a connection.
+/// Most forged errors and strays, if the wire may be silent for seconds. Three in such a time end a
+/// connection.
 const MOST_COMPLAINTS: u32 = 2;
 
-/// Where it loses no more than this, and has no blackout, as many as come.
+/// Loss below which the limit on errors and strays does not apply; the other conditions are in
+/// [`is_heard`].
 const LITTLE_LOSS: f64 = 0.1;
 
-/// Time for which the wire still plays datagrams again after it has ceased to be hostile.
+/// Longest delay of a replayed datagram. The wire may thus replay datagrams after it has ceased to
+/// be hostile.
 const LATE: Duration = Duration::from_secs(20);
 
-/// Bytes of IPv4's header and UDP's.
+/// Length of the headers of IPv4 and UDP, bytes.
 const HEADERS: usize = 28;
 
-/// A datagram under way.
+/// A datagram in flight.
 #[derive(Clone, Debug)]
 pub struct Flight {
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub bytes: Vec<u8>,
-    /// Its sender did not send it, or not now.
+    /// True if the sender did not send it, or sent it at another time.
     pub forged: bool,
 }
 
-/// Complaint of the network about a datagram from `from` to `to`, of which it quotes the beginning: an errno and an MTU.
+/// Error that the network reports about a datagram from `from` to `to`: an errno and an MTU. It
+/// quotes the beginning of the datagram.
 #[derive(Clone, Debug)]
 pub struct Notice {
     pub from: SocketAddr,
@@ -44,26 +50,27 @@ pub struct Notice {
     pub complaint: (i32, u32),
 }
 
-/// The wire.
+/// The wire between two ends.
 #[derive(Debug)]
 pub struct Wire {
-    /// For loss, doubling and delay of what was sent.
+    /// Random numbers for the loss, duplication and delay of datagrams that were sent.
     rng: Rng,
-    /// For what was not.
+    /// Random numbers for forged datagrams.
     forger: Rng,
     flights: BTreeMap<(Time, u64), Flight>,
     order: u64,
-    /// Delivered lately.
+    /// Recently delivered datagrams, for replay.
     kept: Vec<Flight>,
-    /// Notices to be given now.
+    /// Errors that are to be reported now.
     pub notices: Vec<Notice>,
     forged_openings: u32,
     complaints: u32,
-    /// Datagrams that their sender did not send, or not then.
+    /// Number of datagrams on the wire that the sender did not send, or sent at another time.
+    /// Strays are not counted.
     pub forged: u64,
 }
 
-/// True if an end that asks its peer for a sign of life hears one soon.
+/// True if an end that probes its peer receives an answer soon.
 fn is_heard(plan: &Plan) -> bool {
     let is_dark = plan.blackout.0 < plan.blackout.1;
     plan.is_sealed() && plan.mishap == Mishap::None && !is_dark && plan.loss < LITTLE_LOSS && plan.mtu >= 1500
@@ -89,7 +96,7 @@ impl Wire {
         self.flights.insert((at, self.order), flight);
     }
 
-    /// A datagram leaves its sender.
+    /// Accepts a datagram from its sender.
     pub fn send(&mut self, plan: &Plan, now: Time, flight: Flight) {
         let hostile = now < plan.hostile_until;
         if hostile && self.forger.uniform() < plan.forging {
@@ -108,22 +115,25 @@ impl Wire {
         }
     }
 
-    /// Somebody who has seen `flight` adds something.
+    /// Adds a forgery by an attacker who has seen `flight`.
     fn forge(&mut self, plan: &Plan, now: Time, flight: &Flight) {
         let is_opening = tag_of(&flight.bytes) == Some(0);
         let at = now + Duration(self.forger.below(50_000_000));
         let mut forged = Flight { forged: true, ..flight.clone() };
         match self.forger.below(7) {
-            // Changed under way: nobody can without encryption who cannot read.
+            // Alteration of a datagram, only with encryption. Without encryption it would succeed,
+            // since the tag protects only against attackers who cannot read the packets.
             0 | 1 if plan.is_sealed() => {
                 if is_opening {
                     self.forged_openings += 1;
-                    // A request for something else is refused, which without known keys is believed.
+                    // An altered request may ask for something that the peer refuses. If the peer's
+                    // key is not known, the refusal is believed.
                     if self.forged_openings > MOST_OPENINGS || !plan.settings[0].security.knows_peer() {
                         return;
                     }
                 }
-                // A request without its padding makes a narrow path look wide: who cuts it short has the connection stall for good.
+                // Datagrams of the handshake are not truncated: a request without its padding makes
+                // a narrow path look wide, and the connection would then stall for good.
                 if !is_opening && self.forger.below(4) == 0 {
                     forged.bytes.truncate(self.forger.below(flight.bytes.len() as u64) as usize);
                 } else {
@@ -131,7 +141,7 @@ impl Wire {
                     forged.bytes[bit / 8] ^= 1 << (bit % 8);
                 }
             }
-            // Played again.
+            // Replay of an earlier datagram.
             2 | 3 if plan.is_sealed() && !self.kept.is_empty() => {
                 let which = self.forger.below(self.kept.len() as u64) as usize;
                 forged = Flight { forged: true, ..self.kept[which].clone() };
@@ -145,9 +155,9 @@ impl Wire {
                 let later = at + Duration(self.forger.below(LATE.0));
                 return self.put(later, forged);
             }
-            // From another address.
+            // Copy from another address.
             4 => forged.from = SocketAddr::from(([10, 0, 0, 66], 66)),
-            // With a guessed tag.
+            // Random bytes with a guessed tag.
             5 => {
                 let length = 1 + self.forger.below(200);
                 forged.bytes = (0..length).map(|_| self.forger.below(256) as u8).collect();
@@ -180,12 +190,12 @@ impl Wire {
         }
     }
 
-    /// When the next datagram arrives.
+    /// Time at which the next datagram arrives.
     pub fn next(&self) -> Time {
         self.flights.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at)
     }
 
-    /// A datagram that has arrived at `now`.
+    /// Returns the next datagram that has arrived by `now`. `None` if there is none.
     pub fn arrival(&mut self, now: Time) -> Option<Flight> {
         let entry = self.flights.first_entry().filter(|entry| entry.key().0 <= now)?;
         let flight = entry.remove();

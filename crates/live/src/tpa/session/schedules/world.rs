@@ -1,4 +1,4 @@
-//! Two ends, the wire between them, and strangers: one schedule from its beginning to its end.
+//! Two ends, the wire between them, and strangers: the run of one schedule from beginning to end.
 
 use super::end::{Application, End, Ending};
 use super::plan::{Mishap, Plan, stream};
@@ -9,38 +9,40 @@ use crate::tpa::session::port::Party;
 use meshpace_core::{Rng, Time};
 use std::net::SocketAddr;
 
-/// By then everything has ended: the wire is hostile for 30 s at most, and what waits longest are a peer's silence (120 s) before
-/// which a retransmission may have waited, the peer of an application that is gone (60 s), and TIME-WAIT (10 s).
+/// Time by which everything must have ended. The wire is hostile for at most 30 s. The longest
+/// waits after that are for a silent peer (120 s, possibly after the wait for a retransmission),
+/// for the peer of an application that is gone (60 s), and TIME-WAIT (10 s).
 const LATEST: Time = Time(900_000_000_000);
 
-/// Steps of a schedule, at most.
+/// Most steps of a schedule.
 const MOST_STEPS: usize = 300_000;
 
-/// Result of a schedule.
+/// Result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Of the applications of each end, in the order in which their connections ended: bytes read, and how it ended.
+    /// Bytes read and ending of each application of both ends, in the order in which their
+    /// connections were forgotten.
     pub applications: [Vec<(u64, Ending)>; 2],
-    /// Connections that the listener accepted.
+    /// Number of connections that the listener accepted.
     pub accepted: usize,
-    /// Datagrams that were forged or played again.
+    /// Number of datagrams that were forged or replayed. Strays are not counted.
     pub forged: u64,
-    /// Payload was seen on the wire.
+    /// True if payload was visible on the wire.
     pub shows_payload: bool,
-    /// Datagrams were seen after which a key was replaced.
+    /// True if a datagram was seen that was sealed with the second key of a direction.
     pub rekeys: bool,
-    /// When it was over.
+    /// Time at which everything was over.
     pub at: Time,
 }
 
-/// The world.
+/// State of the run of a schedule.
 struct World {
     plan: Plan,
     now: Time,
     ends: [End; 2],
     strangers: Vec<(Time, End)>,
     wire: Wire,
-    /// For looking only.
+    /// Random numbers that only select which forgeries are checked in detail.
     looker: Rng,
     mishap: Mishap,
     shows_payload: bool,
@@ -51,7 +53,7 @@ fn address(host: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host], 4000 + u16::from(host)))
 }
 
-/// Runs a schedule.
+/// Runs a schedule, and checks that nothing is left of its connections.
 pub fn run(plan: &Plan) -> Outcome {
     let mut world = World::new(plan.clone());
     world.ends[0].open(Time::ZERO, address(2));
@@ -96,14 +98,14 @@ impl World {
         World { now: Time::ZERO, ends, strangers, wire, looker, mishap, shows_payload: false, rekeys: false, plan }
     }
 
-    /// End `end` in its life `life`.
+    /// Creates end `end`; `life` is the number of its restarts.
     fn end(plan: &Plan, end: usize, life: u64, now: Time) -> End {
         let habits = (plan.bytes[end], plan.reads_at[end]);
         let randomness = (plan.seed, 10 + 2 * life + end as u64);
         End::new(now, address(1 + end as u8), plan.settings[end].clone(), randomness, end == 1, habits)
     }
 
-    /// Goes to the next time at which something happens; false if nothing will.
+    /// Advances to the time of the next event. Returns false if there is none.
     fn step(&mut self) -> bool {
         let mishap_at = match self.mishap {
             Mishap::None => Time::NEVER,
@@ -127,7 +129,8 @@ impl World {
         self.ends.iter_mut().for_each(|end| end.wake(now));
         for (at, stranger) in &mut self.strangers {
             if *at <= now {
-                // Asks, and answers a challenge; an acceptance it never hears.
+                // A stranger sends a request and answers the challenge. It never processes the
+                // acceptance.
                 stranger.open(now, address(2));
                 *at = Time::NEVER;
             }
@@ -150,7 +153,7 @@ impl World {
         }
     }
 
-    /// A datagram arrives.
+    /// Delivers a datagram to its destination.
     fn deliver(&mut self, mut flight: Flight) {
         let Flight { from, to, forged, .. } = flight;
         let is_opening = tag_of(&flight.bytes).is_none_or(|tag| tag == 0);
@@ -165,7 +168,8 @@ impl World {
         let is_elsewhere = !(1..=2).any(|known| from == address(known));
         let is_moving = end.parties().any(|party| party.session.is_moving());
         if self.plan.is_sealed() && (is_elsewhere || is_moving) {
-            // It may be what the peer has sent, and the peer may have moved. It has not.
+            // The datagram may be genuine, and the peer may have moved as far as the connection
+            // knows. The peer never moves here, so the connection must stay at its address.
             end.receive(now, from, &mut flight.bytes);
             let is_here = |party: &Party<Application>| (1..=2).any(|known| party.session.peer() == address(known));
             assert!(end.parties().all(is_here), "moved by somebody who is not the peer");
@@ -175,7 +179,8 @@ impl World {
             end.receive(now, from, &mut flight.bytes);
             return;
         }
-        // To the byte: what the peer did not send, or sent before, changes nothing that a connection knows.
+        // A datagram that the peer did not send, or sent before, must not change any state of a
+        // connection.
         let state = |end: &End| format!("{:?}", end.parties().map(|party| &party.session).collect::<Vec<_>>());
         let before = state(end);
         end.receive(now, from, &mut flight.bytes);
