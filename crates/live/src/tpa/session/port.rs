@@ -68,9 +68,9 @@ pub(crate) enum Arrived {
     Refused,
     /// The endpoint has processed it, and no connection is affected.
     Settled,
-    /// It has changed the state of this connection.
+    /// The datagram belongs to this connection, which has processed it.
     Told(u64),
-    /// It has completed the handshake of this new connection.
+    /// The datagram has completed the handshake of this new connection.
     Accepted(u64),
 }
 
