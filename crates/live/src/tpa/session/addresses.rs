@@ -1,12 +1,12 @@
-//! Between whom a datagram travels.
+//! Source and destination addresses of a datagram.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// A datagram's sender or receiver, and its own address where the socket is bound to all of them.
+/// Peer's address of a datagram, and the local address where the socket is bound to all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addresses {
-    /// The other end.
+    /// Address of the peer.
     pub peer: SocketAddr,
-    /// Ours; none if the socket has just one.
+    /// Local address. `None` if the socket is bound to a single address.
     pub own: Option<IpAddr>,
 }

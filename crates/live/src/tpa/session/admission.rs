@@ -1,17 +1,21 @@
-//! Which known keys a listener takes connections from, where that is not the fixed list of its security.
+//! Decision about the public keys from which a listener takes connections, where a program decides
+//! instead of the fixed list in the listener's security settings.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A decision about the public keys of peers. A listener asks it once for each handshake with keys, when the peer has proved that it holds
-/// the private key. It runs on the thread of all connections: it may neither wait nor call functions of connections.
+/// A decision about the public keys of peers.
+///
+/// A listener asks once for each handshake with keys, after the peer has proved that it holds the
+/// private key. The decision runs on the thread of all connections: it must neither block nor call
+/// functions of connections.
 #[derive(Clone)]
 pub struct Admission(Arc<Decide>);
 
 type Decide = dyn Fn(&[u8; 32]) -> bool + Send + Sync;
 
 impl Admission {
-    /// Peers are admitted whose public keys `decide` returns true for.
+    /// Creates a decision that admits the peers for whose public keys `decide` returns true.
     pub fn new(decide: impl Fn(&[u8; 32]) -> bool + Send + Sync + 'static) -> Admission {
         Admission(Arc::new(decide))
     }

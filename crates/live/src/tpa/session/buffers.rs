@@ -1,20 +1,24 @@
-//! Memory of the buffers of a port's connections: its bounds, and who pays for what a connection holds.
+//! Memory limits for the buffers of a port's connections, and the account that a connection's
+//! memory is charged to.
 
 use super::settings::{Limits, Settings};
 use crate::budget::{Account, Bounds, Budget};
 use crate::networks::source_of;
 use std::net::IpAddr;
 
-/// Bytes that the buffers of a port may hold where the memory of the process is not known; and least and most where it is.
+/// Bytes that the buffers of a port may hold if the memory of the process is not known.
 const UNKNOWN: usize = 64 << 20;
+/// Lower bound if the memory of the process is known, bytes.
 const LEAST: usize = 8 << 20;
+/// Upper bound if the memory of the process is known, bytes.
 const MOST: usize = 1 << 30;
 
-/// The part of the memory of the process, as a divisor, that the buffers of a port may hold.
+/// The buffers of a port may hold the memory of the process divided by this number.
 const PART: usize = 4;
 
 impl Limits {
-    /// The memory of a port's buffers where the process may use `memory` bytes, as far as that is known.
+    /// Budget of a port's buffers in a process that may use `memory` bytes. `memory` is `None` if
+    /// that limit is not known.
     pub fn budget(&self, memory: Option<usize>) -> Budget {
         let usual = memory.map_or(UNKNOWN, |bytes| (bytes / PART).clamp(LEAST, MOST));
         let port = self.buffers.unwrap_or(usual);
@@ -24,7 +28,8 @@ impl Limits {
 }
 
 impl Settings {
-    /// The account of a connection with a peer at this address, and with this key if it is known.
+    /// Account of a connection with a peer at this address. `key` is the peer's public key, or
+    /// `None` if it is not known.
     pub fn account(&self, peer: IpAddr, key: Option<[u8; 32]>) -> Account {
         self.budget.account(source_of(peer), key)
     }

@@ -1,55 +1,59 @@
-//! Which cipher an encrypted connection has, and how both ends agree on it.
+//! Cipher of an encrypted connection, and how both ends agree on it.
 //!
-//! AES-256-GCM is several times as fast as ChaCha20-Poly1305 where a processor has instructions for it, and slow or open to
-//! whoever measures times where it has not. So it is taken only where both ends have them. Who opens a connection says whether it
-//! has; the listener chooses in its challenge. What was offered and what was chosen is part of Noise's prologue, and a listener
-//! agrees to nothing but what follows from the offer and its own processor: whoever changes either under way gets no weaker
-//! connection, but none.
+//! AES-256-GCM is several times as fast as ChaCha20-Poly1305 on a processor that has instructions
+//! for it. On other processors it is slow, or open to timing attacks. So it is used only where both
+//! ends have the instructions.
+//!
+//! The end that opens a connection says whether it has them; the listener chooses in its challenge.
+//! Offer and choice are part of Noise's prologue, and a listener agrees only to a cipher that
+//! follows from the offer and from its own processor. So an attacker who changes either of them on
+//! the path does not get a weaker connection: no connection comes about.
 
-/// The cipher of an encrypted connection.
+/// Cipher of an encrypted connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cipher {
-    /// ChaCha20-Poly1305 (RFC 8439), fast everywhere.
+    /// ChaCha20-Poly1305 (RFC 8439), which is fast on every processor.
     #[default]
     ChaCha20Poly1305,
-    /// AES-256-GCM (NIST SP 800-38D), where both ends have instructions for it.
+    /// AES-256-GCM (NIST SP 800-38D), used where both ends have instructions for it.
     Aes256Gcm,
 }
 
-/// Offer and choice of ciphers while a connection is opened. Of one that is not encrypted: the default.
+/// Offer and choice of a cipher while a connection is opened. A connection without encryption has
+/// the default value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Suite {
-    /// True if the end that opens offers AES-256-GCM.
+    /// True if the opening end offers AES-256-GCM.
     pub offers_aes: bool,
-    /// The cipher that is asked for, or agreed to.
+    /// Cipher that the opener asks for, or that the listener has agreed to.
     pub cipher: Cipher,
 }
 
-/// In a byte of an opening: AES-256-GCM is offered.
+/// Bit in a byte of an opening: the opener offers AES-256-GCM.
 const OFFERED: u8 = 0x10;
-/// In the same byte: AES-256-GCM it is.
+/// Bit in the same byte as [`OFFERED`]: AES-256-GCM is the chosen cipher.
 const CHOSEN: u8 = 0x20;
 
 impl Suite {
-    /// The request of an end that has AES-256-GCM to offer, or has not.
+    /// Request of an opener. `aes` says whether this end can offer AES-256-GCM.
     pub fn asking(aes: bool) -> Suite {
         Suite { offers_aes: aes, ..Suite::default() }.agreed(aes)
     }
 
-    /// The answer of a listener that has AES-256-GCM, or has not.
+    /// Answer of a listener to this request. `aes` says whether the listener has AES-256-GCM.
     #[must_use]
     pub fn agreed(self, aes: bool) -> Suite {
         let cipher = if self.offers_aes && aes { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 };
         Suite { cipher, ..self }
     }
 
-    /// Its bits.
+    /// Bits that encode offer and choice.
     pub(crate) fn bits(self) -> u8 {
         let chosen = if self.cipher == Cipher::Aes256Gcm { CHOSEN } else { 0 };
         chosen | if self.offers_aes { OFFERED } else { 0 }
     }
 
-    /// From bits; none if they contradict each other.
+    /// Decodes the bits. Returns `None` if they contradict each other.
     pub(crate) fn of_bits(bits: u8) -> Option<Suite> {
         let offered = Suite { offers_aes: bits & OFFERED != 0, ..Suite::default() };
         let suite = offered.agreed(bits & CHOSEN != 0);
@@ -57,7 +61,7 @@ impl Suite {
     }
 }
 
-/// True if this processor has the instructions that AES-256-GCM needs to be fast.
+/// True if this processor has the instructions that make AES-256-GCM fast.
 pub fn processor_has_aes() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq");

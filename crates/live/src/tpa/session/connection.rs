@@ -1,4 +1,5 @@
-//! One connection: the protocol inside its datagrams, what is around them, and how far it has come.
+//! One connection: the transport inside its datagrams, the framing around it, and the stage of the
+//! connection.
 
 mod complaints;
 pub(crate) mod forging;
@@ -35,33 +36,34 @@ use silence::Life;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Interval at which path information is asked for.
+/// Interval at which the connection asks for path information.
 const PATH_PERIOD: Duration = Duration::from_secs(1);
 
 /// Stage of a connection.
 #[derive(Debug)]
 enum Stage {
-    /// We ask the peer for it.
+    /// This end has asked the peer for the connection.
     Opening(Box<Request>),
     /// Both ends know each other's tags.
     Open(Framing),
-    /// The application has let it go and our direction has arrived; the peer has not closed.
+    /// The application has let go of the connection and our stream has arrived, but the peer has
+    /// not closed.
     Orphaned {
         framing: Framing,
-        /// Since when.
+        /// Start of this stage.
         since: Time,
     },
-    /// The protocol has ended. What stands around datagrams is kept to answer a peer that has not heard so.
+    /// The transport has ended. The framing is kept to answer a peer that has not noticed yet.
     Over {
-        /// None if it never was open.
+        /// `None` if the connection never was open.
         framing: Option<Framing>,
-        /// Since when it has been over, or orphaned.
+        /// Time at which the connection ended, or was orphaned if it was.
         since: Time,
     },
 }
 
 impl Stage {
-    /// The framing of its datagrams, once the handshake has told.
+    /// Framing of the connection's datagrams. `None` until the handshake has settled it.
     fn framing(&self) -> Option<&Framing> {
         match self {
             Stage::Opening(_) => None,
@@ -78,7 +80,8 @@ impl Stage {
         }
     }
 
-    /// The stage that follows: at `now` the protocol has ended, or the application no longer needs it.
+    /// Enters the next stage at `now`. `has_ended` says that the transport has ended; otherwise the
+    /// application no longer needs the connection.
     fn leave(&mut self, now: Time, has_ended: bool) {
         let before = std::mem::replace(self, Stage::Over { framing: None, since: now });
         *self = match before {
@@ -91,20 +94,21 @@ impl Stage {
     }
 }
 
-/// Stream of the application as the protocol has been told of it, and the lengths of its segments and blocks.
+/// State of the application's stream as reported to the transport, and the lengths of its segments
+/// and blocks.
 #[derive(Debug)]
 struct Flow {
-    /// Bytes of our stream.
+    /// Bytes written to our stream.
     written: u64,
-    /// There will be no more.
+    /// True if the application has closed our stream.
     closed: bool,
-    /// The window it announces.
+    /// Receive window last announced, segments. Used with TPA.
     window: u8,
-    /// Bytes that may wait to be read, with TPA.
+    /// Limit on the received bytes that may wait to be read. Used with TPA.
     promised: u64,
     /// Payload of a full segment, bytes.
     segment: usize,
-    /// The same of a block.
+    /// Payload of a full block, bytes.
     block: usize,
 }
 
@@ -116,44 +120,46 @@ impl Flow {
     }
 }
 
-/// Known properties of the way to the peer.
+/// Known properties of the path to the peer.
 #[derive(Debug)]
 struct Way {
-    /// Hops the peer's last packet seems to have come.
+    /// Number of hops that the peer's last packet seems to have travelled. `None` if that is not
+    /// known.
     travelled: Option<u8>,
-    /// Path information, as its source tells it.
+    /// Path information as last returned by its source. `None` if there is none yet.
     path: Option<PathInfo>,
-    /// When it is asked again.
+    /// Time of the next request for path information.
     asks_at: Time,
 }
 
-/// Content of a datagram of the peer.
+/// Content of a datagram from the peer.
 #[derive(Debug)]
 pub(crate) enum Opened<'a> {
     /// A segment and its payload.
     Segment(AnySegment, &'a [u8]),
-    /// Something about its address, which was seen to.
+    /// A path challenge or response, which has been handled already.
     Path,
-    /// A piece of a segment, which [`Connection::on_piece`] is to have.
+    /// A piece of a segment. The caller passes it to [`Connection::on_piece`].
     Piece(&'a [u8]),
 }
 
-/// What this end has of its own.
+/// Tag, role and random numbers of this end.
 #[derive(Debug)]
 struct Own {
-    /// Our tag: what the peer's datagrams begin with.
+    /// Our tag, with which the peer's datagrams begin.
     tag: Tag,
     /// Role of this end: sender if it opened the connection, receiver if the peer did.
     role: Role,
     unpredictable: Unpredictable,
 }
 
-/// What the connection takes of the limits of its peer's source.
+/// Share of the limits of the peer's source that the connection uses.
 #[derive(Debug)]
 struct Place {
-    /// True if it counts among the connections of the source: the peer has opened it, or has moved since.
+    /// True if the connection counts among those of the source: the peer opened it, or has moved
+    /// since.
     is_counted: bool,
-    /// The peer's address that pays for the memory of the buffers.
+    /// Address of the peer to which the memory of the buffers is charged.
     payer: IpAddr,
 }
 
@@ -164,9 +170,9 @@ pub struct Connection {
     addresses: Addresses,
     own: Own,
     engine: Engine,
-    /// When the engine wants to be polled again.
+    /// Time at which the engine wants to be polled again.
     engine_at: Time,
-    /// The latest time that the engine has heard.
+    /// Latest time that the engine has been given.
     told: Time,
     stage: Stage,
     flow: Flow,
@@ -176,7 +182,7 @@ pub struct Connection {
     place: Place,
     way: Way,
     size: PathSize,
-    /// Segments on their way out; empty in between.
+    /// Segments on their way to the outbox. Empty between calls.
     leaving: Vec<AnySegment>,
 }
 
@@ -185,8 +191,9 @@ fn engine(settings: &Settings, config: &tpa::Config, role: Role) -> Engine {
 }
 
 impl Connection {
-    /// Opens one, with `tag` for its own, a random number that encryption begins with, and numbers that the peer cannot predict. The
-    /// request leaves with the next [`Connection::work`].
+    /// Opens a connection. The tuple holds our tag, the random number from which the encryption
+    /// starts, and a source of numbers that the peer cannot predict. The request leaves with the
+    /// next [`Connection::work`].
     pub fn open(
         settings: Arc<Settings>,
         addresses: Addresses,
@@ -203,8 +210,9 @@ impl Connection {
         connection
     }
 
-    /// Accepts one, with the settings for what is inside, whose peer has shown that it has our tag, by a datagram that arrived with `ttl`; none if that says anything but what
-    /// opens it.
+    /// Accepts a connection whose peer has shown that it has our tag, by a datagram that arrived
+    /// with IP time to live `ttl`. `settings` are those for the agreed transport. Returns `None` if
+    /// the segment in that datagram does not open the connection.
     pub fn accept(
         settings: Arc<Settings>,
         accepted: Accepted<'_>,
@@ -222,14 +230,16 @@ impl Connection {
         }
         let opening = AnySegment::opening(request.inner(), &request.segment);
         connection.engine.on_segment(now, &opening, Arrival::default());
-        // Its SYN+ACK has left: the acceptance.
+        // The acceptance of the handshake, which has left already, took the place of this SYN+ACK.
         let _ = connection.engine.poll(now);
         if segment.flags().has(Flags::SYN) {
-            // A question for a sign of life: its ACK was lost, and who asks takes the connection for open.
+            // The segment probes whether we are alive. The peer takes the connection for open, but
+            // its ACK of our acceptance was lost.
             connection.engine.on_confirmed(now, &request.segment);
         }
         connection.on_opened(now, (&segment, payload), ttl, exchange, out);
-        // A reset, or what no end says at this point: a connection of that would have no timer that ends it.
+        // A reset, or a segment that no end sends at this point, does not open the connection. Such
+        // a connection would have no timer that ends it.
         let has_opened =
             matches!(connection.engine.state(), tpa::State::Established | tpa::State::Ended(tpa::End::Closed));
         has_opened.then_some(connection)
@@ -271,12 +281,12 @@ impl Connection {
         self.own.tag
     }
 
-    /// The peer's tag, once the handshake has told.
+    /// The peer's tag. `None` until the handshake has told it.
     pub fn peer_tag(&self) -> Option<Tag> {
         self.stage.framing().map(Framing::to)
     }
 
-    /// The transport that its datagrams carry.
+    /// Transport that the connection's datagrams carry.
     pub fn inner(&self) -> InnerTransport {
         self.engine.inner()
     }
@@ -286,7 +296,7 @@ impl Connection {
         self.engine.ranges()
     }
 
-    /// True if the round trip of the path to the peer was measured.
+    /// True if the round-trip time of the path to the peer has been measured.
     pub(crate) fn knows_round_trip(&self) -> bool {
         self.engine.knows_round_trip()
     }
@@ -296,29 +306,29 @@ impl Connection {
         engine::payload(self.flow.segment as u32).into()
     }
 
-    /// True if the peer opened it.
+    /// True if the peer opened the connection.
     pub fn is_theirs(&self) -> bool {
         self.own.role == Role::Receiver
     }
 
-    /// True if it counts among the connections of its peer's source.
+    /// True if the connection counts among those of its peer's source.
     pub fn has_place(&self) -> bool {
         self.place.is_counted
     }
 
-    /// True if it only answers a peer that is late.
+    /// True if the connection has ended and only answers a peer that has not noticed yet.
     pub fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over { .. })
     }
 
-    /// The time as the engine is to hear it: never earlier than before.
+    /// Returns the time to pass to the engine, which never goes back.
     fn tell_time(&mut self, now: Time) -> Time {
         self.told = self.told.max(now);
         self.told
     }
 
-    /// Opens a datagram with our tag that came between these addresses; none if the peer did not send it. With a segment,
-    /// [`Connection::on_opened`] is to follow.
+    /// Opens a datagram with our tag that arrived between these addresses. Returns `None` if the
+    /// peer did not send it. If it holds a segment, [`Connection::on_opened`] has to follow.
     pub(crate) fn open_datagram<'a>(
         &mut self,
         now: Time,
@@ -329,7 +339,7 @@ impl Connection {
         let is_elsewhere = at.peer != self.addresses.peer;
         let framing = self.stage.framing_mut()?;
         let Some((number, is_new)) = framing.number(datagram) else {
-            // Without encryption the address is all that shows who it is.
+            // Without encryption only the address shows who sent the datagram.
             let content = if is_elsewhere || framing.is_sealed() { None } else { framing.open(datagram) };
             return match content? {
                 Content::Segment(segment, payload) => Some(Opened::Segment(segment, payload)),
@@ -360,7 +370,7 @@ impl Connection {
         })
     }
 
-    /// A segment that the peer sent, in a datagram that arrived with `ttl`.
+    /// Handles a segment of the peer. Its datagram arrived with IP time to live `ttl`.
     pub(crate) fn on_opened(
         &mut self,
         now: Time,
@@ -393,7 +403,8 @@ impl Connection {
         if let Some(offset) = self.engine.on_segment(now, segment, arrival) {
             self.life.used = now;
             if exchange.wishes.read_closed {
-                // As TCP: who closes without having read what comes tells the peer so.
+                // As in TCP, an end that closes without reading what arrives tells the peer so with
+                // a reset.
                 exchange.wishes.abort = true;
             } else {
                 match exchange.receive.place(offset, payload) {
@@ -413,7 +424,8 @@ impl Connection {
         self.work(now, exchange, out);
     }
 
-    /// The application, a timer or an earlier event may have changed something.
+    /// Does all work that is due. To be called when the application, a timer or an earlier event
+    /// may have changed something.
     pub fn work(&mut self, now: Time, exchange: &mut Exchange, out: &mut Outbox) {
         let now = self.tell_time(now);
         if now >= self.way.asks_at {
@@ -435,7 +447,8 @@ impl Connection {
         leaving.clear();
         self.leaving = leaving;
         if broken {
-            // The transport contradicts itself; better an end than wrong bytes.
+            // The transport asks for bytes that were released already. Ending the connection is
+            // better than sending wrong bytes.
             exchange.fail(Failure::new(libc::EIO, "a segment was to be sent whose bytes are gone"));
             self.engine.abort(now);
             self.engine_at = pump(&mut self.engine, now, |_, _| {});
@@ -443,13 +456,15 @@ impl Connection {
         self.note(now, exchange);
     }
 
-    /// Hands over the whole block that was sealed beforehand, if it is what leaves; whether it did.
+    /// Sends the whole block that was sealed in advance if `leaving` is just that block. Returns
+    /// whether it did.
     fn send_ahead(&mut self, leaving: &[AnySegment], out: &mut Outbox) -> bool {
         let framing = self.stage.framing_mut().filter(|_| self.size.limit().is_none());
         framing.is_some_and(|framing| framing.send_ahead(self.addresses, leaving, out))
     }
 
-    /// Sends these segments, in pieces where the path is too narrow for them; false if bytes of one are gone.
+    /// Sends these segments, cut into pieces where the path is too narrow for them. Returns false
+    /// if the bytes of a segment are no longer in the send buffer.
     fn send(&mut self, now: Time, leaving: &[AnySegment], exchange: &Exchange, out: &mut Outbox) -> bool {
         let Some(framing) = self.stage.framing_mut() else { return true };
         let (limit, to) = (self.size.limit().unwrap_or(usize::MAX), self.addresses);
@@ -470,7 +485,7 @@ impl Connection {
         is_whole
     }
 
-    /// Takes over what the application has wished since the last call.
+    /// Applies the requests that the application has made since the last call.
     fn hear_application(&mut self, now: Time, exchange: &mut Exchange) {
         if let Some(refusal) = exchange.account.ended() {
             exchange.fail(Failure::new(libc::ENOBUFS, refusal.to_string()));
@@ -517,12 +532,13 @@ impl Connection {
         }
     }
 
-    /// Tells the engine how much more the application has room for.
+    /// Tells the engine how much room the application's receive buffer has.
     fn announce_window(&mut self, now: Time, exchange: &mut Exchange) {
         if let Engine::Train(trains) = &mut self.engine {
             let available = exchange.receive.available();
             trains.on_taken(available);
-            // Half of the window is enough to go on with: only beyond that does reading have to be told.
+            // The peer can go on while half of the window is free. Reading has to be reported only
+            // while more than that is used.
             exchange.window_closed = 2 * available >= trains.window();
             return;
         }
@@ -538,8 +554,9 @@ impl Connection {
         flow.promised = grown_window(flow.promised, taken, most, || !exchange.account.is_scarce());
         let left = usize::try_from(flow.promised).unwrap_or(usize::MAX).saturating_sub(exchange.receive.available());
         let room = exchange.receive.room().min(left);
-        // A window promises room for a block, and is closed only between blocks: the rest of one is not refused half-way, for then
-        // it would have to be repeated. Once closed it opens only when there is room for a while.
+        // An open window offers room for a whole block, and closes only between blocks. If the rest
+        // of a block were refused, the peer would have to repeat it. Once closed, the window opens
+        // only when there is room for two blocks.
         let promised = room + self.engine.begun() as usize;
         let open = if exchange.window_closed { room >= 2 * self.flow.block } else { promised >= self.flow.block };
         exchange.window_closed = !open;
@@ -550,7 +567,7 @@ impl Connection {
         }
     }
 
-    /// Notes the state of the engine for the application.
+    /// Copies the state of the engine to the state shared with the application.
     fn note(&mut self, now: Time, exchange: &mut Exchange) {
         if self.place.payer != self.addresses.peer.ip() {
             self.place.payer = self.addresses.peer.ip();
@@ -600,7 +617,7 @@ impl Connection {
             self.stage.leave(now, has_ended);
         }
         if has_ended && (dropped || exchange.account.ended().is_some()) {
-            // Only the engine is needed to answer a peer that is late.
+            // Answering a late peer needs the engine alone.
             exchange.free();
         } else if has_ended {
             exchange.settle();
@@ -611,8 +628,9 @@ impl Connection {
         exchange.narrowed = self.size.packet;
     }
 
-    /// Copies what the next block will say, if that is to be sealed while the peer's answer is awaited. [`Connection::seal_ahead`] is to
-    /// follow, and needs the bytes no more.
+    /// Copies the content of the next block if it can be sealed while we wait for the peer's
+    /// answer. Returns whether there is something to seal: [`Connection::seal_ahead`] has to
+    /// follow, which no longer needs the send buffer.
     pub fn gather(&mut self, exchange: &Exchange) -> bool {
         if self.size.limit().is_some() {
             return false;
@@ -621,25 +639,25 @@ impl Connection {
         self.stage.framing_mut().is_some_and(|framing| framing.gather(following, &exchange.send))
     }
 
-    /// Seals what was gathered.
+    /// Seals the block that was gathered.
     pub fn seal_ahead(&mut self) {
         if let Some(framing) = self.stage.framing_mut() {
             framing.seal_ahead();
         }
     }
 
-    /// True if the peer has all that was written.
+    /// True if the peer has acknowledged everything that was written.
     fn has_arrived(&self) -> bool {
         self.engine.acknowledged() == self.flow.written
     }
 
-    /// True if all data have arrived both ways and only the acknowledgement of our closing has not. The peer may be gone by
-    /// now, and nobody needs it.
+    /// True if all data have arrived in both directions and only the ACK of our FIN is missing. The
+    /// peer may be gone by now, and is no longer needed.
     fn awaits_final_ack(&self) -> bool {
         self.flow.closed && self.engine.has_peer_closed() && self.has_arrived()
     }
 
-    /// Asks for the path to the peer, and tells the engine if it has changed.
+    /// Asks for path information, and passes it to the engine if it has changed.
     fn look_up_path(&mut self, now: Time) {
         self.way.asks_at = Time::NEVER;
         let Some(source) = &self.settings.path else { return };
@@ -651,7 +669,7 @@ impl Connection {
         }
     }
 
-    /// Tells the engine of the path, as far as it is known.
+    /// Passes the known path information, if any, to the engine.
     fn tell_path(&mut self) {
         if let Some(path) = self.way.path {
             self.engine.on_path(path);

@@ -1,21 +1,21 @@
-//! Content of streams, made so that every byte of every stream is known and recognised.
+//! Test streams whose every byte can be computed, so that any part of a stream can be recognised.
 
-/// First four of every eight bytes of a stream: no other data have them.
+/// First four of every eight bytes of a stream. No other data contain them.
 pub(crate) const MARK: [u8; 4] = [0xa5, 0x5a, 0xc3, 0x3c];
 
-/// Byte `at` of a stream.
+/// Byte at offset `at` of a stream.
 pub(crate) fn byte(stream: u64, at: u64) -> u8 {
     word(stream, at / 8)[(at % 8) as usize]
 }
 
-/// Eight bytes of a stream, the first of which is `8 * number`.
+/// The eight bytes of a stream that begin at offset `8 * number`.
 fn word(stream: u64, number: u64) -> [u8; 8] {
     let mut word = (stream ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
     word[..4].copy_from_slice(&MARK);
     word
 }
 
-/// Fills `into` with the bytes of a stream from `at` on.
+/// Fills `into` with the bytes of a stream from offset `at` on.
 pub(crate) fn fill(stream: u64, at: u64, into: &mut [u8]) {
     let before = (at.next_multiple_of(8) - at).min(into.len() as u64) as usize;
     let (head, rest) = into.split_at_mut(before);
@@ -31,7 +31,7 @@ pub(crate) fn fill(stream: u64, at: u64, into: &mut [u8]) {
     tail.copy_from_slice(&end[..tail.len()]);
 }
 
-/// True if 12 bytes of a stream, or more, stand in `bytes` as they are.
+/// True if `bytes` contains at least 12 consecutive bytes of a stream in the clear.
 pub(crate) fn shows_payload(bytes: &[u8]) -> bool {
     bytes.windows(12).any(|window| window[0] == MARK[0] && window[..4] == MARK && window[8..] == MARK)
 }

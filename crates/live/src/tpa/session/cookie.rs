@@ -1,9 +1,13 @@
-//! Cookies: what a listener gives to whoever asks for a connection instead of remembering the request.
+//! Cookies: a listener answers a request for a connection with a cookie instead of remembering the
+//! request.
 //!
-//! SipHash-2-4 with 128 bits under a random key, of both addresses, of the whole request, and of the public key that Noise's first message
-//! begins with: whoever reads a request cannot show its cookie with a message of his own. Keys are replaced every 8 s and
-//! good for twice as long; the cookies of connections and unfinished handshakes are remembered as long as their key, so that a request
-//! that is played again opens nothing. Memory is bounded: when a key's share is full, the next key comes early.
+//! A cookie is SipHash-2-4 with 128 bits under a random key. It covers both addresses, the whole
+//! request, and the public key with which Noise's first message begins. So an attacker who reads a
+//! request cannot show its cookie with a message of his own.
+//!
+//! Keys are replaced every 8 s and are valid for twice as long. The cookies of connections and of
+//! unfinished handshakes are remembered as long as their key, so that a replayed request opens
+//! nothing. Memory is bounded: when a key's share is full, the next key comes early.
 
 use super::addresses::Addresses;
 use super::handshake::{Cookie, Opening};
@@ -13,20 +17,22 @@ use std::collections::BTreeSet;
 use std::hash::Hasher;
 use std::net::IpAddr;
 
-/// Least time for which a cookie is good, unless very many are used; at most twice as long.
+/// Shortest time for which a cookie is valid, unless very many are used. The longest time is twice
+/// this.
 pub const COOKIE_LIFE: Duration = Duration::from_secs(8);
 
-/// Used cookies remembered per key.
+/// Maximum number of used cookies that are remembered per key.
 const MOST_USED: usize = 1 << 16;
 
-/// A key, and the cookies made with it that were used: half of each is enough to tell them apart.
+/// A key, and the used cookies that were made with it. Half of each cookie is stored, which is
+/// enough to tell them apart.
 #[derive(Clone, Default)]
 struct Key {
     secret: [u8; 16],
     used: BTreeSet<u64>,
 }
 
-/// Makes and recognises cookies; keeps nothing of those that are not used.
+/// Makes and recognises cookies. Stores nothing about cookies that have not been used.
 #[derive(Clone)]
 pub struct CookieKeys {
     keys: [Key; 2],
@@ -44,17 +50,18 @@ fn half(cookie: &Cookie) -> u64 {
 }
 
 impl CookieKeys {
-    /// With two secret keys, at `now`.
+    /// Creates the cookie keys at `now` from two secret keys.
     pub fn new(now: Time, secrets: [[u8; 16]; 2]) -> CookieKeys {
         CookieKeys { keys: secrets.map(|secret| Key { secret, ..Key::default() }), since: now }
     }
 
-    /// True if the next key is due, which [`CookieKeys::rotate`] takes.
+    /// True if the next key is due. The caller then passes it to [`CookieKeys::rotate`].
     pub fn is_due(&self, now: Time) -> bool {
         now.since(self.since) >= COOKIE_LIFE || self.keys[0].used.len() >= MOST_USED
     }
 
-    /// Begins another key; the oldest is forgotten, and after a long pause all are.
+    /// Starts another key and forgets the oldest one. After a long pause all earlier keys are
+    /// forgotten.
     pub fn rotate(&mut self, now: Time, secrets: [[u8; 16]; 2]) {
         let [fresh, other] = secrets.map(|secret| Key { secret, ..Key::default() });
         let last = std::mem::replace(&mut self.keys[0], fresh);
@@ -63,7 +70,8 @@ impl CookieKeys {
     }
 
     fn bake(secret: &[u8; 16], (between, port): (Addresses, u16), opening: &Opening, key: &[u8]) -> Cookie {
-        // SipHash-2-4 is a keyed function made for short messages: without the key nobody can tell its next value.
+        // SipHash-2-4 is a keyed function made for short messages: without the key nobody can
+        // predict its next value.
         let mut hasher = SipHasher24::new_with_key(secret);
         let mut address = |address: IpAddr, port: u16| {
             match address {
@@ -75,29 +83,32 @@ impl CookieKeys {
         address(between.peer.ip(), between.peer.port());
         address(between.own.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)), port);
         hasher.write(&opening.prologue());
-        // It is no part of the prologue, which builds before this could then not agree on.
+        // The transport is not part of the prologue: earlier builds could then not agree on it.
         hasher.write_u8(opening.inner() as u8);
         hasher.write(key);
         hasher.finish128().as_bytes()
     }
 
-    /// The cookie to be shown with the request `opening` that came from and to these addresses, at the own port, with a message that begins
-    /// with `key`.
+    /// Cookie for the request `opening` that arrived between these addresses at this port of ours.
+    /// `key` is the public key with which Noise's message begins.
     pub fn cookie(&self, at: (Addresses, u16), opening: &Opening, key: &[u8]) -> Cookie {
         CookieKeys::bake(&self.keys[0].secret, at, opening, key)
     }
 
-    /// True if the request shows a cookie made for it not long ago; the cookie is then used up.
+    /// True if the request shows a cookie that was made for it recently. The cookie is then used
+    /// up.
     pub fn spend(&mut self, at: (Addresses, u16), opening: &Opening, key: &[u8]) -> bool {
         if opening.cookie == Cookie::default() {
-            // It shows none: what floods consist of costs as little as can be.
+            // The request shows no cookie. Floods consist of such requests, so they must cost as
+            // little as possible.
             return false;
         }
         let fits = |secret: &&mut Key| CookieKeys::bake(&secret.secret, at, opening, key) == opening.cookie;
         self.keys.iter_mut().find(fits).is_some_and(|key| key.used.insert(half(&opening.cookie)))
     }
 
-    /// Nothing has come of the request that showed this cookie: it may be shown again, for the peer has no other before the next key.
+    /// Makes a cookie valid again whose request has led to nothing. The peer gets no other cookie
+    /// before the next key.
     pub fn give_back(&mut self, cookie: &Cookie) {
         for key in &mut self.keys {
             key.used.remove(&half(cookie));

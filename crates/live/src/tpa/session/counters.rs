@@ -1,8 +1,9 @@
-//! Counters of a port: counted by whoever runs it, read by anybody.
+//! Counters of a port. The thread that runs the port counts, and any thread may read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters of a port: datagrams and requests that it has not used, requests answered with a cookie, peers that have moved.
+/// Counters of a port: unused datagrams and requests, requests answered with a cookie, and peers
+/// that have moved.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub(crate) malformed: AtomicU64,
@@ -14,18 +15,21 @@ pub struct Counters {
     pub(crate) refused: AtomicU64,
 }
 
-/// Counts of a port since it was opened: datagrams and requests that it has not used, requests answered with a cookie, peers that have moved.
+/// Counts of a port since it was opened: unused datagrams and requests, requests answered with a
+/// cookie, and peers that have moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortCounters {
-    /// Datagrams that are no TPA segment, or a SYN without sensible terms.
+    /// Datagrams that are not valid, and requests without valid terms or for a protection or a
+    /// transport that the listener does not have.
     pub malformed: u64,
-    /// Datagrams of no connection known.
+    /// Datagrams of unknown connections, and requests while nobody listens.
     pub strays: u64,
     /// Connection requests answered with a cookie.
     pub challenges: u64,
-    /// Connection requests that found no place, or whose source had enough.
+    /// Connection requests and moves that were granted no place because a limit was reached.
     pub crowded: u64,
-    /// Datagrams with the tag of a connection that its peer did not send, or that came a second time.
+    /// Datagrams with the tag of a connection or handshake that its peer did not send or that came
+    /// a second time, and requests whose Noise message does not fit our keys.
     pub forged: u64,
     /// Peers of open connections whose address has changed.
     pub moves: u64,

@@ -1,6 +1,8 @@
-//! A port without its socket: whose each datagram is, requests for connections, and unfinished handshakes.
+//! A port without its socket: assigns datagrams to connections, answers requests for connections,
+//! and keeps unfinished handshakes.
 //!
-//! A request gets a cookie first, then, if there is room, an acceptance; a connection is made once its peer has that.
+//! A request is answered with a cookie first. A request that shows the cookie gets an acceptance if
+//! there is room. The connection is created once its peer has shown that it has the acceptance.
 
 use super::addresses::Addresses;
 use super::cipher::Suite;
@@ -26,11 +28,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Answers to datagrams of unknown connections per second and port: as many as the kernel gives for datagrams to unknown
-/// ports (net.ipv4.icmp_ratelimit), so that nobody can use a port to flood others.
+/// Maximum number of answers per second to datagrams of unknown connections, per port. The kernel
+/// answers as many datagrams to unknown ports (net.ipv4.icmp_ratelimit), so nobody can use a port
+/// to flood others.
 const ANSWERS_PER_SECOND: u32 = 1000;
 
-/// Holder of a tag.
+/// Handshake or connection that a tag belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Holder {
     /// The unfinished handshake of this number.
@@ -39,27 +42,27 @@ enum Holder {
     Connection(u64),
 }
 
-/// Whose a datagram is.
+/// Handshake or connection that a datagram is for.
 #[derive(Debug)]
 pub enum Route<'a> {
-    /// Nobody's: there is nothing more to do with it.
+    /// There is nothing more to do with the datagram.
     Done,
-    /// It has the tag of this connection, which is to look whether its peer sent it.
+    /// The datagram has the tag of this connection, which has to check whether its peer sent it.
     Segment(u64, &'a mut [u8]),
     /// An answer to this connection's request, with Noise's message.
     Answer(u64, Box<Opening>, &'a [u8]),
-    /// It says that the peer of this connection does not know it.
+    /// The sender says that it does not know this connection.
     Stray(u64),
-    /// It finishes a handshake.
+    /// The datagram finishes a handshake.
     Accepted(Box<Accepted<'a>>),
 }
 
-/// A handshake whose peer has shown that it has our tag. [`Endpoint::finish`] is to follow.
+/// A handshake whose peer has shown that it has our tag. [`Endpoint::finish`] has to follow.
 #[derive(Debug)]
 pub struct Accepted<'a> {
     /// The number of the handshake.
     pub number: u64,
-    /// Between whom.
+    /// Addresses of both ends.
     pub addresses: Addresses,
     /// Our tag.
     pub tag: Tag,
@@ -67,28 +70,28 @@ pub struct Accepted<'a> {
     pub config: tpa::Config,
     /// The framing of the connection's datagrams.
     pub(crate) framing: Framing,
-    /// Where the connection has numbers from that its peer cannot predict.
+    /// Source of the connection's numbers that its peer cannot predict.
     pub(crate) unpredictable: Unpredictable,
-    /// The peer's public key, if it is known.
+    /// The peer's public key. `None` if it is not known.
     pub peer_key: Option<[u8; 32]>,
     /// The peer's request.
     pub request: Opening,
-    /// The segment in the datagram that has shown it.
+    /// The segment in the datagram that has shown our tag.
     pub(crate) segment: AnySegment,
-    /// Its payload.
+    /// Payload of that segment.
     pub(crate) payload: &'a [u8],
 }
 
-/// Number of answers that may still be given to strangers in this second.
+/// Number of answers to unknown peers that may still leave in this second.
 #[derive(Debug)]
 struct Answers {
     left: u32,
-    /// When that was counted anew.
+    /// Start of this second.
     since: Time,
 }
 
 impl Answers {
-    /// True if an answer may be given now; it is then counted.
+    /// True if an answer may leave now. The answer is then counted.
     fn take(&mut self, now: Time) -> bool {
         if now.since(self.since) >= Duration::from_secs(1) {
             (self.left, self.since) = (ANSWERS_PER_SECOND, now);
@@ -106,36 +109,40 @@ pub struct Endpoint {
     settings: Arc<Settings>,
     counters: Arc<Counters>,
     cookies: CookieKeys,
-    /// By our tag.
+    /// Handshakes and connections by our tag.
     by_tag: BTreeMap<Tag, Holder>,
-    /// By the peer's address and tag, as far as it is known.
+    /// Handshakes and connections by the peer's address and tag. Connections whose peer's tag is
+    /// not known yet are missing.
     by_peer: BTreeMap<(SocketAddr, Tag), Holder>,
-    /// Unfinished handshakes, the oldest first. Boxed, because numbers that ascend leave the nodes of the map half empty.
+    /// Unfinished handshakes, the oldest first. They are boxed because ascending keys leave the
+    /// nodes of the map half empty.
     half_open: BTreeMap<u64, Box<HalfOpen>>,
-    /// The number of the next one.
+    /// The number of the next handshake.
     next: u64,
-    /// When their acceptances are repeated.
+    /// Times at which the acceptances of the unfinished handshakes are repeated.
     deadlines: Deadlines,
     sources: Sources,
     answers: Answers,
 }
 
-/// The answer to a request that comes to nothing.
+/// The refusal that answers this request.
 fn refusal(request: &Opening) -> Opening {
     Opening { kind: Kind::Refusal, suite: Suite::default(), acceptor: 0, cookie: Cookie::default(), ..*request }
 }
 
-/// Answer to a request with a good cookie.
+/// Answer to a request with a valid cookie.
 enum Answer {
-    /// The connection may begin: its keys, the peer's public key where it is known, and the datagram that says so.
+    /// The connection may begin: its keys, the peer's public key where it is known, and the
+    /// datagram of the acceptance.
     Accepted { keys: Option<Keys>, peer_key: Option<[u8; 32]>, bytes: Vec<u8> },
-    /// The holder of this key is not admitted. The datagram proves that the listener says so, and nobody else.
+    /// The holder of this key is not admitted. The datagram proves that the refusal comes from the
+    /// listener.
     NotAdmitted { bytes: Vec<u8> },
-    /// Noise's message was made with other keys, or is not the peer's.
+    /// Noise's message was made with other keys, or does not come from the peer.
     Forged,
 }
 
-/// The answer to `request` with Noise's `message`, which is `acceptance` if the peer is admitted.
+/// Answers `request` with Noise's `message`. The answer is `acceptance` if the peer is admitted.
 fn answer(settings: &Settings, request: &Opening, message: &[u8], acceptance: &Opening, host: &mut dyn Host) -> Answer {
     if request.protection == Protection::Plain {
         return Answer::Accepted { keys: None, peer_key: None, bytes: acceptance.encode(&[], 0) };
@@ -153,23 +160,23 @@ fn answer(settings: &Settings, request: &Opening, message: &[u8], acceptance: &O
     }
 }
 
-/// A tag and a first block that nobody can guess.
+/// Draws a tag and a first block number that nobody can guess.
 ///
 /// # Errors
 ///
-/// There are no random numbers.
+/// The host has no random numbers.
 pub fn random_names(randomness: &mut (impl Randomness + ?Sized)) -> io::Result<(Tag, u16)> {
-    // Zero has another meaning, and comes once in 2^64 times.
+    // Tag zero has another meaning. A random tag is zero once in 2^64 times.
     let tag = Tag::from_be_bytes(random(randomness)?).max(1);
     Ok((tag, u16::from_be_bytes(random(randomness)?) % tpa::segment::BLOCK_NUMBERS))
 }
 
 impl Endpoint {
-    /// The port at `local`.
+    /// Creates the port at the address `local`.
     ///
     /// # Errors
     ///
-    /// There are no random numbers.
+    /// The host has no random numbers.
     pub fn new(
         now: Time,
         local: SocketAddr,
@@ -192,32 +199,32 @@ impl Endpoint {
         })
     }
 
-    /// Its own address.
+    /// The port's own address.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// Its counters.
+    /// The port's counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Handshakes that are not finished.
+    /// Number of unfinished handshakes.
     pub fn unfinished(&self) -> usize {
         self.half_open.len()
     }
 
-    /// Places that sources have taken, of unfinished handshakes and of connections.
+    /// Number of places that sources have taken: of unfinished handshakes, and of connections.
     pub fn in_use(&self) -> (usize, usize) {
         self.sources.in_use()
     }
 
-    /// Connections that count for the source of this address.
+    /// Number of connections that count for the source of this address.
     pub(crate) fn connections_of(&self, address: IpAddr) -> usize {
         self.sources.connections_of(address)
     }
 
-    /// A datagram between `addresses` has come.
+    /// Handles a datagram that has arrived between `addresses`.
     pub fn on_datagram<'a>(
         &mut self,
         now: Time,
@@ -247,7 +254,7 @@ impl Endpoint {
         }
     }
 
-    /// A datagram whose tag is zero.
+    /// Handles a datagram whose tag is zero.
     fn on_opening<'a>(
         &mut self,
         now: Time,
@@ -302,12 +309,13 @@ impl Endpoint {
             }
             return;
         }
-        // The acceptance may have been lost.
+        // The peer repeats its request, so the acceptance may have been lost.
         if let Some(holder) = self.by_peer.get(&(addresses.peer, request.opener)).copied()
             && !self.begins_with_smaller(holder, request)
             && !self.ends_before_an_answer(now, holder, request)
         {
-            // An escort names another block: the request that it is with has come.
+            // An escort names another block number and gets no answer here: the request that it
+            // accompanies has arrived.
             if let Holder::HalfOpen(number) = holder
                 && self.half_open.get(&number).map(|known| known.request.segment.block) == Some(request.segment.block)
             {
@@ -339,8 +347,9 @@ impl Endpoint {
         self.begin(now, addresses, request, message, host, out);
     }
 
-    /// Whether a request of the peer of an unfinished handshake asks for smaller segments than it has been accepted with: it has heard of none, tries
-    /// for a narrower path, and takes no acceptance with the former ones. Who asks for larger ones is late.
+    /// True if a repeated request of an unfinished handshake asks for smaller segments than were
+    /// accepted. Its peer has received no acceptance, now tries for a narrower path, and no longer
+    /// takes an acceptance with the former size. A request for larger segments is only late.
     fn begins_with_smaller(&self, holder: Holder, request: &Opening) -> bool {
         let Holder::HalfOpen(number) = holder else { return false };
         let asked = request.terms.within(self.settings.receive_buffer);
@@ -348,8 +357,10 @@ impl Endpoint {
         known.is_some_and(|known| known.segment.block == request.segment.block && asked.segment < known.terms.segment)
     }
 
-    /// Whether the unfinished handshake that a request has begun is given up before the answer to another acceptance can be expected: the peer would
-    /// take for open what nobody knows any more. It is given up now, and the request is a new one, that has to show a good cookie.
+    /// True if the unfinished handshake of a request would be given up before the answer to another
+    /// acceptance can be expected. The peer would then take a connection for open that nobody here
+    /// knows any more. The handshake is given up now, and the request counts as a new one, which
+    /// has to show a valid cookie.
     fn ends_before_an_answer(&mut self, now: Time, holder: Holder, request: &Opening) -> bool {
         let Holder::HalfOpen(number) = holder else { return false };
         let wait = self.settings.transport.rto.initial;
@@ -366,13 +377,13 @@ impl Endpoint {
         if !self.cookies.is_due(now) {
             return;
         }
-        // Without random numbers the old keys must do.
+        // Without random numbers the old keys stay in use.
         if let (Ok(one), Ok(other)) = (random(host), random(host)) {
             self.cookies.rotate(now, [one, other]);
         }
     }
 
-    /// A request with a good cookie: the acceptance.
+    /// Accepts a request that has shown a valid cookie, if there is room.
     fn begin(
         &mut self,
         now: Time,
@@ -407,12 +418,15 @@ impl Endpoint {
             Answer::Accepted { keys, peer_key, bytes } => (keys, peer_key, bytes),
             refused => {
                 self.sources.finish(number, source, false);
-                // Whoever reads the request can show its cookie with a message of his own; and the answer may be lost.
+                // The peer can try again with the same cookie. The message may come from an
+                // attacker, who can show the cookie of a request that he reads. The answer may also
+                // be lost.
                 self.cookies.give_back(&request.cookie);
                 return self.refuse(now, addresses, request, refused, out);
             }
         };
-        // It is the peer's, as far as that can be known: a handshake with larger segments is none any more.
+        // As far as can be known the request comes from the peer. So its earlier handshake, with
+        // larger segments, is over.
         if let Some(Holder::HalfOpen(before)) = self.by_peer.get(&(addresses.peer, request.opener)).copied() {
             self.finish(before, None);
         }
@@ -424,7 +438,7 @@ impl Endpoint {
         self.repeat_acceptance(number, now, out);
     }
 
-    /// Tells the sender of a request with a good cookie that nothing comes of it.
+    /// Tells the sender of a request with a valid cookie that it gets no connection.
     fn refuse(&mut self, now: Time, addresses: Addresses, request: &Opening, refused: Answer, out: &mut Outbox) {
         let bytes = match refused {
             Answer::Accepted { .. } => return,
@@ -434,7 +448,8 @@ impl Endpoint {
             }
             Answer::Forged => {
                 count(&self.counters.forged);
-                // Without known keys there are none that do not fit: it is not what the peer said.
+                // Without known keys there are no keys that could fail to fit. So the message does
+                // not come from the peer.
                 if !self.settings.security.knows_peer() {
                     return;
                 }
@@ -456,8 +471,9 @@ impl Endpoint {
         self.deadlines.set(number, half_open.next_wakeup());
     }
 
-    /// A datagram with the tag of a handshake that is not finished: if the peer sent it, and it acknowledges the acceptance or follows it,
-    /// be it with a question for a sign of life, it is.
+    /// Handles a datagram with the tag of an unfinished handshake. The handshake is finished if the
+    /// peer sent the datagram and a segment is in it: an ACK of the acceptance, or any later
+    /// segment, even a probe.
     fn on_first_datagram<'a>(
         &mut self,
         number: u64,
@@ -486,7 +502,7 @@ impl Endpoint {
             self.finish(number, None);
             return Route::Done;
         };
-        // Without random numbers the peer has to say it again.
+        // Without random numbers the peer has to repeat the datagram.
         let Ok(unpredictable) = Unpredictable::new(host) else { return Route::Done };
         let config = tpa::Config { first_block, ..config };
         Route::Accepted(Box::new(Accepted {
@@ -503,7 +519,8 @@ impl Endpoint {
         }))
     }
 
-    /// A handshake has become this connection, or never will become one.
+    /// Ends a handshake. `connection` is the number of the connection that it has become; `None` if
+    /// it will never become one.
     pub fn finish(&mut self, number: u64, connection: Option<u64>) {
         let Some(half_open) = self.half_open.remove(&number) else { return };
         self.deadlines.set(number, Time::NEVER);
@@ -514,7 +531,8 @@ impl Endpoint {
                 self.by_peer.insert(peer, Holder::Connection(id));
             }
             None => {
-                // Whoever had to give way, or was not heard, may begin again.
+                // A peer whose handshake gave way to another, or who was not heard, may begin
+                // again.
                 self.cookies.give_back(&half_open.request.cookie);
                 self.by_tag.remove(&half_open.tag);
                 self.by_peer.remove(&peer);
@@ -523,19 +541,22 @@ impl Endpoint {
         self.sources.finish(number, half_open.addresses.peer.ip(), connection.is_some());
     }
 
-    /// A connection is being opened from here, with this tag of ours.
+    /// Registers connection `id`, which is being opened from here with this tag of ours.
     pub fn connect(&mut self, tag: Tag, id: u64) {
         self.by_tag.insert(tag, Holder::Connection(id));
     }
 
-    /// The peer of a connection opened from here has told its tag.
+    /// Registers the tag that the peer of a connection opened from here has told.
     pub fn name_peer(&mut self, peer: SocketAddr, tag: Tag, id: u64) {
         self.by_peer.insert((peer, tag), Holder::Connection(id));
     }
 
-    /// Moves connection `id` from one address of its peer, whose tag this is, to another where the peer has answered. `has_place`
-    /// says whether it counts among the connections of its source. Where it goes it counts like a new one: false, and nothing
-    /// done, if that source has as many as it may.
+    /// Moves connection `id` from one address of its peer, whose tag is `peer_tag`, to another
+    /// address where the peer has answered. `has_place` says whether the connection counts among
+    /// those of its source.
+    ///
+    /// At the new address the connection counts like a new one. Returns false, and moves nothing,
+    /// if that source has as many connections as it may.
     pub fn relocate(
         &mut self,
         now: Time,
@@ -556,8 +577,8 @@ impl Endpoint {
         true
     }
 
-    /// A connection with these tags, of ours and of the peer's, is no more; `has_place` says whether it counts among the
-    /// connections of its source.
+    /// Forgets a connection that has these tags, ours and the peer's. `has_place` says whether it
+    /// counts among the connections of its source.
     pub fn forget(&mut self, tag: Tag, peer: SocketAddr, peer_tag: Option<Tag>, has_place: bool) {
         self.by_tag.remove(&tag);
         if let Some(tag) = peer_tag {
@@ -568,7 +589,7 @@ impl Endpoint {
         }
     }
 
-    /// The connection that has sent the datagram to `peer` which begins like this.
+    /// The connection that sent a datagram to `peer`, found by the first bytes of the datagram.
     pub fn sender_of(&self, peer: SocketAddr, datagram: &[u8]) -> Option<u64> {
         let holder = match tag_of(datagram)? {
             0 => match Opening::decode_head(datagram)? {
@@ -586,19 +607,20 @@ impl Endpoint {
         self.by_tag.values().filter_map(number)
     }
 
-    /// Repeats the acceptances whose time has come, and gives handshakes up.
+    /// Repeats the acceptances that are due, and gives up handshakes that are out of attempts.
     pub fn wake(&mut self, now: Time, out: &mut Outbox) {
         while let Some((_, number)) = self.deadlines.pop_due(now) {
             self.repeat_acceptance(number, now, out);
         }
     }
 
-    /// When to be woken.
+    /// Time of the next [`Endpoint::wake`].
     pub fn next_wakeup(&self) -> Time {
         self.deadlines.next()
     }
 
-    /// The port is closed: whoever has an acceptance of ours takes the connection for open.
+    /// Sends a reset for every unfinished handshake, because the port is being closed. A peer that
+    /// has our acceptance takes the connection for open.
     pub fn reset_unfinished(&self, out: &mut Outbox) {
         self.half_open.values().for_each(|half_open| half_open.reset(out));
     }

@@ -1,7 +1,9 @@
-//! The transport inside the datagrams of a connection: TPA, quiet trains, or BBR. The handshake, the tag, encryption, the replay window and the
-//! signs of life are the same.
+//! The transport inside the datagrams of a connection: TPA, quiet trains, or BBR. The handshake,
+//! the tag, encryption, the replay window and the keep-alive are the same for all three.
 //!
-//! The headers of the first two are those of `transport`: `tpa::wire` and `train::datagram`. A segment of BBR has one of these; numbers and offsets in network order:
+//! TPA and quiet trains use the headers of the `transport` crate: `tpa::wire` and
+//! `train::datagram`. A BBR segment has one of the two headers below, for data or for a report.
+//! Numbers and offsets are in network byte order:
 //!
 //! ```text
 //! byte 0       flags: FIN 1, SYN 2 (asks for a report), RST 4, ACK 16 (this is a report)
@@ -9,8 +11,9 @@
 //! bytes 7-12   offset of the first byte in the stream   offset expected next
 //! bytes 13-18                                           offset up to which there is room
 //! bytes 19-21                                           time since the highest number arrived, 16 us
-//! then                                                  for each range of numbers, from the highest down, two bytes for how many are
-//!                                                       missing above it (0 for the first) and two for how many there are
+//! then                                                  for each range of numbers, from the highest down,
+//!                                                       two bytes for how many are missing above it
+//!                                                       (0 for the first) and two for how many there are
 //! ```
 
 use super::exchange::Sending;
@@ -24,32 +27,38 @@ use meshpace_transport::tpa::{self, wire};
 use meshpace_transport::train::{self, datagram};
 use meshpace_transport::{Arrival, Machine, Output, PathInfo, Role, bbr};
 
-/// Bytes of a quiet train's header beyond TPA's: so much shorter are full segments.
+/// Bytes by which a quiet train's header is longer than TPA's. The payload of a full segment is
+/// shorter by as much.
 pub(crate) const MORE: u32 = (datagram::HEADER - wire::INSIDE_UDP) as u32;
 
-/// Bytes of BBR's header around payload, and of a report without ranges.
+/// Bytes of the header of a BBR data segment.
 const BBR_HEADER: usize = 13;
+/// Bytes of a BBR report without ranges.
 const BBR_REPORT: usize = 22;
 
-/// Data that are to wait behind what BBR has sent, as time at the rate of the path, seconds.
+/// Amount of data that is to wait behind what BBR has sent, as time at the rate of the path,
+/// seconds.
 const AHEAD: f64 = 0.05;
 
-/// Bytes that BBR's ends take before they have said what they take: every receive buffer has as much.
+/// Bytes that a BBR receiver takes before it has announced a limit. Every receive buffer has room
+/// for as many.
 pub(crate) const FIRST_CREDIT: u64 = 64 << 10;
 
-/// TPA's blocks skip fewer than this many numbers of transmissions each.
+/// TPA's blocks skip fewer than this many transmission numbers each.
 const SKIPPED_BY_TPA: u64 = 16;
 
-/// BBR skips one number among its first segments, so many at most, and then one among twice as many each time, up to so many.
+/// BBR skips one number among at most this many segments at first, and then one among twice as many
+/// each time.
 const FIRST_SKIP: u64 = 16;
+/// Upper bound of the span in which BBR skips one number, segments.
 const RAREST_SKIP: u64 = 2048;
 
-/// Payload of a train's full segment where TPA's is `segment` bytes.
+/// Payload of a full segment of trains where a full segment of TPA has `segment` bytes.
 pub(crate) fn payload(segment: u32) -> u32 {
     segment.saturating_sub(MORE).max(1)
 }
 
-/// A segment.
+/// A segment of any of the three transports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AnySegment {
     Tpa(tpa::Segment),
@@ -58,11 +67,11 @@ pub(crate) enum AnySegment {
 }
 
 impl AnySegment {
-    /// The segment that a request or an acceptance with this header stands for.
+    /// Segment that a request or an acceptance with this TPA header stands for.
     pub(crate) fn opening(inner: InnerTransport, segment: &tpa::Segment) -> AnySegment {
         match inner {
             InnerTransport::Tpa => AnySegment::Tpa(*segment),
-            // Whoever hears it answers with a report: that is what the peer waits for.
+            // The receiver of this SYN answers with a report, which the peer waits for.
             InnerTransport::Bbr => AnySegment::Bbr(bbr::Segment { flags: Flags::SYN, ..bbr::Segment::default() }),
             InnerTransport::Trains => {
                 let (window, flags) = (u16::from(segment.window), segment.flags);
@@ -71,7 +80,8 @@ impl AnySegment {
         }
     }
 
-    /// The segment that ends a connection of which nothing but the acceptance, with that first block, has left.
+    /// Segment that ends a connection from which only the acceptance, with this first block number,
+    /// has left.
     pub(crate) fn reset(inner: InnerTransport, block: u16) -> AnySegment {
         match inner {
             InnerTransport::Tpa => {
@@ -84,7 +94,7 @@ impl AnySegment {
         }
     }
 
-    /// Its flags.
+    /// Flags of the segment.
     pub(crate) fn flags(&self) -> Flags {
         match self {
             AnySegment::Tpa(segment) => segment.flags,
@@ -93,7 +103,7 @@ impl AnySegment {
         }
     }
 
-    /// Bytes of the header.
+    /// Length of the header, bytes.
     pub(crate) fn header(&self) -> usize {
         match self {
             AnySegment::Tpa(_) => wire::INSIDE_UDP,
@@ -105,7 +115,7 @@ impl AnySegment {
         }
     }
 
-    /// Where the payload stands in the stream, and its bytes.
+    /// Offset of the payload in the stream, and its length in bytes.
     pub(crate) fn range(&self) -> (u64, usize) {
         match self {
             AnySegment::Tpa(segment) => (segment.offset, usize::from(segment.payload)),
@@ -114,7 +124,7 @@ impl AnySegment {
         }
     }
 
-    /// Appends the header.
+    /// Appends the header to `out`.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
             AnySegment::Tpa(segment) => out.extend_from_slice(&wire::encode_inside_udp(segment)),
@@ -123,7 +133,7 @@ impl AnySegment {
         }
     }
 
-    /// The segment and its payload.
+    /// Reads a segment of this transport and its payload.
     pub(crate) fn read(inner: InnerTransport, content: &[u8]) -> Option<(AnySegment, &[u8])> {
         Some(match inner {
             InnerTransport::Tpa => {
@@ -188,7 +198,7 @@ fn read_bbr(content: &[u8]) -> Option<(bbr::Segment, &[u8])> {
     Some((bbr::Segment { flags, report, ..bbr::Segment::default() }, &[]))
 }
 
-/// The state machine.
+/// State machine of the transport.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per connection")]
 pub(crate) enum Engine {
@@ -197,7 +207,8 @@ pub(crate) enum Engine {
     Bbr(Bbr),
 }
 
-/// Bytes that the application has taken since it had taken `taken`, which is brought up to date: of `delivered`, `available` wait for it.
+/// Returns the number of bytes that the application has read since `taken` was last brought up to
+/// date, and updates it. Of the `delivered` bytes `available` have not been read.
 fn newly_taken(taken: &mut u64, delivered: u64, available: usize) -> u64 {
     let before = *taken;
     *taken = delivered.saturating_sub(available as u64).max(before);
@@ -211,21 +222,23 @@ pub(crate) struct Trains {
     role: Role,
     /// The receive window, bytes.
     window: usize,
-    /// Bytes that the application is known to have taken.
+    /// Bytes that the application is known to have read.
     taken: u64,
-    /// The peer is to be asked for a sign of life.
+    /// True if the peer is to be probed.
     probe_due: bool,
 }
 
 impl Trains {
-    /// Full segments that are announced of `receive_buffer` bytes where TPA's are as long as `segment`. One more has room: who
-    /// asks about a closed window may do so with a whole segment.
+    /// Number of full segments that are announced for `receive_buffer` bytes, where TPA's segments
+    /// have `segment` bytes. The buffer has room for one more: a peer may probe a closed window
+    /// with a whole segment.
     pub(crate) fn max_window(trains: &train::Config, segment: u32, receive_buffer: usize) -> u8 {
         let room = receive_buffer / payload(segment) as usize;
         room.saturating_sub(1).clamp(1, usize::from(u8::MAX)).min(usize::from(trains.max_window)) as u8
     }
 
-    /// Of what was delivered, `available` bytes wait for the application: it has taken the others.
+    /// Reports what the application has read: all bytes delivered except the `available` ones that
+    /// still wait for it.
     pub(crate) fn on_taken(&mut self, available: usize) {
         let more = newly_taken(&mut self.taken, self.machine.delivered(), available);
         self.machine.take(more);
@@ -241,15 +254,17 @@ impl Trains {
 #[derive(Debug)]
 pub(crate) struct Bbr {
     machine: bbr::Connection,
-    /// Bytes that the application is known to have taken.
+    /// Bytes that the application is known to have read.
     taken: u64,
-    /// Segments sent after which the next number is skipped, and the most until the one after it.
+    /// Number of sent segments after which the next number is skipped.
     skips_at: u64,
+    /// Largest number of segments between the next skipped number and the one after it.
     skip_span: u64,
 }
 
 impl Bbr {
-    /// Of what was delivered, `available` bytes wait for the application: it has taken the others. The window grows with that if it `may`.
+    /// Reports what the application has read: all bytes delivered except the `available` ones that
+    /// still wait for it. The window grows with that if `may` allows it.
     pub(crate) fn on_taken(&mut self, available: usize, may: impl FnOnce() -> bool) {
         let more = newly_taken(&mut self.taken, self.machine.delivered(), available);
         self.machine.take(more, may);
@@ -260,7 +275,7 @@ impl Bbr {
         usize::try_from(self.machine.receive_window()).unwrap_or(usize::MAX)
     }
 
-    /// Skips a number if enough segments have left since the last one.
+    /// Skips a number if enough segments have left since the last skipped number.
     fn skip_if_due(&mut self, unpredictable: &mut Unpredictable) {
         let sent = self.machine.stats().segments_sent;
         if sent < self.skips_at {
@@ -274,7 +289,7 @@ impl Bbr {
     }
 }
 
-/// Calls the same method of whichever machine it is.
+/// Calls the same method on whichever state machine is in use.
 macro_rules! either {
     ($self:ident, $machine:ident => $call:expr) => {
         match $self {
@@ -286,7 +301,8 @@ macro_rules! either {
 }
 
 impl Engine {
-    /// TPA with what the handshake has agreed on, or trains of segments that are as long with their headers.
+    /// TPA with the agreed terms; or, with `trains`, quiet trains whose segments are as long as
+    /// TPA's, headers included.
     pub(crate) fn new(
         config: &tpa::Config,
         trains: Option<&train::Config>,
@@ -301,7 +317,7 @@ impl Engine {
         Engine::Train(Trains { machine, role, window, taken: 0, probe_due: false })
     }
 
-    /// BBR, open, with segments that are as long with their headers as TPA's under these terms.
+    /// Open BBR connection whose segments are as long as TPA's under these terms, headers included.
     pub(crate) fn bbr(config: &tpa::Config, receive_buffer: usize) -> Engine {
         let more = (BBR_HEADER - wire::INSIDE_UDP) as u32;
         let segment = config.segment.saturating_sub(more).max(1);
@@ -310,9 +326,10 @@ impl Engine {
         Engine::Bbr(Bbr { machine, taken: 0, skips_at: 0, skip_span: FIRST_SKIP })
     }
 
-    /// Leaves out numbers of segments that a peer cannot foresee, and has echoes of time stamps judged: a peer that acknowledges
-    /// what it has not received, to make this end send faster than the path carries, is found out (RFC 9000, section 21.4). To be
-    /// called before every poll of a connection whose peer has keys.
+    /// Detects a peer that acknowledges data it has not received, to make this end send faster than
+    /// the path carries (RFC 9000, section 21.4). TPA and BBR leave out numbers of segments that
+    /// the peer cannot predict; trains judge the echoes of time stamps. To be called before every
+    /// poll of a connection whose datagrams are encrypted.
     pub(crate) fn watch_for_deception(&mut self, unpredictable: &mut Unpredictable) {
         match self {
             Engine::Tpa(machine) => machine.skip_next(|| (unpredictable.draw() % SKIPPED_BY_TPA) as u8),
@@ -321,8 +338,9 @@ impl Engine {
         }
     }
 
-    /// The peer is reached over another path from now on: congestion control and the estimate of the round trip begin anew (RFC
-    /// 9000, section 9.4), TPA's with the parameters of `config`.
+    /// Restarts congestion control and the round-trip estimate because the peer is reached over
+    /// another path from now on (RFC 9000, section 9.4). TPA starts with the parameters of
+    /// `config`.
     pub(crate) fn restart_control(&mut self, now: Time, config: &tpa::Config) {
         match self {
             Engine::Tpa(machine) => machine.restart_control(now, config),
@@ -331,7 +349,7 @@ impl Engine {
         }
     }
 
-    /// True if the round trip of the path was measured.
+    /// True if the round-trip time of the path has been measured.
     pub(crate) fn knows_round_trip(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.sender().estimator().ertt().is_some(),
@@ -340,12 +358,12 @@ impl Engine {
         }
     }
 
-    /// The segment of this transport, and its payload, in the content of a datagram.
+    /// Reads this transport's segment and its payload from the content of a datagram.
     pub(crate) fn read<'a>(&self, content: &'a [u8]) -> Option<(AnySegment, &'a [u8])> {
         AnySegment::read(self.inner(), content)
     }
 
-    /// The kind of transport.
+    /// Kind of transport.
     pub(crate) fn inner(&self) -> InnerTransport {
         match self {
             Engine::Tpa(_) => InnerTransport::Tpa,
@@ -354,11 +372,12 @@ impl Engine {
         }
     }
 
-    /// Progress of BBR's sender; none of another transport.
+    /// Progress of BBR's sender. `None` for another transport.
     pub(crate) fn sending(&self) -> Option<Sending> {
         let Engine::Bbr(Bbr { machine, .. }) = self else { return None };
         let control = machine.control();
-        // While it looks for the rate of the path, whose ACKs come in bunches, nothing but its window is to hold it back.
+        // In start-up BBR looks for the rate of the path, and ACKs arrive in bunches. Only its
+        // window may then limit the sender.
         let looks = if control.phase() == bbr::Phase::Startup { control.window() } else { 0 };
         let ahead = looks.max((AHEAD * control.rate()) as u64) as usize;
         Some(Sending { cut: machine.sender().cut(), ahead })
@@ -380,14 +399,15 @@ impl Engine {
         }
     }
 
-    /// What was written leaves although it does not fill a block of TPA's. Trains and BBR wait for nothing.
+    /// Sends what was written even if it does not fill a TPA block. Trains and BBR wait for
+    /// nothing.
     pub(crate) fn push(&mut self, now: Time) {
         if let Engine::Tpa(machine) = self {
             machine.push(now);
         }
     }
 
-    /// Sets whether a block of TPA's that is not full waits for more data.
+    /// Sets whether a TPA block that is not full waits for more data.
     pub(crate) fn set_waits_to_fill(&mut self, now: Time, waits: bool) {
         if let Engine::Tpa(machine) = self {
             machine.set_waits_to_fill(now, waits);
@@ -410,7 +430,8 @@ impl Engine {
         }
     }
 
-    /// The peer, whose request said this, has shown by other means than an ACK that it has our acceptance.
+    /// Tells the transport that the peer has our acceptance, which the peer has shown by other
+    /// means than an ACK. `request` is the header of the peer's request.
     pub(crate) fn on_confirmed(&mut self, now: Time, request: &tpa::Segment) {
         match self {
             Engine::Tpa(machine) => machine.on_confirmed(now, request.window),
@@ -419,7 +440,7 @@ impl Engine {
         }
     }
 
-    /// Asks the peer of an open connection for a sign of life: it answers a SYN with an ACK at once.
+    /// Probes the peer of an open connection: it answers a SYN with an ACK at once.
     pub(crate) fn probe(&mut self, now: Time) {
         match self {
             Engine::Tpa(machine) => machine.probe(now),
@@ -428,7 +449,8 @@ impl Engine {
         }
     }
 
-    /// A segment that the peer sent; where its payload belongs, if that is to be kept.
+    /// Handles a segment of the peer. Returns the offset in the stream where its payload belongs,
+    /// if the payload is to be kept.
     pub(crate) fn on_segment(&mut self, now: Time, segment: &AnySegment, arrival: Arrival) -> Option<u64> {
         match (self, segment) {
             (Engine::Tpa(machine), AnySegment::Tpa(segment)) => {
@@ -437,7 +459,8 @@ impl Engine {
             (Engine::Train(Trains { machine, .. }), AnySegment::Train(segment)) => {
                 let mut segment = *segment;
                 if segment.flags.has(Flags::RST) {
-                    // Its datagram shows whose it is, which in TCP the right number has to.
+                    // The datagram already shows that the peer sent the reset. In TCP the right
+                    // sequence number has to show that.
                     segment.seq = machine.expected();
                 }
                 let is_taken = machine.on_segment(now, &segment, arrival);
@@ -450,7 +473,8 @@ impl Engine {
         }
     }
 
-    /// Number of ranges of the peer's stream that have arrived beyond a gap; zero for TPA, which keeps a map of fixed size.
+    /// Number of ranges of the peer's stream that have arrived beyond a gap. Zero for TPA, which
+    /// keeps a map of fixed size.
     pub(crate) fn ranges(&self) -> usize {
         match self {
             Engine::Tpa(_) => 0,
@@ -459,21 +483,23 @@ impl Engine {
         }
     }
 
-    /// The application has room for `segments`.
+    /// The application has room for this many segments.
     pub(crate) fn on_window(&mut self, now: Time, segments: u8) {
         if let Engine::Tpa(machine) = self {
             machine.set_receive_window(now, segments);
         }
     }
 
-    /// ACKs may wait for data to ride on. Those of trains do not.
+    /// Lets ACKs wait up to `delay` for data that can carry them. Trains and BBR do not delay ACKs
+    /// in this way.
     pub(crate) fn hold_acks(&mut self, delay: Duration) {
         if let Engine::Tpa(machine) = self {
             machine.hold_acks(delay);
         }
     }
 
-    /// A small message leaves by another connection to the same peer. Only trains make room for it.
+    /// Makes room for a small message that leaves by another connection to the same peer. Only
+    /// trains do so.
     pub(crate) fn make_room(&mut self, now: Time) {
         if let Engine::Train(trains) = self {
             trains.machine.make_room(now);
@@ -488,8 +514,9 @@ impl Engine {
         }
     }
 
-    /// The peer is reached at another address from now on: what waits for a long timer is sent again at once. The timer of trains is never longer
-    /// than 2 s.
+    /// The peer is reached at another address from now on: what waits for a long retransmission
+    /// timer is sent again at once. Trains need nothing here, because their timer never exceeds 2
+    /// s.
     pub(crate) fn on_peer_moved(&mut self, now: Time) {
         match self {
             Engine::Tpa(machine) => machine.on_peer_moved(now),
@@ -509,7 +536,7 @@ impl Engine {
         either!(self, machine => machine.delivered())
     }
 
-    /// Number of those bytes that are of a block of TPA's that is under way.
+    /// Number of those bytes that belong to a TPA block which has not arrived completely.
     pub(crate) fn begun(&self) -> u64 {
         match self {
             Engine::Tpa(machine) => machine.begun(),
@@ -517,7 +544,7 @@ impl Engine {
         }
     }
 
-    /// Bytes of our stream that the peer has for sure.
+    /// Bytes of our stream that the peer has acknowledged for good.
     pub(crate) fn acknowledged(&self) -> u64 {
         either!(self, machine => machine.acknowledged())
     }
@@ -530,7 +557,7 @@ impl Engine {
         either!(self, machine => machine.is_done())
     }
 
-    /// True if the peer has closed and everything it sent is delivered.
+    /// True if the peer has closed and everything it sent has been delivered.
     pub(crate) fn has_peer_closed(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.has_peer_closed(),
@@ -539,7 +566,7 @@ impl Engine {
         }
     }
 
-    /// Where it stands, in TPA's words.
+    /// State of the connection, as TPA names it.
     pub(crate) fn state(&self) -> tpa::State {
         let Trains { machine, role, .. } = match self {
             Engine::Tpa(machine) => return machine.state(),
@@ -556,22 +583,23 @@ impl Engine {
         }
     }
 
-    /// True if the machine itself has given the peer up.
+    /// True if the state machine itself has given up on the peer. Only trains do.
     pub(crate) fn has_timed_out(&self) -> bool {
         matches!(self, Engine::Train(trains) if trains.machine.end() == Some(End::TimedOut))
     }
 
-    /// True if data are under way, so that the peer will be heard soon; with BBR, if data wait to be sent.
+    /// True if data are in flight, so that the peer will be heard soon. With BBR: true if data wait
+    /// to be sent.
     pub(crate) fn is_busy(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.sender().outstanding() > 0,
             Engine::Train(trains) => trains.machine.outstanding_end() > trains.machine.acknowledged(),
-            // What is written while nothing waits may leave at once.
+            // With BBR, data that are written while nothing waits may leave at once.
             Engine::Bbr(bbr) => bbr.machine.sender().unsent() > 0,
         }
     }
 
-    /// True if the peer takes nothing for now: what is sent only asks whether it does.
+    /// True if the peer's window is closed: segments then only probe whether it has opened.
     pub(crate) fn is_shut(&self) -> bool {
         match self {
             Engine::Tpa(machine) => machine.sender().is_shut(),
@@ -580,12 +608,12 @@ impl Engine {
         }
     }
 
-    /// True if all data and the end of them have arrived.
+    /// True if all our data and the end of our stream have arrived.
     pub(crate) fn is_finished(&self) -> bool {
         either!(self, machine => machine.sender().is_finished())
     }
 
-    /// True if our end of data has been sent and is not known to have arrived.
+    /// True if the end of our stream has been sent and is not known to have arrived.
     pub(crate) fn waits_for_end(&self) -> bool {
         let has_left = match self {
             Engine::Tpa(machine) => machine.sender().fin_times() > 0,
@@ -595,7 +623,8 @@ impl Engine {
         has_left && !self.is_finished()
     }
 
-    /// The segments of the next block as they leave if nothing unforeseen happens, where that is known.
+    /// Segments of the next TPA block as they will leave if nothing unforeseen happens. Empty where
+    /// that is not known.
     pub(crate) fn following(&self) -> impl Iterator<Item = tpa::Segment> {
         let machine = match self {
             Engine::Tpa(machine) => Some(machine),
