@@ -1,4 +1,5 @@
-//! State that a connection and its application exchange: bytes both ways, wishes and news.
+//! State that a connection shares with its application: the bytes in both directions, the
+//! application's requests, and the progress of the connection.
 
 use super::failure::Failure;
 use super::settings::Settings;
@@ -9,102 +10,114 @@ use meshpace_transport::Stats;
 use nix::libc;
 use std::io;
 
-/// Where a connection stands for its application.
+/// State of a connection as its application sees it.
 #[derive(Clone, Debug)]
 pub enum Phase {
-    /// Being opened.
+    /// The connection is being opened.
     Opening {
-        /// Why the peer refuses the connection, as somebody says who has not proved to be it.
+        /// Reason for which the peer is said to refuse the connection. The sender of that refusal
+        /// has not proved to be the peer. `None` if there was no refusal.
         refusal: Option<String>,
     },
     /// Data may flow.
     Open,
     /// Everything written has arrived and both directions are closed.
     Done,
-    /// Failed, and why.
+    /// The connection has failed for this reason.
     Failed(Failure),
 }
 
-/// Progress of our direction.
+/// Progress of our direction of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivery {
-    /// Something may still have to arrive.
+    /// Some of our data, or the end of our stream, may not have arrived yet.
     UnderWay,
-    /// Everything has arrived both ways, the peer has closed, and only its answer to our closing is missing.
+    /// All data have arrived in both directions and the peer has closed. Only its ACK of our FIN is
+    /// missing.
     AwaitsFinalAck,
-    /// Everything written and the end of it have arrived.
+    /// Everything written has arrived, and so has the end of our stream.
     Finished,
 }
 
-/// Wishes of the application. That it closes, lets go or wants a reset it wishes for good.
+/// Requests of the application to the connection. `write_closed`, `read_closed`, `dropped` and
+/// `abort` stay set once they are set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wishes {
-    /// It will write no more.
+    /// The application will write no more.
     pub write_closed: bool,
-    /// It will read no more.
+    /// The application will read no more.
     pub read_closed: bool,
-    /// It has let go of the stream.
+    /// The application has let go of the stream.
     pub dropped: bool,
-    /// It wants a reset.
+    /// The application wants a reset.
     pub abort: bool,
-    /// It wants the peer to hear something, and to answer.
+    /// The application wants the peer to be probed. The connection clears this once it has seen it.
     pub probe: bool,
-    /// It wants ACKs to wait so long for data to ride on; none once the connection knows.
+    /// Time for which ACKs are to wait for data that can carry them. `None` once the connection has
+    /// seen the request.
     pub hold_acks: Option<Duration>,
-    /// What it has written is to leave although it does not fill a block; false once the connection knows.
+    /// What was written is to leave although it does not fill a block. The connection clears this
+    /// once it has seen it.
     pub flush: bool,
-    /// Whether blocks are to wait until they are full; none once the connection knows.
+    /// Whether blocks are to wait until they are full. `None` once the connection has seen the
+    /// request.
     pub waits_to_fill: Option<bool>,
-    /// It has sent a small message by another connection to the same peer; false once the connection knows.
+    /// The application has sent a small message by another connection to the same peer. The
+    /// connection clears this once it has seen it.
     pub make_room: bool,
 }
 
-/// Progress of a sender.
+/// Progress of BBR's sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sending {
-    /// Offset up to which the stream has left.
+    /// Offset up to which the stream has been sent.
     pub cut: u64,
-    /// Bytes that are to wait behind it, so that no chance to send is missed.
+    /// Bytes that have to wait behind the sent ones, so that the sender misses no chance to send.
     pub ahead: usize,
 }
 
-/// State that the connection and its application both look at.
+/// State shared by the connection and its application.
 #[derive(Debug)]
 pub struct Exchange {
-    /// Where the connection stands.
+    /// State of the connection.
     pub phase: Phase,
-    /// Bytes that were written and have not arrived.
+    /// Bytes that were written and are not acknowledged.
     pub send: SendRing,
     /// Bytes that have arrived and were not read.
     pub receive: ReceiveRing,
-    /// Memory that both take.
+    /// Account to which the memory of both buffers is charged.
     pub account: Account,
-    /// Wishes of the application.
+    /// Requests of the application.
     pub wishes: Wishes,
     /// Progress of our direction.
     pub delivery: Delivery,
-    /// The peer has closed and all it sent is in the ring.
+    /// True if the peer has closed and all it sent is in the receive buffer.
     pub end_of_stream: bool,
-    /// Something is under way, so that the connection will soon be looked at anyway: new bytes can wait until then.
+    /// True if data are in flight, so that the connection will be run soon in any case. New bytes
+    /// can wait until then.
     pub busy: bool,
     /// True if a block of TPA's that is not full waits for more data.
     pub waits_to_fill: bool,
-    /// Progress of BBR's sender, where BBR carries the connection.
+    /// Progress of BBR's sender. `None` if another transport carries the connection.
     pub sending: Option<Sending>,
-    /// The peer has been told to wait: reading has to be reported.
+    /// True if the connection has to be told when the application reads, because the receive window
+    /// is closed or partly used.
     pub window_closed: bool,
-    /// Since when the peer's address has said that nobody knows the connection there, without the peer having been heard.
+    /// Time since which the peer's address has claimed not to know the connection, without a sign
+    /// of life from the peer. `None` if there is no such claim.
     pub doubted: Option<Time>,
     /// Counters of the transport.
     pub stats: Stats,
-    /// Hops the peer's last packet seems to have come.
+    /// Number of hops that the peer's last packet seems to have travelled.
     pub travelled: Option<u8>,
-    /// Longest IP packet that the path was found to carry, bytes; `None` while nothing says that it drops any.
+    /// Longest IP packet that the path was found to carry, bytes. `None` while nothing indicates
+    /// that the path drops any.
     pub narrowed: Option<u32>,
 }
 
 impl Exchange {
-    /// Of a connection being opened whose blocks have `block` bytes, and whose buffers are booked in `account`.
+    /// State of a connection that is being opened. `block` is the payload of a block in bytes; the
+    /// memory of the buffers is charged to `account`.
     pub fn new(settings: &Settings, block: usize, account: Account) -> Exchange {
         Exchange {
             phase: Phase::Opening { refusal: None },
@@ -125,7 +138,7 @@ impl Exchange {
         }
     }
 
-    /// True if it is being opened.
+    /// True if the connection is being opened.
     pub fn is_opening(&self) -> bool {
         matches!(self.phase, Phase::Opening { .. })
     }
@@ -135,62 +148,65 @@ impl Exchange {
         matches!(self.phase, Phase::Open)
     }
 
-    /// True if it has ended, well or not.
+    /// True if the connection has ended, successfully or not.
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Done | Phase::Failed(_))
     }
 
-    /// True if everything written has arrived and nobody need wait for more: the end of it has arrived, too, or the peer has closed and
-    /// somebody says that it is gone. The word is not proved, but it is all that is missing.
+    /// True if everything written has arrived and there is nothing more to wait for. Either the end
+    /// of our stream has arrived too, or the peer has closed and is said to be gone. That claim is
+    /// not proved, but the peer's last ACK is all that is missing.
     pub fn has_delivered(&self) -> bool {
         let is_gone = self.delivery == Delivery::AwaitsFinalAck && self.doubted.is_some();
         self.delivery == Delivery::Finished || is_gone
     }
 
-    /// Why it has failed, if it has.
+    /// Reason of the failure. `None` if the connection has not failed.
     pub fn failure(&self) -> Option<&Failure> {
         if let Phase::Failed(failure) = &self.phase { Some(failure) } else { None }
     }
 
-    /// It fails; what it has failed of before remains the reason.
+    /// Marks the connection as failed. If it has failed before, the first reason remains.
     pub fn fail(&mut self, failure: Failure) {
         if self.failure().is_none() {
             self.phase = Phase::Failed(failure);
         }
     }
 
-    /// It is over, and well.
+    /// Marks the connection as successfully ended.
     pub fn end(&mut self) {
         self.delivery = Delivery::Finished;
         self.phase = Phase::Done;
     }
 
-    /// The bytes are needed no more.
+    /// Frees both buffers, whose bytes are no longer needed.
     pub fn free(&mut self) {
         (self.send, self.receive) = (SendRing::new(0, Account::default()), ReceiveRing::new(0, Account::default()));
     }
 
-    /// Nothing more is sent or will come: what is in order may still be read, nothing else is needed.
+    /// Keeps only the received bytes that are in order, which may still be read. Nothing more is
+    /// sent or will arrive.
     pub fn settle(&mut self) {
         self.send.forget();
         self.receive.forget_beyond();
     }
 
-    /// The application will neither read nor write any more.
+    /// Notes that the application will neither read nor write any more.
     pub fn let_go(&mut self) {
-        // As TCP (RFC 2525, section 2.17): a peer whose data nobody read is told, not left to believe otherwise. And what is not open need
-        // not become so.
+        // As in TCP (RFC 2525, section 2.17), a peer whose data nobody read is told so with a
+        // reset. A connection that is not open yet need not become open.
         self.wishes.abort |= self.is_opening() || (self.is_open() && self.receive.available() > 0);
         self.wishes = Wishes { write_closed: true, read_closed: true, dropped: true, ..self.wishes };
     }
 
-    /// Bytes written that have not left, and as many as are to be; none where BBR does not carry the connection.
+    /// Number of written bytes that have not been sent, and the number that is to wait. `None` if
+    /// another transport than BBR carries the connection.
     pub fn unsent(&self) -> Option<(usize, usize)> {
         let sending = self.sending?;
         Some((self.send.end().saturating_sub(sending.cut) as usize, sending.ahead))
     }
 
-    /// True if reading would not wait.
+    /// True if reading would not block.
     pub fn is_readable(&self) -> bool {
         self.receive.available() > 0
             || self.end_of_stream
@@ -198,15 +214,15 @@ impl Exchange {
             || matches!(self.phase, Phase::Failed(_))
     }
 
-    /// True if writing would not wait.
+    /// True if writing would not block.
     pub fn is_writable(&self) -> bool {
         let has_room = !self.is_opening() && self.send.room() > 0;
         has_room || self.wishes.write_closed || matches!(self.phase, Phase::Failed(_))
     }
 
-    /// Reads what is there; none if that has to be waited for.
+    /// Reads what is available. Returns `None` if reading has to wait.
     pub fn read(&mut self, into: &mut [u8]) -> Option<io::Result<usize>> {
-        // What arrived before a failure is still good.
+        // Data that arrived before a failure are still valid.
         if self.receive.available() > 0 || into.is_empty() {
             return Some(Ok(self.receive.read(into)));
         }
@@ -219,7 +235,7 @@ impl Exchange {
         self.failure().map(|failure| Err(failure.error()))
     }
 
-    /// Writes what there is room for; none if that has to be waited for.
+    /// Writes as much as there is room for. Returns `None` if writing has to wait.
     pub fn write(&mut self, from: &[u8]) -> Option<io::Result<usize>> {
         if let Some(failure) = self.failure() {
             return Some(Err(failure.error()));
@@ -231,7 +247,7 @@ impl Exchange {
             return None;
         }
         match self.send.write(from) {
-            // There is no memory for more until some of what is kept is acknowledged.
+            // No more memory is available until some of the buffered bytes are acknowledged.
             Ok(0) if !from.is_empty() => None,
             Ok(written) => Some(Ok(written)),
             Err(refusal) => {

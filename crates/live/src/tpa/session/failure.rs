@@ -1,15 +1,15 @@
-//! Why a connection failed, for programs in Rust and in C.
+//! Reason for which a connection failed, for programs in Rust and in C.
 
 use nix::libc;
 use std::io;
 
-/// Why a connection failed, kept so that every call can be told.
+/// Reason for which a connection failed. It is kept so that every later call can report it.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     kind: io::ErrorKind,
-    /// The errno it stands for.
+    /// The errno that stands for the reason.
     pub(crate) errno: i32,
-    /// A sentence for people.
+    /// The reason as a sentence for people.
     pub(crate) message: String,
 }
 
@@ -18,7 +18,7 @@ impl Failure {
         Failure { kind: io::Error::from_raw_os_error(errno).kind(), errno, message: message.into() }
     }
 
-    /// From an error of the system, with a sentence that says more.
+    /// Reason made from an error of the system and a sentence that says more.
     pub(crate) fn of(error: &io::Error, message: String) -> Failure {
         Failure { kind: error.kind(), errno: error.raw_os_error().unwrap_or(libc::EIO), message }
     }
@@ -36,7 +36,7 @@ pub struct TpaError {
 }
 
 impl TpaError {
-    /// The errno that says the same.
+    /// The errno that stands for this error.
     pub fn errno(&self) -> i32 {
         self.errno
     }
@@ -50,7 +50,7 @@ impl std::fmt::Display for TpaError {
 
 impl std::error::Error for TpaError {}
 
-/// The errno that says what an error of these sockets says.
+/// The errno that stands for an error of these sockets.
 pub fn errno_of(error: &io::Error) -> i32 {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TpaError>()).map(TpaError::errno);
     inner.or(error.raw_os_error()).unwrap_or(match error.kind() {

@@ -13,7 +13,7 @@ use crate::ring::SendRing;
 use meshpace_transport::tpa::{Segment, wire};
 use std::net::SocketAddr;
 
-/// Bytes of the tag.
+/// Length of the tag, bytes.
 const TAG: usize = 8;
 
 /// Content of a datagram.
@@ -21,7 +21,7 @@ const TAG: usize = 8;
 pub(crate) enum Content<'a> {
     /// A segment and its payload.
     Segment(AnySegment, &'a [u8]),
-    /// Something about the peer's address.
+    /// A path challenge or the response to one.
     Path(PathFrame),
     /// A piece of a segment.
     Piece(&'a [u8]),
@@ -39,7 +39,7 @@ pub(crate) struct Framing {
     cut: u16,
 }
 
-/// Bytes of a datagram besides the payload, behind UDP's header.
+/// Bytes of a datagram without the payload and without UDP's header, for a segment of TPA.
 pub(crate) const fn overhead(protection: Protection) -> u32 {
     let around = match protection {
         Protection::Plain => TAG,
@@ -48,15 +48,15 @@ pub(crate) const fn overhead(protection: Protection) -> u32 {
     (around + wire::INSIDE_UDP) as u32
 }
 
-/// Bytes of a datagram to `peer` besides the payload, with IP's header and UDP's.
+/// Bytes of a datagram to `peer` without the payload, including the headers of IP and UDP.
 pub(crate) fn headers_to(peer: SocketAddr, protection: Protection) -> u32 {
     let ip = if peer.is_ipv4() { 20 } else { 40 };
     ip + 8 + overhead(protection)
 }
 
 impl Framing {
-    /// Datagrams to whoever has the tag `to`, encrypted if there are keys, of which each serves two to the power of `key_life` datagrams; with
-    /// this inside.
+    /// Framing of datagrams to the end that has the tag `to` and that carry segments of `inner`.
+    /// They are encrypted if there are keys. A key serves two to the power of `key_life` datagrams.
     pub(crate) fn new(to: Tag, keys: Option<&Keys>, key_life: u32, inner: InnerTransport) -> Framing {
         Framing {
             to,
@@ -72,7 +72,8 @@ impl Framing {
         self.to
     }
 
-    /// The number of the next datagram; `None` where datagrams have no numbers.
+    /// Number of the next datagram. `None` without encryption, since datagrams then have no
+    /// numbers.
     pub(crate) fn next_number(&self) -> Option<u64> {
         self.seal.as_ref().map(|seal| seal.number())
     }
@@ -82,13 +83,13 @@ impl Framing {
         self.seal.is_some()
     }
 
-    /// Bytes of the datagram of a segment with `payload` bytes.
+    /// Length of the datagram of a segment with `payload` bytes, bytes.
     pub(crate) fn length(&self, segment: &AnySegment, payload: usize) -> usize {
         let around = if self.seal.is_some() { HEAD + AUTHENTICATION } else { TAG };
         around + segment.header() + payload
     }
 
-    /// Appends the datagram of `segment`, whose payload comes in two pieces.
+    /// Appends the datagram of `segment` to `out`. Its payload is `a` followed by `b`.
     pub(crate) fn write(&mut self, out: &mut Vec<u8>, segment: &AnySegment, a: &[u8], b: &[u8]) {
         let content = |out: &mut Vec<u8>| {
             segment.write(out);
@@ -113,32 +114,34 @@ impl Framing {
         }
     }
 
-    /// Hands over all datagrams of a block that was sealed beforehand, if `segments` say just what they do; whether it did.
+    /// Sends all datagrams of a block that was sealed in advance, if `segments` are just those of
+    /// that block. Returns whether it did.
     pub(crate) fn send_ahead(&mut self, to: Addresses, segments: &[AnySegment], out: &mut Outbox) -> bool {
         let Some(seal) = &self.seal else { return false };
         let block = self.presealed.take_all(segments, seal.number());
         block.is_some_and(|(datagrams, length)| out.push_all(to, length, datagrams))
     }
 
-    /// Copies what these segments of one block say, if that is to be sealed before they leave. [`Framing::seal_ahead`] is to
-    /// follow, and needs no ring any more.
+    /// Copies the content of these segments of one block if it can be sealed before they leave.
+    /// Returns whether there is something to seal: [`Framing::seal_ahead`] has to follow, which no
+    /// longer needs the send buffer.
     pub(crate) fn gather(&mut self, segments: impl Iterator<Item = Segment>, ring: &SendRing) -> bool {
         self.seal.is_some() && self.presealed.gather(segments, ring)
     }
 
-    /// Seals what was gathered.
+    /// Seals the block that was gathered.
     pub(crate) fn seal_ahead(&mut self) {
         if let Some(seal) = &mut self.seal {
             self.presealed.seal(self.to, seal);
         }
     }
 
-    /// Gives back memory that is not needed while nothing moves.
+    /// Frees memory that is not needed while no data move.
     pub(crate) fn rest(&mut self) {
         self.presealed.rest();
     }
 
-    /// Opens a datagram with our tag; none if the peer did not send it.
+    /// Opens a datagram with our tag. Returns `None` if the peer did not send it.
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<Content<'a>> {
         let is_piece = self.seal.is_some() && is_piece(datagram);
         let content: &[u8] = match &mut self.seal {
@@ -156,19 +159,21 @@ impl Framing {
         AnySegment::read(self.inner, content).map(|(segment, payload)| Content::Segment(segment, payload))
     }
 
-    /// The number of a datagram, and whether none of that number was here before; none where datagrams have no numbers.
+    /// Number of a datagram, and whether it is the first with that number. `None` without
+    /// encryption, since datagrams then have no numbers.
     pub(crate) fn number(&self, datagram: &[u8]) -> Option<(u64, bool)> {
         let seal = self.seal.as_ref()?;
         number_of(datagram).map(|number| (number, seal.is_new(number)))
     }
 
-    /// True if the peer sent a datagram, which is not to be opened any more: it may have been here before.
+    /// True if the peer sent this datagram, which may be a duplicate. The datagram cannot be opened
+    /// afterwards.
     pub(crate) fn is_authentic(&self, datagram: &mut [u8]) -> bool {
         self.seal.as_ref().is_some_and(|seal| seal.is_authentic(datagram))
     }
 
-    /// Sends `segment`, whose payload comes in two parts, in datagrams of at most `limit` bytes; false, and nothing done, where
-    /// it cannot be cut so.
+    /// Sends `segment` in datagrams of at most `limit` bytes. Its payload is `a` followed by `b`.
+    /// Returns false, and sends nothing, if the segment cannot be cut that way.
     pub(crate) fn push_pieces(
         &mut self,
         to: Addresses,
@@ -197,7 +202,8 @@ impl Framing {
         true
     }
 
-    /// Sends a probe, a datagram of `length` bytes by itself, with a path challenge of this number.
+    /// Sends a probe: a datagram of `length` bytes in a message of its own, with a path challenge
+    /// of this number.
     pub(crate) fn push_probe(&mut self, to: Addresses, length: usize, challenge: u64, out: &mut Outbox) {
         let Some(seal) = &mut self.seal else { return };
         let content = pieces::probe(challenge, length.saturating_sub(HEAD + AUTHENTICATION));
@@ -206,8 +212,9 @@ impl Framing {
         out.push_alone(to, &datagram);
     }
 
-    /// Sends a path challenge or a path response to `to`. Without encryption there are none. An address other than `peer`, where the
-    /// connection is, has proved nothing.
+    /// Sends a path challenge or a path response to `to`. Does nothing without encryption. `peer`
+    /// is the connection's current address of the peer; any other address has not proved that the
+    /// peer receives there.
     pub(crate) fn push_path(&mut self, to: Addresses, peer: SocketAddr, frame: PathFrame, out: &mut Outbox) {
         let Some(seal) = &mut self.seal else { return };
         let length = HEAD + path_frame::LENGTH + AUTHENTICATION;
@@ -216,7 +223,8 @@ impl Framing {
     }
 }
 
-/// The segment and its payload in a datagram of TPA that is not encrypted: for tests and captures.
+/// Reads the segment and its payload in a TPA datagram that is not encrypted. For tests and
+/// captures.
 pub fn decode_plain(datagram: &[u8]) -> Option<(Tag, Segment, &[u8])> {
     let tag = tag_of(datagram).filter(|tag| *tag != 0)?;
     let (segment, payload) = wire::decode_inside_udp(&datagram[TAG..]).ok()?;

@@ -1,7 +1,8 @@
-//! A handshake that its peer has not finished: what a listener keeps of it, some hundred bytes.
+//! An unfinished handshake: what a listener stores of it, some hundred bytes.
 //!
-//! The acceptance is repeated as the simulated listener repeats its SYN+ACK: after the first RTO, then twice as long each
-//! time. The connection itself, with its machine and its buffers, is made when the peer has shown that it knows our tag.
+//! The acceptance is repeated as the simulated listener repeats its SYN+ACK: after the first RTO,
+//! then after twice as long each time. The connection itself, with its state machine and its
+//! buffers, is created when the peer has shown that it knows our tag.
 
 use super::addresses::Addresses;
 use super::engine::AnySegment;
@@ -11,10 +12,12 @@ use super::noise::Keys;
 use super::outbox::Outbox;
 use meshpace_core::{Duration, Time};
 
-/// Number of times that the acceptance is sent before the peer is taken for gone, as a machine does with its SYN+ACK.
+/// Number of times that the acceptance is sent before the peer is taken for gone. The state
+/// machines send their SYN+ACK as often.
 const ATTEMPTS: u32 = 6;
 
-/// Time for which a listener keeps an unfinished handshake at least, with this first interval.
+/// Shortest time for which a listener keeps an unfinished handshake if `initial` is the interval
+/// before the first repetition.
 pub(crate) fn kept(initial: Duration) -> Duration {
     Duration(initial.0.saturating_mul((1 << ATTEMPTS) - 1))
 }
@@ -25,25 +28,27 @@ pub(crate) struct HalfOpen {
     pub(crate) addresses: Addresses,
     /// The peer's request.
     pub(crate) request: Opening,
-    /// Our tag and our first block.
+    /// Our tag.
     pub(crate) tag: Tag,
+    /// Number of our first block.
     pub(crate) first_block: u16,
     pub(crate) keys: Option<Keys>,
-    /// The peer's public key, if it is known.
+    /// The peer's public key. `None` if it is not known.
     pub(crate) peer_key: Option<[u8; 32]>,
     /// A key serves two to the power of this many datagrams.
     key_life: u32,
     /// The datagram of the acceptance.
     acceptance: Box<[u8]>,
-    /// Number of times that the acceptance has left.
+    /// Number of times that the acceptance has been sent.
     times: u32,
-    /// When it is repeated.
+    /// Time of the next repetition.
     at: Time,
 }
 
 impl HalfOpen {
-    /// Of `request`, answered with our tag and first block and, where datagrams are encrypted, with keys, each of which serves two to the power
-    /// of as many datagrams, and with the peer's public key if it is known.
+    /// Handshake that answers `request` with our tag and first block number. Where datagrams are
+    /// encrypted it has keys, each of which serves two to the power of `key_life` datagrams, and
+    /// the peer's public key if it is known.
     pub(crate) fn new(
         addresses: Addresses,
         request: Opening,
@@ -56,8 +61,8 @@ impl HalfOpen {
         HalfOpen { addresses, request, tag, first_block, keys, peer_key, key_life, acceptance, times: 0, at: now }
     }
 
-    /// The acceptance leaves; it is repeated after `initial`, doubled each time. Whoever asks for it more often does not keep his place
-    /// for longer.
+    /// Sends the acceptance. It is repeated after `initial`, and then after twice as long each
+    /// time. A peer that asks for it more often does not keep its place for longer.
     pub(crate) fn send(&mut self, now: Time, initial: Duration, out: &mut Outbox) {
         out.push_bytes(self.addresses, &self.acceptance);
         if self.times < ATTEMPTS {
@@ -66,27 +71,28 @@ impl HalfOpen {
         }
     }
 
-    /// True if the acceptance has left as often as it may, and its last answer is overdue.
+    /// True if the acceptance has been sent as often as allowed, and the answer to the last one is
+    /// overdue.
     pub(crate) fn is_stale(&self, now: Time) -> bool {
         self.times >= ATTEMPTS && now >= self.at
     }
 
-    /// True if that is so in `wait` from now, unless an answer comes before.
+    /// True if the handshake will be stale in `wait` from now, unless an answer arrives before.
     pub(crate) fn is_stale_within(&self, now: Time, wait: Duration) -> bool {
         self.is_stale(now.saturating_add(wait))
     }
 
-    /// The framing of the connection's datagrams.
+    /// Framing of the connection's datagrams.
     pub(crate) fn framing(&self) -> Framing {
         Framing::new(self.request.opener, self.keys.as_ref(), self.key_life, self.request.inner())
     }
 
-    /// When to come back.
+    /// Time of the next repetition.
     pub(crate) fn next_wakeup(&self) -> Time {
         self.at
     }
 
-    /// Tells its peer that nothing will come of it.
+    /// Sends a reset, which tells the peer that no connection will come about.
     pub(crate) fn reset(&self, out: &mut Outbox) {
         let mut framing = self.framing();
         let segment = AnySegment::reset(self.request.inner(), self.first_block);

@@ -1,11 +1,20 @@
-//! Complaints of the network about a connection's datagrams.
+//! Errors that the network reports about a connection's datagrams: ICMP messages and strays.
 //!
-//! RFC 5927's rules for UDP: a complaint counts only if it quotes a datagram of this connection, tag included (the endpoint looks). Whoever
-//! reads the packets can forge that much. So an open connection ends by complaints only if several come over a time in which the peer,
-//! asked again and again for a sign of life, gives none; and for segments that are too big only if nothing of what is under way is acknowledged
-//! although several left over as long a time, apart from each other: while a long retransmission timer runs nothing can be, and the segment that has just left
-//! may still arrive. An MTU is believed only if it is lower than what is being sent, and while a connection opens none that is less than
-//! can be expected of a path (RFC 9000, 14.2.1): its segments would stay that small for as long as it lives.
+//! The rules are those of RFC 5927, applied to UDP. A report counts only if it quotes a datagram of
+//! this connection, tag included; the endpoint checks that. Anybody who reads the packets can still
+//! forge such a report.
+//!
+//! So reports that the peer is gone end an open connection only if several of them arrive over a
+//! time in which the peer, probed again and again, gives no sign of life.
+//!
+//! Reports that segments are too big end it only if nothing in flight is acknowledged although
+//! several segments were sent over as long a time, apart from each other. While a long
+//! retransmission timer runs nothing can be acknowledged, and the segment that has just left may
+//! still arrive.
+//!
+//! An MTU is believed only if it is lower than what is being sent. While a connection opens, an MTU
+//! below the least that can be expected of a path is not believed either (RFC 9000, 14.2.1): the
+//! segments would stay that small for the life of the connection.
 
 use super::Connection;
 use super::path_size::least_path;
@@ -16,39 +25,43 @@ use crate::tpa::session::outbox::Outbox;
 use meshpace_core::{Duration, Time};
 use nix::libc;
 
-/// Complaints about an open connection's datagrams without a sign of life, or of progress, in between that end it.
+/// Number of reports about an open connection's datagrams that end it, without a sign of life or
+/// progress in between.
 const ENOUGH: u8 = 3;
 
-/// Source of a complaint.
+/// Source of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Witness {
-    /// This host, which has not sent it.
+    /// This host, which has not sent the datagram.
     Host,
-    /// Somebody on the way, who quotes it.
+    /// A node on the path, or anybody else, who quotes the datagram.
     Network,
 }
 
-/// Least time over which they have to come, without a sign of life or progress: longer than a connection that moves is silent between two packets,
-/// also where some are lost, and than its peer needs to answer a question.
+/// Least time over which the reports have to arrive, without a sign of life or progress. It is
+/// longer than a moving connection is silent between two packets, even where some are lost, and
+/// longer than its peer needs to answer a probe.
 const DOUBTED: Duration = Duration::from_secs(5);
 
-/// Those about segments that are too big count no more often: what leaves at the same time is lost together, and each has time to be acknowledged.
+/// Least interval between two reports of segments that are too big, for both to count. Segments
+/// that leave at the same time are lost together, and each one needs time to be acknowledged.
 const APART: Duration = Duration(DOUBTED.0 / ENOUGH as u64);
 
-/// Interval at which the peer is asked for a sign of life in that time: trains answer ten questions in 5 s.
+/// Interval between two probes of the peer during that time. Trains answer ten probes in 5 s.
 const ASKS_EVERY: Duration = Duration::from_millis(500);
 
-/// Complaints of one kind that nothing has contradicted yet.
+/// Reports of one kind that nothing has contradicted yet.
 #[derive(Debug, Default)]
 struct Doubt {
     count: u8,
-    /// When the first of them came, and the last.
+    /// Time of the first of these reports.
     since: Time,
+    /// Time of the last of these reports.
     last: Time,
 }
 
 impl Doubt {
-    /// One more.
+    /// Counts one more report.
     fn add(&mut self, now: Time) {
         if self.count == 0 {
             self.since = now;
@@ -57,27 +70,29 @@ impl Doubt {
         self.last = now;
     }
 
-    /// True if these are enough to end an open connection.
+    /// True if these reports are enough to end an open connection.
     fn is_enough(&self) -> bool {
         self.count >= ENOUGH && self.last.since(self.since) >= DOUBTED
     }
 }
 
-/// Complaints that were heard.
+/// Reports that were received.
 #[derive(Debug)]
 pub(super) struct Complaints {
-    /// That the peer is not there, since its last sign of life.
+    /// Reports that the peer is gone, since its last sign of life.
     gone: Doubt,
-    /// That segments are too big, since the last progress.
+    /// Reports that segments are too big, since the last progress.
     narrow: Doubt,
-    /// Bytes that had been acknowledged by then.
+    /// Number of acknowledged bytes at the last progress.
     acked: u64,
-    /// Data segments that had left when the last such complaint came.
+    /// Number of data segments that had been sent when the last report of too big a segment
+    /// arrived.
     left: u64,
-    /// When the peer was last asked for a sign of life because of them, and when it is asked again.
+    /// Time of the last probe that was sent because of the reports. `None` if there was none.
     asked: Option<Time>,
+    /// Time of the next such probe.
     asks_at: Time,
-    /// Errno of the last complaint of the network, in case the silence lasts.
+    /// Errno of the network's last report, which a failure names if the silence lasts.
     pub(super) last: Option<i32>,
 }
 
@@ -89,18 +104,19 @@ impl Default for Complaints {
 }
 
 impl Complaints {
-    /// The peer gave a sign of life.
+    /// Forgets the reports that the peer is gone, because it gave a sign of life.
     pub(super) fn forget(&mut self) {
         self.gone.count = 0;
         self.asks_at = Time::NEVER;
     }
 
-    /// Since when somebody says so without the peer having been heard; none if nobody does.
+    /// Time of the first report that the peer is gone which no sign of life has contradicted.
+    /// `None` if there is none.
     pub(super) fn doubted(&self) -> Option<Time> {
         (self.gone.count > 0).then_some(self.gone.since)
     }
 
-    /// One more that the peer is not there; whether these are enough.
+    /// Counts a report that the peer is gone. Returns whether the reports are enough.
     fn add_gone(&mut self, now: Time) -> bool {
         if self.asks_at == Time::NEVER {
             self.asks_at = self.asked.map_or(now, |asked| now.max(asked + ASKS_EVERY));
@@ -109,8 +125,13 @@ impl Complaints {
         self.gone.is_enough()
     }
 
-    /// One more, about segments that are too big, when so many bytes have been acknowledged, so many data segments have left, again or not,
-    /// and some may be under way; whether those of before are enough. Only one counts of those that come before another segment has left, and in [`APART`].
+    /// Handles a report that segments are too big. `acked` is the number of bytes acknowledged so
+    /// far, `left` the number of data segments sent, repeated ones included; `is_busy` says whether
+    /// data may be in flight.
+    ///
+    /// The report counts only if another segment has left since the last report, and at least
+    /// [`APART`] after the last one that counted. Returns whether the reports before it were
+    /// enough.
     fn add_narrow(&mut self, now: Time, acked: u64, left: u64, is_busy: bool) -> bool {
         if acked != self.acked || !is_busy {
             (self.acked, self.left, self.narrow.count) = (acked, left, 0);
@@ -125,12 +146,12 @@ impl Complaints {
         enough
     }
 
-    /// When the peer is to be asked for a sign of life because of them.
+    /// Time at which the peer is to be probed because of the reports.
     pub(super) fn asks_at(&self) -> Time {
         self.asks_at
     }
 
-    /// True if the peer is to be asked for a sign of life now; the time of the next question is then set.
+    /// True if the peer is to be probed now. The time of the next probe is then set.
     pub(super) fn ask(&mut self, now: Time) -> bool {
         let asks = now >= self.asks_at;
         if asks {
@@ -143,7 +164,8 @@ impl Complaints {
 }
 
 impl Connection {
-    /// A datagram of ours met the error `errno`; `mtu` is what the way carries, 0 if nobody says.
+    /// Handles a report that a datagram of ours met the error `errno`. `mtu` is the size in bytes
+    /// that the path carries, or 0 if the report does not say.
     pub fn on_complaint(
         &mut self,
         now: Time,
@@ -158,7 +180,8 @@ impl Connection {
         let is_doubted = opening && witness == Witness::Network && (1..least).contains(&mtu);
         let mtu = if is_doubted { least } else { mtu };
         if is_doubted && mtu >= needed {
-            // If it is true all the same, nobody answers, and this is why.
+            // The claimed MTU is not believed. If it is true all the same, the peer will not
+            // answer, and the failure names this reason.
             self.complaints.last = Some(errno);
         }
         if errno == libc::EMSGSIZE
@@ -173,12 +196,14 @@ impl Connection {
             libc::EMSGSIZE => {
                 let stats = self.engine.stats();
                 let (acked, left) = (stats.acked_bytes, stats.segments_sent);
-                // Whose reader is slow acknowledges nothing either.
+                // Data that the peer's window has no room for are not acknowledged either, so they
+                // are no reason to believe the report.
                 let is_busy = self.has_data_under_way();
                 if witness == Witness::Network && !opening && !self.complaints.add_narrow(now, acked, left, is_busy) {
                     return;
                 }
-                // Of the network nobody believes that it carries less than paths do.
+                // An MTU below the least that paths carry is not believed if the network reports
+                // it.
                 let believed = if witness == Witness::Network { mtu.max(least) } else { mtu };
                 if self.narrow(now, believed) {
                     return self.work(now, exchange, out);
@@ -194,7 +219,8 @@ impl Connection {
             libc::ECONNREFUSED => {
                 let enough = self.complaints.add_gone(now);
                 if self.awaits_final_ack() {
-                    // Ours is done. The peer is told that it is over only if that is sure: it may still want to hear our end.
+                    // Our stream has arrived. The peer gets a reset only if it is certainly gone:
+                    // it may still want to hear the end of our stream.
                     exchange.end();
                     if enough {
                         self.engine.abort(now);
@@ -206,7 +232,8 @@ impl Connection {
                 }
             }
             _ => {
-                // No route, or none for a while. Some transports want to know.
+                // There is no route, perhaps only for a while. Some transports use this
+                // information.
                 if matches!(errno, libc::EHOSTUNREACH | libc::ENETUNREACH) {
                     self.engine.on_route_failure(now);
                 }
@@ -221,8 +248,8 @@ impl Connection {
         self.work(now, exchange, out);
     }
 
-    /// The peer's address says that it does not know the tag we use: the peer has begun anew, or somebody who can read our
-    /// packets lies.
+    /// The peer's address reports that it does not know the tag we use. Either the peer has
+    /// restarted, or somebody who can read our packets lies.
     pub fn on_stray(&mut self, now: Time, exchange: &mut Exchange, out: &mut Outbox) {
         if exchange.failure().is_some() || self.engine.is_done() {
             return;

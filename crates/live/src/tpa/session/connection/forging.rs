@@ -1,4 +1,5 @@
-//! Datagrams with any content, sealed with the keys of a connection: what a hostile peer can send. For `chaos` and tests.
+//! Sends datagrams with any content, sealed with the keys of a connection, as a hostile peer can.
+//! For `chaos` and tests.
 
 use super::Connection;
 use crate::tpa::session::engine::AnySegment;
@@ -15,8 +16,8 @@ pub(crate) enum Forgery<'a> {
 }
 
 impl Connection {
-    /// Puts a datagram with this content into `out`. Returns its number, which is `None` without encryption. Nothing leaves before the
-    /// connection is open.
+    /// Puts a datagram with this content into `out`. Returns its number, or `None` without
+    /// encryption. Does nothing before the connection is open.
     pub(crate) fn forge(&mut self, content: Forgery<'_>, out: &mut Outbox) -> Option<u64> {
         let framing = self.stage.framing_mut()?;
         let number = framing.next_number();
