@@ -1,19 +1,28 @@
-//! Opening a connection: requests, the answers to them, and segments that fit the path.
+//! Opening a connection: requests, the answers to them, and the choice of segments that fit the
+//! path.
 //!
-//! The request that shows a cookie is padded to the length of a full segment's datagram: where that does not get through, and
-//! nobody says so, the segments are made smaller (RFC 8899 in small: probes are requests, which nothing else waits behind). That
-//! it did not get through is not the same as that nothing did: a path that is down for a while, or a peer that is late, must not
-//! cost the connection its segments. So a padded request that is repeated has an escort, a short request with another block number
-//! and without a cookie; only an escort whose challenge comes without an answer to the padded one counts (RFC 8899,
-//! section 5.1.2: MAX_PROBES such losses). An MTU that the network tells is believed only if the complaint quotes the request,
-//! and only if it is lower.
+//! A request that shows a cookie is padded to the length of a full segment's datagram. If such
+//! requests do not get through, and nobody says so, the segments are made smaller. This is a small
+//! version of RFC 8899: the probes are requests, behind which nothing else waits.
 //!
-//! A listener that does not admit the key of this end proves it: the refusal stands inside Noise's second message, and ends the opening. Nobody proves that
-//! another refusal is the peer's: whoever reads the request can forge one. Where the peer is known, by a secret or by keys, a
-//! refusal therefore ends nothing and only names the reason should the time pass without an acceptance. One that says that nobody listens has
-//! the request repeated soon, some times: a far end that begins anew has its port a moment before it listens. Elsewhere it is believed at once:
-//! who can forge it could also accept in the peer's place. But one that says that the keys do not fit is not the peer's where no keys are known: it is
-//! what a peer says of a request for another protection, so of a copy of ours that somebody has altered.
+//! A lost padded request alone proves nothing: a path that is down for a while, or a peer that is
+//! late, must not make the connection's segments smaller. So a repeated padded request has an
+//! escort: a short request with another block number and without a cookie. A loss counts only if
+//! the escort's challenge arrives without an answer to the padded request (RFC 8899, section 5.1.2:
+//! MAX_PROBES such losses). An MTU that the network reports is believed only if the report quotes
+//! the request, and only if the MTU is lower.
+//!
+//! A listener that does not admit the key of this end proves it: the refusal stands inside Noise's
+//! second message, and ends the opening. For any other refusal there is no proof that it comes from
+//! the peer, since anybody who reads the request can forge one. So where the peer is known, by a
+//! secret or by keys, such a refusal ends nothing. It only names the reason if the time passes
+//! without an acceptance. If it says that nobody listens, the request is repeated soon, a limited
+//! number of times: a process that restarts has its port a moment before it listens.
+//!
+//! Where the peer is not known, a refusal is believed at once: an attacker who can forge it could
+//! also accept in the peer's place. There is one exception: if no keys are known, a refusal which
+//! says that the keys do not fit ends nothing. A peer sends such a refusal only as the answer to a
+//! request for another protection, so to a copy of our request that somebody has altered.
 
 use super::path_size::{LOST, SMALLER_PATHS};
 use super::silence::Unheard;
@@ -36,15 +45,17 @@ use meshpace_transport::{Arrival, Role};
 use nix::libc;
 use std::net::SocketAddr;
 
-/// Challenges answered per connection attempt: one is regular, others follow a listener's restart, other terms, a smaller MTU.
+/// Maximum number of challenges answered per connection attempt. One is regular; others follow a
+/// restart of the listener, other terms, or a smaller MTU.
 const CHALLENGES: u8 = 12;
 
-/// Least interval between answers to acceptances that come again: trains answer ten SYNs in 5 s, and the peer's questions for a sign of life
-/// are to find some left.
+/// Least interval between answers to repeated acceptances. Trains answer ten SYNs in 5 s, and some
+/// of these answers have to remain for the peer's probes.
 const REPETITION: Duration = Duration::from_secs(1);
 
-/// Time after which a request is repeated that nobody listens for, and number of such repetitions at most.
+/// Time after which a request is repeated if nobody listens.
 const HURRY: Duration = Duration::from_millis(100);
+/// Maximum number of such repetitions.
 const HURRIES: u8 = 10;
 
 /// Content of our requests, and state of their repetition.
@@ -52,35 +63,40 @@ pub(super) struct Request {
     pub(super) opening: Opening,
     /// The transport with the terms asked for.
     config: tpa::Config,
-    /// Secret that Noise's first message will be made with, whether it has been used, and the key that the message then begins with: the
-    /// listener's cookie is for that key. Once a message has been made, another needs another secret.
+    /// Secret with which Noise's first message will be made. Each message needs a secret of its
+    /// own.
     secret: Secret,
+    /// True if a message has been made with the secret.
     is_spent: bool,
+    /// Public key with which a message made with this secret begins. The first request shows it,
+    /// and the listener's cookie is for this key.
     key: Vec<u8>,
-    /// Noise's first message, and who waits for the second.
+    /// Noise's first message.
     noise: Vec<u8>,
+    /// State of the handshake that waits for Noise's second message.
     asking: Option<Asking>,
-    /// Challenges answered.
+    /// Number of challenges answered.
     challenges: u8,
     probing: Probing,
     hurry: Hurry,
 }
 
-/// Repetitions of a request that does not wait for its timer, since somebody says that nobody listens there yet.
+/// Early repetition of a request, which does not wait for the request's timer, because nobody is
+/// said to listen yet.
 #[derive(Clone, Copy)]
 struct Hurry {
     at: Time,
     left: u8,
 }
 
-/// State of the padded requests with these terms.
+/// State of the padded requests with the present terms.
 #[derive(Clone, Copy, Default)]
 struct Probing {
-    /// One has left, and no answer has come.
+    /// True if a padded request has left and has not been answered.
     waits: bool,
-    /// An escort has left with the last one, and no answer to that has come.
+    /// True if an escort has left with the last padded request and has not been answered.
     escorted: bool,
-    /// Escorts that were answered without their padded requests.
+    /// Number of escorts that were answered although their padded requests were not.
     lost: u8,
 }
 
@@ -115,7 +131,7 @@ impl Request {
 }
 
 impl Connection {
-    /// The engine wants to send a SYN: the request leaves.
+    /// Sends the request in place of the SYN that the engine wants to send.
     pub(super) fn request(&mut self, segment: &AnySegment, out: &mut Outbox) {
         let Stage::Opening(request) = &mut self.stage else { return };
         request.opening.segment = match segment {
@@ -127,7 +143,7 @@ impl Connection {
                 congested: self.settings.beside.bbr,
                 ..Segment::default()
             },
-            // It has no opening of its own.
+            // BBR has no opening of its own.
             AnySegment::Bbr(_) => return,
         };
         let shown = request.opening.cookie != Cookie::default();
@@ -150,12 +166,12 @@ impl Connection {
         }
     }
 
-    /// When the request is repeated although its timer has not expired.
+    /// Time at which the request is repeated although its timer has not expired.
     pub(super) fn hurries_at(&self) -> Time {
         if let Stage::Opening(request) = &self.stage { request.hurry.at } else { Time::NEVER }
     }
 
-    /// Repeats the request if that is due before its timer expires.
+    /// Repeats the request if an early repetition is due.
     pub(super) fn hurry(&mut self, now: Time, out: &mut Outbox) {
         let Stage::Opening(request) = &mut self.stage else { return };
         if request.hurry.at <= now {
@@ -164,16 +180,17 @@ impl Connection {
         }
     }
 
-    /// The request leaves again as it was.
+    /// Sends the request again, unchanged.
     fn repeat_request(&mut self, out: &mut Outbox) {
         let Stage::Opening(request) = &self.stage else { return };
-        // Of BBR too: until the listener has agreed to it, it is trains that are opened.
+        // Also a request for BBR opens trains, until the listener has agreed to BBR.
         let inner = if request.opening.trains { InnerTransport::Trains } else { InnerTransport::Tpa };
         let segment = AnySegment::opening(inner, &request.opening.segment);
         self.request(&segment, out);
     }
 
-    /// The escort of a padded request was answered, and that one was not: once more at once, or with smaller segments.
+    /// Handles the answer to an escort whose padded request was not answered. The request is
+    /// repeated at once, or with smaller segments.
     fn on_escort_answered(&mut self, now: Time, exchange: &mut Exchange, out: &mut Outbox) {
         let headers = self.headers();
         let Stage::Opening(request) = &mut self.stage else { return };
@@ -192,18 +209,18 @@ impl Connection {
         }
     }
 
-    /// The engine begins anew with the terms that the request now has.
+    /// Restarts the engine with the terms that the request now has.
     fn begin_again(&mut self, now: Time) {
         let Stage::Opening(request) = &self.stage else { return };
-        // Nothing is lost: the application writes and closes only what is open.
+        // No data are lost: the application writes and closes only after the connection is open.
         self.flow = Flow::new(&request.config);
         self.engine = engine(&self.settings, &request.config, Role::Sender);
         self.tell_path();
         self.engine.open(now);
     }
 
-    /// An answer to our request came from the address `from`, with Noise's message. Whoever sent it knows our tag; false if it is not the
-    /// peer's address.
+    /// Handles an answer to our request, which came from the address `from` with Noise's message.
+    /// Its sender knows our tag. Returns false if `from` is not the peer's address.
     pub fn on_answer(
         &mut self,
         now: Time,
@@ -249,7 +266,7 @@ impl Connection {
         true
     }
 
-    /// The listener asks for the request once more, with its cookie and its terms.
+    /// Repeats the request with the listener's cookie and terms, as the listener's challenge asks.
     fn on_challenge(
         &mut self,
         now: Time,
@@ -289,8 +306,9 @@ impl Connection {
         }
     }
 
-    /// The listener agrees, or refuses with a proof that it is the listener who does, or somebody says so for it; true if the listener has said it.
-    /// Whether it agrees stands inside Noise's message: what is around may have been changed.
+    /// Handles the listener's acceptance, its refusal with a proof, or a forgery of either. Returns
+    /// true if the listener has sent the answer. With encryption, only the content of Noise's
+    /// message shows whether the listener agrees: what is around it may have been changed.
     fn on_acceptance(
         &mut self,
         now: Time,
@@ -314,9 +332,10 @@ impl Connection {
         }
         let (answer, keys) = match &mut request.asking {
             Some(asking) => {
-                // Somebody else's answer; the peer's may still come.
+                // The answer does not come from the peer, whose answer may still arrive.
                 let Ok((keys, repeated)) = asking.finish(message) else { return false };
-                // What stands inside is the peer's, whatever has become of what stands around it.
+                // The content of Noise's message comes from the peer, even if the datagram around
+                // it was changed.
                 match Opening::decode_repeated(&repeated) {
                     Some(refusal) if refusal.kind == Kind::Refusal => {
                         self.on_proven_refusal(now, exchange);
@@ -334,7 +353,8 @@ impl Connection {
         }
         if answer.segment.flags.has(Flags::SYN.with(Flags::ACK)) {
             if answer.inner() == InnerTransport::Bbr {
-                // Nothing is lost: the application writes and closes only what is open.
+                // No data are lost: the application writes and closes only after the connection is
+                // open.
                 self.engine = Engine::bbr(&request.config, self.settings.receive_buffer);
             }
             let framing = Framing::new(answer.acceptor, keys.as_ref(), self.settings.key_life, answer.inner());
@@ -345,19 +365,19 @@ impl Connection {
         true
     }
 
-    /// The peer has proved that it does not admit our key.
+    /// Ends the opening because the peer has proved that it does not admit our key.
     fn on_proven_refusal(&mut self, now: Time, exchange: &mut Exchange) {
         let message = format!("{} refuses the connection: it does not admit this end's key", self.addresses.peer);
         self.give_up(now, Failure::new(libc::ECONNREFUSED, message), exchange);
     }
 
-    /// The peer refuses, or somebody says so for it.
+    /// Handles a refusal that comes from the peer or from anybody else.
     fn on_refusal(&mut self, now: Time, answer: &Opening, exchange: &mut Exchange) {
         let Stage::Opening(request) = &mut self.stage else { return };
         let knows_peer = self.settings.security.knows_peer();
         let asked = (request.opening.protection, request.opening.trains);
         if answer.acceptor == 0 && (answer.protection, answer.trains) == asked && !knows_peer {
-            // There are no keys that could not fit.
+            // There are no keys that could fail to fit.
             return;
         }
         if answer.acceptor != 0 && request.hurry.at == Time::NEVER && request.hurry.left > 0 {
@@ -381,8 +401,9 @@ impl Connection {
         }
     }
 
-    /// The peer has not heard that we have its acceptance, or somebody who has read the tags says so: an acceptance is not sealed as
-    /// segments are, and this one's is not looked at. An ACK is the answer; it is no sign of life.
+    /// Handles an acceptance that arrives again. Either the peer has not heard that we have it, or
+    /// somebody who has read the tags sends a copy: an acceptance is not sealed as segments are,
+    /// and this one's seal is not checked. It is answered with an ACK, and is no sign of life.
     fn on_repeated_acceptance(&mut self, now: Time, exchange: &mut Exchange, out: &mut Outbox) {
         if self.is_theirs() || now < self.life.answers_at {
             return;
@@ -395,13 +416,15 @@ impl Connection {
         self.work(now, exchange, out);
     }
 
-    /// Longest IP packet of a request that does not arrive although short ones are answered; `None` if that is not known.
+    /// Longest IP packet, in bytes, of a request that does not arrive although short requests are
+    /// answered. `None` if there is no such request.
     pub(super) fn unheard_length(&self) -> Option<u32> {
         let Stage::Opening(request) = &self.stage else { return None };
         (request.probing.lost >= LOST).then(|| request.config.segment + self.headers())
     }
 
-    /// The path carries IP packets of `mtu` bytes, less than a full segment's: whether smaller segments are tried instead.
+    /// Tries smaller segments because the path carries IP packets of `mtu` bytes, less than those
+    /// of full segments. Returns whether it did.
     pub(super) fn lower(&mut self, now: Time, mtu: u32, exchange: &mut Exchange, out: &mut Outbox) -> bool {
         let most = mtu.saturating_sub(self.headers());
         let may = self.settings.fit_mtu && self.engine.state() == tpa::State::SynSent;
@@ -416,7 +439,7 @@ impl Connection {
         true
     }
 
-    /// The connection cannot be opened.
+    /// Ends the opening with this failure.
     fn give_up(&mut self, now: Time, failure: Failure, exchange: &mut Exchange) {
         if exchange.is_opening() {
             exchange.fail(failure);
@@ -427,7 +450,8 @@ impl Connection {
 }
 
 impl Request {
-    /// Segments of at most this many bytes from now on: terms of a new request, without a cookie.
+    /// Lowers the payload of a full segment to at most this many bytes. These are terms of a new
+    /// request, which has no cookie yet.
     fn lower(&mut self, segment: u32) {
         self.config.segment = segment.min(self.config.segment);
         self.opening.terms = Terms::of(&self.config);
@@ -435,7 +459,8 @@ impl Request {
         (self.asking, self.probing) = (None, Probing::default());
     }
 
-    /// The block number that the next escort names, so that its answers are told from others, and from copies of those to an earlier one.
+    /// Block number that the next escort names. It tells the escort's answer from other answers,
+    /// and from copies of answers to an earlier escort.
     fn escort(&self) -> u16 {
         block_after(self.opening.segment.block, 1 + u16::from(self.probing.lost))
     }

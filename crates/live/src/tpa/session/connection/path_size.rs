@@ -1,19 +1,25 @@
 //! Size of the datagrams that the path carries, once a connection is open (RFC 8899).
 //!
-//! The handshake has found out which size passes (`opening`). A path that becomes narrower later and does not say so is a
-//! black hole: what is long is lost, and what is short arrives (section 4.3). It is told from other losses as in the handshake:
-//! where a retransmission timer expires, and what leaves then is long, an escort leaves behind it, a path challenge of 41 bytes.
-//! The long one counts as lost where its escort is answered, as much time again passes, and the timer expires once more with
-//! nothing acknowledged. After three such losses in a row (MAX_PROBES, section 5.1.2) datagrams have the next smaller size,
-//! that of an IP packet of 1280 bytes and then of 576 (over IPv6 of 1280 alone). Longer segments leave in pieces from
-//! then on (`pieces`): their length cannot change any more, since TPA counts them by blocks.
+//! The handshake has found out which size passes (`opening`). A path that becomes narrower later
+//! and does not report it is a black hole: long datagrams are lost and short ones arrive (section
+//! 4.3). The search for a black hole begins when a retransmission timer expires and a long datagram
+//! leaves: an escort, a path challenge of 41 bytes, leaves behind it. The long datagram counts as
+//! lost if its escort is answered, as much time again passes, and the timer expires once more with
+//! nothing acknowledged.
 //!
-//! Then three probes, each as long as the datagram of a full segment and without data, ask whether the path carries that all the
-//! same, and one every 600 s (PMTU_RAISE_TIMER) asks whether it does by now. Nothing waits behind them.
+//! After three such losses in a row (MAX_PROBES, section 5.1.2) datagrams have the next smaller
+//! size: that of an IP packet of 1280 bytes, and then of 576 (over IPv6 of 1280 alone). Longer
+//! segments leave in pieces from then on (`pieces`). Their length cannot change any more, since TPA
+//! counts them by blocks.
 //!
-//! All of this needs encryption. An answer counts only if it repeats an unpredictable number that the peer alone can read, so nobody else
-//! makes datagrams smaller by forging. The peer itself can: it then gets pieces no shorter than those of the least size, and
-//! has this end send no more segments than the transport lets it.
+//! Then three probes check whether the path carries full segments after all. Each is as long as the
+//! datagram of a full segment and has no data. Later one probe every 600 s (PMTU_RAISE_TIMER)
+//! checks whether the path has become wider. Nothing waits behind the probes.
+//!
+//! All of this needs encryption. An answer counts only if it repeats an unpredictable number that
+//! the peer alone can read, so nobody else can make datagrams smaller by forging answers. The peer
+//! itself can. It then gets pieces no shorter than those of the least size, and this end sends no
+//! more segments than the transport allows.
 
 use super::{Connection, Stage};
 use crate::tpa::session::exchange::Exchange;
@@ -24,18 +30,21 @@ use crate::tpa::session::pieces::Assembly;
 use meshpace_core::{Duration, Time};
 use std::net::SocketAddr;
 
-/// MTUs that paths have where larger packets are lost: IPv6's least (RFC 8200, 5), and IPv4's least to be expected (RFC 791, 3.1).
+/// MTUs of paths that lose larger packets: the least MTU of IPv6 (RFC 8200, 5), and the least to be
+/// expected of IPv4 (RFC 791, 3.1).
 pub(super) const SMALLER_PATHS: [u32; 2] = [1280, 576];
 
-/// Long datagrams that were lost although short ones behind them were not, after which the path is taken for narrower (RFC
-/// 8899, section 5.1.2: MAX_PROBES).
+/// Number of lost long datagrams, whose escorts were not lost, after which the path counts as
+/// narrower (RFC 8899, section 5.1.2: MAX_PROBES).
 pub(super) const LOST: u8 = 3;
 
-/// Interval between the first probes, and their number (RFC 8899, section 5.1: PROBE_TIMER, not below 1 s, and MAX_PROBES).
+/// Interval between the first probes (RFC 8899, section 5.1: PROBE_TIMER, not below 1 s).
 const PROBE: Duration = Duration::from_secs(2);
+/// Number of the first probes (RFC 8899, section 5.1: MAX_PROBES).
 const PROBES: u8 = 3;
 
-/// Interval at which it is asked later whether the path has become wider (RFC 8899, section 5.1.1: PMTU_RAISE_TIMER).
+/// Interval of the later probes, which check whether the path has become wider (RFC 8899, section
+/// 5.1.1: PMTU_RAISE_TIMER).
 const RAISE: Duration = Duration::from_secs(600);
 
 /// The least MTU to be expected of a path to `peer`, bytes.
@@ -43,57 +52,61 @@ pub(super) fn least_path(peer: SocketAddr) -> u32 {
     SMALLER_PATHS[usize::from(peer.is_ipv4())]
 }
 
-/// Time after which an escort without an answer is taken for lost, and no less between two that count.
+/// Time after which an escort without an answer counts as lost.
 const LATE: Duration = Duration::from_secs(1);
+/// Least interval between two escorts that count.
 const APART: Duration = Duration::from_millis(50);
 
-/// A challenge behind a long datagram.
+/// A path challenge behind a long datagram.
 #[derive(Clone, Copy, Debug)]
 struct Escort {
     challenge: u64,
     sent: Time,
-    /// Time that the answer took; `None` as long as there is none.
+    /// Time that the answer took. `None` while there is no answer.
     answered: Option<Duration>,
 }
 
 impl Escort {
-    /// True if another one may leave at `now`, since this one has shown what it can.
+    /// True if another escort may leave at `now`, because this one has shown whatever it can show.
     fn is_done(&self, now: Time) -> bool {
         let wait = self.answered.map_or(LATE, |took| Duration(took.0.saturating_mul(2)) + APART);
         now.since(self.sent) >= wait
     }
 }
 
-/// Size of the path as far as it is known, and the search for it.
+/// Size that the path is known to carry, and state of the search for it.
 #[derive(Debug, Default)]
 pub(super) struct PathSize {
-    /// Longest IP packet that the path was found to carry, bytes; `None` while nothing says that it drops any.
+    /// Longest IP packet that the path was found to carry, bytes. `None` while nothing indicates
+    /// that the path drops any.
     pub(super) packet: Option<u32>,
-    /// Longest datagram that leaves whole, bytes of UDP payload; `None` if all do.
+    /// Longest datagram that leaves whole, bytes of UDP payload. `None` if all datagrams do.
     limit: Option<usize>,
-    /// Offset up to which the peer has acknowledged, and time-outs that the transport had counted when it was last looked.
+    /// Offset up to which the peer had acknowledged at the last check.
     acknowledged: u64,
+    /// Number of the transport's retransmission time-outs that have been taken into account.
     timeouts: u64,
     /// Escort of the last long datagram since anything was acknowledged.
     escort: Option<Escort>,
-    /// Long datagrams that were lost since then although their escorts were not.
+    /// Number of long datagrams lost since then although their escorts were not.
     lost: u8,
-    /// Number of the challenge in the last probe, and the time of the next one.
+    /// Number of the path challenge in the last probe. `None` if it needs no answer any more.
     probe: Option<u64>,
+    /// Time of the next probe.
     probes_at: Time,
-    /// Probes that still leave one soon after the other.
+    /// Number of probes that still leave at the short interval.
     probes: u8,
-    /// Pieces of the peer's segments.
+    /// Reassembly of the pieces of the peer's segments.
     assembly: Option<Assembly>,
 }
 
 impl PathSize {
-    /// Longest datagram that may leave whole.
+    /// Longest datagram that may leave whole, bytes of UDP payload. `None` if all may.
     pub(super) fn limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// The path is another from now on: whether it is wider is asked soon.
+    /// The connection uses another path from now on. Probes soon check whether it is wider.
     pub(super) fn on_moved(&mut self, now: Time) {
         (self.escort, self.lost, self.probes_at, self.probes) = (None, 0, now, PROBES);
     }
@@ -106,7 +119,7 @@ impl Connection {
         self.size.limit.map_or(whole, |limit| whole.min(limit as u32 + self.ip_and_udp()))
     }
 
-    /// Bytes of a datagram besides the payload, with IP's header and UDP's.
+    /// Bytes of a datagram without the payload, including the headers of IP and UDP.
     pub(super) fn headers(&self) -> u32 {
         headers_to(self.addresses.peer, self.settings.security.protection())
     }
@@ -115,7 +128,8 @@ impl Connection {
         self.headers() - overhead(self.settings.security.protection())
     }
 
-    /// Datagrams have left, the longest of them with `longest` bytes. Looks for a black hole, and for a wider path.
+    /// Looks for a black hole, and for a wider path, after datagrams have left. The longest of them
+    /// has `longest` bytes.
     pub(super) fn watch_size(&mut self, now: Time, longest: usize, out: &mut Outbox) {
         let (acknowledged, timeouts) = (self.engine.acknowledged(), self.engine.stats().timeouts);
         let size = &mut self.size;
@@ -139,7 +153,8 @@ impl Connection {
             }
             let challenge = self.own.unpredictable.draw();
             size.escort = Some(Escort { challenge, sent: now, answered: None });
-            // In a message of its own: it must not share the fate of what is long.
+            // The escort leaves in a message of its own, so that it does not share the fate of the
+            // long datagram.
             out.seal();
             framing.push_path(self.addresses, self.addresses.peer, PathFrame::Challenge(challenge), out);
             out.seal();
@@ -153,7 +168,8 @@ impl Connection {
         }
     }
 
-    /// The peer answers the challenge with this number, from its address.
+    /// Handles the peer's response to the challenge with this number. The response came from the
+    /// peer's address.
     pub(super) fn on_size_response(&mut self, now: Time, number: u64) {
         if self.size.probe == Some(number) {
             (self.size.probe, self.size.limit, self.size.packet) = (None, None, None);
@@ -164,7 +180,8 @@ impl Connection {
         }
     }
 
-    /// The path drops what is as long as what leaves now: the next smaller size is taken, if there is one.
+    /// Chooses the next smaller size, if there is one, because the path drops datagrams as long as
+    /// those that leave now.
     fn narrow_by_a_step(&mut self, now: Time) {
         let longest = self.longest_packet();
         if let Some(mtu) = SMALLER_PATHS.into_iter().find(|mtu| *mtu < longest) {
@@ -172,7 +189,8 @@ impl Connection {
         }
     }
 
-    /// The path carries IP packets of `mtu` bytes at most; whether this end can do with that.
+    /// Limits datagrams to IP packets of `mtu` bytes, the most that the path carries. Returns
+    /// whether this end can work with that.
     pub(super) fn narrow(&mut self, now: Time, mtu: u32) -> bool {
         let is_sealed = self.stage.framing().is_some_and(Framing::is_sealed);
         let may = is_sealed && self.settings.fit_mtu;
@@ -184,14 +202,15 @@ impl Connection {
         (size.limit, size.packet) = (Some(limit), Some(mtu));
         (size.escort, size.lost, size.probe) = (None, 0, None);
         (size.probes, size.probes_at) = (PROBES, now.saturating_add(PROBE));
-        // What waits for a long timer leaves again soon.
+        // Segments that wait for a long retransmission timer are sent again soon.
         let now = self.tell_time(now);
         self.engine.on_peer_moved(now);
         self.engine_at = self.engine_at.min(now);
         true
     }
 
-    /// A piece of a segment that the peer sent, in a datagram that arrived with `ttl`.
+    /// Handles a piece of a segment that the peer sent, in a datagram that arrived with IP time to
+    /// live `ttl`.
     pub(crate) fn on_piece(&mut self, now: Time, piece: &[u8], ttl: u8, exchange: &mut Exchange, out: &mut Outbox) {
         let assembly = self.size.assembly.get_or_insert_with(|| Assembly::new(exchange.account.clone()));
         let Some(whole) = assembly.add(piece) else { return };

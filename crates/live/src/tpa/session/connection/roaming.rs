@@ -1,24 +1,32 @@
-//! A peer whose address changes, as that of a node which moves, or behind a router that translates addresses.
+//! A peer whose address changes, because its node moves or because a router on the path translates
+//! addresses.
 //!
-//! The key that a datagram is sealed with shows who has sent it. So one from another address is taken like every other, and if it is the
-//! newest so far the peer may have moved: it is asked at both addresses whether it is there (RFC 9000, sections 8.2 and 9.3). The connection
-//! moves once the peer has answered from the new one and nothing so new has come from the old one for as long as that would have taken. A
-//! connection without encryption never moves.
+//! The key with which a datagram is sealed shows who has sent it. So a datagram from another
+//! address is accepted like every other. If it is the newest so far, the peer may have moved: a
+//! path challenge goes to both addresses (RFC 9000, sections 8.2 and 9.3). The connection moves
+//! once two things hold. The peer has answered from the new address. And no datagram as new as that
+//! one has arrived from the old address for as long as it would have needed. A connection without
+//! encryption never moves.
 //!
-//! The peer itself may be hostile: it can send from the forged address of a victim. So each challenge carries a number that the peer
-//! cannot know unless it receives the challenge, and until it has answered nothing but challenges and responses is sent there, each
-//! no longer than the datagram that has caused it. A move needs a place in the limits of the new address, like a new connection; the
-//! connection keeps its place at the old address until then.
+//! The peer itself may be hostile: it can send from the forged address of a victim. So each
+//! challenge carries a number that the peer cannot know unless it receives the challenge. Until the
+//! peer has answered, only challenges and responses are sent to the new address, each no longer
+//! than the datagram that has caused it. A move needs a place in the limits of the new address,
+//! like a new connection. The connection keeps its place at the old address until then.
 //!
-//! An observer who sends copies of the peer's datagrams from an address of his own, faster than the peer's own arrive, steers nothing: the
-//! originals come too, from the old address, and whether a datagram is authentic is looked at for that also if it has been here before. Who can
-//! keep back the peer's datagrams can pass them on from elsewhere; so can every router. To an address that has not answered no more is sent
-//! than has come from it: a challenge is not longer than any sealed datagram, and leaves only when one has come.
+//! An observer may send copies of the peer's datagrams from an address of its own, so that the
+//! copies arrive before the originals. That does not move the connection: the originals still
+//! arrive, from the old address, and their authenticity is checked for this purpose even if they
+//! are duplicates. An attacker who can hold back the peer's datagrams can forward them from
+//! elsewhere; so can every router. An address that has not answered is sent no more than came from
+//! it: a challenge is not longer than any sealed datagram, and leaves only when a datagram has
+//! arrived.
 //!
-//! After a move to another host's address congestion control and the estimate of the round trip begin anew, and path information is asked
-//! for again; a move to another port of the same address is the work of a router and keeps them (RFC 9000, section 9.4). What waits for a
-//! retransmission timer that has been doubled, up to a minute, is sent again as soon as the connection has moved: what the timer waits for
-//! went to the old address.
+//! After a move to another host's address, congestion control and the round-trip estimate restart,
+//! and the connection asks for path information again. A move to another port of the same address
+//! is the work of a router and keeps the estimates (RFC 9000, section 9.4). A retransmission timer
+//! may have been doubled, up to a minute. What waits for it is sent again as soon as the connection
+//! has moved, since the datagram that the timer is for went to the old address.
 
 use super::{Connection, Stage};
 use crate::networks::source_of;
@@ -30,35 +38,39 @@ use crate::tpa::session::path_frame::PathFrame;
 use meshpace_core::{Duration, Time};
 use std::net::SocketAddr;
 
-/// Time that is given at least to what the peer may have sent from the old address, counted from the first datagram from the new one.
+/// Least time that datagrams from the old address have to arrive, counted from the first datagram
+/// from the new address.
 const LEAST_HOLD: Duration = Duration::from_millis(200);
 
-/// The same at most: it is twice as long as the peer has taken to answer.
+/// Upper bound of that time, which is twice as long as the peer has taken to answer.
 const MOST_HOLD: Duration = Duration::from_secs(1);
 
-/// A challenge is repeated after so long, if more comes from there.
+/// Least time before a challenge is repeated. It is repeated only if another datagram arrives from
+/// that address.
 const REPEATED: Duration = Duration::from_millis(100);
 
-/// An address that has not answered for so long is forgotten; as long none is asked where the peer was found at the old one.
+/// Time without an answer after which an address is forgotten. For the same time no new address is
+/// challenged after the peer was found at its old one.
 const FORGOTTEN: Duration = Duration::from_secs(1);
 
-/// An address where the peer may be.
+/// An address to which the peer may have moved.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     addresses: Addresses,
-    /// The number of the datagram that came first from there.
+    /// Number of the first datagram that came from there.
     number: u64,
-    /// The unpredictable number that the peer is to send back from there.
+    /// Unpredictable number that the peer has to send back from there.
     challenge: u64,
+    /// Time of the first datagram from there.
     since: Time,
-    /// When the last challenge left.
+    /// Time of the last challenge.
     asked: Time,
-    /// When the answer came, and how long it took.
+    /// Time of the answer, and the time it took. `None` while there is no answer.
     answered: Option<(Time, Duration)>,
 }
 
 impl Candidate {
-    /// When the peer is taken to be there; never before it has answered.
+    /// Time at which the peer is taken to be there. Never before it has answered.
     fn due(&self) -> Time {
         self.answered.map_or(Time::NEVER, |(at, took)| {
             let hold = Duration(took.0.saturating_mul(2)).clamp(LEAST_HOLD, MOST_HOLD);
@@ -67,38 +79,39 @@ impl Candidate {
     }
 }
 
-/// Where the peer may have moved to.
+/// State of the search for a peer that may have moved.
 #[derive(Debug, Default)]
 pub(super) struct Roaming {
     /// One more than the highest number of a datagram of the peer.
     newest: u64,
     candidate: Option<Candidate>,
-    /// Nobody is asked before.
+    /// No address is challenged before this time.
     asks_from: Time,
 }
 
 impl Roaming {
-    /// An authentic datagram of this number; whether it is newer than all others.
+    /// Notes an authentic datagram of this number. Returns whether it is newer than all others.
     pub(super) fn see(&mut self, number: u64) -> bool {
         let is_newest = number >= self.newest;
         self.newest = self.newest.max(number.saturating_add(1));
         is_newest
     }
 
-    /// True if a datagram of this number from the old address says that the peer is still there.
+    /// True if a datagram of this number from the old address shows that the peer is still there.
     pub(super) fn is_doubted_by(&self, number: u64) -> bool {
         self.candidate.is_some_and(|candidate| number >= candidate.number)
     }
 
-    /// The peer is where it was.
+    /// Gives up the new address because the peer is where it was, or cannot be followed.
     pub(super) fn stays(&mut self, now: Time) {
         if self.candidate.take().is_some() {
             self.asks_from = now + FORGOTTEN;
         }
     }
 
-    /// The newest datagram, of this number, came from `at`. Returns the number of the challenge that is to go there, and whether it is
-    /// the first one; `draw` yields an unpredictable number.
+    /// Considers the address `at`, from which the newest datagram came; it has this number. Returns
+    /// the number of the challenge that is to go there, and whether it is the first challenge.
+    /// `draw` returns an unpredictable number.
     fn consider(&mut self, now: Time, at: Addresses, number: u64, draw: impl FnOnce() -> u64) -> Option<(u64, bool)> {
         let stale = |candidate: &Candidate| candidate.answered.is_none() && now.since(candidate.asked) >= FORGOTTEN;
         if self.candidate.as_ref().is_some_and(stale) {
@@ -123,7 +136,8 @@ impl Roaming {
         }
     }
 
-    /// The peer answers the challenge with this number from an address.
+    /// Handles the peer's response to the challenge with this number, which came from the address
+    /// `from`.
     fn on_response(&mut self, now: Time, from: SocketAddr, challenge: u64) {
         if let Some(candidate) = &mut self.candidate
             && candidate.addresses.peer == from
@@ -134,27 +148,30 @@ impl Roaming {
         }
     }
 
-    /// When the connection moves, if nothing contradicts.
+    /// Time at which the connection moves, if nothing speaks against it.
     pub(super) fn due(&self) -> Time {
         self.candidate.as_ref().map_or(Time::NEVER, Candidate::due)
     }
 }
 
 impl Connection {
-    /// A datagram of this number, which only the peer can have sent, has come from another address than its own.
+    /// Handles a datagram that came from another address than the peer's. Only the peer can have
+    /// sealed it; it has this number.
     pub(super) fn on_elsewhere(&mut self, now: Time, at: Addresses, number: u64, out: &mut Outbox) {
         let (Stage::Open(framing) | Stage::Orphaned { framing, .. }) = &mut self.stage else { return };
         let draw = || self.own.unpredictable.draw();
         let Some((challenge, is_first)) = self.roaming.consider(now, at, number, draw) else { return };
         framing.push_path(at, self.addresses.peer, PathFrame::Challenge(challenge), out);
         if is_first {
-            // Another number: a copy of the answer to this one is none to the other. Whoever answers is heard at the old address.
+            // The challenge to the old address has another number, so that a copy of the response
+            // to one is no response to the other. A datagram of the peer from the old address ends
+            // the move.
             let other = PathFrame::Challenge(self.own.unpredictable.draw());
             framing.push_path(self.addresses, self.addresses.peer, other, out);
         }
     }
 
-    /// The peer says something about an address.
+    /// Handles a path challenge or a path response of the peer.
     pub(super) fn on_path_frame(&mut self, now: Time, at: Addresses, frame: PathFrame, out: &mut Outbox) {
         match frame {
             PathFrame::Challenge(number) => {
@@ -171,8 +188,8 @@ impl Connection {
         }
     }
 
-    /// Moves connection `id` to the address where its peer has answered, if the time for that has come and `endpoint` grants a place
-    /// there. To be called after anything happened.
+    /// Moves connection `id` to the address where its peer has answered, if the time for that has
+    /// come and `endpoint` grants a place there. To be called after every event.
     pub fn move_if_due(
         &mut self,
         now: Time,
@@ -202,17 +219,17 @@ impl Connection {
         }
         self.engine.on_peer_moved(now);
         self.size.on_moved(now);
-        // What is said to whoever had the old address is said of nobody now.
+        // Reports about the old address no longer concern the peer.
         self.complaints.forget();
         self.work(now, exchange, out);
     }
 
-    /// When the connection moves, if nothing contradicts.
+    /// Time at which the connection moves, if nothing speaks against it.
     pub fn moves_at(&self) -> Time {
         self.roaming.due()
     }
 
-    /// True while it is checked whether the peer has moved.
+    /// True while the connection checks whether the peer has moved.
     pub fn is_moving(&self) -> bool {
         self.roaming.candidate.is_some()
     }

@@ -1,4 +1,5 @@
-//! When a silent peer is asked for a sign of life, when it is given up, and when a connection is forgotten.
+//! Times at which a silent peer is probed, at which it is given up, and at which a connection is
+//! forgotten.
 
 use super::{Connection, Stage};
 use crate::tpa::session::exchange::{Exchange, Phase};
@@ -12,35 +13,38 @@ use meshpace_transport::tpa;
 use meshpace_transport::tpa::liveness::{Liveness, Verdict};
 use nix::libc;
 
-/// Time for which a connection that is over still answers a peer that has not heard so.
+/// Time for which an ended connection still answers a peer that has not noticed the end.
 const TIME_WAIT: Duration = Duration::from_secs(10);
 
 /// Time for which a connection that its application has let go may wait for its peer to close.
 const ORPHAN: Duration = Duration::from_secs(60);
 
-/// Longest interval between the questions to a peer that may not have heard that we have its acceptance: whatever is lost, several arrive while
-/// it keeps the handshake.
+/// Longest interval between two probes of a peer that may not know that we have its acceptance.
+/// Several of them arrive while the peer keeps the handshake, even if some are lost.
 const UNHEARD: Duration = Duration::from_secs(4);
 
-/// A peer that has accepted, and has said nothing since: it may not know that the connection is open, and forgets the handshake then.
+/// Retry state for a peer that has accepted but has been silent since. Our ACK may have been lost,
+/// and the peer discards an unfinished handshake after a while. So we probe it until then.
 #[derive(Debug)]
 pub(super) struct Unheard {
-    /// When it is asked for a sign of life, which it gives if it knows, and learns by the question if not.
+    /// Time of the next probe. The peer answers if it knows that the connection is open; otherwise
+    /// the probe tells it so.
     asks_at: Time,
-    /// How long it has for an answer then, twice as long each time.
+    /// Interval before the next probe. It doubles with each probe, up to [`UNHEARD`].
     wait: Duration,
-    /// When it has forgotten.
+    /// Time at which the peer has discarded the handshake.
     until: Time,
 }
 
 impl Unheard {
-    /// Since `now`, with settings like its.
+    /// State at `now`, when the acceptance arrived. The peer is assumed to have the same settings
+    /// as this end.
     pub(super) fn new(now: Time, settings: &Settings) -> Unheard {
         let wait = settings.transport.rto.initial;
         Unheard { asks_at: now.saturating_add(wait), wait, until: now.saturating_add(half_open::kept(wait)) }
     }
 
-    /// True if the peer is to be asked now; the time of the next question is then set.
+    /// True if the peer is to be probed now. The time of the next probe is then set.
     fn asks(&mut self, now: Time) -> bool {
         let asks = now >= self.asks_at;
         if asks {
@@ -57,17 +61,18 @@ impl Unheard {
 /// Times of the last signs of life of a connection.
 #[derive(Debug)]
 pub(super) struct Life {
-    /// When the connection was asked for.
+    /// Time at which the connection was asked for.
     since: Time,
-    /// When the peer was last heard, and when it is taken for gone.
+    /// Liveness of the peer: when it was last heard, and when it is taken for gone.
     pub(super) peer: Liveness,
-    /// When data last moved, either way.
+    /// Time at which data last moved in either direction.
     pub(super) used: Time,
-    /// Since when nothing of what is under way has been acknowledged, although the peer takes more; none if nothing is.
+    /// Start of the current stall: the peer's window is open and nothing that waits or is in flight
+    /// has been acknowledged since. `None` if there are no such data.
     pub(super) stuck: Option<Time>,
-    /// When an acceptance that comes again is answered next.
+    /// Time from which a repeated acceptance is answered again.
     pub(super) answers_at: Time,
-    /// As long as the peer has accepted and said nothing else.
+    /// Retry state while the peer has sent nothing but its acceptance. `None` at other times.
     pub(super) unheard: Option<Unheard>,
 }
 
@@ -80,13 +85,13 @@ impl Life {
 }
 
 impl Connection {
-    /// True if the peer is expected to acknowledge data, or our end of data.
+    /// True if the peer is expected to acknowledge data or the end of our stream.
     fn expects_peer(&self) -> bool {
         self.engine.acknowledged() < self.flow.written
             || (self.engine.state() == tpa::State::Established && self.engine.waits_for_end())
     }
 
-    /// When [`Connection::expire`] has something to do.
+    /// Time at which [`Connection::expire`] has something to do.
     pub fn looks_at(&self) -> Time {
         match self.engine.state() {
             tpa::State::SynSent => (self.life.since + self.settings.connect_timeout).min(self.hurries_at()),
@@ -99,28 +104,31 @@ impl Connection {
         }
     }
 
-    /// When a connection without data ends.
+    /// Time at which a connection without data ends.
     fn idle_at(&self) -> Time {
         self.settings.idle_timeout.map_or(Time::NEVER, |span| self.life.used.saturating_add(span))
     }
 
-    /// When a connection ends whose peer answers, and gets nothing of what is sent to it.
+    /// Time at which a stalled connection ends: its peer answers, but nothing of what is sent to it
+    /// arrives.
     fn stuck_at(&self) -> Time {
         self.life.stuck.map_or(Time::NEVER, |since| since.saturating_add(self.settings.silence_timeout))
     }
 
-    /// True if data wait or are under way that the peer has room for; an end of ours that has not arrived is none.
+    /// True if data that the peer's window has room for wait or are in flight. An unacknowledged
+    /// end of our stream does not count.
     pub(super) fn has_data_under_way(&self) -> bool {
         !self.engine.is_shut() && !self.has_arrived()
     }
 
-    /// Notes whether something is under way that ought to arrive; `has_moved` is whether something has been acknowledged.
+    /// Updates the start of the stall. `has_moved` says whether data have been acknowledged.
     pub(super) fn note_stuck(&mut self, now: Time, has_moved: bool) {
         let waits = self.engine.state() == tpa::State::Established && self.has_data_under_way();
         self.life.stuck = if waits && !has_moved { self.life.stuck.or(Some(now)) } else { waits.then_some(now) };
     }
 
-    /// Asks the peer for a sign of life or gives up if it is time; whether it did one of these. To be called after anything happened.
+    /// Probes the peer or gives it up if it is time. Returns whether it did anything. To be called
+    /// after every event.
     pub fn expire(&mut self, now: Time, exchange: &mut Exchange, out: &mut Outbox) -> bool {
         if now < self.looks_at() {
             return false;
@@ -156,7 +164,7 @@ impl Connection {
             self.engine.abort(now);
         } else if verdict == Verdict::Probe {
             self.engine.probe(now);
-            // Nothing has moved for a while: what is empty need not take memory.
+            // No data have moved for a while, so empty buffers need not hold memory.
             exchange.send.rest();
             exchange.receive.rest();
             self.stage.framing_mut().into_iter().for_each(Framing::rest);
@@ -189,7 +197,7 @@ impl Connection {
         Failure::new(errno, message)
     }
 
-    /// When the connection is to be forgotten.
+    /// Time at which the connection is to be forgotten.
     pub fn forgets_at(&self) -> Time {
         match &self.stage {
             Stage::Opening(_) | Stage::Open(_) => Time::NEVER,
@@ -201,7 +209,8 @@ impl Connection {
         }
     }
 
-    /// When to come back: with [`Connection::work`], then [`Connection::expire`], and to forget it.
+    /// Time at which to call [`Connection::work`] and then [`Connection::expire`] again, and to
+    /// check whether the connection is to be forgotten.
     pub fn next_wakeup(&self) -> Time {
         let path = if self.engine.is_done() { Time::NEVER } else { self.way.asks_at };
         self.engine_at.min(self.looks_at()).min(self.forgets_at()).min(path).min(self.roaming.due())
@@ -227,7 +236,7 @@ mod tests {
     use std::net::SocketAddr;
     use std::sync::Arc;
 
-    /// Nobody listens, and all random numbers are one.
+    /// A host on which nobody listens. All its random bytes are one.
     struct Alone;
 
     impl Randomness for Alone {
@@ -249,7 +258,7 @@ mod tests {
         fn note_keys(&mut self, _: cipher::Cipher, _: [(Tag, &[u8; 32]); 2]) {}
     }
 
-    /// A connection, what it shares with its application, and what it sends.
+    /// A connection, the state it shares with its application, and its outgoing datagrams.
     struct Scene {
         connection: Connection,
         exchange: Exchange,
@@ -257,7 +266,7 @@ mod tests {
     }
 
     impl Scene {
-        /// Trains under way to a peer that has said nothing yet.
+        /// A connection with trains that is being opened to a peer which has sent nothing yet.
         fn opening(connect_timeout: Duration, security: Security) -> Scene {
             let path = PathInfo { hops: 1, rate: Rate::from_mbps(11), received_power_dbm: None };
             let settings = Settings {
@@ -278,7 +287,7 @@ mod tests {
             Scene { connection, exchange, out }
         }
 
-        /// The same once it has accepted, and what it said.
+        /// The same after the peer has accepted, and the peer's acceptance.
         fn open() -> (Scene, Opening) {
             let mut scene = Scene::opening(Duration::from_secs(30), Security::Plain);
             let asked = scene.request();
@@ -300,7 +309,8 @@ mod tests {
             assert!(connection.on_answer(now, peer(), (answer, &[]), &mut Alone, exchange, out));
         }
 
-        /// Lets time pass until the connection has failed, for ten minutes at most: when, and why.
+        /// Lets time pass until the connection has failed, for ten minutes at most. Returns the
+        /// time and the failure.
         fn failure(&mut self) -> (Time, Failure) {
             let mut now = Time::ZERO;
             while now < Time::ZERO + Duration::from_secs(600) {
