@@ -1,10 +1,11 @@
-//! The applications at both ends of a connection: each writes a stream of known bytes and reads the peer's.
+//! The applications at both ends of a connection. Each one writes a stream of known bytes and reads
+//! the peer's stream.
 
 use super::plan::Talk;
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
 use meshpace_core::{Duration, Time};
 
-/// Bytes `from` to `from + length` of a stream. No two streams of a run are equal.
+/// The `length` bytes of a stream from offset `from` on. No two streams of a run are equal.
 pub(super) fn bytes_of(stream: u64, from: u64, length: usize) -> Vec<u8> {
     let byte = |at: u64| {
         let mut word = (stream << 40 | at >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -20,18 +21,18 @@ pub(super) fn bytes_of(stream: u64, from: u64, length: usize) -> Vec<u8> {
 pub(super) enum End {
     /// Everything was written and read.
     Well,
-    /// The application itself ended it.
+    /// The application itself ended the connection.
     Own,
-    /// An error, and its number.
+    /// The application got an error: its errno and message.
     Failed(i32, String),
 }
 
 /// The application at one end of a talk.
 #[derive(Debug)]
 pub(super) struct Application {
-    /// Number of the talk; `None` for a connection that nobody of the plan has opened.
+    /// Number of the talk. `None` for a connection that no talk of the plan has opened.
     pub(super) talk: Option<usize>,
-    /// 0 at the end that opened the connection, 1 at the other.
+    /// 0 at the end that opened the connection, 1 at the other end.
     pub(super) side: usize,
     plan: Talk,
     /// True if the bytes that are read are compared with those that the peer wrote.
@@ -44,11 +45,12 @@ pub(super) struct Application {
     reads_at: Time,
     pub(super) opened_at: Option<Time>,
     pub(super) end: Option<End>,
-    /// Sentence that was broken, and how.
+    /// The promise of the pages that was broken, and how. `None` if none was.
     pub(super) broken: Option<String>,
 }
 
-/// True if everything written has arrived. A connection that is done may lack the last word of a peer that has heard everything.
+/// True if everything written has arrived. A connection that is done may lack the last ACK of a
+/// peer that has received everything.
 fn has_arrived(exchange: &Exchange) -> bool {
     exchange.delivery == Delivery::Finished || matches!(exchange.phase, Phase::Done)
 }
@@ -76,19 +78,19 @@ impl Application {
         2 * self.talk.unwrap_or(1000) as u64 + side as u64 + 1
     }
 
-    /// Bytes that this end writes in all.
+    /// Number of bytes that this end writes in all.
     pub(super) fn total(&self) -> u64 {
         self.plan.bytes[self.side]
     }
 
-    /// Ends the connection from this side: with a reset, or by letting go.
+    /// Ends the connection from this side, with a reset or by letting go of it.
     pub(super) fn stop(&mut self, exchange: &mut Exchange, with_reset: bool) {
         exchange.wishes.abort |= with_reset;
         exchange.let_go();
         self.end.get_or_insert(End::Own);
     }
 
-    /// Reads and writes what the plan has due.
+    /// Reads and writes what is due by the plan.
     pub(super) fn act(&mut self, now: Time, exchange: &mut Exchange) {
         if self.end.is_some() {
             return;
@@ -109,7 +111,7 @@ impl Application {
 
     fn read(&mut self, now: Time, exchange: &mut Exchange) {
         if exchange.failure().is_some() {
-            // What arrived before a failure is read before the failure is heard.
+            // What arrived before a failure is read before the failure is reported.
             self.reads_at = now;
         }
         while now >= self.reads_at && exchange.is_readable() && !self.has_read_end {
@@ -128,8 +130,8 @@ impl Application {
         }
     }
 
-    /// Compares the next bytes with those that the peer wrote. Returns the difference, or `None` if there is none.
-    /// "what is read is what was written, in order"
+    /// Compares the next bytes with those that the peer wrote, by the sentence "what is read is
+    /// what was written, in order". Returns the difference, or `None` if there is none.
     fn judge(&self, read: &[u8]) -> Option<String> {
         let other = 1 - self.side;
         let (total, end) = (self.plan.bytes[other], self.read + read.len() as u64);
@@ -159,13 +161,14 @@ impl Application {
         }
     }
 
-    /// The session has forgotten the connection. The application still has what arrived, and reads it.
+    /// Reads what has arrived after the session has forgotten the connection. The application still
+    /// has those bytes.
     pub(super) fn outlive(&mut self, now: Time, exchange: &mut Exchange) {
         (self.reads_at, self.plan.read_pause_ms) = (now, 0);
         self.act(now, exchange);
     }
 
-    /// When it reads or writes by itself.
+    /// Time at which the application reads or writes by itself.
     pub(super) fn next_act(&self, now: Time, exchange: &Exchange) -> Time {
         if self.end.is_some() {
             return Time::NEVER;

@@ -1,4 +1,5 @@
-//! Checks of a run as a whole. Each begins with the sentence of the pages that it comes from.
+//! Checks of a run as a whole. The comment of each check begins with the sentence of the pages that
+//! it comes from.
 
 use super::application::{Application, End};
 use super::plan::{Kind, Plan, Protection};
@@ -8,20 +9,20 @@ use nix::libc;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// True if nothing happens to a talk that excuses it from arriving whole.
+/// True if no event of the plan excuses a talk from arriving completely.
 fn is_fair(plan: &Plan, at: usize) -> bool {
     let (observer, talk) = (&plan.observer, &plan.talks[at]);
     let excuses = plan.incidents.iter().any(|incident| match incident.kind {
         // "can end the connection with forged ICMP or strays only while the peer is silent"
         Kind::Blackout { .. } => observer.complaints > 0,
         Kind::Move { source, .. } => {
-            // "Such an observer can also keep a peer that does move from being followed"; and a peer that has moved and has nothing to
-            // say is silent
+            // "Such an observer can also keep a peer that does move from being followed"; and a
+            // peer that has moved and has no data to send is silent.
             let (copies, is_plain) = (observer.overtaken + observer.replayed, plan.protection == Protection::Plain);
             let is_followed = !is_plain && copies + observer.complaints == 0;
             source == talk.source && !is_followed
         }
-        // Processes that end are noted when it happens.
+        // A restart after a talk began is noted in `World::cut` when it happens.
         Kind::RestartOpener { .. } | Kind::RestartListener => false,
         Kind::NoListener { .. } => true,
         Kind::Abort { talk, .. } | Kind::LetGo { talk, .. } => talk == at,
@@ -37,7 +38,8 @@ fn is_fair(plan: &Plan, at: usize) -> bool {
 /// All checks of this file.
 pub(super) const ALL: Checks = Checks { always, before_the_end, at_the_end };
 
-/// "16,384 connections, 4096 per source, 1024 unfinished handshakes, 256 per source", or what the plan has in their place.
+/// "16,384 connections, 4096 per source, 1024 unfinished handshakes, 256 per source", or the limits
+/// that the plan sets instead.
 pub(super) fn always(world: &mut World<'_>) {
     let port = &world.ports[LISTENER];
     let limits = port.settings().limits;
@@ -61,7 +63,8 @@ pub(super) fn always(world: &mut World<'_>) {
     }
 }
 
-/// Before whatever is left is reset: every connection whose ends keep to the protocol has ended by itself.
+/// Checks, before the remaining connections are reset, that every connection whose ends keep to the
+/// protocol has ended by itself.
 pub(super) fn before_the_end(world: &mut World<'_>) {
     let mut broken = Vec::new();
     for (at, talk) in world.plan.talks.iter().enumerate() {
@@ -88,8 +91,9 @@ pub(super) fn before_the_end(world: &mut World<'_>) {
     world.broken.extend(broken);
 }
 
-/// True if both streams of a talk have arrived, and both ends know it; or all but the last word, "every answer to its
-/// repeated end was lost for as long as it is given (10 s), and it ended with ECONNRESET after all had arrived".
+/// True if both streams of a talk have arrived and both ends know it. Only the last ACK may be
+/// missing: "every answer to its repeated end was lost for as long as it is given (10 s), and it
+/// ended with ECONNRESET after all had arrived".
 fn has_arrived(ends: [Option<&Application>; 2]) -> bool {
     let [Some(one), Some(other)] = ends else { return false };
     let all = |reader: &Application, writer: &Application| reader.has_read_end && reader.read == writer.total();
@@ -105,8 +109,8 @@ fn has_arrived(ends: [Option<&Application>; 2]) -> bool {
         && [one, other].iter().any(|end| end.end == Some(End::Well))
 }
 
-/// "what is read is what was written, in order, and all of it": a stream ends where its writer ended it, also a writer that let
-/// go of the connection early.
+/// "what is read is what was written, in order, and all of it": a stream ends where its writer
+/// ended it. This also holds for a writer that let go of the connection early.
 pub(super) fn ends_elsewhere(ends: [Option<&Application>; 2]) -> Option<String> {
     let [Some(one), Some(other)] = ends else { return None };
     [(one, other), (other, one)].into_iter().find_map(|(reader, writer)| {

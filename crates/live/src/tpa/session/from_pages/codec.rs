@@ -1,12 +1,14 @@
-//! A second reader and writer of the datagrams of `docs/wire.md`, `docs/wire-opening.md` and `docs/wire-bbr.md`.
+//! A second reader and writer of the datagrams of `docs/wire.md`, `docs/wire-opening.md` and
+//! `docs/wire-bbr.md`.
 //!
-//! The codec is written from these pages alone and shares no code with the session layer, so that a difference between a page
-//! and the session's code shows.
+//! The codec is written from these pages alone and shares no code with the session layer, so that
+//! it reveals a difference between a page and the session's code.
 
 use crate::tpa::session::cipher::Cipher;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
-/// Bytes of an opening datagram before Noise's message: "All but a stray are 62 bytes and Noise's message".
+/// Bytes of an opening datagram before Noise's message: "All but a stray are 62 bytes and Noise's
+/// message".
 pub(super) const OPENING: usize = 62;
 /// "A stray (20 bytes: version, kind and, at 12 to 19, the tag)".
 pub(super) const STRAY: usize = 20;
@@ -16,41 +18,44 @@ pub(super) const HEAD: usize = 16;
 pub(super) const AUTHENTICATION: usize = 16;
 /// Bytes of a path challenge or of its response before sealing: kind and number.
 pub(super) const PATH: usize = 9;
-/// Bytes of a segment's header by the transport that a connection carries.
+/// Bytes of the header of a TPA segment.
 pub(super) const TPA_HEADER: usize = 12;
+/// Bytes of the header of a segment of quiet trains.
 pub(super) const TRAIN_HEADER: usize = 38;
+/// Bytes of the header of a BBR segment that is no report.
 pub(super) const BBR_DATA: usize = 13;
+/// Bytes of a BBR report without its ranges.
 pub(super) const BBR_REPORT: usize = 22;
 
-/// "the highest bit of its number": a datagram with a piece of a segment, or a probe.
+/// "the highest bit of its number": marks a datagram with a piece of a segment, or a probe.
 const PIECE: u64 = 1 << 63;
-/// Bytes before those of the segment in a piece.
+/// Bytes in a piece before the bytes of the segment.
 pub(super) const PIECE_HEADER: usize = 4;
 
-/// True if a sealed datagram has a piece, or is a probe.
+/// True if a sealed datagram contains a piece, or is a probe.
 pub(super) fn is_piece(datagram: &[u8]) -> bool {
     datagram.get(8..HEAD).is_some_and(|bytes| number(bytes) & PIECE != 0)
 }
 
-/// The path challenge in the content of a probe; `None` for that of a piece.
+/// The path challenge in the content of a probe. `None` for the content of a piece.
 pub(super) fn challenge(content: &[u8]) -> Option<&[u8]> {
     let challenge = content.get(PIECE_HEADER..PIECE_HEADER + PATH)?;
     (content[3] == 0).then_some(challenge)
 }
 
-/// A number of `bytes` in network order.
+/// The number that `bytes` represent in network byte order.
 pub(super) fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// Writes `value` over `bytes` in network order.
+/// Writes `value` over `bytes` in network byte order.
 pub(super) fn write(bytes: &mut [u8], value: u64) {
     let all = value.to_be_bytes();
     let length = bytes.len();
     bytes.copy_from_slice(&all[all.len() - length..]);
 }
 
-/// The tag that a datagram begins with; `None` if it is too short.
+/// The tag with which a datagram begins. `None` if the datagram is too short.
 pub(super) fn tag(datagram: &[u8]) -> Option<u64> {
     datagram.get(..8).map(number)
 }
@@ -82,7 +87,8 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// Reads a datagram with tag zero; the error says which sentence of the page it breaks.
+    /// Reads a datagram with tag zero. The error names the sentence of the page that the datagram
+    /// breaks.
     pub(super) fn read(bytes: &[u8]) -> Result<Opening, &'static str> {
         if tag(bytes) != Some(0) || bytes.len() < STRAY {
             return Err("a datagram with tag zero has 20 bytes at least");
@@ -148,7 +154,7 @@ pub(super) struct TpaSegment {
     pub(super) congested: bool,
     pub(super) window: u8,
     pub(super) is_last: bool,
-    /// True if the bits that the page's figure shows as zero are zero.
+    /// True if all bits that the page's figure shows as zero are zero.
     pub(super) has_zeros: bool,
 }
 
@@ -184,14 +190,14 @@ impl TpaSegment {
 #[derive(Debug)]
 pub(super) struct Keys {
     cipher: Cipher,
-    /// The key of each span of numbers, as far as it was needed.
+    /// The key of each span of numbers, for the spans that were needed so far.
     spans: Vec<[u8; 32]>,
     /// A key serves two to the power of this many datagrams.
     life: u32,
 }
 
 impl Keys {
-    /// With the first key of a direction.
+    /// Keys of a direction that begins with this key.
     pub(super) fn new((cipher, first): (Cipher, [u8; 32]), life: u32) -> Keys {
         Keys { cipher, spans: vec![first], life }
     }
@@ -219,22 +225,23 @@ impl Keys {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// The key of a datagram's number, made by Noise's REKEY (section 4.2) from the ones before. `None` far beyond what a
-    /// run sends.
+    /// The key for the number of a datagram, made by Noise's REKEY (section 4.2) from the earlier
+    /// keys. `None` for numbers far beyond those that a run sends.
     fn of(&mut self, number: u64) -> Option<LessSafeKey> {
         let span = usize::try_from(number >> self.life).ok().filter(|span| *span < 4096)?;
         while self.spans.len() <= span {
             let mut zeros = [0; 32];
             let last = Keys::key(self.cipher, self.spans.last()?)?;
             let nonce = Keys::nonce(self.cipher, u64::MAX);
-            // The first 32 bytes of what Noise's ENCRYPT returns: the text, and not the authentication behind it.
+            // REKEY takes the first 32 bytes of what Noise's ENCRYPT returns. These are the
+            // encrypted text without the authentication behind it.
             let _ = last.seal_in_place_separate_tag(nonce, Aad::empty(), &mut zeros).ok()?;
             self.spans.push(zeros);
         }
         Keys::key(self.cipher, &self.spans[span])
     }
 
-    /// Number and content of a sealed datagram; `None` if this key did not seal it.
+    /// Number and content of a sealed datagram. `None` if this key did not seal it.
     pub(super) fn open(&mut self, datagram: &[u8]) -> Option<(u64, Vec<u8>)> {
         if datagram.len() < HEAD + AUTHENTICATION {
             return None;

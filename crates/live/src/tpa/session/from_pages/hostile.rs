@@ -1,5 +1,6 @@
-//! A hostile peer that has the keys of its connections. The peer changes segments that its protocol sends, adds others, sends
-//! with forged source addresses, skips numbers, and acknowledges segments that it has dropped.
+//! A hostile peer that has the keys of its connections. The peer changes segments that its protocol
+//! sends, adds others, sends with forged source addresses, skips numbers, and acknowledges segments
+//! that it has dropped.
 
 use super::codec::{BBR_DATA, BBR_REPORT, Keys, PATH, TPA_HEADER, TRAIN_HEADER, number, write};
 use super::plan::Hostile;
@@ -11,11 +12,11 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Sent {
     pub(super) bytes: Vec<u8>,
-    /// True if it has the address of somebody else.
+    /// True if the source address is somebody else's.
     pub(super) is_spoofed: bool,
 }
 
-/// Whether something with this probability, per mille, happens.
+/// True with a probability of `per_mille` per mille.
 pub(super) fn happens(rng: &mut Rng, per_mille: u64) -> bool {
     rng.below(1000) < per_mille
 }
@@ -25,12 +26,12 @@ pub(super) fn happens(rng: &mut Rng, per_mille: u64) -> bool {
 pub(super) struct Peer {
     /// Number of the next datagram.
     next: BTreeMap<u64, u64>,
-    /// Header that its protocol sent last.
+    /// Header that the peer's protocol sent last.
     last: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Peer {
-    /// Returns the datagrams that leave in place of one with this content.
+    /// Returns the datagrams that leave in place of a datagram with this content.
     pub(super) fn sends(
         &mut self,
         hostile: Hostile,
@@ -50,7 +51,7 @@ impl Peer {
             contents.push(changed(carried, content.clone(), rng));
         }
         if happens(rng, hostile.added) {
-            // A challenge, or a response that guesses the number.
+            // A path challenge, or a response that guesses the number.
             let kind = 1 + rng.below(2) as u8;
             contents.push([&[kind][..], &rng.next_u64().to_be_bytes()].concat());
         }
@@ -70,8 +71,10 @@ impl Peer {
         keys.seal(tag, *next - 1, content)
     }
 
-    /// A claim that a segment with this content, which is thrown away, has arrived. `None` for content without data: two hostile ends that
-    /// claimed to have each other's claims would do so for ever, and more often each time where somebody repeats datagrams.
+    /// Returns a claim that a segment with this content has arrived, although it is dropped.
+    /// Returns `None` for content without data. Otherwise two hostile ends would go on for ever
+    /// claiming to have received each other's claims, and more often each time if somebody repeats
+    /// datagrams.
     pub(super) fn claims(
         &mut self,
         carried: InnerTransport,
@@ -89,16 +92,17 @@ impl Peer {
     }
 }
 
-/// "AckBlockSeqNumber, BitmapAck, AckTxSeqNumber": the whole block, by the transmission that was seen or another.
+/// "AckBlockSeqNumber, BitmapAck, AckTxSeqNumber": acknowledges the whole block, as the
+/// transmission that was received or as another.
 fn claim_of_tpa(mut last: Vec<u8>, arrived: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
     let data = number(arrived.get(..4).filter(|_| arrived.len() > TPA_HEADER)?);
     let transmission = if rng.below(4) == 0 { rng.below(256) } else { data & 0xff };
     last.truncate(TPA_HEADER);
-    // No data of its own, and every place of the block.
+    // The claim has no data of its own, and acknowledges every place of the block.
     let block = number(last.get(..4)?) & 0xfff0_0000;
     write(last.get_mut(..4)?, block);
     write(last.get_mut(4..8)?, (data & 0xfff0_0000) | 0x000f_ff00 | transmission);
-    // ACK, and a window of 255.
+    // The ACK flag, and a window of 255.
     write(last.get_mut(8..12)?, 8 << 12 | 255 << 3);
     Some(last)
 }
@@ -114,7 +118,7 @@ fn claim_of_trains(mut last: Vec<u8>, arrived: &[u8]) -> Option<Vec<u8>> {
     Some(last)
 }
 
-/// A report of one range that ends at the number that was seen and reaches down to the first.
+/// A report of one range that ends at the received number and reaches down to the first number.
 fn claim_of_bbr(arrived: &[u8]) -> Option<Vec<u8>> {
     if arrived.len() < BBR_DATA || arrived[0] & 16 != 0 {
         return None;
@@ -130,7 +134,7 @@ fn claim_of_bbr(arrived: &[u8]) -> Option<Vec<u8>> {
     Some(claim)
 }
 
-/// Content with another header, or another length.
+/// The content with a changed header or a changed length.
 fn changed(carried: InnerTransport, mut content: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
     let fields: &[(usize, usize)] = match carried {
         InnerTransport::Tpa => &[(0, 2), (1, 2), (3, 1), (4, 2), (5, 2), (7, 1), (8, 2), (10, 1), (11, 1)],

@@ -5,13 +5,17 @@ use crate::tpa::session::handshake::InnerTransport;
 use crate::tpa::session::port::Party;
 use crate::tpa::session::settings::Settings;
 
-/// Bytes of a full segment, and of a page of memory.
+/// Bytes of a full segment.
 const SEGMENT: usize = 1460;
+/// Bytes of a page of memory.
 const PAGE: usize = 4 << 10;
 
-/// "written and not acknowledged: `send_buffer`, with BBR 4 MiB"; "arrived and not read: the window: with BBR and TPA 64 KiB or three
-/// blocks, then four times what was read, up to `receive_buffer`; with quiet trains 64 segments. Pages of 4 KiB, where bytes are".
-/// Pages are counted that the window begins and ends in, and a spare one. Returns the difference, or `None` if there is none.
+/// "written and not acknowledged: `send_buffer`, with BBR 4 MiB"; "arrived and not read: the
+/// window: with BBR and TPA 64 KiB or three blocks, then four times what was read, up to
+/// `receive_buffer`; with quiet trains 64 segments. Pages of 4 KiB, where bytes are".
+///
+/// The bound on memory allows for the pages in which the window begins and ends, and for a spare
+/// one. Returns the difference, or `None` if there is none.
 pub(super) fn excess(settings: &Settings, party: &Party<Application>) -> Option<String> {
     let (inner, block) = (party.session.inner(), 12 * SEGMENT);
     let least = |blocks: usize| if inner == InnerTransport::Bbr { 4 << 20 } else { blocks * block };

@@ -1,8 +1,10 @@
-//! Random runs of the session layer, judged by what `docs/wire.md`, `docs/wire-opening.md`, `docs/wire-bbr.md` and
-//! `docs/wire-api.md` promise.
+//! Random runs of the session layer, judged by what `docs/wire.md`, `docs/wire-opening.md`,
+//! `docs/wire-bbr.md` and `docs/wire-api.md` promise.
 //!
-//! A second generator beside `chaos`, written from these pages alone, so that both do not have the same blind spots. A seed makes a plan (`plan`); `world` runs it in virtual time; `codec` is a second reader and writer
-//! of the format; `monitor` judges every datagram and `checks` the run as a whole. `docs/chaos-pages.md` says how to run it.
+//! This is a second generator beside `chaos`. It was written from these pages alone, so that the
+//! two generators do not have the same blind spots. A seed makes a plan (`plan`), and `world` runs
+//! it in virtual time. `codec` is a second reader and writer of the format. `monitor` checks every
+//! datagram, and `checks` the run as a whole. `docs/chaos-pages.md` says how to run it.
 
 mod application;
 mod checks;
@@ -23,26 +25,27 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use world::{LISTENER, World};
 
-/// Seeds of the run that is part of all tests.
+/// Number of seeds of the run that is part of all tests.
 const SEEDS: u64 = 200;
 
-/// Simpler plans that are tried for a seed that breaks a check.
+/// Number of simpler plans that are tried for a seed that breaks a check.
 const SIMPLER: usize = 150;
 
 /// Counts of events in runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     datagrams: u64,
-    /// Bytes of encrypted content that were opened by the reader of `codec`.
+    /// Bytes of encrypted content that the reader of `codec` has decrypted.
     opened: u64,
-    /// Path challenges that left.
+    /// Number of path challenges that have left.
     asked: u64,
-    /// Connections that have followed their peer to another address.
+    /// Number of times that a connection has followed its peer to another address.
     moves: u64,
-    /// Ends that noticed a peer that broke the protocol.
+    /// Number of ends that noticed a peer which broke the protocol.
     deceived: u64,
-    /// Ends that all went well for, and those that heard an error.
+    /// Number of ends for which everything was written and read.
     well: u64,
+    /// Number of ends that got an error.
     failed: u64,
 }
 
@@ -77,7 +80,7 @@ impl Tally {
 /// Result of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Report {
-    /// Sentences of the pages that were broken, and how.
+    /// Promises of the pages that were broken, and how.
     broken: Vec<String>,
     digest: u64,
     tally: Tally,
@@ -94,7 +97,8 @@ fn run(plan: &Plan) -> Report {
     result.unwrap_or_else(|_| Report { broken: vec!["\"nothing panics\"".into()], ..Report::default() })
 }
 
-/// Runs a seed. Where it breaks a check, the error has the simplest plan found that does too.
+/// Runs a seed. If the run breaks a check, the error contains the simplest plan found that breaks
+/// one too.
 fn judge(seed: u64) -> Result<Report, String> {
     let mut tree = plans(seed);
     let report = run(&tree.current());
@@ -127,7 +131,7 @@ fn judge(seed: u64) -> Result<Report, String> {
     ))
 }
 
-/// A number in the environment.
+/// A number in an environment variable. `None` if there is none.
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }

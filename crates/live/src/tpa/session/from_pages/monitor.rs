@@ -1,4 +1,5 @@
-//! Checks of every datagram that leaves a port. Each begins with the sentence of the pages that it comes from.
+//! Checks of every datagram that leaves a port. Each failure is reported with the sentence of the
+//! pages that was broken.
 
 use super::codec::{
     BBR_DATA, BBR_REPORT, Keys, Kind, OPENING, Opening, PATH, PIECE_HEADER, STRAY, TPA_HEADER, TRAIN_HEADER,
@@ -11,19 +12,20 @@ use meshpace_core::{Duration, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-/// Bytes from and to an address that a port has exchanged with it before it answered.
+/// Bytes that a port has exchanged with an address.
 #[derive(Clone, Copy, Default, Debug)]
 struct Account {
     received: u64,
     sent: u64,
 }
 
-/// Times of the last events of one kind, for "N a second at most".
+/// Times of the last events of one kind, for limits such as "N a second at most".
 #[derive(Default, Debug)]
 struct Rate(VecDeque<Time>);
 
 impl Rate {
-    /// One more at `now`. Returns how many there were in the second before it, this one included.
+    /// Counts one more event at `now`. Returns the number of events in the second before `now`,
+    /// this one included.
     fn count(&mut self, now: Time) -> usize {
         self.0.push_back(now);
         while self.0.front().is_some_and(|at| now.since(*at) >= Duration::from_secs(1)) {
@@ -38,28 +40,30 @@ impl Rate {
 pub(super) struct Monitor {
     carried: InnerTransport,
     is_encrypted: bool,
-    /// True if somebody can have changed which transport the ends have agreed on: "reads all, forges anything".
+    /// True if somebody may have changed the transport that the ends have agreed on: "reads all,
+    /// forges anything".
     is_transport_forged: bool,
     key_life: u32,
     keys: BTreeMap<u64, Keys>,
-    /// Numbers that have served, by the tag of their direction.
+    /// Numbers of datagrams that have been used, by the tag of their direction.
     numbers: BTreeMap<u64, BTreeSet<u64>>,
     accounts: BTreeMap<(usize, SocketAddr), Account>,
     /// Addresses that have shown that they receive what a port sends there.
     answered: BTreeSet<(usize, SocketAddr)>,
     cookies: BTreeSet<(usize, SocketAddr, [u8; 16])>,
-    /// Path challenges of a port, and those that it has received.
+    /// Path challenges that a port has sent.
     pub(super) asked: BTreeSet<(usize, SocketAddr, u64)>,
+    /// Path challenges that a port has received.
     heard: BTreeSet<(usize, SocketAddr, u64)>,
     challenges: BTreeMap<(usize, u64, SocketAddr), Rate>,
     strays: BTreeMap<usize, Rate>,
-    /// Number of the next BBR segment at least, by the tag of its direction.
+    /// Least number of the next BBR segment, by the tag of its direction.
     bbr: BTreeMap<u64, u64>,
-    /// Sentences that were broken.
+    /// Promises of the pages that were broken, and how.
     pub(super) broken: Vec<String>,
-    /// Datagrams that were looked at.
+    /// Number of datagrams that were checked.
     pub(super) datagrams: u64,
-    /// Bytes of the payload of datagrams that opened with their key.
+    /// Bytes of content in the datagrams that were decrypted with their key.
     pub(super) opened: u64,
 }
 
@@ -100,17 +104,18 @@ impl Monitor {
         keys
     }
 
-    /// The application at a port opens a connection to this address, which counts as one that has answered.
+    /// Notes that the application at a port opens a connection to this address. The address then
+    /// counts as one that has answered.
     pub(super) fn connects(&mut self, port: usize, to: SocketAddr) {
         self.answered.insert((port, to));
     }
 
-    /// A process at a port has begun anew.
+    /// Forgets the cookies of a port whose process has restarted.
     pub(super) fn restarts(&mut self, port: usize) {
         self.cookies.retain(|(at, ..)| *at != port);
     }
 
-    /// A datagram arrives at a port.
+    /// Notes a datagram that arrives at a port.
     pub(super) fn arrives(&mut self, port: usize, from: SocketAddr, bytes: &[u8], key: Option<(Cipher, [u8; 32])>) {
         self.accounts.entry((port, from)).or_default().received += bytes.len() as u64;
         if let Some(Ok(opening)) = (tag(bytes) == Some(0)).then(|| Opening::read(bytes)) {
@@ -137,7 +142,7 @@ impl Monitor {
         }
     }
 
-    /// A datagram leaves a port, as its protocol wants to send it.
+    /// Checks a datagram that leaves a port, as its protocol wants to send it.
     pub(super) fn leaves(
         &mut self,
         now: Time,
@@ -191,7 +196,7 @@ impl Monitor {
         let answer = TpaSegment::SYN | TpaSegment::ACK;
         let is_right = match opening.kind {
             Kind::Request if !cookie => {
-                // An escort names no key.
+                // An escort shows no public key.
                 let is_escort = opening.noise.is_empty();
                 opening.padding.is_empty() && (is_escort || opening.noise.len() == key) && flags == TpaSegment::SYN
             }
@@ -347,7 +352,7 @@ fn train(content: &[u8]) -> Result<(), &'static str> {
     if content.len() < TRAIN_HEADER {
         return Err("A segment has this header: 38 bytes");
     }
-    // SYN and RST carry no data; neither does an ACK alone.
+    // A RST carries no data.
     let (flags, payload) = (content[0], content.len() - TRAIN_HEADER);
     if flags & 0x04 != 0 && payload > 0 {
         return Err("flags as in TCP (RFC 9293, section 3.1)");

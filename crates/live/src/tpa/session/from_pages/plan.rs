@@ -1,7 +1,7 @@
-//! Random plans of a run: who talks to whom with which transport and protection, and what goes wrong.
+//! Random plans of a run: which ends talk, the transport and the protection, and the faults.
 //!
-//! proptest makes a plan from a seed alone, and simpler plans from one that fails. Every number shrinks towards the value at
-//! which nothing happens.
+//! proptest makes a plan from a seed alone, and simpler plans from one that fails. Every number
+//! shrinks towards the value at which nothing happens.
 
 use crate::tpa::session::handshake::InnerTransport;
 use proptest::collection::vec;
@@ -25,7 +25,7 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) protection: Protection,
     pub(super) carried: InnerTransport,
-    /// AES-256-GCM at the openers and at the listener.
+    /// True for AES-256-GCM, at the openers and at the listener.
     pub(super) aes: (bool, bool),
     /// A key serves two to the power of this many datagrams.
     pub(super) key_life: u32,
@@ -33,11 +33,12 @@ pub(super) struct Plan {
     pub(super) observer: Observer,
     pub(super) talks: Vec<Talk>,
     pub(super) incidents: Vec<Incident>,
-    /// Limits that some of the talks reach.
+    /// True if the limits are so low that some of the talks reach them.
     pub(super) are_limits_tight: bool,
-    /// Requests per second that strangers begin and do not finish.
+    /// Number of handshakes per second that strangers begin and do not finish.
     pub(super) flood: u64,
-    /// The listener has all keys and seals other content than its protocol wants to send.
+    /// Behaviour of a hostile listener, which has all keys and seals other content than its
+    /// protocol wants to send. `None` if the listener is honest.
     pub(super) hostile_listener: Option<Hostile>,
 }
 
@@ -52,58 +53,61 @@ pub(super) struct Path {
     pub(super) width: usize,
 }
 
-/// Somebody who reads all datagrams and adds some of his own.
+/// An observer who reads all datagrams and adds datagrams of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observer {
     /// Altered copies of datagrams of open connections.
     pub(super) altered: u64,
     /// Altered copies of datagrams that open connections.
     pub(super) altered_openings: u64,
-    /// Earlier datagrams that are sent again, from anywhere.
+    /// Earlier datagrams that are sent again, from their own address or from the observer's.
     pub(super) replayed: u64,
-    /// Copies that arrive before the original, from an address of the observer.
+    /// Copies that arrive before the original, most of them from an address of the observer.
     pub(super) overtaken: u64,
-    /// Strays and complaints of the network about what leaves.
+    /// Strays, and ICMP messages of the network, about datagrams that leave.
     pub(super) complaints: u64,
-    /// Datagrams of random bytes.
+    /// Datagrams of random bytes behind the right tag.
     pub(super) invented: u64,
 }
 
-/// A peer that has the keys of its connections.
+/// A hostile peer that has the keys of its connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hostile {
-    /// Datagrams whose header is changed.
+    /// Datagrams whose header or length is changed.
     pub(super) changed: u64,
     /// Datagrams that are added.
     pub(super) added: u64,
-    /// Datagrams with the address of somebody else.
+    /// Datagrams with a forged source address.
     pub(super) spoofed: u64,
     /// Datagrams whose number jumps ahead.
     pub(super) jumps: u64,
-    /// Datagrams that claim that all which was sent has arrived, most of which is thrown away.
+    /// Received datagrams that the peer drops, and acknowledges together with everything sent
+    /// before.
     pub(super) claims: u64,
 }
 
-/// One connection and what its two applications do.
+/// One connection, and the behaviour of its two applications.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Talk {
-    /// Number of the port that opens it.
+    /// Number of the port that opens the connection.
     pub(super) source: usize,
     pub(super) starts_ms: u64,
-    /// Bytes from the opener to the listener, and back.
+    /// Bytes from the opener to the listener, and in the other direction.
     pub(super) bytes: [u64; 2],
-    /// Parts in which each end writes, and the time between two of them.
+    /// Number of parts in which each end writes.
     pub(super) parts: u64,
+    /// Time between two parts.
     pub(super) pause_ms: u64,
-    /// Silence of each writer after half of its stream.
+    /// Pause of each writer after half of its stream.
     pub(super) silence_ms: u64,
-    /// Bytes that each reader takes at once, and the time between two reads.
+    /// Bytes that each reader reads at once.
     pub(super) takes: usize,
+    /// Time between two reads.
     pub(super) read_pause_ms: u64,
     pub(super) hostile: Option<Hostile>,
 }
 
-/// Something that happens at a time.
+/// An event at a fixed time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incident {
     pub(super) at_ms: u64,
@@ -116,36 +120,37 @@ pub(super) enum Kind {
     Blackout {
         for_ms: u64,
     },
-    /// A port has another address from now on: another port of its router, or another network.
+    /// A port has another address from now on: another port of its router, or an address in another
+    /// network.
     Move {
         source: usize,
         is_other_network: bool,
     },
-    /// A process ends without a word and begins anew.
+    /// A process ends without notice and restarts.
     RestartOpener {
         source: usize,
     },
     RestartListener,
-    /// The listener takes no new connections for a while.
+    /// The listener accepts no new connections for a while.
     NoListener {
         for_ms: u64,
     },
-    /// One end of a talk wants no more.
+    /// One end of a talk resets the connection.
     Abort {
         talk: usize,
         by_listener: bool,
     },
-    /// One end of a talk lets go without having read.
+    /// One end of a talk lets go of the connection without reading on.
     LetGo {
         talk: usize,
         by_listener: bool,
     },
 }
 
-/// Ports that open connections.
+/// Number of ports that open connections.
 pub(super) const SOURCES: usize = 4;
 
-/// 0 more often than not, otherwise up to `most` per mille.
+/// 0 in three of four cases, otherwise up to `most` per mille.
 fn rarely(most: u64) -> impl Strategy<Value = u64> {
     prop_oneof![3 => Just(0), 1 => 1..=most]
 }
@@ -217,12 +222,14 @@ fn strategy(seed: u64) -> impl Strategy<Value = Plan> {
         Just(Protection::Known),
     ];
     let carried = prop_oneof![Just(InnerTransport::Tpa), Just(InnerTransport::Trains), Just(InnerTransport::Bbr)];
-    // More datagrams than a blackout takes: who misses all of a key has lost the connection.
+    // A key serves more datagrams than are lost in a blackout. An end that misses all datagrams of
+    // a key has lost the connection.
     let key_life = prop_oneof![1 => Just(20), 1 => 8..=10_u32];
     let ends = (protection, carried, any::<(bool, bool)>(), key_life);
     let talks = prop_oneof![9 => vec(talk(), 1..6), 1 => vec(talk(), 12..24)];
     let limits = prop_oneof![5 => Just(false), 1 => Just(true)];
-    // Each costs four multiplications on the curve: as many as exceed a limit are rather rare.
+    // Each handshake costs four multiplications on the curve. So rates that exceed a limit are
+    // rather rare.
     let flood = prop_oneof![24 => Just(0), 3 => 1..=30_u64, 1 => 31..=200_u64];
     let hostile_listener = option::weighted(0.1, hostile());
     (ends, path(), observer(), talks, vec(incident(), 0..5), limits, flood, hostile_listener).prop_map(
@@ -246,7 +253,7 @@ fn strategy(seed: u64) -> impl Strategy<Value = Plan> {
     )
 }
 
-/// Plans of `seed`, the first of which is its own; the others are simpler.
+/// The plans of `seed`. The first one is the seed's own plan; the others are simpler.
 pub(super) fn plans(seed: u64) -> impl ValueTree<Value = Plan> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Strangers, who begin handshakes and do not finish them.
+//! Strangers that begin handshakes and do not finish them.
 
 use super::codec::{Kind, Opening, write};
 use super::wire::Datagram;
@@ -7,7 +7,8 @@ use meshpace_core::Duration;
 use std::net::SocketAddr;
 
 impl World<'_> {
-    /// A stranger sends a copy of the first request of somebody else, with a tag and an address of its own.
+    /// Sends a copy of the first request of another end, with the tag and the address of a
+    /// stranger.
     pub(super) fn flood(&mut self) {
         let Some(mut bytes) = self.template.clone() else { return };
         let from = SocketAddr::from(([11, 0, 0, 1 + self.rng.below(8) as u8], 7000));
@@ -15,7 +16,7 @@ impl World<'_> {
         self.wire.put(self.now, Duration::from_micros(100), Datagram { from, to: self.addresses[LISTENER], bytes });
     }
 
-    /// Strangers answer challenges, and nothing else.
+    /// Handles a datagram to a stranger. Strangers answer challenges, and nothing else.
     pub(super) fn strangers_get(&mut self, datagram: &Datagram) {
         let (Some(template), [11, ..]) = (&self.template, octets(datagram.to)) else { return };
         let Ok(challenge) = Opening::read(&datagram.bytes) else { return };
@@ -23,7 +24,8 @@ impl World<'_> {
             return;
         }
         let mut bytes = template.clone();
-        // Terms, tag and cookie of the challenge, in a request as long as the datagram of a full segment.
+        // Protection, tag, terms and cookie of the challenge, in a request as long as the datagram
+        // of a full segment.
         for (from, to) in [(10, 20), (28, 48)] {
             bytes[from..to].copy_from_slice(&datagram.bytes[from..to]);
         }

@@ -1,4 +1,5 @@
-//! The network between the ports: it delays, loses, doubles and narrows, and somebody reads it and adds to it.
+//! The network between the ports. It delays, loses and duplicates datagrams and drops long ones,
+//! and an observer reads all of them and adds others.
 
 use super::hostile::happens;
 use super::plan::{Observer, Path};
@@ -6,7 +7,7 @@ use meshpace_core::{Duration, Rng, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-/// Datagram on its way.
+/// Datagram in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Datagram {
     pub(super) from: SocketAddr,
@@ -14,20 +15,21 @@ pub(super) struct Datagram {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Something that the network tells a sender about a datagram: errno, and the largest packet where that is the reason.
+/// Error that the network reports to the sender of a datagram: the errno, and the largest packet
+/// where that is the reason.
 #[derive(Clone, Debug)]
 pub(super) struct Complaint {
     pub(super) about: Datagram,
     pub(super) error: (i32, u32),
 }
 
-/// Earlier datagrams that the observer may send again.
+/// Number of earlier datagrams that the observer may send again.
 const REMEMBERED: usize = 64;
 
-/// Port of the observer's own addresses.
+/// UDP port of the observer's own addresses.
 const OBSERVER_PORT: u16 = 666;
 
-/// Errors of ICMP that a socket of UDP reports.
+/// Errors of ICMP that a UDP socket reports.
 const REFUSED: i32 = nix::libc::ECONNREFUSED;
 const UNREACHABLE: i32 = nix::libc::EHOSTUNREACH;
 const TOO_BIG: i32 = nix::libc::EMSGSIZE;
@@ -38,11 +40,11 @@ pub(super) struct Wire {
     path: Path,
     observer: Observer,
     rng: Rng,
-    /// Datagrams under way, by the time and the order of their arrival.
+    /// Datagrams in flight, by the time and the order of their arrival.
     under_way: BTreeMap<(Time, u64), Datagram>,
     sequence: u64,
     blackouts: Vec<(Time, Time)>,
-    /// From this time on nothing is lost and the observer is gone.
+    /// Time from which on nothing is lost at random and the observer is gone.
     calm_at: Time,
     remembered: VecDeque<Datagram>,
     pub(super) complaints: Vec<Complaint>,
@@ -59,18 +61,18 @@ impl Wire {
         self.under_way.keys().next().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Number of datagrams under way.
+    /// Number of datagrams in flight.
     pub(super) fn len(&self) -> usize {
         self.under_way.len()
     }
 
-    /// A datagram that has arrived by `now`.
+    /// Removes and returns a datagram that has arrived by `now`.
     pub(super) fn arrival(&mut self, now: Time) -> Option<Datagram> {
         let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;
         Some(first.remove())
     }
 
-    /// A datagram is under way and arrives after `delay`.
+    /// Puts a datagram in flight that arrives after `delay`.
     pub(super) fn put(&mut self, now: Time, delay: Duration, datagram: Datagram) {
         self.under_way.insert((now + delay, self.sequence), datagram);
         self.sequence += 1;
@@ -81,7 +83,8 @@ impl Wire {
         Duration::from_micros(self.path.delay_ms * 1000 + jitter + 50)
     }
 
-    /// A datagram enters the network. `is_open` says whether the connection that it belongs to is open at both ends.
+    /// Sends a datagram through the network. `is_open` says whether the connection that it belongs
+    /// to is open at both ends.
     pub(super) fn send(&mut self, now: Time, datagram: Datagram, is_open: bool) {
         if now < self.calm_at {
             self.observe(now, &datagram, is_open);
@@ -99,7 +102,7 @@ impl Wire {
         self.put(now, delay, datagram);
     }
 
-    /// The observer adds a datagram, which has to fit the path as any other.
+    /// Sends a datagram of the observer, which has to fit the path like any other.
     fn add(&mut self, now: Time, delay: Duration, datagram: Datagram) {
         if datagram.bytes.len() + 28 <= self.path.width {
             self.put(now, delay, datagram);
@@ -144,7 +147,8 @@ impl Wire {
         self.remembered.push_back(datagram.clone());
     }
 
-    /// A stray with the tag of the datagram, or a message of ICMP that quotes it.
+    /// Sends a stray with the tag of the datagram, or reports an ICMP message that quotes the
+    /// datagram.
     fn complain(&mut self, now: Time, datagram: &Datagram) {
         let error = match self.rng.below(4) {
             0 => {

@@ -1,4 +1,5 @@
-//! One run of a plan in virtual time: a listener, the ports that open connections to it, their applications, and the network.
+//! One run of a plan in virtual time: a listener, the ports that open connections to it, their
+//! applications, and the network.
 
 use super::application::{Application, End};
 use super::codec::{is_piece, number, tag};
@@ -21,25 +22,27 @@ use std::net::SocketAddr;
 /// Number of the listener among the ports. The others open connections.
 pub(super) const LISTENER: usize = 0;
 
-/// Time at which every connection has ended by itself: 50 s until the network is calm, 300 s of silence, and time to spare.
+/// Time by which every connection has ended by itself: 50 s until the network is calm, 300 s of
+/// silence, and time to spare.
 const ENDED: Time = Time(600_000_000_000);
 
-/// Time at which a port has forgotten all connections, after whatever is left was reset at [`ENDED`].
+/// Time by which a port has forgotten all connections. The remaining ones were reset at [`ENDED`].
 const FORGOTTEN: Time = Time(1_000_000_000_000);
 
-/// Time from which on the network loses nothing.
+/// Time from which on the network loses nothing at random.
 const CALM: Time = Time(50_000_000_000);
 
-/// Time until which strangers begin handshakes: longer than any talk waits until it begins.
+/// Time at which strangers stop beginning handshakes. Every talk begins earlier.
 const FLOOD_ENDS: Time = Time(8_000_000_000);
 
-/// Steps without the time moving after which a run does not end.
+/// Number of steps at the same virtual time after which a run counts as endless.
 const MOST_AT_ONCE: u32 = 20_000;
 
-/// Datagrams under way at a time after which a run does not end: more than all windows of all ends hold.
+/// Number of datagrams in flight above which a run counts as endless. It is more than all windows
+/// of all ends hold.
 const MOST_UNDER_WAY: usize = 100_000;
 
-/// Something of the plan that is due at a time.
+/// Action of the plan that is due at a time.
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Start(usize),
@@ -48,14 +51,14 @@ enum Action {
     Flood,
 }
 
-/// What looks at a world while it runs.
+/// Checks of a world while it runs.
 #[derive(Clone, Copy)]
 pub(super) struct Checks {
-    /// After every event.
+    /// Checks after every event.
     pub(super) always: fn(&mut World<'_>),
-    /// Before whatever is left is reset.
+    /// Checks before the remaining connections are reset.
     pub(super) before_the_end: fn(&mut World<'_>),
-    /// After the last event.
+    /// Checks after the last event.
     pub(super) at_the_end: fn(&mut World<'_>),
 }
 
@@ -65,7 +68,7 @@ pub(super) struct World<'a> {
     pub(super) plan: &'a Plan,
     pub(super) now: Time,
     pub(super) ports: Vec<Port<Application>>,
-    /// Addresses of the ports as the network sees them at present.
+    /// Present addresses of the ports, as the network sees them.
     pub(super) addresses: Vec<SocketAddr>,
     moves: u16,
     pub(super) wire: Wire,
@@ -75,16 +78,17 @@ pub(super) struct World<'a> {
     agenda: BTreeMap<(Time, usize), Action>,
     /// Talks by the opener's tag.
     talks: BTreeMap<u64, usize>,
-    /// Applications of the talks that are over, at both ends.
+    /// Applications of both ends of the talks that are over.
     pub(super) ended: Vec<[Option<Application>; 2]>,
-    /// Ends that are open, and those whose process has ended.
+    /// Whether each end of each talk has been open.
     opened: Vec<[bool; 2]>,
+    /// Whether a process of each talk has restarted after the talk began.
     pub(super) cut: Vec<bool>,
     pub(super) started: Vec<Option<Time>>,
     /// A first request, which strangers copy.
     pub(super) template: Option<Vec<u8>>,
     pub(super) broken: Vec<String>,
-    /// Hash of every datagram that has left, with its time and address.
+    /// Hash of every datagram that has left, with its time and its destination port.
     pub(super) digest: u64,
 }
 
@@ -125,7 +129,8 @@ fn settings(plan: &Plan, port: usize) -> Settings {
     }
 }
 
-/// What is due when, by the time and the place in the plan, and the spans in which nothing arrives.
+/// The actions by their time and their place in the plan, and the time spans in which nothing
+/// arrives.
 type Agenda = (BTreeMap<(Time, usize), Action>, Vec<(Time, Time)>);
 
 fn agenda(plan: &Plan) -> Agenda {
@@ -150,13 +155,14 @@ fn agenda(plan: &Plan) -> Agenda {
     (agenda.into_iter().enumerate().map(|(at, (time, action))| ((time, at), action)).collect(), blackouts)
 }
 
-/// True if the observer adds something to the network.
+/// True if the observer adds anything to the network.
 pub(super) fn is_active(observer: &Observer) -> bool {
     let Observer { altered, altered_openings, replayed, overtaken, complaints, invented } = *observer;
     altered + altered_openings + replayed + overtaken + complaints + invented > 0
 }
 
-/// True if the streams of a talk are those of its two applications: no end is hostile, and the observer forges nothing.
+/// True if the bytes of a talk must be those of its two applications: no end is hostile, and the
+/// observer cannot forge anything.
 pub(super) fn is_judged(plan: &Plan, talk: &Talk) -> bool {
     let is_protected = plan.protection != Protection::Plain || !is_active(&plan.observer);
     is_protected && talk.hostile.is_none() && plan.hostile_listener.is_none()
@@ -197,7 +203,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Runs the plan as far as `end`.
+    /// Runs the plan up to the time `end`.
     pub(super) fn run_until(&mut self, end: Time) {
         while self.next() < end {
             self.now = self.now.max(self.next());
@@ -237,7 +243,7 @@ impl<'a> World<'a> {
         (self.checks.at_the_end)(self);
     }
 
-    /// Time of whatever is next.
+    /// Time of the next event.
     fn next(&self) -> Time {
         let agenda = self.agenda.keys().next().map_or(Time::NEVER, |(at, _)| *at);
         let wakes = self.ports.iter().map(|port| {
@@ -339,7 +345,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The process at a port ends without a word, and another begins.
+    /// Replaces the process at a port by a new one, without notice to its peers.
     fn restart(&mut self, port: usize) {
         let rng = Rng::stream(self.rng.next_u64(), Purpose::Test, port as u64);
         let new = Port::new(self.now, self.addresses[port], settings(self.plan, port), rng, port == LISTENER);
@@ -380,7 +386,8 @@ impl<'a> World<'a> {
         self.addresses.iter().position(|own| *own == address)
     }
 
-    /// The key of the direction whose datagrams begin like this, as the process at `port` has noted it.
+    /// The key of the direction whose datagrams begin like `bytes`, as the process at `port` has
+    /// noted it.
     fn key(&self, port: usize, bytes: &[u8]) -> Option<(Cipher, [u8; 32])> {
         self.ports[port].keys().get(&tag(bytes)?).copied()
     }
@@ -405,7 +412,7 @@ impl<'a> World<'a> {
         self.drain(port);
     }
 
-    /// Lets a connection do what is due after something happened to it.
+    /// Lets a connection do what is due after an event that concerns it.
     fn touch(&mut self, port: usize, id: u64) {
         let now = self.now;
         for _ in 0..2 {
@@ -431,8 +438,9 @@ impl<'a> World<'a> {
         self.drain(port);
     }
 
-    /// Hostility of the end at `port` in the connection whose datagrams to the peer begin with `to`, if it is hostile, and
-    /// whether both ends of that connection are open.
+    /// Behaviour of the end at `port` in the connection whose datagrams to the peer begin with the
+    /// tag `to`; `None` if that end is honest. Also returns whether both ends of that connection
+    /// are open.
     fn stance(&self, port: usize, to: u64) -> (Option<Hostile>, bool) {
         let mut parties = self.ports[port].parties.values();
         let party = parties.find(|party| party.session.peer_tag() == Some(to));
@@ -444,7 +452,7 @@ impl<'a> World<'a> {
         (hostile, talk.is_some_and(|talk| self.opened[talk] == [true; 2]))
     }
 
-    /// Sends what a port has to send.
+    /// Sends the datagrams that wait at a port.
     fn drain(&mut self, port: usize) {
         for (to, bytes) in self.ports[port].leaving() {
             let key = self.key(port, &bytes);
@@ -478,7 +486,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A hostile end throws a datagram away, and claims that it has arrived.
+    /// Lets a hostile end drop a datagram and claim that it has arrived. Returns whether it did.
     fn claims(&mut self, port: usize, bytes: &[u8], key: Option<(Cipher, [u8; 32])>) -> bool {
         let Some(own @ 1..) = tag(bytes) else { return false };
         let mut parties = self.ports[port].parties.values();
@@ -508,7 +516,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Both applications of a talk, wherever they are at present.
+    /// Both applications of a talk, whether it still runs or is over.
     pub(super) fn applications(&self, talk: usize) -> [Option<&Application>; 2] {
         [0, 1].map(|side| {
             let parties = self.ports.iter().flat_map(|port| port.parties.values());
@@ -518,7 +526,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// True if an end of a talk has ended well.
+    /// True if everything was written and read at this end of a talk.
     pub(super) fn is_well(application: Option<&Application>) -> bool {
         application.is_some_and(|application| application.end == Some(End::Well))
     }
