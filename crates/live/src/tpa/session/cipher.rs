@@ -7,7 +7,7 @@
 //! The end that opens a connection says whether it has them; the listener chooses in its challenge.
 //! Offer and choice are part of Noise's prologue, and a listener agrees only to a cipher that
 //! follows from the offer and from its own processor. So an attacker who changes either of them on
-//! the path does not get a weaker connection: no connection comes about.
+//! the path gets no connection instead of a weaker one.
 
 /// Cipher of an encrypted connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

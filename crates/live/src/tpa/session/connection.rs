@@ -126,7 +126,7 @@ struct Way {
     /// Number of hops that the peer's last packet seems to have travelled. `None` if that is not
     /// known.
     travelled: Option<u8>,
-    /// Path information as last returned by its source. `None` if there is none yet.
+    /// Path information that its source returned last. `None` if the source has returned none yet.
     path: Option<PathInfo>,
     /// Time of the next request for path information.
     asks_at: Time,
@@ -163,7 +163,7 @@ struct Place {
     payer: IpAddr,
 }
 
-/// One connection.
+/// A connection of a port.
 #[derive(Debug)]
 pub struct Connection {
     settings: Arc<Settings>,
@@ -281,7 +281,7 @@ impl Connection {
         self.own.tag
     }
 
-    /// The peer's tag. `None` until the handshake has told it.
+    /// The peer's tag. `None` until the handshake has shown it.
     pub fn peer_tag(&self) -> Option<Tag> {
         self.stage.framing().map(Framing::to)
     }

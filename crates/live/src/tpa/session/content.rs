@@ -1,4 +1,5 @@
-//! Test streams whose every byte can be computed, so that any part of a stream can be recognised.
+//! Content of test streams: every byte can be computed, so that any part of a stream can be
+//! recognised.
 
 /// First four of every eight bytes of a stream. No other data contain them.
 pub(crate) const MARK: [u8; 4] = [0xa5, 0x5a, 0xc3, 0x3c];

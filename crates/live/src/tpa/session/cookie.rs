@@ -83,7 +83,8 @@ impl CookieKeys {
         address(between.peer.ip(), between.peer.port());
         address(between.own.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)), port);
         hasher.write(&opening.prologue());
-        // The transport is not part of the prologue: earlier builds could then not agree on it.
+        // The transport is hashed separately because it is not part of the prologue. If it were,
+        // earlier builds and this one could not agree on the prologue.
         hasher.write_u8(opening.inner() as u8);
         hasher.write(key);
         hasher.finish128().as_bytes()

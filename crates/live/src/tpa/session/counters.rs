@@ -28,8 +28,8 @@ pub struct PortCounters {
     pub challenges: u64,
     /// Connection requests and moves that were granted no place because a limit was reached.
     pub crowded: u64,
-    /// Datagrams with the tag of a connection or handshake that its peer did not send or that came
-    /// a second time, and requests whose Noise message does not fit our keys.
+    /// Datagrams with the tag of a connection or handshake that are duplicates or were not sent by
+    /// its peer. Also requests whose Noise message does not fit our keys.
     pub forged: u64,
     /// Peers of open connections whose address has changed.
     pub moves: u64,

@@ -546,7 +546,7 @@ impl Endpoint {
         self.by_tag.insert(tag, Holder::Connection(id));
     }
 
-    /// Registers the tag that the peer of a connection opened from here has told.
+    /// Registers the tag of the peer of connection `id`, which was opened from here.
     pub fn name_peer(&mut self, peer: SocketAddr, tag: Tag, id: u64) {
         self.by_peer.insert((peer, tag), Holder::Connection(id));
     }

@@ -515,8 +515,7 @@ impl Engine {
     }
 
     /// The peer is reached at another address from now on: what waits for a long retransmission
-    /// timer is sent again at once. Trains need nothing here, because their timer never exceeds 2
-    /// s.
+    /// timer is sent again at once. Trains do nothing: their timer is at most 2 s.
     pub(crate) fn on_peer_moved(&mut self, now: Time) {
         match self {
             Engine::Tpa(machine) => machine.on_peer_moved(now),

@@ -56,8 +56,8 @@ pub struct Wishes {
     /// Time for which ACKs are to wait for data that can carry them. `None` once the connection has
     /// seen the request.
     pub hold_acks: Option<Duration>,
-    /// What was written is to leave although it does not fill a block. The connection clears this
-    /// once it has seen it.
+    /// The application wants written data to leave even if they do not fill a block. The connection
+    /// clears this once it has seen it.
     pub flush: bool,
     /// Whether blocks are to wait until they are full. `None` once the connection has seen the
     /// request.
@@ -103,8 +103,8 @@ pub struct Exchange {
     /// True if the connection has to be told when the application reads, because the receive window
     /// is closed or partly used.
     pub window_closed: bool,
-    /// Time since which the peer's address has claimed not to know the connection, without a sign
-    /// of life from the peer. `None` if there is no such claim.
+    /// Time of the first report that nobody knows the connection at the peer's address. `None` if
+    /// there is no such report, or if the peer has given a sign of life since.
     pub doubted: Option<Time>,
     /// Counters of the transport.
     pub stats: Stats,
@@ -193,8 +193,8 @@ impl Exchange {
 
     /// Notes that the application will neither read nor write any more.
     pub fn let_go(&mut self) {
-        // As in TCP (RFC 2525, section 2.17), a peer whose data nobody read is told so with a
-        // reset. A connection that is not open yet need not become open.
+        // As in TCP (RFC 2525, section 2.17), a reset tells the peer that nobody read its data. A
+        // connection that is not open yet need not become open.
         self.wishes.abort |= self.is_opening() || (self.is_open() && self.receive.available() > 0);
         self.wishes = Wishes { write_closed: true, read_closed: true, dropped: true, ..self.wishes };
     }

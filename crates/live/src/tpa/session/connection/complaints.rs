@@ -1,20 +1,22 @@
-//! Errors that the network reports about a connection's datagrams: ICMP messages and strays.
+//! Errors that this host or the network reports about a connection's datagrams: errors of the
+//! socket, ICMP messages and strays.
 //!
 //! The rules are those of RFC 5927, applied to UDP. A report counts only if it quotes a datagram of
 //! this connection, tag included; the endpoint checks that. Anybody who reads the packets can still
 //! forge such a report.
 //!
-//! So reports that the peer is gone end an open connection only if several of them arrive over a
-//! time in which the peer, probed again and again, gives no sign of life.
+//! Reports that the peer is gone therefore need a confirmation. They end an open connection only if
+//! several of them arrive over some time. During that time the peer is probed again and again, and
+//! must give no sign of life.
 //!
 //! Reports that segments are too big end it only if nothing in flight is acknowledged although
 //! several segments were sent over as long a time, apart from each other. While a long
 //! retransmission timer runs nothing can be acknowledged, and the segment that has just left may
 //! still arrive.
 //!
-//! An MTU is believed only if it is lower than what is being sent. While a connection opens, an MTU
-//! below the least that can be expected of a path is not believed either (RFC 9000, 14.2.1): the
-//! segments would stay that small for the life of the connection.
+//! An MTU is believed only if it is lower than the size of the packets being sent. While a
+//! connection opens, an MTU below the least that can be expected of a path is not believed either
+//! (RFC 9000, 14.2.1): the segments would stay that small for the life of the connection.
 
 use super::Connection;
 use super::path_size::least_path;

@@ -308,7 +308,8 @@ impl Connection {
 
     /// Handles the listener's acceptance, its refusal with a proof, or a forgery of either. Returns
     /// true if the listener has sent the answer. With encryption, only the content of Noise's
-    /// message shows whether the listener agrees: what is around it may have been changed.
+    /// message shows whether the listener agrees, since the datagram around it may have been
+    /// changed.
     fn on_acceptance(
         &mut self,
         now: Time,

@@ -16,10 +16,10 @@
 //! datagram of a full segment and has no data. Later one probe every 600 s (PMTU_RAISE_TIMER)
 //! checks whether the path has become wider. Nothing waits behind the probes.
 //!
-//! All of this needs encryption. An answer counts only if it repeats an unpredictable number that
-//! the peer alone can read, so nobody else can make datagrams smaller by forging answers. The peer
-//! itself can. It then gets pieces no shorter than those of the least size, and this end sends no
-//! more segments than the transport allows.
+//! The search and the probes need encryption. An answer counts only if it repeats an unpredictable
+//! number that the peer alone can read, so nobody else can make datagrams smaller by forging
+//! answers. The peer itself can. It then gets pieces no shorter than those of the least size, and
+//! this end sends no more segments than the transport allows.
 
 use super::{Connection, Stage};
 use crate::tpa::session::exchange::Exchange;
@@ -106,7 +106,8 @@ impl PathSize {
         self.limit
     }
 
-    /// The connection uses another path from now on. Probes soon check whether it is wider.
+    /// Notes that the connection uses another path from now on. Probes soon check whether that path
+    /// is wider.
     pub(super) fn on_moved(&mut self, now: Time) {
         (self.escort, self.lost, self.probes_at, self.probes) = (None, 0, now, PROBES);
     }

@@ -24,9 +24,9 @@
 //!
 //! After a move to another host's address, congestion control and the round-trip estimate restart,
 //! and the connection asks for path information again. A move to another port of the same address
-//! is the work of a router and keeps the estimates (RFC 9000, section 9.4). A retransmission timer
-//! may have been doubled, up to a minute. What waits for it is sent again as soon as the connection
-//! has moved, since the datagram that the timer is for went to the old address.
+//! is the work of a router and keeps both (RFC 9000, section 9.4). A retransmission timer may have
+//! been doubled, up to a minute. The data that wait for this timer are sent again as soon as the
+//! connection has moved, since they were sent to the old address.
 
 use super::{Connection, Stage};
 use crate::networks::source_of;
@@ -110,8 +110,8 @@ impl Roaming {
     }
 
     /// Considers the address `at`, from which the newest datagram came; it has this number. Returns
-    /// the number of the challenge that is to go there, and whether it is the first challenge.
-    /// `draw` returns an unpredictable number.
+    /// the number of the challenge to send to `at`, and whether this challenge is the first. `draw`
+    /// returns an unpredictable number.
     fn consider(&mut self, now: Time, at: Addresses, number: u64, draw: impl FnOnce() -> u64) -> Option<(u64, bool)> {
         let stale = |candidate: &Candidate| candidate.answered.is_none() && now.since(candidate.asked) >= FORGOTTEN;
         if self.candidate.as_ref().is_some_and(stale) {

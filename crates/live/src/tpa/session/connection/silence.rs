@@ -109,8 +109,7 @@ impl Connection {
         self.settings.idle_timeout.map_or(Time::NEVER, |span| self.life.used.saturating_add(span))
     }
 
-    /// Time at which a stalled connection ends: its peer answers, but nothing of what is sent to it
-    /// arrives.
+    /// Time at which a stalled connection ends: its peer answers, but no data arrive there.
     fn stuck_at(&self) -> Time {
         self.life.stuck.map_or(Time::NEVER, |since| since.saturating_add(self.settings.silence_timeout))
     }
@@ -236,7 +235,7 @@ mod tests {
     use std::net::SocketAddr;
     use std::sync::Arc;
 
-    /// A host on which nobody listens. All its random bytes are one.
+    /// A host on which nobody listens. All its random bytes have the value 1.
     struct Alone;
 
     impl Randomness for Alone {

@@ -90,7 +90,7 @@ impl Application {
         self.end.get_or_insert(End::Own);
     }
 
-    /// Reads and writes what is due by the plan.
+    /// Reads and writes the data that the plan has for now.
     pub(super) fn act(&mut self, now: Time, exchange: &mut Exchange) {
         if self.end.is_some() {
             return;
@@ -161,8 +161,8 @@ impl Application {
         }
     }
 
-    /// Reads what has arrived after the session has forgotten the connection. The application still
-    /// has those bytes.
+    /// Reads the bytes that have arrived. The session has forgotten the connection, but the
+    /// application still has these bytes.
     pub(super) fn outlive(&mut self, now: Time, exchange: &mut Exchange) {
         (self.reads_at, self.plan.read_pause_ms) = (now, 0);
         self.act(now, exchange);

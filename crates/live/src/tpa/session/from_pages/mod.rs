@@ -131,7 +131,7 @@ fn judge(seed: u64) -> Result<Report, String> {
     ))
 }
 
-/// A number in an environment variable. `None` if there is none.
+/// Number in the environment variable `name`. `None` if the variable is missing or is no number.
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }

@@ -60,7 +60,8 @@ pub(super) struct Observer {
     pub(super) altered: u64,
     /// Altered copies of datagrams that open connections.
     pub(super) altered_openings: u64,
-    /// Earlier datagrams that are sent again, from their own address or from the observer's.
+    /// Earlier datagrams that are sent again, from their original address or from one of the
+    /// observer.
     pub(super) replayed: u64,
     /// Copies that arrive before the original, most of them from an address of the observer.
     pub(super) overtaken: u64,

@@ -412,7 +412,8 @@ impl<'a> World<'a> {
         self.drain(port);
     }
 
-    /// Lets a connection do what is due after an event that concerns it.
+    /// Runs a connection and its application after an event that concerns them, and forgets the
+    /// connection if that is due.
     fn touch(&mut self, port: usize, id: u64) {
         let now = self.now;
         for _ in 0..2 {
