@@ -7,13 +7,15 @@
 //!
 //! ```text
 //! byte 0       flags: FIN 1, SYN 2 (asks for a report), RST 4, ACK 16 (this is a report)
-//! bytes 1-6    number of the segment                    highest number that has arrived
-//! bytes 7-12   offset of the first byte in the stream   offset expected next
-//! bytes 13-18                                           offset up to which there is room
-//! bytes 19-21                                           time since the highest number arrived, 16 us
-//! then                                                  for each range of numbers, from the highest down,
-//!                                                       two bytes for how many are missing above it
-//!                                                       (0 for the first) and two for how many there are
+//! bytes 1-6    number of the segment           highest number that has arrived
+//! bytes 7-12   offset of the first byte        offset expected next
+//!              in the stream
+//! bytes 13-18                                  offset up to which there is room
+//! bytes 19-21                                  time since the highest number arrived, 16 us
+//! then                                         for each range of numbers, from the highest
+//!                                              down, two bytes for how many are missing above
+//!                                              it (0 for the first) and two for how many
+//!                                              there are
 //! ```
 
 use super::exchange::Sending;

@@ -31,7 +31,8 @@ fn is_fair(plan: &Plan, at: usize) -> bool {
         && !excuses
         && !plan.are_limits_tight
         && plan.path.lost <= 50
-        // "cut the padding off a request, so that a narrow path looks wide, and the connection stalls for good"
+        // "cut the padding off a request, so that a narrow path looks wide, and the connection
+        // stalls for good"
         && observer.altered_openings == 0
 }
 
@@ -136,8 +137,8 @@ fn told_wrongly(world: &World<'_>, at: usize, ends: [Option<&Application>; 2]) -
     })
 }
 
-/// "While strangers begin 10,000 handshakes per second that they do not finish, ten clients open a connection over a path of
-/// 200 ms there and back within a second each".
+/// "While strangers begin 10,000 handshakes per second that they do not finish, ten clients open a
+/// connection over a path of 200 ms there and back within a second each".
 fn kept_out(world: &World<'_>, at: usize, ends: [Option<&Application>; 2]) -> Option<String> {
     let plan = world.plan;
     let is_quiet = plan.incidents.is_empty() && !is_active(&plan.observer) && !plan.are_limits_tight;

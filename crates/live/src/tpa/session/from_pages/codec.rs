@@ -186,7 +186,8 @@ impl TpaSegment {
     }
 }
 
-/// Keys of one direction: "After every 2^20 datagrams the key of a direction is replaced by Noise's REKEY".
+/// Keys of one direction: "After every 2^20 datagrams the key of a direction is replaced by Noise's
+/// REKEY".
 #[derive(Debug)]
 pub(super) struct Keys {
     cipher: Cipher,
