@@ -474,6 +474,11 @@ impl Endpoint {
     /// Handles a datagram with the tag of an unfinished handshake. The handshake is finished if the
     /// peer sent the datagram and a segment is in it: an ACK of the acceptance, or any later
     /// segment, even a probe.
+    ///
+    /// An encrypted datagram may come from another address: the peer has moved since its request.
+    /// The connection begins at the address that returned the cookie, and moves like any other
+    /// connection when the next datagram comes from the new address. Without keys nothing shows
+    /// that the peer sent the datagram, and there are no moves.
     fn on_first_datagram<'a>(
         &mut self,
         number: u64,
@@ -481,7 +486,8 @@ impl Endpoint {
         datagram: &'a mut [u8],
         host: &mut dyn Host,
     ) -> Route<'a> {
-        let known = self.half_open.get(&number).filter(|known| known.addresses.peer == addresses.peer);
+        let may_move = |known: &HalfOpen| known.keys.is_some() || known.addresses.peer == addresses.peer;
+        let known = self.half_open.get(&number).filter(|known| may_move(known));
         let Some(half_open) = known else {
             count(&self.counters.forged);
             return Route::Done;

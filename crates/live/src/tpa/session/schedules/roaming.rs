@@ -209,6 +209,23 @@ fn a_connection_follows_its_peer_within_a_second() {
 }
 
 #[test]
+fn a_peer_that_moves_before_it_is_heard_for_the_first_time_is_accepted() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(&keys(), inner, Observer::None);
+        // The acceptance arrives after two round trips.
+        scene.run(Time(205_000_000));
+        assert!(scene.flights.values().all(|(to, _, _)| *to == 1), "only the first end has sent something");
+        assert!(!scene.flights.is_empty());
+        assert_eq!(scene.ends[1].parties().count(), 0, "the second end has not heard any of it");
+        scene.flights.clear();
+        scene.place = address(5);
+        scene.run(Time::ZERO + Duration::from_secs(600));
+        assert!(scene.is_well(), "{inner:?}");
+        assert_eq!(scene.moves(), 1);
+    }
+}
+
+#[test]
 fn what_waits_for_a_long_timer_leaves_as_soon_as_a_silent_peer_has_moved() {
     for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
         // The first end has nothing to say, so that nobody knows where it is before it asks for a sign of life.
