@@ -307,7 +307,7 @@ fn protection(rng: &mut Rng) -> ([Security; 2], Protected) {
 
 /// Settings of both ends, derived from the options of a connection or of a tunnel.
 fn settings(rng: &mut Rng, kind: Kind, mood: Mood, securities: [Security; 2]) -> [Settings; 2] {
-    let mut transport = tpa::Config { ack_block_end: true, ..tpa::Config::default() };
+    let mut transport = tpa::Config { ack_block_end: true, fin_follows: true, ..tpa::Config::default() };
     transport.congestion.window = 1 + rng.below(12) as u8;
     transport.ack = if rng.below(2) == 0 { ack::Rule::EveryOther } else { ack::Rule::EveryWindow };
     if let Kind::Stream(_) = kind {

@@ -3,7 +3,7 @@
 //! TPA, section 3.1, gives only the flags; all other rules are choices of this project. The
 //! handshake is SYN, SYN+ACK, ACK as in TCP (RFC 9293, section 3.5), and each of them names its
 //! sender's first block. A direction is closed by a FIN, in a block of its own after the last data
-//! block. SYN and SYN+ACK are retransmitted with a doubling RTO; the FIN uses the timers of data.
+//! block (`sender/fin.rs`). SYN and SYN+ACK are retransmitted with a doubling RTO; the FIN uses the timers of data.
 //! The handshake gives no RTT sample, since it has no TxSeqNumber. A reset is accepted if it names
 //! a block that could come next, or the block that it answers.
 

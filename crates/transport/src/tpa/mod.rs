@@ -65,6 +65,9 @@ parameters! {
         /// True if a block that cannot be filled waits `fill_timeout` for more data (TPA, section 3.2). Default true; false on hosts, for
         /// the reason in `supply`.
         waits_to_fill: bool = true;
+        /// True if a copy of the FIN is sent right behind the last block, before that is acknowledged: closing after fresh data then
+        /// takes one round trip instead of two. Default false; true on hosts.
+        fin_follows: bool = false;
         /// WinSize in segments, 1 to 255. Default 255: never limiting.
         receive_window: u8 = u8::MAX;
         /// Number of the first block, 0 to 4095. Default 0; on a real network a random one.

@@ -15,6 +15,8 @@
 //!   timer allows.
 //! - An ACK that names a transmission or a place that was never sent is ignored as a whole.
 
+mod fin;
+
 use super::block::Block;
 use super::congestion::{Congestion, State};
 use super::estimator::Estimator;
@@ -27,16 +29,8 @@ use crate::flags::Flags;
 use crate::pacing::{HopSource, Pacer, Release, Sample, Sampling};
 use crate::path::{Arrival, ENDLESS, PathInfo};
 use crate::stats::Stats;
+use fin::{Claim, Fin};
 use meshpace_core::{Duration, Time};
-
-/// State of the FIN.
-#[derive(Clone, Debug)]
-struct Fin {
-    /// Time at which the FIN was first sent.
-    since: Time,
-    /// True if the FIN is acknowledged.
-    acknowledged: bool,
-}
 
 /// Receive window of the peer, and how the peer acknowledges.
 #[derive(Clone, Debug)]
@@ -102,7 +96,7 @@ impl Sender {
             supply: Supply::new(config.fill_timeout, config.waits_to_fill),
             block: Block::new(config.first_block, 0, 0, 0, false),
             flight: Flight::default(),
-            fin: Fin { since: Time::NEVER, acknowledged: false },
+            fin: Fin::new(config.fin_follows),
             peer: Peer { ack_every, ack_delay: config.ack_delay, window: 0, persist_at: Time::NEVER, probe: false },
             silent_until: Time::ZERO,
         }
@@ -215,6 +209,9 @@ impl Sender {
     /// Returns the next data segment that may be sent now.
     pub fn poll(&mut self, now: Time, stats: &mut Stats) -> Option<Segment> {
         self.begin_block(now);
+        if let Some(fin) = self.fin_ahead(now) {
+            return Some(fin);
+        }
         if self.is_silent(now) || self.pacer.release(now) != Release::Now || !self.has_room() {
             return None;
         }
@@ -269,13 +266,23 @@ impl Sender {
     ///
     /// Returns false if the segment acknowledges data that the peer cannot have received.
     pub fn on_ack(&mut self, now: Time, segment: &Segment, arrival: Arrival, stats: &mut Stats) -> bool {
+        match self.claim_about_fin_ahead(segment) {
+            Claim::Nothing => {}
+            Claim::Impossible => return false,
+            // A receiver accepts a FIN only after all of the block before it.
+            Claim::Received => {
+                self.acknowledge(ALL, stats);
+                self.finish_block(now);
+            }
+        }
         let before = segment.ack_block == block_after(self.block.number, 4095);
         if before {
             // The ACK is late, but its receive window may still be newer than the last known one.
             self.peer.window = segment.window;
             return true;
         }
-        if segment.ack_block != self.block.number || !self.block.has_sent(segment.ack_places) {
+        let is_possible = self.block.has_sent(segment.ack_places) || self.is_whole_before_fin(segment);
+        if segment.ack_block != self.block.number || !is_possible {
             return true;
         }
         if self.flight.is_deceiving(segment.ack_tx, segment.ack_places) {
@@ -288,7 +295,7 @@ impl Sender {
         }
         self.peer.window = segment.window;
         let sample = self.flight.name(segment.ack_tx, segment.ack_places);
-        let new = self.block.acknowledge(segment.ack_places & ALL);
+        let new = self.acknowledge(segment.ack_places & ALL, stats);
         if let Some(sent_at) = sample {
             self.estimator.on_sample(now.since(sent_at).as_secs_f64());
             self.window.on_round_trip(now, now.since(sent_at));
@@ -305,16 +312,27 @@ impl Sender {
         if self.congestion.on_ack(latest) {
             self.estimator.on_route_change();
         }
-        for place in bits(new) {
-            stats.acked_bytes += u64::from(self.block.range(place, self.segment).1);
-        }
         if self.block.is_complete() {
-            self.fin.acknowledged = self.block.fin;
-            self.window.on_block_delivered(now, self.block.bytes, self.is_full_block());
-            self.block = Block::new(block_after(self.block.number, 1), self.block.end(), 0, 0, false);
-            self.flight.restart();
+            self.finish_block(now);
         }
         true
+    }
+
+    /// Marks `places` of the current block as acknowledged. Returns the places that were not
+    /// acknowledged before.
+    fn acknowledge(&mut self, places: u16, stats: &mut Stats) -> u16 {
+        let new = self.block.acknowledge(places);
+        stats.acked_bytes += bits(new).map(|place| u64::from(self.block.range(place, self.segment).1)).sum::<u64>();
+        new
+    }
+
+    /// Ends the current block, of which every segment is acknowledged.
+    fn finish_block(&mut self, now: Time) {
+        self.fin.acknowledged = self.block.fin;
+        self.window.on_block_delivered(now, self.block.bytes, self.is_full_block());
+        self.block = Block::new(block_after(self.block.number, 1), self.block.end(), 0, 0, false);
+        self.flight.restart();
+        self.adopt_fin_ahead();
     }
 
     /// Makes the next block skip its first `numbers` transmission numbers, to detect a peer that
@@ -453,21 +471,6 @@ impl Sender {
             last: place + 1 == count,
             ..Segment::default()
         })
-    }
-
-    /// True if the FIN is acknowledged.
-    pub fn is_finished(&self) -> bool {
-        self.fin.acknowledged
-    }
-
-    /// Number of times that the FIN has been sent.
-    pub fn fin_times(&self) -> u32 {
-        if self.block.fin { self.flight.count() } else { 0 }
-    }
-
-    /// Time at which the FIN was first sent; `Time::NEVER` if it was not sent yet.
-    pub fn fin_since(&self) -> Time {
-        self.fin.since
     }
 
     /// Number of segments that were sent and are neither acknowledged nor timed out.

@@ -18,6 +18,7 @@ mod tcp_hosts;
 mod tcp_wire;
 mod tpa_common;
 mod tpa_conversation;
+mod tpa_fin;
 mod tpa_properties;
 mod tpa_supply;
 mod tpa_vectors;

@@ -292,7 +292,7 @@ fn peer(rng: &mut Rng, turn: u64, listens: bool, until: Time) -> PeerPlan {
 
 /// Settings of all ends: each has the keys of the others, and accepts every transport.
 fn settings(rng: &mut Rng) -> Settings {
-    let mut transport = tpa::Config { ack_block_end: true, ..tpa::Config::default() };
+    let mut transport = tpa::Config { ack_block_end: true, fin_follows: true, ..tpa::Config::default() };
     transport.segment = 300 + rng.below(900) as u32;
     let mut options = Options::of(transport);
     options.trains = Some(train::Config::default());

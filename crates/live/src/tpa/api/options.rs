@@ -237,6 +237,7 @@ fn on_wires(mut transport: tpa::Config) -> tpa::Config {
     transport.rto.margin = transport.rto.margin.max(margin);
     transport.ack_block_end = true;
     transport.waits_to_fill = false;
+    transport.fin_follows = true;
     // Initial RTO of RFC 6298, section 2.1, which the Internet has used since 2011. The table of
     // the paper says 3 s.
     transport.rto.initial = transport.rto.initial.min(Duration::from_secs(1));

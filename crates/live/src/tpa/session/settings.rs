@@ -168,8 +168,13 @@ pub mod tests {
 
     /// Settings for TPA without encryption, with the default values of `Options`.
     pub fn plain() -> Settings {
-        let mut transport =
-            tpa::Config { ack_block_end: true, waits_to_fill: false, close_with_peer: false, ..tpa::Config::default() };
+        let mut transport = tpa::Config {
+            ack_block_end: true,
+            waits_to_fill: false,
+            fin_follows: true,
+            close_with_peer: false,
+            ..tpa::Config::default()
+        };
         transport.rto.margin = Duration::from_millis(150);
         transport.rto.initial = Duration::from_secs(1);
         Settings {

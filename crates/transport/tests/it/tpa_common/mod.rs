@@ -42,6 +42,7 @@ pub fn any_config(rng: &mut Rng) -> Config {
         window: [window::Rule::Agreed, window::Rule::Agreed, window::Rule::Fixed(7), window::Rule::Auto]
             [rng.below(4) as usize],
         waits_to_fill: rng.below(2) == 0,
+        fin_follows: rng.below(2) == 0,
         ..Config::default()
     }
 }
