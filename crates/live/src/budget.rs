@@ -316,6 +316,18 @@ impl Account {
         taken
     }
 
+    /// True if [`Account::take`] of this number of bytes would be granted now.
+    pub fn has_memory_for(&self, bytes: usize) -> bool {
+        let Some(open) = &self.0 else { return true };
+        let ledger = open.budget.lock();
+        let Some(holding) = ledger.holdings.get(&open.id) else { return true };
+        match ledger.check(holding, bytes) {
+            Ok(()) => true,
+            Err(Refusal::Port(_)) => ledger.heaviest_instead_of(holding.source, bytes).is_some(),
+            Err(_) => false,
+        }
+    }
+
     /// Records that a buffer has freed `bytes`.
     pub fn give_back(&self, bytes: usize) {
         if let Some(open) = &self.0 {

@@ -28,9 +28,9 @@ pub struct SendRing {
     bytes: Vec<u8>,
     capacity: usize,
     account: Account,
-    /// True if there was no memory for a larger ring than `bytes`, and nothing has been
-    /// acknowledged since.
-    is_bound: bool,
+    /// True if no memory was granted for more than `bytes` when room for one byte more was last
+    /// requested.
+    was_refused: bool,
     /// Offset in the stream of the oldest byte that is kept.
     start: u64,
     /// Offset after the newest byte.
@@ -41,7 +41,7 @@ impl SendRing {
     /// Creates an empty ring for `capacity` bytes, but at least one, whose memory is booked in
     /// `account`.
     pub fn new(capacity: usize, account: Account) -> SendRing {
-        SendRing { bytes: Vec::new(), capacity: capacity.max(1), account, is_bound: false, start: 0, end: 0 }
+        SendRing { bytes: Vec::new(), capacity: capacity.max(1), account, was_refused: false, start: 0, end: 0 }
     }
 
     /// Appends as many of `bytes` as there is room for. Returns their number.
@@ -52,12 +52,14 @@ impl SendRing {
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
         let mut taken = bytes.len().min(self.room());
         if self.grow(self.len() + taken).is_err() {
-            if self.bytes.is_empty() {
-                // There may be memory for some of the bytes.
-                self.grow(1)?;
+            // There may be memory for some of the bytes.
+            if let Err(refusal) = self.grow(self.len() + 1) {
+                if self.bytes.is_empty() {
+                    return Err(refusal);
+                }
+                self.was_refused = true;
             }
-            self.is_bound = true;
-            taken = taken.min(self.room());
+            taken = taken.min(self.bytes.len() - self.len());
         }
         if taken == 0 {
             return Ok(0);
@@ -72,7 +74,7 @@ impl SendRing {
         if needed <= self.bytes.len() {
             return Ok(());
         }
-        let size = needed.max(2 * self.bytes.len()).max(LEAST).min(self.capacity);
+        let size = self.size_for(needed);
         self.account.take(size - self.bytes.len())?;
         let Some(mut larger) = zeroes(size) else {
             self.account.give_back(size - self.bytes.len());
@@ -82,8 +84,13 @@ impl SendRing {
             copy_in(&mut larger, self.start, a);
             copy_in(&mut larger, self.start + a.len() as u64, b);
         }
-        self.bytes = larger;
+        (self.bytes, self.was_refused) = (larger, false);
         Ok(())
+    }
+
+    /// Size to which the ring grows when it has to hold `needed` bytes and is smaller.
+    fn size_for(&self, needed: usize) -> usize {
+        needed.max(2 * self.bytes.len()).max(LEAST).min(self.capacity)
     }
 
     /// Maximum number of bytes that the ring holds.
@@ -100,7 +107,7 @@ impl SendRing {
     pub fn rest(&mut self) {
         if self.is_empty() {
             self.account.give_back(self.bytes.len());
-            self.bytes = Vec::new();
+            (self.bytes, self.was_refused) = (Vec::new(), false);
         }
     }
 
@@ -108,13 +115,27 @@ impl SendRing {
     /// is still known.
     pub fn forget(&mut self) {
         self.account.give_back(self.bytes.len());
-        (self.bytes, self.capacity, self.is_bound) = (Vec::new(), self.len(), false);
+        (self.bytes, self.capacity, self.was_refused) = (Vec::new(), self.len(), false);
     }
 
-    /// Number of bytes for which there is room.
+    /// Number of bytes for which there is room. Zero if no memory was granted for more than the ring
+    /// holds, until some of it is acknowledged.
     pub fn room(&self) -> usize {
-        let most = if self.is_bound { self.bytes.len() } else { self.capacity };
-        most - self.len()
+        if self.was_refused && self.is_full() { 0 } else { self.capacity - self.len() }
+    }
+
+    /// True if a byte can be written only with more memory.
+    fn is_full(&self) -> bool {
+        self.len() == self.bytes.len()
+    }
+
+    /// True if [`SendRing::write`] would not return zero: it takes at least one byte, or fails. Only
+    /// a refusal by the system is not foreseen, and only once.
+    pub fn accepts(&self) -> bool {
+        if self.room() == 0 || self.is_empty() || !self.is_full() {
+            return self.room() > 0;
+        }
+        self.account.has_memory_for(self.size_for(self.len() + 1) - self.bytes.len())
     }
 
     /// Offset after the last byte written.
@@ -153,11 +174,12 @@ impl SendRing {
     pub fn release(&mut self, offset: u64) {
         let start = offset.clamp(self.start, self.end);
         if start > self.start {
-            (self.start, self.is_bound) = (start, false);
+            self.start = start;
             if self.is_empty() && self.bytes.len() > LEAST && self.account.is_scarce() {
                 self.account.give_back(self.bytes.len() - LEAST);
                 self.bytes.truncate(LEAST);
                 self.bytes.shrink_to_fit();
+                self.was_refused = false;
             }
         }
     }
@@ -515,17 +537,20 @@ mod tests {
 
     #[test]
     fn without_memory_a_ring_takes_no_more_and_says_so() {
-        let (budget, account) = account(20_000);
+        // One byte less than a ring of 10,000 bytes needs to double.
+        let (budget, account) = account(19_999);
         let mut send = SendRing::new(1 << 20, account.clone());
         assert_eq!(send.write(&[1; 10_000]), Ok(10_000));
-        // No more than it has memory for, until something is acknowledged.
+        // No more than it has memory for, until something is acknowledged. That is known before it is tried.
+        assert!(send.room() > 0 && !send.accepts());
         assert_eq!((send.write(&[2; 100_000]), send.room()), (Ok(0), 0));
         send.release(1000);
-        assert_eq!((send.write(&[2; 100_000]), send.room()), (Ok(1000), 0));
+        assert!(send.accepts());
+        assert_eq!((send.write(&[2; 100_000]), send.room(), send.accepts()), (Ok(1000), 0, false));
         assert_eq!(joined(send.range(9_999, 2).unwrap()), [1, 2]);
         let mut receive = ReceiveRing::new(1 << 20, account.clone());
         assert_eq!(receive.place(0, &[3; 2 * PAGE]), Ok(()));
-        let refused = Refusal::Source(20_000);
+        let refused = Refusal::Source(19_999);
         // What lies behind a gap is forgotten once nothing more will come, what is in order is not.
         receive.deliver(10);
         receive.forget_beyond();
@@ -536,8 +561,11 @@ mod tests {
         assert_eq!(SendRing::new(1 << 20, account.clone()).write(b"x"), Err(refused));
         drop((send, receive));
         assert_eq!(budget.used(), 0);
-        // Where there is no memory for all, a part is taken.
-        assert_eq!(SendRing::new(1 << 20, account).write(&[1; 100_000]), Ok(LEAST));
+        // Where there is no memory for all, a part is taken, as long as there is memory for twice as much.
+        let mut send = SendRing::new(1 << 20, account);
+        for taken in [LEAST, LEAST, 2 * LEAST, 0] {
+            assert_eq!((send.accepts(), send.write(&[1; 100_000])), (taken > 0, Ok(taken)));
+        }
     }
 
     #[test]

@@ -2,10 +2,14 @@
 
 use meshpace_core::Duration;
 use meshpace_live::Clock;
-use meshpace_live::tpa::{Descriptor, Options, TpaListener, TpaPort, TpaStream};
+use meshpace_live::tpa::{Descriptor, Limits, Options, TpaListener, TpaPort, TpaStream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::net::Shutdown;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time;
 
 /// True for each of readable and writable if the descriptor is so now.
 fn shown(descriptor: &Descriptor) -> (bool, bool) {
@@ -111,4 +115,79 @@ fn a_listener_is_readable_while_a_connection_waits() {
     assert_eq!(shown(&arrives), (false, false));
     listener.close();
     wait(&arrives, PollFlags::IN);
+}
+
+/// A connection to a peer that reads everything, from a port whose buffers may hold 20,000 bytes for
+/// one peer. That is less than the send buffer of the connection. The thread returns how many bytes
+/// the peer has read.
+fn with_little_memory(listener: TpaListener) -> (TpaStream, thread::JoinHandle<u64>) {
+    let limits = Limits { buffers: Some(40_000), ..Limits::default() };
+    let port = TpaPort::with_options("127.0.0.1:0", Options { limits, ..Options::default() }).unwrap();
+    let client = port.connect(listener.local_addr().unwrap()).unwrap();
+    let reads = thread::spawn(move || {
+        let (mut server, _) = listener.accept().unwrap();
+        std::io::copy(&mut server.by_ref(), &mut std::io::sink()).unwrap()
+    });
+    (client, reads)
+}
+
+/// Bytes that the tests of scarce memory send, in pieces of 10,000: two of them fill the memory to
+/// the last byte.
+const MUCH: usize = 1_000_000;
+
+#[test]
+fn when_memory_is_used_up_every_wake_up_of_poll_lets_something_be_written() {
+    let (client, reads) = with_little_memory(TpaListener::bind("127.0.0.1:0").unwrap());
+    let here = descriptor(&client);
+    let (mut sent, mut wakeups, mut vain) = (0, 0, 0);
+    while sent < MUCH {
+        wait(&here, PollFlags::OUT);
+        wakeups += 1;
+        match client.try_write(&[7; 10_000]) {
+            Ok(more) => sent += more,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                vain += 1;
+            }
+        }
+        here.refresh();
+    }
+    assert_eq!(vain, 0, "of {wakeups} wake-ups, {sent} bytes");
+    client.close().unwrap();
+    assert_eq!(reads.join().unwrap(), sent as u64);
+}
+
+/// Wakes the thread of a test, as the library for C fills an event.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[test]
+fn when_memory_is_used_up_every_call_of_a_waker_lets_something_be_written() {
+    let (client, reads) = with_little_memory(TpaListener::bind("127.0.0.1:0").unwrap());
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let context = Context::from_waker(&waker);
+    let (mut sent, mut vain) = (0, 0);
+    while sent < MUCH {
+        if client.poll_writable(&context) == Poll::Pending {
+            // A token that nobody has left cannot end the wait early: only the waker unparks this thread.
+            let deadline = Clock.now() + Duration::from_secs(60);
+            thread::park_timeout(time::Duration::from_secs(60));
+            assert!(Clock.now() < deadline, "not woken within a minute");
+        }
+        match client.try_write(&[7; 10_000]) {
+            Ok(more) => sent += more,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                vain += 1;
+            }
+        }
+    }
+    assert_eq!(vain, 0, "{sent} bytes");
+    client.close().unwrap();
+    assert_eq!(reads.join().unwrap(), sent as u64);
 }

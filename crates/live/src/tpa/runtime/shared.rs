@@ -216,11 +216,12 @@ impl Shared {
         self.unlock_and_wake(state, to_read, to_write);
     }
 
-    /// Unlocks the state and wakes the threads and tasks that wait to read or to write. They are
-    /// woken after unlocking, because a thread that is woken earlier would only wait for the lock.
+    /// Unlocks the state and wakes the threads and tasks that wait to read or to write, if that is
+    /// possible now. They are woken after unlocking, because a thread that is woken earlier would
+    /// only wait for the lock.
     fn unlock_and_wake(&self, mut state: MutexGuard<'_, State>, to_read: bool, to_write: bool) {
         let reader = if to_read && state.exchange.is_readable() { state.read_waker.take() } else { None };
-        let writer = if to_write { state.write_waker.take() } else { None };
+        let writer = if to_write && state.exchange.is_writable() { state.write_waker.take() } else { None };
         let (readers, writers) = (to_read && state.readers > 0, to_write && state.writers > 0);
         drop(state);
         reader.into_iter().chain(writer).for_each(Waker::wake);

@@ -216,8 +216,8 @@ impl Exchange {
 
     /// True if writing would not block.
     pub fn is_writable(&self) -> bool {
-        let has_room = !self.is_opening() && self.send.room() > 0;
-        has_room || self.wishes.write_closed || matches!(self.phase, Phase::Failed(_))
+        let takes_more = !self.is_opening() && self.send.accepts();
+        takes_more || self.wishes.write_closed || matches!(self.phase, Phase::Failed(_))
     }
 
     /// Reads what is available. Returns `None` if reading has to wait.

@@ -63,7 +63,7 @@ struct World {
     /// Datagrams that were put, and those that have come.
     put: Vec<Vec<u8>>,
     came: Vec<Vec<u8>>,
-    /// How often a carrier kept less than it was to take.
+    /// How often a carrier was full and had no memory for more.
     refusals: u32,
 }
 
@@ -129,7 +129,7 @@ impl World {
         for carrier in Carrier::ALL {
             let path = &mut self.paths[carrier as usize];
             self.handing.hand_over(self.now, &mut self.ends[0], carrier, &mut path.exchange).unwrap();
-            self.refusals += u32::from(path.exchange.send.room() == 0);
+            self.refusals += u32::from(!path.exchange.send.accepts());
             let most = self.below(8000);
             let bytes = self.paths[carrier as usize].carry(most);
             self.ends[1].on_bytes(self.now, carrier, &bytes).unwrap();
