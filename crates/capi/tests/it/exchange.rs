@@ -43,6 +43,16 @@ struct Programs {
     manners: PathBuf,
     leave: PathBuf,
     hub: PathBuf,
+    /// `None` if the files for development of libuv are not installed.
+    uv: Option<PathBuf>,
+}
+
+/// The options that programs with libuv are compiled with. `None` if pkg-config does not find it.
+fn libuv() -> Option<Vec<String>> {
+    let output =
+        Command::new("pkg-config").args(["--cflags", "--libs", "libuv"]).stderr(Stdio::null()).output().ok()?;
+    let options = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| options.split_whitespace().map(str::to_owned).collect())
 }
 
 /// Installs the library into a temporary directory and compiles the programs in C against what pkg-config would say. None
@@ -66,7 +76,7 @@ fn programs() -> Option<&'static Programs> {
                 .replace("${includedir}", "${prefix}/include")
                 .replace("${prefix}", prefix)
         };
-        let compile = |source: &str| {
+        let compile_with = |source: &str, more: &[String]| {
             let source = root.join(source);
             let program = directory.path().join(source.file_stem().expect("a name"));
             let compiled = Command::new("cc")
@@ -76,16 +86,19 @@ fn programs() -> Option<&'static Programs> {
                 .arg(&source)
                 .args(line("Libs:").split_whitespace())
                 .args(["-lpthread", &format!("-Wl,-rpath,{prefix}/lib")])
+                .args(more)
                 .status()
                 .expect("cc runs");
             assert!(compiled.success(), "{} does not compile", source.display());
             program
         };
+        let compile = |source: &str| compile_with(source, &[]);
         let [peer, poll, bind, fork, keys, manners, leave] =
             ["peer", "poll", "bind", "fork", "keys", "manners", "leave"]
                 .map(|name| compile(&format!("tests/it/{name}.c")));
         let [echo_client, hub] = ["echo_client", "hub"].map(|name| compile(&format!("../../examples/{name}.c")));
-        Some(Programs { peer, poll, echo_client, bind, fork, keys, manners, leave, hub, _directory: directory })
+        let uv = libuv().map(|options| compile_with("tests/it/uv.c", &options));
+        Some(Programs { peer, poll, echo_client, bind, fork, keys, manners, leave, hub, uv, _directory: directory })
     });
     if made.is_none() {
         skipped(Class::Tools, "cc is not installed (apt-get install gcc)");
@@ -202,6 +215,17 @@ fn options_halves_and_descriptors_to_poll() {
     let Some(programs) = programs() else { return };
     let free = spare_port();
     let output = Command::new(&programs.poll).arg(free.to_string()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output.stdout == b"done\n", "{said}");
+}
+
+#[test]
+fn a_server_and_twenty_clients_share_a_loop_of_libuv() {
+    let Some(programs) = programs() else { return };
+    let Some(uv) = &programs.uv else {
+        return skipped(Class::Tools, "libuv is not installed for C (apt-get install libuv1-dev pkg-config)");
+    };
+    let output = Command::new(uv).args([&spare_port().to_string(), "20", "100000"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && output.stdout == b"done\n", "{said}");
 }

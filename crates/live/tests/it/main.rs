@@ -24,6 +24,7 @@ mod tpa_closing;
 mod tpa_descriptor;
 mod tpa_findings;
 mod tpa_hostile;
+mod tpa_hyper;
 mod tpa_icmp;
 mod tpa_keys;
 mod tpa_opening;
