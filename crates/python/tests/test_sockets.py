@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import http.client
+import http.server
 import io
 import os
 import random
@@ -15,7 +17,7 @@ import textwrap
 import threading
 import time
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator
 
 import pytest
 
@@ -116,8 +118,43 @@ def test_files(server: tpa.socket) -> None:
         with peer.makefile("rb") as file:
             assert isinstance(file, io.BufferedReader)
             assert file.readline() == "über\n".encode() and file.read() == b"zwei\n"
-        with pytest.raises(ValueError):
-            peer.makefile("a")
+        for mode, buffering in [("a", None), ("r", 0)]:
+            with pytest.raises(ValueError):
+                peer.makefile(mode, buffering)
+        # Positions as in the module `socket`. Without a buffer nothing waits for `flush`.
+        with peer.makefile("wb", 0) as unbuffered, client.makefile("rb", -1) as buffered:
+            unbuffered.write(b"at once\n")
+            assert buffered.readline() == b"at once\n"
+
+
+class _Answers(http.server.BaseHTTPRequestHandler):
+    """Answers each request with its path, and keeps the connection."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-length", str(len(self.path)))
+        self.end_headers()
+        self.wfile.write(self.path.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Writes no log."""
+
+
+def test_http_server_answers_http_client(server: tpa.socket) -> None:
+    client, peer = pair(server)
+    answers = threading.Thread(target=_Answers, args=(peer, peer.getpeername(), None))
+    answers.start()
+    requests: Any = http.client.HTTPConnection("over.the.hills")
+    requests.sock = client
+    for number in range(200):
+        requests.request("GET", f"/{number}")
+        answer = requests.getresponse()
+        assert (answer.status, answer.read()) == (200, f"/{number}".encode())
+    requests.close()
+    answers.join()
+    peer.close()
 
 
 def test_who_is_connected_and_a_callable_decides() -> None:

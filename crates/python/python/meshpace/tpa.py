@@ -257,18 +257,24 @@ class socket:
     def nodelay(self, value: bool) -> None:
         self._connected().set_nodelay(value)
 
-    def makefile(self, mode: str = "r", **text: Any) -> Any:
+    def makefile(self, mode: str = "r", buffering: int | None = None, **text: Any) -> Any:
         """Returns a file object for the connection. The mode is "r", "w" or "rw"; with "b" the file has bytes, otherwise text, with the
-        arguments of `io.TextIOWrapper`. Closing the file does not close the socket."""
+        arguments of `io.TextIOWrapper`. `buffering` is the size of its buffers in bytes; `None` or a negative number means the default
+        size, and 0 means that a file of bytes is not buffered. Closing the file does not close the socket."""
         reads, writes, binary = "r" in mode, "w" in mode, "b" in mode
         if set(mode) - set("rwb") or not (reads or writes):
             raise ValueError(f"mode: {mode!r}, expected r, w, rw, and perhaps b")
         raw = _Raw(self, reads, writes)
+        size = io.DEFAULT_BUFFER_SIZE if buffering is None or buffering < 0 else buffering
+        if size == 0:
+            if not binary:
+                raise ValueError("buffering: 0 with a file of text, which needs a buffer")
+            return raw
         file: Any
         if reads and writes:
-            file = _Pair(raw)
+            file = _Pair(raw, size)
         else:
-            file = io.BufferedReader(raw) if reads else _Writer(raw)
+            file = io.BufferedReader(raw, size) if reads else _Writer(raw, size)
         return file if binary else io.TextIOWrapper(file, **text)
 
     def settimeout(self, value: float | None) -> None:
@@ -408,8 +414,8 @@ class _Writer(io.BufferedWriter):
 class _Pair(io.BufferedRWPair):
     """Buffered file for both directions whose `flush` also flushes the socket."""
 
-    def __init__(self, raw: _Raw) -> None:
-        super().__init__(raw, raw)
+    def __init__(self, raw: _Raw, size: int) -> None:
+        super().__init__(raw, raw, size)
         self._raw = raw
 
     def flush(self) -> None:
