@@ -68,3 +68,24 @@ fn generated_header() {
     }
     assert_eq!(names.len(), expected.len(), "{names:?}");
 }
+
+#[test]
+fn the_list_of_symbols_for_debian_has_every_function_of_the_header() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let header = read("include/meshpace.h");
+    // Declarations begin at the margin.
+    let declared = header.lines().filter(|line| !line.starts_with([' ', '/']));
+    let mut functions: Vec<&str> = declared
+        .filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next())
+        .filter(|name| name.starts_with("tpa_"))
+        .collect();
+    functions.sort_unstable();
+    let symbols = read("../../packaging/debian/libmeshpace0.symbols");
+    let mut lines = symbols.lines();
+    assert_eq!(lines.next(), Some("libmeshpace.so.0 libmeshpace0 #MINVER#"));
+    assert_eq!(lines.next(), Some("* Build-Depends-Package: libmeshpace-dev"));
+    // ` NAME@Base VERSION`, where the version is the first one that has the function.
+    let listed: Vec<&str> = lines.map(|line| line.trim().split_once("@Base ").expect(line).0).collect();
+    assert_eq!(listed, functions);
+}

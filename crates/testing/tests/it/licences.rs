@@ -1,4 +1,5 @@
-//! Tests that all linked packages have licences that `deny.toml` allows.
+//! Tests that all linked packages have licences that `deny.toml` allows, and that packages contain
+//! the texts of the project's licences.
 //!
 //! `cargo deny check` uses the same file and also checks advisories. This test needs no other
 //! program.
@@ -74,4 +75,25 @@ fn a_licence_that_asks_for_more_is_refused() {
     assert!(policy.allows("any", "MIT OR GPL-3.0-or-later") && policy.allows("any", "MIT/Apache-2.0"));
     assert!(!policy.allows("any", "GPL-3.0-or-later") && !policy.allows("any", "MIT AND MPL-2.0"));
     assert!(policy.allows("tool", "MIT AND MPL-2.0") && !policy.allows("any", "MPL-2.0"));
+}
+
+#[test]
+fn every_package_that_is_given_away_has_the_licence_texts() {
+    let root = root();
+    let read =
+        |file: &Path| std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let mut packages = 0;
+    for entry in std::fs::read_dir(root.join("crates")).unwrap() {
+        let place = entry.unwrap().path();
+        let manifest = read(&place.join("Cargo.toml"));
+        // Python's package is made of a crate that is not published.
+        if manifest.lines().any(|line| line == "publish = false") && !place.join("pyproject.toml").exists() {
+            continue;
+        }
+        packages += 1;
+        for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            assert!(read(&place.join(name)) == read(&root.join(name)), "{}: {name} is another text", place.display());
+        }
+    }
+    assert!(packages > 5, "{packages}");
 }
