@@ -7,7 +7,7 @@ mod rivals;
 mod robust;
 mod sides;
 
-use crate::output::{Failure, complain, end, finish, note};
+use crate::output::{Failure, complain, end, finish_pieces, note};
 use crate::progress::Progress;
 use crate::runner::{self, Told, processors};
 use crate::{FAILED, REFUSED};
@@ -15,8 +15,9 @@ use clap::{Args, ValueEnum};
 use meshpace_command::interrupt::stop_on_interrupt;
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::Campaign;
-use meshpace_lab::compare::Line;
+use meshpace_lab::compare::{Line, compare_excerpts};
 use meshpace_lab::record::Record;
+use meshpace_lab::record::excerpt::Excerpt;
 use meshpace_lab::record::tally::Tally;
 use meshpace_lab::rivals::rivals;
 use meshpace_lab::robust::{Asked, Robust};
@@ -106,10 +107,10 @@ struct Compared<'a> {
 
 /// Runs the command.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    end(compare(arguments).map(|text| finish(&text)))
+    end(compare(arguments))
 }
 
-fn compare(arguments: &Arguments) -> Result<String, Failure> {
+fn compare(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(Err(message)) = arguments.report.as_deref().map(crate::run::picture::check) {
         return Err((REFUSED, message));
     }
@@ -139,26 +140,25 @@ fn compare(arguments: &Arguments) -> Result<String, Failure> {
         .collect();
     let mut starved = Tally::default();
     for side in &sides.sides {
-        side.records.iter().for_each(|record| starved.add(&side.name, record));
+        side.runs.iter().for_each(|run| run.count_in(&mut starved, &side.name));
     }
     if let Some(page) = &arguments.report {
         write_page(page, arguments, &sides, &compared, &asked).map_err(|why| (FAILED, why))?;
         note(&format!("the page is {}", page.display()));
     }
-    let before = print::first(&starved.sentences(), arguments.format);
-    Ok(before
-        + &match arguments.format {
-            Format::Json => print::json(&compared, sides.is_named),
-            Format::Csv => print::csv(&compared, sides.is_named),
-            Format::Md => print::markdown(&compared, &sides),
-        })
+    let before = std::iter::once(print::first(&starved.sentences(), arguments.format));
+    Ok(match arguments.format {
+        Format::Json => finish_pieces(before.chain(print::json(&compared, sides.is_named))),
+        Format::Csv => finish_pieces(before.chain(print::csv(&compared, sides.is_named))),
+        Format::Md => finish_pieces(before.chain([print::markdown(&compared, &sides)])),
+    })
 }
 
 /// Compares each side except the first with the first side, metric by metric.
 fn pairs(sides: &[Side]) -> Result<Vec<Vec<Line>>, Failure> {
     let Some((first, others)) = sides.split_first() else { return Ok(Vec::new()) };
     let compared = |other: &Side| {
-        let lines = meshpace_lab::compare::compare(&first.records, &other.records).map_err(|why| (REFUSED, why))?;
+        let lines = compare_excerpts(&first.all(), &other.all()).map_err(|why| (REFUSED, why))?;
         match lines.is_empty() {
             true => Err((FAILED, "no metric was measured on both sides".to_owned())),
             false => Ok(lines),
@@ -174,8 +174,8 @@ fn write_page(
     compared: &[Compared<'_>],
     asked: &Asked,
 ) -> Result<(), String> {
-    let variants: Vec<(&str, &[Record])> =
-        sides.sides.iter().map(|side| (side.name.as_str(), side.records.as_slice())).collect();
+    let variants: Vec<(&str, &[Excerpt])> =
+        sides.sides.iter().map(|side| (side.name.as_str(), side.runs.as_slice())).collect();
     let pairs: Vec<Pair<'_>> = compared.iter().map(|pair| Pair { names: pair.names, lines: &pair.lines }).collect();
     let subject = comparison::Subject {
         title: &sides.title,
@@ -211,7 +211,7 @@ fn command(arguments: &Arguments) -> String {
 }
 
 /// Compares one value of a swept key with every other value.
-fn against(arguments: &Arguments, given: &str, machine: &sides::Machine<'_>) -> Result<String, Failure> {
+fn against(arguments: &Arguments, given: &str, machine: &sides::Machine<'_>) -> Result<ExitCode, Failure> {
     let (key, value) = given.split_once('=').ok_or_else(|| {
         (REFUSED, format!("--against {given}: give a key and a value, such as flow.transport=quiet-train"))
     })?;
@@ -220,11 +220,11 @@ fn against(arguments: &Arguments, given: &str, machine: &sides::Machine<'_>) -> 
         let way = "a key is set or swept: the scenario's [sweep] has the values, or --set without --against";
         return Err((REFUSED, format!("--against {given}, --set {set}: {way}")));
     }
-    let records = machine.records(&arguments.a, &arguments.set)?;
-    let starved = Tally::of(&records).sentences();
-    let rivals = rivals(&records, key, value).map_err(|why| (REFUSED, format!("{}: {why}", arguments.a.display())))?;
-    let text = rivals::text(&rivals, given, arguments.format);
-    Ok(print::first(&starved, arguments.format) + &text)
+    let runs = machine.runs(&arguments.a, &arguments.set)?;
+    let starved = Excerpt::tally(&runs).sentences();
+    let rivals = rivals(&runs, key, value).map_err(|why| (REFUSED, format!("{}: {why}", arguments.a.display())))?;
+    let before = std::iter::once(print::first(&starved, arguments.format));
+    Ok(finish_pieces(before.chain(rivals::pieces(&rivals, given, arguments.format))))
 }
 
 /// Runs a campaign on `threads` and returns its records. `file` is the file of its scenario, for
@@ -248,7 +248,7 @@ pub fn records_of(
 
 /// Warns if the runs of the two sides have different lengths or warm-ups, which may be unintended.
 fn warn_of_other_times(a: &Side, b: &Side) {
-    let (Some(a), Some(b)) = (a.records.first(), b.records.first()) else { return };
+    let (Some(a), Some(b)) = (a.runs.first(), b.runs.first()) else { return };
     let times = [("run", a.duration_s, b.duration_s), ("start to measure after", a.warmup_s, b.warmup_s)];
     for (what, one, other) in times.into_iter().filter(|(_, one, other)| one != other) {
         complain(&format!("warning: the two {what} {one} s and {other} s: they differ in more than their protocols"));

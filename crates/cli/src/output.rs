@@ -1,7 +1,9 @@
 //! Output of the commands. Standard output has the results only; all messages for people go to
 //! standard error.
 
-pub use meshpace_command::output::{Failure, be_quiet, complain, end, failed, finish, is_quiet, note, results, tell};
+pub use meshpace_command::output::{
+    Failure, be_quiet, complain, end, failed, finish, finish_pieces, is_quiet, note, results, tell,
+};
 
 use meshpace_lab::record::tally;
 

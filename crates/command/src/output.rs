@@ -49,6 +49,14 @@ pub fn finish(text: &str) -> ExitCode {
     }
 }
 
+/// Writes results piece by piece, each of whole lines, and returns the exit status of the command.
+pub fn finish_pieces(mut pieces: impl Iterator<Item = String>) -> ExitCode {
+    match pieces.try_for_each(|piece| results(&piece)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
 /// Exit status when results could not be written. If the reader has closed the pipe (`| head`),
 /// that is not a failure.
 pub fn failed(error: &io::Error) -> ExitCode {

@@ -1,9 +1,10 @@
 //! Two sets of records against each other: for each metric the difference of the second from the first, seed by seed where both
 //! have the same seeds and the same points.
 
+use crate::record::Record;
+use crate::record::excerpt::{Excerpt, Excerpts};
 use crate::record::metrics::STARVED;
 pub use crate::record::metrics::{Metric, compared, metric};
-use crate::record::{Record, starvation};
 mod points;
 mod ranking;
 mod silent;
@@ -138,14 +139,15 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn of(metric: &Metric, records: &[&Record]) -> Counts {
-        let values = || records.iter().map(|record| (metric.of)(record).unwrap_or(f64::NAN));
+    /// Of the metric that has this number among those of the excerpts.
+    fn of(metric: usize, runs: &[&Excerpt]) -> Counts {
+        let values = || runs.iter().map(|run| run.value(metric));
         Counts {
-            runs: records.len(),
-            starved_runs: records.iter().filter(|record| starvation::starves(record)).count(),
-            without_path: records.iter().filter(|record| starvation::lacks_path(record)).count(),
-            none: values().filter(|value| value.is_infinite()).count(),
-            missing: values().filter(|value| value.is_nan()).count(),
+            runs: runs.len(),
+            starved_runs: runs.iter().filter(|run| run.starves()).count(),
+            without_path: runs.iter().filter(|run| run.lacks_path).count(),
+            none: values().flatten().filter(|value| value.is_infinite()).count(),
+            missing: values().filter(Option::is_none).count(),
         }
     }
 }
@@ -170,6 +172,21 @@ pub fn compare_in(names: &[&str], a: &[Record], b: &[Record]) -> Result<Vec<Line
 }
 
 fn compare_by(metrics: &[&'static Metric], a: &[Record], b: &[Record]) -> Result<Vec<Line>, String> {
+    let mut excerpts = Excerpts::with(metrics);
+    let [a, b] = [a, b].map(|side| side.iter().map(|record| excerpts.of(record)).collect::<Vec<_>>());
+    compare_runs(metrics, &a.iter().collect::<Vec<_>>(), &b.iter().collect::<Vec<_>>())
+}
+
+/// The same of excerpts with the metrics that [`compare`] compares.
+///
+/// # Errors
+/// As for [`compare`].
+pub fn compare_excerpts(a: &[&Excerpt], b: &[&Excerpt]) -> Result<Vec<Line>, String> {
+    compare_runs(&compared().collect::<Vec<_>>(), a, b)
+}
+
+/// The same of excerpts with these metrics.
+fn compare_runs(metrics: &[&'static Metric], a: &[&Excerpt], b: &[&Excerpt]) -> Result<Vec<Line>, String> {
     // A key that has one value on each side says what the side is: newreno here, tcp-ap there.
     let keys: BTreeSet<&str> = keys(a).chain(keys(b)).collect();
     let (one, other) = (points::by_point(a, &keys), points::by_point(b, &keys));
@@ -187,15 +204,15 @@ fn compare_by(metrics: &[&'static Metric], a: &[Record], b: &[Record]) -> Result
         common.iter().enumerate().flat_map(|(point, name)| side.runs(point, name)).collect()
     });
     // What was measured in real time has seeds, but they repeat nothing.
-    let is_simulated = |run: &Run<'_>| run.record.real_time.is_none() && !run.record.fingerprint.is_empty();
-    let is_paired = a.iter().chain(&b).all(is_simulated);
+    let is_paired = a.iter().chain(&b).all(|run| run.of.is_simulated);
     let mut lines = family(metrics, &a, &b, is_paired);
     if common.len() > 1 {
         for point in 0..common.len() {
             let [a, b] = runs(point);
-            let values = points::values(a[0].record, &keys);
+            let values = points::values(a[0].of, &keys);
             points::attach(&mut lines, &values, family(metrics, &a, &b, is_paired));
         }
+        lines.iter_mut().for_each(|line| line.points.shrink_to_fit());
     }
     Ok(lines)
 }
@@ -205,23 +222,25 @@ fn compare_by(metrics: &[&'static Metric], a: &[Record], b: &[Record]) -> Result
 struct Run<'a> {
     /// Number of its point among those that both sides have.
     point: usize,
-    record: &'a Record,
+    of: &'a Excerpt,
 }
 
 /// The lines of these runs, which are one family: their p-values are corrected together.
 fn family(metrics: &[&'static Metric], a: &[Run<'_>], b: &[Run<'_>], is_paired: bool) -> Vec<Line> {
     let runs = hash_of_runs(a, b);
-    let line = |metric: &&'static Metric| Some(Line { runs, ..line(metric, a, b, is_paired)? });
-    let mut lines: Vec<Line> = metrics.iter().filter_map(line).collect();
+    let line = |(number, metric): (usize, &&'static Metric)| {
+        Some(Line { runs, ..line(Numbered { number, metric }, a, b, is_paired)? })
+    };
+    let mut lines: Vec<Line> = metrics.iter().enumerate().filter_map(line).collect();
     correct(&mut lines);
     lines
 }
 
 /// Hash of the fingerprints of the runs of both sides, whatever their order; `None` if a run has none.
 fn hash_of_runs(a: &[Run<'_>], b: &[Run<'_>]) -> Option<u64> {
-    let key = |side: usize| move |run: &Run<'_>| (side, run.point, run.record.seed, run.record.fingerprint.clone());
+    let key = |side: usize| move |run: &Run<'_>| (side, run.point, run.of.seed, run.of.fingerprint);
     let mut runs: Vec<_> = a.iter().map(key(0)).chain(b.iter().map(key(1))).collect();
-    if runs.iter().any(|(.., fingerprint)| fingerprint.is_empty()) {
+    if runs.iter().any(|(.., fingerprint)| fingerprint.is_none()) {
         return None;
     }
     runs.sort_unstable();
@@ -230,21 +249,27 @@ fn hash_of_runs(a: &[Run<'_>], b: &[Run<'_>]) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// The keys of which records have two values or more.
-fn keys(records: &[Record]) -> impl Iterator<Item = &str> {
-    swept(&records.iter().map(|record| &record.point).collect::<Vec<_>>()).into_iter()
+/// A metric with its number among those of the excerpts.
+#[derive(Clone, Copy)]
+struct Numbered {
+    number: usize,
+    metric: &'static Metric,
+}
+
+/// The keys of which runs have two values or more.
+fn keys<'a>(runs: &[&'a Excerpt]) -> impl Iterator<Item = &'a str> {
+    swept(&runs.iter().map(|run| &*run.point).collect::<Vec<_>>()).into_iter()
 }
 
 /// The mean over the points, by seed: infinite where it is none.
-fn by_seed<'a>(metric: &Metric, records: impl Iterator<Item = &'a Record>) -> BTreeMap<u64, f64> {
-    means(records.filter_map(|record| Some((record.seed, value(metric, record)?))))
+fn by_seed(metric: usize, runs: &[&Excerpt]) -> BTreeMap<u64, f64> {
+    means(runs.iter().filter_map(|run| Some((run.seed, run.value(metric)?))))
 }
 
 /// The same of both sides, over the runs whose point and seed both sides have measured.
-fn by_common_seed(metric: &Metric, a: &[Run<'_>], b: &[Run<'_>]) -> Vec<(f64, f64)> {
+fn by_common_seed(metric: usize, a: &[Run<'_>], b: &[Run<'_>]) -> Vec<(f64, f64)> {
     let values = |runs: &[Run<'_>]| -> BTreeMap<(u64, usize), f64> {
-        let of = |run: &Run<'_>| Some(((run.record.seed, run.point), value(metric, run.record)?));
-        runs.iter().filter_map(of).collect()
+        runs.iter().filter_map(|run| Some(((run.of.seed, run.point), run.of.value(metric)?))).collect()
     };
     let (a, b) = (values(a), values(b));
     let common = |own: &BTreeMap<(u64, usize), f64>, other: &BTreeMap<(u64, usize), f64>| {
@@ -252,11 +277,6 @@ fn by_common_seed(metric: &Metric, a: &[Run<'_>], b: &[Run<'_>]) -> Vec<(f64, f6
         means(both.map(|((seed, _), value)| (*seed, *value)))
     };
     common(&a, &b).into_values().zip(common(&b, &a).into_values()).collect()
-}
-
-/// The value of a metric in a record; `None` if it was not measured.
-fn value(metric: &Metric, record: &Record) -> Option<f64> {
-    (metric.of)(record).filter(|value| !value.is_nan())
 }
 
 /// The mean of the values of each seed.
@@ -269,21 +289,21 @@ fn means(values: impl Iterator<Item = (u64, f64)>) -> BTreeMap<u64, f64> {
     sums.into_iter().map(|(seed, (sum, count))| (seed, sum / count)).collect()
 }
 
-fn line(metric: &Metric, a: &[Run<'_>], b: &[Run<'_>], is_paired: bool) -> Option<Line> {
-    let [of_a, of_b] = [a, b].map(|runs| runs.iter().map(|run| run.record).collect::<Vec<&Record>>());
-    let counts = [&of_a, &of_b].map(|records| Counts::of(metric, records));
+fn line(Numbered { number, metric }: Numbered, a: &[Run<'_>], b: &[Run<'_>], is_paired: bool) -> Option<Line> {
+    let [of_a, of_b] = [a, b].map(|runs| runs.iter().map(|run| run.of).collect::<Vec<&Excerpt>>());
+    let counts = [&of_a, &of_b].map(|runs| Counts::of(number, runs));
     let all = || of_a.iter().chain(&of_b);
-    let is_there = || all().any(|record| record.has_silence() && (metric.of)(record).is_some_and(|value| value > 0.0));
-    let is_told = all().all(|record| (metric.says)(record)) && !metric.is_fact;
+    let is_there = || all().any(|run| run.has_silence() && run.value(number).is_some_and(|value| value > 0.0));
+    let is_told = all().all(|run| run.says(number)) && !metric.is_fact;
     let is_shown = is_told && (!metric.is_of_silence || is_there());
     let flows = if metric.name == STARVED { silent_flows(&of_a, &of_b, is_paired) } else { Vec::new() };
-    let pairs = if is_paired { by_common_seed(metric, a, b) } else { Vec::new() };
+    let pairs = if is_paired { by_common_seed(number, a, b) } else { Vec::new() };
     let paired = !pairs.is_empty();
     let (a, b): (Vec<f64>, Vec<f64>) = if paired {
         pairs.iter().copied().unzip()
     } else {
-        let values = |records: Vec<&Record>| by_seed(metric, records.into_iter()).into_values().collect();
-        (values(of_a), values(of_b))
+        let values = |runs: &[&Excerpt]| by_seed(number, runs).into_values().collect();
+        (values(&of_a), values(&of_b))
     };
     if a.is_empty() || b.is_empty() {
         return None;

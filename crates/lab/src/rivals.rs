@@ -1,10 +1,12 @@
 //! Comparison of one value of a swept key with every other value, point by point. It tells which
 //! transport is better than a given one, and in which metric.
 
-use crate::compare::{self, Line, Side, compare};
+use crate::compare::{self, Line, Side, compare_excerpts};
+use crate::record::excerpt::Excerpt;
 use crate::record::metrics::{GOODPUT, JAIN_2S};
-use crate::record::{Record, plain};
+use crate::record::plain;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Metrics in which a rival must be better.
 const BOTH: [&str; 2] = [GOODPUT, JAIN_2S];
@@ -44,24 +46,35 @@ impl Rival {
     }
 }
 
-/// Values of the key at a point, each with its records.
-type Values<'a> = Vec<(String, Vec<&'a Record>)>;
+/// A point of the other keys: the values of the compared key at this point, with the runs of each.
+type AtPoint<'a> = (Map<String, Value>, Vec<(String, Vec<&'a Excerpt>)>);
 
 /// Compares `value` of `key` with every other value of the key. This is done at each point of the
 /// other keys, in the order of the records.
 ///
 /// # Errors
 /// The records do not have the key or the value. The message says what they have instead.
-pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, String> {
-    let mut points: Vec<(Map<String, Value>, Values<'_>)> = Vec::new();
-    for record in records {
-        let mut point = record.point.clone();
+pub fn rivals(runs: &[Excerpt], key: &str, value: &str) -> Result<Vec<Rival>, String> {
+    let mut points: Vec<AtPoint<'_>> = Vec::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    for run in runs {
+        let mut point = (*run.point).clone();
         let Some(own) = point.remove(key) else {
             let keys: Vec<&str> = point.keys().map(String::as_str).collect();
             let way = if keys.is_empty() { ": --against takes a key that the scenario sweeps ([sweep])" } else { "" };
             return Err(format!("the records do not sweep {key}; they sweep {}{way}", listed(&keys)));
         };
-        member(member(&mut points, point), plain(&own)).push(record);
+        let sorted: BTreeMap<&String, &Value> = point.iter().collect();
+        let text = serde_json::to_string(&sorted).unwrap_or_default();
+        let number = *numbers.entry(text).or_insert(points.len());
+        if number == points.len() {
+            points.push((point, Vec::new()));
+        }
+        let (own, values) = (plain(&own), &mut points[number].1);
+        match values.iter_mut().find(|(known, _)| *known == own) {
+            Some((_, of)) => of.push(run),
+            None => values.push((own, vec![run])),
+        }
     }
     let mut found = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
@@ -72,11 +85,8 @@ pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, 
             }
         }
         let Some((_, given)) = values.iter().find(|(own, _)| own == value) else { continue };
-        // Only the records of one point are copied at a time, not all.
-        let copies = |records: &[&Record]| records.iter().map(|record| (*record).clone()).collect::<Vec<_>>();
-        let given = copies(given);
-        for (other, records) in values.iter().filter(|(other, _)| other != value) {
-            let lines = compare(&given, &copies(records))?;
+        for (other, runs) in values.iter().filter(|(other, _)| other != value) {
+            let lines = compare_excerpts(given, runs)?;
             found.push(Rival { point: point.clone(), value: other.clone(), lines });
         }
     }
@@ -86,15 +96,6 @@ pub fn rivals(records: &[Record], key: &str, value: &str) -> Result<Vec<Rival>, 
     Ok(found)
 }
 
-/// Member called `name`. If there is none, it is added at the end.
-fn member<N: PartialEq, T: Default>(members: &mut Vec<(N, T)>, name: N) -> &mut T {
-    let place = members.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
-        members.push((name, T::default()));
-        members.len() - 1
-    });
-    &mut members[place].1
-}
-
 fn listed(names: &[&str]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
@@ -102,6 +103,8 @@ fn listed(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Record;
+    use crate::record::excerpt::Excerpts;
     use serde_json::json;
 
     /// Records of four seeds. The seeds differ far more from each other than the transports do.
@@ -128,7 +131,7 @@ mod tests {
             records(10, "fairer", -50.0, 0.05),
         ]
         .concat();
-        let found = rivals(&all, "flow.transport", "ours").unwrap();
+        let found = rivals(&Excerpts::of_all(&all), "flow.transport", "ours").unwrap();
         let of = |rival: &Rival| (rival.place(), rival.value.clone(), rival.is_better_in_both());
         let [four, ten] = ["topology.hops = 4", "topology.hops = 10"].map(str::to_owned);
         assert_eq!(
@@ -146,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_key_or_value_that_is_not_there_is_told() {
-        let all = records(4, "ours", 0.0, 0.0);
+        let all = Excerpts::of_all(&records(4, "ours", 0.0, 0.0));
         assert!(rivals(&all, "flow.window", "4").unwrap_err().contains("flow.transport"));
         assert!(rivals(&all, "flow.transport", "theirs").unwrap_err().contains("they have ours"));
         assert!(rivals(&all, "flow.transport", "ours").unwrap_err().contains("beside another one"));

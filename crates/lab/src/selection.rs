@@ -4,7 +4,7 @@
 use crate::record::Record;
 use crate::variants::{bare, split, toml_value};
 use crate::words::{plain, spoken};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Borrow;
 
 /// Conditions on records. A record is selected if, for each key, its point has one of the given
@@ -49,9 +49,17 @@ impl Selection {
     /// # Errors
     /// The records do not have a key or a value (the message says what they have instead), or no
     /// record fulfils all conditions.
-    pub fn of<T: Borrow<Record>>(&self, mut records: Vec<T>) -> Result<Vec<T>, String> {
+    pub fn of<T: Borrow<Record>>(&self, records: Vec<T>) -> Result<Vec<T>, String> {
+        self.of_runs(records, |record| &record.borrow().point)
+    }
+
+    /// Returns those of `runs` that are selected. `point` returns the point of a run.
+    ///
+    /// # Errors
+    /// As for [`Selection::of`].
+    pub fn of_runs<T>(&self, mut runs: Vec<T>, point: impl Fn(&T) -> &Map<String, Value>) -> Result<Vec<T>, String> {
         for (key, wanted) in &self.conditions {
-            let known = values_of(&records, key)?;
+            let known = values_of(runs.iter().map(&point), key)?;
             for one in wanted {
                 if !known.iter().any(|value| is_meant(value, one)) {
                     let known: Vec<String> = known.iter().map(spoken).collect();
@@ -59,24 +67,24 @@ impl Selection {
                 }
             }
         }
-        records.retain(|record| {
+        runs.retain(|run| {
             self.conditions.iter().all(|(key, wanted)| {
-                let value = record.borrow().point.get(key);
+                let value = point(run).get(key);
                 value.is_some_and(|value| wanted.iter().any(|one| is_meant(value, one)))
             })
         });
-        match records.is_empty() && !self.conditions.is_empty() {
+        match runs.is_empty() && !self.conditions.is_empty() {
             true => Err(format!("no record has {} at once", self.arguments().join(" and "))),
-            false => Ok(records),
+            false => Ok(runs),
         }
     }
 }
 
 /// Different values of a swept key, in the order in which they occur.
-fn values_of<T: Borrow<Record>>(records: &[T], key: &str) -> Result<Vec<Value>, String> {
+fn values_of<'a>(points: impl Iterator<Item = &'a Map<String, Value>>, key: &str) -> Result<Vec<Value>, String> {
     let mut values: Vec<Value> = Vec::new();
     let mut keys: Vec<&str> = Vec::new();
-    for point in records.iter().map(|record| &record.borrow().point) {
+    for point in points {
         match point.get(key) {
             Some(value) if !values.contains(value) => values.push(value.clone()),
             Some(_) => {}

@@ -1,7 +1,7 @@
 //! Variants of a comparison: values of keys (`--set key=a,b,c`), or the values of a key that a
 //! scenario or its records sweep. Variants are named by what differs.
 
-use crate::record::Record;
+use crate::record::excerpt::{Excerpt, Points};
 use crate::words::spoken_together;
 use serde_json::{Map, Value};
 
@@ -226,17 +226,20 @@ pub fn swept<'a>(points: &[&'a Map<String, Value>]) -> Vec<&'a str> {
 
 /// Groups records by the values of a swept key, which is removed from their points. Each value has
 /// its name; values are in the order in which they occur.
-pub fn by(records: Vec<Record>, key: &str) -> Vec<(String, Vec<Record>)> {
-    let mut groups: Vec<(Value, Vec<Record>)> = Vec::new();
-    for mut record in records {
+pub fn by(runs: Vec<Excerpt>, key: &str) -> Vec<(String, Vec<Excerpt>)> {
+    let mut groups: Vec<(Value, Vec<Excerpt>)> = Vec::new();
+    let mut points = Points::default();
+    for mut run in runs {
         // The order of the other keys does not change.
-        let value = record.point.shift_remove(key).unwrap_or_default();
+        let mut point = (*run.point).clone();
+        let value = point.shift_remove(key).unwrap_or_default();
+        run.point = points.shared(&point);
         match groups.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, group)) => group.push(record),
-            None => groups.push((value, vec![record])),
+            Some((_, group)) => group.push(run),
+            None => groups.push((value, vec![run])),
         }
     }
-    let (values, groups): (Vec<Value>, Vec<Vec<Record>>) = groups.into_iter().unzip();
+    let (values, groups): (Vec<Value>, Vec<Vec<Excerpt>>) = groups.into_iter().unzip();
     let named = |(value, spoken): (&Value, String)| match value {
         Value::String(_) | Value::Object(_) => spoken,
         _ => format!("{} {spoken}", last(key)),
@@ -248,6 +251,7 @@ pub fn by(records: Vec<Record>, key: &str) -> Vec<(String, Vec<Record>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::excerpt::Excerpts;
     use serde_json::json;
 
     fn of(sets: &[&str]) -> (Vec<(String, Vec<String>)>, Vec<String>) {
@@ -314,17 +318,22 @@ mod tests {
             )
         };
         let records = vec![record(2, "cubic"), record(2, "cwl"), record(4, "cubic"), record(4, "cwl")];
-        let points: Vec<&Map<String, Value>> = records.iter().map(|record| &record.point).collect();
+        let records = Excerpts::of_all(&records);
+        let points: Vec<&Map<String, Value>> = records.iter().map(|record| &*record.point).collect();
         assert_eq!(swept(&points), ["topology.hops", "flow.transport"], "one value is not swept");
         let parted = by(records.clone(), "flow.transport");
         assert_eq!((parted[0].0.as_str(), parted[1].0.as_str(), parted[1].1.len()), ("cubic", "cwl", 2));
-        assert_eq!(Value::from(parted[1].1[1].point.clone()), json!({"topology.hops": 4, "x": 1}));
+        assert_eq!(Value::from((*parted[1].1[1].point).clone()), json!({"topology.hops": 4, "x": 1}));
         assert_eq!(by(records, "topology.hops")[1].0, "hops 4");
         let table = |alpha: f64| {
             let transport = json!({"name": "tcp-ap", "pacing": {"alpha": alpha}});
             crate::record::record(json!({"seed": 1, "point": {"flow.transport": transport}}))
         };
-        assert_eq!(by(vec![table(0.3), table(0.5)], "flow.transport")[1].0, "tcp-ap (alpha 0.5)", "no JSON");
+        assert_eq!(
+            by(Excerpts::of_all(&[table(0.3), table(0.5)]), "flow.transport")[1].0,
+            "tcp-ap (alpha 0.5)",
+            "no JSON"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use meshpace_lab::compare::{
     LEGEND, Line, MOST_ROWS, Metric, Rank, Sentences, cell, metric, ranking_of, silent_head, table,
 };
-use meshpace_lab::record::Record;
+use meshpace_lab::record::excerpt::Excerpt;
 use meshpace_lab::record::tally::Tally;
 use meshpace_lab::robust::{Answer, Asked, FRAMES, Reading, Robust, Row, Verdict, answer, count, starving, verdict};
 use meshpace_lab::statistics;
@@ -32,7 +32,7 @@ pub struct Subject<'a> {
     /// Settings that all variants share.
     pub common: &'a [String],
     /// Variants with their runs.
-    pub variants: &'a [(&'a str, &'a [Record])],
+    pub variants: &'a [(&'a str, &'a [Excerpt])],
     /// Comparisons of each further variant with the first one.
     pub pairs: &'a [Pair<'a>],
     /// Result of the tests under other models, by pair.
@@ -49,8 +49,8 @@ pub fn write(page: &Path, subject: &Subject<'_>) -> Result<(), String> {
 
 fn render(subject: &Subject<'_>) -> String {
     let mut tally = Tally::default();
-    for (name, records) in subject.variants {
-        records.iter().for_each(|record| tally.add(name, record));
+    for (name, runs) in subject.variants {
+        runs.iter().for_each(|run| run.count_in(&mut tally, name));
     }
     let starved = tally.sentences();
     let body = html! {
@@ -59,7 +59,7 @@ fn render(subject: &Subject<'_>) -> String {
             @if let Some((first, others)) = starved.split_first() {
                 div class="starved" role="note" { p { strong { (first) } } @for sentence in others { p { (sentence) } } }
             }
-            p { "Runs: " (subject.variants.iter().map(|(_, records)| records.len()).sum::<usize>()) ". "
+            p { "Runs: " (subject.variants.iter().map(|(_, runs)| runs.len()).sum::<usize>()) ". "
                 @if !subject.common.is_empty() { "In all variants: " code { (subject.common.join(", ")) } ". " }
                 code { (subject.command) } }
             @if subject.pairs.iter().flat_map(|pair| pair.lines).any(|line| line.interval.is_some()) {
@@ -117,8 +117,8 @@ fn silent_flows(pair: &Pair<'_>) -> Markup {
 
 /// Ranking of the variants by metric.
 fn ranked(subject: &Subject<'_>) -> Markup {
-    let groups: Vec<(String, Vec<&Record>)> =
-        subject.variants.iter().map(|(name, records)| ((*name).to_owned(), records.iter().collect())).collect();
+    let groups: Vec<(String, Vec<&Excerpt>)> =
+        subject.variants.iter().map(|(name, runs)| ((*name).to_owned(), runs.iter().collect())).collect();
     let place = |number: usize, rank: &Rank| match rank {
         Rank { starved: (1.., _), .. } => "✗".to_owned(),
         Rank { ties: true, .. } => "=".to_owned(),
@@ -280,6 +280,8 @@ fn bar(interval: Option<[f64; 2]>, mean: Option<f64>, [low, high]: [f64; 2]) -> 
 mod tests {
     use super::*;
     use meshpace_lab::compare::compare;
+    use meshpace_lab::record::Record;
+    use meshpace_lab::record::excerpt::Excerpts;
     use meshpace_lab::robust::Trial;
     use serde_json::json;
 
@@ -304,6 +306,7 @@ mod tests {
     fn page(asked: &Asked, is_dead: bool) -> String {
         let (a, b) = (records("f", 0.0, false), records("f", 500.0, is_dead));
         let lines = compare(&a, &b).unwrap();
+        let [a, b] = [a, b].map(|side| Excerpts::of_all(&side));
         let (variants, pairs) =
             ([("old", &a[..]), ("<new>", &b[..])], [Pair { names: ["old", "<new>"], lines: &lines }]);
         let common = ["duration=9 s".to_owned()];

@@ -5,11 +5,12 @@ use crate::output::alarm;
 use meshpace_lab::compare::{
     self, AtPoint, LEGEND, Line, Metric, Rank, Sentences, Side, cell, metric, ranking, ranking_of,
 };
-use meshpace_lab::record::Record;
+use meshpace_lab::record::excerpt::Excerpt;
 use meshpace_lab::record::tally;
 use meshpace_lab::robust::{Reading, Robust, Row, answer, starving, verdict};
 use meshpace_lab::summary::{CORRECTED, PLUS_MINUS};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Reports starved flows before anything else. In Markdown the sentences begin the text; for the
 /// other formats they go to standard error.
@@ -23,25 +24,25 @@ pub fn first(sentences: &[String], format: Format) -> String {
     text.trim_end_matches(">\n").to_owned() + if sentences.is_empty() { "" } else { "\n" }
 }
 
-/// Returns one line with a JSON object for each metric of each pair. If `is_named` is set, the
-/// objects contain the names of both variants.
-pub fn json(compared: &[Compared<'_>], is_named: bool) -> String {
-    let lines = compared.iter().flat_map(|pair| pair.lines.iter().map(move |line| (pair, line)));
-    lines.map(|(pair, line)| object(pair, line, is_named) + "\n").collect()
+/// JSON object of a metric of a pair, with the members that only some commands print.
+#[derive(Serialize)]
+struct Object<'a> {
+    #[serde(flatten)]
+    line: &'a Line,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variants: Option<[&'a str; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    robust: Option<Value>,
 }
 
-fn object(pair: &Compared<'_>, line: &Line, is_named: bool) -> String {
-    if !is_named && pair.robust.is_none() {
-        return serde_json::to_string(line).unwrap_or_default();
-    }
-    let mut object = serde_json::to_value(line).unwrap_or_default();
-    if is_named {
-        object["variants"] = json!(pair.names);
-    }
-    if let Some(robust) = pair.robust {
-        object["robust"] = robust.json(line.metric, pair.names);
-    }
-    object.to_string()
+/// An object for each metric of each pair, in a line. `is_named`: with the names of the two.
+pub fn json(compared: &[Compared<'_>], is_named: bool) -> impl Iterator<Item = String> {
+    let lines = compared.iter().flat_map(|pair| pair.lines.iter().map(move |line| (pair, line)));
+    lines.map(move |(pair, line)| {
+        let variants = is_named.then_some(pair.names);
+        let robust = pair.robust.map(|robust| robust.json(line.metric, pair.names));
+        serde_json::to_string(&Object { line, variants, robust }).unwrap_or_default() + "\n"
+    })
 }
 
 /// Columns of CSV for a metric.
@@ -65,45 +66,73 @@ pub fn cells(line: &Line) -> String {
     )
 }
 
-/// Formats the comparison as CSV. Each pair has a row for each metric, a row for each of its points
-/// if keys are swept, and a row for each other model. If `is_named` is set, the rows contain the
-/// names of both variants.
-pub fn csv(compared: &[Compared<'_>], is_named: bool) -> String {
-    let is_robust = compared.iter().any(|pair| pair.robust.is_some());
-    let is_swept = compared.iter().flat_map(|pair| &pair.lines).any(|line| !line.points.is_empty());
-    let mut text = format!(
-        "{}{}{COLUMNS}{}{}\n",
-        if is_named { "first,second," } else { "" },
-        if is_robust { "model," } else { "" },
-        if is_robust { ",verdict,verdict_in_family,same_run_as_baseline" } else { "" },
-        if is_swept { ",point" } else { "" },
-    );
-    let mut row = |names: [&str; 2], model: &str, cells: &str, verdicts: &str, point: &str| {
-        if is_named {
-            text.push_str(&format!("{},{},", quoted(names[0]), quoted(names[1])));
-        }
-        text.push_str(&if is_robust { format!("{},{cells},{verdicts}", quoted(model)) } else { cells.to_owned() });
-        text.push_str(&if is_swept { format!(",{point}\n") } else { "\n".to_owned() });
-    };
-    for pair in compared {
-        for line in &pair.lines {
-            row(pair.names, "as written", &cells(line), ",,", "");
-            for AtPoint { point, line } in &line.points {
-                let point = quoted(&Value::from(point.clone()).to_string());
-                row(pair.names, "as written", &cells(line), ",,", &point);
-            }
-        }
-        let Some(robust) = pair.robust else { continue };
-        for metric in pair.lines.iter().map(|line| line.metric) {
-            let in_family = robust.rows(metric, Reading::InFamily).map(|row| row.verdict.name());
-            for (under, in_family) in robust.rows(metric, Reading::Alone).zip(in_family) {
-                let none = || format!("{metric}{}", ",".repeat(COLUMNS.matches(',').count()));
-                let verdicts = format!("{},{in_family},{}", under.verdict.name(), under.is_same_run);
-                row(pair.names, under.model, &under.line.map_or_else(none, cells), &verdicts, "");
-            }
-        }
+/// Which optional columns a table has.
+#[derive(Clone, Copy)]
+struct Extra {
+    /// Columns with the names of both variants.
+    is_named: bool,
+    /// Columns with the model, and whether the answer holds under it.
+    is_robust: bool,
+    /// A column with the point.
+    is_swept: bool,
+}
+
+impl Extra {
+    fn head(self) -> String {
+        format!(
+            "{}{}{COLUMNS}{}{}\n",
+            if self.is_named { "first,second," } else { "" },
+            if self.is_robust { "model," } else { "" },
+            if self.is_robust { ",verdict,verdict_in_family,same_run_as_baseline" } else { "" },
+            if self.is_swept { ",point" } else { "" },
+        )
     }
-    text
+
+    fn row(self, names: [&str; 2], model: &str, cells: &str, verdicts: &str, point: &str) -> String {
+        let names = if self.is_named { format!("{},{},", quoted(names[0]), quoted(names[1])) } else { String::new() };
+        let cells = if self.is_robust { format!("{},{cells},{verdicts}", quoted(model)) } else { cells.to_owned() };
+        let point = if self.is_swept { format!(",{point}") } else { String::new() };
+        format!("{names}{cells}{point}\n")
+    }
+}
+
+/// A row for each metric of each pair, one for each of its points if keys are swept, and one for each other model; a piece of text for each
+/// metric. `is_named`: with the names of the two.
+pub fn csv<'a>(compared: &'a [Compared<'a>], is_named: bool) -> impl Iterator<Item = String> + 'a {
+    let extra = Extra {
+        is_named,
+        is_robust: compared.iter().any(|pair| pair.robust.is_some()),
+        is_swept: compared.iter().flat_map(|pair| &pair.lines).any(|line| !line.points.is_empty()),
+    };
+    std::iter::once(extra.head()).chain(compared.iter().flat_map(move |pair| rows(pair, extra)))
+}
+
+/// The rows of a pair, a piece of text for each metric.
+fn rows<'a>(pair: &'a Compared<'a>, extra: Extra) -> impl Iterator<Item = String> + 'a {
+    let names = pair.names;
+    let written = pair.lines.iter().map(move |line| {
+        let points = line.points.iter().map(|AtPoint { point, line }| {
+            let point = quoted(&serde_json::to_string(&**point).unwrap_or_default());
+            extra.row(names, "as written", &cells(line), ",,", &point)
+        });
+        extra.row(names, "as written", &cells(line), ",,", "") + &points.collect::<String>()
+    });
+    let models = pair
+        .robust
+        .into_iter()
+        .flat_map(move |robust| pair.lines.iter().map(move |line| models(robust, line.metric, names, extra)));
+    written.chain(models)
+}
+
+/// The rows of a metric under the other models.
+fn models(robust: &Robust, metric: &str, names: [&str; 2], extra: Extra) -> String {
+    let in_family = robust.rows(metric, Reading::InFamily).map(|row| row.verdict.name());
+    let rows = robust.rows(metric, Reading::Alone).zip(in_family).map(|(under, in_family)| {
+        let none = || format!("{metric}{}", ",".repeat(COLUMNS.matches(',').count()));
+        let verdicts = format!("{},{in_family},{}", under.verdict.name(), under.is_same_run);
+        extra.row(names, under.model, &under.line.map_or_else(none, cells), &verdicts, "")
+    });
+    rows.collect()
 }
 
 fn quoted(text: &str) -> String {
@@ -194,11 +223,11 @@ fn silent_flows(pair: &Compared<'_>) -> String {
 /// transports in them.
 fn ranked(sides: &Sides) -> String {
     let (rankings, what) = if sides.sides.len() > 2 {
-        let groups: Vec<(String, Vec<&Record>)> =
-            sides.sides.iter().map(|side| (side.name.clone(), side.records.iter().collect())).collect();
+        let groups: Vec<(String, Vec<&Excerpt>)> =
+            sides.sides.iter().map(|side| (side.name.clone(), side.all())).collect();
         (ranking_of(&groups), "Variants")
     } else {
-        let all: Vec<&Record> = sides.sides.iter().flat_map(|side| &side.records).collect();
+        let all: Vec<&Excerpt> = sides.sides.iter().flat_map(|side| &side.runs).collect();
         (ranking(&all), "Transports")
     };
     if rankings.is_empty() {

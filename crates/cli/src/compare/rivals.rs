@@ -23,21 +23,19 @@ struct Row<'a> {
     line: &'a Line,
 }
 
-/// Formats all comparisons.
-pub fn text(rivals: &[Rival], given: &str, format: Format) -> String {
+/// Formats all comparisons, in pieces of whole lines.
+pub fn pieces<'a>(rivals: &'a [Rival], given: &str, format: Format) -> Box<dyn Iterator<Item = String> + 'a> {
     match format {
-        Format::Json => rows(rivals).map(|row| json(&row)).collect(),
-        Format::Csv => csv(rivals),
-        Format::Md => markdown(rivals, given),
+        Format::Json => Box::new(rivals.iter().map(|rival| rows(rival).map(|row| json(&row)).collect())),
+        Format::Csv => Box::new(csv(rivals)),
+        Format::Md => Box::new(std::iter::once(markdown(rivals, given))),
     }
 }
 
-fn rows(rivals: &[Rival]) -> impl Iterator<Item = Row<'_>> {
-    rivals.iter().flat_map(|rival| {
-        let Rival { point, value, lines } = rival;
-        let point = Value::from(point.clone()).to_string();
-        lines.iter().map(move |line| Row { point: point.clone(), value, line })
-    })
+fn rows(rival: &Rival) -> impl Iterator<Item = Row<'_>> {
+    let Rival { point, value, lines } = rival;
+    let point = Value::from(point.clone()).to_string();
+    lines.iter().map(move |line| Row { point: point.clone(), value, line })
 }
 
 /// JSON object of a line of `compare`, extended by the point and the other value.
@@ -48,13 +46,12 @@ fn json(row: &Row<'_>) -> String {
     format!("{object}\n")
 }
 
-fn csv(rivals: &[Rival]) -> String {
+fn csv(rivals: &[Rival]) -> impl Iterator<Item = String> {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    let mut text = format!("point,value,{}\n", COLUMNS);
-    for Row { point, value, line } in rows(rivals) {
-        text.push_str(&format!("{},{},{}\n", quoted(&point), quoted(value), cells(line)));
-    }
-    text
+    let row =
+        move |Row { point, value, line }: Row<'_>| format!("{},{},{}\n", quoted(&point), quoted(value), cells(line));
+    let pieces = rivals.iter().map(move |rival| rows(rival).map(row).collect());
+    std::iter::once(format!("point,value,{COLUMNS}\n")).chain(pieces)
 }
 
 fn markdown(rivals: &[Rival], given: &str) -> String {

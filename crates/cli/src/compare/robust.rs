@@ -20,7 +20,7 @@ pub fn ask(machine: &Machine<'_>, sides: &Sides) -> Result<Asked, Failure> {
     }
     let choices = choices(&sides.scenarios);
     let models = choices.iter().filter(|choice| choice.scenarios.is_ok()).count();
-    let once: u64 = sides.sides.iter().map(|side| frames(&side.records)).sum();
+    let once: u64 = sides.sides.iter().map(|side| frames(&side.runs)).sum();
     let all = once * models as u64;
     if by_itself && all > FRAMES {
         return Ok(Asked::TooMuch { models, frames: all });
@@ -59,8 +59,8 @@ fn trials(
                 found.iter_mut().for_each(|robust| robust.not_applicable.push((choice.name.clone(), why.clone())))
             }
             Ok(scenarios) => {
-                let records = machine.run(&scenarios, &sides.files, progress)?;
-                let compared = pairs(&parted(records, sides.axis.as_deref(), &names))?;
+                let runs = machine.run(&scenarios, &sides.files, progress)?;
+                let compared = pairs(&parted(runs, sides.axis.as_deref(), &names))?;
                 for (robust, lines) in found.iter_mut().zip(compared) {
                     robust.others.push(trial(&choice.name, lines));
                 }

@@ -8,8 +8,8 @@ use crate::{REFUSED, prospect};
 use meshpace_lab::backend::Threads;
 use meshpace_lab::campaign::{Campaign, Work};
 use meshpace_lab::compare::LEAST;
-use meshpace_lab::record::Record;
 use meshpace_lab::record::archive::Archive;
+use meshpace_lab::record::excerpt::{Excerpt, Excerpts};
 use meshpace_lab::selection::Selection;
 use meshpace_lab::variants::{self, MOST};
 use meshpace_scenario::Scenario;
@@ -18,12 +18,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One side of a comparison: its name for people, and its records.
+/// One side of a comparison: its name for people, and its runs.
 pub struct Side {
     /// Name of the side.
     pub name: String,
-    /// Records of its runs.
-    pub records: Vec<Record>,
+    /// Runs of the side.
+    pub runs: Vec<Excerpt>,
+}
+
+impl Side {
+    /// References to its runs, in the form that comparisons take.
+    pub fn all(&self) -> Vec<&Excerpt> {
+        self.runs.iter().collect()
+    }
 }
 
 /// All sides and their sources.
@@ -57,7 +64,7 @@ pub struct Machine<'a> {
 
 /// Source of the records of a side.
 enum Place {
-    Directory(Vec<Record>),
+    Directory(Vec<Excerpt>),
     File(PathBuf, Box<Scenario>),
 }
 
@@ -83,9 +90,9 @@ impl Machine<'_> {
             found.variants.iter().map(|variant| self.read(a, &[found.common.as_slice(), &variant.sets].concat()));
         let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
         let files = vec![a.clone(); scenarios.len()];
-        let records = self.run_once(&scenarios, &files)?;
+        let made = self.run_once(&scenarios, &files)?;
         let names = found.variants.into_iter().map(|variant| variant.name);
-        let sides: Vec<Side> = names.zip(records).map(|(name, records)| Side { name, records }).collect();
+        let sides: Vec<Side> = names.zip(made).map(|(name, runs)| Side { name, runs }).collect();
         let title = scenarios[0].name.clone();
         let is_named = sides.len() > 2 || !found.common.is_empty() || set.len() < 2;
         Ok(Sides { title, sides, common: found.common, is_named, scenarios, axis: None, files })
@@ -108,11 +115,11 @@ impl Machine<'_> {
         let names = names(places);
         let mut sides = Vec::new();
         for (place, name) in read.into_iter().zip(names) {
-            let records = match place {
-                Place::Directory(records) => records,
+            let runs = match place {
+                Place::Directory(runs) => runs,
                 Place::File(..) => made.next().unwrap_or_default(),
             };
-            sides.push(Side { name, records });
+            sides.push(Side { name, runs });
         }
         let title = sides.iter().map(|side| side.name.as_str()).collect::<Vec<_>>().join(", ");
         let is_named = sides.len() > 2;
@@ -146,13 +153,13 @@ impl Machine<'_> {
                 )),
             }
         };
-        let (key, records, scenarios, title);
+        let (key, runs, scenarios, title);
         if place.is_dir() {
             if !set.is_empty() {
                 return Err(unchangeable(place));
             }
-            records = self.stored(place)?;
-            key = axis(&records.iter().map(|record| &record.point).collect::<Vec<_>>())?;
+            runs = self.stored(place)?;
+            key = axis(&runs.iter().map(|run| &*run.point).collect::<Vec<_>>())?;
             scenarios = Vec::new();
             title = place.display().to_string();
         } else {
@@ -162,16 +169,16 @@ impl Machine<'_> {
             key = axis(&points.iter().collect::<Vec<_>>())?;
             title = scenario.name.clone();
             scenarios = vec![scenario];
-            records = self.run_once(&scenarios, &[place.to_owned()])?.remove(0);
+            runs = self.run_once(&scenarios, &[place.to_owned()])?.remove(0);
         }
-        let sides = parted(vec![records], Some(&key), &[]);
+        let sides = parted(vec![runs], Some(&key), &[]);
         let files = vec![place.to_owned(); scenarios.len()];
         Ok(Sides { title, sides, common: set.to_vec(), is_named: true, scenarios, axis: Some(key), files })
     }
 
-    /// Returns the records of a directory, or runs a scenario with the settings `sets` and returns
-    /// its records.
-    pub fn records(&self, place: &Path, sets: &[String]) -> Result<Vec<Record>, Failure> {
+    /// Returns the runs of a directory, or runs a scenario with the settings `sets` and returns its
+    /// runs.
+    pub fn runs(&self, place: &Path, sets: &[String]) -> Result<Vec<Excerpt>, Failure> {
         match place.is_dir() {
             true if !sets.is_empty() => Err(unchangeable(place)),
             true => self.stored(place),
@@ -180,13 +187,15 @@ impl Machine<'_> {
     }
 
     /// Reads the records of a directory that `--where` selects.
-    fn stored(&self, directory: &Path) -> Result<Vec<Record>, Failure> {
+    fn stored(&self, directory: &Path) -> Result<Vec<Excerpt>, Failure> {
         let selected = || {
             let selection = Selection::parse(&self.arguments.selected).map_err(|why| format!("--where {why}"))?;
-            let archive = Archive::read(directory)?;
+            let mut excerpts = Excerpts::default();
+            let archive = Archive::read_as(directory, |record| excerpts.of(&record))?;
             let archive = archive.ok_or_else(|| format!("{}: no run here is finished", directory.display()))?;
             archive.notes.iter().for_each(|sentence| note(sentence));
-            selection.of(archive.records).map_err(|why| format!("{}: --where: {why}", directory.display()))
+            let selected = selection.of_runs(archive.records, |run| &run.point);
+            selected.map_err(|why| format!("{}: --where: {why}", directory.display()))
         };
         selected().map_err(|why| (REFUSED, why))
     }
@@ -217,14 +226,14 @@ impl Machine<'_> {
         work
     }
 
-    /// Runs scenarios and returns the records of each. `files` are the files of the scenarios, for
+    /// Runs scenarios and returns the runs of each. `files` are the files of the scenarios, for
     /// messages.
     pub fn run(
         &self,
         scenarios: &[Scenario],
         files: &[PathBuf],
         progress: &Progress,
-    ) -> Result<Vec<Vec<Record>>, Failure> {
+    ) -> Result<Vec<Vec<Excerpt>>, Failure> {
         let mut threads = Threads::new(self.jobs, self.stop);
         let one = |(scenario, file): (&Scenario, &PathBuf)| {
             let campaign = Arc::new(self.campaign(scenario.clone()));
@@ -236,29 +245,29 @@ impl Machine<'_> {
                 let way = "run it by itself with --out, and compare the directories";
                 return Err((REFUSED, format!("{}: {why}; {way}", file.display())));
             }
-            records_of(&campaign, &mut threads, progress, file)
+            Ok(Excerpts::of_all(&records_of(&campaign, &mut threads, progress, file)?))
         };
         scenarios.iter().zip(files).map(one).collect()
     }
 
     /// Like [`Machine::run`], with a progress bar of its own.
-    fn run_once(&self, scenarios: &[Scenario], files: &[PathBuf]) -> Result<Vec<Vec<Record>>, Failure> {
+    fn run_once(&self, scenarios: &[Scenario], files: &[PathBuf]) -> Result<Vec<Vec<Excerpt>>, Failure> {
         let progress = Progress::new(self.work(scenarios));
-        let records = self.run(scenarios, files, &progress);
+        let made = self.run(scenarios, files, &progress);
         progress.finish();
-        records
+        made
     }
 }
 
 /// Splits records into sides: the records of one scenario by the values of `axis`, or the records
 /// of several scenarios with their `names`.
-pub fn parted(mut records: Vec<Vec<Record>>, axis: Option<&str>, names: &[&str]) -> Vec<Side> {
+pub fn parted(mut runs: Vec<Vec<Excerpt>>, axis: Option<&str>, names: &[&str]) -> Vec<Side> {
     match axis {
-        Some(axis) if !records.is_empty() => {
-            let parts = variants::by(records.remove(0), axis);
-            parts.into_iter().map(|(name, records)| Side { name, records }).collect()
+        Some(axis) if !runs.is_empty() => {
+            let parts = variants::by(runs.remove(0), axis);
+            parts.into_iter().map(|(name, runs)| Side { name, runs }).collect()
         }
-        _ => names.iter().zip(records).map(|(name, records)| Side { name: (*name).to_owned(), records }).collect(),
+        _ => names.iter().zip(runs).map(|(name, runs)| Side { name: (*name).to_owned(), runs }).collect(),
     }
 }
 

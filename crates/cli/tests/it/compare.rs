@@ -503,3 +503,68 @@ fn points_of_a_recorded_sweep_are_selected() {
         assert!(status == 2 && stderr.contains(told), "{arguments:?}: {stderr}");
     }
 }
+
+/// A directory with `points` values of a key for each of two transports, and ten seeds: its lines are those of one run with other values.
+#[cfg(target_os = "linux")]
+fn directory(place: &Path, points: u64) {
+    use std::io::Write;
+    let text = "duration = '2 s'\ntopology.hops = 1\n[[flow]]\n[sweep]\n'flow.transport' = ['newreno', 'tcp-ap']\n";
+    fs::write(place.join("one.toml"), text).unwrap();
+    let (status, _, stderr) = meshpace(place, &["run", "one.toml", "--out", "all"]);
+    assert_eq!(status, 0, "{stderr}");
+    let made = fs::read_to_string(place.join("all/records.jsonl")).unwrap();
+    let mut file = std::io::BufWriter::new(fs::File::create(place.join("all/records.jsonl")).unwrap());
+    for line in made.lines() {
+        let mut record: serde_json::Map<String, Value> = serde_json::from_str(line).unwrap();
+        record.remove("check");
+        let goodput = record["aggregate_goodput_bps"].as_f64().unwrap();
+        for point in 0..points {
+            record["point"]["flow.max_window"] = point.into();
+            for seed in 1..=10 {
+                record["seed"] = seed.into();
+                record["aggregate_goodput_bps"] = (goodput + (seed * (point + 7) % 97) as f64).into();
+                record["fingerprint"] = format!("{:016x}", point * 10 + seed).into();
+                let text = serde_json::to_string(&record).unwrap();
+                file.write_all(meshpace_lab::record::line::seal(&text).as_bytes()).unwrap();
+            }
+        }
+    }
+    file.into_inner().unwrap();
+    let mut manifest: Value =
+        serde_json::from_str(&fs::read_to_string(place.join("all/manifest.json")).unwrap()).unwrap();
+    manifest["records"] = (20 * points).into();
+    fs::write(place.join("all/manifest.json"), manifest.to_string()).unwrap();
+}
+
+/// The memory of a comparison is that of what it compares, and not of whole records.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hundred_thousand_records_are_compared_in_150_mb() {
+    use std::io::Read;
+    use std::process::Stdio;
+    if !meshpace_testing::is_slow_run("compare of 100,000 records: its memory") {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    directory(scratch.path(), 5_000);
+    let arguments = ["compare", "all", "--by", "flow.transport", "--format", "json"];
+    let mut child = Command::new(cargo_bin("meshpace"))
+        .args(arguments)
+        .current_dir(scratch.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let mut first = [0];
+    output.read_exact(&mut first).unwrap();
+    // The process waits for us: the pipe does not hold the first line, which has all points.
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    assert!(child.wait().unwrap().success());
+    let goodput = &lines(&format!("{}{rest}", char::from(first[0])))[0];
+    assert_eq!(goodput["points"].as_array().map(Vec::len), Some(5_000));
+    assert!(peak.is_some_and(|peak| peak < 150_000), "{peak:?} kB");
+}

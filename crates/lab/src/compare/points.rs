@@ -2,10 +2,12 @@
 //! the points are taken over.
 
 use super::{Line, Run, Side};
-use crate::record::{Record, plain};
-use serde::Serialize;
+use crate::record::excerpt::Excerpt;
+use crate::record::plain;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Points or values that a sentence names at most.
 const MOST_NAMED: usize = 8;
@@ -14,54 +16,60 @@ const MOST_NAMED: usize = 8;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AtPoint {
     /// The keys that are swept, with their values at this point.
-    pub point: Map<String, Value>,
+    #[serde(serialize_with = "shared")]
+    pub point: Arc<Map<String, Value>>,
     /// The comparison at this point.
     #[serde(flatten)]
     pub line: Line,
 }
 
-/// The records of a side by point.
+/// Writes a point that several lines share.
+fn shared<S: Serializer>(point: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    point.serialize(serializer)
+}
+
+/// The runs of a side by point.
 pub(super) struct ByPoint<'a> {
-    /// The points in the order of the records.
+    /// The points in the order of the runs.
     pub order: Vec<String>,
-    /// The records of each.
-    pub of: BTreeMap<String, Vec<&'a Record>>,
+    /// The runs at each.
+    pub of: BTreeMap<String, Vec<&'a Excerpt>>,
 }
 
 impl<'a> ByPoint<'a> {
     /// The runs at a point, which has this number.
     pub fn runs(&self, number: usize, point: &str) -> Vec<Run<'a>> {
-        let records = self.of.get(point).into_iter().flatten();
-        records.map(|record| Run { point: number, record }).collect()
+        let runs = self.of.get(point).into_iter().flatten();
+        runs.map(|of| Run { point: number, of }).collect()
     }
 }
 
-/// The records by their values of `keys`.
-pub(super) fn by_point<'a>(records: &'a [Record], keys: &BTreeSet<&str>) -> ByPoint<'a> {
+/// The runs by their values of `keys`.
+pub(super) fn by_point<'a>(runs: &[&'a Excerpt], keys: &BTreeSet<&str>) -> ByPoint<'a> {
     let mut found = ByPoint { order: Vec::new(), of: BTreeMap::new() };
-    for record in records {
-        let text = |key: &&str| Some(format!("{key} = {}", record.point.get(*key)?));
+    for run in runs {
+        let text = |key: &&str| Some(format!("{key} = {}", run.point.get(*key)?));
         let point = keys.iter().filter_map(text).collect::<Vec<_>>().join(", ");
         let of = found.of.entry(point).or_insert_with_key(|point| {
             found.order.push(point.clone());
             Vec::new()
         });
-        of.push(record);
+        of.push(*run);
     }
     found
 }
 
-/// The values of a record for `keys`.
-pub(super) fn values(record: &Record, keys: &BTreeSet<&str>) -> Map<String, Value> {
-    let has = |key: &&str| Some(((*key).to_owned(), record.point.get(*key)?.clone()));
-    keys.iter().filter_map(has).collect()
+/// The values of a run for `keys`.
+pub(super) fn values(run: &Excerpt, keys: &BTreeSet<&str>) -> Arc<Map<String, Value>> {
+    let has = |key: &&str| Some(((*key).to_owned(), run.point.get(*key)?.clone()));
+    Arc::new(keys.iter().filter_map(has).collect())
 }
 
 /// Gives each line its part of `at_point`, the lines of one point.
-pub(super) fn attach(lines: &mut [Line], point: &Map<String, Value>, at_point: Vec<Line>) {
+pub(super) fn attach(lines: &mut [Line], point: &Arc<Map<String, Value>>, at_point: Vec<Line>) {
     for line in at_point {
         if let Some(pooled) = lines.iter_mut().find(|pooled| pooled.metric == line.metric) {
-            pooled.points.push(AtPoint { point: point.clone(), line });
+            pooled.points.push(AtPoint { point: Arc::clone(point), line });
         }
     }
 }
@@ -72,8 +80,8 @@ pub fn place(point: &Map<String, Value>) -> String {
 }
 
 /// The points of a comparison with the lines of each; empty if only one point was compared.
-pub fn at_points(lines: &[Line]) -> Vec<(String, Vec<Line>)> {
-    let mut found: Vec<(String, Vec<Line>)> = Vec::new();
+pub fn at_points(lines: &[Line]) -> Vec<(String, Vec<&Line>)> {
+    let mut found: Vec<(String, Vec<&Line>)> = Vec::new();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     for at in lines.iter().flat_map(|line| &line.points) {
         let place = place(&at.point);
@@ -81,7 +89,7 @@ pub fn at_points(lines: &[Line]) -> Vec<(String, Vec<Line>)> {
         if number == found.len() {
             found.push((place, Vec::new()));
         }
-        found[number].1.push(at.line.clone());
+        found[number].1.push(&at.line);
     }
     found
 }
@@ -98,9 +106,9 @@ fn named(points: &[&AtPoint]) -> String {
     let keys: BTreeSet<&str> = points.iter().flat_map(|at| at.point.keys().map(String::as_str)).collect();
     let mut parts = Vec::new();
     for key in keys {
-        let mut values: Vec<String> = Vec::new();
+        let (mut values, mut seen) = (Vec::new(), BTreeSet::new());
         for value in points.iter().filter_map(|at| at.point.get(key)).map(plain) {
-            if !values.contains(&value) {
+            if seen.insert(value.clone()) {
                 values.push(value);
             }
         }

@@ -1,7 +1,7 @@
 //! Rankings: variants in the order of their means.
 
-use super::{Counts, Metric, by_seed, compared};
-use crate::record::Record;
+use super::{Counts, Metric, Numbered, by_seed, compared};
+use crate::record::excerpt::Excerpt;
 use crate::statistics::holm;
 use crate::summary::{self, LEVEL, Mean};
 use std::collections::BTreeMap;
@@ -19,25 +19,26 @@ pub struct Rank {
     pub starved: (usize, usize),
 }
 
-/// The transports in all of `records`, those with the best mean first, for each metric that says something and tells them apart. Those that starve a
+/// The transports in all of `runs`, those with the best mean first, for each metric that says something and tells them apart. Those that starve a
 /// flow come after those that do not.
-pub fn ranking(records: &[&Record]) -> Vec<(&'static Metric, Vec<Rank>)> {
-    let mut groups: BTreeMap<String, Vec<&Record>> = BTreeMap::new();
-    for record in records {
-        groups.entry(transports(record)).or_default().push(record);
+pub fn ranking(runs: &[&Excerpt]) -> Vec<(&'static Metric, Vec<Rank>)> {
+    let mut groups: BTreeMap<String, Vec<&Excerpt>> = BTreeMap::new();
+    for run in runs {
+        groups.entry(run.transports()).or_default().push(*run);
     }
     ranking_of(&groups.into_iter().collect::<Vec<_>>())
 }
 
-/// The same of groups of records that have these names.
-pub fn ranking_of(groups: &[(String, Vec<&Record>)]) -> Vec<(&'static Metric, Vec<Rank>)> {
+/// The same of groups of runs that have these names.
+pub fn ranking_of(groups: &[(String, Vec<&Excerpt>)]) -> Vec<(&'static Metric, Vec<Rank>)> {
     if groups.len() < 2 {
         return Vec::new();
     }
-    let mut found: Vec<(&'static Metric, Vec<Rank>)> = Vec::new();
+    let mut found: Vec<(Numbered, Vec<Rank>)> = Vec::new();
     // For each metric, the p-values of the differences from the one before.
     let mut p_values: Vec<Vec<Option<f64>>> = Vec::new();
-    for metric in compared() {
+    for (number, metric) in compared().enumerate() {
+        let metric = Numbered { number, metric };
         let ranked = ranked(metric, groups);
         if ranked.len() > 1 {
             p_values.push(ranked.windows(2).map(|pair| summary::p_of_pairs(&pair[0].0, &pair[1].0)).collect());
@@ -62,19 +63,22 @@ pub fn ranking_of(groups: &[(String, Vec<&Record>)]) -> Vec<(&'static Metric, Ve
         }
     }
     let all = || groups.iter().flat_map(|group| &group.1);
-    let is_silent = all().any(|record| record.has_silence());
-    let says_something = |metric: &Metric| {
-        !metric.is_fact && (is_silent || !metric.is_of_silence) && all().all(|record| (metric.says)(record))
+    let is_silent = all().any(|run| run.has_silence());
+    let says_something = |Numbered { number, metric }: Numbered| {
+        !metric.is_fact && (is_silent || !metric.is_of_silence) && all().all(|run| run.says(number))
     };
-    found.retain(|(metric, _)| says_something(metric));
-    found
+    found.retain(|(metric, _)| says_something(*metric));
+    found.into_iter().map(|(Numbered { metric, .. }, ranks)| (metric, ranks)).collect()
 }
 
 /// The groups in the order of one metric, each with its values by seed.
-fn ranked(metric: &Metric, groups: &[(String, Vec<&Record>)]) -> Vec<(BTreeMap<u64, f64>, Rank)> {
-    let one = |(name, records): &(String, Vec<&Record>)| {
-        let values = by_seed(metric, records.iter().copied());
-        let counts = Counts::of(metric, records);
+fn ranked(
+    Numbered { number, metric }: Numbered,
+    groups: &[(String, Vec<&Excerpt>)],
+) -> Vec<(BTreeMap<u64, f64>, Rank)> {
+    let one = |(name, runs): &(String, Vec<&Excerpt>)| {
+        let values = by_seed(number, runs);
+        let counts = Counts::of(number, runs);
         let mean = Mean::of(&values.values().copied().collect::<Vec<_>>())?;
         let starved = (counts.starved_runs, counts.runs);
         Some((values, Rank { name: name.clone(), mean, ties: false, starved }))
@@ -86,15 +90,4 @@ fn ranked(metric: &Metric, groups: &[(String, Vec<&Record>)]) -> Vec<(BTreeMap<u
         (a.starved.0 > 0).cmp(&(b.starved.0 > 0)).then_with(|| place(a).total_cmp(&place(b)))
     });
     ranks
-}
-
-/// The transports of a record's flows, each once.
-fn transports(record: &Record) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for name in record.flows.iter().map(|flow| flow.transport.as_str()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.join(" + ")
 }

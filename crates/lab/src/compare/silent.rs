@@ -1,7 +1,7 @@
 //! The flows that were silent on a side of a comparison: how often each was, and by how much that differs.
 
 use super::{Line, at_points};
-use crate::record::Record;
+use crate::record::excerpt::Excerpt;
 use crate::record::starvation::{Silence, Starved};
 use crate::statistics::{difference, estimate};
 use crate::summary::{LEAST, LEVEL, mean};
@@ -46,17 +46,13 @@ pub fn head(lines: &[Line]) -> &'static str {
 }
 
 /// All flows that were silent on one of the sides, by their number. `is_paired`: runs of equal seeds are compared with each other.
-pub fn silent_flows(a: &[&Record], b: &[&Record], is_paired: bool) -> Vec<FlowLine> {
-    let silent = |record: &&&Record| -> Vec<usize> {
-        let flows = record.flows.iter().enumerate();
-        flows.filter(|(_, flow)| record.silence(flow).is_some()).map(|(id, _)| id).collect()
-    };
-    let ids: BTreeSet<usize> = a.iter().chain(b).flat_map(|record| silent(&record)).collect();
+pub fn silent_flows(a: &[&Excerpt], b: &[&Excerpt], is_paired: bool) -> Vec<FlowLine> {
+    let ids: BTreeSet<usize> = a.iter().chain(b).flat_map(|run| run.silent()).collect();
     ids.into_iter().map(|flow| line(flow, a, b, is_paired)).collect()
 }
 
-fn line(flow: usize, a: &[&Record], b: &[&Record], is_paired: bool) -> FlowLine {
-    let named = a.iter().chain(b).find_map(|record| record.flows.get(flow)?.name.clone());
+fn line(flow: usize, a: &[&Excerpt], b: &[&Excerpt], is_paired: bool) -> FlowLine {
+    let named = a.iter().chain(b).find_map(|run| run.name(flow)).map(str::to_owned);
     let (of_a, of_b) = (shares(flow, a), shares(flow, b));
     let pairs: Vec<f64> = of_a.iter().filter_map(|(seed, a)| Some(of_b.get(seed)? - a)).collect();
     let values = |of: &BTreeMap<u64, f64>| of.values().copied().collect::<Vec<f64>>();
@@ -78,23 +74,20 @@ fn line(flow: usize, a: &[&Record], b: &[&Record], is_paired: bool) -> FlowLine 
 }
 
 /// By seed, the share of the points at which the flow was starved.
-fn shares(flow: usize, records: &[&Record]) -> BTreeMap<u64, f64> {
+fn shares(flow: usize, runs: &[&Excerpt]) -> BTreeMap<u64, f64> {
     let mut by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for record in records {
-        if let Some(of) = record.flows.get(flow) {
-            let is_starved = record.starved(of).is_some();
-            by_seed.entry(record.seed).or_default().push(f64::from(u8::from(is_starved)));
-        }
+    for run in runs.iter().filter(|run| run.has_flow(flow)) {
+        let is_starved = run.starved(flow).is_some();
+        by_seed.entry(run.seed).or_default().push(f64::from(u8::from(is_starved)));
     }
     by_seed.into_iter().map(|(seed, values)| (seed, mean(&values))).collect()
 }
 
-fn counts(flow: usize, records: &[&Record]) -> FlowCounts {
+fn counts(flow: usize, runs: &[&Excerpt]) -> FlowCounts {
     let mut counts = FlowCounts::default();
-    for record in records {
-        let Some(of) = record.flows.get(flow) else { continue };
+    for run in runs.iter().filter(|run| run.has_flow(flow)) {
         counts.runs += 1;
-        match record.silence(of) {
+        match run.silence(flow) {
             Some(Silence::Starved(starved)) => {
                 counts.starved_runs += 1;
                 match starved {
@@ -141,9 +134,10 @@ impl FlowLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::excerpt::Excerpts;
     use serde_json::json;
 
-    fn runs(starved: &[bool]) -> Vec<Record> {
+    fn runs(starved: &[bool]) -> Vec<Excerpt> {
         let record = |(seed, is_starved): (u64, &bool)| {
             let gap = if *is_starved { 30.0 } else { 1.0 };
             crate::record::record(json!({
@@ -153,7 +147,7 @@ mod tests {
                 ],
             }))
         };
-        (1..).zip(starved).map(record).collect()
+        Excerpts::of_all(&(1..).zip(starved).map(record).collect::<Vec<_>>())
     }
 
     #[test]

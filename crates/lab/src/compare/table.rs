@@ -30,9 +30,12 @@ pub fn table(lines: &[Line], names: [&str; 2]) -> Option<Table> {
         let better = line.better_in_family.map(|side| format!(" * {}", names[side as usize]));
         cell(line, [&none[0], &none[1], &none[2]]) + &better.unwrap_or_default()
     };
-    let row = |(place, lines): &(String, Vec<Line>)| {
+    let row = |(place, lines): &(String, Vec<&Line>)| {
         let of = |metric: &&Metric| lines.iter().find(|line| line.metric == metric.name);
-        (place.clone(), metrics.iter().map(|metric| of(metric).map_or_else(|| "–".to_owned(), shown)).collect())
+        (
+            place.clone(),
+            metrics.iter().map(|metric| of(metric).map_or_else(|| "–".to_owned(), |line| shown(line))).collect(),
+        )
     };
     (!points.is_empty()).then(|| Table {
         heads: metrics.iter().map(|metric| metric.noun_and_unit()).collect(),

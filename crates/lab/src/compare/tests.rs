@@ -95,12 +95,15 @@ fn keys_that_do_not_vary_within_a_side_do_not_part_the_points() {
     assert!(compare(&with("newreno", &[2, 4]), &with("tcp-ap", &[5, 7])).unwrap_err().contains("different values"));
 }
 
+fn ranked(records: &[Record]) -> Vec<(&'static Metric, Vec<Rank>)> {
+    ranking(&Excerpts::of_all(records).iter().collect::<Vec<_>>())
+}
+
 #[test]
 fn transports_are_ranked_by_each_metric() {
     let (mut all, b) = sides();
     all.extend(b);
-    let records: Vec<&Record> = all.iter().collect();
-    let rankings = ranking(&records);
+    let rankings = ranked(&all);
     assert_eq!(rankings[0].1[0].name, "tcp-ap");
     assert!(rankings[0].1[0].mean.numbers.half_width > 0.0 && rankings[0].1[0].starved == (0, 4));
 }
@@ -178,7 +181,7 @@ fn who_starves_a_flow_is_ranked_behind_and_a_tie_is_told() {
     let (mut all, b) = starving(1);
     all.iter_mut().for_each(|record| record.flows[0].transport = "honest".to_owned());
     all.extend(b);
-    let rankings = ranking(&all.iter().collect::<Vec<_>>());
+    let rankings = ranked(&all);
     let goodput = &rankings[0].1;
     assert_eq!((goodput[0].name.as_str(), goodput[1].starved), ("honest + t", (1, 4)));
     let (metric, jain) = rankings.iter().find(|(metric, _)| metric.name == "jain").unwrap();
@@ -212,8 +215,8 @@ fn a_missing_path_makes_no_side_better() {
     assert!(told.contains("because a flow of b has no path in 4 of 4 runs"), "{told}");
     let share = lines.iter().find(|line| line.metric == "without_path_share").unwrap();
     assert_eq!((share.better, share.is_shown, share.b), (None, false, 0.5));
-    let all: Vec<&Record> = a.iter().chain(&lost).collect();
-    assert!(ranking(&all).iter().all(|(metric, _)| metric.name != "without_path_share"));
+    let all = [a, lost].concat();
+    assert!(ranked(&all).iter().all(|(metric, _)| metric.name != "without_path_share"));
 }
 
 #[test]
@@ -275,7 +278,7 @@ fn swept_keys_are_compared_point_by_point_and_the_mean_says_over_what() {
     for at in &goodput.points {
         // Each point says what the two alone say there.
         let only = |side: &[Record]| -> Vec<Record> {
-            side.iter().filter(|record| record.point == at.point).cloned().collect()
+            side.iter().filter(|record| record.point == *at.point).cloned().collect()
         };
         let alone = compare(&only(&a), &only(&b)).unwrap();
         assert_eq!(Line { runs: None, ..at.line.clone() }, Line { runs: None, ..alone[0].clone() });

@@ -3,7 +3,7 @@
 
 use super::Record;
 use super::directory::{MADE_BY, MANIFEST, Manifest, RECORDS, UNFINISHED};
-use super::line::{self, FORMAT, Key, key_of, point_key};
+use super::line::{self, FORMAT, Key, key_of};
 use meshpace_scenario::MAX_POINTS;
 use serde_json::Map;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,12 +13,12 @@ use std::path::Path;
 
 /// Records of a directory. No run has two records.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Archive {
+pub struct Archive<T = Record> {
     /// Manifest of the records. It is the manifest of the unfinished campaign if there is one.
     pub manifest: Manifest,
     /// Records. If all are in the finished file, they have the order of that file; if some are of
     /// an unfinished campaign, they have the order of the campaign's points.
-    pub records: Vec<Record>,
+    pub records: Vec<T>,
     /// Notes for a reader, one sentence each: the campaign is unfinished, a line is damaged, or the
     /// records are of another revision of the model. Each note names the directory or the file.
     pub notes: Vec<String>,
@@ -32,27 +32,37 @@ impl Archive {
     /// # Errors
     /// The file and line at fault, and what the user can do.
     pub fn read(directory: &Path) -> Result<Option<Archive>, String> {
+        Archive::read_as(directory, compact)
+    }
+}
+
+impl<T> Archive<T> {
+    /// The same, of which only what `taken` makes of each record is held.
+    ///
+    /// # Errors
+    /// As for [`Archive::read`].
+    pub fn read_as(directory: &Path, mut taken: impl FnMut(Record) -> T) -> Result<Option<Archive<T>>, String> {
         let Some(beside) = Manifest::read(directory)? else {
             return Err(format!("{}: there is no {MANIFEST}; {MADE_BY}", directory.display()));
         };
-        let unfinished = Unfinished::read(directory, &beside)?;
-        let (mut records, mut notes) = (Vec::new(), Vec::new());
+        let unfinished = Unfinished::read(directory, &beside, &mut taken)?;
+        let (mut finished, mut notes) = (Finished::default(), Vec::new());
         if !unfinished.as_ref().is_some_and(|unfinished| unfinished.head.replaces) {
             strange(&beside, directory, &mut notes)?;
-            records = finished(directory, &beside, unfinished.is_some())?;
+            finished = Finished::read(directory, &beside, unfinished.is_some(), &mut taken)?;
         }
-        let (manifest, is_finished) = match unfinished {
-            None => (beside, true),
+        let (manifest, records, is_finished) = match unfinished {
+            None => (beside, finished.records, true),
             Some(Unfinished { head, records: more, damaged }) => {
                 strange(&head, directory, &mut notes)?;
-                records = joined(records, more, &head);
+                let records = joined(finished, more, &head);
                 let there = records.len();
                 notes.push(format!(
                     "{}: the campaign is unfinished: {there} runs are there, and the same command makes the rest",
                     directory.display()
                 ));
                 notes.extend(damaged);
-                (head, false)
+                (head, records, false)
             }
         };
         Ok((manifest.complete || !records.is_empty()).then_some(Archive { manifest, records, notes, is_finished }))
@@ -68,46 +78,79 @@ fn strange(manifest: &Manifest, directory: &Path, notes: &mut Vec<String>) -> Re
     Ok(())
 }
 
-/// Reads the records of the finished file. Their number has to be the number in the manifest,
-/// unless `is_open`: then a command that adds records was interrupted.
-fn finished(directory: &Path, manifest: &Manifest, is_open: bool) -> Result<Vec<Record>, String> {
-    let path = directory.join(RECORDS);
-    let failed = |error: io::Error| format!("{}: {error}", path.display());
-    let mut reader = match File::open(&path) {
-        Ok(file) => BufReader::new(file),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && (is_open || !manifest.complete) => {
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(failed(error)),
-    };
-    // The manifest's number of records is limited here, because a manifest that somebody wrote by
-    // hand may contain any number.
-    let mut records = Vec::with_capacity(manifest.records.min(MAX_POINTS));
-    let (mut keys, mut line) = (BTreeSet::new(), Vec::new());
-    for number in 1.. {
-        line.clear();
-        if reader.read_until(b'\n', &mut line).map_err(failed)? == 0 {
-            break;
-        }
-        let at = |why: &str| {
-            format!("{}:{number}: the record {why}; the command that made it makes it again", path.display())
+/// Records of the finished file, or the part of each that is held.
+struct Finished<T> {
+    records: Vec<T>,
+    /// Number of the point, and seed, of each record.
+    runs: Vec<(usize, u64)>,
+    /// Number of each point.
+    points: BTreeMap<String, usize>,
+}
+
+impl<T> Default for Finished<T> {
+    fn default() -> Finished<T> {
+        Finished { records: Vec::new(), runs: Vec::new(), points: BTreeMap::new() }
+    }
+}
+
+impl<T> Finished<T> {
+    /// Reads the finished file. The number of its records has to be the number in the manifest,
+    /// unless `is_open`: then a command that adds records was interrupted.
+    fn read(
+        directory: &Path,
+        manifest: &Manifest,
+        is_open: bool,
+        taken: &mut impl FnMut(Record) -> T,
+    ) -> Result<Finished<T>, String> {
+        let path = directory.join(RECORDS);
+        let failed = |error: io::Error| format!("{}: {error}", path.display());
+        let mut found = Finished::default();
+        let mut reader = match File::open(&path) {
+            Ok(file) => BufReader::new(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && (is_open || !manifest.complete) => {
+                return Ok(found);
+            }
+            Err(error) => return Err(failed(error)),
         };
-        let line = line.strip_suffix(b"\n").ok_or_else(|| at("is cut off"))?;
-        let (key, record) = opened(line, manifest).map_err(|why| at(&why))?;
-        if !keys.insert(key) {
-            return Err(at("is there twice"));
+        // The manifest counts the records, unless it was written by hand.
+        found.records.reserve_exact(manifest.records.min(MAX_POINTS));
+        let (mut seen, mut line) = (BTreeSet::new(), Vec::new());
+        for number in 1.. {
+            line.clear();
+            if reader.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+                break;
+            }
+            let at = |why: &str| {
+                format!("{}:{number}: the record {why}; the command that made it makes it again", path.display())
+            };
+            let line = line.strip_suffix(b"\n").ok_or_else(|| at("is cut off"))?;
+            let ((point, seed), record) = opened(line, manifest).map_err(|why| at(&why))?;
+            let next = found.points.len();
+            let run = (*found.points.entry(point).or_insert(next), seed);
+            if !seen.insert(run) {
+                return Err(at("is there twice"));
+            }
+            found.runs.push(run);
+            found.records.push(taken(record));
         }
-        records.push(record);
+        if found.records.len() != manifest.records && !is_open {
+            return Err(format!(
+                "{}: it has {} records, and the manifest counts {}; the command that made them puts that right",
+                path.display(),
+                found.records.len(),
+                manifest.records
+            ));
+        }
+        Ok(found)
     }
-    if records.len() != manifest.records && !is_open {
-        return Err(format!(
-            "{}: it has {} records, and the manifest counts {}; the command that made them puts that right",
-            path.display(),
-            records.len(),
-            manifest.records
-        ));
+
+    /// The records, each with the key of its run.
+    fn keyed(self) -> impl Iterator<Item = (Key, T)> {
+        let mut points: Vec<(usize, String)> = self.points.into_iter().map(|(point, number)| (number, point)).collect();
+        points.sort_unstable();
+        let key = move |(point, seed): (usize, u64)| (points[point].1.clone(), seed);
+        self.runs.into_iter().map(key).zip(self.records)
     }
-    Ok(records)
 }
 
 /// Parses one line of a directory that has this manifest.
@@ -121,7 +164,7 @@ fn opened(line: &[u8], manifest: &Manifest) -> Result<(Key, Record), String> {
     let key = key_of(&record).ok_or("has no point and seed")?;
     let record: Record = serde_json::from_value(record).map_err(|why| format!("is none of this format: {why}"))?;
     match record.model == manifest.model {
-        true => Ok((key, compact(record.judged()))),
+        true => Ok((key, record.judged())),
         false => Err("is of another revision of the model than the manifest says".to_owned()),
     }
 }
@@ -137,18 +180,22 @@ fn compact(mut record: Record) -> Record {
 }
 
 /// Content of the file of an unfinished campaign.
-struct Unfinished {
+struct Unfinished<T> {
     head: Manifest,
-    records: Vec<(Key, Record)>,
+    records: Vec<(Key, T)>,
     /// One sentence for each line that cannot be read.
     damaged: Vec<String>,
 }
 
-impl Unfinished {
+impl<T> Unfinished<T> {
     /// Reads the unfinished file of a directory; `None` if there is no such file. `beside` is the
     /// manifest of the directory, used if the file's own head cannot be read. An incomplete last
     /// line is ignored.
-    fn read(directory: &Path, beside: &Manifest) -> Result<Option<Unfinished>, String> {
+    fn read(
+        directory: &Path,
+        beside: &Manifest,
+        taken: &mut impl FnMut(Record) -> T,
+    ) -> Result<Option<Unfinished<T>>, String> {
         let path = directory.join(UNFINISHED);
         let text = match std::fs::read(&path) {
             Ok(text) => text,
@@ -162,7 +209,7 @@ impl Unfinished {
             Unfinished { head: head.unwrap_or_else(|| beside.clone()), records: Vec::new(), damaged: Vec::new() };
         for (number, line) in lines {
             match opened(&line[..line.len() - 1], &unfinished.head) {
-                Ok(record) => unfinished.records.push(record),
+                Ok((key, record)) => unfinished.records.push((key, taken(record))),
                 Err(why) => {
                     let told = format!("{}:{}: the record {why}, and is left out", path.display(), number + 1);
                     unfinished.damaged.push(told);
@@ -176,13 +223,12 @@ impl Unfinished {
 /// Merges the records of the finished and the unfinished file. Each run occurs once; the unfinished
 /// file takes precedence. The records have the order of the campaign's points, and points that the
 /// campaign does not name come last.
-fn joined(records: Vec<Record>, more: Vec<(Key, Record)>, head: &Manifest) -> Vec<Record> {
-    let key = |record: &Record| (point_key(&record.point.clone().into()), record.seed);
+fn joined<T>(finished: Finished<T>, more: Vec<(Key, T)>, head: &Manifest) -> Vec<T> {
     let given = head.given(None);
     let points = given.last().into_iter().flat_map(|given| given.keys());
     let mut order: BTreeMap<String, usize> = points.enumerate().map(|(number, key)| (key, number)).collect();
-    let mut all: BTreeMap<(usize, u64), Record> = BTreeMap::new();
-    for ((point, seed), record) in records.into_iter().map(|record| (key(&record), record)).chain(more) {
+    let mut all: BTreeMap<(usize, u64), T> = BTreeMap::new();
+    for ((point, seed), record) in finished.keyed().chain(more) {
         let next = order.len();
         all.insert((*order.entry(point).or_insert(next), seed), record);
     }

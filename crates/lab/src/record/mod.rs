@@ -5,6 +5,7 @@ pub mod column;
 mod columns;
 pub mod csv;
 pub mod directory;
+pub mod excerpt;
 pub mod fields;
 pub mod given;
 pub mod kept;

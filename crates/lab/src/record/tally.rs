@@ -1,8 +1,8 @@
 //! Counts the runs of several groups and the flows that were starved in them, and reports them in
 //! sentences. Every summary for people begins with these sentences.
 
-use super::Record;
 use super::starvation::{Silence, Starved};
+use super::{FlowRecord, Record};
 use crate::words::told;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -50,7 +50,18 @@ struct Flow {
     without_path: Silences,
 }
 
-/// Number of runs in which a flow was silent, for one reason.
+/// A flow of a run, as it is counted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tallied {
+    /// Name of the flow, if it has one.
+    pub name: Option<String>,
+    /// Sending and receiving node.
+    pub ends: (u16, u16),
+    /// Silence of the flow, if it was longer than a flow may be silent.
+    pub silence: Option<Silence>,
+}
+
+/// Runs in which a flow was silent, for one reason.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Silences {
     /// Runs in which the flow delivered nothing.
@@ -87,33 +98,29 @@ const NAMED: usize = 6;
 impl Tally {
     /// Counts another run of the group with this name.
     pub fn add(&mut self, name: &str, record: &Record) {
-        let place = match self.places.get(name) {
-            Some(place) => *place,
-            None => {
-                let name: Arc<str> = name.into();
-                self.places.insert(Arc::clone(&name), self.groups.len());
-                self.groups.push(Group { name, ..Group::default() });
-                self.groups.len() - 1
-            }
+        let flow = |flow: &FlowRecord| Tallied {
+            name: flow.name.clone(),
+            ends: (flow.from, flow.to),
+            silence: record.silence(flow),
         };
-        let group = &mut self.groups[place];
+        self.count(name, record.starved_after(), record.flows.iter().map(flow));
+    }
+
+    /// The same of a run whose flows are starved by a silence of more than `long` seconds.
+    pub fn count(&mut self, name: &str, long: f64, flows: impl ExactSizeIterator<Item = Tallied>) {
+        let group = self.group(name);
         let is_first = group.runs == 0;
         group.runs += 1;
-        let long = record.starved_after();
-        let (shortest, longest) = self.long.unwrap_or((long, long));
-        self.long = Some((shortest.min(long), longest.max(long)));
-        if group.flows.len() < record.flows.len() {
-            group.flows.reserve_exact(record.flows.len() - group.flows.len());
-            group.flows.resize_with(record.flows.len(), Flow::default);
-        }
-        for (flow, known) in record.flows.iter().zip(&mut group.flows) {
-            let ends = Some((flow.from, flow.to));
-            known.name = flow.name.clone();
-            known.ends = ends.filter(|_| is_first || known.ends == ends);
+        if group.flows.len() < flows.len() {
+            group.flows.reserve_exact(flows.len() - group.flows.len());
+            group.flows.resize_with(flows.len(), Flow::default);
         }
         let (mut any_starved, mut any_without_path) = (false, false);
-        for (flow, known) in record.flows.iter().zip(&mut group.flows) {
-            match record.silence(flow) {
+        for (flow, known) in flows.zip(&mut group.flows) {
+            let ends = Some(flow.ends);
+            known.name = flow.name;
+            known.ends = ends.filter(|_| is_first || known.ends == ends);
+            match flow.silence {
                 Some(Silence::Starved(silent)) => {
                     known.starved.add(silent);
                     any_starved = true;
@@ -127,6 +134,22 @@ impl Tally {
         }
         group.starved_runs += usize::from(any_starved);
         group.runs_without_path += usize::from(any_without_path);
+        let (shortest, longest) = self.long.unwrap_or((long, long));
+        self.long = Some((shortest.min(long), longest.max(long)));
+    }
+
+    /// The group of this name, which is added if it is not there.
+    fn group(&mut self, name: &str) -> &mut Group {
+        let place = match self.places.get(name) {
+            Some(place) => *place,
+            None => {
+                let name: Arc<str> = name.into();
+                self.places.insert(Arc::clone(&name), self.groups.len());
+                self.groups.push(Group { name, ..Group::default() });
+                self.groups.len() - 1
+            }
+        };
+        &mut self.groups[place]
     }
 
     /// Counts runs, grouped by their points.

@@ -18,7 +18,7 @@ pub use choices::{Choice, choices};
 pub use words::{answer, count, starving, verdict};
 
 use crate::compare::{Line, Side, at_points, compared};
-use crate::record::Record;
+use crate::record::excerpt::Excerpt;
 use crate::summary::LEAST;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,8 +28,8 @@ use std::collections::BTreeMap;
 /// minute of one processor.
 pub const FRAMES: u64 = 50_000_000;
 /// Number of frames that the runs put on the air.
-pub fn frames(records: &[Record]) -> u64 {
-    records.iter().map(|record| record.frames).sum()
+pub fn frames(runs: &[Excerpt]) -> u64 {
+    runs.iter().map(|run| run.frames).sum()
 }
 
 /// Criterion for a clear difference.
@@ -214,14 +214,17 @@ impl Robust {
     /// The same comparison at each point of the swept keys, with the name of the point. Empty if
     /// there is only one point.
     pub fn at_points(&self) -> Vec<(String, Robust)> {
-        let parts = |trial: &Trial| -> BTreeMap<String, Vec<Line>> { at_points(&trial.lines).into_iter().collect() };
-        let others: Vec<_> = self.others.iter().map(|trial| (&trial.model, parts(trial))).collect();
-        let at = |(place, lines): (String, Vec<Line>)| {
-            let other = |(model, lines): &(&String, BTreeMap<String, Vec<Line>>)| {
-                Some(Trial { model: (*model).clone(), lines: lines.get(&place)?.clone() })
-            };
+        type Parts<'a> = BTreeMap<String, Vec<&'a Line>>;
+        let others: Vec<(&String, Parts<'_>)> =
+            self.others.iter().map(|trial| (&trial.model, at_points(&trial.lines).into_iter().collect())).collect();
+        let trial = |model: &String, lines: &[&Line]| Trial {
+            model: model.clone(),
+            lines: lines.iter().map(|line| (*line).clone()).collect(),
+        };
+        let at = |(place, lines): (String, Vec<&Line>)| {
+            let other = |(model, lines): &(&String, Parts<'_>)| Some(trial(model, lines.get(&place)?));
             let others = others.iter().filter_map(other).collect();
-            let written = Trial { model: self.written.model.clone(), lines };
+            let written = trial(&self.written.model, &lines);
             (place.clone(), Robust { written, others, not_applicable: Vec::new() })
         };
         at_points(&self.written.lines).into_iter().map(at).collect()

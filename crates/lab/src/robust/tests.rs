@@ -1,7 +1,8 @@
 use super::*;
 use crate::compare::compare;
+use crate::record::excerpt::Excerpts;
 use crate::record::metrics::GOODPUT;
-use crate::record::record;
+use crate::record::{Record, record};
 
 /// Two sides over four seeds, which differ far more from each other than the sides do. Side B has
 /// `more` bit/s more than side A, and starves its flow in the first `starved` runs.
@@ -116,7 +117,8 @@ fn a_metric_that_some_or_all_runs_lack_gives_no_answer() {
 
 #[test]
 fn frames_are_those_of_the_records() {
-    assert_eq!(frames(&[json!({"frames": 3}), json!({"frames": 4}), json!({})].map(record)), 7);
+    let records = [json!({"frames": 3}), json!({"frames": 4}), json!({})].map(record);
+    assert_eq!(frames(&Excerpts::of_all(&records)), 7);
 }
 
 #[test]
