@@ -204,6 +204,10 @@ fn a_directory_of_an_older_version_is_extended() {
     );
     let (status, _, stderr) = meshpace(here, &["run", "plain.toml", "--out", "plain"]);
     assert!(status == Some(2) && stderr.contains("flow.0.segment: 512 → not written"), "{stderr}");
+    // A key that is written with its default is none of those that differ.
+    let defaults = ["--set", "radio.queue=50", "--set", "mac.profile=ns2"];
+    let (status, _, stderr) = meshpace(here, &[&["run", "plain.toml", "--out", "plain"], &defaults[..]].concat());
+    assert!(status == Some(2) && stderr.contains("other values (flow.0.segment: 512 → not written)"), "{stderr}");
 }
 
 #[test]

@@ -201,11 +201,11 @@ impl Given {
         }
     }
 
-    /// Returns the settings of the point with this key; `None` if there is no such point.
-    fn settings(&self, key: &str) -> Option<Settings> {
+    /// Returns the point with this key; `None` if there is no such point.
+    fn written(&self, key: &str) -> Option<Written<'_>> {
         let outline = self.complete()?;
         let number = (0..outline.points()).find(|number| outline.key(*number).is_some_and(|own| own == key))?;
-        Some(outline.point(number)?.1)
+        Some(Written { given: self, settings: outline.point(number)?.1, outline, number })
     }
 
     /// Returns the outline extended by settings that no file contains: the pacing rules and the
@@ -223,6 +223,42 @@ impl Given {
     }
 }
 
+/// A point as its scenario writes it.
+struct Written<'a> {
+    given: &'a Given,
+    outline: Outlines,
+    /// Number of the point in the outline.
+    number: usize,
+    settings: Settings,
+}
+
+impl Written<'_> {
+    /// True if the point writes `key` with its default. False if a file that it needs is not known.
+    fn is_default(&self, key: &str) -> bool {
+        let load = |name: &str| self.given.load(name);
+        self.given.unlisted.is_none() && self.outline.is_default(self.number, key, &load)
+    }
+}
+
+/// Returns the keys whose values differ between two points. If one point writes a key with its
+/// default and the other does not write the key, the values are equal.
+fn changes(old: Option<&Written<'_>>, new: Option<&Written<'_>>) -> Vec<Change> {
+    let none = Settings::default();
+    let settings = |point: Option<&Written<'_>>| point.map_or(none.clone(), |point| point.settings.clone());
+    let all = settings(old).changes(&settings(new));
+    let differs = |change: &&Change| {
+        let writer = match (&change.before, &change.after) {
+            (Some(_), None) => old,
+            (None, Some(_)) => new,
+            _ => None,
+        };
+        !writer.is_some_and(|point| point.is_default(&change.key))
+    };
+    let changes: Vec<Change> = all.iter().filter(differs).cloned().collect();
+    // A default may depend on other keys and so differ between the points.
+    if changes.is_empty() { all } else { changes }
+}
+
 /// Name for the pacing rules as a setting, which is not a key of a scenario.
 pub const RULES: &str = "the pacing rules of Python";
 /// Name for the content of files as a setting, used if the manifest does not list the files. It is
@@ -235,8 +271,8 @@ const NAMED: usize = 3;
 /// Explains why records of the point `key` do not fit the scenario `new`: the changed keys with
 /// both values, and remedies. `old` are the scenarios of the records.
 pub fn conflict(key: &str, old: &[Given], new: &[Given]) -> String {
-    let settings = |list: &[Given]| list.iter().rev().find_map(|given| given.settings(key)).unwrap_or_default();
-    let changes = settings(old).changes(&settings(new));
+    let [before, after] = [old, new].map(|list| list.iter().rev().find_map(|given| given.written(key)));
+    let changes = changes(before.as_ref(), after.as_ref());
     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "not written".to_owned());
     let told = |change: &Change| format!("{}: {} → {}", change.key, shown(&change.before), shown(&change.after));
     let mut listed: Vec<String> = changes.iter().take(NAMED).map(told).collect();

@@ -1,10 +1,11 @@
 //! Digest of the point that the reader builds from an outline. The built point contains everything
 //! that its runs depend on, including the defaults of keys that are not written.
 
-use super::Outline;
+use super::{Outline, is_observed};
 use crate::files::Load;
 use crate::read_point;
 use meshpace_settings::diagnostic::Problems;
+use meshpace_settings::value::{Kind, Table, Value};
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
 
@@ -24,17 +25,54 @@ impl Outline {
     /// same runs, and their records use the same names for transports and flows. `None` if this
     /// program refuses the point.
     pub fn built(&self, number: usize, load: Load<'_>) -> Option<[u8; 32]> {
-        let problems = Problems::default();
-        let (tree, _) = self.sweep.point(number, &self.root, &problems);
-        let (mut point, ..) = read_point(&tree, Vec::new(), load, 1, &problems);
-        if problems.count() > 0 {
-            return None;
-        }
-        (point.config.series, point.config.watch) = (None, Vec::new());
-        let mut hash = Hashing(Sha256::new());
-        // The debug format writes numbers with enough digits to distinguish any two values.
-        write!(hash, "{point:?}").ok()?;
-        Some(hash.0.finalize().into())
+        digest(&self.sweep.point(number, &self.root, &Problems::default()).0, load)
+    }
+
+    /// True if point `number` writes `key` with its default: the point without the key is the same.
+    pub fn is_default(&self, number: usize, key: &str, load: Load<'_>) -> bool {
+        let (mut tree, _) = self.sweep.point(number, &self.root, &Problems::default());
+        let written = digest(&tree, load);
+        !is_observed(key) && remove(&mut tree, key) && written.is_some() && digest(&tree, load) == written
+    }
+}
+
+fn digest(tree: &Table, load: Load<'_>) -> Option<[u8; 32]> {
+    let problems = Problems::default();
+    let (mut point, ..) = read_point(tree, Vec::new(), load, 1, &problems);
+    if problems.count() > 0 {
+        return None;
+    }
+    (point.config.series, point.config.watch) = (None, Vec::new());
+    let mut hash = Hashing(Sha256::new());
+    // The debug format writes numbers with enough digits to distinguish any two values.
+    write!(hash, "{point:?}").ok()?;
+    Some(hash.0.finalize().into())
+}
+
+/// Removes a dotted key, such as `flow.0.segment`, and the tables that are empty without it. Returns
+/// whether the key was there.
+fn remove(table: &mut Table, key: &str) -> bool {
+    if table.remove(key).is_some() {
+        return true;
+    }
+    let Some((first, rest)) = key.split_once('.') else { return false };
+    let (is_there, is_empty) = match table.get_mut(first).map(|value| &mut value.kind) {
+        Some(Kind::Table(inner)) => (remove(inner, rest), inner.entries.is_empty()),
+        Some(Kind::Array(items)) => (remove_from(items, rest), false),
+        _ => (false, false),
+    };
+    if is_there && is_empty {
+        table.remove(first);
+    }
+    is_there
+}
+
+/// Like [`remove`] for a list of tables: `0.segment`.
+fn remove_from(items: &mut [Value], key: &str) -> bool {
+    let Some((number, rest)) = key.split_once('.') else { return false };
+    match number.parse::<usize>().ok().and_then(|number| items.get_mut(number)).map(|item| &mut item.kind) {
+        Some(Kind::Table(inner)) => remove(inner, rest),
+        _ => false,
     }
 }
 
@@ -85,6 +123,8 @@ mod tests {
             assert_ne!(of(&[set]).digest(), of(&[]).digest(), "{set}");
             // The end of a flow has no default that stands in a list of keys.
             let is_listed = !set.starts_with("flow.0.to=");
+            let is_default = |key: &str| outline(TEXT, &[set], &[]).is_default(0, key, &load);
+            assert!(of(&[]).changes(&of(&[set])).iter().all(|change| is_default(&change.key)), "{set}");
             let digest = |sets: &[&str]| of(sets).digest_without_defaults();
             assert_eq!(digest(&[set]) == digest(&[]), is_listed, "{set}");
         }
@@ -108,7 +148,11 @@ mod tests {
             "batches={}",
         ] {
             assert_ne!(built(TEXT, &[set]), built(TEXT, &[]), "{set}");
+            let (key, _) = set.split_once('=').unwrap();
+            assert!(!outline(TEXT, &[set], &[]).is_default(0, key, &load), "{set}");
         }
+        let observed = outline(TEXT, &["series=1 s"], &[]);
+        assert!(!observed.is_default(0, "series", &load) && !observed.is_default(0, "duration", &load));
         // The run is the same, and the records call the transport by its table.
         let changed = "flow.0.transport={ name = 'newreno', pacing = 'none' }";
         assert_ne!(built(TEXT, &[changed]), built(TEXT, &["flow.0.transport=newreno"]));

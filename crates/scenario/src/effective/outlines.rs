@@ -63,10 +63,13 @@ impl Outlines {
     /// Builds point `number` with files from `load`; see [`Outline::built`].
     pub fn built(&self, number: usize, load: Load<'_>) -> Option<[u8; 32]> {
         let (part, outline, number) = self.at(number)?;
-        match part {
-            Some(part) => outline.built(number, &|name| load(&part.name_of(name).display().to_string())),
-            None => outline.built(number, load),
-        }
+        outline.built(number, &|name| load(&campaign_name(part, name)))
+    }
+
+    /// True if point `number` writes `key` with its default: see [`Outline::is_default`].
+    pub fn is_default(&self, number: usize, key: &str, load: Load<'_>) -> bool {
+        let Some((part, outline, number)) = self.at(number) else { return false };
+        outline.is_default(number, key, &|name| load(&campaign_name(part, name)))
     }
 
     /// True if `text` occurs as a value. A file of that name may then be one that a scenario reads.
@@ -85,4 +88,9 @@ impl Outlines {
         }
         None
     }
+}
+
+/// What the campaign calls a file that a part names.
+fn campaign_name(part: Option<&Part>, name: &str) -> String {
+    part.map_or_else(|| name.to_owned(), |part| part.name_of(name).display().to_string())
 }
