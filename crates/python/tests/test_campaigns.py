@@ -292,3 +292,27 @@ def test_a_precision_decides_how_many_seeds_a_point_gets(tmp_path: Path) -> None
         scenario.sweep(until="goodput 0.5 %", most=22)
     with pytest.raises(ValueError, match="there is no quantity"):
         scenario.sweep(until="speed 2 %")
+
+
+def test_a_campaign_of_several_scenarios_is_a_scenario(tmp_path: Path) -> None:
+    (tmp_path / "chain.toml").write_text('duration = "2 s"\n[[flow]]\n[sweep]\n"topology.hops" = [1, 2]\n')
+    (tmp_path / "maps").mkdir()
+    (tmp_path / "maps/town.toml").write_text('duration = "2 s"\ntopology = { kind = "nodes", file = "town.csv" }\n[[flow]]\nfrom = 0\nto = 1\n')
+    (tmp_path / "maps/town.csv").write_text("x_m,y_m\n0,0\n150,0\n")
+    file = tmp_path / "both.toml"
+    file.write_text('title = "Both"\n[plot]\nlabels = { chain = "A chain" }\n[[part]]\nfile = "chain.toml"\n[[part]]\nfile = "maps/town.toml"\n')
+    # Two workers, and so without the directory of the file.
+    results = meshpace.Scenario.load(file).sweep(seeds=2, out=tmp_path / "out", jobs=2)
+    assert [(record["point"], record["seed"]) for record in results] == [
+        ({"part": part, **hops}, seed)
+        for part, hops in (("chain", {"topology.hops": 1}), ("chain", {"topology.hops": 2}), ("town", {}))
+        for seed in (1, 2)
+    ]
+    assert len(results.where({"part": "town"})) == 2
+    again = meshpace.open_records(tmp_path / "out")
+    assert [dict(record) for record in again] == [dict(record) for record in results]
+    # The plots are those of the campaign.
+    chain = again.where({"part": "chain"}).table("goodput", tmp_path / "goodput.tex")
+    assert "A chain" in chain and "topology.hops" in chain, chain
+    again.report(tmp_path / "page.html")
+    assert "A chain" in (tmp_path / "page-goodput.svg").read_text()

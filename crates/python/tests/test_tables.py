@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pickle
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import meshpace
 import pytest
+from conftest import slow_only
 
 arrow = pytest.importorskip("pyarrow")
 
@@ -193,6 +196,61 @@ def test_a_figure_for_a_paper_has_the_width_of_a_column_and_fonts_that_publisher
     for wrong in ({"quantity": "speed"}, {"width": "wide"}):
         with pytest.raises(ValueError, match="speed|wide"):
             results.figure(**{"quantity": "goodput", "file": tmp_path / "x.pdf", **wrong})
+
+
+PLOT = {
+    "plot.titles.goodput": "A chain",
+    'plot.labels."topology.hops"': "hops",
+    "plot.labels.goodput": "goodput (kbit/s)",
+    "plot.labels.newreno": "NewReno",
+    "plot.colours.newreno": "#0072b2",
+    "plot.width": "page",
+    "plot.height": 2.5,
+}
+
+
+def test_the_scenario_sets_titles_labels_sizes_and_colours(sweep: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    results = meshpace.Scenario.load(sweep, PLOT).sweep()
+    drawn = results.figure("goodput", tmp_path / "figure.svg")
+    (axes,) = drawn.axes
+    assert list(drawn.get_size_inches()) == [7.16, 2.5]
+    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("A chain", "hops", "goodput (kbit/s)")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["NewReno", "tcp-ap"]
+    assert axes.containers[0].lines[0].get_color() == "#0072b2"
+    table = results.table("goodput", tmp_path / "table.tex")
+    assert "hops & NewReno & tcp-ap" in table and "goodput (kbit/s)" in table and table.startswith("% A chain: ")
+    # What a call gives comes before what the scenario says.
+    (axes,) = results.figure("goodput", tmp_path / "figure.svg", width="column", labels={"newreno": "Reno"}).axes
+    assert list(axes.figure.get_size_inches()) == [3.5, 2.5] and axes.get_legend().get_texts()[0].get_text() == "Reno"
+    # The page has the same words, and its files of numbers those of the records.
+    results.report(tmp_path / "page.html")
+    svg = (tmp_path / "page-goodput.svg").read_text()
+    assert 'width="7.16in"' in svg and ">NewReno<" in svg and "#0072b2" in svg and "newreno" in (tmp_path / "page-goodput.csv").read_text()
+    for wrong in ({"plot.width": "wide"}, {"plot.width": 100}, {"plot.colours.newreno": "blue"}, {"plot.titles.speed": "x"}):
+        with pytest.raises(meshpace.ScenarioError):
+            meshpace.Scenario.load(sweep, wrong)
+
+
+@pytest.mark.skipif(shutil.which("pdffonts") is None, reason="pdffonts and pdftotext are not there (apt-get install poppler-utils)")
+@slow_only("test_tables.py", "the letters and fonts of a PDF, as other programs find them")
+def test_other_programs_find_the_letters_and_fonts_of_a_figure(sweep: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    results = meshpace.Scenario.load(sweep, PLOT).sweep()
+    for width in ("column", "page"):
+        pdf = str(tmp_path / f"{width}.pdf")
+        results.figure("goodput", pdf, width=width)
+        fonts = [line.split() for line in subprocess.run(["pdffonts", pdf], check=True, capture_output=True, text=True).stdout.splitlines()[2:]]
+        # name, type, encoding, embedded, subset, ...
+        assert fonts and all("Type 3" not in " ".join(font) and font[-5:-3] == ["yes", "yes"] for font in fonts), fonts
+        found = subprocess.run(["pdftotext", "-bbox", pdf, "-"], check=True, capture_output=True, text=True).stdout
+        words = re.findall(r'xMin="([0-9.]+)" yMin="([0-9.]+)" xMax="([0-9.]+)" yMax="([0-9.]+)">([^<]*)<', found)
+        text = " ".join(word for *_, word in words)
+        assert all(label in text for label in ("A chain", "hops", "goodput (kbit/s)", "NewReno", "tcp-ap")), text
+        # The box of a word is as high as the font from its ascent to its descent, 1.16 times the size for DejaVu Sans; that of the vertical label is as wide.
+        for left, top, right, bottom, word in words:
+            size = float(right) - float(left) if word in ("goodput", "(kbit/s)") else float(bottom) - float(top)
+            assert size >= 7 * 1.16, (word, size)
 
 
 def test_figures_and_tables_have_the_numbers_of_the_page(sweep: Path, tmp_path: Path) -> None:

@@ -124,7 +124,20 @@ pub(crate) fn head(height: f64, description: &str) -> String {
     )
 }
 
-/// End of a chart.
+/// Sets the width of a picture in inches, for programs that place it.
+pub(crate) fn sized(svg: &str, inches: f64) -> String {
+    const VIEW: &str = "viewBox=\"0 0 ";
+    let numbers = svg.split_once(VIEW).and_then(|(_, rest)| rest.split_once('"')?.0.split_once(' '));
+    match numbers.map(|(width, height)| (width.parse::<f64>(), height.parse::<f64>())) {
+        Some((Ok(width), Ok(height))) => {
+            let high = inches * height / width;
+            svg.replacen(VIEW, &format!("width=\"{inches}in\" height=\"{high:.3}in\" {VIEW}"), 1)
+        }
+        _ => svg.to_owned(),
+    }
+}
+
+/// End of a picture.
 pub(crate) const TAIL: &str = "</g></svg>";
 
 /// About five round numbers that cover the range from `low` to `high`.

@@ -11,7 +11,7 @@ mod look;
 mod map;
 mod numbers;
 
-use crate::chart::{Chart, Line, Point};
+use crate::chart::{self, Chart, Line, Point};
 use crate::parts;
 use data::{Group, groups};
 pub use map::Map;
@@ -80,7 +80,8 @@ pub fn write(page: &Path, subject: &Subject) -> Result<(), String> {
     }
     let stem = page.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     for plot in &plots {
-        parts::write(&page.with_file_name(format!("{stem}-{}.svg", plot.name)), &plot.svg)?;
+        let svg = subject.settings.width.map_or_else(|| plot.svg.clone(), |inches| chart::sized(&plot.svg, inches));
+        parts::write(&page.with_file_name(format!("{stem}-{}.svg", plot.name)), &svg)?;
         if !plot.csv.is_empty() {
             parts::write(&page.with_file_name(format!("{stem}-{}.csv", plot.name)), &plot.csv)?;
         }
@@ -236,8 +237,8 @@ fn plots(panels: &[Panel], axis: Option<&str>, subject: &Subject) -> Vec<Plot> {
     for (number, panel) in panels.iter().enumerate() {
         let of_panel = drawn.iter().filter_map(|metric| against_axis(panel, axis, metric, subject.settings));
         let mut of_panel: Vec<Plot> = of_panel.collect();
-        of_panel.extend(flows::bars(&panel.groups, axis));
-        of_panel.extend(flows::over_time(&panel.groups, axis));
+        of_panel.extend(flows::bars(&panel.groups, axis, subject.settings));
+        of_panel.extend(flows::over_time(&panel.groups, axis, subject.settings));
         for plot in &mut of_panel {
             if panels.len() > 1 {
                 plot.name = format!("{}-{}", plot.name, number + 1);
@@ -249,7 +250,7 @@ fn plots(panels: &[Panel], axis: Option<&str>, subject: &Subject) -> Vec<Plot> {
     plots.extend(subject.map.map(|map| Plot {
         name: "map".to_owned(),
         title: format!("nodes, links and flows of the last point, {}", map.of),
-        svg: map.draw(),
+        svg: map.draw(subject.settings),
         csv: String::new(),
         tall: false,
     }));
@@ -286,7 +287,19 @@ pub struct Drawing {
     pub most: Option<f64>,
     /// True if the vertical axis is logarithmic.
     pub logarithmic: bool,
-    /// Points of all lines, in the order of the records.
+    /// Label of the horizontal axis of a figure.
+    pub x_label: Option<String>,
+    /// Label of the vertical axis of a figure.
+    pub y_label: String,
+    /// Title of a figure; `None` if the scenario sets none.
+    pub heading: Option<String>,
+    /// Width of a figure in inches; `None` if the scenario sets none.
+    pub width: Option<f64>,
+    /// Height of a figure in inches; `None` if the scenario sets none.
+    pub height: Option<f64>,
+    /// True if the points of several lines at the same x are drawn side by side.
+    pub shifted: bool,
+    /// Every point of every line, in the order of the records.
     pub rows: Vec<Row>,
 }
 
@@ -295,7 +308,11 @@ pub struct Drawing {
 pub struct Row {
     /// Label of the line. Without an axis, label of the point.
     pub line: String,
-    /// Position on the axis. Without an axis, number of the point within its panel.
+    /// Label of the line in a figure.
+    pub label: String,
+    /// Colour of the line, as "#rrggbb"; `None` if the scenario sets none.
+    pub colour: Option<String>,
+    /// Position on the axis; the number of the point if there is no axis.
     pub x: f64,
     /// Mean over the runs. `None` if a run has no value that a number can describe.
     pub mean: Option<f64>,
@@ -332,10 +349,13 @@ fn drawing(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &Settin
         };
         let number = |value: f64| Some(value).filter(|value| mean.none == 0 && value.is_finite());
         let (half_width, seeds) = (number(mean.numbers.half_width), mean.numbers.count + mean.none);
-        rows.push(Row { line, x, mean: number(mean.numbers.mean), half_width, seeds });
+        let (label, colour) = (settings.label(&line), settings.colour(&line).cloned());
+        rows.push(Row { line, label, colour, x, mean: number(mean.numbers.mean), half_width, seeds });
     }
     let none = if rows.iter().any(|row| row.mean.is_none()) { "; none where a flow was starved" } else { "" };
     let title = axis.map_or_else(|| metric.heading(), |axis| format!("{} against {axis}", metric.heading()));
+    let name = metric.plot.unwrap_or(metric.name);
+    let called = |text: String, name: &str| settings.labels.get(name).cloned().unwrap_or_else(|| settings.label(&text));
     (!rows.is_empty()).then(|| Drawing {
         title: title + none,
         panel: panel.told.clone(),
@@ -343,6 +363,12 @@ fn drawing(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &Settin
         y_title: metric.heading(),
         most: metric.most,
         logarithmic: settings.logarithmic && axis.is_some(),
+        x_label: axis.map(|axis| called(data::with_unit(axis, &panel.groups), axis)),
+        y_label: called(metric.heading(), name),
+        heading: settings.titles.get(name).cloned(),
+        width: settings.width,
+        height: settings.height,
+        shifted: settings.shifted,
         rows,
     })
 }
@@ -366,19 +392,28 @@ fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &S
     }
     // The page shows a limited number of bars; the CSV contains all points.
     let all = drawn.len();
+    let title = match &drawing.heading {
+        Some(heading) => format!("{heading}: {}", drawing.title),
+        None => drawing.title,
+    };
     let title = match axis.is_none() && all > BARS {
-        true => format!("{}; the first {BARS} of {all} points", drawing.title),
-        false => drawing.title,
+        true => format!("{title}; the first {BARS} of {all} points"),
+        false => title,
     };
     drawn.truncate(if axis.is_none() { BARS } else { all });
     drawn.iter_mut().for_each(|line| line.1.sort_by(|a, b| a.x.total_cmp(&b.x)));
     let labels: Vec<String> = drawn.iter().map(|line| line.0.clone()).collect();
-    let styles = look::styles(&labels);
-    let line = |((label, points), style)| Line { label, style, points, published: Vec::new() };
+    let styles = look::styles(&labels, settings);
+    let line = |((line, points), style): ((String, Vec<Point>), _)| Line {
+        label: settings.label(&line),
+        style,
+        points,
+        published: Vec::new(),
+    };
     let chart = Chart {
         description: title.clone(),
-        x_title: drawing.x_title.unwrap_or_default(),
-        y_title: drawing.y_title,
+        x_title: drawing.x_label.unwrap_or_default(),
+        y_title: drawing.y_label,
         lines: drawn.into_iter().zip(styles).map(line).collect(),
         most: drawing.most,
         log: drawing.logarithmic,

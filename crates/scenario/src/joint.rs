@@ -5,19 +5,17 @@
 //! `part`, the name of its part, so that points of different parts always differ.
 
 use super::files::Load;
-use super::plot::Plot;
+use super::plot::{Plot, is_plot};
 use super::toml_text::toml_text;
-use super::{MAX_POINTS, MAX_SEEDS, Point, Points, Refusal, Scenario, Source, digest};
+use super::{MAX_POINTS, MAX_SEEDS, PART, Point, Points, Refusal, Scenario, Source, digest};
 use meshpace_settings::diagnostic::{Problem, Problems};
 use meshpace_settings::one_of;
 use meshpace_settings::value::{Entry, Kind, Origin, Table, Value};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Key of the part's name among the values of a point.
-pub const PART: &str = "part";
 /// Keys of the campaign's file.
-const KEYS: [&str; 3] = ["title", "seeds", PART];
+const KEYS: [&str; 4] = ["title", "seeds", "plot", PART];
 /// Keys of a part.
 const KEYS_OF_PART: [&str; 4] = ["name", "file", "set", "sweep"];
 /// Largest number of parts.
@@ -108,6 +106,18 @@ pub fn read(root: &Table, source: Source, load: Load<'_>, stem: &str) -> Result<
         let problem = Problem { message, origin: None, expected: String::new(), help: None, point: None };
         return Err(Refusal { source: all.source, problems: vec![problem] });
     }
+    let problems = Problems::default();
+    let mut swept: Vec<&str> = Vec::new();
+    for (key, _) in points.iter().flat_map(|point| &point.values) {
+        if !swept.contains(&key.as_str()) {
+            swept.push(key);
+        }
+    }
+    all.plot = Plot::take_joint(root, Some(&swept), &all.source.sets, &problems);
+    let problems = problems.into_vec();
+    if !problems.is_empty() {
+        return Err(Refusal { source: all.source, problems });
+    }
     all.points = points.into();
     all.seeds = seeds.unwrap_or(all.seeds);
     all.files.sort();
@@ -180,7 +190,9 @@ fn part(table: &Table, origin: &Origin, sets: &[String], load: Load<'_>, problem
     let stem = Path::new(&file).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let name = text(table, "name", problems).unwrap_or(stem);
     let own = own_sets(table, problems).into_iter().chain(sweeps(table, problems));
-    Some(Part { name, file, text: content, sets: own.chain(sets.iter().cloned()).collect() })
+    // What plots are like is said of the campaign.
+    let common = sets.iter().filter(|set| !is_plot(set)).cloned();
+    Some(Part { name, file, text: content, sets: own.chain(common).collect() })
 }
 
 /// Text of a scenario that is not itself a campaign of several scenarios.

@@ -33,7 +33,7 @@ mod transport;
 mod warnings;
 
 pub use files::{Load, MOST as LARGEST_FILE, read as read_file};
-pub use joint::{PART, Part};
+pub use joint::Part;
 pub use meshpace_settings::{Problem, Refusal, Source, diagnostic, nearest, one_of, quantity, value};
 pub use plot::{METRICS as PLOTTED, Plot};
 pub use points::Points;
@@ -67,7 +67,9 @@ const MAX_PAIRS_IN_READING: f64 = 5e7;
 /// Number of points above which a sweep is large. The combinations of values of a large sweep are
 /// checked during the campaign instead of before it.
 pub const LARGE: usize = 1_000;
-/// Largest number of seeds per point.
+/// Key of a part's name in the values of its points, in a campaign of several scenarios.
+pub const PART: &str = "part";
+/// Maximum number of seeds per point.
 pub const MAX_SEEDS: u64 = 1_000_000;
 /// Length of a run, and the part of it that is not measured.
 static DURATION: Parameter = parameter!(duration: Duration = Duration::from_secs(200) => TIME.above(0.0).to(MAX_SECONDS), Basic,
@@ -226,7 +228,7 @@ fn read(source: &Source, load: Load<'_>, stem: &str, most: usize, problems: &Pro
     overrides::apply(&mut root, &source.sets, problems);
     let sweep = Sweep::take(&mut root, problems);
     scenario.seeds = sweep.seeds;
-    scenario.plot = Plot::take(&mut root, &sweep, &source.sets, problems);
+    scenario.plot = Plot::take(&mut root, Some(&sweep.keys()), &source.sets, problems);
     if problems.count() > 0 && sweep.points() > MAX_POINTS {
         return scenario;
     }

@@ -165,6 +165,44 @@ fn an_export_completes_a_directory_in_several_arrays() {
     assert_eq!(export("other").1, "0 runs: the directory has them all\n");
 }
 
+/// A campaign of two scenarios in two directories, exported with the files that its parts name, and extended from a directory.
+#[test]
+fn an_export_of_several_scenarios_needs_none_of_their_files() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path();
+    let chain = "duration = '2 s'\n[[flow]]\n[sweep]\n'topology.hops' = [1, 2]\n";
+    let town = "duration = '2 s'\n[topology]\nkind = 'nodes'\nfile = 'town.csv'\n[[flow]]\nfrom = 0\nto = 1\n";
+    let both =
+        "title = 'Both'\n[plot]\nlines = ['part']\n[[part]]\nfile = 'chain.toml'\n[[part]]\nfile = 'maps/town.toml'\n";
+    let write = || {
+        fs::create_dir_all(here.join("maps")).unwrap();
+        let files = [("chain.toml", chain), ("maps/town.toml", town), ("maps/town.csv", "x_m,y_m\n0,0\n150,0\n")];
+        files.iter().for_each(|(name, text)| fs::write(here.join(name), text).unwrap());
+        fs::write(here.join("both.toml"), both).unwrap();
+    };
+    let run = |seeds: &str, out: &str| {
+        assert_eq!(meshpace(here, &["run", "both.toml", "--seeds", seeds, "--out", out]).status.code(), Some(0));
+    };
+    write();
+    run("2", "records");
+    let export = ["campaign", "export", "both.toml", "--seeds", "3", "--slurm", "--out", "campaign"];
+    let more = ["--piece", "0.000001", "--missing-in", "records"];
+    let (status, stdout, stderr) = said(&meshpace(here, &[&export[..], &more].concat()));
+    assert_eq!((status, stdout.lines().next()), (Some(0), Some("3 runs in 3 pieces")), "{stderr}");
+    fs::remove_dir_all(here.join("maps")).unwrap();
+    ["chain.toml", "both.toml"].iter().for_each(|name| fs::remove_file(here.join(name)).unwrap());
+    for number in 0..3 {
+        let (status, _, stderr) = said(&task(here, number));
+        assert_eq!(status, Some(0), "{stderr}");
+    }
+    let (status, stdout, stderr) = said(&meshpace(here, &["campaign", "merge", "campaign", "--out", "records"]));
+    assert_eq!((status, stdout.as_str()), (Some(0), "records: 9 runs\n"), "{stderr}");
+    write();
+    run("3", "whole");
+    let records = |name: &str| fs::read(here.join(name).join("records.jsonl")).unwrap();
+    assert_eq!(records("records"), records("whole"));
+}
+
 #[test]
 fn a_node_that_is_built_otherwise_makes_no_piece_and_the_others_go_on() {
     let scratch = tempfile::tempdir().unwrap();

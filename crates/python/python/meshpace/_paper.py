@@ -26,6 +26,7 @@ _STYLE: Any = {
     "ps.fonttype": 42,
     "font.size": 8,
     "axes.labelsize": 8,
+    "axes.titlesize": 8,
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
     "legend.fontsize": 7,
@@ -73,19 +74,29 @@ def _whiskers(rows: list[dict[str, Any]], most: float | None, logarithmic: bool)
     return [below, above]
 
 
-def _draw(axes: Axes, drawing: dict[str, Any], labels: dict[str, str], shifted: bool) -> None:
+def _labelled(drawing: dict[str, Any], labels: dict[str, str] | None) -> dict[str, Any]:
+    """The drawing with these labels, instead of those of ``[plot]``."""
+    given = labels or {}
+    rows = [{**row, "label": given.get(row["line"], row["label"])} for row in drawing["rows"]]
+    x_label, y_label = drawing["x_label"], given.get(drawing["y_title"], drawing["y_label"])
+    if x_label is not None:
+        x_label = given.get(drawing["x_title"], x_label)
+    return {**drawing, "rows": rows, "x_label": x_label, "y_label": y_label}
+
+
+def _draw(axes: Axes, drawing: dict[str, Any], shifted: bool) -> None:
     lines = _lines(drawing)
     has_axis = drawing["x_title"] is not None
     xs = sorted({row["x"] for row in drawing["rows"]})
     gap = min((right - left for left, right in zip(xs, xs[1:])), default=1.0)
-    for number, (line, rows) in enumerate(lines.items()):
+    for number, rows in enumerate(lines.values()):
         aside = 0.04 * gap * (number - (len(lines) - 1) / 2) if shifted and has_axis else 0.0
         # NaN interrupts a line where a point has no number.
         means = [math.nan if row["mean"] is None else row["mean"] for row in rows]
-        style: dict[str, Any] = {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
+        style: dict[str, Any] = {"color": rows[0]["colour"] or _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
         dashes = _DASHES[number % len(_DASHES)] if has_axis else ""
         whiskers = _whiskers(rows, drawing["most"], drawing["logarithmic"])
-        name = labels.get(line, line) or None
+        name = rows[0]["label"] or None
         axes.errorbar([row["x"] + aside for row in rows], means, yerr=whiskers, label=name, capsize=2, elinewidth=0.7, linestyle=dashes, **style)
         for row in rows:
             if row["mean"] is None:
@@ -96,13 +107,15 @@ def _draw(axes: Axes, drawing: dict[str, Any], labels: dict[str, str], shifted: 
     elif all((row["mean"] or 0.0) >= 0.0 for row in drawing["rows"]):
         axes.set_ylim(bottom=0.0)
     if has_axis:
-        axes.set_xlabel(labels.get(drawing["x_title"], drawing["x_title"]))
+        axes.set_xlabel(drawing["x_label"])
         if len(xs) <= 12:
             axes.set_xticks(xs)
     else:
-        names = [labels.get(line, line) for line in lines]
+        names = [rows[0]["label"] for rows in lines.values()]
         axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    axes.set_ylabel(labels.get(drawing["y_title"], drawing["y_title"]))
+    axes.set_ylabel(drawing["y_label"])
+    if drawing["heading"] is not None:
+        axes.set_title(drawing["heading"])
     if has_axis and len(lines) > 1:
         axes.legend(frameon=False)
 
@@ -115,10 +128,10 @@ def figure(
     x: str | None,
     lines: Sequence[str] | None,
     panel: str | None,
-    width: Union[str, float],
+    width: Union[str, float, None],
     height: float | None,
     labels: dict[str, str] | None,
-    shifted: bool,
+    shifted: bool | None,
 ) -> Figure:
     """See :meth:`meshpace.Results.figure`."""
     try:
@@ -128,11 +141,13 @@ def figure(
         raise ImportError("figures are drawn by matplotlib: pip install 'meshpace[plot]'") from error
     if isinstance(width, str) and width not in WIDTHS:
         raise ValueError(f"width: {width!r} is neither inches nor one of {', '.join(WIDTHS)}")
+    drawing = _labelled(_drawing(results, quantity, x, lines, panel), labels)
+    width = width or drawing["width"] or "column"
     inches = WIDTHS[width] if isinstance(width, str) else float(width)
-    drawing = _drawing(results, quantity, x, lines, panel)
+    height = height or drawing["height"] or 0.62 * min(inches, 4.0)
     with matplotlib.rc_context(_STYLE):
-        drawn = Figure(figsize=(inches, 0.62 * min(inches, 4.0) if height is None else height), layout="constrained")
-        _draw(drawn.subplots(), drawing, labels or {}, shifted)
+        drawn = Figure(figsize=(inches, height), layout="constrained")
+        _draw(drawn.subplots(), drawing, drawing["shifted"] if shifted is None else shifted)
         # Without the creation date, equal figures are equal files.
         drawn.savefig(file, metadata={"CreationDate": None} if os.fspath(file).endswith(".pdf") else None)
     return drawn
@@ -163,21 +178,19 @@ def _cell(row: dict[str, Any] | None) -> str:
     return rf"\num{{{mean} +- {half}}}" if half else rf"\num{{{mean}}}"
 
 
-def _latex(drawing: dict[str, Any], labels: dict[str, str]) -> str:
-
-    def called(text: str) -> str:
-        return _escaped(labels.get(text, text))
-
+def _latex(drawing: dict[str, Any]) -> str:
     lines = _lines(drawing)
-    unit = called(drawing["y_title"])
+    names = [_escaped(rows[0]["label"]) for rows in lines.values()]
+    unit = _escaped(drawing["y_label"])
     if drawing["x_title"] is None:
         heads = ["", unit]
-        body = [[called(line), _cell(rows[0])] for line, rows in lines.items()]
+        body = [[name, _cell(rows[0])] for name, rows in zip(names, lines.values())]
     else:
-        heads = [called(drawing["x_title"]), *(called(line) or unit for line in lines)]
+        heads = [_escaped(drawing["x_label"]), *(name or unit for name in names)]
         at = [{row["x"]: row for row in rows} for rows in lines.values()]
         body = [[rf"\num{{{x:g}}}", *(_cell(rows.get(x)) for rows in at)] for x in sorted({row["x"] for row in drawing["rows"]})]
-    text = f"% {drawing['title']}; +-: half the width of the 95 % confidence interval. Wants \\usepackage{{booktabs,siunitx}}.\n"
+    title = drawing["title"] if drawing["heading"] is None else f"{drawing['heading']}: {drawing['title']}"
+    text = f"% {title}; +-: half the width of the 95 % confidence interval. Wants \\usepackage{{booktabs,siunitx}}.\n"
     text += f"{{\\sisetup{{separate-uncertainty=true}}%\n\\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}\n\\toprule\n"
     if drawing["x_title"] is not None and len(lines) > 1:
         text += f" & \\multicolumn{{{len(lines)}}}{{c}}{{{unit}}} \\\\\n\\cmidrule(l){{2-{len(heads)}}}\n"
@@ -209,7 +222,7 @@ def table(
     if not name.endswith((".tex", ".csv")):
         raise ValueError(f"file: {name!r} ends neither in .tex nor in .csv")
     drawing = _drawing(results, quantity, x, lines, panel)
-    text = _latex(drawing, labels or {}) if name.endswith(".tex") else _csv(drawing)
+    text = _latex(_labelled(drawing, labels)) if name.endswith(".tex") else _csv(drawing)
     with open(file, "w", encoding="utf-8", newline="") as out:
         out.write(text)
     return text

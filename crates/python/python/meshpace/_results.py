@@ -128,17 +128,18 @@ class Results:
         x: str | None = None,
         lines: Sequence[str] | None = None,
         panel: str | None = None,
-        width: str | float = "column",
+        width: str | float | None = None,
         height: float | None = None,
         labels: dict[str, str] | None = None,
-        shifted: bool = False,
+        shifted: bool | None = None,
     ) -> Figure:
         """Writes the plot of a quantity (``goodput``, ``jain``, ``delay``, ...) on the page of :meth:`report` as a figure for a paper; needs matplotlib.
 
-        ``width`` is ``"column"`` (3.5 inches), ``"page"`` (7.16 inches) or a number of inches. A PDF has embedded subsets of TrueType
-        fonts, no text is smaller than 7 pt, and lines differ in marker and dashes besides their colour. ``labels`` replaces titles
-        and names of lines. ``x`` and ``lines`` override the settings in ``[plot]``; ``panel`` selects one of several panels. With
-        ``shifted``, the points of several lines at the same x are drawn side by side.
+        Titles, labels, colours and sizes are those of ``[plot]`` unless the call gives others. ``width`` is ``"column"`` (3.5 inches, the default), ``"page"`` (7.16 inches)
+        or a number of inches. A PDF has embedded subsets of TrueType fonts, no text is smaller than 7 pt, and lines differ in marker and
+        dashes besides their colour. ``labels`` replaces titles and names of lines. ``x`` and ``lines`` override the settings in
+        ``[plot]``; ``panel`` selects one of several panels. With ``shifted``, the points of several lines at the same x are drawn
+        side by side.
         """
         from ._paper import figure
 

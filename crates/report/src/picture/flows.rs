@@ -4,6 +4,7 @@ use super::data::{self, Group};
 use super::{Plot, csv_row, half, look};
 use crate::chart::{Chart, Line, Point};
 use meshpace_lab::record::Record;
+use meshpace_scenario::Plot as Settings;
 use std::collections::BTreeSet;
 
 /// Largest number of flows of a point that have a bar.
@@ -16,15 +17,20 @@ const TALL: usize = 7;
 const LINES: usize = 6;
 
 /// Creates a line for each label.
-fn lines(drawn: Vec<(String, Vec<Point>)>) -> Vec<Line> {
+fn lines(drawn: Vec<(String, Vec<Point>)>, settings: &Settings) -> Vec<Line> {
     let labels: Vec<String> = drawn.iter().map(|(label, _)| label.clone()).collect();
-    let styles = look::styles(&labels);
-    let line = |((label, points), style)| Line { label, style, points, published: Vec::new() };
+    let styles = look::styles(&labels, settings);
+    let line = |((label, points), style): ((String, Vec<Point>), _)| Line {
+        label: settings.label(&label),
+        style,
+        points,
+        published: Vec::new(),
+    };
     drawn.into_iter().zip(styles).map(line).collect()
 }
 
 /// Plot of the goodput of each flow, at the first value of the axis for every line.
-pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
+pub fn bars(groups: &[&Group], axis: Option<&str>, settings: &Settings) -> Option<Plot> {
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
     let mut labels = BTreeSet::new();
     let shown: Vec<&&Group> = groups.iter().filter(|group| labels.insert(label(group))).collect();
@@ -58,7 +64,7 @@ pub fn bars(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let title = format!("goodput of each flow{at}{cut}");
     let tall = drawn.len() >= TALL;
     let (description, y_title) = (title.clone(), "goodput of each flow, kbit/s".to_owned());
-    let chart = Chart { description, y_title, lines: lines(drawn), ..Chart::default() };
+    let chart = Chart { description, y_title, lines: lines(drawn, settings), ..Chart::default() };
     Some(Plot { name: "flows".to_owned(), title, svg: chart.bars(), csv, tall })
 }
 
@@ -82,7 +88,7 @@ fn middles<'a>(groups: &[&'a Group<'a>], axis: Option<&str>) -> Vec<&'a Group<'a
 
 /// Plot of goodput over time, as the mean over the seeds. `None` if the records contain no time
 /// series.
-pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
+pub fn over_time(groups: &[&Group], axis: Option<&str>, settings: &Settings) -> Option<Plot> {
     let mut csv = csv_row(&["point", "flow", "transport", "time_s", "mean", "half_width", "name"].map(str::to_owned));
     let mut drawn = Vec::new();
     let middles = middles(groups, axis);
@@ -124,6 +130,7 @@ pub fn over_time(groups: &[&Group], axis: Option<&str>) -> Option<Plot> {
     let cut = if is_cut { format!("; {LINES} lines and {LINES} flows at most") } else { String::new() };
     let title = format!("goodput over time{at}{cut}");
     let (description, x_title, y_title) = (title.clone(), "time, s".to_owned(), "goodput over time, kbit/s".to_owned());
-    let chart = Chart { description, x_title, y_title, lines: lines(drawn), legend: true, ..Chart::default() };
+    let chart =
+        Chart { description, x_title, y_title, lines: lines(drawn, settings), legend: true, ..Chart::default() };
     Some(Plot { name: "time".to_owned(), title, svg: chart.bands(), csv, tall: false })
 }

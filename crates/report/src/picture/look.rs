@@ -2,6 +2,7 @@
 
 use crate::chart::Style;
 use crate::palette::{self, Fill, Shape};
+use meshpace_scenario::Plot as Settings;
 
 /// Colours of lines that do not have a transport's look: the darker ones of M. Okabe and K. Ito,
 /// "Color Universal Design", 2008.
@@ -35,9 +36,20 @@ pub fn apart(count: usize) -> Vec<Style> {
 
 /// Look of each line, by its label. Lines of the same colour differ in their dashes; the flows of
 /// one point have the same colour.
-pub fn styles(labels: &[String]) -> Vec<Style> {
+pub fn styles(labels: &[String], settings: &Settings) -> Vec<Style> {
+    let of_transport = |label: &String| label.split(", ").find_map(own).map(Style::from);
+    let given = |(number, label): (usize, &String)| {
+        let plain = Style {
+            color: String::new(),
+            dashes: String::new(),
+            shape: SHAPES[number % SHAPES.len()],
+            fill: Fill::Full,
+        };
+        let color = settings.colour(label)?.clone();
+        Some(Style { color, ..of_transport(label).unwrap_or(plain) })
+    };
     let owns: Vec<Option<Style>> =
-        labels.iter().map(|label| label.split(", ").find_map(own).map(Style::from)).collect();
+        labels.iter().enumerate().map(|label| given(label).or_else(|| of_transport(label.1))).collect();
     let is_taken = |color: &str| owns.iter().flatten().any(|own| own.color == color);
     let mut free: Vec<&str> = COLORS.into_iter().filter(|color| !is_taken(color)).collect();
     if free.is_empty() {
@@ -72,7 +84,7 @@ mod tests {
 
     fn colors(labels: &[&str]) -> Vec<String> {
         let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
-        styles(&labels).into_iter().map(|style| style.color).collect()
+        styles(&labels, &Settings::default()).into_iter().map(|style| style.color).collect()
     }
 
     #[test]
@@ -92,6 +104,19 @@ mod tests {
             assert_eq!((&flows[2 * number], &flows[2 * number + 1]), (color, color), "{number}");
             assert!(!all[..number].contains(color), "{number}");
         }
+    }
+
+    #[test]
+    fn a_given_colour_is_that_of_its_line_alone() {
+        let labels = ["newreno", "tpa-2", "of one's own"].map(str::to_owned);
+        let colours = [("newreno", "#010203"), ("of one's own", "#040506")];
+        let colours = colours.map(|(line, colour)| (line.to_owned(), colour.to_owned())).into_iter().collect();
+        let settings = Settings { colours, ..Settings::default() };
+        let (given, plain) = (styles(&labels, &settings), styles(&labels, &Settings::default()));
+        assert_eq!((given[0].color.as_str(), given[2].color.as_str()), ("#010203", "#040506"));
+        assert_eq!((given[1].clone(), given[0].shape), (plain[1].clone(), plain[0].shape));
+        let flow = styles(&["newreno, flow 1".to_owned()], &settings);
+        assert_eq!(flow[0].color, "#010203");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{look, numbers};
 use crate::chart::{TAIL, WIDTH, head, text};
+use meshpace_scenario::Plot as Settings;
 use std::fmt::Write;
 
 /// Content of a map. Positions are in metres; links, flows and routes identify nodes by number.
@@ -31,7 +32,7 @@ const SHARE: f64 = 0.05;
 impl Map {
     /// Draws the map: links in grey, flows in the colours of their transports, and nodes. A node
     /// has its number if there is room for it.
-    pub fn draw(&self) -> String {
+    pub fn draw(&self, settings: &Settings) -> String {
         let ends = |of: fn(&(f64, f64)) -> f64| {
             let values = self.nodes.iter().map(of);
             values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
@@ -66,7 +67,8 @@ impl Map {
         // If all flows have the same transport, its colour would not distinguish them. Each flow
         // then has its own colour.
         let of_one = self.flows.iter().all(|flow| flow.2 == self.flows[0].2);
-        let styles = if of_one && self.flows.len() > 1 { look::apart(labels.len()) } else { look::styles(&labels) };
+        let styles =
+            if of_one && self.flows.len() > 1 { look::apart(labels.len()) } else { look::styles(&labels, settings) };
         for (number, ((from, to, _), style)) in self.flows.iter().zip(&styles).enumerate() {
             let (to_x, to_y) = place(*to);
             let dashes = if style.dashes.is_empty() { "none" } else { &style.dashes };
@@ -186,18 +188,18 @@ mod tests {
             routes: vec![vec![(0, 1, 100), (1, 2, 98), (0, 2, 1)]],
             of: "seed 1".to_owned(),
         };
-        let svg = map.draw();
+        let svg = map.draw(&Settings::default());
         // Two links, two hops, and the line in the legend.
         assert_eq!(svg.matches("<path").count(), 5, "{svg}");
         assert!(svg.contains("tcp-ap, flow 0, node 0 to node 2") && svg.contains("#0072B2"), "{svg}");
         assert!(svg.contains(">400 m long<"), "{svg}");
         // Two flows of one transport differ in colour.
         let flows = vec![(0, 2, "tcp-ap".to_owned()), (2, 0, "tcp-ap".to_owned())];
-        let two = Map { flows, routes: Vec::new(), ..map.clone() }.draw();
+        let two = Map { flows, routes: Vec::new(), ..map.clone() }.draw(&Settings::default());
         let colors: Vec<&str> = two.split("r=\"7.5\" fill=\"none\" stroke=\"").skip(1).map(|rest| &rest[..7]).collect();
         assert!(colors.len() == 2 && colors[0] != colors[1], "{colors:?}");
         let flows = vec![(0, 2, "tcp-ap{pacing.alpha=0.5}".to_owned())];
-        let unwatched = Map { routes: Vec::new(), flows, ..map }.draw();
+        let unwatched = Map { routes: Vec::new(), flows, ..map }.draw(&Settings::default());
         assert!(unwatched.contains('Q') && !unwatched.contains("thicker"));
         assert!(unwatched.contains(">tcp-ap{...}, flow 0, node 0 to node 2<"), "{unwatched}");
     }

@@ -134,6 +134,7 @@ fn a_scenario_chooses_axis_lines_and_metrics() {
         metrics: Some(vec!["jain"]),
         logarithmic: true,
         shifted: false,
+        ..Settings::default()
     };
     let axis = data::axis(&groups, &settings);
     let panels = panels(&groups, axis.as_deref(), &settings);

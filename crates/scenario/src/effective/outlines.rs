@@ -1,8 +1,9 @@
 //! Outline of a scenario, or outlines of all scenarios of a campaign in their order.
 
 use super::{Identity, Outline, Settings};
+use crate::PART;
 use crate::files::Load;
-use crate::joint::{PART, Part};
+use crate::joint::Part;
 use crate::sweep::Values;
 use meshpace_settings::diagnostic::Source;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Campaigns of several scenarios in one file.
 
 use meshpace_scenario::effective::Outlines;
-use meshpace_scenario::{PART, Refusal, Scenario, Source};
+use meshpace_scenario::{PART, Plot, Refusal, Scenario, Source};
 use std::collections::BTreeMap;
 
 const CAMPAIGN: &str = "title = 'Three'\n[[part]]\nfile = 'chain.toml'\n[[part]]\nname = 'long'\nfile = 'chain.toml'\n\
@@ -50,6 +50,22 @@ fn the_points_of_all_parts_follow_each_other() {
     assert_eq!(nodes, [2, 3, 9, 10, 2]);
     let files: Vec<String> = scenario.files.iter().map(|(name, _)| name.display().to_string()).collect();
     assert_eq!(files, ["chain.toml", "maps/town.csv", "maps/town.toml"]);
+}
+
+#[test]
+fn the_campaign_says_what_its_plots_are_like() {
+    let plot = "[plot]\nx = 'topology.hops'\nlines = ['part']\nlabels = { chain = 'short' }\n";
+    let text = CAMPAIGN.replacen("[[part]]", &format!("{plot}[[part]]"), 1);
+    let scenario = read(&text, &["plot.width=page"]).unwrap();
+    let plot = &scenario.plot;
+    assert_eq!((plot.x.as_deref(), plot.lines.as_deref()), (Some("topology.hops"), Some(&["part".to_owned()][..])));
+    assert_eq!((plot.label("chain"), plot.width), ("short".to_owned(), Some(7.16)));
+    assert_eq!(&Plot::from_source(&scenario.source), plot, "what a directory keeps says the same");
+    // Neither points nor runs know of it.
+    assert_eq!(points(&scenario), points(&read(CAMPAIGN, &[]).unwrap()));
+    assert!(scenario.parts.iter().all(|part| part.sets.iter().all(|set| !set.contains("plot"))));
+    let refused = read(&text.replace("['part']", "['parts']"), &[]).map(|_| ()).unwrap_err().render(false);
+    assert!(refused.contains("plot.lines") && refused.contains("did you mean \"part\""), "{refused}");
 }
 
 #[test]

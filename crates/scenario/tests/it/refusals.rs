@@ -432,6 +432,12 @@ fn a_plot_is_of_what_is_swept() {
     assert_refused(&with("metrics = ['godput']"), "plot.metrics", &["did you mean \"goodput\""]);
     assert_refused(&with("logarithmic = 'yes'"), "plot.logarithmic", &["true or false"]);
     assert_refused(&with("log = true"), "plot.log", &["unknown key in a plot", "`logarithmic`"]);
+    assert_refused(&with("titles = { godput = 'x' }"), "plot.titles", &["did you mean \"goodput\""]);
+    assert_refused(&with("labels = ['x']"), "plot.labels", &["a table of texts"]);
+    assert_refused(&with("colours = { newreno = 'blue' }"), "plot.colours", &["is no colour", "#0072b2"]);
+    assert_refused(&with("width = 'wide'"), "plot.width", &["\"column\"", "inches from 1 to 40"]);
+    assert_refused(&with("width = 41"), "plot.width", &["inches from 1 to 40"]);
+    assert_refused(&with("height = 'column'"), "plot.height", &["inches from 1 to 40"]);
     assert_refused("plot = 3 #!\n[[flow]]\n", "plot", &["[plot]"]);
     let swept = "[plot]\n[[flow]]\n[sweep]\n'plot.logarithmic' = [true, false] #!\n";
     assert_refused(swept, "sweep.\"plot.logarithmic\"", &["no key of a scenario"]);
@@ -440,7 +446,15 @@ fn a_plot_is_of_what_is_swept() {
     assert_eq!(read(text, &[]).unwrap().plot.x.as_deref(), Some("topology.hops"));
     let fixed = read(text, &["topology.hops=3"]).unwrap().plot;
     assert!(fixed.x.is_none() && fixed.logarithmic);
-    // The plot affects neither the run nor its records.
+    let looks = "titles.goodput = 'A chain'\nlabels = { newreno = 'NewReno', 'a, b' = 'both' }\ncolours.newreno = '#0072b2'\n\
+        width = 'column'\nheight = 2\n";
+    let plot = read(&text.replace("logarithmic = true\n", looks), &["plot.labels.cubic=CUBIC"]).unwrap().plot;
+    assert_eq!((plot.titles["goodput"].as_str(), plot.width, plot.height), ("A chain", Some(3.5), Some(2.0)));
+    let labels = ["newreno", "newreno, cubic", "a, b", "x, a"].map(|line| plot.label(line));
+    assert_eq!(labels, ["NewReno", "NewReno, CUBIC", "both", "x, a"]);
+    assert_eq!(plot.colour("newreno, flow 1").map(String::as_str), Some("#0072b2"));
+    assert_eq!(plot.colour("cubic"), None);
+    // Neither the run nor its records depend on it.
     let plain = text.replace("x = 'topology.hops'\nlogarithmic = true\n", "");
     assert_eq!(read(&plain, &[]).unwrap().points[0].config, read(text, &[]).unwrap().points[0].config);
 }
