@@ -21,7 +21,8 @@ export class Player {
         wasm.__wbg_player_free(ptr, 0);
     }
     /**
-     * Runs until `seconds`, or the end. With `watched` every event is kept for [`Player::events`].
+     * Runs until `seconds`, or until the end. If `watched` is true, every event is kept for
+     * [`Player::events`].
      * @param {number} seconds
      * @param {boolean} watched
      */
@@ -29,7 +30,7 @@ export class Player {
         wasm.player_advance(this.__wbg_ptr, seconds, watched);
     }
     /**
-     * Air time by link until now: [`air::AirTime::write`].
+     * Air time by link until now; see [`air::AirTime::write`].
      * @returns {Float64Array}
      */
     airTime() {
@@ -39,15 +40,17 @@ export class Player {
         return v1;
     }
     /**
-     * Restores the latest saved state that is not later than `seconds`, if the present is later than `seconds` or earlier than that
-     * state; then [`Player::advance`] runs the rest.
+     * Restores the latest saved state that is not later than `seconds`. It does so only if the
+     * present is later than `seconds` or earlier than that state. [`Player::advance`] then runs
+     * the rest.
      * @param {number} seconds
      */
     approach(seconds) {
         wasm.player_approach(this.__wbg_ptr, seconds);
     }
     /**
-     * Takes the events since the last call: [`watch::Event::FIELDS`] numbers each, as [`watch::Event::write`] lays them out.
+     * Takes the events since the last call. Each has [`watch::Event::FIELDS`] values in the layout
+     * of [`watch::Event::write`].
      * @returns {Float64Array}
      */
     events() {
@@ -57,7 +60,7 @@ export class Player {
         return v1;
     }
     /**
-     * The hash of every transmission and delivery until now, in hexadecimal, as records have it.
+     * Hash of every transmission and delivery until now, in hexadecimal, in the form of records.
      * @returns {string}
      */
     fingerprint() {
@@ -73,7 +76,7 @@ export class Player {
         }
     }
     /**
-     * Frames put on the air so far.
+     * Number of frames that were sent so far.
      * @returns {number}
      */
     frames() {
@@ -81,7 +84,7 @@ export class Player {
         return ret;
     }
     /**
-     * Whether the run is at its end.
+     * True if the run is at its end.
      * @returns {boolean}
      */
     isOver() {
@@ -89,7 +92,8 @@ export class Player {
         return ret !== 0;
     }
     /**
-     * What stands out in the time that was ever reached, three numbers each: [`history::History::marks`].
+     * Marks up to the latest time that was ever reached, three values each; see
+     * [`history::History::marks`].
      * @returns {Float64Array}
      */
     marks() {
@@ -99,7 +103,8 @@ export class Player {
         return v1;
     }
     /**
-     * Every node as it is now, [`report::NODE_FIELDS`] numbers each: [`report::nodes`].
+     * State of every node at the present time, [`report::NODE_FIELDS`] values each; see
+     * [`report::nodes`].
      * @returns {Float64Array}
      */
     nodes() {
@@ -109,7 +114,7 @@ export class Player {
         return v1;
     }
     /**
-     * The time, seconds.
+     * Present time of the run, seconds.
      * @returns {number}
      */
     now() {
@@ -117,7 +122,8 @@ export class Player {
         return ret;
     }
     /**
-     * The queue of a node, or of all together, at each sample from number `from` on: [`history::History::queues`].
+     * Queue of a node, or of all nodes together, at each sample from number `from` on; see
+     * [`history::History::queues`].
      * @param {number} node
      * @param {number} from
      * @returns {Float64Array}
@@ -129,7 +135,7 @@ export class Player {
         return v1;
     }
     /**
-     * What has been measured until now, as JSON with the names of records: [`report::record`].
+     * Measurements until now, as JSON with the names of records; see [`report::record`].
      * @returns {string}
      */
     record() {
@@ -145,7 +151,7 @@ export class Player {
         }
     }
     /**
-     * The way of each flow as routing knows it now: its nodes, each flow closed by -1.
+     * Present path of each flow according to routing, as a list of nodes; -1 follows each path.
      * @returns {Int32Array}
      */
     routes() {
@@ -155,7 +161,8 @@ export class Player {
         return v1;
     }
     /**
-     * The samples for plots from number `from` on, of the whole time that was ever reached: [`history::History::samples`].
+     * Samples for plots from number `from` on, up to the latest time that was ever reached; see
+     * [`history::History::samples`].
      * @param {number} from
      * @returns {Float64Array}
      */
@@ -166,7 +173,8 @@ export class Player {
         return v1;
     }
     /**
-     * The time-sequence graph of a flow between two times, seconds: [`history::History::sequence`].
+     * Time-sequence graph of a flow between two times, seconds; see
+     * [`history::History::sequence`].
      * @param {number} flow
      * @param {number} from
      * @param {number} to
@@ -179,7 +187,7 @@ export class Player {
         return v1;
     }
     /**
-     * The fixed part of the picture (nodes, links, flows), as JSON: [`report::stage`].
+     * The constant part of the picture (nodes, links, flows), as JSON; see [`report::stage`].
      * @returns {string}
      */
     stage() {
@@ -195,13 +203,13 @@ export class Player {
         }
     }
     /**
-     * Goes back to when the frame before left its sender.
+     * Goes back to the time at which the previous frame was sent.
      */
     stepBack() {
         wasm.player_stepBack(this.__wbg_ptr);
     }
     /**
-     * Runs until the next frame leaves its sender, or the end.
+     * Runs until the next frame is sent, or until the end.
      */
     step() {
         wasm.player_step(this.__wbg_ptr);
@@ -210,7 +218,7 @@ export class Player {
 if (Symbol.dispose) Player.prototype[Symbol.dispose] = Player.prototype.free;
 
 /**
- * A scenario being put together, and then read.
+ * A scenario and its files, which are added before the scenario is read.
  */
 export class Scenario {
     __destroy_into_raw() {
@@ -224,7 +232,7 @@ export class Scenario {
         wasm.__wbg_scenario_free(ptr, 0);
     }
     /**
-     * Adds a file that the scenario names: a map, a trace.
+     * Adds a file that the scenario names, such as a map or a trace.
      * @param {string} name
      * @param {Uint8Array | number[]} content
      */
@@ -243,7 +251,7 @@ export class Scenario {
         wasm.scenario_addFile(this.__wbg_ptr, ptr0, len0, ptr1, len1);
     }
     /**
-     * The scenario in `text`, a TOML file called `name`.
+     * Creates a scenario from `text`, a TOML file called `name`.
      * @param {string} name
      * @param {string} text
      */
@@ -265,10 +273,11 @@ export class Scenario {
         return this;
     }
     /**
-     * Begins the run of a point with a seed (a whole number).
+     * Starts the run of a point with a seed (a whole number).
      *
      * # Errors
-     * A point that is not there, a mesh too large to be drawn, or places that cannot be drawn for this seed.
+     * If the point does not exist, if the mesh is too large to be drawn, or if no placement is
+     * found for this seed.
      * @param {number} point
      * @param {number} seed
      * @returns {Player}
@@ -281,10 +290,11 @@ export class Scenario {
         return Player.__wrap(ret[0]);
     }
     /**
-     * Reads it as `--set` arguments change it. Returns its points, as [`Loaded::describe`] has them.
+     * Reads the scenario with the `--set` arguments `sets`. Returns its points; see
+     * [`Loaded::describe`].
      *
      * # Errors
-     * Everything that is wrong with it, with line and key, for people.
+     * All errors of the scenario, with line and key, as text for people.
      * @param {string[]} sets
      * @returns {string}
      */
@@ -312,7 +322,7 @@ export class Scenario {
 if (Symbol.dispose) Scenario.prototype[Symbol.dispose] = Scenario.prototype.free;
 
 /**
- * The revision of the model, which a page compares with that of a record.
+ * Revision of the model. A page compares it with the revision of a record.
  * @returns {number}
  */
 export function modelRevision() {
@@ -321,14 +331,14 @@ export function modelRevision() {
 }
 
 /**
- * Sends panics to the browser's console. To be called once, before everything else.
+ * Sends panics to the browser's console. A page calls this function once, before all others.
  */
 export function tellPanics() {
     wasm.tellPanics();
 }
 
 /**
- * The names of all transports, as a list in JSON.
+ * Names of all transports, as a list in JSON.
  * @returns {string}
  */
 export function transports() {
