@@ -253,7 +253,7 @@ impl Serving {
     /// One stream, from its beginning to its end.
     fn stream(&self, far: Arc<Far>, target: &str) -> io::Result<()> {
         let connected = match self.permits(target) {
-            true => reach::connect(target, || far.is_open().is_ok()),
+            true => reach::connect(target, || far.is_wanted().is_ok()),
             false => Err((Refusal::Forbidden, io::Error::other("nobody may go there"))),
         };
         let number = self.counters.open(&far);

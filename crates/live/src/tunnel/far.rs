@@ -34,15 +34,15 @@ impl Far {
         }
     }
 
-    /// Whether bytes may still flow.
+    /// Checks that bytes may flow, or will once the target is connected.
     ///
     /// # Errors
     ///
-    /// Why not.
-    pub(super) fn is_open(&self) -> io::Result<()> {
+    /// The reason why they will not.
+    pub(super) fn is_wanted(&self) -> io::Result<()> {
         match self {
             Far::Tpa(stream) => stream.is_open().map(drop),
-            Far::Session(stream) => stream.is_open(),
+            Far::Session(stream) => stream.is_wanted(),
         }
     }
 

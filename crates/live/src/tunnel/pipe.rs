@@ -27,7 +27,7 @@ impl Write for Reader<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.tcp.write(bytes) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.far.is_open()?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.far.is_wanted()?,
                 written => return written,
             }
         }

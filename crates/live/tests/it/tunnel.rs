@@ -106,6 +106,32 @@ pub fn echo(mut stream: TcpStream) {
     }
 }
 
+/// Starts an echo server that accepts no connection before 0.5 s have passed. Its backlog is full
+/// until then, so a connection is established only when the kernel repeats its request after 1 s.
+fn late_server() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // With a backlog of 0 the kernel keeps one connection.
+    rustix::net::listen(&listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let first = TcpStream::connect(address).unwrap();
+    std::thread::spawn(move || {
+        std::thread::sleep(ms(500));
+        drop(first);
+        listener.incoming().flatten().for_each(echo);
+    });
+    address
+}
+
+#[test]
+fn a_target_that_accepts_late_is_connected() {
+    for by in [CarriedBy::Tpa, CarriedBy::Session] {
+        let tunnel = Tunnel::new(by, &Options::default(), Allowed::Anywhere, None);
+        let at = tunnel.to(late_server());
+        let sent = noise(1, 5000);
+        assert!(exchange(at, &sent).unwrap() == sent, "{by:?}");
+    }
+}
+
 #[test]
 fn two_hundred_streams_at_once_closed_by_halves() {
     let tunnel = Tunnel::new(CarriedBy::Tpa, &Options::default(), Allowed::Anywhere, None);

@@ -146,14 +146,17 @@ impl Stream {
         }
     }
 
-    /// Whether bytes may still flow.
+    /// Checks that bytes may flow, or will once the target is connected.
     ///
     /// # Errors
     ///
-    /// It was broken off, or the session is over.
-    pub(in crate::tunnel) fn is_open(&self) -> io::Result<()> {
+    /// The stream was refused or broken off, or the session is over.
+    pub(in crate::tunnel) fn is_wanted(&self) -> io::Result<()> {
         let state = self.link.enter()?;
-        if state.session.phase(self.number) == Phase::Open { Ok(()) } else { Err(broken_off()) }
+        match state.session.phase(self.number) {
+            Phase::Opening | Phase::Open => Ok(()),
+            Phase::Refused(_) | Phase::Reset => Err(broken_off()),
+        }
     }
 
     /// Will write no more; what was written still leaves.
