@@ -45,6 +45,8 @@ pub(super) struct Application {
     reads_at: Time,
     pub(super) opened_at: Option<Time>,
     pub(super) end: Option<End>,
+    /// Time at which `end` was set.
+    pub(super) ended_at: Option<Time>,
     /// The promise of the pages that was broken, and how. `None` if none was.
     pub(super) broken: Option<String>,
 }
@@ -70,6 +72,7 @@ impl Application {
             reads_at: now,
             opened_at: None,
             end: None,
+            ended_at: None,
             broken: None,
         }
     }
@@ -106,6 +109,9 @@ impl Application {
         } else if self.has_read_end && exchange.wishes.write_closed && has_arrived(exchange) {
             self.end = Some(End::Well);
             exchange.let_go();
+        }
+        if self.end.is_some() {
+            self.ended_at = Some(now);
         }
     }
 

@@ -80,7 +80,7 @@ pub(super) fn before_the_end(world: &mut World<'_>) {
                 broken.push(format!("\"everything ends\": talk {at}, end {side}: {results:?}"));
             }
         }
-        if is_fair(world.plan, at) && !world.cut[at] && !has_arrived(ends) {
+        if is_fair(world.plan, at) && !world.cut[at] && !has_arrived(world.plan, at, ends) {
             broken.push(format!(
                 "\"and all of it once the wire is good, however much was forged\": talk {at}: {results:?}"
             ));
@@ -93,21 +93,34 @@ pub(super) fn before_the_end(world: &mut World<'_>) {
 }
 
 /// True if both streams of a talk have arrived and both ends know it. Only the last ACK may be
-/// missing: "every answer to its repeated end was lost for as long as it is given (10 s), and it
-/// ended with ECONNRESET after all had arrived".
-fn has_arrived(ends: [Option<&Application>; 2]) -> bool {
+/// missing: "If only the answers to its repeated closing are lost, it reports ECONNRESET".
+pub(super) fn has_arrived(plan: &Plan, at: usize, ends: [Option<&Application>; 2]) -> bool {
     let [Some(one), Some(other)] = ends else { return false };
     let all = |reader: &Application, writer: &Application| reader.has_read_end && reader.read == writer.total();
-    let is_told = |end: &Application| match &end.end {
+    let is_told = |end: &Application, peer: &Application| match &end.end {
         Some(End::Well) => true,
+        Some(End::Failed(errno, _)) if *errno == libc::ETIMEDOUT => has_closed_and_moved(plan, at, peer),
         Some(End::Failed(errno, _)) => *errno == libc::ECONNRESET,
         _ => false,
     };
     all(one, other)
         && all(other, one)
-        && is_told(one)
-        && is_told(other)
+        && is_told(one, other)
+        && is_told(other, one)
         && [one, other].iter().any(|end| end.end == Some(End::Well))
+}
+
+/// True if an end closed successfully and got another address at most one round trip earlier, or
+/// later: "An end that has closed sends nothing of its own accord, so nobody learns its new address".
+fn has_closed_and_moved(plan: &Plan, at: usize, application: &Application) -> bool {
+    let (Some(End::Well), Some(ended)) = (&application.end, application.ended_at) else { return false };
+    let round_trip = Duration::from_millis(2 * (plan.path.delay_ms + plan.path.jitter_ms));
+    application.side == 0
+        && plan.incidents.iter().any(|incident| {
+            let moved = Time::ZERO + Duration::from_millis(incident.at_ms);
+            matches!(incident.kind, Kind::Move { source, .. } if source == plan.talks[at].source)
+                && moved + round_trip >= ended
+        })
 }
 
 /// "what is read is what was written, in order, and all of it": a stream ends where its writer

@@ -1,6 +1,6 @@
 //! Tests of the checks: each test plants a fault and expects that the check for it reports the fault.
 
-use super::application::{Application, bytes_of};
+use super::application::{Application, End, bytes_of};
 use super::checks;
 use super::codec::Keys;
 use super::monitor::Monitor;
@@ -13,6 +13,7 @@ use crate::tpa::session::exchange::{Exchange, Phase};
 use crate::tpa::session::handshake::InnerTransport;
 use crate::tpa::session::settings::tests::carrying;
 use meshpace_core::{Duration, Time};
+use nix::libc;
 use std::net::SocketAddr;
 
 const KEY: (Cipher, [u8; 32]) = (Cipher::ChaCha20Poly1305, [7; 32]);
@@ -114,6 +115,34 @@ fn other_bytes_and_an_early_end_are_noticed() {
     assert_eq!(checks::ends_elsewhere([Some(&writer), Some(&reader)]), None);
     reader.read = 4999;
     assert!(checks::ends_elsewhere([Some(&writer), Some(&reader)]).is_some());
+}
+
+#[test]
+fn an_end_without_an_answer_is_excused_only_if_its_peer_closed_and_moved() {
+    let mut plan = plan(InnerTransport::Trains);
+    let closed_at = Time::ZERO + Duration::from_secs(10);
+    let [mut one, mut other] = [0, 1].map(|side| Application::new(Some(0), side, plan.talks[0], true, Time::ZERO));
+    for (application, peer) in [(&mut one, 1), (&mut other, 0)] {
+        (application.read, application.has_read_end) = (plan.talks[0].bytes[peer], true);
+    }
+    (one.end, one.ended_at) = (Some(End::Well), Some(closed_at));
+    other.end = Some(End::Failed(libc::ETIMEDOUT, "no answer".into()));
+    let source = plan.talks[0].source;
+    let round_trip_ms = 2 * (plan.path.delay_ms + plan.path.jitter_ms);
+    let moved = |at_ms, source| vec![Incident { at_ms, kind: Kind::Move { source, is_other_network: false } }];
+    for (at_ms, source, is_excused) in [
+        (10_000, source, true),
+        (50_000, source, true),
+        (10_000 - round_trip_ms - 1, source, false),
+        (10_000, source + 1, false),
+    ] {
+        plan.incidents = moved(at_ms, source);
+        let has_arrived = checks::has_arrived(&plan, 0, [Some(&one), Some(&other)]);
+        assert_eq!(has_arrived, is_excused, "moved at {at_ms} ms");
+    }
+    plan.incidents = moved(10_000, source);
+    other.read -= 1;
+    assert!(!checks::has_arrived(&plan, 0, [Some(&one), Some(&other)]), "a byte is missing");
 }
 
 #[test]
