@@ -186,7 +186,7 @@ impl<A> Port<A> {
             Route::Accepted(accepted) => {
                 let (handshake, opener) = (accepted.number, accepted.request.opener);
                 let settings = Arc::clone(settings).with(accepted.request.inner());
-                let account = settings.account(from.ip(), accepted.peer_key);
+                let account = settings.account(accepted.addresses.peer.ip(), accepted.peer_key);
                 let mut exchange = Exchange::new(&settings, accepted.request.terms.block(), account);
                 let session = Connection::accept(settings, *accepted, TTL, now, &mut exchange, out);
                 let Some(session) = session else {
