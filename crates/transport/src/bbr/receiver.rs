@@ -127,8 +127,8 @@ impl Receiver {
         self.due = true;
     }
 
-    /// Processes a segment with payload or FIN. Returns whether its payload has to be kept: there
-    /// is room for it, and it does not contradict the end of the stream.
+    /// Processes a segment with payload or FIN. Returns whether its payload has to be kept: some of
+    /// it is new, there is room for it, and it does not contradict the end of the stream.
     pub fn on_data(&mut self, now: Time, segment: &Segment, stats: &mut Stats) -> bool {
         let end = segment.seq.saturating_add(u64::from(segment.payload));
         let has_fin = segment.flags.has(Flags::FIN);
@@ -158,7 +158,7 @@ impl Receiver {
         if !self.due {
             self.put_off(now, is_small);
         }
-        segment.payload > 0
+        insertion == Insertion::New
     }
 
     /// Sets the time of the report for a segment that has just arrived.

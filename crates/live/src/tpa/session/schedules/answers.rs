@@ -2,7 +2,7 @@
 //! of strangers, strays, and errors that the network reports.
 
 use super::end::Ending;
-use super::opening::{Scene, address};
+use super::opening::{BYTES, Scene, address};
 use crate::tpa::session::cipher::Suite;
 use crate::tpa::session::handshake::{
     Cookie, InnerTransport, Kind, Opening, Protection, Terms, stray, understand_stray,
@@ -154,4 +154,22 @@ fn no_more_than_a_thousand_strays_and_refusals_leave_in_a_second() {
     // What is shorter than a stray is not answered, however few have come.
     scene.ends[1].receive(Time(20_000_000_000), address(9), &mut [1; 19]);
     assert!(scene.ends[1].leaving().is_empty());
+}
+
+#[test]
+fn data_that_arrive_again_are_no_reason_for_who_has_read_them_to_reset() {
+    for inner in [InnerTransport::Tpa, InnerTransport::Trains, InnerTransport::Bbr] {
+        let mut scene = Scene::new(inner);
+        let has_read = |scene: &Scene| scene.ends[1].parties().any(|one| one.application.read == BYTES);
+        while !has_read(&scene) {
+            scene.run(scene.now + Duration::from_millis(1), &mut |_| 1);
+            assert!(scene.now < ms(60_000), "{inner:?}");
+        }
+        // The second end closes. Its acknowledgements are lost, so that the first end repeats data.
+        scene.ends[1].abort(scene.now);
+        scene.flights.clear();
+        scene.run(scene.now + Duration::from_millis(100), &mut |_| 0);
+        scene.run(Time(60_000_000_000), &mut |_| 1);
+        assert!(scene.is_well(), "{inner:?}");
+    }
 }

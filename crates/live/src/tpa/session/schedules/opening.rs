@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 /// Delay of a datagram.
 const DELAY: Duration = Duration::from_millis(50);
 
-const BYTES: u64 = 20_000;
+pub(super) const BYTES: u64 = 20_000;
 
 /// Length that only a padded request exceeds, and no other message of a handshake, bytes.
 const PADDED: usize = 500;
@@ -26,7 +26,7 @@ pub(super) fn address(last: u8) -> SocketAddr {
 pub(super) struct Scene {
     pub(super) now: Time,
     pub(super) ends: [End; 2],
-    flights: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
+    pub(super) flights: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     order: u64,
     /// Last padded request of the first end.
     padded: Vec<u8>,
