@@ -405,7 +405,7 @@ struct Absent(AtomicU32);
 impl PathSource for Absent {
     fn path(&self, _: IpAddr, _: Option<u8>) -> Option<PathInfo> {
         if self.0.fetch_add(1, Ordering::Relaxed) == 3 {
-            std::thread::sleep(ms(2000));
+            std::thread::sleep(ms(7000));
         }
         None
     }
@@ -417,7 +417,7 @@ fn who_was_absent_does_not_hold_the_silence_against_the_peer() {
     let mut options = quick();
     // The peer may have data in flight when this end is absent, so its silence timeout is longer.
     let listener = listener(options.clone());
-    options.silence_timeout = meshpace_core::Duration::from_millis(900);
+    options.silence_timeout = meshpace_core::Duration::from_secs(5);
     let delay = || Impairment { delay: meshpace_core::Duration::from_millis(10), ..Impairment::default() };
     let relay = Relay::new(listener.local_addr().unwrap(), delay(), delay(), false).unwrap();
     options.path = Some(Arc::clone(&absent) as _);
