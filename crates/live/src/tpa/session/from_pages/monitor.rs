@@ -256,14 +256,14 @@ impl Monitor {
     fn piece(&mut self, now: Time, at: (usize, SocketAddr), tag: u64, content: &[u8]) {
         if let Some(challenge) = challenge(content) {
             if content[PIECE_HEADER + PATH..].iter().any(|byte| *byte != 0) {
-                self.breaks("of a probe a path challenge and zeros", content.len());
+                self.breaks("in a probe, a path challenge and zeros", content.len());
             }
             return self.path(now, at, tag, challenge);
         }
         let is_right = content.len() > PIECE_HEADER && content[2] < content[3] && (2..=64).contains(&content[3]);
         if !is_right {
             self.breaks(
-                "place of this piece, number of its pieces, 64 at most",
+                "index of this piece in the segment, number of pieces of the segment, 2 to 64",
                 format_args!("{:?}", content.get(..4)),
             );
         }
