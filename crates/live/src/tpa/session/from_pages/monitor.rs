@@ -307,21 +307,21 @@ impl Monitor {
         let is_question_or_reset = content[0] & 6 != 0 && content.len() == BBR_DATA;
         if is_question_or_reset {
             let is_zero = content[1..].iter().all(|byte| *byte == 0);
-            return if is_zero { Ok(()) } else { Err("SYN and RST have no number: it and the offset are 0") };
+            return if is_zero { Ok(()) } else { Err("A SYN or RST has no number, offset or payload: both fields are 0") };
         }
         if content[0] & 16 == 0 {
             let number = number(&content[1..7]);
             let next = self.bbr.entry(tag).or_default();
             let is_new = number >= *next;
             *next = (*next).max(number + 1);
-            return if is_new { Ok(()) } else { Err("what is sent again has a new one") };
+            return if is_new { Ok(()) } else { Err("a retransmission has a new number") };
         }
         let ranges = content.len().checked_sub(BBR_REPORT).ok_or("a report has 22 bytes and its ranges")?;
         if ranges % 4 != 0 || ranges > 64 {
             return Err("ranges of numbers, 16 at most: two bytes for how many are missing, two for how many arrived");
         }
         if ranges > 0 && content[BBR_REPORT..BBR_REPORT + 2] != [0, 0] {
-            return Err("two bytes for how many are missing above it, 0 for the first");
+            return Err("two bytes for how many are missing above the range, 0 for the first");
         }
         Ok(())
     }
