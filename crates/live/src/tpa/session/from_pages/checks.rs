@@ -16,7 +16,7 @@ fn is_fair(plan: &Plan, at: usize) -> bool {
         // "can end the connection with forged ICMP or strays only while the peer is silent"
         Kind::Blackout { .. } => observer.complaints > 0,
         Kind::Move { source, .. } => {
-            // "Such an observer can also keep a peer that does move from being followed"; and a
+            // "Such an attacker can also prevent that a peer which does move is followed"; and a
             // peer that has moved and has no data to send is silent.
             let (copies, is_plain) = (observer.overtaken + observer.replayed, plan.protection == Protection::Plain);
             let is_followed = !is_plain && copies + observer.complaints == 0;

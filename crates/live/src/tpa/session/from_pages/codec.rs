@@ -14,7 +14,7 @@ pub(super) const OPENING: usize = 62;
 pub(super) const STRAY: usize = 20;
 /// Bytes before the sealed content: tag and number.
 pub(super) const HEAD: usize = 16;
-/// "last 16: authentication of all of it".
+/// "last 16: authentication of the whole datagram".
 pub(super) const AUTHENTICATION: usize = 16;
 /// Bytes of a path challenge or of its response before sealing: kind and number.
 pub(super) const PATH: usize = 9;

@@ -161,7 +161,7 @@ impl Monitor {
             self.breaks(sentence, format_args!("{to} got {} bytes for {}", account.sent, account.received));
         }
         if bytes.len() + 28 > 1500 {
-            self.breaks("over IPv4 and an MTU of 1500 bytes 1452 (plain) or 1428 (encrypted) are left", bytes.len());
+            self.breaks("Over IPv4 and an MTU of 1500 bytes, 1452 (plain) or 1428 (encrypted) are left", bytes.len());
         }
         match tag(bytes) {
             None => self.breaks("bytes 0 to 7: tag of the receiver", format_args!("{} bytes", bytes.len())),
@@ -234,8 +234,10 @@ impl Monitor {
     ) {
         let opened = key.and_then(|key| self.keys(tag, key).open(bytes));
         let Some((number, content)) = opened else {
-            return self
-                .breaks("then TPA's header and payload, encrypted; authentication of all of it", "does not open");
+            return self.breaks(
+                "then TPA's header and payload, encrypted; authentication of the whole datagram",
+                "does not open",
+            );
         };
         self.opened += content.len() as u64;
         if content.len() >= 16 && bytes.windows(content.len()).any(|bytes| bytes == content) {
@@ -276,11 +278,14 @@ impl Monitor {
                 self.asked.insert((port, to, random));
                 let count = self.challenges.entry((port, tag, to)).or_default().count(now);
                 if count > 10 {
-                    self.breaks("leaves only when one has come from there, ten times a second at most", count);
+                    self.breaks(
+                        "only when a datagram has come from that address, and at most ten times a second",
+                        count,
+                    );
                 }
             }
             2 if self.heard.contains(&(port, to, random)) => {}
-            2 => self.breaks("response: the same number, to where the challenge came from", to),
+            2 => self.breaks("response: the same number, to the address that the challenge came from", to),
             other => self.breaks("Byte 0: 1 challenge, 2 response", other),
         }
     }
@@ -307,7 +312,11 @@ impl Monitor {
         let is_question_or_reset = content[0] & 6 != 0 && content.len() == BBR_DATA;
         if is_question_or_reset {
             let is_zero = content[1..].iter().all(|byte| *byte == 0);
-            return if is_zero { Ok(()) } else { Err("A SYN or RST has no number, offset or payload: both fields are 0") };
+            return if is_zero {
+                Ok(())
+            } else {
+                Err("A SYN or RST has no number, offset or payload: both fields are 0")
+            };
         }
         if content[0] & 16 == 0 {
             let number = number(&content[1..7]);
@@ -339,10 +348,12 @@ fn tpa(content: &[u8], is_encrypted: bool) -> Result<(), &'static str> {
         return Err("A segment with payload has exactly one bit in BitmapData, unless it is a SYN");
     }
     if segment.has(TpaSegment::FIN) && (payload > 0 || segment.bitmap != 1) {
-        return Err("a FIN takes place 0 of a block of its own, without payload");
+        return Err("A FIN occupies position 0 of a block of its own, without payload");
     }
     if is_encrypted && payload > 0 && segment.transmission == 0 {
-        return Err("An encrypted sender begins the TxSeqNumbers at an unpredictable number, and leaves out 0");
+        return Err(
+            "An encrypted sender begins the TxSeqNumbers of each block at an unpredictable number, and leaves out 0",
+        );
     }
     Ok(())
 }
@@ -350,7 +361,7 @@ fn tpa(content: &[u8], is_encrypted: bool) -> Result<(), &'static str> {
 /// Checks a segment of quiet trains.
 fn train(content: &[u8]) -> Result<(), &'static str> {
     if content.len() < TRAIN_HEADER {
-        return Err("A segment has this header: 38 bytes");
+        return Err("A segment has this header, followed by its payload: 38 bytes");
     }
     // A RST carries no data.
     let (flags, payload) = (content[0], content.len() - TRAIN_HEADER);

@@ -115,8 +115,8 @@ fn settings(plan: &Plan, port: usize) -> Settings {
         },
     };
     let carried = carrying(plan.carried);
-    // "over IPv4 and an MTU of 1500 bytes 1452 (plain) or 1428 (encrypted) are left of the paper's
-    // 1460"
+    // "Over IPv4 and an MTU of 1500 bytes, 1452 (plain) or 1428 (encrypted) are left of the paper's
+    // 1460 bytes."
     let segment = if plan.protection == Protection::Plain { 1452 } else { 1428 };
     Settings {
         transport: tpa::Config { segment, ..carried.transport.clone() },
