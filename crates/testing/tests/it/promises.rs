@@ -7,10 +7,11 @@ use crate::pointers::{Pointers, missing_test, pointers, read, root};
 const PAGE: &str = "docs/promises.md";
 
 /// The pages that it quotes.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "SECURITY.md",
     "docs/wire.md",
     "docs/wire-opening.md",
+    "docs/wire-encryption.md",
     "docs/wire-path-size.md",
     "docs/wire-bbr.md",
     "docs/wire-api.md",

@@ -82,7 +82,7 @@ pub(super) fn before_the_end(world: &mut World<'_>) {
         }
         if is_fair(world.plan, at) && !world.cut[at] && !has_arrived(world.plan, at, ends) {
             broken.push(format!(
-                "\"and all of it once the wire is good, however much was forged\": talk {at}: {results:?}"
+                "\"and all of it arrives once the wire is good, however much was forged\": talk {at}: {results:?}"
             ));
         }
         broken.extend(ends_elsewhere(ends).map(|what| format!("\"in order\": talk {at}: {what}")));
@@ -150,8 +150,8 @@ fn told_wrongly(world: &World<'_>, at: usize, ends: [Option<&Application>; 2]) -
     })
 }
 
-/// "While strangers begin 10,000 handshakes per second that they do not finish, ten clients open a
-/// connection over a path of 200 ms there and back within a second each".
+/// "Strangers begin 10,000 handshakes per second that they do not finish. Meanwhile ten clients open
+/// a connection over a path of 200 ms there and back, send and close within a second each."
 fn kept_out(world: &World<'_>, at: usize, ends: [Option<&Application>; 2]) -> Option<String> {
     let plan = world.plan;
     let is_quiet = plan.incidents.is_empty() && !is_active(&plan.observer) && !plan.are_limits_tight;

@@ -1,5 +1,5 @@
-//! A second reader and writer of the datagrams of `docs/wire.md`, `docs/wire-opening.md` and
-//! `docs/wire-bbr.md`.
+//! A second reader and writer of the datagrams of `docs/wire.md`, `docs/wire-opening.md`,
+//! `docs/wire-encryption.md` and `docs/wire-bbr.md`.
 //!
 //! The codec is written from these pages alone and shares no code with the session layer, so that
 //! it reveals a difference between a page and the session's code.
@@ -7,8 +7,8 @@
 use crate::tpa::session::cipher::Cipher;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
-/// Bytes of an opening datagram before Noise's message: "All but a stray are 62 bytes and Noise's
-/// message".
+/// Bytes of an opening datagram before Noise's message: "All kinds except a stray consist of 62 bytes
+/// and Noise's message".
 pub(super) const OPENING: usize = 62;
 /// "A stray (20 bytes: version, kind and, at 12 to 19, the tag)".
 pub(super) const STRAY: usize = 20;
@@ -110,7 +110,8 @@ impl Opening {
             let (protection, acceptor, segment, cookie) = (0, 0, 0, [0; 16]);
             return Ok(Opening { kind, protection, opener, acceptor, segment, cookie, header, noise, padding });
         }
-        let noise_length = bytes.get(60..OPENING).map(number).ok_or("all but a stray are 62 bytes")? as usize;
+        let noise_length =
+            bytes.get(60..OPENING).map(number).ok_or("all kinds except a stray consist of 62 bytes")? as usize;
         let noise =
             bytes.get(OPENING..OPENING + noise_length).ok_or("bytes 60 and 61 are the length of what follows")?;
         if !(1..=12).contains(&bytes[28]) || !(1..=12).contains(&bytes[29]) {

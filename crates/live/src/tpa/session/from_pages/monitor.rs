@@ -186,7 +186,7 @@ impl Monitor {
             return;
         }
         if opening.opener == 0 || !opening.header.has_zeros {
-            self.breaks("12 to 19: tag of who opens; 48 to 59: TPA's header", format_args!("{opening:?}"));
+            self.breaks("12 to 19: tag of the opener; 48 to 59: TPA's header", format_args!("{opening:?}"));
         }
         if opening.padding.iter().any(|byte| *byte != 0) {
             self.breaks("then padding", format_args!("{opening:?}"));
@@ -241,7 +241,7 @@ impl Monitor {
         };
         self.opened += content.len() as u64;
         if content.len() >= 16 && bytes.windows(content.len()).any(|bytes| bytes == content) {
-            self.breaks("no payload leaves that was to be encrypted", number);
+            self.breaks("no payload that was to be encrypted leaves in the clear", number);
         }
         if !self.numbers.entry(tag).or_default().insert(number) {
             self.breaks("number of the datagram in its direction, from 0", format_args!("{number} serves twice"));
