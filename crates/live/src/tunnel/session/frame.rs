@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn frames_have_the_layout_of_the_page() {
-        // docs/wire.md, sessions of a tunnel.
+        // docs/tunnel-session.md, frames.
         let expected: [&[u8]; 12] = [
             b"\x01\0\0\0\x01\x07host:80",
             b"\x02\0\0\0\x01\x02",
