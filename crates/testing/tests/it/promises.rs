@@ -7,7 +7,7 @@ use crate::pointers::{Pointers, missing_test, pointers, read, root};
 const PAGE: &str = "docs/promises.md";
 
 /// The pages that it quotes.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "SECURITY.md",
     "docs/wire.md",
     "docs/wire-opening.md",
@@ -15,6 +15,7 @@ const PAGES: [&str; 8] = [
     "docs/wire-path-size.md",
     "docs/wire-bbr.md",
     "docs/wire-api.md",
+    "docs/wire-memory.md",
     "docs/tunnel-session.md",
 ];
 

@@ -21,7 +21,7 @@ const CONNECTED: Duration = Duration::from_secs(1);
 const OUTBOX: usize = 4_096;
 
 /// Bytes that a peer may send before anything was read, unless three blocks are more; see
-/// `docs/wire-api.md`.
+/// `docs/wire-memory.md`.
 const FIRST_WINDOW: usize = 64 << 10;
 /// Window of quiet trains in segments.
 const TRAINS_WINDOW: usize = 64;
@@ -30,8 +30,8 @@ const TRAINS_WINDOW: usize = 64;
 const MORE_PAGES: usize = 3;
 
 /// Maximum number of steps of work for a piece of a BBR stream. The tests of `transport` allow 16
-/// for an arrival and its acknowledgement (`docs/wire-api.md`: seven searches for an arrival). Here
-/// a connection is polled three times for each arrival.
+/// for an arrival and its acknowledgement (`docs/wire-memory.md`: seven searches for an arrival).
+/// Here a connection is polled three times for each arrival.
 const MOST_STEPS: u64 = 3 * 16;
 
 /// Number of ranges that are kept after a gap even if the window has room for fewer full segments,

@@ -133,7 +133,7 @@ pub(super) fn ends_elsewhere(ends: [Option<&Application>; 2]) -> Option<String> 
     })
 }
 
-/// "`close` waits until what was written has arrived, and says whether it did".
+/// "`close` does the same and reports whether the data has arrived."
 fn told_wrongly(world: &World<'_>, at: usize, ends: [Option<&Application>; 2]) -> Option<String> {
     let [Some(one), Some(other)] = ends else { return None };
     [(one, other), (other, one)].into_iter().find_map(|(told, peer)| {
@@ -141,7 +141,7 @@ fn told_wrongly(world: &World<'_>, at: usize, ends: [Option<&Application>; 2]) -
         let is_wrong = World::is_well(Some(told)) && !is_excused && peer.read != told.total();
         is_wrong.then(|| {
             format!(
-                "\"says whether it did\": talk {at}: all is well, and {} of {} bytes were read, {:?}",
+                "\"reports whether the data has arrived\": talk {at}: all is well, and {} of {} bytes were read, {:?}",
                 peer.read,
                 told.total(),
                 peer.end

@@ -1,4 +1,4 @@
-//! Check of the memory that a connection takes, by the table of `docs/wire-api.md`.
+//! Check of the memory that a connection takes, by the table of `docs/wire-memory.md`.
 
 use super::application::Application;
 use crate::tpa::session::handshake::InnerTransport;
@@ -12,7 +12,7 @@ const PAGE: usize = 4 << 10;
 
 /// "written and not acknowledged: `send_buffer`, with BBR 4 MiB"; "arrived and not read: the
 /// window: with BBR and TPA 64 KiB or three blocks, then four times what was read, up to
-/// `receive_buffer`; with quiet trains 64 segments. Pages of 4 KiB, where bytes are".
+/// `receive_buffer`; with quiet trains 64 segments. Pages of 4 KiB, only where bytes are".
 ///
 /// The bound on memory allows for the pages in which the window begins and ends, and for a spare
 /// one. Returns the difference, or `None` if there is none.

@@ -1,5 +1,6 @@
 //! Random runs of the session layer, judged by what `docs/wire.md`, `docs/wire-opening.md`,
-//! `docs/wire-encryption.md`, `docs/wire-bbr.md` and `docs/wire-api.md` promise.
+//! `docs/wire-encryption.md`, `docs/wire-bbr.md`, `docs/wire-api.md` and `docs/wire-memory.md`
+//! promise.
 //!
 //! This is a second generator beside `chaos`. It was written from these pages alone, so that the
 //! two generators do not have the same blind spots. A seed makes a plan (`plan`), and `world` runs

@@ -181,7 +181,7 @@ impl Monitor {
                 self.breaks("A stray (20 bytes: version, kind and, at 12 to 19, the tag)", bytes.len());
             }
             if count > 2000 {
-                self.breaks("a stray, at most 1000 a second", count);
+                self.breaks("the answer is a stray; at most 1000 are sent per second", count);
             }
             return;
         }
