@@ -7,7 +7,7 @@ use crate::pointers::{Pointers, missing_test, pointers, read, root};
 const PAGE: &str = "docs/promises.md";
 
 /// The pages that it quotes.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "SECURITY.md",
     "docs/wire.md",
     "docs/wire-opening.md",
@@ -16,6 +16,7 @@ const PAGES: [&str; 9] = [
     "docs/wire-bbr.md",
     "docs/wire-api.md",
     "docs/wire-memory.md",
+    "docs/wire-sockets.md",
     "docs/tunnel-session.md",
 ];
 

@@ -93,7 +93,8 @@ pub(super) fn before_the_end(world: &mut World<'_>) {
 }
 
 /// True if both streams of a talk have arrived and both ends know it. Only the last ACK may be
-/// missing: "If only the answers to its repeated closing are lost, it reports ECONNRESET".
+/// missing: "If only the answers to its repeated closing are lost, the other end reports
+/// ECONNRESET".
 pub(super) fn has_arrived(plan: &Plan, at: usize, ends: [Option<&Application>; 2]) -> bool {
     let [Some(one), Some(other)] = ends else { return false };
     let all = |reader: &Application, writer: &Application| reader.has_read_end && reader.read == writer.total();
