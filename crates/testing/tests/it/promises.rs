@@ -7,7 +7,7 @@ use crate::pointers::{Pointers, missing_test, pointers, read, root};
 const PAGE: &str = "docs/promises.md";
 
 /// The pages that it quotes.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "SECURITY.md",
     "docs/wire.md",
     "docs/wire-opening.md",
@@ -17,6 +17,7 @@ const PAGES: [&str; 10] = [
     "docs/wire-api.md",
     "docs/wire-memory.md",
     "docs/wire-sockets.md",
+    "docs/wire-speed.md",
     "docs/tunnel-session.md",
 ];
 
