@@ -136,8 +136,8 @@ impl Application {
         }
     }
 
-    /// Compares the next bytes with those that the peer wrote, by the sentence "what is read is
-    /// what was written, in order". Returns the difference, or `None` if there is none.
+    /// Compares the next bytes with those that the peer wrote, by the sentence "the bytes read
+    /// are the bytes written, in order". Returns the difference, or `None` if there is none.
     fn judge(&self, read: &[u8]) -> Option<String> {
         let other = 1 - self.side;
         let (total, end) = (self.plan.bytes[other], self.read + read.len() as u64);

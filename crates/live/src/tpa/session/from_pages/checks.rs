@@ -82,7 +82,7 @@ pub(super) fn before_the_end(world: &mut World<'_>) {
         }
         if is_fair(world.plan, at) && !world.cut[at] && !has_arrived(world.plan, at, ends) {
             broken.push(format!(
-                "\"and all of it arrives once the wire is good, however much was forged\": talk {at}: {results:?}"
+                "\"and all of them arrive once the wire is good, however much was forged\": talk {at}: {results:?}"
             ));
         }
         broken.extend(ends_elsewhere(ends).map(|what| format!("\"in order\": talk {at}: {what}")));
@@ -124,8 +124,8 @@ fn has_closed_and_moved(plan: &Plan, at: usize, application: &Application) -> bo
         })
 }
 
-/// "what is read is what was written, in order, and all of it": a stream ends where its writer
-/// ended it. This also holds for a writer that let go of the connection early.
+/// "the bytes read are the bytes written, in order, and all of them arrive": a stream ends where its
+/// writer ended it. This also holds for a writer that let go of the connection early.
 pub(super) fn ends_elsewhere(ends: [Option<&Application>; 2]) -> Option<String> {
     let [Some(one), Some(other)] = ends else { return None };
     [(one, other), (other, one)].into_iter().find_map(|(reader, writer)| {

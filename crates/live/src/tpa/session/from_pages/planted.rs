@@ -67,7 +67,7 @@ fn a_good_run_breaks_nothing_and_one_without_a_path_does() {
         assert_eq!(run(&good).broken, Vec::<String>::new(), "{carried:?}");
         let kind = Kind::Blackout { for_ms: 900_000 };
         let dark = Plan { incidents: vec![Incident { at_ms: 20, kind }], ..good };
-        assert!(breaks(&run(&dark).broken, "all of it arrives once the wire is good"), "{carried:?}");
+        assert!(breaks(&run(&dark).broken, "all of them arrive once the wire is good"), "{carried:?}");
     }
 }
 

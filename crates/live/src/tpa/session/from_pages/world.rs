@@ -362,8 +362,9 @@ impl<'a> World<'a> {
     fn keep(&mut self, application: Application) {
         if let Some(sentence) = &application.broken {
             let (talk, side) = (application.talk, application.side);
-            self.broken
-                .push(format!("\"what is read is what was written, in order\": talk {talk:?}, end {side}: {sentence}"));
+            self.broken.push(format!(
+                "\"the bytes read are the bytes written, in order\": talk {talk:?}, end {side}: {sentence}"
+            ));
         }
         if let Some(talk) = application.talk {
             let side = application.side;
