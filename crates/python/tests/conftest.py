@@ -40,19 +40,52 @@ seeds = 12
 """
 
 
-def slow_only(test: str, reason: str) -> pytest.MarkDecorator:
-    """A mark for tests that run with MESHPACE_SLOW only, as `./check slow` sets it. `./check` lists what was skipped."""
-    is_skipped = not os.environ.get("MESHPACE_SLOW")
-    skips = os.environ.get("MESHPACE_SKIPS")
-    if is_skipped and skips:
-        with open(skips, "a") as listed:
-            listed.write(f"SKIPPED slow: crates/python/tests: {test}: {reason}\n")
-    return pytest.mark.skipif(is_skipped, reason=reason)
+#: Classes of reasons for which a test is skipped, as in `crates/testing`. A reason without one of
+#: these words in front is about something that could be installed.
+CLASSES = ("slow", "rights")
 
 
-def slow_case(value: str, test: str, reason: str) -> Any:
+def slow_only(reason: str) -> pytest.MarkDecorator:
+    """A mark for tests that run with MESHPACE_SLOW only, as `./check slow` sets it."""
+    return pytest.mark.skipif(not os.environ.get("MESHPACE_SLOW"), reason=f"slow: {reason}")
+
+
+def slow_case(value: str, reason: str) -> Any:
     """A parameter of a test that is :func:`slow_only`."""
-    return pytest.param(value, marks=slow_only(test, reason))
+    return pytest.param(value, marks=slow_only(reason))
+
+
+def needs_program(program: str, package: str) -> pytest.MarkDecorator:
+    """A mark for tests that need a program of a Debian package."""
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed (apt-get install {package})")
+
+
+def skip_line(nodeid: str, longrepr: Any) -> str:
+    """The line that reports a skipped test or file of tests; its form is that of `crates/testing`."""
+    file, _, test = nodeid.partition("::")
+    said = " ".join(str(longrepr[2]).removeprefix("Skipped: ").split())
+    kind, separator, reason = said.partition(": ")
+    if not separator or kind not in CLASSES:
+        kind, reason = "tools", said
+    return f"SKIPPED {kind}: crates/python/tests/{Path(file).name}: {test or 'all tests of the file'}: {reason}\n"
+
+
+def _list_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Appends a skipped test to the file that MESHPACE_SKIPS names. `./check` lists the lines of that file."""
+    listed = os.environ.get("MESHPACE_SKIPS")
+    if listed and report.skipped and isinstance(report.longrepr, tuple):
+        with open(listed, "a") as file:
+            file.write(skip_line(report.nodeid, report.longrepr))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Lists every skipped test, whatever skipped it."""
+    _list_skip(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Lists every file that skips all of its tests."""
+    _list_skip(report)
 
 
 @pytest.fixture

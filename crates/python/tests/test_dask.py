@@ -109,11 +109,7 @@ _native.work = work
 }
 
 
-LATE = "test_a_strange_worker_that_joins_late"
-ALONE = "test_without_a_right_worker"
-
-
-@pytest.mark.parametrize("kind", [slow_case("revision", LATE, "a worker of another revision; one with another constant otherwise"), "constant"])
+@pytest.mark.parametrize("kind", [slow_case("revision", "a worker of another revision; one with another constant otherwise"), "constant"])
 def test_a_strange_worker_that_joins_late_is_named_once_and_the_bytes_are_those_of_a_local_run(
     cluster: Cluster, slow: Path, tmp_path: Path, kind: str
 ) -> None:
@@ -140,7 +136,7 @@ def test_a_strange_worker_that_joins_late_is_named_once_and_the_bytes_are_those_
     assert (out / "records.jsonl").read_bytes() == (tmp_path / "local" / "records.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["revision", slow_case("constant", ALONE, "a worker with another constant; one of another revision otherwise")])
+@pytest.mark.parametrize("kind", ["revision", slow_case("constant", "a worker with another constant; one of another revision otherwise")])
 def test_without_a_right_worker_the_campaign_ends_with_its_records_and_the_reason(
     cluster: Cluster, slow: Path, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

@@ -425,7 +425,7 @@ def refused_lines(output: str, file: Path) -> set[int]:
     return {int(part[1]) for part in parts if Path(part[0]).name == file.name}
 
 
-@pytest.mark.parametrize("checker", [slow_case("mypy", "test_type_checkers", "mypy for two versions of Python; pyright otherwise"), "pyright"])
+@pytest.mark.parametrize("checker", [slow_case("mypy", "mypy for two versions of Python; pyright otherwise"), "pyright"])
 def test_type_checkers_accept_right_options_and_refuse_wrong_ones(checker: str, tmp_path: Path) -> None:
     pytest.importorskip(checker)
     file = tmp_path / "typed.py"

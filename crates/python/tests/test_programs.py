@@ -13,7 +13,7 @@ from conftest import slow_only
 
 from meshpace import tpa, tpa_asyncio
 
-pytestmark = slow_only("test_programs.py", "an MQTT client and broker, and an ASGI server, over TPA")
+pytestmark = slow_only("an MQTT client and broker, and an ASGI server, over TPA")
 
 #: Seconds for what takes a few on a machine that is not busy.
 LONG = 300.0

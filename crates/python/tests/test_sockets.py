@@ -47,7 +47,7 @@ def test_a_server_is_found_at_the_address_where_it_listens(listening: str) -> No
     try:
         server = tpa.create_server((listening, 0))
     except OSError as error:
-        pytest.skip(f"no such address here: {error}")
+        pytest.skip(f"rights: no such address here: {error}")
     port = server.getsockname()[1]
     hosts = {"::": ["127.0.0.1", "::1", "::ffff:127.0.0.1"], "127.0.0.1": ["127.0.0.1", "localhost"], "::1": ["::1"]}
     with server:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pickle
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import meshpace
 import pytest
-from conftest import slow_only
+from conftest import needs_program, slow_only
 
 arrow = pytest.importorskip("pyarrow")
 
@@ -232,8 +231,9 @@ def test_the_scenario_sets_titles_labels_sizes_and_colours(sweep: Path, tmp_path
             meshpace.Scenario.load(sweep, wrong)
 
 
-@pytest.mark.skipif(shutil.which("pdffonts") is None, reason="pdffonts and pdftotext are not there (apt-get install poppler-utils)")
-@slow_only("test_tables.py", "the letters and fonts of a PDF, as other programs find them")
+@needs_program("pdftotext", "poppler-utils")
+@needs_program("pdffonts", "poppler-utils")
+@slow_only("the letters and fonts of a PDF, as other programs find them")
 def test_other_programs_find_the_letters_and_fonts_of_a_figure(sweep: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     results = meshpace.Scenario.load(sweep, PLOT).sweep()
