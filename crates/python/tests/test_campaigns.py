@@ -315,4 +315,4 @@ def test_a_campaign_of_several_scenarios_is_a_scenario(tmp_path: Path) -> None:
     chain = again.where({"part": "chain"}).table("goodput", tmp_path / "goodput.tex")
     assert "A chain" in chain and "topology.hops" in chain, chain
     again.report(tmp_path / "page.html")
-    assert "A chain" in (tmp_path / "page-goodput.svg").read_text()
+    assert "A chain" in (tmp_path / "page-goodput-1.svg").read_text()

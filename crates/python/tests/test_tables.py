@@ -237,9 +237,11 @@ def test_the_scenario_sets_titles_labels_sizes_and_colours(sweep: Path, tmp_path
 def test_other_programs_find_the_letters_and_fonts_of_a_figure(sweep: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     results = meshpace.Scenario.load(sweep, PLOT).sweep()
-    for width in ("column", "page"):
-        pdf = str(tmp_path / f"{width}.pdf")
-        results.figure("goodput", pdf, width=width)
+    logarithmic = meshpace.Scenario.load(sweep, {**PLOT, "plot.logarithmic": True}).sweep()
+    widths: list[tuple[str | float, Any]] = [("column", results), ("page", results), (2.0, results), ("column", logarithmic), (2.0, logarithmic)]
+    for number, (width, drawn) in enumerate(widths):
+        pdf = str(tmp_path / f"{number}.pdf")
+        drawn.figure("goodput", pdf, width=width)
         fonts = [line.split() for line in subprocess.run(["pdffonts", pdf], check=True, capture_output=True, text=True).stdout.splitlines()[2:]]
         # name, type, encoding, embedded, subset, ...
         assert fonts and all("Type 3" not in " ".join(font) and font[-5:-3] == ["yes", "yes"] for font in fonts), fonts
@@ -250,7 +252,59 @@ def test_other_programs_find_the_letters_and_fonts_of_a_figure(sweep: Path, tmp_
         # The box of a word is as high as the font from its ascent to its descent, 1.16 times the size for DejaVu Sans; that of the vertical label is as wide.
         for left, top, right, bottom, word in words:
             size = float(right) - float(left) if word in ("goodput", "(kbit/s)") else float(bottom) - float(top)
-            assert size >= 7 * 1.16, (word, size)
+            assert size >= 7 * 1.16, (width, word, size)
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+@pytest.mark.parametrize("width", [1.5, 3.5])
+def test_no_text_of_a_figure_is_smaller_than_7_pt(sweep: Path, tmp_path: Path, width: float, logarithmic: bool) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    results = meshpace.Scenario.load(sweep, {"plot.logarithmic": logarithmic}).sweep()
+    # A user's style writes powers of ten with exponents.
+    with matplotlib.rc_context({"axes.formatter.use_mathtext": True}):
+        drawn = results.figure("goodput", tmp_path / "figure.pdf", width=width)
+    texts = [text for text in drawn.findobj(matplotlib.text.Text) if text.get_text()]
+    assert len(texts) > 6 and all(text.get_fontsize() >= 7 for text in texts)
+    # Mathematical text stands between dollar signs, and contains smaller letters.
+    assert not any("$" in text.get_text() for text in texts), [text.get_text() for text in texts]
+
+
+PARTS = """
+title = "Two topologies"
+[[part]]
+file = "chains.toml"
+[[part]]
+name = "town"
+file = "town.toml"
+"""
+TOWN = """
+duration = "4 s"
+topology.hops = 2
+[[flow]]
+[sweep]
+"flow.transport" = ["newreno", "tcp-ap"]
+seeds = 3
+"""
+
+
+def test_parts_without_the_key_of_the_axis_are_drawn_apart(sweep: Path, tmp_path: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    (tmp_path / "town.toml").write_text(TOWN)
+    (tmp_path / "parts.toml").write_text(PARTS)
+    results = meshpace.Scenario.load(tmp_path / "parts.toml").sweep()
+    with pytest.raises(ValueError, match=r"choose one of \['chains', 'town'\]"):
+        results.figure("goodput", tmp_path / "figure.svg")
+    (chains,) = results.figure("goodput", tmp_path / "figure.svg", panel="chains").axes
+    assert chains.get_xlabel() == "topology.hops" and all(len(bar.lines[0].get_xdata()) == 4 for bar in chains.containers)
+    (town,) = results.figure("goodput", tmp_path / "figure.svg", panel="town").axes
+    assert town.get_xlabel() == "" and len(town.containers) == 2
+    # Plots of fields say the same in the title.
+    axes = results.plot()
+    assert axes.get_xlabel() == "topology.hops" and "Not drawn, because they have no topology.hops: part town." in axes.get_title()
+    assert len(axes.containers) == 2
+    with pytest.raises(ValueError, match="no record has a value of 'topology.rows'"):
+        results.plot(x="topology.rows")
 
 
 def test_figures_and_tables_have_the_numbers_of_the_page(sweep: Path, tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 //! map.
 //!
 //! The horizontal axis is the swept key with the most different numbers, and the lines are the
-//! other values of the sweep, unless `[plot]` of the scenario says otherwise. Points are means over
-//! the seeds. From three seeds on, they have 95 % intervals.
+//! other values of the sweep, unless `[plot]` of the scenario says otherwise. Points that lack the
+//! key have plots of their own. Points are means over the seeds. From three seeds on, they have
+//! 95 % intervals.
 
 mod data;
 mod flows;
 mod look;
 mod map;
 mod numbers;
+mod panels;
 
 use crate::chart::{self, Chart, Line, Point};
 use crate::parts;
@@ -22,6 +24,7 @@ use meshpace_lab::record::{starvation, tally::Tally};
 use meshpace_lab::statistics::Estimate;
 use meshpace_lab::summary::{self, Candidate, Mean};
 use meshpace_scenario::Plot as Settings;
+use panels::{Panel, panels};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -58,13 +61,6 @@ const LISTED: usize = 1000;
 /// Largest number of points that have a bar.
 const BARS: usize = 200;
 
-/// Points with the same values of the keys that are neither the axis nor distinguished by lines.
-struct Panel<'a> {
-    /// Common values of the points, in words. Empty if there is only one panel.
-    told: String,
-    groups: Vec<&'a Group<'a>>,
-}
-
 /// Writes the page to `page`. Every plot is also written beside it as SVG, with its numbers as CSV,
 /// in files that are named after the page.
 ///
@@ -72,9 +68,8 @@ struct Panel<'a> {
 /// If there are no records, or if a file cannot be written. The message names the file.
 pub fn write(page: &Path, subject: &Subject) -> Result<(), String> {
     let groups = groups(subject.records);
-    let axis = data::axis(&groups, subject.settings);
-    let panels = panels(&groups, axis.as_deref(), subject.settings);
-    let plots = plots(&panels, axis.as_deref(), subject);
+    let panels = panels(&groups, subject.settings);
+    let plots = plots(&panels, subject);
     if subject.records.is_empty() || plots.is_empty() {
         return Err(format!("{}: there are no records to show", page.display()));
     }
@@ -86,17 +81,10 @@ pub fn write(page: &Path, subject: &Subject) -> Result<(), String> {
             parts::write(&page.with_file_name(format!("{stem}-{}.csv", plot.name)), &plot.csv)?;
         }
     }
-    parts::write(page, &render(subject, &groups, &panels, axis.as_deref(), &plots, &stem))
+    parts::write(page, &render(subject, &groups, &panels, &plots, &stem))
 }
 
-fn render(
-    subject: &Subject,
-    groups: &[Group],
-    panels: &[Panel],
-    axis: Option<&str>,
-    plots: &[Plot],
-    stem: &str,
-) -> String {
+fn render(subject: &Subject, groups: &[Group], panels: &[Panel], plots: &[Plot], stem: &str) -> String {
     let seeds: BTreeSet<u64> = subject.records.iter().map(|record| record.seed).collect();
     let file = |plot: &Plot, kind: &str| format!("{stem}-{}.{kind}", plot.name);
     let has = |metric: &&'static Metric| subject.records.iter().any(|record| metric.shown(record).is_some());
@@ -110,7 +98,8 @@ fn render(
             p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give confidence intervals. " }
                 @else { (summary::PLUS_MINUS) " of the mean over the seeds; whiskers in the plots reach from one end of it to the other, cut off where no value can be. " }
                 code { (subject.command) } }
-            @for panel in panels { (ranking(panel, axis, subject.records)) }
+            @for sentence in panels::without_axis(panels) { p { (sentence) } }
+            @for panel in panels { (ranking(panel, subject.records)) }
             div class="plots" { @for plot in plots {
                 figure class=[plot.tall.then_some("tall")] {
                     (PreEscaped(&plot.svg))
@@ -150,7 +139,8 @@ fn starved_runs(group: &Group) -> usize {
 
 /// Ranking of the lines: for each metric the mean over the axis, calculated seed by seed. The best
 /// line is marked if it is clearly better than every other and starves no flow.
-fn ranking(panel: &Panel, axis: Option<&str>, records: &[Record]) -> Markup {
+fn ranking(panel: &Panel, records: &[Record]) -> Markup {
+    let axis = panel.axis.as_deref();
     let label = |group: &Group| axis.map_or_else(|| group.told(), |axis| group.label_without(axis));
     let mut lines: Vec<(String, Vec<&Group>)> = Vec::new();
     for group in &panel.groups {
@@ -207,21 +197,6 @@ fn ranking(panel: &Panel, axis: Option<&str>, records: &[Record]) -> Markup {
     }
 }
 
-fn panels<'a>(groups: &'a [Group<'a>], axis: Option<&str>, settings: &Settings) -> Vec<Panel<'a>> {
-    let mut panels: Vec<Panel> = Vec::new();
-    for group in groups {
-        let told = match &settings.lines {
-            None => String::new(),
-            Some(lines) => group.values(|key| Some(key) != axis && !lines.iter().any(|line| line == key)),
-        };
-        match panels.iter_mut().find(|panel| panel.told == told) {
-            Some(panel) => panel.groups.push(group),
-            None => panels.push(Panel { told, groups: vec![group] }),
-        }
-    }
-    panels
-}
-
 /// Metrics that the scenario chooses, in its order. Without a choice, the usual metrics.
 fn drawn(settings: &Settings, records: &[Record]) -> Vec<&'static Metric> {
     let called = |name: &&str| METRICS.iter().find(|metric| metric.plot == Some(name));
@@ -231,11 +206,12 @@ fn drawn(settings: &Settings, records: &[Record]) -> Vec<&'static Metric> {
     }
 }
 
-fn plots(panels: &[Panel], axis: Option<&str>, subject: &Subject) -> Vec<Plot> {
+fn plots(panels: &[Panel], subject: &Subject) -> Vec<Plot> {
     let drawn = drawn(subject.settings, subject.records);
     let mut plots: Vec<Plot> = Vec::new();
     for (number, panel) in panels.iter().enumerate() {
-        let of_panel = drawn.iter().filter_map(|metric| against_axis(panel, axis, metric, subject.settings));
+        let axis = panel.axis.as_deref();
+        let of_panel = drawn.iter().filter_map(|metric| against_axis(panel, metric, subject.settings));
         let mut of_panel: Vec<Plot> = of_panel.collect();
         of_panel.extend(flows::bars(&panel.groups, axis, subject.settings));
         of_panel.extend(flows::over_time(&panel.groups, axis, subject.settings));
@@ -275,8 +251,8 @@ fn half(estimate: &Estimate) -> String {
 pub struct Drawing {
     /// Title of the plot.
     pub title: String,
-    /// Values that the points of its panel have in common, in words. Empty if there is only one
-    /// panel.
+    /// Name of its panel: values that its points have in common, in words. Empty if there is only
+    /// one panel.
     pub panel: String,
     /// Title of the horizontal axis. `None` if there is no axis, so that the points have names
     /// only.
@@ -334,12 +310,11 @@ pub fn drawings(records: &[Record], quantity: &str, settings: &Settings) -> Resu
         format!("there is no quantity \"{quantity}\": expected one of {}", names.join(", "))
     })?;
     let groups = groups(records);
-    let axis = data::axis(&groups, settings);
-    let panels = panels(&groups, axis.as_deref(), settings);
-    Ok(panels.iter().filter_map(|panel| drawing(panel, axis.as_deref(), metric, settings)).collect())
+    Ok(panels(&groups, settings).iter().filter_map(|panel| drawing(panel, metric, settings)).collect())
 }
 
-fn drawing(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &Settings) -> Option<Drawing> {
+fn drawing(panel: &Panel, metric: &Metric, settings: &Settings) -> Option<Drawing> {
+    let axis = panel.axis.as_deref();
     let mut rows = Vec::new();
     for (number, group) in panel.groups.iter().enumerate() {
         let Some(mean) = group.mean(|record| metric.shown(record)) else { continue };
@@ -373,8 +348,9 @@ fn drawing(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &Settin
     })
 }
 
-fn against_axis(panel: &Panel, axis: Option<&str>, metric: &Metric, settings: &Settings) -> Option<Plot> {
-    let drawing = drawing(panel, axis, metric, settings)?;
+fn against_axis(panel: &Panel, metric: &Metric, settings: &Settings) -> Option<Plot> {
+    let axis = panel.axis.as_deref();
+    let drawing = drawing(panel, metric, settings)?;
     let mut csv = csv_row(&["line", axis.unwrap_or("point"), "mean", "half_width", "seeds"].map(str::to_owned));
     let mut drawn: Vec<(String, Vec<Point>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();

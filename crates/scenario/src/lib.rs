@@ -35,7 +35,7 @@ mod warnings;
 pub use files::{Load, MOST as LARGEST_FILE, read as read_file};
 pub use joint::Part;
 pub use meshpace_settings::{Problem, Refusal, Source, diagnostic, nearest, one_of, quantity, value};
-pub use plot::{METRICS as PLOTTED, Plot};
+pub use plot::{FIGURE_WIDTHS, METRICS as PLOTTED, Plot};
 pub use points::Points;
 pub use programs::Program;
 pub use topology::{Draw, Unplaced};

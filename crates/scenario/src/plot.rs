@@ -66,8 +66,11 @@ pub struct Plot {
 
 /// Names for widths of figures: a column and a page of two columns (IEEE, ACM), inches.
 const WIDTHS: [(&str, f64); 2] = [("column", 3.5), ("page", 7.16)];
-/// Sizes that a figure may have, inches.
-const SIZES: RangeInclusive<f64> = 1.0..=40.0;
+/// Widths that a figure may have, inches. The smallest letters of a plot of a page are 12 units high,
+/// and the plot is 400 units wide: at 3.25 inches they have 7 pt, the least that publishers accept.
+pub const FIGURE_WIDTHS: RangeInclusive<f64> = 3.25..=40.0;
+/// Heights that a figure may have, inches.
+const HEIGHTS: RangeInclusive<f64> = 1.0..=40.0;
 
 impl Plot {
     /// Reads the settings from the text of a scenario. The rest of the text is not checked, so that
@@ -211,12 +214,19 @@ fn size(plot: &mut Reader<'_>, key: &'static str) -> Option<f64> {
         Kind::Float(number) => Some(*number),
         _ => None,
     };
-    let size = size.filter(|inches| SIZES.contains(inches));
+    let (sizes, names, reason) = match key {
+        "width" => (
+            FIGURE_WIDTHS,
+            "\"column\" (3.5 inches), \"page\" (7.16 inches), or ",
+            "; the letters of a narrower figure would be smaller than 7 pt",
+        ),
+        _ => (HEIGHTS, "", ""),
+    };
+    let size = size.filter(|inches| sizes.contains(inches));
     if size.is_none() {
-        let names = if key == "width" { "\"column\" (3.5 inches), \"page\" (7.16 inches), or " } else { "" };
-        let (least, most) = (SIZES.start(), SIZES.end());
+        let (least, most) = (sizes.start(), sizes.end());
         let message = format!("expected a size, found {}", value.describe());
-        plot.report_invalid(key, message, format!("expected {names}inches from {least} to {most}"));
+        plot.report_invalid(key, message, format!("expected {names}inches from {least} to {most}{reason}"));
     }
     size
 }

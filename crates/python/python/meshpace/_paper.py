@@ -24,6 +24,8 @@ WIDTHS = {"column": 3.5, "page": 7.16}
 _STYLE: Any = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
+    # Mathematical text sets exponents smaller than the rest.
+    "axes.formatter.use_mathtext": False,
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
@@ -84,6 +86,16 @@ def _labelled(drawing: dict[str, Any], labels: dict[str, str] | None) -> dict[st
     return {**drawing, "rows": rows, "x_label": x_label, "y_label": y_label}
 
 
+def _make_logarithmic(axes: Axes) -> None:
+    """Makes the vertical axis logarithmic. Its numbers are written without exponents above the line, which would be smaller than 7 pt."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
 def _draw(axes: Axes, drawing: dict[str, Any], shifted: bool) -> None:
     lines = _lines(drawing)
     has_axis = drawing["x_title"] is not None
@@ -103,7 +115,7 @@ def _draw(axes: Axes, drawing: dict[str, Any], shifted: bool) -> None:
                 place = 0.96 - 0.09 * (number if has_axis else 0)
                 axes.text(row["x"], place, "none", color=style["color"], fontsize=7, ha="center", va="top", transform=axes.get_xaxis_transform())
     if drawing["logarithmic"]:
-        axes.set_yscale("log")
+        _make_logarithmic(axes)
     elif all((row["mean"] or 0.0) >= 0.0 for row in drawing["rows"]):
         axes.set_ylim(bottom=0.0)
     if has_axis:

@@ -109,7 +109,7 @@ class Results:
     ) -> Axes:
         """Draws a field against a key of the sweep, means over the seeds with 95 % confidence intervals; needs matplotlib (``meshpace[plot]``).
 
-        The default of ``x`` is the first key with numbers. Without ``by``, there is a curve for each combination of the other keys.
+        The default of ``x`` is the first key with numbers. Runs at points without ``x`` are left out, and the title names them or their parts. Without ``by``, there is a curve for each combination of the other keys.
         ``where`` selects records.
 
         A field of flows (``delay_p95_s``, ``pacing.interval_s``) has a curve for each flow; ``flow`` selects flows by number or by

@@ -84,6 +84,21 @@ def _draw(ax: Axes, label: str, curve: dict[Any, list[float]], height: float) ->
             ax.text(at, height, "none", ha="center", va="top", fontsize="small", transform=ax.get_xaxis_transform())
 
 
+def _default_axis(points: list[dict[str, Any]]) -> str:
+    """The first key of a point with a number, else the first key, else the seed."""
+    keys = [(key, value) for point in points for key, value in point.items()]
+    return next((key for key, value in keys if _is_number(value)), keys[0][0] if keys else "seed")
+
+
+def _left_out(points: list[dict[str, Any]], x: str) -> list[str]:
+    """A sentence about the points that have no value of ``x``; none if there are no such points."""
+    if not points:
+        return []
+    parts = list(dict.fromkeys(str(point["part"]) for point in points if "part" in point))
+    who = f"{'part' if len(parts) == 1 else 'parts'} {', '.join(parts)}" if parts else f"{len(points)} runs"
+    return [f"Not drawn, because they have no {x}: {who}."]
+
+
 def plot(
     results: Results,
     *,
@@ -102,13 +117,17 @@ def plot(
 
     curves: dict[str, dict[Any, list[float]]] = {}
     found = False
-    for record in results:
-        if where is not None and not where(record):
-            continue
+    chosen = [record for record in results if where is None or where(record)]
+    if x is None:
+        x = _default_axis([record["point"] for record in chosen])
+    without = [record["point"] for record in chosen if x != "seed" and x not in record["point"]]
+    if len(without) == len(chosen) > 0:
+        raise ValueError(f"x: no record has a value of {x!r}")
+    for record in chosen:
         point: dict[str, Any] = record["point"]
-        if x is None:
-            x = next((key for key, value in point.items() if _is_number(value)), next(iter(point), "seed"))
-        at = record["seed"] if x == "seed" else point.get(x)
+        if x != "seed" and x not in point:
+            continue
+        at = record["seed"] if x == "seed" else point[x]
         others = [f"{key} = {other}" for key, other in point.items() if key != x and (by is None or key == by)]
         for name, value in _values(record, y, flow):
             found = True
@@ -125,7 +144,8 @@ def plot(
     ax.set_xlabel(x or "")
     ax.set_ylabel(y)
     starved = results.starved[:1]
-    ax.set_title("\n".join([results.name, *starved]), fontsize="small" if starved else None)
+    notes = [*starved, *_left_out(without, x)]
+    ax.set_title("\n".join([results.name, *notes]), fontsize="small" if notes else None)
     if any(curves):
         ax.legend()
     return ax

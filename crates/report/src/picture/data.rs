@@ -6,7 +6,7 @@ use meshpace_lab::statistics::{Estimate, estimate};
 use meshpace_lab::summary::{LEAST, Mean};
 use meshpace_scenario::Plot as Settings;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs of one point.
 pub struct Group<'a> {
@@ -58,7 +58,7 @@ fn unit(value: &Value) -> &str {
 
 /// A key, followed by the unit of its values if they have one.
 pub fn with_unit(key: &str, groups: &[&Group]) -> String {
-    match groups.first().and_then(|group| group.point.get(key)).map_or("", unit) {
+    match groups.iter().find_map(|group| group.point.get(key)).map_or("", unit) {
         "" => key.to_owned(),
         unit => format!("{key}, {unit}"),
     }
@@ -66,18 +66,26 @@ pub fn with_unit(key: &str, groups: &[&Group]) -> String {
 
 /// Key of the horizontal axis: the one that the scenario names, or else the swept key with the most
 /// different numbers. All values of the key must be numbers of the same unit, and at least two must
-/// differ. `None` if no key fits.
-pub fn axis(groups: &[Group], settings: &Settings) -> Option<String> {
+/// differ. Points may lack the key, as those of another part of a campaign do. `None` if no key
+/// fits.
+pub fn axis(groups: &[&Group], settings: &Settings) -> Option<String> {
     let lines = settings.lines.as_deref().unwrap_or_default();
-    let may_be = |key: &&String| match &settings.x {
-        Some(x) => x == *key,
-        None => !lines.contains(key),
-    };
-    let keys = groups.first()?.point.keys().filter(may_be);
+    let mut keys: Vec<&String> = Vec::new();
+    let mut known = BTreeSet::new();
+    for key in groups.iter().flat_map(|group| group.point.keys()) {
+        let may_be = match &settings.x {
+            Some(x) => x == key,
+            None => !lines.contains(key),
+        };
+        if may_be && known.insert(key) {
+            keys.push(key);
+        }
+    }
     let count = |key: &str| -> usize {
-        let numbers: Option<Vec<f64>> = groups.iter().map(|group| number(group.point.get(key)?)).collect();
+        let values = || groups.iter().filter_map(|group| group.point.get(key));
+        let numbers: Option<Vec<f64>> = values().map(number).collect();
         let Some(mut numbers) = numbers else { return 0 };
-        let mut units = groups.iter().filter_map(|group| group.point.get(key)).map(unit);
+        let mut units = values().map(unit);
         let first = units.next();
         if units.any(|unit| Some(unit) != first) {
             return 0;
@@ -86,7 +94,8 @@ pub fn axis(groups: &[Group], settings: &Settings) -> Option<String> {
         numbers.dedup();
         numbers.len()
     };
-    let counted: Vec<(usize, &String)> = keys.map(|key| (count(key), key)).filter(|(count, _)| *count > 1).collect();
+    let counted: Vec<(usize, &String)> =
+        keys.into_iter().map(|key| (count(key), key)).filter(|(count, _)| *count > 1).collect();
     let most = counted.iter().map(|(count, _)| *count).max()?;
     counted.iter().find(|(count, _)| *count == most).map(|(_, key)| (*key).clone())
 }

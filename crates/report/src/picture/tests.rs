@@ -29,6 +29,10 @@ fn subject<'a>(records: &'a [Record], map: Option<&'a Map>, settings: &'a Settin
     Subject { title: "A <chain>", command: "meshpace run", records, map, settings }
 }
 
+fn axis_of(groups: &[Group], settings: &Settings) -> Option<String> {
+    data::axis(&groups.iter().collect::<Vec<_>>(), settings)
+}
+
 #[test]
 fn numbers_with_different_units_are_no_axis() {
     let of = |rates: [&str; 2]| {
@@ -36,9 +40,9 @@ fn numbers_with_different_units_are_no_axis() {
         typed(rates.map(record).to_vec())
     };
     let (mixed, same) = (of(["500 kbit/s", "1 Mbit/s"]), of(["1 Mbit/s", "2 Mbit/s"]));
-    assert_eq!(data::axis(&groups(&mixed), &Settings::default()), None);
+    assert_eq!(axis_of(&groups(&mixed), &Settings::default()), None);
     let same = groups(&same);
-    assert_eq!(data::axis(&same, &Settings::default()).as_deref(), Some("link.rate"));
+    assert_eq!(axis_of(&same, &Settings::default()).as_deref(), Some("link.rate"));
     assert_eq!(data::with_unit("link.rate", &[&same[0], &same[1]]), "link.rate, Mbit/s");
 }
 
@@ -93,11 +97,7 @@ fn flows_of_different_transports_are_named_by_them() {
     let groups = groups(&records);
     assert_eq!(groups[0].flow_label(0), "32 kbit/s, newreno, flow 0");
     let settings = Settings::default();
-    let plots = plots(
-        &panels(&groups, Some("flow.1.rate"), &settings),
-        Some("flow.1.rate"),
-        &subject(&records, None, &settings),
-    );
+    let plots = plots(&panels(&groups, &settings), &subject(&records, None, &settings));
     let bars = plots.iter().find(|plot| plot.name == "flows").unwrap();
     assert_eq!(bars.title, "goodput of each flow at the first value of flow.1.rate");
     // Each in the colour of its transport.
@@ -136,16 +136,15 @@ fn a_scenario_chooses_axis_lines_and_metrics() {
         shifted: false,
         ..Settings::default()
     };
-    let axis = data::axis(&groups, &settings);
-    let panels = panels(&groups, axis.as_deref(), &settings);
+    let panels = panels(&groups, &settings);
     assert_eq!(panels.iter().map(|panel| panel.told.as_str()).collect::<Vec<_>>(), ["newreno", "tcp-ap"]);
-    let plots = plots(&panels, axis.as_deref(), &subject(&records, None, &settings));
+    let plots = plots(&panels, &subject(&records, None, &settings));
     let names: Vec<&str> = plots.iter().map(|plot| plot.name.as_str()).collect();
     assert_eq!(names, ["jain-1", "flows-1", "time-1", "jain-2", "flows-2", "time-2"]);
     assert!(plots[3].title.ends_with("; tcp-ap"), "{}", plots[3].title);
     // A key whose values are names is no axis: bars.
     let by_name = Settings { x: Some("flow.transport".to_owned()), ..Settings::default() };
-    assert_eq!(data::axis(&groups, &by_name), None);
+    assert_eq!(axis_of(&groups, &by_name), None);
 }
 
 #[test]
@@ -158,8 +157,8 @@ fn a_metric_that_is_added_is_drawn() {
     };
     let records = records();
     let groups = groups(&records);
-    let (settings, axis) = (Settings::default(), Some("topology.hops"));
-    let plot = against_axis(&panels(&groups, axis, &settings)[0], axis, &ADDED, &settings).unwrap();
+    let settings = Settings::default();
+    let plot = against_axis(&panels(&groups, &settings)[0], &ADDED, &settings).unwrap();
     assert_eq!(plot.title, "frames against topology.hops");
     // The mean of the seeds 1, 2 and 3.
     assert!(plot.csv.lines().any(|row| row.starts_with("newreno,4,2,")), "{}", plot.csv);
@@ -173,14 +172,10 @@ fn a_parameter_of_a_transport_is_an_axis_and_not_a_line_for_each_value() {
     };
     let records = typed(vec![record(0.3), record(0.5)]);
     let groups = groups(&records);
-    let axis = data::axis(&groups, &Settings::default()).unwrap();
+    let axis = axis_of(&groups, &Settings::default()).unwrap();
     assert_eq!(groups.iter().map(|group| group.label_without(&axis)).collect::<Vec<_>>(), ["tcp-ap", "tcp-ap"]);
-    let svg = &plots(
-        &panels(&groups, Some(&axis), &Settings::default()),
-        Some(&axis),
-        &subject(&records, None, &Settings::default()),
-    )[0]
-    .svg;
+    let settings = Settings::default();
+    let svg = &plots(&panels(&groups, &settings), &subject(&records, None, &settings))[0].svg;
     assert!(svg.contains("#0072B2") && !svg.contains("pacing.alpha="), "one line, in the colour of TCP-AP");
 }
 
@@ -274,4 +269,74 @@ fn what_was_not_measured_in_every_run_is_not_best() {
 fn shares_of_files_beside_a_transfer_have_no_index() {
     let mixed = page_of(&variants(|_, _, record| record["flows"][1]["completions"] = json!([])));
     assert!(!mixed.contains("Jain") && page_of(&variants(|_, _, _| ())).contains("Jain"), "{mixed}");
+}
+
+/// Values of an attribute in a text of XML.
+fn attributes<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let head = format!("{name}=\"");
+    text.split(&head).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn no_letter_of_a_file_is_smaller_than_7_pt_at_the_smallest_width() {
+    const POINTS_PER_INCH: f64 = 72.0;
+    let inches = *meshpace_scenario::FIGURE_WIDTHS.start();
+    let settings = Settings { width: Some(inches), ..Settings::default() };
+    let scratch = tempfile::tempdir().unwrap();
+    let page = scratch.path().join("out.html");
+    let map = Map {
+        names: ["Ann", "Bob"].map(|name| Some(name.to_owned())).to_vec(),
+        nodes: vec![(0.0, 0.0), (200.0, 0.0)],
+        links: vec![(0, 1)],
+        flows: vec![(0, 1, "newreno".to_owned())],
+        routes: Vec::new(),
+        of: "seed 1".to_owned(),
+    };
+    // A starved flow has the word "none" in the plot of the delay.
+    let mut records = records();
+    records[0].flows[0].delivered_bytes = Some(0);
+    write(&page, &subject(&records, Some(&map), &settings)).unwrap();
+    let files = std::fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|file| file.extension().is_some_and(|kind| kind == "svg")).collect();
+    assert!(files.len() > 5, "{files:?}");
+    for file in files {
+        let svg = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(attributes(&svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" width"), [format!("{inches}in")]);
+        let units: f64 = attributes(&svg, "viewBox")[0].split(' ').nth(2).unwrap().parse().unwrap();
+        let sizes = attributes(&svg, "font-size");
+        assert!(!sizes.is_empty() && !svg.contains("font-size:"), "{}", file.display());
+        for size in sizes {
+            let points = size.parse::<f64>().unwrap() / units * inches * POINTS_PER_INCH;
+            assert!(points >= 7.0, "{}: {points} pt", file.display());
+        }
+    }
+}
+
+#[test]
+fn parts_without_the_key_of_the_axis_have_plots_of_their_own() {
+    let mut records = records();
+    for record in &mut records {
+        record.point.insert("part".to_owned(), json!("chain"));
+    }
+    for transport in ["newreno", "tcp-ap"] {
+        let of = |seed: u64| json!({"seed": seed, "point": {"part": "town", "flow.transport": transport}, "aggregate_goodput_bps": 5e4});
+        records.extend(typed((1..=3).map(of).collect()));
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let page = scratch.path().join("out.html");
+    write(&page, &subject(&records, None, &Settings::default())).unwrap();
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("Part town has no topology.hops; it has plots of its own."), "{text}");
+    let chain = std::fs::read_to_string(scratch.path().join("out-goodput-1.csv")).unwrap();
+    assert_eq!((chain.lines().next(), chain.lines().count()), (Some("line,topology.hops,mean,half_width,seeds"), 5));
+    let town = std::fs::read_to_string(scratch.path().join("out-goodput-2.csv")).unwrap();
+    assert_eq!((town.lines().next(), town.lines().count()), (Some("line,point,mean,half_width,seeds"), 3));
+    assert!(
+        text.contains("against topology.hops; chain") && text.contains("goodput of all flows, kbit/s; town"),
+        "{text}"
+    );
+    let drawings = drawings(&records, "goodput", &Settings::default()).unwrap();
+    let panels: Vec<_> =
+        drawings.iter().map(|one| (one.panel.as_str(), one.x_title.as_deref(), one.rows.len())).collect();
+    assert_eq!(panels, [("chain", Some("topology.hops"), 4), ("town", None, 2)]);
 }

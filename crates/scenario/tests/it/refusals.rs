@@ -435,8 +435,10 @@ fn a_plot_is_of_what_is_swept() {
     assert_refused(&with("titles = { godput = 'x' }"), "plot.titles", &["did you mean \"goodput\""]);
     assert_refused(&with("labels = ['x']"), "plot.labels", &["a table of texts"]);
     assert_refused(&with("colours = { newreno = 'blue' }"), "plot.colours", &["is no colour", "#0072b2"]);
-    assert_refused(&with("width = 'wide'"), "plot.width", &["\"column\"", "inches from 1 to 40"]);
-    assert_refused(&with("width = 41"), "plot.width", &["inches from 1 to 40"]);
+    assert_refused(&with("width = 'wide'"), "plot.width", &["\"column\"", "inches from 3.25 to 40"]);
+    assert_refused(&with("width = 41"), "plot.width", &["inches from 3.25 to 40"]);
+    assert_refused(&with("width = 3.2"), "plot.width", &["inches from 3.25 to 40", "smaller than 7 pt"]);
+    assert_refused(&with("height = 0.5"), "plot.height", &["expected inches from 1 to 40"]);
     assert_refused(&with("height = 'column'"), "plot.height", &["inches from 1 to 40"]);
     assert_refused("plot = 3 #!\n[[flow]]\n", "plot", &["[plot]"]);
     let swept = "[plot]\n[[flow]]\n[sweep]\n'plot.logarithmic' = [true, false] #!\n";
