@@ -21,6 +21,7 @@ mod picture;
 mod report_page;
 mod reproduce;
 mod run;
+mod scale;
 mod share;
 mod soak;
 mod store;
