@@ -179,7 +179,8 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     let submit = write(&arguments.out, &written, &campaign.scenario.name, 0)?;
     let place = arguments.out.display();
     let records = arguments.missing_in.as_deref().unwrap_or(Path::new("RECORDS")).display();
-    Ok(format!("{runs} runs in {number} pieces\n{submit}meshpace campaign merge {place} --out {records}\n"))
+    let pieces = if number == 1 { "piece" } else { "pieces" };
+    Ok(format!("{runs} runs in {number} {pieces}\n{submit}meshpace campaign merge {place} --out {records}\n"))
 }
 
 /// Returns the runs of a campaign whose records are not in a directory. The records there are not
