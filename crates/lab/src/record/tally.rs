@@ -44,6 +44,8 @@ struct Flow {
     name: Option<String>,
     /// Ends of the flow, if they are the same in all runs.
     ends: Option<(u16, u16)>,
+    /// Runs that have this flow. Runs of one group may have different numbers of flows.
+    runs: usize,
     /// Runs in which other flows starved it.
     starved: Silences,
     /// Runs in which it was silent because it had no path.
@@ -109,7 +111,6 @@ impl Tally {
     /// The same of a run whose flows are starved by a silence of more than `long` seconds.
     pub fn count(&mut self, name: &str, long: f64, flows: impl ExactSizeIterator<Item = Tallied>) {
         let group = self.group(name);
-        let is_first = group.runs == 0;
         group.runs += 1;
         if group.flows.len() < flows.len() {
             group.flows.reserve_exact(flows.len() - group.flows.len());
@@ -119,7 +120,8 @@ impl Tally {
         for (flow, known) in flows.zip(&mut group.flows) {
             let ends = Some(flow.ends);
             known.name = flow.name;
-            known.ends = ends.filter(|_| is_first || known.ends == ends);
+            known.ends = ends.filter(|_| known.runs == 0 || known.ends == ends);
+            known.runs += 1;
             match flow.silence {
                 Some(Silence::Starved(silent)) => {
                     known.starved.add(silent);
@@ -203,7 +205,7 @@ impl Tally {
             (count, runs) if count == runs => format!(" in every one of {runs} runs"),
             (count, runs) => format!(" in {count} of {runs} runs"),
         };
-        let flows: usize = self.groups.iter().map(|group| group.runs * group.flows.len()).sum();
+        let flows: usize = self.groups.iter().flat_map(|group| &group.flows).map(|flow| flow.runs).sum();
         let silent: usize = self.ids().map(|id| self.silent_runs(id, of)).sum();
         // With one flow in each run both counts say the same.
         let flows = match self.ids().len() {
@@ -240,7 +242,7 @@ impl Tally {
     fn of_flow(&self, id: usize, of: Of, why: &str) -> String {
         let all: Vec<(&Group, &Flow)> =
             self.groups.iter().filter_map(|group| Some((group, group.flows.get(id)?))).collect();
-        let runs: usize = all.iter().map(|(group, _)| group.runs).sum();
+        let runs: usize = all.iter().map(|(_, flow)| flow.runs).sum();
         let ends = match all.first().and_then(|(_, flow)| flow.ends) {
             Some((from, to)) if all.iter().all(|(_, flow)| flow.ends == Some((from, to))) => {
                 format!(" (node {from} to node {to})")
@@ -270,17 +272,14 @@ impl Tally {
             let in_runs = if nothing > 0 { format!(" in {gaps} more") } else { in_runs(gaps) };
             parts.push(format!("was silent for up to {longest:.1} s{in_runs}"));
         }
-        let mut places: Vec<(&Group, usize)> = all
-            .iter()
-            .filter(|(group, flow)| of(flow).runs() > 0 && !group.name.is_empty())
-            .map(|(group, flow)| (*group, of(flow).runs()))
-            .collect();
+        let mut places: Vec<&(&Group, &Flow)> =
+            all.iter().filter(|(group, flow)| of(flow).runs() > 0 && !group.name.is_empty()).collect();
         let found = places.len();
         if found > NAMED {
             // The groups with the largest share of silent runs are named, in the order of the
             // groups.
             let mut by_share: Vec<usize> = (0..found).collect();
-            let share = |place: &usize| places[*place].1 as f64 / places[*place].0.runs as f64;
+            let share = |place: &usize| of(places[*place].1).runs() as f64 / places[*place].1.runs as f64;
             by_share.sort_by(|a, b| share(b).total_cmp(&share(a)));
             by_share.truncate(NAMED);
             let mut number = 0..;
@@ -290,7 +289,7 @@ impl Tally {
         let mut told: Vec<String> = places
             .iter()
             .filter(|_| several)
-            .map(|(group, starved)| format!("{} {starved} of {}", group.name, group.runs))
+            .map(|(group, flow)| format!("{} {} of {}", group.name, of(flow).runs(), flow.runs))
             .collect();
         if several && found > told.len() {
             told.push(format!("and {} more", found - told.len()));
@@ -342,6 +341,31 @@ mod tests {
             "STARVED: a flow was starved (2 of 2 flows). A starved flow has a path and delivers nothing, or nothing for more than 8 s."
         );
         assert_eq!(one.sentences()[1], "flow 0 (node 0 to node 6) delivered nothing.");
+    }
+
+    #[test]
+    fn only_the_flows_that_a_run_has_are_counted() {
+        // A side of a comparison with runs of 1, 12 and 8 flows. Its last flows are starved.
+        let (well, late) = (flow(9, 1.0), flow(9, 20.0));
+        let run = |seed, flows: usize, starved: usize| {
+            let of = |number| if number + starved < flows { well.clone() } else { late.clone() };
+            record("cubic", seed, &(0..flows).map(of).collect::<Vec<_>>())
+        };
+        let mut tally = Tally::default();
+        for run in [run(1, 1, 0), run(1, 12, 2), run(1, 8, 1), run(2, 1, 0), run(2, 12, 1), run(2, 8, 0)] {
+            tally.add("cubic", &run);
+        }
+        let sentences = tally.sentences();
+        // 2 + 1 + 1 flows of 2 * (1 + 12 + 8).
+        assert!(sentences[0].contains("in 3 of 6 runs (4 of 42 flows in all runs)"), "{sentences:?}");
+        assert_eq!(
+            sentences[1..],
+            [
+                "flow 11 (node 0 to node 6) was silent for up to 20.0 s in 2 of 2 runs.",
+                "flow 7 (node 0 to node 6) was silent for up to 20.0 s in 1 of 4 runs.",
+                "flow 10 (node 0 to node 6) was silent for up to 20.0 s in 1 of 2 runs.",
+            ]
+        );
     }
 
     #[test]
