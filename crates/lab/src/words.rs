@@ -1,5 +1,6 @@
 //! Values and points of sweeps in words.
 
+use meshpace_scenario::PART;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -67,6 +68,16 @@ fn settings(value: &Value) -> Vec<String> {
 /// A point in words, such as "tcp-ap, hops 4". Empty without a sweep.
 pub fn told(point: &Map<String, Value>) -> String {
     told_values(point, |_| true)
+}
+
+/// Name of the part of a point in a campaign of several scenarios; empty in any other campaign.
+pub fn part(point: &Map<String, Value>) -> &str {
+    point.get(PART).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The values of a point except its part, in words.
+pub fn within_part(point: &Map<String, Value>) -> String {
+    told_values(point, |key| key != PART)
 }
 
 /// The values of a point whose keys `is_shown` accepts, in words. Texts and tables have their

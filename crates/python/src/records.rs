@@ -67,7 +67,7 @@ impl Records {
             let mut tally = Tally::default();
             for line in self.lines.iter()? {
                 let record = Record::read(&line?)?;
-                tally.add(&meshpace_lab::record::told(&record.point), &record);
+                tally.add(&record);
             }
             Ok((tally.sentences(), tally.starved_runs()))
         };

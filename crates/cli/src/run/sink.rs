@@ -116,7 +116,7 @@ impl<'a> Sink<'a> {
         // A run that failed has no record.
         let Some(line) = session.take(run)? else { return Ok(()) };
         let record = read(&line)?;
-        self.starved.add(&record::told(&record.point), &record);
+        self.starved.add(&record);
         if let Some(shown) = &mut self.shown {
             shown.push(record.clone());
         }

@@ -5,6 +5,7 @@ use crate::record::excerpt::Excerpt;
 use crate::record::starvation::{Silence, Starved};
 use crate::statistics::{difference, estimate};
 use crate::summary::{LEAST, LEVEL, mean};
+use crate::words::part;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct FlowLine {
     /// Its number.
     pub flow: usize,
-    /// Its name for people.
+    /// Its part, in a campaign of several scenarios.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// Its name for people, with its part.
     pub name: String,
     /// Its runs on the first side.
     pub a: FlowCounts,
@@ -45,13 +49,22 @@ pub fn head(lines: &[Line]) -> &'static str {
     if at_points(lines).is_empty() { "starved flow" } else { "starved flow, all points together" }
 }
 
-/// All flows that were silent on one of the sides, by their number. `is_paired`: runs of equal seeds are compared with each other.
-pub fn silent_flows(a: &[&Excerpt], b: &[&Excerpt], is_paired: bool) -> Vec<FlowLine> {
-    let ids: BTreeSet<usize> = a.iter().chain(b).flat_map(|run| run.silent()).collect();
-    ids.into_iter().map(|flow| line(flow, a, b, is_paired)).collect()
+/// All flows that were silent on one of the sides, by their part and their number. `is_paired`: runs of equal seeds are compared with each other.
+pub fn silent_flows<'r>(a: &[&'r Excerpt], b: &[&'r Excerpt], is_paired: bool) -> Vec<FlowLine> {
+    let ids: BTreeSet<(&str, usize)> =
+        a.iter().chain(b).flat_map(|run| run.silent().map(|flow| (part(&run.point), flow))).collect();
+    let line = |(of, flow): (&str, usize)| {
+        let runs = |side: &[&'r Excerpt]| -> Vec<&'r Excerpt> {
+            side.iter().copied().filter(|run| part(&run.point) == of && run.has_flow(flow)).collect()
+        };
+        line(of, flow, [&runs(a), &runs(b)], is_paired)
+    };
+    ids.into_iter().map(line).collect()
 }
 
-fn line(flow: usize, a: &[&Excerpt], b: &[&Excerpt], is_paired: bool) -> FlowLine {
+/// The line of a flow of a part, from the runs of the part that have the flow.
+fn line(part: &str, flow: usize, [a, b]: [&[&Excerpt]; 2], is_paired: bool) -> FlowLine {
+    let part = (!part.is_empty()).then(|| part.to_owned());
     let named = a.iter().chain(b).find_map(|run| run.name(flow)).map(str::to_owned);
     let (of_a, of_b) = (shares(flow, a), shares(flow, b));
     let pairs: Vec<f64> = of_a.iter().filter_map(|(seed, a)| Some(of_b.get(seed)? - a)).collect();
@@ -63,9 +76,11 @@ fn line(flow: usize, a: &[&Excerpt], b: &[&Excerpt], is_paired: bool) -> FlowLin
         let half = difference(&estimate(&b, LEVEL), &estimate(&a, LEVEL), LEVEL);
         (mean(&b) - mean(&a), half, a.len().min(b.len()))
     };
+    let name = named.unwrap_or_else(|| format!("flow {flow}"));
     FlowLine {
         flow,
-        name: named.unwrap_or_else(|| format!("flow {flow}")),
+        name: part.iter().fold(name, |name, part| format!("{part}: {name}")),
+        part,
         a: counts(flow, a),
         b: counts(flow, b),
         difference: found,
@@ -76,7 +91,7 @@ fn line(flow: usize, a: &[&Excerpt], b: &[&Excerpt], is_paired: bool) -> FlowLin
 /// By seed, the share of the points at which the flow was starved.
 fn shares(flow: usize, runs: &[&Excerpt]) -> BTreeMap<u64, f64> {
     let mut by_seed: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for run in runs.iter().filter(|run| run.has_flow(flow)) {
+    for run in runs {
         let is_starved = run.starved(flow).is_some();
         by_seed.entry(run.seed).or_default().push(f64::from(u8::from(is_starved)));
     }
@@ -85,7 +100,7 @@ fn shares(flow: usize, runs: &[&Excerpt]) -> BTreeMap<u64, f64> {
 
 fn counts(flow: usize, runs: &[&Excerpt]) -> FlowCounts {
     let mut counts = FlowCounts::default();
-    for run in runs.iter().filter(|run| run.has_flow(flow)) {
+    for run in runs {
         counts.runs += 1;
         match run.silence(flow) {
             Some(Silence::Starved(starved)) => {
@@ -163,5 +178,27 @@ mod tests {
         assert!((line.interval.unwrap()[1] - line.interval.unwrap()[0] - 2.0 * half).abs() < 1e-5, "{line:?}");
         assert_eq!(line.a.told(), "4 of 4 runs (silent for up to 30.0 s)");
         assert_eq!(line.difference_told(), "-75 ± 80");
+    }
+
+    #[test]
+    fn flows_of_different_parts_have_a_line_each() {
+        let of_part = |part: &str, starved: &[bool]| {
+            let mut runs = runs(starved);
+            for run in &mut runs {
+                run.point = std::sync::Arc::new(serde_json::Map::from_iter([("part".to_owned(), json!(part))]));
+            }
+            runs
+        };
+        let (a, b) = (of_part("grid", &[true, false]), of_part("chain", &[true, true, true]));
+        let runs: Vec<&Excerpt> = a.iter().chain(&b).collect();
+        let lines = silent_flows(&runs, &runs[..2], true);
+        let told: Vec<_> = lines.iter().map(|line| (line.name.as_str(), line.a.told(), line.b.runs)).collect();
+        assert_eq!(
+            told,
+            [
+                ("chain: row", "3 of 3 runs (silent for up to 30.0 s)".to_owned(), 0),
+                ("grid: row", "1 of 2 runs (silent for up to 30.0 s)".to_owned(), 2),
+            ]
+        );
     }
 }

@@ -5,7 +5,7 @@ use super::Record;
 use super::metrics::{Metric, compared};
 use super::starvation::{Silence, Starved, lacks_path};
 use super::tally::{Tallied, Tally};
-use crate::words::told;
+use crate::words::{part, within_part};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -202,20 +202,20 @@ impl Excerpt {
         names.join(" + ")
     }
 
-    /// Counts the run in a tally, as one of the group of this name.
+    /// Counts the run in a tally, as one of the group of this name in its part.
     pub fn count_in(&self, tally: &mut Tally, group: &str) {
         let flow = |(number, flow): (usize, &Flow)| Tallied {
             name: flow.name.clone(),
             ends: flow.ends,
             silence: self.silence(number),
         };
-        tally.count(group, self.starved_after_s, self.flows.iter().enumerate().map(flow));
+        tally.count((part(&self.point), group), self.starved_after_s, self.flows.iter().enumerate().map(flow));
     }
 
     /// Counts runs by the words of their points.
     pub fn tally(excerpts: &[Excerpt]) -> Tally {
         let mut tally = Tally::default();
-        excerpts.iter().for_each(|excerpt| excerpt.count_in(&mut tally, &told(&excerpt.point)));
+        excerpts.iter().for_each(|excerpt| excerpt.count_in(&mut tally, &within_part(&excerpt.point)));
         tally
     }
 }

@@ -3,9 +3,8 @@
 
 use super::starvation::{Silence, Starved};
 use super::{FlowRecord, Record};
-use crate::words::told;
-use std::collections::BTreeMap;
-use std::ops::Range;
+use crate::words::{part, within_part};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Colours a line that reports starvation black on yellow. This pair has the greatest contrast in
@@ -21,14 +20,17 @@ pub struct Tally {
     groups: Vec<Group>,
     /// Shortest and longest limit above which a flow counts as starved, over all runs, seconds.
     long: Option<(f64, f64)>,
-    /// Index of each group, by its name.
-    places: BTreeMap<Arc<str>, usize>,
+    /// Index of each group, by its part and its name.
+    places: BTreeMap<Arc<str>, BTreeMap<Arc<str>, usize>>,
 }
 
 /// Counts of one group.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Group {
-    /// Name for people; empty if this is the only group.
+    /// Part of a campaign of several scenarios; empty without parts. Flows with the same number in
+    /// different parts have nothing in common, so the sentences count each part alone.
+    part: Arc<str>,
+    /// Name for people; empty if this is the only group of its part.
     name: Arc<str>,
     runs: usize,
     starved_runs: usize,
@@ -98,19 +100,21 @@ type Of = fn(&Flow) -> &Silences;
 const NAMED: usize = 6;
 
 impl Tally {
-    /// Counts another run of the group with this name.
-    pub fn add(&mut self, name: &str, record: &Record) {
+    /// Counts another run in the group of its point.
+    pub fn add(&mut self, record: &Record) {
         let flow = |flow: &FlowRecord| Tallied {
             name: flow.name.clone(),
             ends: (flow.from, flow.to),
             silence: record.silence(flow),
         };
-        self.count(name, record.starved_after(), record.flows.iter().map(flow));
+        let group = (part(&record.point), within_part(&record.point));
+        self.count((group.0, &group.1), record.starved_after(), record.flows.iter().map(flow));
     }
 
-    /// The same of a run whose flows are starved by a silence of more than `long` seconds.
-    pub fn count(&mut self, name: &str, long: f64, flows: impl ExactSizeIterator<Item = Tallied>) {
-        let group = self.group(name);
+    /// Counts another run of the group with this part and this name. Its flows are starved by a
+    /// silence of more than `long` seconds.
+    pub fn count(&mut self, group: (&str, &str), long: f64, flows: impl ExactSizeIterator<Item = Tallied>) {
+        let group = self.group(group);
         group.runs += 1;
         if group.flows.len() < flows.len() {
             group.flows.reserve_exact(flows.len() - group.flows.len());
@@ -140,14 +144,14 @@ impl Tally {
         self.long = Some((shortest.min(long), longest.max(long)));
     }
 
-    /// The group of this name, which is added if it is not there.
-    fn group(&mut self, name: &str) -> &mut Group {
-        let place = match self.places.get(name) {
+    /// The group of this part and this name, which is added if it is not there.
+    fn group(&mut self, (part, name): (&str, &str)) -> &mut Group {
+        let place = match self.places.get(part).and_then(|names| names.get(name)) {
             Some(place) => *place,
             None => {
-                let name: Arc<str> = name.into();
-                self.places.insert(Arc::clone(&name), self.groups.len());
-                self.groups.push(Group { name, ..Group::default() });
+                let (part, name): (Arc<str>, Arc<str>) = (part.into(), name.into());
+                self.places.entry(Arc::clone(&part)).or_default().insert(Arc::clone(&name), self.groups.len());
+                self.groups.push(Group { part, name, ..Group::default() });
                 self.groups.len() - 1
             }
         };
@@ -157,7 +161,7 @@ impl Tally {
     /// Counts runs, grouped by their points.
     pub fn of(records: &[Record]) -> Tally {
         let mut tally = Tally::default();
-        records.iter().for_each(|record| tally.add(&told(&record.point), record));
+        records.iter().for_each(|record| tally.add(record));
         tally
     }
 
@@ -205,11 +209,12 @@ impl Tally {
             (count, runs) if count == runs => format!(" in every one of {runs} runs"),
             (count, runs) => format!(" in {count} of {runs} runs"),
         };
-        let flows: usize = self.groups.iter().flat_map(|group| &group.flows).map(|flow| flow.runs).sum();
-        let silent: usize = self.ids().map(|id| self.silent_runs(id, of)).sum();
+        let all = || self.groups.iter().flat_map(|group| &group.flows);
+        let flows: usize = all().map(|flow| flow.runs).sum();
+        let silent: usize = all().map(|flow| of(flow).runs()).sum();
         // With one flow in each run both counts say the same.
-        let flows = match self.ids().len() {
-            0 | 1 => String::new(),
+        let flows = match self.groups.iter().map(|group| group.flows.len()).max() {
+            None | Some(0 | 1) => String::new(),
             _ => format!(" ({silent} of {flows} flows{})", if self.runs() > 1 { " in all runs" } else { "" }),
         };
         Some(format!("a flow {what}{runs}{flows}"))
@@ -218,9 +223,10 @@ impl Tally {
     /// Returns a sentence for each flow that was silent for this reason, the flow with the most
     /// silent runs first.
     fn of_flows(&self, of: Of, why: &str) -> Vec<String> {
-        let mut ids: Vec<(usize, usize)> = self.ids().map(|id| (id, self.silent_runs(id, of))).collect();
+        let silent = |id: &(&str, usize)| self.of_id(*id).map(|(_, flow)| of(flow).runs()).sum();
+        let mut ids: Vec<((&str, usize), usize)> = self.ids().into_iter().map(|id| (id, silent(&id))).collect();
         ids.retain(|(_, silent)| *silent > 0);
-        ids.sort_by_key(|(id, silent)| (std::cmp::Reverse(*silent), *id));
+        ids.sort_by_key(|((_, number), silent)| (std::cmp::Reverse(*silent), *number));
         let mut sentences: Vec<String> = ids.iter().take(NAMED).map(|(id, _)| self.of_flow(*id, of, why)).collect();
         if ids.len() > NAMED {
             let were = if why.is_empty() { "were starved" } else { "had no path" };
@@ -229,19 +235,20 @@ impl Tally {
         sentences
     }
 
-    /// Returns the numbers of all flows.
-    fn ids(&self) -> Range<usize> {
-        0..self.groups.iter().map(|group| group.flows.len()).max().unwrap_or(0)
+    /// Returns all flows, each as its part and its number.
+    fn ids(&self) -> BTreeSet<(&str, usize)> {
+        self.groups.iter().flat_map(|group| (0..group.flows.len()).map(|number| (&*group.part, number))).collect()
     }
 
-    fn silent_runs(&self, id: usize, of: Of) -> usize {
-        self.groups.iter().filter_map(|group| group.flows.get(id)).map(|flow| of(flow).runs()).sum()
+    /// Returns the counts of a flow with their groups.
+    fn of_id(&self, (part, number): (&str, usize)) -> impl Iterator<Item = (&Group, &Flow)> {
+        let of = move |group: &&Group| *group.part == *part;
+        self.groups.iter().filter(of).filter_map(move |group| Some((group, group.flows.get(number)?)))
     }
 
     /// Sentence about the silence of a flow.
-    fn of_flow(&self, id: usize, of: Of, why: &str) -> String {
-        let all: Vec<(&Group, &Flow)> =
-            self.groups.iter().filter_map(|group| Some((group, group.flows.get(id)?))).collect();
+    fn of_flow(&self, id: (&str, usize), of: Of, why: &str) -> String {
+        let all: Vec<(&Group, &Flow)> = self.of_id(id).collect();
         let runs: usize = all.iter().map(|(_, flow)| flow.runs).sum();
         let ends = match all.first().and_then(|(_, flow)| flow.ends) {
             Some((from, to)) if all.iter().all(|(_, flow)| flow.ends == Some((from, to))) => {
@@ -252,7 +259,8 @@ impl Tally {
             _ => String::new(),
         };
         let names = |(_, flow): &(&Group, &Flow)| flow.name.clone();
-        let name = all.iter().find_map(names).unwrap_or_else(|| format!("flow {id}"));
+        let name = all.iter().find_map(names).unwrap_or_else(|| format!("flow {}", id.1));
+        let part = if self.places.len() > 1 { format!("part {}: ", id.0) } else { String::new() };
         let mut silent = Silences::default();
         for (_, flow) in &all {
             let Silences { nothing, gaps, longest } = *of(flow);
@@ -285,7 +293,7 @@ impl Tally {
             let mut number = 0..;
             places.retain(|_| number.next().is_some_and(|number| by_share.contains(&number)));
         }
-        let several = self.groups.len() > 1;
+        let several = self.places.get(id.0).is_some_and(|names| names.len() > 1);
         let mut told: Vec<String> = places
             .iter()
             .filter(|_| several)
@@ -296,7 +304,7 @@ impl Tally {
         }
         let all = if parts.len() > 1 { "; together" } else { ":" };
         let told = if told.is_empty() { String::new() } else { format!("{all} {}", told.join(", ")) };
-        format!("{name}{ends} {}{why}{told}.", parts.join(" and "))
+        format!("{part}{name}{ends} {}{why}{told}.", parts.join(" and "))
     }
 }
 
@@ -353,7 +361,7 @@ mod tests {
         };
         let mut tally = Tally::default();
         for run in [run(1, 1, 0), run(1, 12, 2), run(1, 8, 1), run(2, 1, 0), run(2, 12, 1), run(2, 8, 0)] {
-            tally.add("cubic", &run);
+            tally.add(&run);
         }
         let sentences = tally.sentences();
         // 2 + 1 + 1 flows of 2 * (1 + 12 + 8).
@@ -366,6 +374,29 @@ mod tests {
                 "flow 10 (node 0 to node 6) was silent for up to 20.0 s in 1 of 2 runs.",
             ]
         );
+    }
+
+    #[test]
+    fn flows_of_different_parts_are_told_apart() {
+        let of_part = |part: &str, transport: &str, seed: u64, ends: (u16, u16), gap: f64| {
+            let mut record = record(transport, seed, &[flow(9, gap)]);
+            record.point.insert("part".to_owned(), json!(part));
+            (record.flows[0].from, record.flows[0].to) = ends;
+            record
+        };
+        let mut all = Vec::new();
+        for seed in 1..=2 {
+            all.push(of_part("grid", "cubic", seed, (0, 6), 20.0));
+            all.push(of_part("grid", "newreno", seed, (0, 6), if seed == 1 { 30.0 } else { 1.0 }));
+            all.push(of_part("random mesh", "cubic", seed, (3, 40 + seed as u16), 40.0));
+        }
+        let expected = [
+            "part grid: flow 0 (node 0 to node 6) was silent for up to 30.0 s in 3 of 4 runs: cubic 2 of 2, newreno 1 of 2.",
+            "part random mesh: flow 0 (its nodes differ between runs) was silent for up to 40.0 s in 2 of 2 runs.",
+        ];
+        assert_eq!(Tally::of(&all).sentences()[1..], expected);
+        all.retain(|record| record.point["part"] == "grid");
+        assert!(Tally::of(&all).sentences()[1].starts_with("flow 0 "), "there is one part");
     }
 
     #[test]
