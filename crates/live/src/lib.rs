@@ -11,7 +11,6 @@ pub mod budget;
 pub mod chaos;
 pub mod clock;
 pub mod doctor;
-pub mod drive;
 pub mod fallback;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

@@ -100,12 +100,12 @@ fn sessions_know_no_sockets_no_clocks_and_no_threads() {
             assert!(b <= a, "{} uses {}", from.join("::"), to.join("::"));
             seen += 1;
         }
-        // Of the rest of the crate a session uses only byte rings, memory budgets, the networks of
-        // addresses, and the order in which connections are woken.
+        // Of the rest of the crate a session uses only byte rings, memory budgets and the networks
+        // of addresses.
         let is_test = from.get(2).is_some_and(|name| TESTS.contains(&name.as_str()));
         if layer(&from) == Some(0) && layer(&to).is_none() && !is_test {
             assert!(
-                to.is_empty() || ["budget", "networks", "ring", "drive", "tpa"].contains(&&*to[0]),
+                to.is_empty() || ["budget", "networks", "ring", "tpa"].contains(&&*to[0]),
                 "{} uses {}",
                 from.join("::"),
                 to.join("::")

@@ -1,7 +1,7 @@
-//! Deadlines of many endpoints, for the thread that runs them.
+//! Deadlines of many endpoints, for the program that runs them.
 
-use meshpace_core::Time;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::Time;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Time at which each of many endpoints has to be woken.
 #[derive(Debug, Default)]
