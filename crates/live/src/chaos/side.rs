@@ -7,14 +7,15 @@ use super::seat::Seat;
 use super::stream::{Application, Ending, Got};
 use super::tunnel::Tunnel;
 use super::wire::Flight;
+use crate::tpa::session::connection::Report;
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
+use crate::tpa::session::failure::Reason;
 use crate::tpa::session::handshake::{InnerTransport, Tag, tag_of};
 use crate::tpa::session::port::{Arrived, Party, Port};
 use crate::tpa::session::seal::number_of;
 use crate::tunnel::session::NAME;
 use crate::tunnel::{Beginning, decode, missing};
 use meshpace_core::Time;
-use nix::libc;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
@@ -173,9 +174,9 @@ impl Side {
 
     /// Handles an error that the network reports about a datagram to `peer`, of which it quotes the
     /// beginning.
-    pub(crate) fn complain(&mut self, plan: &Plan, now: Time, peer: SocketAddr, quoted: &[u8], complaint: (i32, u32)) {
+    pub(crate) fn complain(&mut self, plan: &Plan, now: Time, peer: SocketAddr, quoted: &[u8], report: Report) {
         if self.runs(now)
-            && let Some(id) = self.port.complain(now, peer, quoted, complaint)
+            && let Some(id) = self.port.complain(now, peer, quoted, report)
         {
             self.after(plan, id, now);
         }
@@ -319,7 +320,7 @@ impl Side {
                 Seat::Newcomer(_) => self.greet(plan, id),
             };
             if let Some(failure) = self.port.parties.get(&id).and_then(|party| party.exchange.failure())
-                && matches!(failure.errno, libc::EPROTO | libc::EIO)
+                && matches!(failure.reason, Reason::Protocol | Reason::Internal)
             {
                 let why = failure.message.clone();
                 self.broken.get_or_insert(why);

@@ -1,5 +1,6 @@
 //! Datagrams in flight between two machines.
 
+use crate::tpa::session::connection::Report;
 use meshpace_core::Time;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,14 +15,14 @@ pub(crate) struct Flight {
     pub(crate) forged: bool,
 }
 
-/// Error that the network reports about a datagram: its addresses, the beginning of the datagram,
-/// and an errno with an MTU.
+/// Error that the network reports about a datagram: its addresses and the beginning of the
+/// datagram.
 #[derive(Clone, Debug)]
 pub(crate) struct Notice {
     pub(crate) from: SocketAddr,
     pub(crate) to: SocketAddr,
     pub(crate) quoted: Vec<u8>,
-    pub(crate) complaint: (i32, u32),
+    pub(crate) report: Report,
 }
 
 /// Event of the wire.

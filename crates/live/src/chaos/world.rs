@@ -13,12 +13,12 @@ use super::watch::{Sender, Watch};
 use super::wire::{Arrival, Flight, Notice, Wire};
 use super::{Broken, Run, Trail};
 use crate::tpa::Security;
+use crate::tpa::session::connection::Report;
 use crate::tpa::session::handshake::{InnerTransport, Kind as Message, Opening, stray, tag_of};
 use crate::tpa::session::noise::key_of;
 use crate::tpa::session::port::{Arrived, Port};
 use crate::tpa::session::seal::number_of;
 use meshpace_core::{Duration, Rng, Time};
-use nix::libc;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -205,10 +205,10 @@ impl World {
             match arrival {
                 Arrival::Datagram(flight) => self.deliver(flight),
                 Arrival::Departure(end, flight) => self.carry(end, &flight),
-                Arrival::Notice(Notice { from, to, quoted, complaint }) => {
+                Arrival::Notice(Notice { from, to, quoted, report }) => {
                     let World { sides, plan, .. } = self;
                     if let Some(side) = sides.iter_mut().find(|side| side.address == from) {
-                        side.complain(plan, now, to, &quoted, complaint);
+                        side.complain(plan, now, to, &quoted, report);
                     }
                 }
             }
@@ -365,7 +365,7 @@ impl World {
             // Half of all machines report that the port is not in use.
             if self.rng.below(2) == 0 {
                 let quoted = flight.bytes[..flight.bytes.len().min(64)].to_vec();
-                let notice = Notice { from, to, quoted, complaint: (libc::ECONNREFUSED, 0) };
+                let notice = Notice { from, to, quoted, report: Report::Refused };
                 self.wire.put(now + self.plan.delay, Arrival::Notice(notice));
             }
             return;
@@ -495,8 +495,8 @@ impl World {
         for _ in 0..3 {
             let stray = Flight { from: flight.to, to: flight.from, bytes: stray(tag).to_vec(), forged: true };
             self.wire.put(at, Arrival::Datagram(stray));
-            for complaint in [(libc::ECONNREFUSED, 0), (libc::EMSGSIZE, 100), (libc::EHOSTUNREACH, 0)] {
-                self.notice(at, flight, complaint);
+            for report in [Report::Refused, Report::TooLong { mtu: 100 }, Report::HostUnreachable] {
+                self.notice(at, flight, report);
             }
         }
     }
@@ -518,9 +518,9 @@ impl World {
         }
     }
 
-    fn notice(&mut self, at: Time, flight: &Flight, complaint: (i32, u32)) {
+    fn notice(&mut self, at: Time, flight: &Flight, report: Report) {
         let quoted = flight.bytes[..flight.bytes.len().min(64)].to_vec();
-        self.wire.put(at, Arrival::Notice(Notice { from: flight.from, to: flight.to, quoted, complaint }));
+        self.wire.put(at, Arrival::Notice(Notice { from: flight.from, to: flight.to, quoted, report }));
     }
 
     /// Records that a fault lasts until `until`. Returns `until`.
@@ -627,11 +627,11 @@ impl World {
                 forged.bytes[0] |= 1;
                 self.wire.put(soon, Arrival::Datagram(forged));
             }
-            Fault::NoPort => self.notice(now + Duration(1), flight, (libc::ECONNREFUSED, 0)),
-            Fault::NoRoute => self.notice(now + Duration(1), flight, (libc::EHOSTUNREACH, 0)),
+            Fault::NoPort => self.notice(now + Duration(1), flight, Report::Refused),
+            Fault::NoRoute => self.notice(now + Duration(1), flight, Report::HostUnreachable),
             Fault::TooBig => {
                 let mtu = 68 + self.rng.below(1400) as u32;
-                self.notice(now + Duration(1), flight, (libc::EMSGSIZE, mtu));
+                self.notice(now + Duration(1), flight, Report::TooLong { mtu });
             }
             Fault::Crash | Fault::CrashPeer => {
                 let whose = sides[usize::from(fault == Fault::CrashPeer)];

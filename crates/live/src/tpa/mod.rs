@@ -20,6 +20,7 @@
 //! ```
 
 mod api;
+mod errno;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
 #[cfg(test)]
@@ -41,12 +42,13 @@ pub(crate) use api::port::any_port;
 pub use api::select::Selector;
 pub use api::stream::TpaStream;
 pub use api::{path, secrets};
+pub use errno::errno_of;
 pub use runtime::handle::Handle as Runtime;
 pub(crate) use runtime::random;
 pub use runtime::{keylog, keys, socket};
 pub use session::admission::Admission;
 pub use session::counters::PortCounters;
-pub use session::failure::{TpaError, errno_of};
+pub use session::failure::{Reason, TpaError};
 pub(crate) use session::places;
 pub use session::security::Security;
 pub use session::settings::Limits;

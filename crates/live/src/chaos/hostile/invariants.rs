@@ -7,10 +7,10 @@ use super::machine::User;
 use super::plan::{client, key_of};
 use super::world::{Deaf, LATEST, Owner, World, applications};
 use crate::ring::PAGE;
+use crate::tpa::session::failure::Reason;
 use crate::tpa::session::handshake::InnerTransport;
 use crate::tpa::session::port::Party;
 use meshpace_core::Duration;
-use nix::libc;
 use std::collections::BTreeSet;
 
 /// Time after its first request by which an honest client is connected. Without attacks it would
@@ -118,7 +118,7 @@ impl World {
             return Some(("a connection stays at addresses that have answered", format!(": {at}")));
         }
         if let Some(failure) = party.exchange.failure()
-            && failure.errno == libc::EIO
+            && failure.reason == Reason::Internal
         {
             return Some(("no end contradicts itself", format!(": {}", failure.message)));
         }

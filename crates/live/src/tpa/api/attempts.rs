@@ -8,7 +8,8 @@ use super::port::TpaPort;
 use super::select::Selector;
 use super::stream::TpaStream;
 use crate::Clock;
-use crate::tpa::session::failure::{Failure, errno_of};
+use crate::tpa::errno::errno_of;
+use crate::tpa::session::failure::{Failure, Reason};
 use crate::tpa::session::handshake::InnerTransport;
 use meshpace_core::{Duration, Time};
 use std::collections::VecDeque;
@@ -155,7 +156,7 @@ impl Attempts {
         }
         let all: Vec<String> =
             self.failed.iter().map(|(_, error)| error).chain([&last]).map(ToString::to_string).collect();
-        Failure::new(errno_of(&last), all.join("; ")).error()
+        Failure::new(Reason::System(errno_of(&last)), all.join("; ")).error()
     }
 
     /// Reason for which the peer refuses an attempt that is still running. The sender of the

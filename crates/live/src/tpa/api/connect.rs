@@ -8,7 +8,7 @@ use crate::tpa::runtime::mailbox::Command;
 use crate::tpa::runtime::shared::Shared;
 use crate::tpa::runtime::socket::{Families, Socket};
 use crate::tpa::session::exchange::Exchange;
-use crate::tpa::session::failure::Failure;
+use crate::tpa::session::failure::{Failure, Reason};
 use crate::tpa::session::framing::headers_to;
 use crate::tpa::session::handshake::{InnerTransport, Terms};
 use crate::tpa::session::settings::Settings;
@@ -125,7 +125,9 @@ impl TpaPort {
         self.check_process()?;
         let broadcast = peer.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
         if peer.port() == 0 || peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast {
-            return Err(Failure::new(libc::EINVAL, format!("{peer}: not an address to connect to")).error());
+            return Err(
+                Failure::new(Reason::System(libc::EINVAL), format!("{peer}: not an address to connect to")).error()
+            );
         }
         let config = self.fit(peer)?;
         let (port, runtime) = (self.id(), self.runtime());
@@ -148,7 +150,7 @@ impl TpaPort {
         let (local, families) = (self.local_addr()?, self.families());
         let none = || {
             let other = if families == Families::V4 { "no IPv4 address" } else { "no IPv6 address" };
-            Failure::new(libc::EAFNOSUPPORT, format!("{other}, and {local} reaches no other")).error()
+            Failure::new(Reason::System(libc::EAFNOSUPPORT), format!("{other}, and {local} reaches no other")).error()
         };
         let peers: Vec<SocketAddr> = address.to_socket_addrs()?.filter(|peer| families.reach(*peer)).collect();
         if peers.is_empty() { Err(none()) } else { Ok(peers) }
@@ -170,7 +172,7 @@ impl TpaPort {
                     config.segment,
                     config.segment + headers
                 );
-                return Err(Failure::new(libc::EMSGSIZE, message).error());
+                return Err(Failure::new(Reason::TooLong, message).error());
             }
             config.segment = most;
         }

@@ -2,13 +2,14 @@
 
 use super::options::Options;
 use crate::Clock;
+use crate::tpa::errno::errno_of;
 use crate::tpa::runtime::Machine;
 use crate::tpa::runtime::handle::Handle;
 use crate::tpa::runtime::mailbox::Command;
 use crate::tpa::runtime::socket::{Families, Socket, any_address};
 use crate::tpa::session::counters::{Counters, PortCounters};
 use crate::tpa::session::endpoint::Endpoint;
-use crate::tpa::session::failure::{Failure, errno_of};
+use crate::tpa::session::failure::{Failure, Reason};
 use crate::tpa::session::settings::Settings;
 use nix::libc;
 use std::io;
@@ -153,7 +154,7 @@ impl Drop for Inner {
 
 /// Returns the first of the given addresses.
 fn first(address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
-    let none = || Failure::new(libc::EAFNOSUPPORT, "no address").error();
+    let none = || Failure::new(Reason::System(libc::EAFNOSUPPORT), "no address").error();
     address.to_socket_addrs()?.next().ok_or_else(none)
 }
 

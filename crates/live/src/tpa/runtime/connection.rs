@@ -4,7 +4,7 @@ use super::backlog::Backlog;
 use super::shared::Shared;
 use crate::tpa::session;
 use crate::tpa::session::addresses::Addresses;
-use crate::tpa::session::connection::{Opened, Witness};
+use crate::tpa::session::connection::{Opened, Report, Witness};
 use crate::tpa::session::endpoint::Endpoint;
 use crate::tpa::session::exchange::Phase;
 use crate::tpa::session::failure::Failure;
@@ -122,11 +122,10 @@ impl Connection {
         self.shared.unlock_and_tell(state);
     }
 
-    /// Handles an error about a datagram of the connection. `complaint` is the errno value, and the
-    /// MTU of the path in bytes or 0 if unknown.
-    pub fn on_complaint(&mut self, now: Time, complaint: (i32, u32), witness: Witness, out: &mut Outbox) {
+    /// Handles an error about a datagram of the connection.
+    pub fn on_complaint(&mut self, now: Time, report: Report, witness: Witness, out: &mut Outbox) {
         let mut state = self.shared.lock();
-        self.session.on_complaint(now, complaint, witness, &mut state.exchange, out);
+        self.session.on_complaint(now, report, witness, &mut state.exchange, out);
         self.shared.unlock_and_tell(state);
     }
 

@@ -6,7 +6,7 @@ use super::socket::Socket;
 use super::worker::Worker;
 use crate::poll::Poller;
 use crate::process::PerProcess;
-use crate::tpa::session::failure::Failure;
+use crate::tpa::session::failure::{Failure, Reason};
 use nix::libc;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,9 +40,9 @@ impl Handle {
         let mut worker = Worker::new(Arc::clone(&mailbox), poller);
         let run = move || {
             let failure = match catch_unwind(AssertUnwindSafe(|| worker.run())) {
-                Ok(Ok(())) => Failure::new(libc::ESHUTDOWN, "the runtime has been stopped"),
+                Ok(Ok(())) => Failure::new(Reason::System(libc::ESHUTDOWN), "the runtime has been stopped"),
                 Ok(Err(error)) => Failure::of(&error, format!("waiting for datagrams: {error}")),
-                Err(_) => Failure::new(libc::EIO, "the thread that runs the connections has panicked"),
+                Err(_) => Failure::new(Reason::Internal, "the thread that runs the connections has panicked"),
             };
             worker.fail_all(&failure);
         };

@@ -7,10 +7,9 @@ use super::socket::Socket;
 use crate::poll::{Poller, Registrar, Waker};
 use crate::process::Process;
 use crate::tpa::session::endpoint::Endpoint;
-use crate::tpa::session::failure::Failure;
+use crate::tpa::session::failure::{Failure, Reason};
 use crate::tpa::session::settings::Settings;
 use meshpace_transport::tpa;
-use nix::libc;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -156,6 +155,6 @@ impl Runner for Mailbox {
             return Ok(());
         }
         let message = "a TPA socket works only in the process that made it: after fork the child has to open its own";
-        Err(Failure::new(libc::EBADF, message).error())
+        Err(Failure::new(Reason::Closed, message).error())
     }
 }

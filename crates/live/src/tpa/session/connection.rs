@@ -8,13 +8,13 @@ mod path_size;
 mod roaming;
 mod silence;
 
-pub use complaints::Witness;
+pub use complaints::{Report, Witness};
 
 use super::addresses::Addresses;
 use super::endpoint::Accepted;
 use super::engine::{self, AnySegment, Engine};
 use super::exchange::{Delivery, Exchange, Phase};
-use super::failure::Failure;
+use super::failure::{Failure, Reason};
 use super::framing::{Content, Framing};
 use super::handshake::{InnerTransport, Tag, Terms};
 use super::outbox::Outbox;
@@ -28,7 +28,6 @@ use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::liveness::Verdict;
 use meshpace_transport::tpa::{self, Flags};
 use meshpace_transport::{Arrival, Machine, PathInfo, Role, grown_window, pump};
-use nix::libc;
 use opening::Request;
 use path_size::PathSize;
 use roaming::Roaming;
@@ -412,9 +411,9 @@ impl Connection {
                     Err(unplaced) => {
                         exchange.fail(match unplaced {
                             Unplaced::Beyond => {
-                                Failure::new(libc::EPROTO, "the peer sent beyond the window it was given")
+                                Failure::new(Reason::Protocol, "the peer sent beyond the window it was given")
                             }
-                            Unplaced::Memory(refusal) => Failure::new(libc::ENOBUFS, refusal.to_string()),
+                            Unplaced::Memory(refusal) => Failure::new(Reason::NoMemory, refusal.to_string()),
                         });
                         self.engine.abort(now);
                     }
@@ -449,7 +448,7 @@ impl Connection {
         if broken {
             // The transport asks for bytes that were released already. Ending the connection is
             // better than sending wrong bytes.
-            exchange.fail(Failure::new(libc::EIO, "a segment was to be sent whose bytes are gone"));
+            exchange.fail(Failure::new(Reason::Internal, "a segment was to be sent whose bytes are gone"));
             self.engine.abort(now);
             self.engine_at = pump(&mut self.engine, now, |_, _| {});
         }
@@ -488,12 +487,12 @@ impl Connection {
     /// Applies the requests that the application has made since the last call.
     fn hear_application(&mut self, now: Time, exchange: &mut Exchange) {
         if let Some(refusal) = exchange.account.ended() {
-            exchange.fail(Failure::new(libc::ENOBUFS, refusal.to_string()));
+            exchange.fail(Failure::new(Reason::NoMemory, refusal.to_string()));
             exchange.wishes.abort = true;
         }
         if exchange.wishes.abort && !self.engine.is_done() {
             self.engine.abort(now);
-            exchange.fail(Failure::new(libc::ECONNABORTED, "aborted by this end"));
+            exchange.fail(Failure::new(Reason::Aborted, "aborted by this end"));
         }
         if std::mem::take(&mut exchange.wishes.probe) && self.engine.state() == tpa::State::Established {
             self.engine.probe(now);
@@ -598,16 +597,16 @@ impl Connection {
                 let refusal = refusal.take();
                 exchange.fail(match self.engine.has_timed_out() {
                     true => self.silence(now, refusal, true, Verdict::Gone),
-                    false => Failure::new(libc::ECONNREFUSED, "the peer refused the connection"),
+                    false => Failure::new(Reason::Refused, "the peer refused the connection"),
                 });
             }
             (tpa::State::Ended(tpa::End::Deceived), Phase::Open) => exchange.fail(Failure::new(
-                libc::EPROTO,
+                Reason::Protocol,
                 "the peer acknowledged data that had not arrived there: this end has ended the connection",
             )),
             (tpa::State::Ended(_), Phase::Open) => exchange.fail(match self.engine.has_timed_out() {
                 true => self.silence(now, None, false, Verdict::Gone),
-                false => Failure::new(libc::ECONNRESET, "the peer reset the connection"),
+                false => Failure::new(Reason::Reset, "the peer reset the connection"),
             }),
             _ => {}
         }

@@ -1,13 +1,12 @@
 //! State that a connection shares with its application: the bytes in both directions, the
 //! application's requests, and the progress of the connection.
 
-use super::failure::Failure;
+use super::failure::{Failure, Reason};
 use super::settings::Settings;
 use crate::budget::Account;
 use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::Stats;
-use nix::libc;
 use std::io;
 
 /// State of a connection as its application sees it.
@@ -227,7 +226,7 @@ impl Exchange {
             return Some(Ok(self.receive.read(into)));
         }
         if self.wishes.dropped && self.failure().is_none() {
-            return Some(Err(Failure::new(libc::EBADF, "closed by this end").error()));
+            return Some(Err(Failure::new(Reason::Closed, "closed by this end").error()));
         }
         if self.end_of_stream || (self.wishes.read_closed && !self.wishes.dropped) {
             return Some(Ok(0));
@@ -251,7 +250,7 @@ impl Exchange {
             Ok(0) if !from.is_empty() => None,
             Ok(written) => Some(Ok(written)),
             Err(refusal) => {
-                let failure = Failure::new(libc::ENOBUFS, refusal.to_string());
+                let failure = Failure::new(Reason::NoMemory, refusal.to_string());
                 self.fail(failure.clone());
                 self.wishes.abort = true;
                 Some(Err(failure.error()))

@@ -3,7 +3,7 @@
 
 use crate::tpa::session::addresses::Addresses;
 use crate::tpa::session::cipher::Cipher;
-use crate::tpa::session::connection::{Connection, Opened, Witness};
+use crate::tpa::session::connection::{Connection, Opened, Report, Witness};
 use crate::tpa::session::counters::{Counters, count};
 use crate::tpa::session::endpoint::{Endpoint, Route, random_names};
 use crate::tpa::session::exchange::Exchange;
@@ -204,16 +204,10 @@ impl<A> Port<A> {
 
     /// Processes an error that the network reports about a datagram to `peer`; `datagram` is the
     /// beginning of that datagram. Returns the connection that sent it.
-    pub(crate) fn complain(
-        &mut self,
-        now: Time,
-        peer: SocketAddr,
-        datagram: &[u8],
-        complaint: (i32, u32),
-    ) -> Option<u64> {
+    pub(crate) fn complain(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], report: Report) -> Option<u64> {
         let id = self.endpoint.sender_of(peer, datagram)?;
         let Party { session, exchange, .. } = self.parties.get_mut(&id).filter(|known| known.session.peer() == peer)?;
-        session.on_complaint(now, complaint, Witness::Network, exchange, &mut self.out);
+        session.on_complaint(now, report, Witness::Network, exchange, &mut self.out);
         Some(id)
     }
 

@@ -3,9 +3,8 @@
 use super::TpaStream;
 use crate::tpa::runtime::wait::Patience;
 use crate::tpa::session::exchange::Phase;
-use crate::tpa::session::failure::Failure;
+use crate::tpa::session::failure::{Failure, Reason};
 use meshpace_core::Time;
-use nix::libc;
 use std::io;
 use std::task::{Context, Poll};
 
@@ -62,7 +61,7 @@ impl TpaStream {
     /// until its timeout. `None` without such a refusal.
     pub fn refusal(&self) -> Option<io::Error> {
         match &self.shared.enter().ok()?.exchange.phase {
-            Phase::Opening { refusal: Some(message) } => Some(Failure::new(libc::ECONNREFUSED, message).error()),
+            Phase::Opening { refusal: Some(message) } => Some(Failure::new(Reason::Refused, message).error()),
             _ => None,
         }
     }

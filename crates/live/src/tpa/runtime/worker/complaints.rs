@@ -3,8 +3,9 @@
 
 use super::Worker;
 use crate::Clock;
+use crate::tpa::errno;
 use crate::tpa::runtime::socket::{Complaint, QUOTED};
-use crate::tpa::session::connection::Witness;
+use crate::tpa::session::connection::{Report, Witness};
 use nix::libc;
 use std::io;
 use std::net::SocketAddr;
@@ -61,7 +62,7 @@ impl Worker {
                     done.into_iter().for_each(|message| port.out.recycle(message));
                     if let Some(errno) = errno {
                         let mtu = self.complaints(id).filter(|_| errno == libc::EMSGSIZE);
-                        self.complain(id, whose, (errno, mtu.unwrap_or(0)), Witness::Host);
+                        self.complain(id, whose, errno::report(errno, mtu.unwrap_or(0)), Witness::Host);
                     }
                 }
             }
@@ -79,7 +80,7 @@ impl Worker {
                 here = Some(mtu).filter(|_| errno == libc::EMSGSIZE).or(here);
             } else {
                 let whose = port.endpoint.sender_of(peer, &quoted[..length.min(QUOTED)]);
-                self.complain(id, whose.map(|number| (number, peer)), (errno, mtu), Witness::Network);
+                self.complain(id, whose.map(|number| (number, peer)), errno::report(errno, mtu), Witness::Network);
             }
         }
         here
@@ -87,11 +88,11 @@ impl Worker {
 
     /// Informs the connection that sent the datagram, if it is known. What the connection then
     /// sends waits for the next flush.
-    fn complain(&mut self, id: u64, whose: Option<(u64, SocketAddr)>, complaint: (i32, u32), witness: Witness) {
+    fn complain(&mut self, id: u64, whose: Option<(u64, SocketAddr)>, report: Report, witness: Witness) {
         let (Some(port), Some((number, peer))) = (self.ports.get_mut(&id), whose) else { return };
         let Some(connection) = self.connections.get_mut(&number).filter(|known| known.peer() == peer) else { return };
         let now = Clock.now();
-        connection.on_complaint(now, complaint, witness, &mut port.out);
+        connection.on_complaint(now, report, witness, &mut port.out);
         // The connection runs in the next iteration of the loop, because the caller that is
         // flushing must still find the connection and its port.
         self.deadlines.set(number, now);

@@ -21,15 +21,46 @@
 use super::Connection;
 use super::path_size::least_path;
 use crate::tpa::session::exchange::Exchange;
-use crate::tpa::session::failure::Failure;
+use crate::tpa::session::failure::{Failure, Reason};
 use crate::tpa::session::framing::Framing;
 use crate::tpa::session::outbox::Outbox;
 use meshpace_core::{Duration, Time};
-use nix::libc;
 
 /// Number of reports about an open connection's datagrams that end it, without a sign of life or
 /// progress in between.
 const ENOUGH: u8 = 3;
+
+/// Error that this host or the network reports about a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Report {
+    /// Nobody listens at the UDP port of the peer.
+    Refused,
+    /// The datagram is longer than the path carries.
+    TooLong {
+        /// Longest IP packet that the path carries, bytes. 0 if the report does not say.
+        mtu: u32,
+    },
+    /// There is no route to the peer's address.
+    HostUnreachable,
+    /// There is no route to the network of the peer's address.
+    NetworkUnreachable,
+    /// The operating system reports the error with this number, which the session does not
+    /// interpret.
+    System(i32),
+}
+
+impl Report {
+    /// Reason of a connection that fails because of this report.
+    fn reason(self) -> Reason {
+        match self {
+            Report::Refused => Reason::Refused,
+            Report::TooLong { .. } => Reason::TooLong,
+            Report::HostUnreachable => Reason::HostUnreachable,
+            Report::NetworkUnreachable => Reason::NetworkUnreachable,
+            Report::System(number) => Reason::System(number),
+        }
+    }
+}
 
 /// Source of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,8 +125,8 @@ pub(super) struct Complaints {
     asked: Option<Time>,
     /// Time of the next such probe.
     asks_at: Time,
-    /// Errno of the network's last report, which a failure names if the silence lasts.
-    pub(super) last: Option<i32>,
+    /// Reason that the network reported last, which a failure names if the silence lasts.
+    pub(super) last: Option<Reason>,
 }
 
 impl Default for Complaints {
@@ -166,12 +197,11 @@ impl Complaints {
 }
 
 impl Connection {
-    /// Handles a report that a datagram of ours met the error `errno`. `mtu` is the size in bytes
-    /// that the path carries, or 0 if the report does not say.
+    /// Handles a report about a datagram of ours.
     pub fn on_complaint(
         &mut self,
         now: Time,
-        (errno, mtu): (i32, u32),
+        report: Report,
         witness: Witness,
         exchange: &mut Exchange,
         out: &mut Outbox,
@@ -179,23 +209,22 @@ impl Connection {
         let needed = self.longest_packet();
         let opening = exchange.is_opening();
         let least = least_path(self.addresses.peer);
+        let mtu = if let Report::TooLong { mtu } = report { mtu } else { 0 };
         let is_doubted = opening && witness == Witness::Network && (1..least).contains(&mtu);
         let mtu = if is_doubted { least } else { mtu };
         if is_doubted && mtu >= needed {
             // The claimed MTU is not believed. If it is true all the same, the peer will not
             // answer, and the failure names this reason.
-            self.complaints.last = Some(errno);
+            self.complaints.last = Some(report.reason());
         }
-        if errno == libc::EMSGSIZE
-            && ((mtu >= needed && witness == Witness::Network) || (mtu > 0 && self.lower(now, mtu, exchange, out)))
-        {
+        if (mtu >= needed && witness == Witness::Network) || (mtu > 0 && self.lower(now, mtu, exchange, out)) {
             return;
         }
         if exchange.failure().is_some() {
             return;
         }
-        match errno {
-            libc::EMSGSIZE => {
+        match report {
+            Report::TooLong { .. } => {
                 let stats = self.engine.stats();
                 let (acked, left) = (stats.acked_bytes, stats.segments_sent);
                 // Data that the peer's window has no room for are not acknowledged either, so they
@@ -215,10 +244,10 @@ impl Connection {
                     "segments of {} bytes need an MTU of {needed}, the way to {} has {mtu}: choose smaller ones",
                     self.flow.segment, self.addresses.peer,
                 );
-                exchange.fail(Failure::new(libc::EMSGSIZE, message));
+                exchange.fail(Failure::new(Reason::TooLong, message));
                 self.engine.abort(now);
             }
-            libc::ECONNREFUSED => {
+            Report::Refused => {
                 let enough = self.complaints.add_gone(now);
                 if self.awaits_final_ack() {
                     // Our stream has arrived. The peer gets a reset only if it is certainly gone:
@@ -229,20 +258,20 @@ impl Connection {
                     }
                 } else if opening || enough {
                     let message = format!("nobody listens on UDP port {}", self.addresses.peer);
-                    exchange.fail(Failure::new(libc::ECONNREFUSED, message));
+                    exchange.fail(Failure::new(Reason::Refused, message));
                     self.engine.abort(now);
                 }
             }
-            _ => {
+            Report::HostUnreachable | Report::NetworkUnreachable | Report::System(_) => {
                 // There is no route, perhaps only for a while. Some transports use this
                 // information.
-                if matches!(errno, libc::EHOSTUNREACH | libc::ENETUNREACH) {
+                if !matches!(report, Report::System(_)) {
                     self.engine.on_route_failure(now);
                 }
-                self.complaints.last = Some(errno);
+                let reason = report.reason();
+                self.complaints.last = Some(reason);
                 if opening {
-                    let reason = std::io::Error::from_raw_os_error(errno);
-                    exchange.fail(Failure::new(errno, format!("{}: {reason}", self.addresses.peer)));
+                    exchange.fail(Failure::new(reason, format!("{}: {reason}", self.addresses.peer)));
                     self.engine.abort(now);
                 }
             }
@@ -265,7 +294,7 @@ impl Connection {
                 self.engine.abort(now);
             }
         } else if is_sure {
-            exchange.fail(Failure::new(libc::ECONNRESET, "the peer does not know the connection any more"));
+            exchange.fail(Failure::new(Reason::Reset, "the peer does not know the connection any more"));
             self.engine.abort(now);
         }
         self.work(now, exchange, out);

@@ -30,7 +30,7 @@ use super::{Connection, Flow, Stage, engine};
 use crate::tpa::session::cipher::Suite;
 use crate::tpa::session::engine::{AnySegment, Engine};
 use crate::tpa::session::exchange::{Exchange, Phase};
-use crate::tpa::session::failure::Failure;
+use crate::tpa::session::failure::{Failure, Reason};
 use crate::tpa::session::framing::{Framing, overhead};
 use crate::tpa::session::handshake::{Cookie, InnerTransport, Kind, LEAST_SEGMENT, Opening, Protection, Tag, Terms};
 use crate::tpa::session::host::{Host, random};
@@ -42,7 +42,6 @@ use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::segment::block_after;
 use meshpace_transport::tpa::{self, Flags, Segment};
 use meshpace_transport::{Arrival, Role};
-use nix::libc;
 use std::net::SocketAddr;
 
 /// Maximum number of challenges answered per connection attempt. One is regular; others follow a
@@ -369,7 +368,7 @@ impl Connection {
     /// Ends the opening because the peer has proved that it does not admit our key.
     fn on_proven_refusal(&mut self, now: Time, exchange: &mut Exchange) {
         let message = format!("{} refuses the connection: it does not admit this end's key", self.addresses.peer);
-        self.give_up(now, Failure::new(libc::ECONNREFUSED, message), exchange);
+        self.give_up(now, Failure::new(Reason::Refused, message), exchange);
     }
 
     /// Handles a refusal that comes from the peer or from anybody else.
@@ -396,7 +395,7 @@ impl Connection {
         };
         let message = format!("{} refuses the connection: {reason}", self.addresses.peer);
         if !knows_peer {
-            self.give_up(now, Failure::new(libc::ECONNREFUSED, message), exchange);
+            self.give_up(now, Failure::new(Reason::Refused, message), exchange);
         } else if let Phase::Opening { refusal } = &mut exchange.phase {
             *refusal = Some(message);
         }

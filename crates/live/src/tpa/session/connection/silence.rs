@@ -3,7 +3,7 @@
 
 use super::{Connection, Stage};
 use crate::tpa::session::exchange::{Exchange, Phase};
-use crate::tpa::session::failure::Failure;
+use crate::tpa::session::failure::{Failure, Reason};
 use crate::tpa::session::framing::Framing;
 use crate::tpa::session::half_open;
 use crate::tpa::session::outbox::Outbox;
@@ -11,7 +11,6 @@ use crate::tpa::session::settings::Settings;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa;
 use meshpace_transport::tpa::liveness::{Liveness, Verdict};
-use nix::libc;
 
 /// Time for which an ended connection still answers a peer that has not noticed the end.
 const TIME_WAIT: Duration = Duration::from_secs(10);
@@ -151,7 +150,7 @@ impl Connection {
                 "{peer} answers, and for {span:.0} s nothing of what was sent to it has arrived: the way may have become too narrow for \
                  segments of {segment} bytes, choose smaller ones"
             );
-            exchange.fail(Failure::new(libc::ETIMEDOUT, message));
+            exchange.fail(Failure::new(Reason::TimedOut, message));
             self.engine.abort(now);
         } else if verdict == Verdict::Gone || idle || is_stuck {
             if self.awaits_final_ack() {
@@ -177,23 +176,23 @@ impl Connection {
         let peer = self.addresses.peer;
         if verdict != Verdict::Gone {
             let span = now.since(self.life.used).as_secs_f64();
-            return Failure::new(libc::ETIMEDOUT, format!("no data from or to {peer} for {span:.0} s"));
+            return Failure::new(Reason::TimedOut, format!("no data from or to {peer} for {span:.0} s"));
         }
         let span = now.since(if opening { self.life.since } else { self.life.peer.heard() });
         if let Some(refusal) = refusal.filter(|_| opening) {
             let span = span.as_secs_f64();
             let message =
                 format!("{refusal} (without proof that it is the peer who says so; no other answer for {span:.0} s)");
-            return Failure::new(libc::ECONNREFUSED, message);
+            return Failure::new(Reason::Refused, message);
         }
         if let Some(bytes) = self.unheard_length().filter(|_| opening) {
             let message = format!("{peer} answers short packets, and those of {bytes} bytes do not arrive there");
-            return Failure::new(libc::EMSGSIZE, message);
+            return Failure::new(Reason::TooLong, message);
         }
-        let errno = self.complaints.last.unwrap_or(libc::ETIMEDOUT);
-        let reason = self.complaints.last.map(|errno| format!(" ({})", std::io::Error::from_raw_os_error(errno)));
-        let message = format!("no answer from {peer} for {:.0} s{}", span.as_secs_f64(), reason.unwrap_or_default());
-        Failure::new(errno, message)
+        let last = self.complaints.last;
+        let words = last.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let message = format!("no answer from {peer} for {:.0} s{words}", span.as_secs_f64());
+        Failure::new(last.unwrap_or(Reason::TimedOut), message)
     }
 
     /// Time at which the connection is to be forgotten.
@@ -218,7 +217,7 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Witness;
+    use super::super::{Report, Witness};
     use super::*;
     use crate::budget::Account;
     use crate::tpa::session::addresses::Addresses;
@@ -334,7 +333,7 @@ mod tests {
         for (patience, seconds) in [(30, 30), (1000, 100)] {
             let mut scene = Scene::opening(Duration::from_secs(patience), Security::Plain);
             let (at, failure) = scene.failure();
-            assert_eq!(failure.errno, libc::ETIMEDOUT, "{failure:?}");
+            assert_eq!(failure.reason, Reason::TimedOut, "{failure:?}");
             assert!(failure.message.contains(&format!("no answer from 127.0.0.1:2 for {seconds} s")), "{failure:?}");
             assert_eq!(at, Time::ZERO + Duration::from_secs(seconds));
         }
@@ -352,19 +351,19 @@ mod tests {
             let failed = scene.exchange.failure().cloned();
             let (at, failure) = failed.map_or_else(|| scene.failure(), |failure| (heard, failure));
             assert!(failure.message.contains(why), "{failure:?}");
-            (at.since(Time::ZERO), failure.errno)
+            (at.since(Time::ZERO), failure.reason)
         };
         let keys = Security::Keys { own: [1; 32], peers: vec![[2; 32]] };
         let (late, soon) = (Duration::from_secs(30), Duration::from_millis(5));
         for known in [Security::Shared([7; 32]), keys] {
             let why = "127.0.0.1:2 refuses the connection: the keys do not fit";
-            assert_eq!(refused_after(known, None, why), (late, libc::ECONNREFUSED));
+            assert_eq!(refused_after(known, None, why), (late, Reason::Refused));
         }
         for anybody in [Security::Plain, Security::Opportunistic] {
             let why = "127.0.0.1:2 refuses the connection: it wants encryption with known keys";
-            assert_eq!(refused_after(anybody.clone(), Some(Protection::Ik), why), (soon, libc::ECONNREFUSED));
+            assert_eq!(refused_after(anybody.clone(), Some(Protection::Ik), why), (soon, Reason::Refused));
             // There are no keys that could not fit: it is not the peer's.
-            assert_eq!(refused_after(anybody, None, "no answer from 127.0.0.1:2"), (late, libc::ETIMEDOUT));
+            assert_eq!(refused_after(anybody, None, "no answer from 127.0.0.1:2"), (late, Reason::TimedOut));
         }
     }
 
@@ -389,9 +388,9 @@ mod tests {
         scene.exchange.send.write(b"anybody there?").unwrap();
         let Scene { connection, exchange, out } = &mut scene;
         connection.work(Time::ZERO, exchange, out);
-        connection.on_complaint(Time::ZERO, (libc::EHOSTUNREACH, 0), Witness::Network, exchange, out);
+        connection.on_complaint(Time::ZERO, Report::HostUnreachable, Witness::Network, exchange, out);
         let (_, failure) = scene.failure();
-        assert_eq!(failure.errno, libc::EHOSTUNREACH, "{failure:?}");
+        assert_eq!(failure.reason, Reason::HostUnreachable, "{failure:?}");
         assert!(failure.message.contains("no answer from 127.0.0.1:2 for 100 s ("), "{failure:?}");
     }
 }

@@ -3,6 +3,7 @@
 
 use super::plan::Talk;
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
+use crate::tpa::session::failure::Reason;
 use meshpace_core::{Duration, Time};
 
 /// The `length` bytes of a stream from offset `from` on. No two streams of a run are equal.
@@ -23,8 +24,8 @@ pub(super) enum End {
     Well,
     /// The application itself ended the connection.
     Own,
-    /// The application got an error: its errno and message.
-    Failed(i32, String),
+    /// The application got an error: its reason and message.
+    Failed(Reason, String),
 }
 
 /// The application at one end of a talk.
@@ -104,7 +105,7 @@ impl Application {
         self.read(now, exchange);
         self.write(now, exchange);
         if let Some(failure) = exchange.failure() {
-            self.end = Some(End::Failed(failure.errno, failure.message.clone()));
+            self.end = Some(End::Failed(failure.reason, failure.message.clone()));
             exchange.let_go();
         } else if self.has_read_end && exchange.wishes.write_closed && has_arrived(exchange) {
             self.end = Some(End::Well);

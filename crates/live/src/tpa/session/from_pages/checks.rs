@@ -4,8 +4,8 @@
 use super::application::{Application, End};
 use super::plan::{Kind, Plan, Protection};
 use super::world::{Checks, LISTENER, World, is_active, is_judged};
+use crate::tpa::session::failure::Reason;
 use meshpace_core::{Duration, Time};
-use nix::libc;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -100,8 +100,8 @@ pub(super) fn has_arrived(plan: &Plan, at: usize, ends: [Option<&Application>; 2
     let all = |reader: &Application, writer: &Application| reader.has_read_end && reader.read == writer.total();
     let is_told = |end: &Application, peer: &Application| match &end.end {
         Some(End::Well) => true,
-        Some(End::Failed(errno, _)) if *errno == libc::ETIMEDOUT => has_closed_and_moved(plan, at, peer),
-        Some(End::Failed(errno, _)) => *errno == libc::ECONNRESET,
+        Some(End::Failed(reason, _)) if *reason == Reason::TimedOut => has_closed_and_moved(plan, at, peer),
+        Some(End::Failed(reason, _)) => *reason == Reason::Reset,
         _ => false,
     };
     all(one, other)

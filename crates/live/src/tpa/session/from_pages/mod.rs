@@ -19,6 +19,7 @@ mod strangers;
 mod wire;
 mod world;
 
+use crate::tpa::session::failure::Reason;
 use application::End;
 use plan::{Plan, plans};
 use proptest::strategy::ValueTree;
@@ -61,7 +62,7 @@ impl Tally {
             opened: world.monitor.opened,
             asked: world.monitor.asked.len() as u64,
             moves: world.ports[LISTENER].endpoint.counters().read().moves,
-            deceived: count(&|end| matches!(end, End::Failed(errno, _) if *errno == nix::libc::EPROTO)),
+            deceived: count(&|end| matches!(end, End::Failed(reason, _) if *reason == Reason::Protocol)),
             well: count(&|end| *end == End::Well),
             failed: count(&|end| matches!(end, End::Failed(..))),
         }

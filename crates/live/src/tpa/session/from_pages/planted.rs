@@ -10,10 +10,10 @@ use super::world::World;
 use crate::budget::Account;
 use crate::tpa::session::cipher::Cipher;
 use crate::tpa::session::exchange::{Exchange, Phase};
+use crate::tpa::session::failure::Reason;
 use crate::tpa::session::handshake::InnerTransport;
 use crate::tpa::session::settings::tests::carrying;
 use meshpace_core::{Duration, Time};
-use nix::libc;
 use std::net::SocketAddr;
 
 const KEY: (Cipher, [u8; 32]) = (Cipher::ChaCha20Poly1305, [7; 32]);
@@ -126,7 +126,7 @@ fn an_end_without_an_answer_is_excused_only_if_its_peer_closed_and_moved() {
         (application.read, application.has_read_end) = (plan.talks[0].bytes[peer], true);
     }
     (one.end, one.ended_at) = (Some(End::Well), Some(closed_at));
-    other.end = Some(End::Failed(libc::ETIMEDOUT, "no answer".into()));
+    other.end = Some(End::Failed(Reason::TimedOut, "no answer".into()));
     let source = plan.talks[0].source;
     let round_trip_ms = 2 * (plan.path.delay_ms + plan.path.jitter_ms);
     let moved = |at_ms, source| vec![Incident { at_ms, kind: Kind::Move { source, is_other_network: false } }];

@@ -3,6 +3,7 @@
 
 use super::hostile::happens;
 use super::plan::{Observer, Path};
+use crate::tpa::session::connection::Report;
 use meshpace_core::{Duration, Rng, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -15,12 +16,11 @@ pub(super) struct Datagram {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Error that the network reports to the sender of a datagram: the errno, and the largest packet
-/// where that is the reason.
+/// Error that the network reports to the sender of a datagram.
 #[derive(Clone, Debug)]
 pub(super) struct Complaint {
     pub(super) about: Datagram,
-    pub(super) error: (i32, u32),
+    pub(super) report: Report,
 }
 
 /// Number of earlier datagrams that the observer may send again.
@@ -28,11 +28,6 @@ const REMEMBERED: usize = 64;
 
 /// UDP port of the observer's own addresses.
 const OBSERVER_PORT: u16 = 666;
-
-/// Errors of ICMP that a UDP socket reports.
-const REFUSED: i32 = nix::libc::ECONNREFUSED;
-const UNREACHABLE: i32 = nix::libc::EHOSTUNREACH;
-const TOO_BIG: i32 = nix::libc::EMSGSIZE;
 
 /// The network between all ports, and its observer.
 #[derive(Debug)]
@@ -150,17 +145,17 @@ impl Wire {
     /// Sends a stray with the tag of the datagram, or reports an ICMP message that quotes the
     /// datagram.
     fn complain(&mut self, now: Time, datagram: &Datagram) {
-        let error = match self.rng.below(4) {
+        let report = match self.rng.below(4) {
             0 => {
                 let bytes = [&[0; 8][..], &[3, 3, 0, 0], &datagram.bytes[..8]].concat();
                 let stray = Datagram { from: datagram.to, to: datagram.from, bytes };
                 return self.add(now, Duration::from_micros(1), stray);
             }
-            1 => (REFUSED, 0),
-            2 => (UNREACHABLE, 0),
-            _ => (TOO_BIG, 300 + self.rng.below(1200) as u32),
+            1 => Report::Refused,
+            2 => Report::HostUnreachable,
+            _ => Report::TooLong { mtu: 300 + self.rng.below(1200) as u32 },
         };
-        self.complaints.push(Complaint { about: datagram.clone(), error });
+        self.complaints.push(Complaint { about: datagram.clone(), report });
     }
 
     fn altered(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {

@@ -278,7 +278,8 @@ impl<'a> World<'a> {
         }
         for complaint in std::mem::take(&mut self.wire.complaints) {
             let Some(port) = self.port_at(complaint.about.from) else { continue };
-            let told = self.ports[port].complain(self.now, complaint.about.to, &complaint.about.bytes, complaint.error);
+            let told =
+                self.ports[port].complain(self.now, complaint.about.to, &complaint.about.bytes, complaint.report);
             told.into_iter().for_each(|id| self.touch(port, id));
         }
         (self.checks.always)(self);

@@ -4,13 +4,14 @@
 use super::end::Ending;
 use super::opening::{BYTES, Scene, address};
 use crate::tpa::session::cipher::Suite;
+use crate::tpa::session::connection::Report;
+use crate::tpa::session::failure::Reason;
 use crate::tpa::session::handshake::{
     Cookie, InnerTransport, Kind, Opening, Protection, Terms, stray, understand_stray,
 };
 use crate::tpa::session::security::Security;
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::{Flags, Segment};
-use nix::libc;
 use std::collections::BTreeSet;
 
 /// All kinds of protection: none, with an unauthenticated peer, with a shared secret, and with
@@ -89,8 +90,8 @@ fn that_nobody_has_the_port_ends_an_opening_at_once() {
                 0
             });
             assert!(scene.ends[0].applications().all(|one| one.ending == Ending::None));
-            scene.ends[0].complain(scene.now, address(2), &request, (libc::ECONNREFUSED, 0));
-            let ended = |one: &super::end::Application| one.ending == Ending::Failed(libc::ECONNREFUSED);
+            scene.ends[0].complain(scene.now, address(2), &request, Report::Refused);
+            let ended = |one: &super::end::Application| one.ending == Ending::Failed(Reason::Refused);
             assert!(scene.ends[0].applications().all(ended), "{inner:?}, {security:?}");
         }
     }
@@ -107,7 +108,7 @@ fn without_encryption_a_stray_is_believed_at_once() {
         scene.ends[0].receive(scene.now, address(2), &mut stray(tag));
         let ending = |scene: &Scene| scene.ends[0].applications().next().unwrap().ending.clone();
         if security == Security::Plain {
-            assert_eq!(ending(&scene), Ending::Failed(libc::ECONNRESET));
+            assert_eq!(ending(&scene), Ending::Failed(Reason::Reset));
             continue;
         }
         assert_eq!(ending(&scene), Ending::None, "{security:?}");

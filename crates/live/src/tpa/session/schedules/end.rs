@@ -1,8 +1,10 @@
 //! One end of the wire: an endpoint, its connections, and an application for each connection.
 
 use super::plan::stream;
+use crate::tpa::session::connection::Report;
 use crate::tpa::session::content::byte;
 use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
+use crate::tpa::session::failure::Reason;
 use crate::tpa::session::handshake::Tag;
 use crate::tpa::session::port::{Arrived, Party, Port};
 use crate::tpa::session::settings::Settings;
@@ -16,8 +18,8 @@ pub enum Ending {
     None,
     /// Everything has arrived in both directions.
     Well,
-    /// The connection failed with this errno.
-    Failed(i32),
+    /// The connection failed for this reason.
+    Failed(Reason),
 }
 
 /// Application that writes one stream, and reads and checks another.
@@ -83,7 +85,7 @@ impl Application {
         }
         if self.ending == Ending::None {
             self.ending = match &exchange.phase {
-                Phase::Failed(failure) => Ending::Failed(failure.errno),
+                Phase::Failed(failure) => Ending::Failed(failure.reason),
                 Phase::Done => Ending::Well,
                 _ if self.has_read_all && exchange.delivery == Delivery::Finished => Ending::Well,
                 _ => Ending::None,
@@ -176,8 +178,8 @@ impl End {
 
     /// Processes an error that the network reports about a datagram to `peer`; `datagram` is the
     /// beginning of that datagram.
-    pub fn complain(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], complaint: (i32, u32)) {
-        if let Some(id) = self.port.complain(now, peer, datagram, complaint) {
+    pub fn complain(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], report: Report) {
+        if let Some(id) = self.port.complain(now, peer, datagram, report) {
             self.after(id, now);
         }
     }

@@ -26,10 +26,10 @@ use super::framing::decode_plain;
 use super::handshake::{Kind, Opening};
 use super::security::Security;
 use super::settings::{self, Settings};
+use crate::tpa::session::connection::Report;
 use end::{End, Ending};
 use meshpace_core::{Duration, Time};
 use meshpace_transport::tpa::Flags;
-use nix::libc;
 use plan::{Mishap, Plan};
 use std::net::SocketAddr;
 use world::{Outcome, run};
@@ -235,10 +235,10 @@ fn one_forged_complaint_takes_no_end_from_the_peer() {
         }
         assert_eq!(pass(now, &mut listener, &mut opener, Kind::Refusal), None);
     }
-    opener.complain(now, b, &end.unwrap(), (libc::ECONNREFUSED, 0));
+    opener.complain(now, b, &end.unwrap(), Report::Refused);
     assert_eq!(pass(now, &mut opener, &mut listener, Kind::Refusal), None);
     let party = listener.parties().next().expect("it was ended");
-    assert_eq!((party.application.read, party.exchange.failure().map(|failure| failure.errno)), (100, None));
+    assert_eq!((party.application.read, party.exchange.failure().map(|failure| failure.reason)), (100, None));
 }
 
 #[test]

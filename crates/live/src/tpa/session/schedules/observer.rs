@@ -4,11 +4,12 @@
 
 use super::end::{End, Ending};
 use super::plan::stream;
+use crate::tpa::session::connection::Report;
+use crate::tpa::session::failure::Reason;
 use crate::tpa::session::handshake::{InnerTransport, Opening, stray, tag_of};
 use crate::tpa::session::security::Security;
 use crate::tpa::session::settings::{self, Settings};
 use meshpace_core::{Duration, Time};
-use nix::libc;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -89,7 +90,7 @@ impl Scene {
             self.sent += 1;
             if self.tells && bytes.len() > self.longest[end] {
                 let mtu = self.longest[end] as u32 + 28;
-                self.ends[end].complain(self.now, address(1 - end), &bytes, (libc::EMSGSIZE, mtu));
+                self.ends[end].complain(self.now, address(1 - end), &bytes, Report::TooLong { mtu });
             }
             if self.loss.uniform() >= LOSS && bytes.len() <= self.longest[end] {
                 self.flights.insert((self.now + DELAY, self.sent), (1 - end, bytes));
@@ -104,8 +105,8 @@ impl Scene {
         let peer = address(1 - end);
         for _ in 0..3 {
             self.ends[end].receive(self.now, peer, &mut stray(tag));
-            self.ends[end].complain(self.now, peer, datagram, (libc::ECONNREFUSED, 0));
-            self.ends[end].complain(self.now, peer, datagram, (libc::EMSGSIZE, 100));
+            self.ends[end].complain(self.now, peer, datagram, Report::Refused);
+            self.ends[end].complain(self.now, peer, datagram, Report::TooLong { mtu: 100 });
         }
     }
 
@@ -294,7 +295,7 @@ fn a_peer_that_has_begun_anew_is_given_up_soon() {
         let restarted = scene.now;
         scene.ends[1] = Scene::end(&scene.settings, 1, 0, 1);
         scene.run(restarted + Duration::from_secs(60), |scene| scene.endings()[0][0].1 != Ending::None);
-        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "{inner:?}");
+        assert_eq!(scene.endings()[0][0].1, Ending::Failed(Reason::Reset), "{inner:?}");
         let took = scene.now.since(restarted);
         assert!(took < Duration::from_secs(15), "{took:?}, {inner:?}");
     }
@@ -309,7 +310,7 @@ fn a_peer_that_has_begun_anew_unnoticed_is_given_up_soon_after_the_first_questio
         scene.run(Time::ZERO + Duration::from_secs(20), |_| false);
         scene.ends[1] = Scene::end(&scene.settings, 1, 0, 1);
         scene.run(Time::ZERO + Duration::from_secs(600), |scene| scene.endings()[0][0].1 != Ending::None);
-        assert_eq!(scene.endings()[0][0].1, Ending::Failed(libc::ECONNRESET), "{inner:?}");
+        assert_eq!(scene.endings()[0][0].1, Ending::Failed(Reason::Reset), "{inner:?}");
         // It is asked when it has been silent for 30 s, and once a second from its first answer on.
         let took = scene.now.since(Time::ZERO);
         assert!(took < Duration::from_secs(45), "{took:?}, {inner:?}");

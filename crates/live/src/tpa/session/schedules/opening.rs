@@ -3,10 +3,10 @@
 
 use super::end::{End, Ending};
 use super::settings::{self, Settings};
+use crate::tpa::session::connection::Report;
 use crate::tpa::session::handshake::{self, InnerTransport, Kind, Opening, tag_of};
 use crate::tpa::session::security::Security;
 use meshpace_core::{Duration, Time};
-use nix::libc;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -141,7 +141,7 @@ fn who_has_heard_no_acceptance_is_accepted_again_with_smaller_segments() {
         scene.run(Time(500_000_000), &mut |bytes| u64::from(!is_acceptance(bytes)));
         let (now, padded) = (scene.now, scene.padded.clone());
         assert!(!padded.is_empty());
-        scene.ends[0].complain(now, address(2), &padded, (libc::EMSGSIZE, 1280));
+        scene.ends[0].complain(now, address(2), &padded, Report::TooLong { mtu: 1280 });
         // Two round trips take 200 ms. By the timers of the first handshake nothing would come of it before 63 s have passed.
         scene.run(Time(1_000_000_000), &mut |_| 1);
         assert!(scene.ends[1].applications().any(|one| one.read > 0), "{inner:?}");
@@ -161,7 +161,7 @@ fn a_complaint_at_an_opening_neither_ends_it_nor_makes_segments_smaller_than_pat
             scene.run(Time(until * 1_000_000), &mut |bytes| u64::from(bytes.len() <= PADDED));
             let (now, padded) = (scene.now, scene.padded.clone());
             assert!(!padded.is_empty());
-            scene.ends[0].complain(now, address(2), &padded, (libc::EMSGSIZE, mtu));
+            scene.ends[0].complain(now, address(2), &padded, Report::TooLong { mtu });
         }
         scene.longest = 0;
         scene.run(Time(60_000_000_000), &mut |_| 1);

@@ -2,9 +2,9 @@
 //! nobody sent.
 
 use super::plan::{Mishap, Plan, stream};
+use crate::tpa::session::connection::Report;
 use crate::tpa::session::handshake::{stray, tag_of};
 use meshpace_core::{Duration, Rng, Time};
-use nix::libc;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -40,14 +40,14 @@ pub struct Flight {
     pub forged: bool,
 }
 
-/// Error that the network reports about a datagram from `from` to `to`: an errno and an MTU. It
-/// quotes the beginning of the datagram.
+/// Error that the network reports about a datagram from `from` to `to`. It quotes the beginning of
+/// the datagram.
 #[derive(Clone, Debug)]
 pub struct Notice {
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub quoted: Vec<u8>,
-    pub complaint: (i32, u32),
+    pub report: Report,
 }
 
 /// The wire between two ends.
@@ -165,10 +165,10 @@ impl Wire {
             }
             6 if !is_opening && (self.complaints < MOST_COMPLAINTS || is_heard(plan)) => {
                 self.complaints += 1;
-                let complaint = match self.forger.below(4) {
-                    0 => (libc::ECONNREFUSED, 0),
-                    1 => (libc::EHOSTUNREACH, 0),
-                    2 => (libc::EMSGSIZE, 100),
+                let report = match self.forger.below(4) {
+                    0 => Report::Refused,
+                    1 => Report::HostUnreachable,
+                    2 => Report::TooLong { mtu: 100 },
                     _ => {
                         let tag = tag_of(&flight.bytes).unwrap_or_default();
                         if plan.is_sealed() {
@@ -179,7 +179,7 @@ impl Wire {
                     }
                 };
                 let quoted = flight.bytes[..flight.bytes.len().min(64)].to_vec();
-                self.notices.push(Notice { from: flight.from, to: flight.to, quoted, complaint });
+                self.notices.push(Notice { from: flight.from, to: flight.to, quoted, report });
                 return;
             }
             _ => return,

@@ -204,7 +204,7 @@ impl World {
         }
         for notice in std::mem::take(&mut self.wire.notices) {
             if let Some(end) = self.ends.iter_mut().find(|end| end.address() == notice.from) {
-                end.complain(now, notice.to, &notice.quoted, notice.complaint);
+                end.complain(now, notice.to, &notice.quoted, notice.report);
             }
         }
     }
