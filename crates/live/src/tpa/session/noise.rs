@@ -13,9 +13,10 @@
 use super::cipher::Cipher;
 use super::handshake::{Opening, Protection};
 use super::host::{Randomness, random};
+use super::seal::{AUTHENTICATION, Key};
 use super::security::Security;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
-use snow::resolvers::{CryptoResolver, DefaultResolver, FallbackResolver, RingResolver};
+use snow::resolvers::{CryptoResolver, DefaultResolver, FallbackResolver};
 use snow::{Builder, HandshakeState, types};
 use std::io;
 
@@ -61,6 +62,14 @@ fn broken(error: snow::Error) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("Noise: {error}"))
 }
 
+/// Noise's name of a cipher.
+fn name(cipher: Cipher) -> &'static str {
+    match cipher {
+        Cipher::ChaCha20Poly1305 => "ChaChaPoly",
+        Cipher::Aes256Gcm => "AESGCM",
+    }
+}
+
 fn pattern(protection: Protection, cipher: Cipher) -> io::Result<snow::params::NoiseParams> {
     let pattern = match protection {
         Protection::Plain => return Err(io::ErrorKind::Unsupported.into()),
@@ -68,15 +77,11 @@ fn pattern(protection: Protection, cipher: Cipher) -> io::Result<snow::params::N
         Protection::NnPsk0 => "NNpsk0",
         Protection::Ik => "IK",
     };
-    let cipher = match cipher {
-        Cipher::ChaCha20Poly1305 => "ChaChaPoly",
-        Cipher::Aes256Gcm => "AESGCM",
-    };
-    format!("Noise_{pattern}_25519_{cipher}_BLAKE2s").parse().map_err(broken)
+    format!("Noise_{pattern}_25519_{}_BLAKE2s", name(cipher)).parse().map_err(broken)
 }
 
-/// Resolver that supplies the only random number that a handshake needs at either end: the private
-/// key that was made for it.
+/// Resolver that supplies the ciphers of `seal`, and the only random number that a handshake needs
+/// at either end: the private key that was made for it.
 struct Drawn([u8; 32]);
 
 /// Random source that returns that number once.
@@ -103,15 +108,48 @@ impl CryptoResolver for Drawn {
         None
     }
 
-    fn resolve_cipher(&self, _: &CipherChoice) -> Option<Box<dyn types::Cipher>> {
-        None
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn types::Cipher>> {
+        let cipher = match choice {
+            CipherChoice::ChaChaPoly => Cipher::ChaCha20Poly1305,
+            CipherChoice::AESGCM => Cipher::Aes256Gcm,
+        };
+        Some(Box::new(Sealing { cipher, key: Key::new(cipher, [0; KEY]) }))
+    }
+}
+
+/// Cipher of the messages of a handshake.
+struct Sealing {
+    cipher: Cipher,
+    key: Key,
+}
+
+impl types::Cipher for Sealing {
+    fn name(&self) -> &'static str {
+        name(self.cipher)
+    }
+
+    fn set(&mut self, key: &[u8; KEY]) {
+        self.key = Key::new(self.cipher, *key);
+    }
+
+    fn encrypt(&self, nonce: u64, head: &[u8], text: &[u8], out: &mut [u8]) -> usize {
+        let (sealed, rest) = out.split_at_mut(text.len());
+        sealed.copy_from_slice(text);
+        rest[..AUTHENTICATION].copy_from_slice(&self.key.seal(nonce, head, sealed));
+        text.len() + AUTHENTICATION
+    }
+
+    fn decrypt(&self, nonce: u64, head: &[u8], sealed: &[u8], out: &mut [u8]) -> Result<usize, snow::Error> {
+        // The buffer of the caller may have no room for the authentication tag.
+        let mut text = sealed.to_vec();
+        let length = self.key.open(nonce, head, &mut text).ok_or(snow::Error::Decrypt)?;
+        out.get_mut(..length).ok_or(snow::Error::Decrypt)?.copy_from_slice(&text[..length]);
+        Ok(length)
     }
 }
 
 fn builder<'a>(security: &'a Security, cipher: Cipher, prologue: &'a [u8], secret: Secret) -> io::Result<Builder<'a>> {
-    // The implementations are those that snow itself chooses, except for the random numbers.
-    let implementations = FallbackResolver::new(Box::new(RingResolver), Box::new(DefaultResolver));
-    let resolver = FallbackResolver::new(Box::new(Drawn(secret)), Box::new(implementations));
+    let resolver = FallbackResolver::new(Box::new(Drawn(secret)), Box::new(DefaultResolver));
     let pattern = pattern(security.protection(), cipher)?;
     let builder = Builder::with_resolver(pattern, Box::new(resolver)).prologue(prologue).map_err(broken)?;
     match security {
@@ -304,5 +342,83 @@ mod tests {
         }
         let (_, second) = hear(&security, &asked, &first, &mut randomness).unwrap().answer(b"changed").unwrap();
         assert_eq!(asking.finish(&second).unwrap().1, b"changed", "what is inside is the peer's own");
+    }
+
+    /// Handshake of NN and the first message of either direction after it, by the implementation of
+    /// Noise in Haskell (cacophony): four pairs of a payload and its message, for each cipher. The
+    /// prologue is "John Galt".
+    const HASKELL: [(Cipher, [(&str, &str); 4]); 2] = [
+        (
+            Cipher::ChaCha20Poly1305,
+            [
+                (
+                    "4c756477696720766f6e204d69736573",
+                    "ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c79444c756477696720766f6e204d69736573",
+                ),
+                (
+                    "4d757272617920526f746862617264",
+                    "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f144808843ff34a6759d06e7733c83aeb5556c15bc762b664b3ba0556b1e7eaea4168bb6",
+                ),
+                ("462e20412e20486179656b", "79285da88da3535f52b07b70006c85706de7ddb1fd3dddac995b7e"),
+                ("4361726c204d656e676572", "ffdad3a7f0db4c39077f223659c5c1d107666405566ecdf4ab53bf"),
+            ],
+        ),
+        (
+            Cipher::Aes256Gcm,
+            [
+                (
+                    "4c756477696720766f6e204d69736573",
+                    "ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c79444c756477696720766f6e204d69736573",
+                ),
+                (
+                    "4d757272617920526f746862617264",
+                    "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f1448088435637c95d5175db82241df5bb90db690493dacfa51454f80512c3e223de17f7",
+                ),
+                ("462e20412e20486179656b", "017e18dffa3706f97c3f08d9318fa68784302749e9389ff63a31b3"),
+                ("4361726c204d656e676572", "ce88f443e45f17ada7021df6150b2dd590d985e2eae4ea17c47f5d"),
+            ],
+        ),
+    ];
+
+    /// Private keys of the handshakes of [`HASKELL`]: of the initiator and of the responder.
+    const DRAWN: [&str; 2] = [
+        "893e28b9dc6ca8d611ab664754b8ceb7bac5117349a4439a6b0569da977c464a",
+        "bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b",
+    ];
+
+    fn of_hex(hex: &str) -> Vec<u8> {
+        let digit = |byte: u8| (byte as char).to_digit(16).unwrap() as u8;
+        hex.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+    }
+
+    #[test]
+    fn handshakes_and_messages_are_those_of_another_implementation() {
+        for (cipher, messages) in HASKELL {
+            let drawn = DRAWN.map(|secret| of_hex(secret).try_into().unwrap());
+            let [first, second] = drawn.map(|secret| builder(&Security::Opportunistic, cipher, b"John Galt", secret));
+            let mut ends = [first.unwrap().build_initiator().unwrap(), second.unwrap().build_responder().unwrap()];
+            let messages = messages.map(|(payload, message)| (of_hex(payload), of_hex(message)));
+            let (mut written, mut read) = ([0; MOST], [0; MOST]);
+            for (turn, (payload, message)) in messages[..2].iter().enumerate() {
+                let length = ends[turn].write_message(payload, &mut written).unwrap();
+                assert_eq!(written[..length], message[..], "{cipher:?}");
+                let length = ends[1 - turn].read_message(message, &mut read).unwrap();
+                assert_eq!(read[..length], payload[..], "{cipher:?}");
+            }
+            let (send, receive) = ends[0].dangerously_get_raw_split();
+            for (key, (payload, message)) in [send, receive].iter().zip(&messages[2..]) {
+                let mut ours = payload.clone();
+                let authentication = Key::new(cipher, *key).seal(0, &[], &mut ours);
+                assert_eq!([&ours[..], &authentication].concat(), *message, "{cipher:?}");
+            }
+            // REKEY, as snow does it.
+            let [initiator, _] = ends;
+            let mut transport = initiator.into_transport_mode().unwrap();
+            transport.rekey_outgoing();
+            let length = transport.write_message(b"hello", &mut written).unwrap();
+            let mut ours = b"hello".to_vec();
+            let authentication = Key::new(cipher, send).next().seal(0, &[], &mut ours);
+            assert_eq!([&ours[..], &authentication].concat(), written[..length], "{cipher:?}");
+        }
     }
 }
