@@ -35,44 +35,52 @@ use std::sync::Arc;
 /// The arguments of `meshpace advise`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Who hears whom: a map (CSV, GraphML or JSON with places), a table of links (CSV with from, to and etx, metric, delivery, snr_db, loss_db, hop_mbps, rate_mbps or mcs), or what
-    /// programs tell (NetJSON; jsoninfo or txtinfo of olsrd; a dump of babeld; `batctl o` or `oj`, and `n` or `nj` of B.A.T.M.A.N. V; `iw dev wlan0 station
-    /// dump`; meshviewer.json). Where each node tells of its own links, the dumps of several nodes, each named like its node. "-" is standard input.
+    /// The mesh, as one of: a map with places (CSV, GraphML or JSON); a table of links (CSV with
+    /// from, to and one of etx, metric, delivery, snr_db, loss_db, hop_mbps, rate_mbps or mcs); or
+    /// a dump of a routing daemon (NetJSON; jsoninfo or txtinfo of olsrd; a dump of babeld; `batctl
+    /// o` or `oj`, and `n` or `nj` of B.A.T.M.A.N. V; `iw dev wlan0 station dump`;
+    /// meshviewer.json). If each node reports only its own links, give the dumps of several nodes,
+    /// and name each file like its node. `-` reads standard input.
     #[arg(required = true)]
     map: Vec<PathBuf>,
-    /// A bulk transfer, by the numbers of nodes from 0, or by their names or addresses in a dump; may be given again.
+    /// Add a bulk transfer between two nodes, given by their numbers (from 0), names or addresses
+    /// in the dump. Can be repeated.
     #[arg(long, value_name = "FROM,TO", required = true)]
     flow: Vec<String>,
-    /// The rate of links of which the dump has none, as the number of an MCS of 802.11n, 0 to 7.
+    /// Set the rate of links for which the dump has no rate: an MCS number of 802.11n, 0 to 7.
     #[arg(long, value_name = "MCS", default_value_t = 3)]
     mcs: u8,
-    /// The same, also of other standards: "MCS 5", "11 Mbit/s" (802.11b), "54 Mbit/s" (802.11a and g) [default: that of --mcs].
+    /// Set the same rate in words, which can also name other standards: "MCS 5", "11 Mbit/s"
+    /// (802.11b), "54 Mbit/s" (802.11a and g) [default: the rate of --mcs].
     #[arg(long, value_name = "RATE", conflicts_with = "mcs")]
     rate: Option<Rate>,
-    /// Set a key of the scenario that is made of the map, such as radio.path_loss_exponent=2.5 where houses stand apart; as in
-    /// `meshpace run`.
+    /// Set a key of the scenario that is made from the map, as in `meshpace run`, such as
+    /// radio.path_loss_exponent=2.5 where houses stand apart.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Time that is measured of each run, whole seconds.
+    /// Measure each run for this time, in whole seconds.
     #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = whole_seconds)]
     seconds: u64,
-    /// Seeds of each choice.
+    /// Run each setting with this number of seeds.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(3..=MAX_SEEDS))]
     seeds: u64,
-    /// Runs at a time [default: the number of processors].
+    /// Run this number of simulations at the same time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// With a dump: what one good hop carries alone, kbit/s or with its unit; then tell what each path carries by the metric of its hops. Hops of which the dump itself
-    /// tells what they carry (hop_mbps, expected throughput) need none.
+    /// With a dump: goodput of one good hop alone, in kbit/s or with a unit. The report then
+    /// predicts the goodput of each path from the metrics of its hops. Not needed for hops whose
+    /// goodput is in the dump (hop_mbps, expected throughput).
     #[arg(long, value_name = "KBIT/S", value_parser = kbps)]
     hop_goodput: Option<f64>,
-    /// What was measured of the flows, in their order (flent, iperf3 -J, iperf -y C), told beside what their hops carry.
+    /// Measured results of the flows, in the order of --flow (flent, iperf3 -J, iperf -y C). They
+    /// are printed beside the predicted goodput.
     #[arg(long, value_name = "FILE")]
     measured: Vec<PathBuf>,
-    /// Write the scenario with what is usual, and its files, into this directory: `meshpace run DIR/advice.toml` repeats it.
+    /// Write the scenario with the default settings, and its files, into this directory. `meshpace
+    /// run DIR/advice.toml` then repeats the runs.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Print one JSON object for each flow and each choice.
+    /// Print one JSON object for each flow and for each setting that was tried.
     #[arg(long)]
     json: bool,
 }

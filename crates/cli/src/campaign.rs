@@ -58,52 +58,59 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Write a campaign as an array script of a batch system.
+    /// Write a campaign as an array script for a batch system.
     Export(Export),
-    /// Make one piece of an exported campaign: what a task of the array does.
+    /// Run one piece of an exported campaign, as each task of the array does.
     Piece(Piece),
-    /// Put together the pieces of an exported campaign, or campaigns that were run in several places or with several ranges of seeds.
+    /// Merge the pieces of an exported campaign, or campaigns that were run in several places or
+    /// with different seeds.
     Merge(Merge),
-    /// Write a directory of records, with the files that its scenarios name, as one file that others unpack and check.
+    /// Pack a directory of records, with the files that its scenarios name, into one file that
+    /// others can unpack and check.
     Archive(share::Archive),
-    /// Check a directory of records: everything is whole, and some of its runs, made again, are the same.
+    /// Check a directory of records: all files must be complete, and some of its runs are repeated
+    /// and must give the same results.
     Check(share::Check),
 }
 
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("system").args(["slurm"]).required(true))]
 struct Export {
-    /// The scenario, a TOML file; `-` reads standard input.
+    /// Scenario file (TOML); `-` reads standard input.
     file: PathBuf,
-    /// For Slurm.
+    /// Write scripts for Slurm.
     #[arg(long)]
     slurm: bool,
-    /// The directory to write, on a file system that the tasks share.
+    /// Write into this directory, which must be on a file system that all tasks share.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Set a key of the scenario, as for `run`.
+    /// Set a key of the scenario, as in `meshpace run`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Sweep a key over values, as for `run`.
+    /// Sweep a key over several values, as in `meshpace run`.
     #[arg(long, value_name = "KEY=VALUE,...")]
     sweep: Vec<String>,
-    /// Export only the runs whose records are not in this directory, so that `merge --out` with the same directory completes it.
+    /// Export only the runs whose records are missing in this directory. `merge --out` with the
+    /// same directory then completes it.
     #[arg(long, value_name = "DIR")]
     missing_in: Option<PathBuf>,
-    /// The first seed.
+    /// Begin with this seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Seeds per point: N, N+1, ... [default: the scenario's sweep.seeds, or 1]
+    /// Run each point with this number of seeds: N, N+1, ... [default: the scenario's sweep.seeds,
+    /// or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     seeds: Option<u64>,
-    /// Make more seeds of each point until half of the 95 % interval of this quantity is within this share of its mean, such as
-    /// 'goodput 2 %': `merge` adds the pieces that are still needed. Every point has 20 seeds, or --seeds if that is more.
+    /// Add seeds to each point until half of the 95 % confidence interval of this quantity is at
+    /// most this share of its mean, such as 'goodput 2 %'. `merge` then adds the pieces that are
+    /// still needed. Every point has at least 20 seeds, or --seeds if that is more.
     #[arg(long, value_name = "QUANTITY SHARE %")]
     until: Option<String>,
-    /// The most seeds of a point.
+    /// Stop adding seeds at this number per point.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS), default_value_t = until::MOST, requires = "until")]
     most: u64,
-    /// CPU time of a piece by the estimate; a batch system takes seconds to start one.
+    /// Aim for this CPU time per piece, by the estimate. A batch system needs some seconds to start
+    /// each piece.
     #[arg(long, value_name = "TIME", value_parser = seconds, default_value = "600 s")]
     piece: f64,
     #[command(flatten)]
@@ -112,22 +119,23 @@ struct Export {
 
 #[derive(Args, Debug)]
 struct Piece {
-    /// The directory that `export` wrote.
+    /// Directory that `export` wrote.
     directory: PathBuf,
-    /// The number of the piece.
+    /// Number of the piece, from 0.
     number: usize,
 }
 
 /// The arguments of `meshpace campaign merge`.
 #[derive(Args, Debug)]
 pub struct Merge {
-    /// The directory that `export` wrote; or directories that `reproduce` or `run --out` wrote, finished or not.
+    /// Directory that `export` wrote; or several directories that `reproduce` or `run --out` wrote,
+    /// complete or not.
     #[arg(required = true, value_name = "DIRECTORY")]
     directories: Vec<PathBuf>,
-    /// Where to write the records.
+    /// Write the records into this directory.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Replace records of another campaign that are there.
+    /// Replace records of another campaign in the directory.
     #[arg(long)]
     force: bool,
 }

@@ -32,46 +32,51 @@ use std::sync::Arc;
 /// The arguments of `meshpace compare`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// A scenario, which is run, or a directory of records, which is read.
+    /// Scenario file (is run), or directory with records (is read).
     a: PathBuf,
-    /// What it is compared with; without it the variants of the first are those of --set, or the values of a key that it sweeps.
+    /// Scenarios or directories to compare with the first. Without them, the variants of the first
+    /// are compared: the values of --set, or of a key that it sweeps.
     #[arg(value_name = "B")]
     others: Vec<PathBuf>,
-    /// With one scenario: values that are compared, such as flow.transport=newreno,cubic,tcp-ap; several such keys in all combinations, and
-    /// a key with one value is set in all variants. Where no key has several values, each of two --set or more is a variant. With several scenarios, or --by: a key that is
-    /// set in all of them.
+    /// With one scenario: compare these values, such as flow.transport=newreno,cubic,tcp-ap.
+    /// Several keys with several values are combined; a key with one value is set in all variants.
+    /// If no key has several values, each --set is a variant of its own. With several scenarios, or
+    /// with --by: set this key in all of them.
     #[arg(long, value_name = "KEY=VALUE[,...]")]
     set: Vec<String>,
-    /// With one scenario or directory that sweeps several keys: the one whose values are compared [default: the only one, or
-    /// flow.transport].
+    /// With one scenario or directory that sweeps several keys: compare the values of this key
+    /// [default: the only swept key, or flow.transport].
     #[arg(long, value_name = "KEY", conflicts_with = "others")]
     by: Option<String>,
-    /// With one scenario or directory that sweeps this key: the value that every other value of it is compared with, point by
-    /// point, such as flow.transport=quiet-train
+    /// With one scenario or directory that sweeps this key: compare every other value of the key
+    /// with this one, point by point, such as flow.transport=quiet-train
     #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["others", "by", "robust", "report"])]
     against: Option<String>,
-    /// With directories of records: of the points of their sweep only those with these values, such as topology.hops=4 or
-    /// flow.transport=newreno,tcp-ap; several are several conditions.
+    /// With directories of records: include only the sweep points with these values, such as
+    /// topology.hops=4 or flow.transport=newreno,tcp-ap. Conditions on several keys must all hold.
     #[arg(long = "where", value_name = "KEY=VALUE[,...]")]
     selected: Vec<String>,
-    /// Compare again under other models, one choice at a time (MAC, routing and its repair, reception, RTS, carrier sense, windows, queues), and say
-    /// with which of them the answer holds: docs/robust.md. `auto`: in reports, where that is short.
+    /// Repeat the comparison under other models, changing one choice at a time (MAC, routing and
+    /// route repair, reception, RTS, carrier sense, windows, queues), and report which of them
+    /// confirm the result: docs/robust.md. `auto` does this only in reports, and only if it is
+    /// quick.
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true, default_value_t = When::Auto, default_missing_value = "always")]
     robust: When,
-    /// Show what came out as a page.
+    /// Write the results as an HTML page with plots.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// The first seed.
+    /// Begin with this seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Seeds per point [default: the scenario's sweep.seeds, but at least 3]
+    /// Run each point with this number of seeds [default: the scenario's sweep.seeds, but at least
+    /// 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     seeds: Option<u64>,
-    /// Runs at a time [default: the number of processors].
+    /// Run this number of simulations at the same time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// What to print: `md` for people, `json` one object per metric and line, `csv` one row per metric. The difference is the
-    /// second less the first.
+    /// Choose the output: `md` for people, `json` with one object per metric and line, `csv` with
+    /// one row per metric. The difference is the second minus the first.
     #[arg(long, value_enum, default_value_t = Format::Md)]
     format: Format,
 }
@@ -83,18 +88,18 @@ pub enum Format {
     Json,
     /// One row per metric.
     Csv,
-    /// For people.
+    /// Text for people.
     Md,
 }
 
 /// When other models are tried.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum When {
-    /// Whatever it costs.
+    /// Always, however long it takes.
     Always,
-    /// In reports, where few frames have to be simulated.
+    /// In reports, if few frames have to be simulated.
     Auto,
-    /// Not at all.
+    /// Never.
     Never,
 }
 

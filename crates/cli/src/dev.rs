@@ -13,13 +13,14 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Compare with ns-2.35, ns-3, theory and testbeds, point by point; exit status 1 if a point does not meet its rule.
+    /// Compare the simulator with ns-2.35, ns-3, theory and testbeds, point by point. The exit
+    /// status is 1 if a point breaks its rule.
     Validate(validate::Arguments),
     #[command(flatten)]
     Linux(linux::Dev),
-    /// Print what a shell needs to complete commands and options.
+    /// Print a script with which a shell completes commands and options.
     Completions(manual::Completions),
-    /// Write the manual pages of the command and its subcommands.
+    /// Write the manual pages of the command and of its subcommands.
     Man(manual::Man),
 }
 

@@ -12,16 +12,16 @@ use std::process::ExitCode;
 /// The arguments of `meshpace keys`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// A section such as `radio` or `flow.transport`, or one key [default: all].
+    /// Show only this section, such as `radio` or `flow.transport`, or this key [default: all].
     section: Option<String>,
-    /// Only keys with this word in their name, meaning, values or source; also finds what other programs call otherwise, such as reno,
-    /// 802.11n, Mbps, bulk.
+    /// Show only keys with this word in their name, meaning, values or source. Terms of other
+    /// programs are also found, such as reno, 802.11n, Mbps or bulk.
     #[arg(long, value_name = "WORD", conflicts_with_all = ["section", "schema"])]
     search: Option<String>,
-    /// `table` for people, `json` one object per key and line.
+    /// Choose the output: `table` for people, `json` with one object per key and line.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Print a JSON Schema of scenarios, for editors.
+    /// Print a JSON Schema of scenario files, for editors.
     #[arg(long, conflicts_with_all = ["section", "format"])]
     schema: bool,
 }

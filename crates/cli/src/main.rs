@@ -35,7 +35,7 @@ use std::process::ExitCode;
 #[derive(Parser, Debug)]
 #[command(name = "meshpace", version, about, propagate_version = true, after_help = STATUSES)]
 struct Cli {
-    /// Tell nothing but errors on standard error: no progress, no warnings.
+    /// Print only errors to standard error (no progress, no warnings).
     #[arg(long, short, global = true)]
     quiet: bool,
     #[command(subcommand)]
@@ -43,37 +43,41 @@ struct Cli {
 }
 
 /// Exit statuses, for scripts.
-const STATUSES: &str = "Exit status: 0 all went well; 1 a run failed, a check did not hold or results could not be written; \
-    2 the scenario or the command line is refused, and nothing was run; 130 interrupted by Ctrl-C. \
+const STATUSES: &str = "Exit status: 0: success; 1: a run or a check failed, or results could not be written; \
+    2: the scenario or the command line has an error, and nothing was run; 130: interrupted by Ctrl-C. \
     Results go to standard output, everything else to standard error.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Run a scenario, or every point of its sweep.
     Run(run::Arguments),
-    /// Compare two scenarios, directories of records or variants of one scenario: which is better, by how much, how surely.
+    /// Compare two scenarios, directories of records or variants of one scenario: which is better,
+    /// by how much, and how certain it is.
     Compare(compare::Arguments),
     /// Play a scenario in a browser: frames, collisions, routes, two transports side by side.
     View(view::Arguments),
     /// List the transports that scenarios can name.
     Transports(transports::Arguments),
-    /// List every key that a scenario may have: what may be written, default, meaning.
+    /// List all keys of a scenario file, with their values, defaults and meanings.
     Keys(keys::Arguments),
-    /// List the published experiments and the scenario files of a directory.
+    /// List the published experiments, and the scenario files of a directory.
     Scenarios(scenarios::Arguments),
-    /// Run published experiments again, and write a report with a verdict for every published claim.
+    /// Run published experiments again, and write a report with a verdict on every published claim.
     Reproduce(reproduce::Arguments),
-    /// Write the report of records on disk anew.
+    /// Write the report of existing records again, without running anything.
     Report(report::Arguments),
-    /// Make one run of a directory of records again, from what the directory keeps, and compare it with its record.
+    /// Repeat one run of a directory of records, and compare the result with its record.
     Rerun(rerun::Arguments),
-    /// Write a campaign for a batch system, make its pieces there, put campaigns together, and hand them on.
+    /// Split a campaign for a batch system, run its pieces there, merge campaigns, and pack them
+    /// for others.
     Campaign(campaign::Arguments),
-    /// Say what to set in a mesh that is known by a map, a list of links or a dump of its routing daemon.
+    /// Find out which flows of a mesh would starve and which settings help, from a map, a list of
+    /// links or a dump of a routing daemon.
     Advise(advise::Arguments),
     #[command(flatten)]
     Linux(linux::Command),
-    /// For developers and packagers: compare with ns-2 and ns-3, measure speed, completions, manual pages.
+    /// For developers and packagers: compare with ns-2 and ns-3, measure speed, print completions
+    /// and manual pages.
     Dev(dev::Arguments),
 }
 

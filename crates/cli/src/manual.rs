@@ -14,14 +14,15 @@ use std::process::ExitCode;
 /// The arguments of `meshpace dev completions`.
 #[derive(Args, Debug)]
 pub struct Completions {
-    /// The shell whose completions are printed.
+    /// Shell for which completions are printed.
     shell: Shell,
 }
 
 /// The arguments of `meshpace dev man`.
 #[derive(Args, Debug)]
 pub struct Man {
-    /// Where the pages are written, one for each subcommand and for those below it.
+    /// Write the pages into this directory, one for each subcommand and for each of its
+    /// subcommands.
     directory: PathBuf,
 }
 

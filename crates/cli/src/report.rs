@@ -15,23 +15,25 @@ use std::sync::Arc;
 /// The arguments of `meshpace report`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// A directory that `meshpace reproduce` or `meshpace run --out` has written. Of a scenario of your own the page has plots of what
-    /// was swept; of a registered one, the published claims.
+    /// Directory that `meshpace reproduce` or `meshpace run --out` wrote. The page shows the
+    /// published claims of a registered experiment, and plots over the sweep for your own scenario.
     directory: PathBuf,
-    /// Of a scenario of your own: of the points of its sweep only those with these values, such as topology.hops=4 or
-    /// flow.transport=newreno,tcp-ap; several are several conditions.
+    /// For your own scenarios: include only the sweep points with these values, such as
+    /// topology.hops=4 or flow.transport=newreno,tcp-ap. Conditions on several keys must all hold.
     #[arg(long = "where", value_name = "KEY=VALUE[,...]")]
     selected: Vec<String>,
-    /// A directory with the register's files, instead of those that are part of the program.
+    /// Read the register's files from this directory instead of the built-in ones.
     #[arg(long, value_name = "DIR")]
     register: Option<PathBuf>,
-    /// Write the page here, and verdicts.json beside it, to be read away from the records: without links to them.
+    /// Write the page to this file, and verdicts.json beside it. The page then has no links to the
+    /// records, so that it can be moved away from them.
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// Link every experiment to its view on this page: the folder that `meshpace view --export` wrote, or its address.
+    /// Link every experiment to the viewer in this folder (written by `meshpace view --export`) or
+    /// at this address.
     #[arg(long, value_name = "ADDRESS")]
     viewer: Option<String>,
-    /// Write what came out of every claim as a page of text, too: docs/findings.md.
+    /// Also write the result of every claim as a text page: docs/findings.md.
     #[arg(long, value_name = "FILE")]
     findings: Option<PathBuf>,
 }

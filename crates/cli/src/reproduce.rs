@@ -20,43 +20,48 @@ use std::sync::Arc;
 /// The arguments of `meshpace reproduce`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Experiments by id (AP05-F14), all of a paper (AP05), or `all` [default: all].
+    /// Experiments by id (AP05-F14), all experiments of a paper (AP05), or `all` [default: all].
     ids: Vec<String>,
-    /// How much is run: quick is minutes for everything, paper as much as the papers had.
+    /// Choose how much is run: `quick` takes minutes for everything; `paper` runs as much as the
+    /// papers did.
     #[arg(long, value_enum, default_value_t = Quality::Quick)]
     quality: Quality,
-    /// Seeds per point, instead of as many as the quality has.
+    /// Run each point with this number of seeds, instead of the number that the quality sets.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     seeds: Option<u64>,
-    /// Run the other readings of the papers too, which are shown and count for nothing; paper quality always does.
+    /// Also run the other readings of the papers. They are shown, but do not count for the
+    /// verdicts. Paper quality always runs them.
     #[arg(long)]
     readings: bool,
-    /// Only the seeds of the quality: no more of them for claims that cannot be told. Paper quality tries up to four times as many, and
-    /// so does quick quality where the experiment says so.
+    /// Use only the initial seeds. Otherwise, claims that cannot be told get more seeds: up to four
+    /// times as many with paper quality, and with quick quality if the experiment says so.
     #[arg(long)]
     first_seeds: bool,
-    /// Runs at a time [default: the number of processors].
+    /// Run this number of simulations at the same time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Make the runs on the workers of this scheduler of Dask, such as tcp://host:8786: docs/clusters.md.
+    /// Run the simulations on the workers of this Dask scheduler, such as tcp://host:8786:
+    /// docs/clusters.md.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "estimate"])]
     dask: Option<String>,
-    /// Where to write: the report, and a directory for each set of runs [default: report, or report-paper].
+    /// Write the report, and a directory of records for each set of runs, into this directory
+    /// [default: report, or report-paper].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Make all runs anew, and replace the records that are there.
+    /// Repeat all runs, and replace existing records.
     #[arg(long)]
     force: bool,
-    /// A file of verdicts (verdicts.json of an earlier report): exit status 1 if one of them has turned.
+    /// Compare with the verdicts in this file (verdicts.json of an earlier report). The exit status
+    /// is 1 if one of them has changed.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
-    /// A directory with the register's files, instead of those that are part of the program.
+    /// Read the register's files from this directory instead of the built-in ones.
     #[arg(long, value_name = "DIR")]
     register: Option<PathBuf>,
-    /// Say what it would take, from short pieces of the runs, and run nothing else.
+    /// Estimate the time from short parts of the runs, and run nothing else.
     #[arg(long)]
     estimate: bool,
-    /// The estimate as one JSON object.
+    /// Print the estimate as one JSON object.
     #[arg(long, requires = "estimate")]
     json: bool,
 }

@@ -12,12 +12,14 @@ use std::process::ExitCode;
 /// The arguments of `meshpace rerun`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The directory of records: that of `run --out`, of `campaign merge`, or one that came out of an archive.
+    /// Directory of records, written by `run --out` or `campaign merge`, or unpacked from an
+    /// archive.
     directory: PathBuf,
-    /// The value of a swept key at the point, such as topology.hops=4; may be given again for another key.
+    /// Select the point by a value of a swept key, such as topology.hops=4. Can be repeated for
+    /// other keys.
     #[arg(long, value_name = "KEY=VALUE")]
     point: Vec<String>,
-    /// The seed.
+    /// Seed of the run.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

@@ -28,61 +28,68 @@ use std::sync::Arc;
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("written").args(["out", "pcap", "record"]).multiple(true))]
 pub struct Arguments {
-    /// The scenario, a TOML file; `-` reads standard input.
+    /// Scenario file (TOML); `-` reads standard input.
     file: PathBuf,
-    /// Set a key of the scenario: topology.hops=4, flow.transport=newreno (every flow), flow.0.segment=512 (the first).
+    /// Set a key of the scenario: topology.hops=4, flow.transport=newreno (every flow),
+    /// flow.0.segment=512 (the first flow).
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Sweep a key over values, whatever the scenario sweeps besides: topology.hops=2,4,6; may be given again for another key.
+    /// Sweep a key over several values, in addition to the sweep in the scenario:
+    /// topology.hops=2,4,6. Can be repeated for other keys.
     #[arg(long, value_name = "KEY=VALUE,...")]
     sweep: Vec<String>,
-    /// The first seed.
+    /// Begin with this seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Seeds per point: N, N+1, ... [default: the scenario's sweep.seeds, or 1]
+    /// Run each point with this number of seeds: N, N+1, ... [default: the scenario's sweep.seeds,
+    /// or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS))]
     seeds: Option<u64>,
-    /// Make more seeds of each point until half of the 95 % interval of this quantity is within this share of its mean, such as
-    /// 'goodput 2 %'. Every point has 20 seeds, or --seeds if that is more. Output comes at the end.
+    /// Add seeds to each point until half of the 95 % confidence interval of this quantity is at
+    /// most this share of its mean, such as 'goodput 2 %'. Every point has at least 20 seeds, or
+    /// --seeds if that is more. The output comes at the end.
     #[arg(long, value_name = "QUANTITY SHARE %", conflicts_with_all = ["pcap", "record"])]
     until: Option<String>,
-    /// The most seeds of a point.
+    /// Stop adding seeds at this number per point.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS), default_value_t = until::MOST, requires = "until")]
     most: u64,
-    /// Runs at a time [default: the number of processors].
+    /// Run this number of simulations at the same time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Make the runs on the workers of this scheduler of Dask, such as tcp://host:8786: docs/clusters.md.
+    /// Run the simulations on the workers of this Dask scheduler, such as tcp://host:8786:
+    /// docs/clusters.md.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "pcap", "record"])]
     dask: Option<String>,
-    /// What to print: `table` for people (means with 95 % intervals), `json` one object per run and line, `csv` one row
-    /// per flow and run, `summary` one JSON object per point with means and 95 % intervals.
+    /// Choose the output: `table` for people (means with 95 % confidence intervals), `json` with
+    /// one object per run and line, `csv` with one row per flow and run, `summary` with one JSON
+    /// object per point (means with 95 % confidence intervals).
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Keep the records in this directory, each as soon as it is there: the same command goes on where it was interrupted, other
-    /// seeds and points come on top.
+    /// Write the records into this directory, each when its run ends. If interrupted, the same
+    /// command continues there. Other seeds and points are added to the directory.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write what every node's radio and transport sees into this directory, for Wireshark; several runs get one
-    /// subdirectory each.
+    /// Write the packets and frames of every node into this directory, for Wireshark. Each of
+    /// several runs gets its own subdirectory.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
-    /// Record what happens in the run, frame by frame, as a stream of lines for viewers and scripts (docs/record-stream.md); of one
-    /// run alone.
+    /// Record the events of the run, frame by frame, as a stream of lines for viewers and scripts
+    /// (docs/record-stream.md). Only for a single run.
     #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
     record: Option<PathBuf>,
-    /// Add to each record what every node lost and how much of the time it sent: mac_drops, queue_drops, airtime_share. For
-    /// `--format json` and `--out`.
+    /// Add the losses of every node, and the share of time in which it sent, to each record:
+    /// mac_drops, queue_drops, airtime_share. For `--format json` and `--out`.
     #[arg(long, conflicts_with_all = ["dask", "pcap", "record", "report"])]
     per_node: bool,
-    /// Show what came out as a page of plots, with every plot as SVG and its numbers as CSV beside it.
+    /// Write the results as an HTML page with plots. Every plot is also written beside the page as
+    /// SVG, and its numbers as CSV.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Start even if the estimate says that it takes days, or more memory than there is.
+    /// Start even if the estimate is longer than a day, or exceeds the memory of this machine.
     #[arg(long)]
     anyway: bool,
-    /// Make all runs anew, and replace the records that are in the directory of --out, the captures in that of --pcap and the file
-    /// of --record.
+    /// Repeat all runs, and replace the records in the directory of --out, the captures in that of
+    /// --pcap and the file of --record.
     #[arg(long, requires = "written")]
     force: bool,
 }

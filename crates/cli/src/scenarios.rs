@@ -14,10 +14,11 @@ use std::process::ExitCode;
 /// The arguments of `meshpace scenarios`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Where to look [default: the directory `scenarios` here or in a directory above; without one, what is part of the
-    /// program].
+    /// Directory to list [default: `scenarios` in the current directory or the nearest one above;
+    /// if there is none, the built-in experiments].
     directory: Option<PathBuf>,
-    /// `table` for people, `json` one object per experiment and per file, one on each line.
+    /// Choose the output: `table` for people, `json` with one object per line for each experiment
+    /// and each file.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }

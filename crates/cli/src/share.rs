@@ -11,15 +11,15 @@ use std::path::PathBuf;
 /// Arguments of `meshpace campaign archive`.
 #[derive(Args, Debug)]
 pub struct Archive {
-    /// The directory of records.
+    /// Directory of records.
     directory: PathBuf,
-    /// The file to write, such as records.tar.gz.
+    /// File to write, such as records.tar.gz.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Leave out the name of the machine, the number of jobs and the time that the runs took.
     #[arg(long)]
     anonymous: bool,
-    /// Replace the file if it is there.
+    /// Replace the file if it exists.
     #[arg(long)]
     force: bool,
 }
@@ -27,12 +27,12 @@ pub struct Archive {
 /// Arguments of `meshpace campaign check`.
 #[derive(Args, Debug)]
 pub struct Check {
-    /// The directory of records, such as one that came out of an archive.
+    /// Directory of records, such as one unpacked from an archive.
     directory: PathBuf,
-    /// Number of runs that are made again and compared with their records.
+    /// Repeat this number of runs, and compare them with their records.
     #[arg(long, value_name = "N", default_value_t = 5)]
     runs: usize,
-    /// Another number draws other runs.
+    /// Choose the repeated runs at random with this number.
     #[arg(long, value_name = "N", default_value_t = 1)]
     draw: u64,
 }

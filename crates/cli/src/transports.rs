@@ -9,7 +9,7 @@ use std::process::ExitCode;
 /// The arguments of `meshpace transports`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// `table` for people, `json` one object per transport and line.
+    /// Choose the output: `table` for people, `json` with one object per transport and line.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }

@@ -17,20 +17,21 @@ const PAGE: &str = "results.md";
 /// The arguments of `meshpace dev validate`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_counts, chain_paced_udp, quiet_train, cross,
-    /// parallel, agents, estimator, saturation, ieee, ht, field
-    /// [default: all]. `field DIR`: the paths of a mesh that was measured with kit/meshpace-kit, instead.
+    /// Comparisons to run: micro, chain_static_routes, chain_aodv, chain_counts, chain_paced_udp,
+    /// quiet_train, cross, parallel, agents, estimator, saturation, ieee, ht, field [default: all].
+    /// `field DIR` instead compares the paths of a mesh that was measured with kit/meshpace-kit.
     names: Vec<String>,
-    /// Runs per point [default: as many as the reference has, at least 10].
+    /// Runs per point [default: as many as the reference has, but at least 10].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
     seeds: Option<u16>,
-    /// A few points of every comparison only: those that cost least, and those with the least room between their error and their rule.
+    /// Compare only a few points of each comparison: those that cost least, and those whose error
+    /// is closest to the limit of their rule.
     #[arg(long)]
     sample: bool,
-    /// Runs at a time [default: the number of processors].
+    /// Run this number of simulations at the same time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Write the tables as results.md into this directory, replacing the one that is there.
+    /// Write the tables as results.md into this directory, replacing an existing file.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -25,19 +25,19 @@ use std::process::ExitCode;
 /// The arguments of `meshpace view`.
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// The scenario, a TOML file, or what `run --record` or `emulate --record` wrote or is writing; without it the page begins
-    /// with its stories.
+    /// Scenario file (TOML), or a recording that `run --record` or `emulate --record` wrote or is
+    /// writing. Without it, the page offers its stories.
     file: Option<PathBuf>,
-    /// Set a key of the scenario, as `run --set` does.
+    /// Set a key of the scenario, as in `meshpace run`.
     #[arg(long, value_name = "KEY=VALUE", requires = "file")]
     set: Vec<String>,
-    /// The seed that is played first.
+    /// Play this seed first.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1 << 53))]
     seed: u64,
-    /// Where the page is served: an address and a port, 0 for any that is free.
+    /// Serve the page at this address and port; port 0 selects any free port.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = crate::linux::socket_address)]
     bind: SocketAddr,
-    /// Write the page into this directory instead, for any web server.
+    /// Write the page into this directory instead of serving it. Any web server can then serve it.
     #[arg(long, value_name = "DIR", conflicts_with = "bind")]
     export: Option<PathBuf>,
     /// Write into a directory that is not empty.

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 #[derive(Parser, Debug)]
 #[command(name = "meshpace-router", version, about, propagate_version = true, after_help = STATUSES)]
 struct Cli {
-    /// Tell nothing but errors on standard error: no progress, no warnings.
+    /// Print only errors to standard error (no progress, no warnings).
     #[arg(long, short, global = true)]
     quiet: bool,
     #[command(subcommand)]
@@ -20,23 +20,23 @@ struct Cli {
 
 /// Exit statuses, for scripts.
 const STATUSES: &str =
-    "Exit status: 0 all went well; 1 it failed; 2 the command line or the file is refused; 130 interrupted by Ctrl-C.";
+    "Exit status: 0: success; 1: failed; 2: the command line or the file has an error; 130: interrupted by Ctrl-C.";
 
 #[derive(Subcommand, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per process")]
 enum Command {
     /// Carry ordinary TCP connections between two sites.
     Tunnel(tunnel::Arguments),
-    /// Tell what this machine can and cannot do for tunnels, and how to change that.
+    /// Report what this machine can and cannot do for tunnels, and how to change that.
     Doctor(Doctor),
 }
 
 #[derive(Args, Debug)]
 struct Doctor {
-    /// Remove what killed processes have left in the packet filter.
+    /// Remove rules that killed processes left in the packet filter.
     #[arg(long)]
     clean: bool,
-    /// Print one object per line instead of text.
+    /// Print one JSON object per line instead of text.
     #[arg(long)]
     json: bool,
 }

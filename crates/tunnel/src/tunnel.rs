@@ -50,15 +50,16 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Let streams come out here: connect them to their targets.
+    /// Run the end at which streams come out: connect each stream to its target.
     Listen(One<Listen>),
-    /// Take TCP connections on ports of this machine and send them through.
+    /// Run the end at which streams enter: accept TCP connections on ports of this machine, and
+    /// carry them to the other end.
     Connect(One<Connect>),
-    /// Run the ends in a file, any number of them; SIGHUP has it read again.
+    /// Run all ends that a file describes. SIGHUP makes it read the file again.
     Run(FromFile),
-    /// Write a private key to a file that does not exist yet, and print the public key.
+    /// Write a private key to a new file, and print the public key.
     Keygen {
-        /// The file.
+        /// File to create.
         file: PathBuf,
     },
 }
@@ -76,9 +77,10 @@ struct One<E: Args> {
 
 #[derive(Args, Debug)]
 struct FromFile {
-    /// The file: TOML with tables `[[listen]]` and `[[connect]]`, whose keys are the options of these commands.
+    /// File (TOML) with tables `[[listen]]` and `[[connect]]`. Their keys are the options of these
+    /// commands.
     file: PathBuf,
-    /// Only say what is wrong with it.
+    /// Only check the file, and report what is wrong with it.
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -88,10 +90,10 @@ struct FromFile {
 /// What is told while it runs, and how long it does.
 #[derive(Args, Debug)]
 struct Reporting {
-    /// Print an object for each end every second to standard output.
+    /// Print a JSON object for each end to standard output every second.
     #[arg(long)]
     json: bool,
-    /// End after so long [default: with Ctrl-C]
+    /// End after this time [default: with Ctrl-C]
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
 }
@@ -99,49 +101,55 @@ struct Reporting {
 /// What both ends need.
 #[derive(Args, Clone, Debug)]
 struct Common {
-    /// Our private key, as `tunnel keygen` writes it; with --peers.
+    /// File with our private key, written by `tunnel keygen`; used with --peers.
     #[arg(long, value_name = "FILE", requires = "peers")]
     key: Option<PathBuf>,
-    /// A file with the public keys of the peers, one per line; who connects needs exactly one.
+    /// File with the public keys of the peers, one per line. An end that connects needs exactly
+    /// one.
     #[arg(long, value_name = "FILE", requires = "key")]
     peers: Option<PathBuf>,
-    /// A file with a secret of 64 hexadecimal digits that both ends know, instead of keys.
+    /// File with a secret of 64 hexadecimal digits that both ends have, instead of keys.
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     secret: Option<PathBuf>,
-    /// Do not encrypt: for experiments. Both ends must say so.
+    /// Do not encrypt, for experiments. Both ends must set it.
     #[arg(long, conflicts_with_all = ["key", "secret"])]
     plain: bool,
     /// Write the keys of all connections to this file, for `meshpace decrypt`.
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     keylog: Option<PathBuf>,
-    /// Quiet trains for 802.11 meshes: `quiet-train+contending`, `quiet-train`; `bbr` for other paths; or a TPA of `meshpace transports`. The end that connects decides
-    /// which, and about segments and ACKs [default: quiet-train+contending if packets to the other end leave by an 802.11 device, else bbr]
+    /// Choose the transport: `quiet-train+contending` or `quiet-train` (quiet trains for 802.11
+    /// meshes), `bbr` for other paths, or a TPA of `meshpace transports`. The end that connects
+    /// chooses it for both ends, with segments and ACKs [default: quiet-train+contending if packets
+    /// to the other end leave through an 802.11 device, else bbr]
     #[arg(long)]
     transport: Option<String>,
-    /// Segments that this end lets be outstanding in a stream: 1 to 12, or `auto`, twice what the way holds, 3 at least [default: auto; with
-    /// --transport the number in its name]
+    /// Allow this number of unacknowledged segments per stream from this end: 1 to 12, or `auto`
+    /// for twice what the path holds, at least 3 [default: auto; with --transport the number in its
+    /// name]
     #[arg(long, value_name = "N|auto", value_parser = window)]
     window: Option<window::Rule>,
-    /// Payload of a full segment in bytes [default: what fits the way]
+    /// Payload of a full segment in bytes [default: what fits the path]
     #[arg(long)]
     segment: Option<u32>,
-    /// Hops to the other end, for quiet trains and adaptive pacing [default: by the time to live of what arrives]
+    /// Hops to the other end, for quiet trains and adaptive pacing [default: from the time to live
+    /// of received packets]
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..))]
     hops: Option<u8>,
-    /// The channel's data rate, for quiet trains and adaptive pacing.
+    /// Data rate of the channel, for quiet trains and adaptive pacing.
     #[arg(long, value_name = "RATE", default_value = "2 Mbit/s", value_parser = rate)]
     channel_rate: Rate,
 }
 
 #[derive(Args, Clone, Debug)]
 struct Listen {
-    /// The address to listen on: `::` for IPv6 and IPv4, fe80::1%eth0 for one of a link.
+    /// Address to listen on: `::` for IPv6 and IPv4, fe80::1%eth0 for one of a link.
     #[arg(long, default_value = "0.0.0.0")]
     address: hosts::Address,
-    /// The UDP port; 0 for any that is free, which is then told.
+    /// UDP port to listen on; 0 selects any free port, which is printed.
     #[arg(long, default_value_t = PORT)]
     port: u16,
-    /// A target that streams may go to, HOST:PORT as it is asked for, udp:HOST:PORT for datagrams, or `any` [default: any with keys or a secret]
+    /// Allow streams to this target: HOST:PORT as the other end writes it, udp:HOST:PORT for
+    /// datagrams, or `any` [default: any with keys or a secret]
     #[arg(long, value_name = "TARGET")]
     allow: Vec<String>,
     #[command(flatten)]
@@ -151,23 +159,25 @@ struct Listen {
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("way").required(true).multiple(true))]
 struct Connect {
-    /// Where `tunnel listen` runs.
+    /// Host on which `tunnel listen` runs.
     host: String,
-    /// The UDP port there.
+    /// UDP port of that host.
     #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// A TCP port here and where its connections go, seen from there; as often as wanted.
+    /// Forward a TCP port of this machine to a target, as seen from the other end. Can be repeated.
     #[arg(short = 'L', value_name = "[ADDRESS:]PORT:HOST:PORT", group = "way")]
     forward: Vec<Forward>,
-    /// A UDP port here and where its datagrams go, seen from there; as often as wanted. CLASS says what becomes of datagrams that wait:
-    /// expires=SECONDS (the default, with 1), latest (the next one replaces them) or reliable.
+    /// Forward a UDP port of this machine to a target, as seen from the other end. Can be repeated.
+    /// CLASS says what happens to waiting datagrams: expires=SECONDS (the default, with 1), latest
+    /// (the next one replaces them) or reliable.
     #[arg(short = 'U', value_name = "[ADDRESS:]PORT:HOST:PORT[,CLASS]", group = "way")]
     datagrams: Vec<UdpForward>,
-    /// A TCP port here for programs that speak SOCKS 5 and say themselves where they want to go.
+    /// Accept SOCKS 5 on this TCP port. Programs then name their targets themselves.
     #[arg(short = 'D', value_name = "[ADDRESS:]PORT", value_parser = socks_address, group = "way")]
     socks: Vec<String>,
-    /// A network at the far site, 10.1.0.0/16 or fd00:1::/32 for example: all TCP connections to it go through, of this machine and of those it
-    /// forwards for (root, `nft`).
+    /// Carry all TCP connections to this network of the other site, such as 10.1.0.0/16 or
+    /// fd00:1::/32: those of this machine and those that it forwards for others (needs root and
+    /// `nft`).
     #[arg(long, value_name = "NETWORK", group = "way")]
     transparent: Vec<Network>,
     #[command(flatten)]

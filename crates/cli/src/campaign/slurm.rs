@@ -14,18 +14,19 @@ use std::path::Path;
 /// Options of the tasks.
 #[derive(Args, Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tasks {
-    /// The most tasks of an array: less than MaxArraySize, which `scontrol show config` tells. More pieces are in several arrays.
+    /// Put at most this number of tasks into one array. It must be less than MaxArraySize, which
+    /// `scontrol show config` prints. More pieces are written as several arrays.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1000)]
     array: u32,
-    /// The most tasks at a time, divided among the arrays.
+    /// Run at most this number of tasks at the same time, divided among the arrays.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at_once: Option<u32>,
-    /// The time limit of a task, as `sbatch --time` takes it, such as 1:30:00.
+    /// Limit the time of a task, in the format of `sbatch --time`, such as 1:30:00.
     #[arg(long, value_name = "TIME", value_parser = word)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time: Option<String>,
-    /// The memory of a task, as `sbatch --mem` takes it, such as 500M.
+    /// Limit the memory of a task, in the format of `sbatch --mem`, such as 500M.
     #[arg(long, value_name = "SIZE", value_parser = word)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mem: Option<String>,

@@ -28,19 +28,21 @@ use std::process::{Command, ExitCode};
 pub struct Arguments {
     /// Workloads to run [default: chain-7, grid-25, random-120]; `all` takes some minutes.
     names: Vec<String>,
-    /// Measured runs of each, each beside one of another simulator where that is possible [default: 5, beside ns-3 1].
+    /// Measure each workload this often, each time beside another simulator if possible [default:
+    /// 5; 1 beside ns-3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pairs: Option<u16>,
-    /// Run beside this simulator only [default: those that are installed]
+    /// Run beside this simulator only [default: all that are installed]
     #[arg(long, value_name = "SIMULATOR")]
     beside: Option<Other>,
-    /// Leave the other simulators out.
+    /// Run without the other simulators.
     #[arg(long, conflicts_with = "beside")]
     alone: bool,
-    /// Let ns-3 simulate as long as the workload says, not a part of it.
+    /// Let ns-3 simulate the whole time of the workload instead of a part of it.
     #[arg(long, conflicts_with = "alone")]
     full: bool,
-    /// Set a key of every workload: routing.protocol=static. The other simulators are left out.
+    /// Set a key of every workload, such as routing.protocol=static. The other simulators are then
+    /// left out.
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "beside")]
     set: Vec<String>,
     /// Print one JSON object per workload and line.
@@ -49,7 +51,7 @@ pub struct Arguments {
     /// Print the names of the workloads.
     #[arg(long)]
     list: bool,
-    /// Make one run of one workload and print its record: what is measured.
+    /// Make one run of one workload, and print its record. This is the run that is measured.
     #[arg(long, hide = true, conflicts_with_all = ["json", "list"])]
     once: bool,
 }

@@ -27,34 +27,34 @@ const STACK: usize = 8 << 20;
 /// The arguments of `meshpace dev chaos`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Run this seed alone and tell all that goes wrong in it
+    /// Run only this seed, and print everything that goes wrong in it
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "from", "keep"])]
     seed: Option<u64>,
-    /// Over the simulator's radio, a chain of 802.11, in place of the wire
+    /// Use the simulator's radio (a chain of 802.11) instead of the wire
     #[arg(long)]
     radio: bool,
-    /// Hostile peers, which have the keys, against one port
+    /// Test one port against hostile peers that have the keys
     #[arg(long, conflicts_with = "radio")]
     hostile: bool,
-    /// With --seed: tell every datagram, too
+    /// With --seed: also print every datagram
     #[arg(long, requires = "seed")]
     packets: bool,
-    /// How many seeds are run; with --continue so many more
+    /// Run this number of seeds; with --continue, this many more
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     seeds: u64,
-    /// The first seed; with --continue the one after the last
+    /// Begin with this seed; with --continue, with the seed after the last one
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: u64,
-    /// Keep what was counted in this directory, and go on where it ends
+    /// Keep the counts in this directory, and continue where the last run ended
     #[arg(long = "continue", value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Stop after so many minutes
+    /// Stop after this number of minutes
     #[arg(long, value_name = "MINUTES")]
     minutes: Option<f64>,
-    /// Go on when a seed breaks an invariant
+    /// Continue when a seed breaks an invariant
     #[arg(long)]
     all: bool,
-    /// Threads
+    /// Number of threads
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
     /// Print one JSON object

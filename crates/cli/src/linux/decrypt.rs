@@ -16,12 +16,12 @@ use std::process::ExitCode;
 /// The arguments of `meshpace decrypt`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The file that `--keylog` of `send`, `recv` or `tunnel` wrote at either end.
+    /// File that `--keylog` of `send`, `recv` or `tunnel` wrote at either end.
     #[arg(long, value_name = "FILE")]
     keylog: PathBuf,
-    /// The capture, pcap or pcapng, that tcpdump, tshark or Wireshark wrote.
+    /// Capture to read: pcap or pcapng, as tcpdump, tshark or Wireshark write it.
     capture: PathBuf,
-    /// The capture to write, as pcapng; one that is there is replaced.
+    /// Capture to write, as pcapng. An existing file is replaced.
     plain: PathBuf,
 }
 

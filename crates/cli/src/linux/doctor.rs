@@ -13,10 +13,10 @@ use std::process::ExitCode;
 /// The arguments of `meshpace doctor`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Remove what killed processes have left in the packet filter.
+    /// Remove rules that killed processes left in the packet filter.
     #[arg(long)]
     clean: bool,
-    /// Print one object per line instead of a table.
+    /// Print one JSON object per line instead of a table.
     #[arg(long)]
     json: bool,
 }

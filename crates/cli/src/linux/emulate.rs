@@ -32,76 +32,85 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(subcommand)]
     under_way: Option<UnderWay>,
-    /// The scenario, a TOML file; `-` reads standard input. Its flows do not run unless --with-flows.
+    /// Scenario file (TOML); `-` reads standard input. Its flows run only with --with-flows.
     #[arg(required_unless_present = "clean")]
     file: Option<PathBuf>,
-    /// Run COMMAND in a node: 'n0: iperf3 -s'. Several are started in this order, each 0.5 s after the one before; when the
-    /// last of them ends the emulation ends, with its exit status. They come after the scenario's `[[program]]` tables.
+    /// Run a command in a node, such as 'n0: iperf3 -s'. Can be repeated: the commands start in
+    /// this order, 0.5 s apart, after the scenario's `[[program]]` tables. The emulation ends when
+    /// the last one ends, with its exit status.
     #[arg(long, value_name = "NODE: COMMAND")]
     exec: Vec<String>,
-    /// Run the scenario's flows, too: our transports in user space, started before all programs.
+    /// Also run the scenario's flows. They use our transports in user space and start before all
+    /// programs.
     #[arg(long)]
     with_flows: bool,
     /// Set a key of the scenario, as in `meshpace run`.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The seed.
+    /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Who routes: `ours`, the mesh by the scenario's routing, one subnet to programs; `kernel`, the nodes' kernels.
+    /// Choose the routing. `ours`: the mesh routes as in the scenario, and programs see one subnet.
+    /// `kernel`: the kernels of the nodes route.
     #[arg(long, value_enum, default_value_t = Routes::Ours)]
     mode: Routes,
-    /// With --mode kernel: install no routes, a daemon finds them.
+    /// With --mode kernel: install no routes, because a routing daemon finds them.
     #[arg(long)]
     no_routes: bool,
-    /// The longest IP packet in bytes.
+    /// Set the MTU: longest IP packet in bytes.
     #[arg(long, default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..))]
     mtu: u16,
-    /// Set a kernel parameter in every node: net.ipv4.tcp_sack=0
+    /// Set a kernel parameter in every node, such as net.ipv4.tcp_sack=0
     #[arg(long, value_name = "NAME=VALUE")]
     sysctl: Vec<String>,
-    /// Cut or restore a link at a time of the mesh: '10 s: n3 n4 down'
+    /// Cut or restore a link at a time of the mesh, such as '10 s: n3 n4 down'
     #[arg(long, value_name = "TIME: NODE NODE up|down")]
     link: Vec<String>,
-    /// Keep a file for each program's standard output and one for its standard error in this directory.
+    /// Write the standard output and the standard error of each program into two files in this
+    /// directory.
     #[arg(long, value_name = "DIR")]
     log: Option<PathBuf>,
-    /// Write what crossed the mesh into this directory, records.jsonl and manifest.json, as `meshpace run` does.
+    /// Write a record of the traffic in the mesh into this directory (records.jsonl and
+    /// manifest.json), as `meshpace run` does.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write every IP packet that a node sends or gets into this directory, nK-ip.pcapng, for Wireshark.
+    /// Write every IP packet that a node sends or receives into this directory (nK-ip.pcapng), for
+    /// Wireshark.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
-    /// Record what goes on in the mesh, frame by frame, as a stream of lines (docs/record-stream.md), while it goes on: `meshpace
-    /// view FILE` plays it meanwhile.
+    /// Record the events in the mesh, frame by frame, as a stream of lines (docs/record-stream.md).
+    /// `meshpace view FILE` can play it while it is written.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Replace the record that is in the directory of --out, the captures in that of --pcap and the file of --record.
+    /// Replace the record in the directory of --out, the captures in that of --pcap and the file of
+    /// --record.
     #[arg(long, requires = "written")]
     force: bool,
-    /// Write a test report in JUnit's format: a case for each program, which passes with status 0, and one for the verdict.
+    /// Write a test report in JUnit's format, with one case for each program (passed if its exit
+    /// status is 0) and one for the verdict on the timing.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Run the mesh N times slower than life, where it is too large for this machine. The programs' and the kernel's own
-    /// timers are not slowed down.
+    /// Run the mesh N times slower than real time, if it is too large for this machine. The timers
+    /// of the programs and of the kernel are not slowed down.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     slowdown: u64,
-    /// Percent of the frames that may arrive later than their own time on the air.
+    /// Allow this percentage of the frames to be later than their own time on the air.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     budget: f64,
-    /// End at once when the budget is used up, with status 1.
+    /// End with status 1 as soon as more frames are late than --budget allows.
     #[arg(long)]
     hard: bool,
     /// Do not ask for real-time priority.
     #[arg(long)]
     no_realtime_priority: bool,
-    /// Do without /dev/net/tun, as is done where it is not open: nodes are joined by veth pairs and packet sockets.
+    /// Do not use /dev/net/tun. Nodes are then joined by veth pairs and packet sockets, which is
+    /// also done if the device cannot be opened.
     #[arg(long)]
     no_tun: bool,
-    /// Remove what killed emulations have left, and do nothing else.
+    /// Remove what killed emulations left behind, and do nothing else.
     #[arg(long, exclusive = true)]
     clean: bool,
-    /// For tests: hand over one frame in N so many milliseconds late.
+    /// For tests: deliver one frame in N late by this number of milliseconds.
     #[arg(long, value_name = "MS/N", hide = true, value_parser = injected)]
     inject_lateness: Option<(u64, Duration)>,
 }
@@ -109,19 +118,19 @@ pub struct Arguments {
 /// What can be done with an emulation that runs.
 #[derive(Subcommand, Debug)]
 enum UnderWay {
-    /// Run a shell, or a command, in a node of an emulation under way.
+    /// Run a shell or a command in a node of a running emulation.
     Shell(shell::Arguments),
-    /// Show what happens in an emulation under way: streams and their paths, queues, losses, lateness.
+    /// Show a running emulation: streams and their paths, queues, losses, lateness.
     Top(top::Arguments),
-    /// Cut or restore a link of an emulation under way.
+    /// Cut or restore a link of a running emulation.
     Link(link::Arguments),
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Routes {
-    /// The mesh.
+    /// The mesh routes.
     Ours,
-    /// The nodes' kernels.
+    /// The kernels of the nodes route.
     Kernel,
 }
 

@@ -27,59 +27,66 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Register the congestion control. It stays when this command has ended, until `unload` or a restart.
+    /// Register the congestion control. It stays registered after this command, until `unload` or a
+    /// restart.
     Load(Load),
     /// Show what is loaded, and the connections that use it.
     Status(Look),
-    /// Unregister it and put back what was changed for it. Connections that use it go on with it.
+    /// Unregister the congestion control, and undo the changes that were made for it. Connections
+    /// that use it keep it.
     Unload(Unload),
 }
 
 #[derive(Args, Debug)]
 struct Load {
-    /// Adaptive pacing, or quiet trains of the sender alone.
+    /// Choose adaptive pacing, or quiet trains of the sender alone.
     #[arg(long, value_enum, default_value_t = Control::TcpAp)]
     control: Control,
-    /// The name by which programs choose it [default: meshpace_ap, or meshpace_solo for quiet trains].
+    /// Register it under this name, by which programs choose it [default: meshpace_ap, or
+    /// meshpace_solo for quiet trains].
     #[arg(long)]
     name: Option<String>,
-    /// The paper that the interval of adaptive pacing follows.
+    /// Choose the paper that defines the interval of adaptive pacing.
     #[arg(long, value_enum, default_value_t = Choice::Ap05)]
     form: Choice,
     #[command(flatten)]
     usual: Usual,
-    /// The path to a destination: `10.0.0.0/8=4` for four hops, or more of it: `10.0.0.7=4,rate=11 Mbit/s,sensing=2`.
+    /// Describe the path to a destination, at least its hops: `10.0.0.0/8=4`, or
+    /// `10.0.0.7=4,rate=11 Mbit/s,sensing=2`.
     #[arg(long = "path", value_name = "DESTINATION=HOPS")]
     paths: Vec<String>,
-    /// The factor before the RTT's coefficient of variation, 0 to 10.
+    /// Multiply the RTT's coefficient of variation by this factor, 0 to 10.
     #[arg(long, default_value_t = 2.0, allow_negative_numbers = true, value_parser = factor)]
     dispersion_factor: f64,
-    /// Segments in the window at most until ten are out, which the kernel never paces; 0 leaves the kernel's own start, 10.
+    /// Limit the window to this number of segments until ten have been sent, because the kernel
+    /// never paces those. 0 keeps the kernel's initial window, 10.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=1000))]
     initial_window: u32,
-    /// Let users without rights choose it.
+    /// Let users without privileges choose it.
     #[arg(long)]
     allow_users: bool,
-    /// A device over which connections are paced, as over 802.11, and that is to send one segment at a time (gso_max_segs 1) until `unload`.
-    /// Others may send in bursts.
+    /// Pace connections over this device as over 802.11, and let the device send one segment at a
+    /// time (gso_max_segs 1) until `unload`. Other devices may send in bursts.
     #[arg(long = "device", value_name = "DEVICE")]
     devices: Vec<String>,
-    /// Pace connections over every device. Otherwise those over devices that neither are 802.11, nor lie upon it, nor are named by --device are
-    /// left to NewReno, unless their destination has a path of its own.
+    /// Pace connections over every device. Otherwise, connections use NewReno if their device is
+    /// not 802.11, does not lie upon such a device, and is not named by --device. A destination
+    /// with a --path of its own is always paced.
     #[arg(long)]
     everywhere: bool,
-    /// Stay, and keep the hops fresh: from the routes of mesh routing daemons and from the paths of 802.11s meshes, until interrupted.
-    /// What --path names stays as it is told.
+    /// Keep running, and update the hops from the routes of mesh routing daemons and from the paths
+    /// of 802.11s meshes, until interrupted. Values of --path are not changed.
     #[arg(long)]
     watch: bool,
-    /// Only routes over this device tell hops [default: over every device].
+    /// Take hops only from routes over this device [default: every device].
     #[arg(long = "watch-device", value_name = "DEVICE", requires = "watch")]
     watch_devices: Vec<String>,
-    /// What one hop adds to the metric of a route: 1 for hops, 96 or 256 for babeld's wired and wireless links.
+    /// Divide the metric of a route by this number to get its hops: 1 if the metric is in hops, 96
+    /// or 256 for the wired and wireless links of babeld.
     #[arg(long, value_name = "METRIC", requires = "watch", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_535))]
     metric_per_hop: u32,
-    /// Print what is loaded then, as an object.
+    /// Print what is loaded as a JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -87,19 +94,22 @@ struct Load {
 /// The path to destinations that no `--path` names.
 #[derive(Args, Debug)]
 struct Usual {
-    /// Hops to destinations without a path of their own.
+    /// Assume this number of hops to destinations that have no --path.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
     hops: u8,
-    /// The channel's data rate.
+    /// Data rate of the channel.
     #[arg(long, value_name = "RATE", default_value = "2 Mbit/s", value_parser = rate)]
     channel_rate: Rate,
-    /// H_cs, hops after which a sender is no longer sensed; 0 if the whole path senses it. AP10 only.
+    /// H_cs: hops after which a sender is no longer sensed; 0 if the whole path senses it. AP10
+    /// only.
     #[arg(long, default_value_t = 3)]
     sensing_hops: u8,
-    /// t_LLD, what the link layer adds to a data packet's hop [default: the middle of AP10's bounds]. AP10 only.
+    /// t_LLD: time that the link layer adds to each hop of a data packet [default: the middle of
+    /// AP10's bounds]. AP10 only.
     #[arg(long, value_name = "TIME", value_parser = time)]
     link_delay_data: Option<Duration>,
-    /// t_LLA, the same for an ACK. AP10 only.
+    /// t_LLA: time that the link layer adds to each hop of an ACK [default: the middle of AP10's
+    /// bounds]. AP10 only.
     #[arg(long, value_name = "TIME", value_parser = time)]
     link_delay_ack: Option<Duration>,
 }
@@ -108,23 +118,23 @@ struct Usual {
 enum Control {
     /// TCP with adaptive pacing.
     TcpAp,
-    /// Pairs of segments, and silence after a train until all is acknowledged.
+    /// Pairs of segments, and silence after each train until all of it is acknowledged.
     QuietTrainSolo,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
-    /// The delay over four hops.
+    /// The four-hop delay.
     Ap05,
-    /// The delay until out of interference.
+    /// The out-of-interference delay.
     Ap10,
 }
 
 #[derive(Args, Debug)]
 struct Look {
-    /// Only this one.
+    /// Show only this congestion control.
     name: Option<String>,
-    /// Print one object per congestion control and line.
+    /// Print one JSON object per congestion control and line.
     #[arg(long)]
     json: bool,
     /// Print again every second, until interrupted.
@@ -134,7 +144,7 @@ struct Look {
 
 #[derive(Args, Debug)]
 struct Unload {
-    /// The congestion control's name.
+    /// Name of the congestion control.
     #[arg(long, default_value = NAME)]
     name: String,
 }

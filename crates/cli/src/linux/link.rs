@@ -10,23 +10,23 @@ use std::process::ExitCode;
 /// The arguments of `meshpace emulate link`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// One end, such as n3.
+    /// One end of the link, such as n3.
     one: String,
-    /// The other end.
+    /// The other end of the link.
     other: String,
-    /// What becomes of the link.
+    /// New state of the link.
     #[arg(value_enum)]
     state: State,
-    /// Which emulation, where several are under way.
+    /// Name of the emulation, if several are running.
     #[arg(long, value_name = "TOKEN")]
     run: Option<String>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Neither end hears the other any more.
+    /// Neither end hears the other.
     Down,
-    /// They hear each other as their places have it.
+    /// The ends hear each other as far as their places allow.
     Up,
 }
 

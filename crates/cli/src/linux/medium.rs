@@ -14,12 +14,13 @@ use std::process::ExitCode;
 /// The arguments of `meshpace dev medium`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The radios and how well they hear each other: a file of wmediumd's.
+    /// Configuration file of wmediumd: the radios, and how well they hear each other.
     config: PathBuf,
-    /// The seed of backoffs and bit errors.
+    /// Seed of backoffs and bit errors.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// End after so long, and tell what crossed the medium. Without it, serve until the end of the process.
+    /// End after this time, and print what crossed the medium. Without it, the medium runs until
+    /// the process ends.
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     duration: Option<f64>,
 }

@@ -28,26 +28,28 @@ pub enum Command {
     Emulate(emulate::Arguments),
     /// Send traffic to a host over our transports or the kernel's TCP, and measure it.
     Send(send::Arguments),
-    /// Receive what `send`, or any TCP, sends, and measure it.
+    /// Receive traffic from `send`, or from any TCP, and measure it.
     Recv(recv::Arguments),
     /// Carry ordinary TCP connections between two sites.
     Tunnel(tunnel::Arguments),
-    /// Load, show and unload the congestion control in eBPF that paces every program's TCP.
+    /// Load, show and unload the congestion control in eBPF that paces the TCP of every program.
     Kernel(kernel::Arguments),
-    /// Tell what this machine can and cannot do for real networks, and how to change that.
+    /// Report what this machine can and cannot do for real networks, and how to change that.
     Doctor(doctor::Arguments),
-    /// Turn a capture of encrypted TPA into one of plain TPA, with the keys that `--keylog` has noted.
+    /// Decrypt a capture of TPA with the keys that `--keylog` wrote.
     Decrypt(decrypt::Arguments),
 }
 
 /// Those of `meshpace dev`.
 #[derive(Subcommand, Debug)]
 pub enum Dev {
-    /// Measure the simulator's own speed on named workloads, beside ns-2 where that is installed.
+    /// Measure the speed of the simulator on named workloads, beside ns-2 if it is installed.
     Bench(bench::Arguments),
-    /// Run the live stack in virtual time over a hostile wire or radio, a run per seed, and check what must be true; exit status 1 if it is not.
+    /// Test the live stack in virtual time over a hostile wire or radio, one run per seed. The exit
+    /// status is 1 if an invariant is broken.
     Chaos(chaos::Arguments),
-    /// A medium for the radios of mac80211_hwsim, in wmediumd's place: an experiment (docs/notes/medium.md).
+    /// Run a medium for the radios of mac80211_hwsim, instead of wmediumd: an experiment
+    /// (docs/notes/medium.md).
     Medium(medium::Arguments),
 }
 

@@ -24,41 +24,48 @@ const SEND_BUFFER: usize = 256 << 10;
 /// Where a transport of ours stands in the network, and what it is told of it.
 #[derive(Args, Debug)]
 pub struct Placement {
-    /// Where our own TCP has its address: behind a TUN device of this process, or at this machine's own address through
-    /// raw sockets and a packet filter. Quiet trains can also go in UDP datagrams (`udp`), encrypted as TPA is.
+    /// Choose how our own TCP reaches the network: `tun` (an address behind a TUN device of this
+    /// process) or `raw` (the address of this machine, through raw sockets and a packet filter).
+    /// Quiet trains can also use `udp`: UDP datagrams, encrypted like TPA.
     #[arg(long, value_enum, default_value_t = Interface::Tun)]
     interface: Interface,
-    /// Our TCP's address. With `tun` one that nobody has; the machine takes the one before it [default: 10.78.0.2]. With
-    /// `raw` one of this machine's [default: the one that leads to the other end].
+    /// Set the address of our TCP. With `tun`: an address that nobody has; the machine takes the
+    /// one before it [default: 10.78.0.2]. With `raw`: an address of this machine [default: the one
+    /// that leads to the other end].
     #[arg(long)]
     address: Option<Ipv4Addr>,
-    /// The longest packet in bytes.
+    /// Set the MTU: longest packet in bytes.
     #[arg(long, default_value_t = 1500)]
     mtu: u16,
-    /// Hops to the other end, for adaptive pacing [default: by the time to live of what arrives]
+    /// Hops to the other end, for adaptive pacing [default: from the time to live of received
+    /// packets]
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..))]
     hops: Option<u8>,
-    /// The channel's data rate, for adaptive pacing.
+    /// Data rate of the channel, for adaptive pacing.
     #[arg(long, value_name = "RATE", default_value = "2 Mbit/s", value_parser = rate)]
     channel_rate: Rate,
-    /// The data rate of the 802.11 channel that the path goes over: quiet trains need it, and nothing here can know it.
+    /// Data rate of the 802.11 channel on the path. Quiet trains need it, and cannot measure it
+    /// here.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     path_rate: Option<Rate>,
-    /// Payload of a full segment or datagram in bytes. Quiet trains over UDP carry 26 bytes less than this, for their header is longer
-    /// than TPA's [default: the transport's, or what fits]
+    /// Payload of a full segment or datagram in bytes. Quiet trains over UDP carry 26 bytes less
+    /// than this, because their header is longer than TPA's [default: the value of the transport,
+    /// or what fits]
     #[arg(long)]
     segment: Option<u32>,
-    /// Do not encrypt TPA, or quiet trains over UDP: random tags are their only protection. For experiments; both ends must say so.
+    /// Do not encrypt TPA, or quiet trains over UDP. They are then protected only by random tags.
+    /// For experiments; both ends must set it.
     #[arg(long, conflicts_with = "secret")]
     plain: bool,
-    /// A file with a secret of 64 hexadecimal digits that both ends of TPA, or of quiet trains over UDP, know: nobody else can pose as
-    /// one of them.
+    /// File with a secret of 64 hexadecimal digits that both ends of TPA, or of quiet trains over
+    /// UDP, have. Then nobody else can impersonate an end.
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
-    /// Write the keys of encrypted TPA, or of quiet trains over UDP, to this file, for `meshpace decrypt`.
+    /// Write the keys of encrypted TPA, or of quiet trains over UDP, to this file, for `meshpace
+    /// decrypt`.
     #[arg(long, value_name = "FILE")]
     keylog: Option<PathBuf>,
-    /// Largest window of a TCP in segments [default: the transport's]
+    /// Limit the window of a TCP to this number of segments [default: the value of the transport]
     #[arg(long)]
     max_window: Option<u32>,
 }
@@ -70,7 +77,7 @@ pub enum Interface {
     Tun,
     /// Raw sockets.
     Raw,
-    /// UDP datagrams as TPA's.
+    /// UDP datagrams, as for TPA.
     Udp,
 }
 

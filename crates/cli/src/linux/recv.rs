@@ -27,25 +27,27 @@ const SILENCE: meshpace_core::Duration = meshpace_core::Duration::from_secs(30);
 /// The arguments of `meshpace recv`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The port.
+    /// Port to listen on.
     #[arg(long, default_value_t = network::PORT, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// What receives: `kernel` takes every TCP; a TCP of `meshpace transports` takes it in user space, with its own way to
-    /// acknowledge; a TPA takes TPA; `udp` takes UDP.
+    /// Choose the receiver: `kernel` accepts any TCP; a TCP of `meshpace transports` accepts it in
+    /// user space, and acknowledges as that transport does; a TPA accepts TPA; `udp` accepts UDP.
     #[arg(long, default_value = "kernel")]
     transport: String,
-    /// End after so many transfers [default: with Ctrl-C]
+    /// End after this number of transfers [default: with Ctrl-C]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after so long.
+    /// End after this time.
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
-    /// End a connection of TPA that has carried no data for so long [default: only if the peer is gone]
+    /// End a TPA connection that has carried no data for this time [default: only if the peer is
+    /// gone]
     #[arg(long, value_parser = seconds)]
     idle: Option<f64>,
     #[command(flatten)]
     network: network::Placement,
-    /// What to print of every transfer: `table` one line for people, `json` one object as `meshpace run` prints it.
+    /// Choose the output for each transfer: `table` with one line for people, `json` with one
+    /// object like that of `meshpace run`.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }

@@ -33,40 +33,44 @@ const FILE_SHAPE: f64 = 1.5;
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("load").args(["bytes", "seconds"]).required(true))]
 pub struct Arguments {
-    /// Who receives: `meshpace recv`, or anything that takes what comes and closes, such as `nc -l`.
+    /// Host that receives: one that runs `meshpace recv`, or any program that reads everything and
+    /// then closes, such as `nc -l`.
     host: String,
-    /// The port there.
+    /// Port of the receiver.
     #[arg(long, default_value_t = network::PORT, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// One of `meshpace transports`: a TCP runs on raw IP, TPA over UDP, `udp` needs --send-rate; `kernel` is this machine's
-    /// TCP, `kernel:reno` with that congestion control.
+    /// One of `meshpace transports`. TCP runs on raw IP, TPA over UDP, and `udp` needs --send-rate;
+    /// `kernel` is the TCP of this machine, and `kernel:reno` is that TCP with the congestion
+    /// control reno.
     #[arg(long, default_value = "tcp-ap")]
     transport: String,
-    /// Send as much: 50M, 1500, 2 MiB.
+    /// Send this number of bytes: 50M, 1500, 2 MiB.
     #[arg(long, value_parser = bytes)]
     bytes: Option<u64>,
-    /// Send for as long; what is not acknowledged then is given up.
+    /// Send for this time. Data that is not acknowledged by then is discarded.
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
-    /// One file after the other for --seconds, a connection for each, with pauses: Pareto sizes (mean 30 kB, shape 1.5).
+    /// Send one file after another for --seconds, each over its own connection, with pauses between
+    /// them. Sizes are Pareto-distributed (mean 30 kB, shape 1.5).
     #[arg(long, requires = "seconds", conflicts_with = "bytes")]
     http_like: bool,
-    /// Mean pause between files, exponential.
+    /// Mean pause between files; pauses are exponentially distributed.
     #[arg(long, value_parser = seconds, default_value = "1 s", requires = "http_like")]
     pause: f64,
     /// Seed of file sizes and pauses.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The rate of `udp`, payload.
+    /// Payload rate of `udp`.
     #[arg(long, value_parser = rate)]
     send_rate: Option<Rate>,
-    /// Let the window of our TCP grow by a step per ACK, as ns-2 does. Without it the window grows by what an ACK covers
-    /// (`+abc`, RFC 3465), since hosts delay their ACKs and the papers' receivers do not.
+    /// Let the window of our TCP grow by one step per ACK, as in ns-2. By default it grows by the
+    /// data that an ACK covers (`+abc`, RFC 3465), because hosts delay their ACKs and the receivers
+    /// in the papers do not.
     #[arg(long)]
     count_acks: bool,
     #[command(flatten)]
     network: network::Placement,
-    /// What to print: `table` for people, `json` one object as `meshpace run` prints it.
+    /// Choose the output: `table` for people, `json` with one object like that of `meshpace run`.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }

@@ -13,12 +13,12 @@ use std::process::{Command, ExitCode};
 /// The arguments of `meshpace emulate shell`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The node, such as n3.
+    /// Node, such as n3.
     node: String,
-    /// What to run [default: the shell of the environment].
+    /// Command to run [default: the shell of the environment].
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
-    /// Which emulation, where several are under way.
+    /// Name of the emulation, if several are running.
     #[arg(long, value_name = "TOKEN")]
     run: Option<String>,
 }

@@ -21,16 +21,16 @@ const MOST_STREAMS: usize = 20;
 /// The arguments of `meshpace emulate top`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Which emulation, where several are under way.
+    /// Name of the emulation, if several are running.
     #[arg(long, value_name = "TOKEN")]
     run: Option<String>,
-    /// Time between two looks.
+    /// Time between two updates.
     #[arg(long, default_value = "1 s", value_name = "TIME", value_parser = interval)]
     interval: f64,
-    /// Look so often; without it until the emulation ends.
+    /// End after this number of updates [default: when the emulation ends].
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// Print one object per look and line: everything counted since the start.
+    /// Print one JSON object per update and line, with all counts since the start.
     #[arg(long)]
     json: bool,
 }

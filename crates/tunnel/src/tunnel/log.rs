@@ -29,11 +29,11 @@ pub enum Format {
 /// Importance of an event.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Level {
-    /// This end, or a part of it, does not work.
+    /// An end, or a part of it, does not work.
     Error,
-    /// A stream or a session came to nothing.
+    /// A stream or a session failed.
     Warn,
-    /// Ends that begin and end, sessions, reloads.
+    /// Start and end of ends and sessions, and reloads.
     #[default]
     Info,
     /// Every stream.

@@ -6,13 +6,14 @@ use clap::Args;
 /// Logs and metrics.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Watching {
-    /// How events are told on standard error, one line each
+    /// Choose the format of events on standard error, one per line
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub log: Format,
-    /// Events that matter less than this are not told
+    /// Print events of this level and above
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
     pub log_level: Level,
-    /// Serve metrics for Prometheus: at a TCP port of this machine, or at a Unix socket of this name [default: nowhere]
+    /// Serve metrics for Prometheus at a TCP port of this machine, or at a Unix socket with this
+    /// name [default: off]
     #[arg(long, value_name = "[ADDRESS:]PORT|/PATH")]
     pub metrics: Option<String>,
 }
