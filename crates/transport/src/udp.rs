@@ -27,7 +27,7 @@ parameters! {
     /// Parameters of a UDP flow.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
-        /// rate of datagrams, payload alone
+        /// rate of the datagrams, counting their payload only
         rate: Option<Rate> = None => RATE.above(0.0).or("as fast as data is written"), Basic;
     }
     others {

@@ -25,14 +25,15 @@ columns! {
 }
 
 columns! {
-    /// The state of a watched link at the end of each window. `null` without a route, or where the link layer does not
-    /// measure that.
+    /// State of a watched link at the end of each window. Values are `null` without a route, and if
+    /// the link layer does not measure them.
     pub struct LinkSeries {
-        /// The share of attempts that failed, as DCC averages it.
+        /// Share of attempts that failed, averaged as in DCC.
         collision_probability: Vec<Option<f64>>;
-        /// The share of time on the air, as DCC averages it.
+        /// Share of time on the air, averaged as in DCC.
         air_time: Vec<Option<f64>>;
-        /// DCC's congestion index: the former times the square of the latter.
+        /// DCC's congestion index: the share of failed attempts times the square of the share of
+        /// time on the air.
         congestion_index: Vec<Option<f64>>;
         /// LLAP's estimate of the four-hop delay, seconds.
         four_hop_delay_s: Vec<Option<f64>>;
@@ -55,7 +56,7 @@ impl LinkSeries {
 }
 
 columns! {
-    /// Values of a flow in each window. `null` where there was nothing to average.
+    /// Values of a flow in each window. A value is `null` if there was nothing to average.
     pub struct FlowSeries {
         /// Goodput, bit/s.
         goodput_bps: Vec<f64>;
@@ -67,7 +68,7 @@ columns! {
         interval_s: Vec<Option<f64>>;
         /// Data segments that arrived for the first time.
         segments_received: Vec<u64>;
-        /// Data segments sent again.
+        /// Data segments retransmitted.
         retransmissions: Vec<u64>;
         /// Expiries of the retransmission timer.
         timeouts: Vec<u64>;
@@ -79,22 +80,22 @@ columns! {
 columns! {
     /// One batch of delivered packets.
     pub struct BatchRecord {
-        /// Its start, seconds.
+        /// Start of the batch, seconds.
         #[serde(deserialize_with = "number")]
         start_s: f64;
-        /// Its end, seconds.
+        /// End of the batch, seconds.
         #[serde(deserialize_with = "number")]
         end_s: f64;
         /// Sum of the flows' goodputs, bit/s.
         #[serde(deserialize_with = "number")]
         aggregate_goodput_bps: f64;
-        /// Jain's index of them.
+        /// Jain's index of the flows' goodputs.
         #[serde(deserialize_with = "number")]
         jain: f64;
-        /// Retransmissions over distinct segments received, a ratio.
+        /// Ratio of retransmissions to distinct segments received.
         #[serde(deserialize_with = "number")]
         retransmission_index: f64;
-        /// The flows.
+        /// Results of each flow.
         flows: Vec<FlowPiece>;
     }
 }
@@ -113,14 +114,14 @@ columns! {
         /// Mean coefficient of variation of the RTT.
         #[serde(deserialize_with = "number")]
         cov_rtt: f64;
-        /// Data segments sent again.
+        /// Data segments retransmitted.
         retransmissions: u64;
         /// Expiries of the retransmission timer.
         timeouts: u64;
-        /// Data segments sent again over distinct ones received, a ratio.
+        /// Ratio of retransmissions to distinct segments received.
         #[serde(deserialize_with = "number")]
         retransmission_index: f64;
-        /// Seconds in which a file was under way.
+        /// Time in which a file was being transferred, seconds.
         #[serde(deserialize_with = "number")]
         transferring_s: f64;
     }

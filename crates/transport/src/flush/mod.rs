@@ -49,17 +49,19 @@ parameters! {
     /// Parameters of a connection; both ends need the same `segment`.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
-        /// hops after which the channel can be used again; the interval is the time of so many exchanges, or of all hops of a shorter path
+        /// hops after which the channel can be reused; the interval is the time of this many
+        /// exchanges, or of one per hop on a shorter path
         reuse_hops: f64 = 4.0 => number(1.0, 255.0), Expert, "SenSys 2007: 3";
-        /// by how much an exchange is longer than its air time on a path that is so long or longer, where nodes wait for each other
+        /// factor on the interval on paths of at least reuse_hops hops, because nodes wait for each
+        /// other there
         margin: f64 = 1.07 => number(1.0, 10.0), Expert;
-        /// segments of an object at most
+        /// largest number of segments of an object
         object: u32 = 1000 => whole("segments", 1, 65535), Basic;
-        /// a fixed interval in place of that
+        /// fixed interval; replaces the one computed from the path
         interval: Option<Duration> = None => TIME.above(0.0).or("by the path"), Basic;
     }
     parts {
-        /// When a NACK is given up.
+        /// Time after which a NACK is given up.
         timeout in rto: timeout::Config = timeout::Config::default();
     }
     others {

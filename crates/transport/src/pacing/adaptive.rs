@@ -24,50 +24,51 @@ parameters! {
     pub struct AdaptiveConfig {
         /// weight of the old average of the delay
         alpha: f64 = 0.7 => number(0.0, 1.0), Basic, "AP05, section 4.5";
-        /// round trips for the dispersion
+        /// number of round trips from which the dispersion is computed
         history: usize = DEFAULT_HISTORY => whole("samples", 2, 65536), Basic, "AP05, section 4.5";
-        /// hops after which the channel can be used again
+        /// hops after which the channel can be reused
         reuse_hops: u8 = 4 => whole("hops", 1, 255), Expert, "AP05, section 4.3";
-        /// s_d, bytes of a data packet beside its payload
+        /// s_d, bytes of a data packet besides its payload
         data_overhead: u32 = 40 => whole("bytes", 0, 65535), Expert, "AP05, section 4.3";
-        /// s_a, bytes of an ACK
+        /// s_a, size of an ACK in bytes
         ack_size: u32 = 40 => whole("bytes", 0, 65535), Expert, "AP05, section 4.3";
-        /// who knows the hops
+        /// source of the number of hops
         hops: HopSource = HopSource::RoutingTable => choice(HopSource::WORDS), Expert,
             "AP05, section 4.3; the agent its authors released";
-        /// the delay on paths shorter than reuse_hops
+        /// delay that is used on paths shorter than reuse_hops
         short_path: ShortPath = ShortPath::WholePath => choice(ShortPath::WORDS), Expert,
             "AP05, section 4.3; the agent its authors released";
         /// measure of contention
         dispersion: Dispersion = Dispersion::CovRtt => choice(Dispersion::WORDS), Expert,
             "AP05, section 4.2; the agent its authors released";
-        /// its weight
+        /// weight of the measure of contention
         dispersion_factor: f64 = 2.0 => number(0.0, 1e6), Expert, "AP05, section 4";
-        /// K, factor of what scaling names
+        /// K, factor that is applied to the quantity named by scaling
         scale: f64 = 1.0 => number(1.0, 1000.0), Basic, "TPA, section 5.3";
-        /// whether samples or deviations are scaled
+        /// whether K multiplies the samples or their deviations
         // TPA's table 6 comes out with the deviations, not with its equation as printed.
         scaling: Scaling = Scaling::Deviations => choice(Scaling::WORDS), Basic, "TPA, section 5.3";
-        /// tick of the clock that RTT samples are read from, rounded to whole ones, and to one at least; 0 s: exact samples
+        /// tick of the clock for RTT samples; samples are whole ticks, at least one; 0 s: exact
+        /// samples
         rtt_clock: Duration = Duration::ZERO => TIME.or_none(), Expert, "ns-2, tcpTick_";
-        /// largest delay that is taken
+        /// upper limit of delay samples; samples that reach it are discarded
         delay_limit: Option<Duration> = None => TIME.above(0.0).or_none(), Expert, "the agent that the authors of AP05 released";
-        /// largest queueing delay per hop that is taken; the average takes the place of what is above
+        /// largest accepted queueing delay per hop; the average replaces larger ones
         queueing_limit: Option<Duration> = None => TIME.above(0.0).or_none(), Expert,
             "the agent that the authors of AP05 released";
-        /// before the first sample; 0 s: as the window allows
+        /// interval before the first sample; 0 s: no pacing until then, the window alone limits
         initial_interval: Duration = Duration::ZERO => TIME.from(0.0), Expert, "the agent that the authors of AP05 released";
-        /// which ACKs are samples
+        /// ACKs that give samples of the RTT
         sampling: Sampling = Sampling::NewDataKarn => choice(Sampling::WORDS), Basic,
             "AP05, section 4.5; the agent its authors released";
-        /// how the interval holds segments back
+        /// how the interval delays segments
         limit: RateLimit = RateLimit::EarliestSend => choice(RateLimit::WORDS), Basic,
             "AP05, section 4.4; the agent its authors released";
-        /// pacing after a loss
+        /// how retransmissions are paced after a loss
         recovery: Recovery = Recovery::Restart => choice(Recovery::WORDS), Expert, "the agent that the authors of AP05 released";
     }
     others {
-        /// The delay that paces. AP05: over four hops, from the RTT.
+        /// The delay that sets the interval. AP05: the four-hop delay, from the RTT.
         measure: Measure = Measure::RoundTrip;
     }
     also |config| match &config.measure {

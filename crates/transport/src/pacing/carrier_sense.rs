@@ -21,13 +21,13 @@ parameters! {
     /// Link budget: transmit power, and gains and losses up to the antenna. The defaults are the testbed's of AP10, section III.
     #[derive(Clone, Copy, PartialEq, Debug)]
     pub struct LinkBudget {
-        /// P_tx, for the estimate
+        /// P_tx, transmit power that the estimate of H_cs assumes
         transmit_power_dbm as transmit_power: f64 = 15.0 => POWER.or("the radio's"), Expert, "AP10, section III";
-        /// G_ant, for the estimate
+        /// G_ant, antenna gain that the estimate of H_cs assumes
         antenna_gain_dbi as antenna_gain: f64 = 2.1 => GAIN.or("the radio's"), Expert, "AP10, section III";
-        /// A_cab, for the estimate
+        /// A_cab, cable loss that the estimate of H_cs assumes
         cable_db as cable: f64 = 3.71 => GAIN.or("the radio's"), Expert, "AP10, section III";
-        /// A_v, for the estimate
+        /// A_v, attenuation that the estimate of H_cs assumes
         attenuator_db as attenuator: f64 = 16.0 => GAIN.or("the radio's"), Expert, "AP10, section III";
     }
 }
@@ -55,13 +55,13 @@ parameters! {
     /// Parameters of the estimate of H_cs. The defaults are for two-ray ground with decoding to 250 m and sensing to 550 m.
     #[derive(Clone, PartialEq, Debug)]
     pub struct CarrierSense {
-        /// T_cs, the power below which a node does not sense; AP10 does not give it
+        /// T_cs, received power below which a node does not sense a frame; not given in AP10
         threshold_dbm as carrier_sense_threshold: f64 = -78.07 => POWER.or("the radio's"), Expert, "AP10, section IV.E";
-        /// p, for the estimate; AP10 has 3 indoors
+        /// p, path loss exponent that the estimate of H_cs assumes; 3 indoors in AP10
         exponent as path_loss_exponent: f64 = 4.0 => number(1.0, 10.0).or("the radio's"), Expert, "AP10, section IV.E";
-        /// frames over which the received power is averaged
+        /// number of frames over which the received power is averaged
         frames as power_frames: usize = 10 => whole("frames", 1, 65536), Expert, "AP10, section IV.E";
-        /// where the received power comes from
+        /// source of the received power
         source as power_source: PowerSource = PowerSource::Arrivals => choice(PowerSource::WORDS), Expert, "AP10, section IV.E";
     }
     parts {

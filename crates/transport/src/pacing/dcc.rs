@@ -26,13 +26,13 @@ parameters! {
     /// Parameters of the rate rule.
     #[derive(Clone, PartialEq, Debug)]
     pub struct DccConfig {
-        /// growth of the rate per unmarked ACK, segments per second
+        /// growth of the rate per unmarked ACK, in segments per second
         alpha: f64 = 0.1 => number(0.0, 1e6), Basic, "DCC, algorithm 2 and section V";
         /// factor on the interval per marked ACK
         beta: f64 = 1.05 => number(1.0, 1e6), Expert, "DCC, algorithm 2 and section V";
-        /// upper bound of the interval in average round trips
+        /// upper bound of the interval, in average round trips
         upper_rtts: f64 = 2.0 => number(0.0, 1e6).above(0.0), Expert, "DCC, section 4";
-        /// first interval, and its lower bound in slow start, in lower bounds
+        /// first interval, and its lower bound in slow start, as multiples of the lower bound
         slow_start_factor: f64 = 2.0 => number(1.0, 1e6), Expert, "DCC, section 4";
     }
     parts {
@@ -45,9 +45,9 @@ parameters! {
     /// The times of a link layer's exchange (IEEE 802.11b, long preamble).
     #[derive(Clone, PartialEq, Debug)]
     pub struct MacTimes {
-        /// mean backoff of the MAC; 15.5 slots of 20 us unless told otherwise
+        /// mean backoff of the MAC; by default 15.5 slots of 20 us
         backoff: Duration = Duration::from_micros(310) => TIME.from(0.0), Expert, "DCC, section 4";
-        /// header and check sequence of a data frame
+        /// size of the header and check sequence of a data frame
         header as mac_header: u32 = 28 => whole("bytes", 0, 1000), Expert, "IEEE 802.11-1999, 7.2.2";
         /// rate of the MAC's ACK
         ack_rate: Rate = Rate::from_mbps(1) => RATE.above(0.0), Expert, "IEEE 802.11-1999, 9.6";

@@ -29,7 +29,8 @@ parameters! {
     /// Parameters of the out-of-interference delay.
     #[derive(Clone, PartialEq, Debug)]
     pub struct OutOfInterference {
-        /// whether each hop of the delay includes that of the link layer, unlike equation 14 as printed
+        /// whether the delay includes the link layer's delay of each hop; equation 14 as printed
+        /// does not
         includes_link_delay: bool = false => FLAG, Basic, "AP10, section IV.E";
         /// whether a negative queueing delay counts as zero
         clamp_queueing: bool = true => FLAG, Expert, "AP10, section IV.E";

@@ -44,15 +44,17 @@ parameters! {
     /// Parameters of a TCP connection. The defaults are those of ns-2.35's `Agent/TCP/Newreno` with a window of 64.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
-        /// segments at the start, after the handshake
+        /// window after the handshake
         initial_window: u32 = 2 => whole("segments", 1, 65535), Basic, "RFC 5681, 3.1; ns-2, windowInit_";
-        /// where slow start ends first; without a number, as on hosts, it lasts until a loss
+        /// window at which the first slow start ends; without a number, as on hosts, it ends at a
+        /// loss
         // An agent of ns-2 starts with the default of its class, and scripts that set `window_` on the agent leave that as it was. 64 is
         // what setting the default of the class to 64 gives.
         initial_ssthresh: Option<u32> = Some(20) => whole("segments", 1, 65535), Basic, "RFC 5681, 3.1; ns-2, window_";
-        /// a new segment for each of the first two duplicate ACKs
+        /// whether each of the first two duplicate ACKs releases a new segment
         limited_transmit: bool = true => FLAG, Expert, "RFC 3042";
-        /// selective acknowledgements; none with synchronized clocks, whose echo takes their place in the ACK
+        /// selective acknowledgements; not with synchronized clocks, whose echo takes their place
+        /// in the ACK
         sack: bool = false => FLAG, Expert, "RFC 2018, RFC 6675";
     }
     parts {

@@ -15,17 +15,18 @@ parameters! {
     /// Parameters of the retransmission timer.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
-        /// before the first sample, no more than the upper bound
+        /// RTO before the first sample; at most the upper bound (max)
         initial: Duration = Duration::from_secs(3) => TIME.above(0.0), Basic, "RFC 6298, 2.1; ns-2, rtxcur_init_";
-        /// lower bound
+        /// lower bound of the RTO
         min: Duration = Duration::from_millis(200) => TIME.above(0.0), Basic, "RFC 6298, 2.4; ns-2, minrto_";
-        /// upper bound
+        /// upper bound of the RTO
         max: Duration = Duration::from_secs(60) => TIME.above(0.0), Expert, "RFC 6298, 2.5; ns-2, maxrto_";
         /// granularity of the clock
         tick: Duration = Duration::from_millis(10) => TIME.above(0.0), Basic, "ns-2, tcpTick_";
-        /// doubles after a timeout; the agent that the authors of TCP-AP released does not
+        /// whether the RTO doubles after a timeout; it does not in the agent that the authors of
+        /// TCP-AP released
         backoff: bool = true => FLAG, Expert, "RFC 6298, 5.5";
-        /// which segments are timed
+        /// segments that give samples of the RTT
         sampling: Sampling = Sampling::OneTimed => choice(Sampling::WORDS), Expert, "RFC 6298, section 3";
     }
     also |config| require(config.min <= config.max, "max", config.max, "at least min")

@@ -38,9 +38,9 @@ parameters! {
     /// Parameters of the congestion control.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
-        /// cwnd_max in segments
+        /// cwnd_max, largest window in segments
         window: u8 = 2 => whole("segments", 1, 12), Basic, "TPA, table 1: 2 or 3";
-        /// what it is told about routes
+        /// notices about routes that the sender receives
         notices: Notices = Notices::None => choice(Notices::WORDS), Expert, "TPA, section 3.5; ELFN";
     }
     others {

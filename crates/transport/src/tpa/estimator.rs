@@ -38,16 +38,18 @@ parameters! {
         g1: f64 = 0.25 => number(0.0, 1.0), Expert, "TPA, section 3.4 and table 1";
         /// gain of the deviation after a change of route
         h1: f64 = 0.5 => number(0.0, 1.0), Expert, "TPA, section 3.4 and table 1";
-        /// deviation from the mean before the sample, as in TCP, and not from the one after it, as printed
+        /// whether the deviation is measured from the mean before the sample, as in TCP, instead of
+        /// the mean after it, as printed
         deviation_from_old: bool = false => FLAG, Expert, "TPA, section 3.4";
-        /// the least that is added to the estimate, in place of four deviations; 0 s is the equation as printed
+        /// least value of the term of four deviations that is added to the mean; 0 s: the equation
+        /// as printed
         margin: Duration = Duration::from_millis(100) => TIME.from(0.0), Expert;
-        /// before the first sample, no more than the upper bound
+        /// RTO before the first sample; at most the upper bound (max)
         initial: Duration = Duration::from_secs(3) => TIME.above(0.0), Basic, "RFC 6298, 2.1; ns-2, rtxcur_init_";
-        /// lower bound
+        /// lower bound of the RTO
         // None is stated: less than any data frame and its ACK take, it only keeps a path without delay from a timer without end.
         min: Duration = Duration::from_millis(1) => TIME.above(0.0), Basic;
-        /// upper bound
+        /// upper bound of the RTO
         max: Duration = Duration::from_secs(60) => TIME.above(0.0), Expert;
     }
     others {

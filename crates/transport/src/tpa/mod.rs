@@ -44,7 +44,7 @@ parameters! {
         fill_timeout: Duration = Duration::from_millis(100) => TIME.from(0.0), Expert;
         /// how many segments share an ACK
         ack: ack::Rule = ack::Rule::EveryOther => choice(ack::Rule::WORDS), Basic, "TPA, section 3.6";
-        /// the longest wait of an ACK
+        /// longest time for which an ACK is delayed
         ack_delay: Duration = Duration::from_millis(100) => TIME.from(0.0), Expert, "TPA, section 3.6";
     }
     parts {

@@ -66,49 +66,61 @@ parameters! {
     /// Parameters.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
-        /// least interval up to three hops, in tau
+        /// floor up to three hops: shortest interval, in tau (the unloaded delay over up to four
+        /// hops)
         near_floor: f64 = 1.034 => number(0.1, 10.0), Expert;
-        /// least interval from four hops on, in tau
+        /// floor from four hops on: shortest interval, in tau
         far_floor: f64 = 1.07 => number(0.1, 10.0), Expert;
-        /// delay borne at the floor, in tau
+        /// queueing delay that the law tolerates at the floor, in tau
         delay: f64 = 0.09 => number(1e-3, 100.0), Expert;
-        /// how that grows with the interval
+        /// exponent with which the tolerated delay grows with the interval
         exponent: f64 = 1.5 => number(0.1, 10.0), Expert;
-        /// how that grows with the path
+        /// factor with which the tolerated delay grows with the hops beyond four
         length: f64 = 1.5 => number(0.0, 100.0), Expert;
-        /// how fast the interval follows, per second
+        /// rate at which the interval approaches the value that the law asks for, per second
         gain: f64 = 0.3 => number(1e-3, 100.0), Expert;
-        /// extra delay per share of marked segments, in tau, where both ends know trains; more with +marks
+        /// delay that is added per share of marked segments, in tau, if both ends know trains; more
+        /// with +marks
         marks: f64 = 0.0 => number(0.0, 1000.0), Expert;
-        /// how many times the delay is borne while most trains lose segments, as beside somebody who fills queues; more with +competitive
+        /// factor on the tolerated delay while most trains lose segments, which shows senders that
+        /// fill queues; more with +competitive
         competitive: f64 = 1.0 => number(1.0, 100.0), Expert;
-        /// share of what the path bears that is claimed while a delay lasts that ten quiet trains would not cause; 0: none; more with +contending
+        /// share of the path that is claimed while a delay lasts that ten quiet trains would not
+        /// cause; 0: no claim; more with +contending
         claim: f64 = 0.0 => number(0.0, 1.0), Expert;
-        /// how many times the delay is borne while so many segments are lost that links must lose frames, where both ends know trains
+        /// factor on the tolerated delay while so many segments are lost that links must be losing
+        /// frames, if both ends know trains
         lossy: f64 = 8.0 => number(1.0, 100.0), Expert;
-        /// growth of the interval by a loss
+        /// share by which each loss lengthens the interval
         loss: f64 = 0.05 => number(0.0, 10.0), Expert;
-        /// interval before the first sample, in n exchange times
+        /// interval before the first sample, in air times of an exchange per hop, up to four hops
         start: f64 = 1.0 => number(0.1, 100.0), Expert;
-        /// segments of the first train, no more than those of any
+        /// segments of the first train; at most those of the longest train (train)
         first: u32 = 4 => whole("segments", 1, 65535), Expert;
-        /// segments of a train at most
+        /// largest number of segments of a train
         train: u32 = 32 => whole("segments", 1, 65535), Basic;
-        /// how long a train lasts at most
+        /// longest duration of a train
         span: Duration = Duration::from_secs(1) => TIME.above(0.0), Expert;
-        /// a fixed interval, known beforehand, in place of the control law
+        /// fixed interval; replaces the control law
         interval: Option<Duration> = None => TIME.above(0.0).or("by the control law"), Basic;
-        /// segments of a train at most up to three hops, while nothing has been lost for a minute
+        /// largest number of segments of a train up to three hops, while nothing has been lost for
+        /// a minute
         near_train: Option<u32> = None => whole("segments", 1, 65535).or("that of train"), Expert;
-        /// delay borne there at the floor, in tau
+        /// queueing delay that the law tolerates at the floor up to three hops, while nothing has
+        /// been lost for a minute, in tau
         near_delay: Option<f64> = None => number(1e-3, 100.0).or("that of delay"), Expert;
-        /// whether the interval is kept in proportion when the path gets other hops, or begins anew
+        /// whether the interval is scaled when the hops or the rate of the path change, instead of
+        /// starting anew
         keep_interval: bool = true => FLAG, Expert;
-        /// least interval up to three hops for 30 s after the control law has asked for as much twice, or for more, and then for hardly more than the floor, in floors; 1: no such rule
+        /// shortest interval up to three hops, in floors, for 30 s after a hidden neighbour was
+        /// detected: the law asked for this interval twice, or for a longer one, and then for
+        /// hardly more than the floor; 1: no detection
         company: f64 = 2.0 => number(1.0, 30.0), Expert;
-        /// silence up to three hops after full trains while a connection is 2 to 10 s old, so that neighbours who do not hear it find their routes
+        /// silence after full trains up to three hops while a connection is 2 to 10 s old, so that
+        /// hidden neighbours can find routes
         listen: Duration = Duration::ZERO => TIME.from(0.0), Expert;
-        /// whether trains leave as aggregates where links have them, instead of segment by segment
+        /// whether trains leave as aggregates on links that support them, instead of segment by
+        /// segment
         aggregates: bool = false => FLAG, Basic;
     }
     also |config| require(config.first <= config.train, "first", config.first, "at most the segments of a train");

@@ -38,15 +38,16 @@ parameters! {
     /// Parameters.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
-        /// how long a least value holds, half of the longest time
+        /// validity of the least values of delays: one to two times this time
         horizon: Duration = Duration::from_secs(15) => TIME.above(0.0), Expert;
-        /// time constant of the delay
+        /// time constant with which the queueing delay is averaged
         smoothing: Duration = Duration::from_secs(1) => TIME.above(0.0), Expert;
-        /// delay per hop that is no queue
+        /// delay per hop that does not count as queueing
         hop_noise: Duration = Duration::from_micros(300) => TIME.from(0.0), Expert;
-        /// how many more hops the sender takes the path for than there are, rounded; one hop at least
+        /// error that is added to the number of hops that the sender knows, rounded; at least one
+        /// hop remains
         hop_error: f64 = 0.0 => number(-254.0, 254.0), Expert;
-        /// data rate that the sender takes the channel for
+        /// data rate that the sender assumes for the channel
         rate as path_rate: Option<Rate> = None => RATE.above(0.0).or("the radio's"), Expert;
     }
 }

@@ -62,7 +62,7 @@ parameters! {
     /// Parameters of a connection; both ends need the same `segment`.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
-        /// how long a receiver waits for more before it acknowledges
+        /// how long a receiver waits for more segments before it sends an ACK
         ack_timer: Duration = Duration::from_millis(400) => TIME.above(0.0), Expert;
     }
     parts {

@@ -12,11 +12,11 @@ parameters! {
     /// Parameters.
     #[derive(Clone, PartialEq, Debug)]
     pub struct Config {
-        /// before the first sample, no more than the upper bound
+        /// RTO before the first sample; at most the upper bound (max)
         initial: Duration = Duration::from_secs(1) => TIME.above(0.0), Expert, "RFC 6298, 2.1";
-        /// lower bound
+        /// lower bound of the RTO
         min: Duration = Duration::from_millis(400) => TIME.above(0.0), Expert;
-        /// upper bound
+        /// upper bound of the RTO
         max: Duration = Duration::from_secs(2) => TIME.above(0.0), Expert;
     }
     also |config| require(config.min <= config.max, "max", config.max, "at least min")

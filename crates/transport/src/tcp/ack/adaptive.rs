@@ -37,9 +37,9 @@ parameters! {
     /// Parameters of the adaptive delayed ACK.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Adaptive {
-        /// segments per ACK at most
+        /// largest number of segments per ACK
         segments: u32 = 4 => whole("segments", 2, 255), Expert, "de Oliveira, Braun, INFOCOM 2005";
-        /// the longest wait of the first of them
+        /// longest time for which the first of these segments waits for its ACK
         timer: Duration = Duration::from_millis(100) => TIMER, Basic, "RFC 1122, 4.2.3.2; ns-2, interval_";
     }
 }

@@ -22,9 +22,9 @@ parameters! {
     pub struct Delayed {
         /// segments per ACK
         segments: u32 = 2 => whole("segments", 1, 255), Expert, "RFC 1122, 4.2.3.2";
-        /// the longest wait
+        /// longest time for which a segment waits for its ACK
         timer: Duration = Duration::from_millis(100) => TIMER, Basic, "RFC 1122, 4.2.3.2; ns-2, interval_";
-        /// every segment where the window is limited to two
+        /// whether every segment is acknowledged if the window is limited to two segments
         linux_window_2: bool = false => FLAG, Expert, "TPA, section 5";
     }
 }

@@ -20,10 +20,10 @@ parameters! {
     /// Parameters of the dynamic delayed ACK.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Dynamic {
-        /// from which segment an ACK stands for one more
+        /// numbers of the segments from which an ACK covers two, three and four segments
         thresholds: [u64; 3] = [2, 5, 9] => wholes(3, "segment numbers that rise", 1, 1 << 53), Expert,
             "Altman and Jimenez, PWC 2003; AP05, section 5";
-        /// the longest wait
+        /// longest time for which a segment waits for its ACK
         timer: Duration = Duration::from_millis(100) => TIMER, Basic, "RFC 1122, 4.2.3.2; ns-2, interval_";
     }
     also |config| require(config.thresholds.is_sorted(), "thresholds", format!("{:?}", config.thresholds), "three segment numbers that rise");

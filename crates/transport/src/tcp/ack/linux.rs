@@ -36,15 +36,17 @@ parameters! {
     /// Parameters of Linux's delayed ACK.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Linux {
-        /// the longest wait
+        /// longest time for which a segment waits for its ACK
         timer: Duration = Duration::from_millis(44) => TIMER, Basic, "Linux, TCP_DELACK_MIN and ticks of 4 ms";
-        /// segments at first and after a long gap that are acknowledged each
+        /// number of segments, at the start and after a long gap, of which each gets its own ACK
         quick: u32 = 16 => whole("segments", 0, 255), Expert, "Linux, TCP_MAX_QUICKACKS";
-        /// segments at first with which the receive window grows: as many more are acknowledged each
+        /// number of segments at the start that enlarge the receive window; that many more get
+        /// their own ACK
         growth: u32 = 6 => whole("segments", 0, 255), Expert, "Linux, tcp_grow_window; a capture";
-        /// the gap that is long
+        /// shortest gap that counts as long
         idle: Duration = Duration::from_millis(230) => TIME.above(0.0).to(60.0), Expert, "Linux, tcp_event_data_recv: the RTO";
-        /// segments from one with PSH to the next; 0: none has it
+        /// distance between segments that are treated as if they had PSH, in segments; 0: no
+        /// segment is
         push: u32 = 0 => whole("segments", 0, 255), Expert, "Linux, tcp_measure_rcv_mss";
     }
 }

@@ -29,11 +29,12 @@ parameters! {
     /// Parameters of TACK's rule.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Tack {
-        /// segments per ACK at least
+        /// smallest number of segments per ACK
         segments: u32 = 2 => whole("segments", 1, 255), Expert, "TACK, 4.1: L";
-        /// ACKs in the shortest round trip at most
+        /// largest number of ACKs per shortest round trip
         beta: u32 = 4 => whole("ACKs", 1, 255), Expert, "TACK, 4.1";
-        /// the longest wait of less than that many segments, if the round trip is no longer
+        /// longest time for which fewer segments wait for their ACK, unless the round trip is
+        /// longer
         timer: Duration = Duration::from_millis(100) => TIMER, Basic, "RFC 1122, 4.2.3.2; ns-2, interval_";
     }
 }

@@ -22,11 +22,11 @@ parameters! {
     /// Parameters of CUBIC.
     #[derive(Clone, PartialEq, Debug)]
     pub struct CubicConfig {
-        /// C, how fast the window comes back, segments per second cubed
+        /// C, how fast the window recovers, in segments per second cubed
         c: f64 = 0.4 => number(0.0, 1e9).above(0.0), Expert, "RFC 9438, 5";
-        /// what is left after a loss
+        /// beta, share of the window that remains after a loss
         beta: f64 = 0.7 => number(0.0, 1.0).above(0.0).below(1.0), Expert, "RFC 9438, 4.6";
-        /// yields faster while its peaks fall
+        /// whether a flow yields faster while its peaks decrease (fast convergence)
         fast_convergence: bool = true => FLAG, Expert, "RFC 9438, 4.7";
     }
 }
