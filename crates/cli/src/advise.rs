@@ -76,7 +76,7 @@ pub struct Arguments {
     /// are printed beside the predicted goodput.
     #[arg(long, value_name = "FILE")]
     measured: Vec<PathBuf>,
-    /// Write the scenario with the default settings, and its files, into this directory. `meshpace
+    /// Write the scenario with the usual settings, and its files, into this directory. `meshpace
     /// run DIR/advice.toml` then repeats the runs.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -121,7 +121,7 @@ struct Setting<'a> {
 impl Setting<'_> {
     fn load(&self, name: &str) -> Result<Vec<u8>, String> {
         let found = self.files.iter().find(|(known, _)| known == name);
-        found.map(|(_, bytes)| bytes.clone()).ok_or_else(|| format!("{name}: there is no such file"))
+        found.map(|(_, bytes)| bytes.clone()).ok_or_else(|| format!("{name}: this file does not exist"))
     }
 
     fn sets(&self, varied: Option<(&Question, &Choice)>) -> Vec<String> {
@@ -143,7 +143,7 @@ impl Setting<'_> {
         advise::nodes_within(scenario.points[0].config.positions.len()).map_err(refused)?;
         let campaign = Campaign { scenario, first_seed: 1, seeds: self.arguments.seeds };
         match prospect::too_much(&campaign, self.jobs) {
-            Some(why) => Err(refused(format!("{file}: {why}; use fewer --seconds or --seeds"))),
+            Some(why) => Err(refused(format!("{file}: {why}; reduce --seconds or --seeds"))),
             None => Ok(Arc::new(campaign)),
         }
     }
@@ -257,7 +257,7 @@ fn advice(arguments: &Arguments) -> Result<String, Failure> {
                 .collect();
             if told.is_empty() {
                 return Err(refused(format!(
-                    "{}: {why}; and what each hop carries is not known",
+                    "{}: {why}; and the goodput of each hop is not known",
                     arguments.map[0].display()
                 )));
             }
@@ -356,7 +356,7 @@ fn told(
             }
         } else {
             let rate = setting.arguments.rate.unwrap_or(Rate::Mcs(setting.arguments.mcs));
-            told.basis = format!("at an assumed {rate}: --rate sets it");
+            told.basis = format!("at an assumed {rate}; set it with --rate");
             told.assumed_rate = Some(rate.to_string());
         }
         if told.starved_runs() > 0 {
@@ -376,13 +376,16 @@ fn page(setting: &Setting<'_>, plan: Option<&Plan>, paths: &[paths::Path], found
     let not_simulated = plan.and_then(|plan| plan.not_simulated.as_deref());
     let helps = match not_simulated {
         Some(why) => format!(
-            "Nothing was simulated, so no setting was tried: {why}. The weakest hop decides: mend it, or route round it.\n"
+            "Nothing was simulated, so no setting was tried: {why}. The weakest hop limits the flow: improve that hop, or use a route without it.\n"
         ),
         None => advise::helps(&answers),
     };
     let hops = told.iter().map(|told| told.route.hops.len()).max().unwrap_or(0);
     let sure = match not_simulated {
-        Some(_) => "Of paths whose hops were measured, nine of ten carried 0.52 to 2.75 times such a prediction (docs/field.md).".to_owned(),
+        Some(_) => {
+            "On measured paths, the goodput of nine in ten was 0.52 to 2.75 times such a prediction (docs/field.md)."
+                .to_owned()
+        }
         None => errors::words(setting.ends.len(), hops),
     };
     let left_out = known.dump.as_ref().map(|dump| dump.left_out.as_slice()).unwrap_or_default();
@@ -406,7 +409,7 @@ fn page(setting: &Setting<'_>, plan: Option<&Plan>, paths: &[paths::Path], found
         let choices: String = of.into_iter().map(advise::told).collect();
         text.push_str(&format!("\n# {} (usual: {})\n\n{choices}", question.name, question.usual.name));
     }
-    text.push_str(&format!("\n# How sure\n\n{sure}\n"));
+    text.push_str(&format!("\n# How certain this is\n\n{sure}\n"));
     if not_simulated.is_none() {
         text.push_str(&format!("\n{LEFT_OUT}\n"));
     }
@@ -421,29 +424,29 @@ const LISTED: usize = 8;
 /// dumps and measurements that are missing, and entries that were left out.
 fn first(told: &[Told], pairs: (usize, usize), known: &Known, left_out: &[LeftOut]) -> String {
     let state = if known.state.is_found {
-        format!("what was found: {}", questions::state_words(&known.state))
+        format!("the settings of the mesh: {}", questions::state_words(&known.state))
     } else {
-        "what is usual".to_owned()
+        "the usual settings".to_owned()
     };
-    let mut text = format!("# Who gets what (with {state})\n\n");
+    let mut text = format!("# Goodput of each flow (with {state})\n\n");
     told.iter().for_each(|told| text.push_str(&flows::words(told, &|node| known.name(node))));
     if pairs.1 > 0 {
         text.push_str(&format!(
-            "{} of {} pairs that hear each other are too weak: fewer than half of the frames arrive, and no route uses them\n",
+            "{} of {} links are too weak: fewer than half of their frames arrive, and no route uses them\n",
             pairs.1, pairs.0
         ));
     }
     if let Some(missing) = known.dump.as_ref().and_then(Dump::missing) {
-        text.push_str(&format!("Not all is known: {missing}\n"));
+        text.push_str(&format!("Incomplete data: {missing}\n"));
     }
     known.notes.iter().for_each(|note| text.push_str(&format!("Not measured: {note}\n")));
     if !left_out.is_empty() {
-        text.push_str(&format!("Left out, {} entries:\n", left_out.len()));
+        text.push_str(&format!("{} entries of the input were ignored:\n", left_out.len()));
         for LeftOut { place, why } in left_out.iter().take(LISTED) {
             text.push_str(&format!("   {place}: {why}\n"));
         }
         if left_out.len() > LISTED {
-            text.push_str(&format!("   and {} more; --json has all of them\n", left_out.len() - LISTED));
+            text.push_str(&format!("   and {} more; --json lists all of them\n", left_out.len() - LISTED));
         }
     }
     text
@@ -453,9 +456,9 @@ fn first(told: &[Told], pairs: (usize, usize), known: &Known, left_out: &[LeftOu
 fn ways_of(dump: &Dump, ends: &[(usize, usize)]) -> Result<Vec<Vec<usize>>, String> {
     let way = |&(from, to): &(usize, usize)| {
         let name = |node: usize| dump.nodes.get(node).cloned().unwrap_or_else(|| node.to_string());
-        let missing = || dump.missing().unwrap_or_else(|| "they are not linked".to_owned());
+        let missing = || dump.missing().unwrap_or_else(|| "no links connect them".to_owned());
         ways::way(dump, from, to)
-            .ok_or_else(|| format!("no way from {} to {} is known: {}", name(from), name(to), missing()))
+            .ok_or_else(|| format!("no path from {} to {} is known: {}", name(from), name(to), missing()))
     };
     ends.iter().map(way).collect()
 }
@@ -471,7 +474,10 @@ fn paths_of(
     let hop_kbps = arguments.hop_goodput;
     let Some(dump) = known.dump.as_ref() else {
         return match hop_kbps {
-            Some(_) => Err("--hop-goodput: a map has no metric; give a dump".to_owned()),
+            Some(_) => {
+                Err("--hop-goodput needs the metrics of a dump, and a map has none; give a dump of a routing daemon"
+                    .to_owned())
+            }
             None => Ok(Vec::new()),
         };
     };

@@ -161,7 +161,10 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     let seeds = until.map_or_else(|| arguments.seeds.unwrap_or(scenario.seeds), |until| until.first());
     let most = until.map_or(seeds, |until| until.most());
     if arguments.seed.checked_add(most - 1).is_none() {
-        return Err(refused(format!("--seed {} leaves no room for {most} seeds", arguments.seed)));
+        return Err(refused(format!(
+            "--seed {} is too large for {most} seeds: the last seed would exceed 2^64",
+            arguments.seed
+        )));
     }
     let campaign = Arc::new(Campaign { scenario, first_seed: arguments.seed, seeds });
     let todo = match &arguments.missing_in {
@@ -170,7 +173,7 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     };
     let runs = todo.len();
     if runs == 0 {
-        return Ok("0 runs: the directory has them all\n".to_owned());
+        return Ok("0 runs: the directory already has all of them\n".to_owned());
     }
     let pieces = pieces(&campaign, todo, arguments.piece);
     let job = Job::handed_out(&campaign.scenario).map_err(refused)?;
@@ -181,7 +184,10 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     let exported = Exported { job, first_seed: arguments.seed, seeds, pieces, growth };
     let written = Written { exported, tasks: arguments.tasks.clone() };
     if arguments.out.join(EXPORTED).exists() {
-        return Err(refused(format!("{} has a campaign already; --out writes elsewhere", arguments.out.display())));
+        return Err(refused(format!(
+            "{} already has a campaign; choose another directory with --out",
+            arguments.out.display()
+        )));
     }
     make_directory(&arguments.out.join(PIECES)).map_err(|error| refused(error.to_string()))?;
     let submit = write(&arguments.out, &written, &campaign.scenario.name, 0)?;
@@ -200,7 +206,7 @@ fn lacking(campaign: &Arc<Campaign>, directory: &Path) -> Result<Vec<Run>, Failu
     if !directory.join(MANIFEST).exists() {
         return Err((
             REFUSED,
-            format!("{}: there is no {MANIFEST}, so it is no directory of records", directory.display()),
+            format!("{}: not a directory of records, because it has no {MANIFEST}", directory.display()),
         ));
     }
     let session = runner::open(campaign, Some(directory), &campaign.manifest(1), false)?;
@@ -232,7 +238,7 @@ fn read(directory: &Path) -> Result<(Written, Campaign), Failure> {
     let refused = |why: String| (REFUSED, format!("{}: {why}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|error| {
         let way = match error.kind() {
-            std::io::ErrorKind::NotFound => ": `meshpace campaign export FILE --out DIR` makes such a directory",
+            std::io::ErrorKind::NotFound => "; `meshpace campaign export FILE --out DIR` creates such a directory",
             _ => "",
         };
         refused(format!("{error}{way}"))
@@ -282,7 +288,7 @@ fn strange(pieces: &Path) -> (String, String) {
         return Default::default();
     }
     let names: Vec<&str> = nodes.iter().map(|(node, _)| node.as_str()).collect();
-    let reasons = nodes.iter().map(|(node, why)| format!("; node {node} takes no part: {why}"));
+    let reasons = nodes.iter().map(|(node, why)| format!("; node {node} is excluded: {why}"));
     (format!(" --exclude={}", names.join(",")), reasons.collect())
 }
 
@@ -290,7 +296,10 @@ fn piece(arguments: &Piece) -> Result<String, Failure> {
     let (Written { exported, .. }, campaign) = read_here(&arguments.directory)?;
     let number = arguments.number;
     let Some(piece) = exported.pieces.get(number) else {
-        return Err((REFUSED, format!("there is no piece {number}: they are 0 to {}", exported.pieces.len() - 1)));
+        return Err((
+            REFUSED,
+            format!("there is no piece {number}: the pieces are 0 to {}", exported.pieces.len() - 1),
+        ));
     };
     let campaign = Arc::new(campaign);
     let place = arguments.directory.join(PIECES).join(number.to_string());
@@ -334,7 +343,10 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
         .filter(|place| place.is_dir())
         .collect();
     if there.is_empty() {
-        return Err((REFUSED, format!("{}: no piece is made yet", pieces.display())));
+        return Err((
+            REFUSED,
+            format!("{}: no piece has been run yet; submit the scripts that `campaign export` wrote", pieces.display()),
+        ));
     }
     let count =
         meshpace_lab::record::merge::merge(&there, &arguments.out, arguments.force).map_err(|why| (REFUSED, why))?;
@@ -349,7 +361,7 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
         return Err((
             FAILED,
             format!(
-                "{count} of {} runs are there; of these pieces some are missing: {}{reasons}",
+                "{count} of {} runs exist; runs of these pieces are missing: {}{reasons}",
                 exported.pieces.iter().map(Vec::len).sum::<usize>(),
                 written.tasks.again(&missing, &exclude)
             ),

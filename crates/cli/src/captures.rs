@@ -38,7 +38,7 @@ impl Captures {
                 let Ok(point) = campaign.point(run) else { continue };
                 let nodes = point.config.positions.len();
                 if let Some(path) = PcapProbe::existing(&captures.directory_of(&point, run), nodes) {
-                    let message = format!("{} is there already; --force replaces it", path.display());
+                    let message = format!("{} already exists; --force replaces it", path.display());
                     return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
                 }
             }

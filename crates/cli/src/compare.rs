@@ -149,7 +149,7 @@ fn compare(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if let Some(page) = &arguments.report {
         write_page(page, arguments, &sides, &compared, &asked).map_err(|why| (FAILED, why))?;
-        note(&format!("the page is {}", page.display()));
+        note(&format!("the results are in {}", page.display()));
     }
     let before = std::iter::once(print::first(&starved.sentences(), arguments.format));
     Ok(match arguments.format {
@@ -218,11 +218,11 @@ fn command(arguments: &Arguments) -> String {
 /// Compares one value of a swept key with every other value.
 fn against(arguments: &Arguments, given: &str, machine: &sides::Machine<'_>) -> Result<ExitCode, Failure> {
     let (key, value) = given.split_once('=').ok_or_else(|| {
-        (REFUSED, format!("--against {given}: give a key and a value, such as flow.transport=quiet-train"))
+        (REFUSED, format!("--against {given}: expected a key and a value, such as flow.transport=quiet-train"))
     })?;
     if let Some(set) = arguments.set.iter().find(|set| set.split_once('=').is_some_and(|(name, _)| name.trim() == key))
     {
-        let way = "a key is set or swept: the scenario's [sweep] has the values, or --set without --against";
+        let way = "--against compares values that the scenario sweeps, and --set replaces them; remove one of the two";
         return Err((REFUSED, format!("--against {given}, --set {set}: {way}")));
     }
     let runs = machine.runs(&arguments.a, &arguments.set)?;
@@ -254,8 +254,10 @@ pub fn records_of(
 /// Warns if the runs of the two sides have different lengths or warm-ups, which may be unintended.
 fn warn_of_other_times(a: &Side, b: &Side) {
     let (Some(a), Some(b)) = (a.runs.first(), b.runs.first()) else { return };
-    let times = [("run", a.duration_s, b.duration_s), ("start to measure after", a.warmup_s, b.warmup_s)];
+    let times = [("run", a.duration_s, b.duration_s), ("measure after", a.warmup_s, b.warmup_s)];
     for (what, one, other) in times.into_iter().filter(|(_, one, other)| one != other) {
-        complain(&format!("warning: the two {what} {one} s and {other} s: they differ in more than their protocols"));
+        complain(&format!(
+            "warning: the two sides {what} {one} s and {other} s, so they differ in more than what is compared"
+        ));
     }
 }

@@ -60,9 +60,9 @@ impl Bridge {
             Ok(answer) => match (answer["workers"].as_u64(), answer["refused"].as_str()) {
                 (Some(workers), _) => bridge.workers = workers as usize,
                 (None, Some(why)) => return Err((REFUSED, why.to_owned())),
-                (None, None) => return Err(refused(&"it does not say how many workers there are")),
+                (None, None) => return Err(refused(&"it does not report the number of workers")),
             },
-            Err(_) => return Err(refused(&format!("{} -m meshpace.dask does not run", python.display()))),
+            Err(_) => return Err(refused(&format!("{} -m meshpace.dask does not start", python.display()))),
         }
         Ok(bridge)
     }
@@ -98,7 +98,8 @@ impl Carrier for Bridge {
             },
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => {
-                let why = "meshpace.dask has ended; what was made is kept, and the same command goes on from there";
+                let why =
+                    "meshpace.dask has ended; the finished runs are kept, and the same command continues from there";
                 Err(io::Error::other(why))
             }
         }

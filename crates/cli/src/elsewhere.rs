@@ -52,14 +52,14 @@ fn needs(command: &Command) -> (&'static str, &'static str) {
         Command::Recv(_) => ("recv", "datagram batches, time stamps and raw IP"),
         Command::Tunnel(_) => ("tunnel", "datagram batches and time stamps"),
         Command::Kernel(_) => ("kernel", "eBPF"),
-        Command::Doctor(_) => ("doctor", "the kernel whose abilities it looks at"),
-        Command::Decrypt(_) => ("decrypt", "the library of connections, which is not built here"),
+        Command::Doctor(_) => ("doctor", "the kernel that it examines"),
+        Command::Decrypt(_) => ("decrypt", "the connection library, which is not built for this system"),
     }
 }
 
 /// Parses an address with a port. Names of network devices as zones are supported on Linux only.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8000 or [::1]:8000".to_owned())
+    text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:8000 or [::1]:8000".to_owned())
 }
 
 /// Reports what a command needs, and where it can be run.
@@ -80,7 +80,7 @@ pub fn main(command: &Command) -> ExitCode {
 pub fn dev(command: &Dev) -> ExitCode {
     let (name, what) = match command {
         Dev::Bench(_) => ("dev bench", "the processor time of child processes"),
-        Dev::Chaos(_) => ("dev chaos", "the library of connections, which is not built here"),
+        Dev::Chaos(_) => ("dev chaos", "the connection library, which is not built for this system"),
         Dev::Medium(_) => ("dev medium", "the radios of mac80211_hwsim"),
     };
     refused(name, what)

@@ -91,7 +91,7 @@ fn search(word: &str) -> Result<Vec<Key>, String> {
     }
     match (found.is_empty(), instead) {
         (true, None) => {
-            Err(format!("no key has to do with {word}; meshpace keys lists all, meshpace transports the transports"))
+            Err(format!("no key matches {word}; meshpace keys lists all keys, and meshpace transports all transports"))
         }
         _ => Ok(found.into_iter().map(|(_, key)| key).collect()),
     }

@@ -41,7 +41,7 @@ impl Progress {
         } else {
             ProgressDrawTarget::hidden()
         };
-        let style = ProgressStyle::with_template("{bar:40} {msg}, {elapsed} gone, {eta} left");
+        let style = ProgressStyle::with_template("{bar:40} {msg}, {elapsed} elapsed, {eta} left");
         let bar = ProgressBar::with_draw_target(Some(steps(all)), target);
         let bar = bar.with_style(style.expect("the template is right")).with_message(count(Work::default(), all));
         let state = State { all, done: Work::default(), known: Work::default() };
@@ -133,7 +133,7 @@ fn line(state: &State, gone_s: u64) -> String {
     let left = (made > 0.0).then(|| format!(", about {:.0} s left", gone_s as f64 * (left / made).max(0.0)));
     let percent = if state.all.cost_s > 0.0 { 100.0 * state.done.cost_s / state.all.cost_s } else { 0.0 };
     let count = count(state.done, state.all);
-    format!("{count}, {percent:.0} % of the work, {gone_s} s gone{}", left.unwrap_or_default())
+    format!("{count}, {percent:.0} % of the work, {gone_s} s elapsed{}", left.unwrap_or_default())
 }
 
 #[cfg(test)]

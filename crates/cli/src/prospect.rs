@@ -20,7 +20,7 @@ fn judge(estimates: &[Estimate], seeds: u64, jobs: usize, available: Option<f64>
     let at_once: f64 = bytes.iter().flat_map(|&bytes| (0..seeds).map(move |_| bytes)).take(jobs).sum();
     if let Some(available) = available.filter(|&available| at_once > available) {
         return Some(format!(
-            "this needs about {:.1} GB of memory with {jobs} run{} at a time, and {:.1} GB are free",
+            "this needs about {:.1} GB of memory with {jobs} run{} at a time, but only {:.1} GB are free",
             at_once / 1e9,
             if jobs == 1 { "" } else { "s" },
             available / 1e9

@@ -70,7 +70,7 @@ fn report(arguments: &Arguments) -> Result<PathBuf, String> {
         return Ok(page);
     }
     if let Some(condition) = arguments.selected.first() {
-        let why = "a claim is judged by all points of its experiment; meshpace compare takes --where";
+        let why = "--where is not possible for a registered experiment, because its claims are judged by all points; use meshpace compare --where";
         return Err(format!("--where {condition}: {why}"));
     }
     let (root, viewer) = (&arguments.directory, arguments.viewer.as_deref());

@@ -149,10 +149,9 @@ fn reproduce(arguments: &Arguments) -> Result<(), Failure> {
     }
     let turned = verdicts::differences(&expected, &entries);
     match (&arguments.expect, turned.is_empty()) {
-        (Some(file), false) => Err((
-            FAILED,
-            format!("{} verdicts are not those of {}:\n{}", turned.len(), file.display(), turned.join("\n")),
-        )),
+        (Some(file), false) => {
+            Err((FAILED, format!("{} verdicts differ from {}:\n{}", turned.len(), file.display(), turned.join("\n"))))
+        }
         _ => Ok(()),
     }
 }

@@ -48,8 +48,10 @@ pub fn told(compared: &Compared) -> String {
         columns => format!("; the record lacks {}", columns.join(", ")),
     };
     match (kept == made, &differing[..]) {
-        (true, []) => format!("fingerprint {made}, as in the record, and so are all results{lacking}"),
-        (true, columns) => format!("fingerprint {made}, as in the record, but other {}{lacking}", columns.join(", ")),
-        (false, _) => format!("fingerprint {made}; the record has {kept}"),
+        (true, []) => format!("same fingerprint {made} and same results as in the record{lacking}"),
+        (true, columns) => {
+            format!("same fingerprint {made} as in the record, but different values of {}{lacking}", columns.join(", "))
+        }
+        (false, _) => format!("different fingerprint {made}; the record has {kept}"),
     }
 }

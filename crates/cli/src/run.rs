@@ -112,19 +112,22 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let sets = sets(&arguments.set, &arguments.sweep).map_err(refused)?;
     let scenario = load_sweep(&arguments.file, &sets).map_err(|_| refused(String::new()))?;
     if scenario.points.lack_flows() {
-        return Err(refused("the scenario has no flow; its programs run under `meshpace emulate`".to_owned()));
+        return Err(refused("the scenario has no flow; run its programs with `meshpace emulate`".to_owned()));
     }
     let until = arguments.until.as_ref().map(|text| Until::parse(text, arguments.seeds, arguments.most));
     let until = until.transpose().map_err(|why| refused(format!("--until: {why}")))?;
     let seeds = until.map_or_else(|| arguments.seeds.unwrap_or(scenario.seeds), |until| until.first());
     let most = until.map_or(seeds, |until| until.most());
     if arguments.seed.checked_add(most - 1).is_none() {
-        return Err(refused(format!("--seed {} leaves no room for {most} seeds", arguments.seed)));
+        return Err(refused(format!(
+            "--seed {} is too large for {most} seeds: the last seed would exceed 2^64",
+            arguments.seed
+        )));
     }
     let campaign = Campaign { scenario, first_seed: arguments.seed, seeds };
     let jobs = usize::from(arguments.jobs.unwrap_or_else(processors));
     if let Some(why) = prospect::too_much(&campaign, jobs).filter(|_| !arguments.anyway && arguments.dask.is_none()) {
-        return Err(refused(format!("{why}; --anyway starts it all the same")));
+        return Err(refused(format!("{why}; start it with --anyway")));
     }
     arguments.report.as_deref().map_or(Ok(()), picture::check).map_err(refused)?;
     let captures = arguments.pcap.as_deref().map(|directory| Captures::new(directory, &campaign, arguments.force));
@@ -192,7 +195,7 @@ fn load_with(
         text.map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
-            io::Error::new(io::ErrorKind::InvalidData, format!("line {line} is no UTF-8 text"))
+            io::Error::new(io::ErrorKind::InvalidData, format!("line {line} is not UTF-8 text"))
         })
     });
     let text = text.map_err(|error| {
@@ -206,7 +209,7 @@ fn load_with(
     })?;
     if is_of_records(&text) {
         complain(&format!(
-            "{name}: this is a file of records, not a scenario; meshpace report and meshpace compare read their directory"
+            "{name}: this is a file of records, not a scenario; give its directory to meshpace report or meshpace compare"
         ));
         return Err(ExitCode::from(REFUSED));
     }
@@ -222,7 +225,7 @@ fn load_with(
         // The file is not a scenario at all. An error for each of its lines would be less helpful.
         Err(refusal) if is_no_toml(file, &refusal) => {
             complain(&format!(
-                "{}: this is no scenario, which is a TOML file; a map or a list of links is named in one: topology.file, radio.links",
+                "{}: not a scenario (a TOML file); a scenario can name a map in topology.file and a list of links in radio.links",
                 refusal.source.name
             ));
             Err(ExitCode::from(REFUSED))
@@ -278,7 +281,7 @@ fn execute(
     let (known, todo) = if watchers.want_runs() { (Vec::new(), all) } else { session.partition(all) };
     let lacking = session.lacking(&todo);
     if lacking > 0 {
-        note(&format!("{lacking} records that are there lack what this command observes; their runs are made again"));
+        note(&format!("{lacking} existing records lack values that this command needs; their runs are repeated"));
     }
     progress.known(session.work(&known));
     let files = arguments.out.is_some() || arguments.report.is_some() || watchers.want_runs();

@@ -99,7 +99,7 @@ pub fn broken(broken: Broken, directory: Option<&Path>) -> Failure {
             let place = directory.display();
             (
                 INTERRUPTED,
-                format!("interrupted; {kept} runs are kept in {place}, and the same command goes on from there"),
+                format!("interrupted; {kept} finished runs are in {place}, and the same command continues from there"),
             )
         }
         (Broken::Stopped { .. }, None) => (INTERRUPTED, "interrupted".to_owned()),

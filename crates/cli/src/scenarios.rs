@@ -67,11 +67,11 @@ fn rows(directory: Option<PathBuf>) -> Result<(Vec<Row>, Vec<Row>), String> {
         let is_asked = |id: &str| id == asked || id.strip_prefix(&asked).is_some_and(|rest| rest.starts_with('-'));
         let is_paper = Register::embedded().experiments.iter().any(|experiment| is_asked(&experiment.published.id));
         let way = if is_paper {
-            format!("; without a directory, meshpace scenarios lists the experiments, and meshpace reproduce {name} runs these")
+            format!("; meshpace scenarios without a directory lists the experiments, and meshpace reproduce {name} runs these")
         } else {
             match error.kind() {
-                io::ErrorKind::NotADirectory => format!("; a directory is listed, and meshpace run {name} runs a file"),
-                _ => "; without a directory, meshpace scenarios lists the published experiments".to_owned(),
+                io::ErrorKind::NotADirectory => format!("; give a directory to list, or run this file with meshpace run {name}"),
+                _ => "; meshpace scenarios without a directory lists the published experiments".to_owned(),
             }
         };
         format!("{name}: {error}{way}")
@@ -80,7 +80,7 @@ fn rows(directory: Option<PathBuf>) -> Result<(Vec<Row>, Vec<Row>), String> {
     let files: Vec<Row> = files.iter().map(|file| describe(file)).collect();
     if !directory.join("register.toml").is_file() {
         if files.is_empty() {
-            note(&format!("{name}: no file in it, or below, ends in .toml"));
+            note(&format!("{name}: the directory and its subdirectories have no .toml file"));
         }
         return Ok((Vec::new(), files));
     }

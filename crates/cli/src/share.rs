@@ -41,7 +41,7 @@ pub struct Check {
 pub fn archive(arguments: &Archive) -> Result<String, Failure> {
     let out = arguments.out.display();
     if arguments.out.exists() && !arguments.force {
-        return Err((REFUSED, format!("{out} is there already; --force replaces it")));
+        return Err((REFUSED, format!("{out} already exists; --force replaces it")));
     }
     let packed = pack(&arguments.directory, &arguments.out, arguments.anonymous).map_err(|why| (REFUSED, why))?;
     let (records, files, name) = (packed.records, packed.files, packed.name);
@@ -56,11 +56,11 @@ pub fn check(arguments: &Check) -> Result<String, Failure> {
     let others = checked.made.iter().filter(|(_, compared)| !compared.is_same());
     let told: Vec<String> = others.map(|(run, compared)| format!("{run}: {}", rerun::told(compared))).collect();
     if !told.is_empty() {
-        return Err((FAILED, format!("runs that were made again are others:\n{}", told.join("\n"))));
+        return Err((FAILED, format!("repeated runs differ from their records:\n{}", told.join("\n"))));
     }
     let (place, records, files) = (arguments.directory.display(), checked.records, checked.files);
     let made = checked.made.len();
     Ok(format!(
-        "{place}: {records} records and {files} files are whole; {made} runs were made again and are the same\n"
+        "{place}: {records} records and {files} files are complete; {made} runs were repeated and gave the same results\n"
     ))
 }

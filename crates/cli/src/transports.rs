@@ -38,7 +38,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             let modifiers = meshpace_transport::names::modifiers();
             let added =
                 modifiers.iter().map(|it| block(width, &format!("+{}", it.name), it.description, "", it.source));
-            format!("{}\nAdded to the name of any TCP:\n{}", list.collect::<String>(), added.collect::<String>())
+            format!(
+                "{}\nThese can be added to the name of any TCP:\n{}",
+                list.collect::<String>(),
+                added.collect::<String>()
+            )
         }
     };
     finish(&text)

@@ -83,7 +83,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Comparison>, String> {
     let find = |name: &String| {
         COMPARISONS.iter().find(|comparison| comparison.name == name).ok_or_else(|| {
             let known: Vec<&str> = COMPARISONS.iter().map(|comparison| comparison.name).collect();
-            format!("no comparison is called {name}; there are {}", known.join(", "))
+            format!("there is no comparison {name}; expected one of {}", known.join(", "))
         })
     };
     names.iter().map(find).collect()
@@ -92,7 +92,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Comparison>, String> {
 fn compare(arguments: &Arguments, chosen: &[&Comparison]) -> io::Result<Vec<Table>> {
     let bar = ProgressBar::new_spinner();
     bar.set_style(
-        ProgressStyle::with_template("{spinner} {msg}, {pos} runs, {elapsed} gone").expect("a right template"),
+        ProgressStyle::with_template("{spinner} {msg}, {pos} runs, {elapsed} elapsed").expect("a right template"),
     );
     let options = Options {
         seeds: arguments.seeds.map(usize::from),

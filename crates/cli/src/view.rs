@@ -154,7 +154,7 @@ fn package(file: &Path, sets: &[String]) -> Result<(String, Value), String> {
 fn export(arguments: &Arguments, directory: &Path) -> ExitCode {
     let is_used = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
     if is_used && !arguments.force {
-        complain(&format!("--export: {} is not empty; --force writes into it all the same", directory.display()));
+        complain(&format!("--export: {} is not empty; write into it with --force", directory.display()));
         return ExitCode::from(REFUSED);
     }
     let scenario = scenario(arguments).to_string();
@@ -188,7 +188,7 @@ fn export(arguments: &Arguments, directory: &Path) -> ExitCode {
 fn serve(arguments: &Arguments) -> ExitCode {
     let mut random = [0; 16];
     if let Err(error) = getrandom::fill(&mut random) {
-        complain(&format!("no random numbers for the address: {error}"));
+        complain(&format!("the system gives no random numbers for the address of the page: {error}"));
         return ExitCode::from(FAILED);
     }
     let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -201,12 +201,12 @@ fn serve(arguments: &Arguments) -> ExitCode {
         }
     };
     if !address.ip().is_loopback() {
-        complain("warning: other machines can reach this page; whoever has its address sees the scenario");
+        complain("warning: other machines can reach this page; anybody who knows its address can see the scenario");
     }
     if let Err(error) = results(&format!("http://{address}/{token}/\n")) {
         return failed(&error);
     }
-    complain("open this address in a browser; Ctrl-C ends it");
+    complain("open this address in a browser; stop with Ctrl-C");
     let arguments = arguments.clone();
     let Err(error) =
         meshpace_command::serve::serve(listener, move |request| with_headers(answer(request, &token, &arguments)));

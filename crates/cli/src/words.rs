@@ -26,7 +26,11 @@ const WORDS: [Word; 25] = [
         "flow.transport = \"newreno\", or \"newreno+sack\"",
         &["flow.transport", "flow.transport.sack"],
     ),
-    word(&["vegas", "westwood", "dctcp"], "it is not here; meshpace transports lists what is", &["flow.transport"]),
+    word(
+        &["vegas", "westwood", "dctcp"],
+        "it is not available; meshpace transports lists all transports",
+        &["flow.transport"],
+    ),
     word(&["bulk", "endless", "greedy", "iperf"], "flow.traffic = \"ftp\", which is the default", &["flow.traffic"]),
     word(
         &["web", "www", "downloads"],

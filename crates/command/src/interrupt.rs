@@ -16,7 +16,7 @@ pub fn stop_on_interrupt() -> Arc<AtomicBool> {
         }
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        complain(&format!("Ctrl-C will end this without ceremony: {error}"));
+        complain(&format!("Ctrl-C will stop this at once, without finishing the current runs: {error}"));
     }
     stop
 }

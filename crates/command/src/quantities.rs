@@ -11,7 +11,7 @@ use meshpace_settings::quantity::{Dimension, RATE, SIZE, TIME};
 pub fn quantity(dimension: &Dimension, text: &str) -> Result<f64, String> {
     match dimension.parse(text) {
         Ok(value) if value > 0.0 => Ok(value),
-        Ok(_) => Err("more than nothing".to_owned()),
+        Ok(_) => Err("more than zero".to_owned()),
         Err(expected) => Err(format!("expected {expected}")),
     }
 }

@@ -63,6 +63,6 @@ impl Capture {
     /// Writes all remaining packets and closes the files.
     pub fn finish(self) -> io::Result<()> {
         drop(self.packets);
-        self.writer.join().map_err(|_| io::Error::other("their writer broke down"))?
+        self.writer.join().map_err(|_| io::Error::other("the thread that writes them failed"))?
     }
 }

@@ -88,7 +88,7 @@ fn answer(question: &str, nodes: usize, line: &Line) -> Result<String, String> {
             line.send(Request::Link(change, done));
             told.recv_timeout(TIMEOUT).map(|()| String::new()).map_err(|_| ended())
         }
-        _ => Err(format!("`{question}` is no question")),
+        _ => Err(format!("`{question}` is not a request")),
     }
 }
 

@@ -23,13 +23,13 @@ fn finding(subject: &'static str, found: Result<String, String>, remedy: &str) -
 fn priority() -> Finding {
     let asked = thread::spawn(|| sys::take_priority().map_err(|error| error.to_string())).join();
     let found = match asked {
-        Ok(result) => result.map(|()| "can be had".to_owned()),
-        Err(_) => Err("cannot be asked for".to_owned()),
+        Ok(result) => result.map(|()| "available".to_owned()),
+        Err(_) => Err("not permitted".to_owned()),
     };
     finding(
         "real-time priority",
         found,
-        "run as root, or with CAP_SYS_NICE; without it the mesh is late when programs are busy",
+        "run as root or with CAP_SYS_NICE; without it, the mesh is late while programs are busy",
     )
 }
 
@@ -37,7 +37,7 @@ fn processors() -> Finding {
     let count = thread::available_parallelism().map_or(1, usize::from);
     let found = format!("{count}");
     let found = if count >= PROCESSORS { Ok(found) } else { Err(found) };
-    finding("processors", found, "two or more: the mesh takes one of them from the programs")
+    finding("processors", found, "use two or more, because the mesh needs one of them for itself")
 }
 
 fn leftovers() -> Finding {

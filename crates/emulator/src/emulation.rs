@@ -178,7 +178,7 @@ impl Emulation {
         check(&options)?;
         for removed in run_dir::clean(&options.base).map_err(refused)? {
             let run_dir::Removed { token, programs } = removed;
-            tell(&format!("removed what the killed run {token} had left, {programs} program(s)"));
+            tell(&format!("removed what the killed run {token} left behind, with {programs} program(s)"));
         }
         if let Some(log) = &options.log {
             fs::create_dir_all(log).map_err(|error| Failure::Refused(format!("{}: {error}", log.display())))?;
@@ -206,14 +206,16 @@ fn failed(error: io::Error) -> Failure {
 fn check(options: &Options) -> Result<()> {
     let nodes = options.config.positions.len();
     if nodes > address::MAX_NODES {
-        return Err(Failure::Refused(format!("{nodes} nodes: there are addresses for {}", address::MAX_NODES)));
+        return Err(Failure::Refused(format!(
+            "{nodes} nodes are too many: there are addresses for {}",
+            address::MAX_NODES
+        )));
     }
     for spec in &options.programs {
         spec.check().map_err(Failure::Refused)?;
     }
     if options.setup.mode == Mode::Kernel && options.config.mesh.routing != RoutingConfig::Static {
-        let why =
-            "the kernels route: the scenario's routing.protocol has to be \"static\" (--set routing.protocol=static)";
+        let why = "--mode kernel needs routing.protocol = \"static\" in the scenario (--set routing.protocol=static)";
         return Err(Failure::Refused(why.to_owned()));
     }
     Ok(())
@@ -244,7 +246,7 @@ impl Stage {
         let all = || (0..count).map(|node| NodeId(node as u16));
         let closed = device::tun_is_open().err();
         if let Some(error) = &closed {
-            tell(&format!("/dev/net/tun: {error}: nodes are joined by veth pairs and packet sockets"));
+            tell(&format!("/dev/net/tun: {error}; using veth pairs and packet sockets instead"));
         }
         let hub = (options.setup.without_tun || closed.is_some()).then(Hub::new).transpose();
         let hub = hub.map_err(refused)?;
@@ -333,8 +335,11 @@ impl Stage {
         self.read_accounts();
         self.end_programs();
         self.line.send(Request::Stop);
-        let Some(mesh) = self.mesh.take() else { return Err(Failure::Failed("the mesh is gone".to_owned())) };
-        let report = mesh.join().map_err(|_| Failure::Failed("the mesh broke down".to_owned()))?.map_err(failed)?;
+        let Some(mesh) = self.mesh.take() else {
+            return Err(Failure::Failed("the thread of the mesh has ended".to_owned()));
+        };
+        let report =
+            mesh.join().map_err(|_| Failure::Failed("the thread of the mesh failed".to_owned()))?.map_err(failed)?;
         let ended = if report.gave_up { Ended::Budget } else { ended };
         Ok((ended, report))
     }
@@ -414,7 +419,7 @@ impl Stage {
             })
             .collect();
         for (node, why) in &report.gone {
-            tell(&format!("{node}: its device went away: {why}; the others went on without it"));
+            tell(&format!("{node}: its device disappeared ({why}); the other nodes continued without it"));
         }
         if let Some(why) = &report.no_priority {
             tell(&format!("no real-time priority: {why} (CAP_SYS_NICE)"));

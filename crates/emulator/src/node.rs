@@ -40,7 +40,7 @@ impl Node {
         let namespace = Namespace::new().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => io::Error::new(
                 error.kind(),
-                "no right to make a network namespace (CAP_SYS_ADMIN): run as root; `meshpace doctor` tells more",
+                "no permission to create a network namespace (CAP_SYS_ADMIN): run as root; see also `meshpace doctor`",
             ),
             _ => named(error),
         })?;

@@ -73,7 +73,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
 fn lock_all(base: &Path) -> io::Result<File> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(base)?;
     if fs::metadata(base)?.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "belongs to somebody else"));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "belongs to another user"));
     }
     let file = open_lock(&base.join(".lock"))?;
     flock(&file, FlockOperation::LockExclusive)?;

@@ -407,5 +407,5 @@ fn a_node_whose_device_goes_away_is_told_and_the_others_go_on() {
         told.push(text.to_owned())
     });
     assert_eq!(emulation.unwrap().programs[1].status, Some(0));
-    assert!(told.iter().any(|text| text.starts_with("n2: its device went away")), "{told:?}");
+    assert!(told.iter().any(|text| text.starts_with("n2: its device disappeared")), "{told:?}");
 }

@@ -113,7 +113,7 @@ fn rights(status: &str, uid_map: &str) -> Result<String, String> {
     if whole || uid_map.is_empty() {
         Ok("held".to_owned())
     } else {
-        Err("held, but in a user namespace, where they do not count".to_owned())
+        Err("held, but only in a user namespace, where they have no effect".to_owned())
     }
 }
 

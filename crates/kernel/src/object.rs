@@ -332,7 +332,7 @@ pub fn status(name: &str) -> Result<Status, Error> {
     check_name(name)?;
     let directory = root().join(name);
     if !directory.exists() {
-        return Err(Error::Refused(format!("`{name}` is not loaded; `meshpace kernel load` does it")));
+        return Err(Error::Refused(format!("`{name}` is not loaded; load it with `meshpace kernel load`")));
     }
     let settings = pinned(&directory, SETTINGS)?;
     let value = settings.lookup(&ONLY, MapFlags::ANY).map_err(|error| Error::failed("the settings", error))?;

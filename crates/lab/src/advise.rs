@@ -123,7 +123,7 @@ pub fn written(scenario: &str, sets: &[String]) -> String {
 /// A sentence if there are.
 pub fn nodes_within(nodes: usize) -> Result<(), String> {
     if nodes > limits::NODES {
-        return Err(format!("{nodes} nodes: nothing is answered for more than {}", limits::NODES));
+        return Err(format!("the mesh has {nodes} nodes, and advise supports at most {}", limits::NODES));
     }
     Ok(())
 }
@@ -136,7 +136,7 @@ pub fn hops_within(records: &[Record]) -> Result<(), String> {
     let hops = records.iter().flat_map(|record| &record.flows).map(|flow| u64::from(flow.hops));
     match hops.max().unwrap_or(0) {
         most if most > limits::HOPS => {
-            Err(format!("a flow has {most} hops: nothing is answered for more than {}", limits::HOPS))
+            Err(format!("a flow has {most} hops, and advise supports at most {}", limits::HOPS))
         }
         _ => Ok(()),
     }
@@ -275,7 +275,7 @@ fn unsure(answers: &[Answer]) -> String {
         return String::new();
     }
     format!(
-        "Not advised, although more is simulated: {}. It is not enough more than what was measured of the sender in use (docs/measuring-kit.md).\n",
+        "Not recommended, although the simulated goodput is higher: {}. The gain is within the error of the model, compared with the measured goodput of the current sender (docs/measuring-kit.md).\n",
         names.join(", ")
     )
 }
@@ -288,7 +288,7 @@ fn maybe_fed(answers: &[Answer]) -> String {
     let (runs, usual) = (line.counts[0].runs, line.counts[0].starved_runs);
     let names: Vec<&str> = found.iter().map(|answer| &*answer.choice).collect();
     format!(
-        "A flow starves in {usual} of {runs} runs as it is. That nobody does with these may be chance, and more --seeds tell: {}.\n",
+        "A flow starves in {usual} of {runs} runs with the usual settings. No flow starves with these settings, but that may be chance; use more --seeds: {}.\n",
         names.join(", ")
     )
 }
@@ -304,23 +304,25 @@ fn advised(answers: &[Answer]) -> String {
     for (answer, line) in ordered(answers, GOODPUT, Answer::feeds, true) {
         let (runs, _, usual) = answer.starved();
         let (choice, goodput) = (&answer.choice, percent(line));
-        let _ =
-            writeln!(text, "- {choice}: nobody starves in {runs} runs (usual: somebody in {usual}); goodput {goodput}");
+        let _ = writeln!(text, "- {choice}: no flow starves in {runs} runs (usual: in {usual}); goodput {goodput}");
     }
     for (answer, line) in ordered(answers, GOODPUT, Answer::gains, true) {
         let starving = match answer.starved() {
-            (_, 0, _) => "nobody starves".to_owned(),
-            (runs, starved, usual) => format!("somebody starves in {starved} of {runs} runs (usual: {usual})"),
+            (_, 0, _) => "no flow starves".to_owned(),
+            (runs, starved, usual) => format!("a flow starves in {starved} of {runs} runs (usual: {usual})"),
         };
         let (choice, amount, share) = (&answer.choice, amount(line).unwrap_or_default(), percent(line));
-        let _ = writeln!(text, "- {choice}: all flows together carry {amount} more ({share}), and {starving}");
+        let _ = writeln!(
+            text,
+            "- {choice}: the goodput of all flows together is {amount} higher ({share}), and {starving}"
+        );
     }
     for (answer, line) in ordered(answers, DELAY, Answer::waits_less, false) {
         let (choice, amount, share) = (&answer.choice, amount(line).unwrap_or_default(), percent(line));
         let goodput = answer.lines.first().map(percent).unwrap_or_default();
         let _ = writeln!(
             text,
-            "- {choice}, for delay: one packet in twenty waits {amount} less long ({share}); goodput {goodput}"
+            "- {choice}, for delay: the 95th percentile of the delay is {amount} shorter ({share}); goodput {goodput}"
         );
     }
     let tried = answers.iter().filter(|answer| answer.choice != answer.usual).count();
@@ -328,21 +330,22 @@ fn advised(answers: &[Answer]) -> String {
         let starves = answers.iter().any(|answer| answer.starved().2 > 0);
         return match starves {
             true if answers.iter().any(Answer::may_feed) => {
-                format!("Nothing helps for sure: none of the {tried} choices carries more or lets packets wait less.\n")
+                format!(
+                    "No setting clearly helps: none of the {tried} settings clearly increases the goodput or shortens the delay.\n"
+                )
             }
             true => format!(
-                "Nothing that was tried helps: with each of the {tried} choices some flow still starves in some run. Other routes, other rates of the flows or \
-                 another channel for some links are what is left.\n"
+                "No setting helps: with each of the {tried} settings, a flow still starves in at least one run. Try other routes, other rates of the flows, or another channel for some links.\n"
             ),
             false => {
                 format!(
-                    "Nothing to change: none of the {tried} choices carries more for sure or lets packets wait less, and nobody starves.\n"
+                    "Nothing to change: no flow starves, and none of the {tried} settings clearly increases the goodput or shortens the delay.\n"
                 )
             }
         };
     }
     text.push_str(
-        "Each interval is right in 19 of 20 cases: of ten choices one may look better by chance. More --seeds tell.\n",
+        "Each interval is a 95 % confidence interval: of ten settings, one may look better by chance. More --seeds give narrower intervals.\n",
     );
     text
 }
@@ -413,7 +416,7 @@ pub fn answers(question: &Question, usual: &[Record], tried: &[(Choice, Vec<Reco
 pub fn told(answer: &Answer) -> String {
     if answer.choice == answer.usual {
         let means: Vec<String> = answer.lines.iter().map(mean).collect();
-        return format!("{}. {}, which is usual: {}\n", answer.rank, answer.usual, means.join(", "));
+        return format!("{}. {} (usual): {}\n", answer.rank, answer.usual, means.join(", "));
     }
     let verdict = match answer.lines.first().and_then(Line::better_for_all_in_family) {
         Some(Side::B) => "carries more than",
@@ -432,10 +435,7 @@ pub fn told(answer: &Answer) -> String {
 }
 
 /// Note on what the model leaves out.
-pub const LEFT_OUT: &str = "Of the mesh only who hears whom, at which rate and with which loss is in this model. Rates are not adapted, links do not fade, \
-    queues are drop-tail, everything is best effort, other networks are silent. A flow that starves here is in danger: where it was \
-    measured (docs/field.md), FQ-CoDel and rates that adapt shared far more equally than this model. Rely on the order where intervals are clear, not \
-    on the numbers.";
+pub const LEFT_OUT: &str = "This model knows only the links of the mesh, with their rates and losses. It has no rate adaptation, no fading, only drop-tail queues, only best-effort traffic, and no other networks. A flow that starves here is at risk: in a measured mesh (docs/field.md), FQ-CoDel and rate adaptation shared far more equally than this model. Rely on the order of the settings where the intervals are clear, not on the numbers.";
 
 #[cfg(test)]
 mod tests;

@@ -194,7 +194,7 @@ fn compare_runs(metrics: &[&'static Metric], a: &[&Excerpt], b: &[&Excerpt]) -> 
     if common.is_empty() {
         let shown = |points: &points::ByPoint<'_>| points.of.keys().next().cloned().unwrap_or_default();
         return Err(format!(
-            "the two sweep different values: one has the point {}, the other {}; give both the same [sweep], or use --set on one scenario",
+            "the two sides sweep different values: one has the point {}, the other {}; give both the same [sweep], or use --set on one scenario",
             shown(&one),
             shown(&other)
         ));

@@ -76,7 +76,7 @@ impl Reference {
         }
         let told = |reference: &Reference| format!("{} {}", reference.common, reference.own);
         Err(format!(
-            "it is built otherwise and gives other results: fingerprints of its reference runs are {}, those of the campaign {}",
+            "this build gives other results: the fingerprints of its reference runs are {}, those of the campaign are {}",
             told(&here),
             told(self)
         ))
@@ -129,7 +129,7 @@ mod tests {
         assert!(reference.length_ns < Duration::from_secs(100).0, "it is short");
         // A program in which a constant is another is one that reads the same scenario otherwise.
         let other = scenario(&format!("{text}segment = 1459\n"));
-        assert!(reference.check(&other).unwrap_err().contains("built otherwise"));
+        assert!(reference.check(&other).unwrap_err().contains("this build gives other results"));
         let other = Reference { common: "0".repeat(16), ..reference };
         assert!(other.check(&given).is_err());
     }

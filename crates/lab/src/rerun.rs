@@ -52,10 +52,10 @@ impl Directory {
     /// There are no records, they cannot be read, or they are of another revision.
     pub fn open(path: &Path) -> Result<Directory, String> {
         let shown = |why: String| format!("{}: {why}", path.display());
-        let archive = Archive::read(path)?.ok_or_else(|| shown("none of its runs is there yet".to_owned()))?;
+        let archive = Archive::read(path)?.ok_or_else(|| shown("it has no runs yet".to_owned()))?;
         if archive.manifest.strange()?.is_some() {
             let (told, version) = (archive.manifest.model_told(), &archive.manifest.version);
-            return Err(shown(format!("its records are of {told}: meshpace {version} makes their runs again")));
+            return Err(shown(format!("its records are of {told}; repeat their runs with meshpace {version}")));
         }
         let mut sources = archive.manifest.given(None);
         sources.iter_mut().for_each(|given| given.find_contents(None, path));
@@ -101,7 +101,7 @@ impl Directory {
             (several, _) => {
                 let told: Vec<String> = several.iter().take(3).map(|record| key(record)).collect();
                 let (count, told) = (several.len(), told.join(", "));
-                Err(format!("{count} points have the seed {seed}, such as {told}: choose one with --point KEY=VALUE"))
+                Err(format!("{count} points have the seed {seed}, such as {told}; select one with --point KEY=VALUE"))
             }
         }
     }
@@ -127,7 +127,7 @@ impl Directory {
             self.scenarios.insert(source, scenario);
         }
         let scenario = self.scenarios.get(&source).filter(|scenario| number < scenario.points.len());
-        Ok((scenario.ok_or_else(|| format!("{}: its scenario has other points now", key(record)))?, number))
+        Ok((scenario.ok_or_else(|| format!("{}: the points of its scenario have changed", key(record)))?, number))
     }
 
     /// Scenario with a single point, without its pacing rules in Python.
@@ -151,7 +151,7 @@ impl Directory {
         if let rules @ [rule, ..] = &self.sources[source].rules[..] {
             let (name, line) = (&rule.name, self.in_python(record, rules));
             return Err(format!(
-                "the pacing rule {name} is in Python; as RULE in this line, it makes the run again:\n{line}"
+                "the pacing rule {name} is in Python; this line repeats the run, with the rule as RULE:\n{line}"
             ));
         }
         let (scenario, number) = self.scenario(record)?;
@@ -174,7 +174,7 @@ impl Directory {
         let (source, number) =
             place.ok_or_else(|| format!("no scenario of the manifest has the point {}", key(record)))?;
         match self.sources[source].unlisted.is_some() {
-            true => Err("the version of meshpace that made the records kept no files".to_owned()),
+            true => Err("the version of meshpace that made the records did not keep the files of scenarios".to_owned()),
             false => Ok((source, number)),
         }
     }

@@ -61,7 +61,7 @@ pub fn rivals(runs: &[Excerpt], key: &str, value: &str) -> Result<Vec<Rival>, St
         let mut point = (*run.point).clone();
         let Some(own) = point.remove(key) else {
             let keys: Vec<&str> = point.keys().map(String::as_str).collect();
-            let way = if keys.is_empty() { ": --against takes a key that the scenario sweeps ([sweep])" } else { "" };
+            let way = if keys.is_empty() { "; --against needs a key that the scenario sweeps ([sweep])" } else { "" };
             return Err(format!("the records do not sweep {key}; they sweep {}{way}", listed(&keys)));
         };
         let sorted: BTreeMap<&String, &Value> = point.iter().collect();
@@ -91,7 +91,10 @@ pub fn rivals(runs: &[Excerpt], key: &str, value: &str) -> Result<Vec<Rival>, St
         }
     }
     if found.is_empty() {
-        return Err(format!("the records have no {key} = {value} beside another one; they have {}", listed(&seen)));
+        return Err(format!(
+            "the records have no point with {key} = {value} and another value of it; they have {}",
+            listed(&seen)
+        ));
     }
     Ok(found)
 }
@@ -152,6 +155,6 @@ mod tests {
         let all = Excerpts::of_all(&records(4, "ours", 0.0, 0.0));
         assert!(rivals(&all, "flow.window", "4").unwrap_err().contains("flow.transport"));
         assert!(rivals(&all, "flow.transport", "theirs").unwrap_err().contains("they have ours"));
-        assert!(rivals(&all, "flow.transport", "ours").unwrap_err().contains("beside another one"));
+        assert!(rivals(&all, "flow.transport", "ours").unwrap_err().contains("and another value"));
     }
 }

@@ -74,7 +74,7 @@ impl Selection {
             })
         });
         match runs.is_empty() && !self.conditions.is_empty() {
-            true => Err(format!("no record has {} at once", self.arguments().join(" and "))),
+            true => Err(format!("no record has all of {}", self.arguments().join(" and "))),
             false => Ok(runs),
         }
     }

@@ -69,13 +69,13 @@ impl Until {
             let names: Vec<&str> = METRICS.iter().filter_map(|metric| metric.plot).collect();
             format!("there is no quantity \"{name}\": expected one of {}", names.join(", "))
         })?;
-        let percent: f64 = share.parse().map_err(|_| format!("\"{share}\" is no number: {form}"))?;
+        let percent: f64 = share.parse().map_err(|_| format!("\"{share}\" is not a number: {form}"))?;
         if !(percent > 0.0 && percent <= 100.0) {
             return Err(format!("{share} %: expected more than 0 % and at most 100 %"));
         }
         let first = seeds.unwrap_or(FIRST).max(FIRST);
         if most < first {
-            return Err(format!("at most {most} seeds are fewer than the {first} that every point has"));
+            return Err(format!("the limit of {most} seeds is less than the {first} seeds that every point has"));
         }
         Ok(Until { metric, within: percent / 100.0, first, most })
     }
@@ -125,7 +125,7 @@ impl Until {
         match self.state_of(records) {
             State::Enough | State::Needs(_) => None,
             State::Unmeasured => Some(format!(
-                "until: {noun}{at} has no value in some of {} runs, so that no number of seeds is enough",
+                "until: {noun}{at} has no value in some of {} runs, so no number of seeds is enough",
                 records.len()
             )),
             State::Wide => {
@@ -334,9 +334,9 @@ mod tests {
             ("goodput", 400, "'goodput 2 %'"),
             ("goodput 2", 400, "'goodput 2 %'"),
             ("speed 2 %", 400, "expected one of goodput, "),
-            ("goodput x %", 400, "no number"),
+            ("goodput x %", 400, "not a number"),
             ("goodput 0 %", 400, "more than 0 %"),
-            ("goodput 2 %", 19, "fewer than the 20"),
+            ("goodput 2 %", 19, "less than the 20"),
         ] {
             let told = Until::parse(text, None, most).unwrap_err();
             assert!(told.contains(why), "{text}: {told}");

@@ -72,7 +72,7 @@ pub fn of_sets(sets: &[String]) -> Result<Variants, String> {
     let count = compared.iter().fold(1usize, |count, (_, values)| count.saturating_mul(values.len()));
     if count > MOST {
         return Err(format!(
-            "{count} variants are more than can be read side by side: {MOST} at most; sweep them with meshpace run --report"
+            "there are {count} variants, but at most {MOST} can be compared side by side; sweep them with meshpace run --report"
         ));
     }
     let mut variants = vec![Variant { name: String::new(), sets: Vec::new() }];
@@ -171,9 +171,9 @@ pub fn split(values: &str) -> Vec<String> {
 /// The argument has no key or no value.
 pub fn sweep(argument: &str) -> Result<String, String> {
     let way = "write --sweep key=a,b,c, such as --sweep topology.hops=2,4,6";
-    let (key, values) = argument.split_once('=').ok_or_else(|| format!("{argument}: there is no = in it; {way}"))?;
+    let (key, values) = argument.split_once('=').ok_or_else(|| format!("{argument}: the = is missing; {way}"))?;
     if values.trim().is_empty() {
-        return Err(format!("{argument}: there is no value; {way}"));
+        return Err(format!("{argument}: the value is missing; {way}"));
     }
     let written = |value: &String| match value.trim() {
         value if is_toml(value) => value.to_owned(),
@@ -197,14 +197,14 @@ pub fn axis(keys: &[&str], by: Option<&str>) -> Result<String, String> {
     let listed = if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
     match (by, keys) {
         (Some(by), _) if keys.contains(&by) => Ok(by.to_owned()),
-        (Some(by), []) => {
-            Err(format!("--by {by}: nothing is swept; its values are given by --set {by}=A,B, or by a [sweep] table"))
-        }
-        (Some(by), _) => Err(format!("--by {by}: it is not swept, but {listed} is")),
+        (Some(by), []) => Err(format!(
+            "--by {by}: the scenario sweeps no key; give values with --set {by}=A,B, or in a [sweep] table"
+        )),
+        (Some(by), _) => Err(format!("--by {by}: this key is not swept; swept: {listed}")),
         (None, [only]) => Ok((*only).to_owned()),
         (None, _) if keys.contains(&USUAL) => Ok(USUAL.to_owned()),
-        (None, []) => Err("nothing is swept whose values could be compared".to_owned()),
-        (None, _) => Err(format!("say which key's values are compared, with --by: {listed} are swept")),
+        (None, []) => Err("no key is swept, so there are no values to compare".to_owned()),
+        (None, _) => Err(format!("several keys are swept ({listed}); select the one to compare with --by")),
     }
 }
 
@@ -348,7 +348,8 @@ mod tests {
             "sweep.\"a.b\"=[{ name = 'x', y = [1, 2] }, true]"
         );
         assert!(
-            sweep("topology.hops").unwrap_err().contains("no =") && sweep("a.b=").unwrap_err().contains("no value")
+            sweep("topology.hops").unwrap_err().contains("the = is missing")
+                && sweep("a.b=").unwrap_err().contains("the value is missing")
         );
     }
 
@@ -357,8 +358,8 @@ mod tests {
         assert_eq!(axis(&["a.b"], None), Ok("a.b".to_owned()));
         assert_eq!(axis(&["a.b", "flow.transport"], None), Ok("flow.transport".to_owned()));
         assert_eq!(axis(&["a.b", "a.c"], Some("a.c")), Ok("a.c".to_owned()));
-        assert!(axis(&["a.b", "a.c"], None).unwrap_err().contains("a.b, a.c are swept"));
-        assert!(axis(&[], None).unwrap_err().contains("nothing is swept"));
+        assert!(axis(&["a.b", "a.c"], None).unwrap_err().contains("several keys are swept (a.b, a.c)"));
+        assert!(axis(&[], None).unwrap_err().contains("no key is swept"));
         assert!(axis(&["a.b"], Some("x")).unwrap_err().contains("not swept"));
     }
 }

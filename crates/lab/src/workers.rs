@@ -91,7 +91,7 @@ impl Job {
     pub fn of(scenario: &Scenario) -> Result<Job, String> {
         let file = |(name, bytes): &(std::path::PathBuf, Vec<u8>)| {
             let name = name.display().to_string();
-            let text = String::from_utf8(bytes.clone()).map_err(|_| format!("{name}: this is no UTF-8 text"))?;
+            let text = String::from_utf8(bytes.clone()).map_err(|_| format!("{name}: not UTF-8 text"))?;
             Ok((name, text))
         };
         Ok(Job {
@@ -127,7 +127,7 @@ impl Job {
             return Ok(());
         }
         Err(format!(
-            "it has meshpace {}, revision {} of the model, format {}; the campaign is of meshpace {}, revision {}, format {}",
+            "this machine has meshpace {}, revision {} of the model, format {}, but the campaign needs meshpace {}, revision {}, format {}",
             ours.0, ours.1, ours.2, self.version, self.model, self.format
         ))
     }
@@ -150,7 +150,7 @@ impl Worker {
         job.check()?;
         let source = Source { name: job.file.clone(), text: job.text.clone(), sets: job.set.clone() };
         let load = |name: &str| {
-            let text = job.files.get(name).ok_or_else(|| format!("{name}: it did not come with the job"))?;
+            let text = job.files.get(name).ok_or_else(|| format!("{name}: this file did not come with the job"))?;
             Ok(text.clone().into_bytes())
         };
         let scenario = Scenario::read_sweep_with(source, &load, &job.name).map_err(|refusal| refusal.render(false))?;
@@ -277,9 +277,8 @@ impl<C: Carrier> Backend for Workers<'_, C> {
             let read = |(key, result): Made| {
                 // Results that a lost worker had already sent may arrive again.
                 let run = waiting.remove(&key)?;
-                let result = result.and_then(|line| {
-                    Record::from_line(&line).map_err(|why| format!("the record that came back {why}"))
-                });
+                let result = result
+                    .and_then(|line| Record::from_line(&line).map_err(|why| format!("the returned record {why}")));
                 Some((run, result))
             };
             watch.on_runs(made.into_iter().filter_map(read).collect())?;
@@ -370,7 +369,7 @@ mod tests {
         let strange =
             Job::handed_out(&campaign(&SHORT.replace("[[flow]]", "[[flow]]\nsegment = 999"), 1).scenario).unwrap();
         let why = Worker::new(&Job { reference: strange.reference, ..job }).unwrap_err();
-        assert!(why.contains("built otherwise"), "{why}");
+        assert!(why.contains("this build gives other results"), "{why}");
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn command(name: &'static str, package: &str) -> Finding {
 fn tun() -> Finding {
     let name = format!("mpdoc{}", std::process::id());
     let (found, remedy) = match Tun::create(&name) {
-        Ok(_) => (Ok("a device can be made".to_owned()), ""),
+        Ok(_) => (Ok("a device can be created".to_owned()), ""),
         Err(error) => {
             let exists = fs::metadata("/dev/net/tun").is_ok();
             let remedy = if !exists {
@@ -181,7 +181,7 @@ fn timers() -> Finding {
 }
 
 fn namespaces() -> Finding {
-    let found = Namespace::new().map(|_| "can be made".to_owned()).map_err(|error| error.to_string());
+    let found = Namespace::new().map(|_| "can be created".to_owned()).map_err(|error| error.to_string());
     Finding::new("network namespaces", "the tests of TCP on raw IP", found, "run as root")
 }
 

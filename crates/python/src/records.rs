@@ -127,7 +127,7 @@ pub fn records(lines: Vec<String>) -> Records {
 #[pyfunction]
 pub fn open(py: Python<'_>, directory: PathBuf) -> PyResult<(Records, String, Vec<String>)> {
     let read = py.detach(|| -> Result<(Records, String, Vec<String>), String> {
-        let none = || format!("{}: no run here is finished", directory.display());
+        let none = || format!("{}: no run in this directory is complete", directory.display());
         let archive = Archive::read(&directory)?.ok_or_else(none)?;
         let manifest = serde_json::to_string(&archive.manifest).map_err(|error| error.to_string())?;
         let records = match archive.is_finished {

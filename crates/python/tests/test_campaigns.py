@@ -72,7 +72,7 @@ def test_a_directory_is_free_between_runs_and_a_campaign_goes_on_only_with_what_
 
     def stop(done: int, total: int, share: float) -> None:
         # While runs are made the directory is locked.
-        with pytest.raises(meshpace.RecordsError, match="at work in"):
+        with pytest.raises(meshpace.RecordsError, match="is writing to"):
             meshpace.Campaign(scenario, out=out)
         raise KeyboardInterrupt
 
@@ -161,7 +161,7 @@ def test_an_unfinished_campaign_can_be_read(slow: Path, tmp_path: Path) -> None:
 
     with pytest.raises(Enough):
         campaign.run(jobs=1, progress=stop)
-    with pytest.warns(RuntimeWarning, match="unfinished"):
+    with pytest.warns(RuntimeWarning, match="incomplete"):
         results = meshpace.open_records(out)
     assert len(results) == campaign.done < 24 == results.total and not results.complete
     assert sorted(results.lines()) == sorted(campaign.results().lines())

@@ -55,7 +55,7 @@ def test_scenarios_are_run_and_records_cannot_be_asked() -> None:
     results = [hop(rate).sweep(seeds=3) for rate in ("1 Mbit/s", "2 Mbit/s")]
     assert by_scenario == meshpace.compare(*results)
     assert all(line.robust is None for line in by_scenario)
-    with pytest.raises(ValueError, match="compare their scenarios"):
+    with pytest.raises(ValueError, match="compare the scenario files instead"):
         meshpace.compare(*results, robust=True)
 
 

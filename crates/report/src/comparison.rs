@@ -63,7 +63,7 @@ fn render(subject: &Subject<'_>) -> String {
                 @if !subject.common.is_empty() { "In all variants: " code { (subject.common.join(", ")) } ". " }
                 code { (subject.command) } }
             @if subject.pairs.iter().flat_map(|pair| pair.lines).any(|line| line.interval.is_some()) {
-                p { (PLUS_MINUS) ". Differences are taken seed by seed where the seeds are equal. " (CORRECTED) }
+                p { (PLUS_MINUS) ". Runs with the same seed are compared with each other. " (CORRECTED) }
             }
             @if subject.variants.len() > 2 { (ranked(subject)) }
             @for pair in subject.pairs { (compared(pair)) }
@@ -97,7 +97,7 @@ fn by_point(pair: &Pair<'_>) -> Markup {
                 td { (place) } @for cell in cells { td { (crate::parts::signs(cell)) } }
             } }
         } }
-        @if table.left_out > 0 { p { (table.left_out) " more points: --format json or csv has all." } }
+        @if table.left_out > 0 { p { (table.left_out) " more points are not shown; --format json and csv have all of them." } }
     } }
 }
 
@@ -126,7 +126,7 @@ fn ranked(subject: &Subject<'_>) -> Markup {
     };
     html! {
         h2 { "In the order of their means" }
-        p { "Means over the runs. “=”: no clear difference from the one before it, after the correction for all metrics. “✗”: starves a flow in some run, and is never called better than a variant that starves none." }
+        p { "Means over the runs. “=”: no clear difference from the previous variant, after the correction for all metrics. “✗”: this variant starves a flow in at least one run, so it is never called better than a variant that starves none." }
         dl class="ranks" { @for (metric, ranks) in ranking_of(&groups) {
             dt { (metric.noun_and_unit()) }
             dd { ol { @for (number, rank) in ranks.iter().enumerate() {
@@ -144,14 +144,14 @@ fn held(subject: &Subject<'_>) -> Markup {
     match subject.asked {
         Asked::No => html! {},
         Asked::TooMuch { models, frames } => html! {
-            h2 { "Does it hold?" }
-            p { "That was not asked: " (models) " other models would put about " (count(*frames)) " frames on the air, more than "
+            h2 { "Does the result hold under other models?" }
+            p { "This was not tested: " (models) " other models would need about " (count(*frames)) " frames on the air, more than "
                 (count(FRAMES)) ". " code { (subject.command) " --robust" } " asks it." }
         },
         Asked::Answered(found) => html! {
-            h2 { "Does it hold?" }
-            p { "The same comparison, each time with one other choice of the model. An answer holds where it is the same. A variant is better if the 95 % confidence "
-                "interval of the difference has no zero in it, the difference stays clear after the correction for all metrics, and that variant starves no flow in any run." }
+            h2 { "Does the result hold under other models?" }
+            p { "The comparison is repeated under other models; each differs from the scenario in one key. A result holds under a model if it is the same there. A variant is better if the 95 % confidence "
+                "interval of the difference excludes 0, the difference stays clear after the correction for all metrics, and that variant starves no flow in any run." }
             @for (pair, robust) in subject.pairs.iter().zip(found) {
                 @if found.len() > 1 { h3 { (pair.names[1]) " against " (pair.names[0]) } }
                 (answers(robust, pair.names))
@@ -170,7 +170,7 @@ fn answers(robust: &Robust, names: [&str; 2]) -> Markup {
     let points = robust.at_points();
     html! {
         @if points.is_empty() { (sentences(robust, names)) } @else {
-            p { "The answers at each point; the tables below have the means over all points." }
+            p { "These are the results at each point; the tables below have the means over all points." }
             @for (place, robust) in points.iter().take(MOST_ROWS) { h4 { (place) } (sentences(robust, names)) }
         }
         @for (number, metric) in metrics.iter().enumerate() {
@@ -185,7 +185,7 @@ fn sentences(robust: &Robust, names: [&str; 2]) -> Markup {
         @for metric in robust.told().filter_map(metric) {
             li { strong { (metric.noun) } ": " (answer(robust, metric.name, names)) "." }
         }
-        @if let Some(sentence) = starving(robust, names) { li { strong { "who starves" } ": " (sentence) "." } }
+        @if let Some(sentence) = starving(robust, names) { li { strong { "starved flows" } ": " (sentence) "." } }
     } }
 }
 
@@ -325,7 +325,10 @@ mod tests {
         let text = page(&Asked::No, true);
         let (alarm, sentence) =
             (text.find("STARVED").unwrap(), text.find("no side is called better in goodput").unwrap());
-        assert!(alarm < sentence && text.contains("&lt;new&gt; 4 of 4") && !text.contains("Does it hold"), "{text}");
+        assert!(
+            alarm < sentence && text.contains("&lt;new&gt; 4 of 4") && !text.contains("Does the result hold"),
+            "{text}"
+        );
         assert!(!page(&Asked::No, false).contains("STARVED"));
     }
 

@@ -23,7 +23,7 @@ pub fn section(decomposition: &Decomposition, observations: &Observations) -> Ma
     let Some(over) = published.curve(&decomposition.over) else { return html! {} };
     html! {
         h3 { "Where the gain comes from" }
-        p { "The same comparison with one cause after the other takes the gain apart into factors whose product is the whole:" }
+        p { "The comparison is repeated with one cause added after the other. This splits the gain into factors whose product is the total:" }
         ul { @for step in &decomposition.steps { li { strong { (step.noun) } ": " (step.meaning) } } }
         @for of in decomposition.of.iter().filter_map(|id| published.curve(id)) {
             @let rows: Vec<Row> = observations.xs().iter().filter_map(|x| row(decomposition, observations, &metric, of, over, x)).collect();

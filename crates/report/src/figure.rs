@@ -199,8 +199,7 @@ impl Painter<'_> {
             } }
         }
         @for curve in curves.iter().filter_map(|curve| curve.tuned.as_ref().map(|tuned| (curve, tuned))) {
-            p.note { (self.label(curve.0)) ": at every x the best " (curve.1.noun) ", chosen and shown by the same runs, which favours it by about as \
-                much as its interval is wide." }
+            p.note { (self.label(curve.0)) ": at every x the best " (curve.1.noun) ", selected by the same runs that are shown; this raises it by about the width of its interval." }
         } }
     }
 

@@ -41,7 +41,7 @@ pub fn write(
     if collections.iter().all(|collection| collection.runs.is_none()) {
         let titles: Vec<&str> = collections.iter().map(|collection| collection.made.scenario.as_str()).collect();
         return Err(format!(
-            "{}: these are records of \"{}\", which is no registered experiment; a report can be made of those",
+            "{}: these are records of \"{}\", which is not a registered experiment; this report needs registered experiments",
             root.display(),
             titles.join("\", \"")
         ));

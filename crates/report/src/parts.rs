@@ -32,7 +32,7 @@ pub fn page(title: &str, style: &str, body: &Markup) -> String {
 pub fn write(path: &Path, text: &str) -> Result<(), String> {
     let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-        return Err(format!("{}: this is no name of a file", path.display()));
+        return Err(format!("{}: not the name of a file", path.display()));
     };
     make_directory(directory).map_err(|error| error.to_string())?;
     write_whole(directory, name, text).map_err(|error| format!("{}: {error}", path.display()))

@@ -96,7 +96,7 @@ fn render(subject: &Subject, groups: &[Group], panels: &[Panel], plots: &[Plot],
             h1 { (subject.title) }
             (starved(&tally))
             p { "Runs: " (subject.records.len()) ", seeds: " (seeds.len()) ". " @if seeds.len() < summary::LEAST { "Three seeds or more give confidence intervals. " }
-                @else { (summary::PLUS_MINUS) " of the mean over the seeds; whiskers in the plots reach from one end of it to the other, cut off where no value can be. " }
+                @else { (summary::PLUS_MINUS) " of the mean over the seeds; whiskers in the plots show this interval, limited to possible values. " }
                 code { (subject.command) } }
             @for sentence in panels::without_axis(panels) { p { (sentence) } }
             @for panel in panels { (ranking(panel, subject.records)) }
@@ -176,8 +176,8 @@ fn ranking(panel: &Panel, records: &[Record]) -> Markup {
     let any_starves = starved.iter().any(|(starved, _)| *starved > 0);
     html! {
         h2 { "Which is best" @if !panel.told.is_empty() { ": " (panel.told) } }
-        p { @if let Some(axis) = axis { "Means over all values of " (axis) ", seed by seed. " }
-            "“▸” marks the best mean of a column: clearly better than every other row (seed by seed, the 95 % confidence interval of the difference has no zero in it), \
+        p { @if let Some(axis) = axis { "Means over all values of " (axis) ", comparing runs with the same seed. " }
+            "“▸” marks the best mean of a column: clearly better than every other row (runs with the same seed are compared, and the 95 % confidence interval of the difference excludes 0), \
              and no flow is starved in any run of that row."
             @if best.iter().all(Option::is_none) { " Here " strong { "no row is marked" } "." }
             @if any_starves { " " span class="starves" { "✗" } ": runs in which a flow was starved. “none”: a starved flow has no delay, so the run has none either." } }

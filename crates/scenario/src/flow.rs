@@ -22,17 +22,16 @@ use std::path::PathBuf;
 /// Largest number of characters of a flow's name.
 const LONGEST_NAME: usize = 40;
 
-static COUNT: Parameter = parameter!(count: u64 = 1 => whole("flows alike", 1, 1000), Basic, "flows alike");
+static COUNT: Parameter = parameter!(count: u64 = 1 => whole("flows alike", 1, 1000), Basic, "number of equal flows");
 static SEGMENT: Parameter = parameter!(segment: Option<u32> = None => whole("bytes", 1, 65495).or("the transport's"), Basic,
     "payload of a segment");
 static MAX_WINDOW: Parameter = parameter!(max_window: Option<u32> = None => whole("segments", 1, 65535).or("the transport's"), Basic,
-    "most segments in flight", "ns-2, window_");
-static START: Parameter =
-    parameter!(start: Duration = Duration::from_secs(1) => TIME.to(MAX_SECONDS), Basic, "when it starts");
+    "largest number of segments in flight", "ns-2, window_");
+static START: Parameter = parameter!(start: Duration = Duration::from_secs(1) => TIME.to(MAX_SECONDS), Basic, "time at which the flow starts");
 static START_JITTER: Parameter = parameter!(start_jitter: Duration = Duration::from_millis(100) => TIME.to(MAX_SECONDS), Expert,
-    "uniform in 0 to this, drawn by the seed, is added to the start");
+    "random time that is added to the start: uniform from 0 to this value, drawn from the seed");
 static STOP: Parameter = parameter!(stop: Option<Duration> = None => TIME.above(0.0).to(MAX_SECONDS).or("the end of the run"), Basic,
-    "when its application stops");
+    "time at which its application stops");
 
 /// Flows and the names that records use for them.
 #[derive(Default, Debug)]
@@ -87,7 +86,8 @@ fn numbered(name: Option<&str>, count: usize) -> impl Iterator<Item = Option<Str
 fn make_flows(all: &mut Flows, root: &Reader<'_>, topology: &Topology, tables: usize) {
     let ends = &topology.default_ends;
     if tables != 1 && tables != ends.len() {
-        let message = format!("topology.flows makes {} flows, and there are {tables} tables", ends.len());
+        let message =
+            format!("topology.flows creates {} flows, but the scenario has {tables} [[flow]] tables", ends.len());
         root.report_invalid("flow", message, format!("expected one [[flow]] for all of them, or {}", ends.len()));
     } else if let (1, [flow], [label]) = (tables, all.flows.as_slice(), all.labels.as_slice()) {
         let (flow, label) = (flow.clone(), label.clone());
@@ -173,7 +173,11 @@ fn read_one(
     };
     for key in ["from", "to"].into_iter().filter(|_| topology.makes_flows) {
         if keys.get(key).is_some() {
-            keys.report_invalid(key, "topology.flows says between which nodes flows run", format!("expected no {key}"));
+            keys.report_invalid(
+                key,
+                "topology.flows already selects the nodes of the flows",
+                format!("expected no {key}"),
+            );
         }
     }
     let from = end(keys, "from", topology, default.map(|ends| ends.0));
@@ -181,13 +185,13 @@ fn read_one(
     if let (Some(from), Some(to)) = (from, to)
         && from == to
     {
-        keys.report_invalid("to", format!("from and to are both node {to}"), "expected another node than from");
+        keys.report_invalid("to", format!("from and to are both node {to}"), "expected a node that differs from from");
     }
 
     let name = name(keys);
     let count: u64 = keys.standalone(&COUNT);
     if topology.makes_flows && count > 1 {
-        keys.report_invalid("count", "topology.flows says how many flows there are", "expected no count");
+        keys.report_invalid("count", "topology.flows already sets the number of flows", "expected no count");
     }
 
     let segment: Option<u32> = keys.standalone(&SEGMENT);
@@ -221,8 +225,8 @@ fn read_one(
             udp.segment = segment.unwrap_or(udp.segment);
             let is_http = matches!(application.traffic, Traffic::Http { .. });
             if is_http || !application.is_limited && udp.rate.is_none() {
-                let expected = "expected traffic = \"cbr\" and a rate: nothing else holds UDP back";
-                keys.report_invalid("transport", "udp has no rate of its own", expected);
+                let expected = "expected traffic = \"cbr\" and a rate, because nothing else limits UDP";
+                keys.report_invalid("transport", "udp does not limit its rate", expected);
             }
         }
     }
@@ -246,7 +250,7 @@ fn name(keys: &mut Reader<'_>) -> Option<String> {
     let length = name.chars().count();
     if name.trim() != name || !(1..=LONGEST_NAME).contains(&length) || name.chars().any(is_unprintable) {
         let expected = format!("expected 1 to {LONGEST_NAME} printable characters, no space at either end");
-        keys.report_invalid("name", format!("{name:?} is no name of a flow"), expected);
+        keys.report_invalid("name", format!("{name:?} is not a valid name of a flow"), expected);
     }
     Some(name.to_owned())
 }
@@ -274,9 +278,9 @@ fn refuse_shared_names(root: &Reader<'_>, items: &[Value], names: &[Option<Strin
             _ => None,
         });
         root.problems().add(Problem {
-            message: format!("flow.name: two flows are called \"{name}\""),
+            message: format!("flow.name: two flows have the name \"{name}\""),
             origin: origin.or_else(|| root.origin("flow")),
-            expected: "expected a name of its own for every flow".to_owned(),
+            expected: "expected a different name for every flow".to_owned(),
             help: None,
             point: None,
         });
@@ -333,7 +337,7 @@ fn times(keys: &mut Reader<'_>, duration: Duration, duration_set_by: Option<Orig
         let set_by = keys.value("start").and_then(Value::set_by).or(duration_set_by);
         keys.problems().add(Problem {
             message: format!(
-                "{}: the flow starts at {} s, when the run is over",
+                "{}: the flow starts at {} s, after the end of the run",
                 keys.path("start"),
                 start.as_secs_f64()
             ),

@@ -162,8 +162,8 @@ fn head(
         };
         let Some(part) = part(table, &item.origin, sets, load, problems) else { continue };
         if parts.iter().any(|other| other.name == part.name) {
-            let message = format!("{PART}: two are called {:?}", part.name);
-            problems.at(&item.origin, message, "expected a name of its own for each");
+            let message = format!("{PART}: two parts have the name {:?}", part.name);
+            problems.at(&item.origin, message, "expected a different name for each part");
         }
         parts.push(part);
     }
@@ -175,7 +175,11 @@ fn part(table: &Table, origin: &Origin, sets: &[String], load: Load<'_>, problem
     refuse_others(table, &KEYS_OF_PART, "a part of a campaign", problems);
     let Some(file) = text(table, "file", problems) else {
         if table.get("file").is_none() {
-            problems.at(origin, format!("{PART}: file is missing"), "expected file = \"chain.toml\" or so");
+            problems.at(
+                origin,
+                format!("{PART}: file is missing"),
+                "expected the file of a scenario, such as file = \"chain.toml\"",
+            );
         }
         return None;
     };
@@ -197,9 +201,9 @@ fn part(table: &Table, origin: &Origin, sets: &[String], load: Load<'_>, problem
 
 /// Text of a scenario that is not itself a campaign of several scenarios.
 fn scenario_text(file: &str, load: Load<'_>) -> Result<String, String> {
-    let content = String::from_utf8(load(file)?).map_err(|_| format!("{file}: this is no UTF-8 text"))?;
+    let content = String::from_utf8(load(file)?).map_err(|_| format!("{file}: not UTF-8 text"))?;
     match tree(&content) {
-        Some(_) => Err(format!("{file}: this is a campaign of several scenarios itself")),
+        Some(_) => Err(format!("{file}: this file is itself a campaign of several scenarios")),
         None => Ok(content),
     }
 }
@@ -213,7 +217,11 @@ fn own_sets(table: &Table, problems: &Problems) -> Vec<String> {
         _ => None,
     };
     arguments.unwrap_or_else(|| {
-        problems.at(&value.origin, "set: expected a list of arguments", "expected set = [\"topology.hops=4\"] or so");
+        problems.at(
+            &value.origin,
+            "set: expected a list of arguments",
+            "expected a list such as set = [\"topology.hops=4\"]",
+        );
         Vec::new()
     })
 }
@@ -222,7 +230,11 @@ fn own_sets(table: &Table, problems: &Problems) -> Vec<String> {
 fn sweeps(table: &Table, problems: &Problems) -> Vec<String> {
     let Some(value) = table.get("sweep") else { return Vec::new() };
     let Kind::Table(axes) = &value.kind else {
-        problems.at(&value.origin, "sweep: expected a table", "expected sweep.\"topology.hops\" = [2, 4] or so");
+        problems.at(
+            &value.origin,
+            "sweep: expected a table",
+            "expected keys with lists, such as sweep.\"topology.hops\" = [2, 4]",
+        );
         return Vec::new();
     };
     let argument = |axis: &Entry| match &axis.value.kind {

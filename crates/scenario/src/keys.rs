@@ -195,7 +195,7 @@ pub fn of(section: &str) -> Result<Vec<Key>, String> {
     let near = nearest(&section, all.iter().map(|key| key.name.as_str()));
     let hint = near.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();
     let there = sections(&all).join(", ");
-    Err(format!("no key or section is called {section}.{hint} The sections are {there}"))
+    Err(format!("there is no key or section {section}.{hint} The sections are {there}"))
 }
 
 /// Sections: the tables at the top of a scenario.

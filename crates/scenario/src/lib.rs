@@ -75,9 +75,9 @@ pub const MAX_SEEDS: u64 = 1_000_000;
 static DURATION: Parameter = parameter!(duration: Duration = Duration::from_secs(200) => TIME.above(0.0).to(MAX_SECONDS), Basic,
     "simulated time of a run");
 static WARMUP: Parameter = parameter!(warmup: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic,
-    "time at the start that is not measured; \"auto\" finds it for each run: after the start of the last flow, when goodput is steady");
+    "time at the start that is not measured; \"auto\" finds it for each run: the first time after the start of the last flow at which goodput is steady");
 static STARVED_AFTER: Parameter = parameter!(starved_after: f64 = 0.1 => number(0.001, 1.0), Expert,
-    "share of the measured time; a flow that delivers nothing for longer, with data to send and a path, is called starved");
+    "share of the measured time; a flow that has data to send and a path but delivers nothing for longer counts as starved");
 
 /// A scenario that can be run.
 #[derive(Clone, Debug)]
@@ -302,7 +302,7 @@ fn read_point(
     let duration: Duration = root.standalone(&DURATION);
     let warmup: Option<Duration> = root.standalone_or(&WARMUP, "auto");
     if warmup.is_some_and(|warmup| warmup >= duration) {
-        let message = format!("nothing is left to measure: the run ends at {} s", duration.as_secs_f64());
+        let message = format!("there is nothing to measure: the run ends at {} s", duration.as_secs_f64());
         root.report_conflict(&["warmup", "duration"], message, "expected a warmup shorter than the duration");
     }
     let starved_after = root.standalone(&STARVED_AFTER);
@@ -315,7 +315,7 @@ fn read_point(
     let flow::Flows { flows, labels, names, traces, files } = flow::read(&mut root, &topology, &mesh, duration, load);
     let last_start = warnings::last_start(&flows);
     if warmup.is_none() && last_start >= duration {
-        let message = format!("nothing is left to measure: the last flow starts at {} s", last_start.as_secs_f64());
+        let message = format!("there is nothing to measure: the last flow starts at {} s", last_start.as_secs_f64());
         root.report_conflict(&["warmup", "duration"], message, "expected flows that start before the end");
     }
     propagation::refuse_miscounted_attenuators(&root, &mesh.radio, topology.positions.len());
@@ -418,7 +418,7 @@ fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, f
         let (one, other) = (place(a)?, place(b)?);
         let distance = one.distance(other);
         (!channel.is_link(NodeId(a as u16), NodeId(b as u16), distance))
-            .then(|| format!("; nodes {a} and {b} are neighbours, but {} m apart", rounded(distance)))
+            .then(|| format!("; nodes {a} and {b} are neighbours in the topology, but {} m apart", rounded(distance)))
     });
     // With an attenuator per node, or with shadowing, every link has a range of its own.
     let reach = match channel.has_one_range() {
@@ -429,18 +429,18 @@ fn refuse_partition(root: &Reader<'_>, topology: &Topology, channel: &Channel, f
         if components[flow.from.index()] != components[flow.to.index()] {
             root.problems().add(Problem {
                 message: format!(
-                    "topology: it cannot connect node {} with node {}: no path of links{}{}",
+                    "topology: there is no path of links{} between node {} and node {}{}",
+                    reach,
                     flow.from.0,
                     flow.to.0,
-                    reach,
                     gap.as_deref().unwrap_or_default()
                 ),
                 origin: root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology")),
                 expected: "expected a path between the ends of every flow".to_owned(),
                 help: Some(match has_distances {
-                    true => "move the nodes closer, or say topology.allow_partition = true".to_owned(),
+                    true => "move the nodes closer, or set topology.allow_partition = true".to_owned(),
                     false => {
-                        "add the lines of a path to radio.links, or say topology.allow_partition = true".to_owned()
+                        "add the links of a path to radio.links, or set topology.allow_partition = true".to_owned()
                     }
                 }),
                 point: None,
@@ -480,13 +480,13 @@ fn refuse_long_paths(
         let Some(hops) = hops.filter(|&hops| hops > limit) else { continue };
         root.problems().add(Problem {
             message: format!(
-                "topology: flow {number} needs {hops} hops from node {} to node {}, and packets die after {limit}",
+                "topology: flow {number} needs {hops} hops from node {} to node {}, but packets are dropped after {limit} hops",
                 flow.from.0, flow.to.0
             ),
             origin: root.value("topology").and_then(Value::set_by).or_else(|| root.origin("topology")),
             expected: format!("expected at most {limit} hops between the ends of every flow"),
             help: (routing.time_to_live() < RoutingConfig::Static.time_to_live())
-                .then(|| "AODV's network diameter is the limit; other routing reaches farther".to_owned()),
+                .then(|| "the limit is the network diameter of AODV; other routing protocols allow more hops".to_owned()),
             point: None,
         });
     }

@@ -50,7 +50,7 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, names: &[String], lo
         "shadowing",
         "shadowing_seed",
     ];
-    refuse(keys, &others, "links that are computed", "either radio.links or these");
+    refuse(keys, &others, "links that are computed", "expected either radio.links or these keys");
     // If the list cannot be read, the radio has no links. Links by distance would hide the error.
     let log_distance = std::mem::replace(&mut radio.propagation, Propagation::Links(Links::default()));
     let power_dbm = match &log_distance {
@@ -74,7 +74,7 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig, names: &[String], lo
             Some(least) => {
                 let detected = radio.detect_ratio_db;
                 let why = format!(
-                    "{name}: its weakest delivery is {least:.1} dB at this rate, and radio.preamble_sinr is {detected} dB: nothing would arrive"
+                    "{name}: its weakest delivery is {least:.1} dB at this rate, which is below radio.preamble_sinr ({detected} dB), so nothing would arrive"
                 );
                 keys.report_invalid(
                     "links",
@@ -135,7 +135,7 @@ impl Numbers<'_> {
             if !self.seen.is_empty() {
                 return Err(format!("expected a name as in the lines before, found \"{text}\""));
             }
-            return if id.is_broadcast() { Err("a number is too large".to_owned()) } else { Ok(id) };
+            return if id.is_broadcast() { Err("the number is too large".to_owned()) } else { Ok(id) };
         }
         if !self.of_map.is_empty() {
             let known = self.of_map.iter().take(12).cloned().collect::<Vec<_>>().join(", ");
@@ -232,7 +232,7 @@ fn parse(bytes: &[u8], power_dbm: f64, radio: &RadioConfig, names: &[String]) ->
         }
     }
     if there.is_empty() {
-        return Err((1, "no link in it".to_owned()));
+        return Err((1, "the file has no links".to_owned()));
     }
     list.links.extend(there);
     list.rates.extend(rates_there);

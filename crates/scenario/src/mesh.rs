@@ -17,7 +17,7 @@ use meshpace_settings::quantity::SIZE;
 use meshpace_settings::value::Kind;
 
 static QUEUE: Parameter = parameter!(queue: usize = LinkConfig::default().limit => whole("packets", 1, 1_000_000), Basic,
-    "packets that wait in a drop-tail queue", "ns-2.35, Queue/DropTail/PriQueue");
+    "length of the drop-tail queue", "ns-2.35, Queue/DropTail/PriQueue");
 
 /// Reads everything below the transport, and returns the configuration and the files that it names.
 pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
@@ -28,8 +28,7 @@ pub fn read(reader: &mut Reader<'_>, load: Load<'_>) -> (MeshConfig, Files) {
     let is_marked = link.marker != MarkerConfig::None;
     let has_categories = matches!(link.queue, QueueConfig::DropTail | QueueConfig::FqCodelAirtime(_));
     if (is_marked || !has_categories) && mac.ht.is_some_and(|ht| ht.edca.is_some()) {
-        let what =
-            "the categories of mac.edca have queues of their own: drop-tail or fq-codel-airtime, without a marker";
+        let what = "each category of mac.edca has its own queue, which must be drop-tail or fq-codel-airtime, without a marker";
         let expected = "expected link.queue \"drop-tail\" or \"fq-codel-airtime\" and no link.marker with it";
         reader.report_conflict(&["link", "mac"], what, expected);
     } else if (is_marked || matches!(link.queue, QueueConfig::Llap(_))) && mac.ht.is_some_and(|ht| ht.mpdus > 1) {
@@ -57,7 +56,7 @@ fn radio(
     if both {
         keys.report_conflict(
             &["rts_threshold", "rts_cts"],
-            "excludes radio.rts_cts, which is there too",
+            "cannot be combined with radio.rts_cts, which is also set",
             "expected one of the two",
         );
     }
@@ -143,7 +142,7 @@ fn is_olsr_told_of_failures(keys: &Reader<'_>, protocols: &[(&str, RoutingConfig
     if keys.value("detection").is_some() && detection == Some(AodvDetection::LinkLayer) {
         keys.report_conflict(
             &["detection", "protocol"],
-            "OLSR knows its neighbours by their HELLOs, so these cannot be left out",
+            "OLSR needs HELLOs to know its neighbours",
             "expected \"hello\" or \"both\" under OLSR",
         );
     }

@@ -29,7 +29,7 @@ pub fn apply(root: &mut Table, arguments: &[String], problems: &Problems) {
             });
         };
         let Some((key, text)) = argument.split_once('=') else {
-            refuse(format!("{argument}: there is no = in it"), Some(FORM));
+            refuse(format!("{argument}: the = is missing"), Some(FORM));
             continue;
         };
         let path = match Path::parse(key) {

@@ -19,7 +19,7 @@ const MOST: u64 = 2_000_000;
 
 /// Advice for a scenario that is refused.
 pub const HELP: &str =
-    "use more nodes or a smaller area, raise topology.longest_partition, or say topology.allow_partition = true";
+    "use more nodes or a smaller area, raise topology.longest_partition, or set topology.allow_partition = true";
 
 /// Message about a flow of `point` that has no path for longer than `limit`, with the first such
 /// seed; seeds are checked from 1 on. `None` if there is no such flow or if nodes do not move.

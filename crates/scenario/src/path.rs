@@ -20,7 +20,7 @@ impl Path {
             }
         }
         if quoted || parts.iter().any(|part| part.is_empty() || part.chars().any(char::is_whitespace)) {
-            return Err(format!("\"{text}\" is no key: expected one such as topology.hops or flow.0.transport"));
+            return Err(format!("\"{text}\" is not a key: expected one such as topology.hops or flow.0.transport"));
         }
         Ok(Path(parts))
     }
@@ -102,7 +102,7 @@ impl Path {
             Err(_) => (0..count, rest),
         };
         for flow in &mut flows[chosen] {
-            let Kind::Table(table) = &mut flow.kind else { return Err("flow is no list of tables".to_owned()) };
+            let Kind::Table(table) = &mut flow.kind else { return Err("flow is not a list of tables".to_owned()) };
             if rest.is_empty() {
                 *flow = value.clone();
             } else {
@@ -127,7 +127,7 @@ fn set_in(table: &mut Table, parts: &[String], origin: &Origin, value: &Value) -
     spell_out(key, inner);
     match &mut inner.kind {
         Kind::Table(inner) => set_in(inner, rest, origin, value),
-        _ => Err(format!("{key} is no table, so it has no key {}", rest[0])),
+        _ => Err(format!("{key} is not a table, so it has no key {}", rest[0])),
     }
 }
 

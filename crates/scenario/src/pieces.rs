@@ -18,7 +18,7 @@ pub fn watch(root: &mut Reader<'_>, nodes: usize) -> Vec<Watch> {
         return Vec::new();
     };
     if root.value("series").is_none() {
-        root.report_invalid("watch", "there is no time series", "expected series = \"1 s\" or so");
+        root.report_invalid("watch", "the scenario has no time series", "expected a window such as series = \"1 s\"");
     }
     let mut watched = Vec::new();
     for (number, item) in items.iter().enumerate() {

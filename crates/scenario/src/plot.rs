@@ -36,7 +36,7 @@ static LOGARITHMIC: Parameter =
     parameter!(logarithmic: bool = false => FLAG, Basic, "whether the vertical axes are logarithmic");
 
 static SHIFTED: Parameter = parameter!(shifted: bool = false => FLAG, Expert,
-    "whether the points of several lines at one value of the horizontal axis stand side by side");
+    "whether the points of several lines at one value of the horizontal axis are drawn side by side");
 
 /// Settings of a scenario's plots.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -115,7 +115,7 @@ impl Plot {
             if !swept.contains(&name) && !is_set {
                 let near = nearest(name, swept.iter().copied());
                 let hint = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-                let available = if swept.is_empty() { "there is no [sweep]".to_owned() } else { one_of(swept) };
+                let available = if swept.is_empty() { "the scenario has no [sweep]".to_owned() } else { one_of(swept) };
                 plot.report_invalid(
                     key,
                     format!("\"{name}\" is not swept{hint}"),
@@ -187,7 +187,7 @@ fn texts(plot: &mut Reader<'_>, key: &'static str) -> BTreeMap<String, String> {
     };
     texts.unwrap_or_else(|| {
         let message = format!("expected a table of texts, found {}", value.describe());
-        plot.report_invalid(key, message, "expected such as { newreno = \"...\" }");
+        plot.report_invalid(key, message, "expected a table such as { newreno = \"...\" }");
         BTreeMap::new()
     })
 }
@@ -197,7 +197,7 @@ fn is_colour(plot: &Reader<'_>, line: &str, colour: &str) -> bool {
     let digits = colour.strip_prefix('#').filter(|digits| digits.len() == 6);
     let is_colour = digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
     if !is_colour {
-        let message = format!("{line}: \"{colour}\" is no colour");
+        let message = format!("{line}: \"{colour}\" is not a colour");
         plot.report_invalid("colours", message, "expected six hexadecimal digits, such as \"#0072b2\"");
     }
     is_colour

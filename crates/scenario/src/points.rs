@@ -272,7 +272,7 @@ mod tests {
         );
         let scenario = read(&text).unwrap();
         let wrong = 200 * 3 + 200;
-        assert!(scenario.points.build(wrong).unwrap_err().contains("nothing is left to measure"));
+        assert!(scenario.points.build(wrong).unwrap_err().contains("there is nothing to measure"));
         assert!(scenario.points.build(wrong - 1).is_ok() && scenario.points.build(wrong + 200).is_ok());
     }
 

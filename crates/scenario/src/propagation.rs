@@ -15,7 +15,7 @@ pub fn read(keys: &mut Reader<'_>, radio: &mut RadioConfig) {
     let links = keys.value("links").is_some();
     let model = keys.choice("model", &[("two-ray", false), ("log-distance", true)], &[]);
     if is_ofdm && model == Some(false) {
-        let message = "two-ray has the constants of a radio at 914 MHz";
+        let message = "the constants of two-ray are those of a radio at 914 MHz";
         keys.report_invalid("model", message, "expected \"log-distance\" with rates of 802.11a and 802.11n");
     }
     let is_log_distance = model.unwrap_or(is_ofdm || links);

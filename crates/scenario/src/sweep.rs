@@ -113,7 +113,11 @@ impl Product {
                 match entry.value.kind {
                     Kind::Integer(count) if (1..=MAX_SEEDS as i64).contains(&count) => {
                         if seeds.is_some_and(|seeds| seeds != count as u64) {
-                            problems.at(&entry.value.origin, "sweep.seeds: another number before", "expected the same");
+                            problems.at(
+                                &entry.value.origin,
+                                "sweep.seeds: differs from an earlier number of seeds",
+                                "expected the same number everywhere",
+                            );
                         }
                         *seeds = Some(count as u64);
                     }
@@ -128,7 +132,7 @@ impl Product {
             if let Some(axis) = Axis::read(entry.key, entry.origin, entry.value, problems) {
                 if let Some(other) = product.axes.iter().find(|other| other.path.overlaps(&axis.path)) {
                     let message = format!("sweep.\"{}\": overlaps with \"{}\" of the same sweep", axis.key, other.key);
-                    problems.at(&axis.origin, message, "expected keys that do not touch each other");
+                    problems.at(&axis.origin, message, "expected keys that do not contain each other");
                 }
                 product.axes.push(axis);
             }
@@ -165,7 +169,7 @@ impl Axis {
         let path = match Path::parse(&key) {
             Ok(path) if !path.starts_with("sweep") && !path.starts_with("plot") => path,
             _ => {
-                problems.at(&origin, format!("sweep.\"{key}\": no key of a scenario"), "expected a dotted key");
+                problems.at(&origin, format!("sweep.\"{key}\": not a key of a scenario"), "expected a dotted key");
                 return None;
             }
         };
@@ -193,7 +197,7 @@ impl Axis {
                 _ => seen.insert(member.as_str()),
             };
             if !is_new {
-                let message = format!("sweep.\"{key}\": the value {} is there twice", value.brief());
+                let message = format!("sweep.\"{key}\": the value {} occurs twice", value.brief());
                 problems.at(&value.origin, message, "expected every value once");
             }
         }

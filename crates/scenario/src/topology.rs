@@ -63,13 +63,11 @@ pub struct Topology {
 }
 
 static ALLOW_PARTITION: Parameter = parameter!(allow_partition: bool = false => FLAG, Basic,
-    "whether flows may have ends that no path connects, for a time or for ever");
+    "whether the ends of a flow may be without a path, for a time or always");
 static LONGEST_PARTITION: Parameter = parameter!(longest_partition: Duration = Duration::from_secs(10) => TIME.above(0.0), Expert,
-    "moving nodes, where this or allow_partition = false is written: a scenario whose flow has no path for longer is refused");
-static WIDTH: Parameter =
-    parameter!(width: Option<f64> = None => LENGTH.above(0.0).to(1e6), Basic, "random, waypoint: from west to east");
-static HEIGHT: Parameter =
-    parameter!(height: Option<f64> = None => LENGTH.above(0.0).to(1e6), Basic, "random, waypoint: from south to north");
+    "with moving nodes: longest time for which a flow may have no path; checked if this key or allow_partition = false is set");
+static WIDTH: Parameter = parameter!(width: Option<f64> = None => LENGTH.above(0.0).to(1e6), Basic, "random, waypoint: size of the area from west to east");
+static HEIGHT: Parameter = parameter!(height: Option<f64> = None => LENGTH.above(0.0).to(1e6), Basic, "random, waypoint: size of the area from south to north");
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TopologyKind {
@@ -185,7 +183,11 @@ fn area(keys: &mut Reader<'_>) -> Option<(f64, f64)> {
     let mut side = |parameter: &'static Parameter| {
         let length: Option<f64> = keys.standalone(parameter);
         if keys.value(parameter.key).is_none() {
-            keys.report_invalid(parameter.key, "is missing", format!("expected {} = \"1000 m\" or so", parameter.key));
+            keys.report_invalid(
+                parameter.key,
+                "is missing",
+                format!("expected a length such as {} = \"1000 m\"", parameter.key),
+            );
         }
         length
     };
@@ -195,10 +197,10 @@ fn area(keys: &mut Reader<'_>) -> Option<(f64, f64)> {
 
 fn refuse_pointless_firewall(keys: &Reader<'_>, topology: &Topology) {
     if topology.mobility != Mobility::Still {
-        let message = "a firewall knows the neighbours of nodes that stay where they are, and these move";
+        let message = "a firewall needs nodes that do not move";
         keys.report_invalid("firewall", message, "expected no firewall where nodes move");
     } else if topology.links.is_none() && !topology.positions.is_empty() {
-        let message = "this topology does not say who is whose neighbour";
+        let message = "this topology does not define neighbours";
         keys.report_invalid("firewall", message, "expected a chain, a cross, a grid or a map with links");
     }
 }
@@ -221,9 +223,9 @@ fn refuse_shared_places(keys: &Reader<'_>, positions: &[Position]) {
                 _ => None,
             };
             keys.problems().add(Problem {
-                message: format!("topology: two nodes at one place: {message}"),
+                message: format!("topology: two nodes are at the same place: {message}"),
                 origin: origin.or_else(|| keys.origin(if keys.value("file").is_some() { "file" } else { "motion" })),
-                expected: "expected a place of its own for every node".to_owned(),
+                expected: "expected a different place for every node".to_owned(),
                 help: None,
                 point: None,
             });

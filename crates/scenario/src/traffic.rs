@@ -15,7 +15,7 @@ const VOIP_SEGMENT: u32 = 50;
 const MP3_SEGMENT: u32 = 1000;
 const MP3_RATE: Rate = Rate(192_000);
 static WRITE_JITTER: Parameter = parameter!(write_jitter: Duration = Duration::ZERO => TIME.to(MAX_SECONDS), Basic,
-    "fixed-rate: how late a write may be");
+    "fixed-rate: largest delay of a write");
 static FILE_SIZE: Parameter = parameter!(file_size: f64 = 30_000.0 => SIZE.above(0.0).to(1e12), Basic,
     "http: mean size of a file", "AP05, section 5.2.5");
 // With a shape of 1 or less the distribution has no mean; slightly above 1 the mean converges too
@@ -97,7 +97,7 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>, segment: Option<u32>) -> Appl
             keys.report_invalid(
                 key,
                 format!("belongs to traffic = {names}"),
-                format!("expected {key} only with {names}"),
+                format!("expected {key} only with traffic = {names}"),
             );
         }
     }
@@ -124,7 +124,8 @@ pub fn read(keys: &mut Reader<'_>, load: Load<'_>, segment: Option<u32>) -> Appl
             let jitter = keys.standalone(&WRITE_JITTER);
             let interval = rate.time_for(segment.unwrap_or(1460));
             if jitter > interval {
-                let message = format!("a write every {} s cannot be later than that", interval.as_secs_f64());
+                let message =
+                    format!("a write is due every {} s, so the delay cannot be longer", interval.as_secs_f64());
                 keys.report_invalid("write_jitter", message, "expected at most the time between two writes");
             }
             application.traffic = Traffic::FixedRate { rate, jitter };
@@ -203,7 +204,7 @@ fn writes(bytes: &[u8]) -> Result<Vec<TraceWrite>, (u64, String)> {
         }
         writes.push(TraceWrite { after, bytes });
     }
-    if writes.is_empty() { Err((1, "no writes in it".to_owned())) } else { Ok(writes) }
+    if writes.is_empty() { Err((1, "the file has no writes".to_owned())) } else { Ok(writes) }
 }
 
 #[cfg(test)]

@@ -20,15 +20,13 @@ pub fn of(point: &Point) -> Vec<String> {
         && let Some((flow, _)) = point.config.flows.iter().enumerate().find(|(_, flow)| is_dcc(&flow.transport))
     {
         told.push(format!(
-            "flow {flow} has its rate from marks, as dcc does, and no node marks: set link.marker = \"dcc\" for the nodes to \
-             mark what is sent into congestion"
+            "the transport of flow {flow} (dcc) sets its rate by marks, but no node marks packets: set link.marker = \"dcc\""
         ));
     }
     told.extend(early(point));
     if let Some((flow, from, to)) = one_way(&point.config) {
         told.push(format!(
-            "flow {flow} goes from {0} straight to {1}, and fewer than half of the frames arrive from {0} to {1}: static routes take a link that is good one way to \
-             work both ways; leave it out of radio.links, as a mesh does whose metric goes round it",
+            "the route of flow {flow} has the link from {0} to {1}, over which fewer than half of the frames arrive; static routes use a link that is good in one direction in both directions; remove the link from radio.links, because a mesh with a metric would avoid it",
             from.0, to.0
         ));
     }
@@ -57,10 +55,10 @@ fn early(point: &Point) -> Option<String> {
     let last = last_start(&config.flows);
     let way = match last < config.duration {
         true => format!("set warmup = \"{} s\", or \"auto\"", last.as_secs_f64()),
-        false => "let it start earlier, or the run end later".to_owned(),
+        false => "start the flow earlier, or make the run longer".to_owned(),
     };
     Some(format!(
-        "measured time begins at {warmup_s} s, and flow {number} starts at {start_s} s, so that its goodput is a mean over time without it: {way}"
+        "the measured interval begins at {warmup_s} s, but flow {number} starts at {start_s} s, so its mean goodput includes time before its start; {way}"
     ))
 }
 

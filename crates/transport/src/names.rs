@@ -61,7 +61,7 @@ const PUBLISHED: &[Entry] = &[
     },
     Entry {
         name: "newreno+dyn-delack",
-        description: "NewReno with one ACK for 1 to 4 segments, more as the transfer goes on",
+        description: "NewReno with one ACK for 1 to 4 segments, which grows during the transfer",
         source: "Altman, Jimenez, PWC 2003; AP05, section 5",
         build: || modified("newreno+dyn-delack"),
     },
@@ -89,7 +89,7 @@ const PUBLISHED: &[Entry] = &[
     },
     Entry {
         name: "tcp-daa",
-        description: "NewReno limited to 4 segments, one ACK for up to 4 of them where they come in order",
+        description: "NewReno limited to 4 segments, one ACK for up to 4 segments in order",
         source: "de Oliveira, Braun, INFOCOM 2005",
         build: || Config::Tcp(daa()),
     },
@@ -101,20 +101,20 @@ const PUBLISHED: &[Entry] = &[
     },
     Entry {
         name: "bbr",
-        description: "BBR, version 1: the rate of the bottleneck and the least round trip",
+        description: "BBR version 1, which estimates the bottleneck rate and the shortest round trip",
         source: "Cardwell et al., ACM Queue 14(5), 2016",
         build: || modelled(window::Kind::Bbr),
     },
     piece!(paced, adaptive::TCP_AP),
     Entry {
         name: "tcp-ap-released",
-        description: "TCP with adaptive pacing as in the agent its authors released",
+        description: "TCP with adaptive pacing as in the agent that its authors released",
         source: "the AP05 authors' ns-2 agent, September 2005",
         build: || Config::Tcp(tcp_ap_released()),
     },
     Entry {
         name: "tcp-ap-released-karn",
-        description: "the released agent with the paper's rule of RTT samples (Karn): the reading in which AP05 is judged",
+        description: "the released agent with the paper's rule for RTT samples (Karn); AP05 is judged by this reading",
         source: "the AP05 authors' ns-2 agent, September 2005; AP05, section 4.5",
         build: || Config::Tcp(tcp_ap_released_karn()),
     },
@@ -160,7 +160,7 @@ const PUBLISHED: &[Entry] = &[
     piece!(Config::Train, train::QUIET_TRAIN_CONTENDING),
     Entry {
         name: "quiet-train-solo",
-        description: "trains of pairs with silence between, for receivers that know nothing of it: any TCP's",
+        description: "trains of segment pairs with silence between them; works with the receiver of any TCP",
         source: "docs/quiet-trains.md",
         build: || Config::Tcp(solo()),
     },
@@ -172,7 +172,7 @@ const PUBLISHED: &[Entry] = &[
     },
     Entry {
         name: "paced-pairs-8",
-        description: "the same with one ACK for eight segments, or after 0.5 s",
+        description: "paced pairs of the same kind with one ACK for eight segments or after 0.5 s",
         source: "docs/quiet-trains.md: what silence gives",
         build: || Config::Tcp(pairs(THINNED)),
     },

@@ -40,7 +40,7 @@ parameters! {
 /// UDP at the rate at which the application writes.
 pub const UDP: Named<Config> = Named {
     name: "udp",
-    description: "UDP at the rate the application writes",
+    description: "UDP at the rate at which the application writes",
     source: "RFC 768; header size of ns-2",
     config: Config::default,
 };

@@ -12,13 +12,15 @@ pub fn of_secret(file: &Path) {
     let mode = about.permissions().mode() & 0o777;
     if about.is_file() && mode & 0o077 != 0 {
         let file = file.display();
-        complain(&format!("{file}: others than its owner may read this secret (mode {mode:03o}): chmod 600 {file}"));
+        complain(&format!(
+            "{file}: users other than its owner can read this secret (mode {mode:03o}); run chmod 600 {file}"
+        ));
     }
 }
 
 /// Warns if other machines can reach an entrance of a tunnel, which does not authenticate them.
 pub fn of_entrance(local: SocketAddr) {
     if !local.ip().is_loopback() {
-        complain(&format!("{local}: whoever reaches this address can go through, and is not asked who it is"));
+        complain(&format!("{local}: anybody who reaches this address can use the tunnel without authentication"));
     }
 }

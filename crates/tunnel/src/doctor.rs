@@ -13,7 +13,7 @@ use std::io;
 /// The packet filter cannot be read or changed.
 pub fn clean() -> io::Result<String> {
     let tables = filter::clean()?;
-    Ok(if tables.is_empty() { "nothing was left behind".to_owned() } else { format!("removed {}", tables.join(", ")) })
+    Ok(if tables.is_empty() { "nothing to remove".to_owned() } else { format!("removed {}", tables.join(", ")) })
 }
 
 /// A finding as a line of JSON.

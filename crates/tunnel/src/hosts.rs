@@ -16,7 +16,7 @@ pub fn resolve(host: &str, port: u16) -> io::Result<Host> {
         && !number.contains(':')
     {
         return Err(explain(&format_args!(
-            "the host alone, {name}, is expected here: the port {number} is given by itself (--port, port =)"
+            "expected only the host, {name}; give the port {number} separately (--port, port =)"
         )));
     }
     let found = Host::new(host, port);
@@ -33,7 +33,7 @@ mod tests {
         for given in ["127.0.0.1:5000", "mesh.example:5000"] {
             let why = resolve(given, 1).unwrap_err().to_string();
             assert!(
-                why.starts_with(given) && why.contains("--port") && why.contains("5000 is given by itself"),
+                why.starts_with(given) && why.contains("--port") && why.contains("give the port 5000 separately"),
                 "{why}"
             );
         }

@@ -268,8 +268,8 @@ fn not_for_tunnels(name: &str, is_there: bool) -> String {
     let usable: Vec<&str> = usable.chain([BBR]).collect();
     let what = match nearest(name, usable.iter().copied()) {
         _ if is_there => "not for tunnels.".to_owned(),
-        Some(near) => format!("no such transport, did you mean {near}?"),
-        None => "no such transport.".to_owned(),
+        Some(near) => format!("there is no such transport; did you mean {near}?"),
+        None => "there is no such transport.".to_owned(),
     };
     format!("--transport {name}: {what} A tunnel takes one of {}", usable.join(", "))
 }
@@ -328,9 +328,10 @@ fn keygen(file: &Path) -> io::Result<()> {
     let (private, public) = Security::new_key()?;
     let to = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let mut to = to.map_err(explain).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            io::Error::new(error.kind(), format!("{error}; no key is written over another: name a new file"))
-        }
+        io::ErrorKind::AlreadyExists => io::Error::new(
+            error.kind(),
+            format!("{error}; an existing key is never replaced: give the name of a new file"),
+        ),
         _ => error,
     })?;
     writeln!(to, "{}", keys::write(&private)).and_then(|()| to.sync_all()).map_err(explain)?;
@@ -398,8 +399,7 @@ impl Listen {
         options.check()?;
         let anybody = matches!(options.security, Security::Plain | Security::Opportunistic);
         if self.allow.is_empty() && anybody {
-            let text =
-                "--allow: without keys or a secret anybody may use this end: say where to (--allow any: anywhere)";
+            let text = "--allow is missing: without keys or a secret, anybody can use this end; give the allowed targets (--allow any: all)";
             return Err(refused(text));
         }
         match self.allow.iter().find(|target| !is_target(target)) {
@@ -440,7 +440,10 @@ impl Connect {
         if let Security::Keys { peers, .. } = &options.security
             && peers.len() != 1
         {
-            return Err(refused(format!("--peers: {} keys, and who connects needs exactly one", peers.len())));
+            return Err(refused(format!(
+                "--peers: the file has {} keys, but an end that connects needs exactly one",
+                peers.len()
+            )));
         }
         Ok(options)
     }
@@ -465,7 +468,7 @@ impl Connect {
             networks => {
                 let transparent = connector.serve_networks(networks, log::warn)?;
                 let list = networks.iter().map(Network::to_string).collect::<Vec<_>>().join(", ");
-                log::say(Level::Info, name, &format!("connections to {list} go through {far}"));
+                log::say(Level::Info, name, &format!("connections to {list} are carried to {far}"));
                 Some(transparent)
             }
         };
@@ -478,8 +481,8 @@ impl Connect {
 /// one, the text says why.
 fn served(families: Families) -> String {
     match families {
-        Families::V4 => format!("{families}: --address :: serves IPv6, too"),
-        Families::V6 => format!("{families}: another socket of this machine has the port for IPv4"),
+        Families::V4 => format!("{families}: use --address :: to serve IPv6 too"),
+        Families::V6 => format!("{families}: another socket of this machine uses the port for IPv4"),
         Families::Both => families.to_string(),
     }
 }
@@ -490,9 +493,9 @@ fn told(name: &str) -> impl Fn(Event) + Send + Sync + use<> {
     move |event| match event {
         Event::SessionBegan(peer) => log::say(Level::Info, &name, &format!("session with {peer}")),
         // The code that ran the session logs the reason.
-        Event::SessionOver(peer) => log::say(Level::Debug, &name, &format!("no session with {peer} any more")),
+        Event::SessionOver(peer) => log::say(Level::Debug, &name, &format!("session with {peer} has ended")),
         Event::StreamOpened(number) => log::say(Level::Debug, &name, &format!("stream {number} is open")),
-        Event::StreamOver(number, how) => log::say(Level::Debug, &name, &format!("stream {number} is over: {how}")),
+        Event::StreamOver(number, how) => log::say(Level::Debug, &name, &format!("stream {number} has ended: {how}")),
     }
 }
 
@@ -549,8 +552,8 @@ impl Door {
     fn opened(&self, far: &Host) -> String {
         match self {
             Door::To(forward) => format!("goes to {} through {far}", forward.target),
-            Door::Datagrams(forward) => format!("takes datagrams for {} through {far}", forward.target),
-            Door::Socks(_) => format!("goes where clients of SOCKS 5 want, through {far}"),
+            Door::Datagrams(forward) => format!("carries datagrams to {} through {far}", forward.target),
+            Door::Socks(_) => format!("carries connections of SOCKS 5 clients through {far}"),
         }
     }
 
@@ -559,11 +562,11 @@ impl Door {
         match self {
             Door::To(_) | Door::Socks(_) => {
                 connector.close(local);
-                "takes no more connections"
+                "accepts no more connections"
             }
             Door::Datagrams(_) => {
                 connector.close_datagrams(local);
-                "takes no more datagrams"
+                "accepts no more datagrams"
             }
         }
     }
@@ -692,11 +695,11 @@ fn choose(asked: Option<&str>, far: IpAddr) -> (String, String) {
         Some(name) => (name.to_owned(), String::new()),
         None => match medium::wireless(far) {
             Some(device) => {
-                (OVER_RADIO.to_owned(), format!(", since packets to {far} leave by {device}, which is 802.11"))
+                (OVER_RADIO.to_owned(), format!(", because packets to {far} leave through {device}, which is 802.11"))
             }
             None => {
-                let hint = format!("a mesh behind a wired router wants the transport {OVER_RADIO}");
-                (BBR.to_owned(), format!(", since no packets to {far} leave by 802.11; {hint}"))
+                let hint = format!("for a mesh behind a wired router, use the transport {OVER_RADIO}");
+                (BBR.to_owned(), format!(", because packets to {far} do not leave through 802.11; {hint}"))
             }
         },
     }

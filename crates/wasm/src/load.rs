@@ -31,7 +31,7 @@ impl Loaded {
         let stem = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".toml");
         let scenario = Scenario::read_with(source, &load, stem).map_err(|refusal| refusal.render(false))?;
         if scenario.points.iter().all(|point| point.config.flows.is_empty()) {
-            return Err("the scenario has no flow; its programs run under `meshpace emulate`".to_owned());
+            return Err("the scenario has no flow; run its programs with `meshpace emulate`".to_owned());
         }
         Ok(Loaded { scenario })
     }

@@ -51,7 +51,10 @@ const PLACES: [&str; 8] = ["x", "x_m", "lat", "latitude", "lon", "lng", "long", 
 pub fn read(files: &[PathBuf]) -> Result<Known, String> {
     if let Some(directory) = files.iter().find(|file| file.is_dir()) {
         if files.len() > 1 {
-            return Err(format!("{}: a directory of the measuring kit is given alone", directory.display()));
+            return Err(format!(
+                "{}: a directory of the measuring kit cannot be combined with other inputs",
+                directory.display()
+            ));
         }
         let kit = kit::read(directory)?;
         let dump = Some(kit.dump);
@@ -120,7 +123,7 @@ fn several(files: &[PathBuf]) -> Result<Known, String> {
                 _ => "put the output of `ip -o addr` before it",
             };
             return Err(format!(
-                "{}:1: this dump does not show the addresses of the router that made it, so the others' links cannot be told to lead to it: {command}",
+                "{}:1: this dump does not show the addresses of the router that made it, so links of other routers to it cannot be recognised; {command}",
                 file.display()
             ));
         }
@@ -183,7 +186,7 @@ pub fn ends(flow: &str, dump: Option<&Dump>) -> Result<(usize, usize), String> {
         let word = word.trim();
         let named = dump.and_then(|dump| dump.find(word));
         let unknown = || match dump {
-            Some(dump) => format!("--flow {flow}: there is no node \"{word}\" among {}", listed(&dump.nodes)),
+            Some(dump) => format!("--flow {flow}: there is no node \"{word}\"; the nodes are {}", listed(&dump.nodes)),
             None => expected(),
         };
         let number = || word.parse::<usize>().ok();
@@ -197,7 +200,7 @@ pub fn ends(flow: &str, dump: Option<&Dump>) -> Result<(usize, usize), String> {
     };
     let (from, to) = (node(from)?, node(to)?);
     match from == to {
-        true => Err(format!("--flow {flow}: both ends are one node")),
+        true => Err(format!("--flow {flow}: both ends are the same node")),
         false => Ok((from, to)),
     }
 }

@@ -78,7 +78,7 @@ impl Tasks {
         let arrays = self.scripts(0..pieces).len();
         match self.at_once {
             Some(at_once) if (at_once as usize) < arrays => Err(format!(
-                "--at-once {at_once} is less than the {arrays} arrays that {pieces} pieces make: --piece makes fewer pieces"
+                "--at-once {at_once} is less than the number of arrays: {pieces} pieces need {arrays} arrays; a larger --piece makes fewer pieces"
             )),
             _ => Ok(()),
         }
@@ -122,7 +122,7 @@ impl Tasks {
         };
         format!(
             "#!/bin/sh\n\
-             # sbatch --chdir THIS_DIRECTORY {file}; a task that was killed goes on when it is submitted again.\n\
+             # sbatch --chdir THIS_DIRECTORY {file}; a killed task continues when it is submitted again.\n\
              #SBATCH --job-name=meshpace-{name}\n\
              #SBATCH --array={first}-{last}{limit}\n\
              #SBATCH --ntasks=1\n\

@@ -152,12 +152,10 @@ pub fn markdown(compared: &[Compared<'_>], sides: &Sides) -> String {
     let names: Vec<&str> = sides.sides.iter().map(|side| side.name.as_str()).collect();
     let mut text = format!("# {}\n\n", listed(&names));
     if !sides.common.is_empty() {
-        text.push_str(&format!("In all of them: {}.\n\n", sides.common.join(", ")));
+        text.push_str(&format!("In all variants: {}.\n\n", sides.common.join(", ")));
     }
     if compared.iter().flat_map(|pair| &pair.lines).any(|line| line.interval.is_some()) {
-        text.push_str(&format!(
-            "{PLUS_MINUS}. Differences are taken seed by seed where the seeds are equal. {CORRECTED}\n\n"
-        ));
+        text.push_str(&format!("{PLUS_MINUS}. Runs with the same seed are compared with each other. {CORRECTED}\n\n"));
     }
     for pair in compared {
         if compared.len() > 1 {
@@ -197,7 +195,10 @@ fn by_point(pair: &Compared<'_>) -> String {
         text.push_str(&format!("| {place} |{cells}\n"));
     }
     if table.left_out > 0 {
-        text.push_str(&format!("\n{} more points: --format json or csv has all.\n", table.left_out));
+        text.push_str(&format!(
+            "\n{} more points are not shown; --format json and csv have all of them.\n",
+            table.left_out
+        ));
     }
     text + "\n"
 }
@@ -235,7 +236,7 @@ fn ranked(sides: &Sides) -> String {
     }
     let mut text = format!("## {what} in the order of their means\n\n");
     text.push_str(
-        "`=`: no clear difference from the one before it, after the correction for all metrics. `✗`: starves a flow in some run, and is never called better than a variant that starves none.\n\n",
+        "`=`: no clear difference from the previous variant, after the correction for all metrics. `✗`: this variant starves a flow in at least one run, so it is never called better than a variant that starves none.\n\n",
     );
     text.push_str("| metric | ranking (means) |\n|---|---|\n");
     for (metric, ranks) in rankings {
@@ -257,12 +258,12 @@ fn ranked(sides: &Sides) -> String {
 
 /// Results of a pair under other models: a row for each model, and sentences about each metric.
 fn robustness(robust: &Robust, names: [&str; 2]) -> String {
-    let mut text = format!("## Does it hold? {}\n\n", listed(&names));
-    text.push_str("The same comparison, each time with that one key set to another choice of the model.\n\n");
+    let mut text = format!("## Does the result hold under other models? {}\n\n", listed(&names));
+    text.push_str("The comparison is repeated under other models; each differs from the scenario in one key.\n\n");
     let metrics: Vec<&Metric> = robust.told().filter_map(metric).collect();
     let heads: String = metrics.iter().map(|metric| format!(" {} |", metric.noun_and_unit())).collect();
     text.push_str(&format!(
-        "Each cell is {} minus {}. `*`: the variant named behind it is clearly better (the interval has no zero in it, and the difference stays clear after the correction for all metrics), and starves no flow.\n\n",
+        "Each cell is {} minus {}. `*`: the variant named after it is clearly better (the interval excludes 0, and the difference stays clear after the correction for all metrics) and starves no flow.\n\n",
         names[1], names[0]
     ));
     text.push_str(&format!("| model |{heads} starves a flow |\n|---|{}---|\n", "---|".repeat(metrics.len())));
@@ -286,7 +287,7 @@ fn robustness(robust: &Robust, names: [&str; 2]) -> String {
     if points.is_empty() {
         return text + &answers(robust, names) + "\n";
     }
-    text.push_str("The table has the means over all points. The answers at each point:\n\n");
+    text.push_str("The table has the means over all points. The results at each point:\n\n");
     for (place, robust) in points.iter().take(compare::MOST_ROWS) {
         text.push_str(&format!("At {place}:\n\n{}\n", answers(robust, names)));
     }
@@ -299,7 +300,7 @@ fn answers(robust: &Robust, names: [&str; 2]) -> String {
     let mut text: String =
         metrics.map(|metric| format!("- **{}**: {}.\n", metric.noun, answer(robust, metric.name, names))).collect();
     if let Some(sentence) = starving(robust, names) {
-        text.push_str(&format!("- **who starves**: {sentence}.\n"));
+        text.push_str(&format!("- **starved flows**: {sentence}.\n"));
     }
     text
 }

@@ -61,7 +61,7 @@ fn markdown(rivals: &[Rival], given: &str) -> String {
     let shown: Vec<&Metric> = metrics.filter(is_measured).collect();
     let heads: String = shown.iter().map(|metric| format!(" {} |", metric.noun_and_unit())).collect();
     let mut text = format!(
-        "# Every other value minus {given}\n\nDifferences are taken seed by seed. {PLUS_MINUS}. {CORRECTED} `*`: the other value is clearly better, and starves no flow.\n\n| point | value |{heads}\n|---|---|{}\n",
+        "# Every other value minus {given}\n\nRuns with the same seed are compared with each other. {PLUS_MINUS}. {CORRECTED} `*`: this value is clearly better than the given one, and starves no flow.\n\n| point | value |{heads}\n|---|---|{}\n",
         "---|".repeat(shown.len())
     );
     for rival in rivals {

@@ -15,7 +15,8 @@ pub fn ask(machine: &Machine<'_>, sides: &Sides) -> Result<Asked, Failure> {
         return Ok(Asked::No);
     }
     if sides.scenarios.is_empty() {
-        let message = "--robust: records cannot be made again under another model; compare their scenarios";
+        let message =
+            "--robust: existing records cannot be repeated under another model; compare the scenario files instead";
         return if by_itself { Ok(Asked::No) } else { Err((REFUSED, message.to_owned())) };
     }
     let choices = choices(&sides.scenarios);
@@ -31,7 +32,7 @@ pub fn ask(machine: &Machine<'_>, sides: &Sides) -> Result<Asked, Failure> {
         .filter_map(|choice| choice.scenarios.as_ref().ok())
         .for_each(|scenarios| work += machine.work(scenarios));
     note(&format!(
-        "--robust: {models} other models, {} runs, about {} frames, as many in each as the comparison itself had",
+        "--robust: {models} other models with {} runs and about {} frames; each model needs as many frames as the comparison itself",
         work.runs,
         count(all)
     ));

@@ -134,8 +134,7 @@ impl Machine<'_> {
         let axis = |points: &[&Map<String, Value>]| -> Result<String, Failure> {
             let swept = variants::swept(points);
             if swept.is_empty() && by.is_none() {
-                let message = "give a second scenario or directory, or the values that are compared: --set flow.transport=newreno,tcp-ap, or --set \
-                               twice, or a scenario that sweeps a key";
+                let message = "there is nothing to compare with: give a second scenario or directory, or values such as --set flow.transport=newreno,tcp-ap, or two --set, or a scenario that sweeps a key";
                 return Err((REFUSED, message.to_owned()));
             }
             let key = variants::axis(&swept, by).map_err(|why| (REFUSED, format!("{}: {why}", place.display())))?;
@@ -147,10 +146,9 @@ impl Machine<'_> {
             }
             match values.len() {
                 ..=MOST => Ok(key),
-                many => Err((
-                    REFUSED,
-                    format!("{key} has {many} values, more than can be read side by side: {MOST} at most"),
-                )),
+                many => {
+                    Err((REFUSED, format!("{key} has {many} values, but at most {MOST} can be compared side by side")))
+                }
             }
         };
         let (key, runs, scenarios, title);
@@ -192,7 +190,8 @@ impl Machine<'_> {
             let selection = Selection::parse(&self.arguments.selected).map_err(|why| format!("--where {why}"))?;
             let mut excerpts = Excerpts::default();
             let archive = Archive::read_as(directory, |record| excerpts.of(&record))?;
-            let archive = archive.ok_or_else(|| format!("{}: no run here is finished", directory.display()))?;
+            let archive =
+                archive.ok_or_else(|| format!("{}: no run in this directory is complete", directory.display()))?;
             archive.notes.iter().for_each(|sentence| note(sentence));
             let selected = selection.of_runs(archive.records, |run| &run.point);
             selected.map_err(|why| format!("{}: --where: {why}", directory.display()))
@@ -207,7 +206,7 @@ impl Machine<'_> {
             let way = format!("set it instead: --set {condition}");
             return Err((
                 REFUSED,
-                format!("{}: --where selects from records, and this is a scenario; {way}", file.display()),
+                format!("{}: --where selects records, but this is a scenario; {way}", file.display()),
             ));
         }
         load(file, sets).map_err(|_| (REFUSED, String::new()))
@@ -238,11 +237,14 @@ impl Machine<'_> {
         let one = |(scenario, file): (&Scenario, &PathBuf)| {
             let campaign = Arc::new(self.campaign(scenario.clone()));
             if campaign.first_seed.checked_add(campaign.seeds - 1).is_none() {
-                let message = format!("--seed {} leaves no room for {} seeds", campaign.first_seed, campaign.seeds);
+                let message = format!(
+                    "--seed {} is too large for {} seeds: the last seed would exceed 2^64",
+                    campaign.first_seed, campaign.seeds
+                );
                 return Err((REFUSED, message));
             }
             if let Some(why) = prospect::too_much(&campaign, self.jobs) {
-                let way = "run it by itself with --out, and compare the directories";
+                let way = "run each scenario with --out, and compare the directories";
                 return Err((REFUSED, format!("{}: {why}; {way}", file.display())));
             }
             Ok(Excerpts::of_all(&records_of(&campaign, &mut threads, progress, file)?))
@@ -272,7 +274,7 @@ pub fn parted(mut runs: Vec<Vec<Excerpt>>, axis: Option<&str>, names: &[&str]) -
 }
 
 fn unchangeable(place: &Path) -> Failure {
-    (REFUSED, format!("{}: records cannot be changed by --set", place.display()))
+    (REFUSED, format!("{}: --set cannot change existing records; give the scenario file instead", place.display()))
 }
 
 /// Names of several places for people: the file names without extension if they differ, and

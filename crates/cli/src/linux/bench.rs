@@ -171,7 +171,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Workload>, String> {
     let find = |name: &String| {
         WORKLOADS.iter().find(|workload| workload.name == name).ok_or_else(|| {
             let known: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
-            format!("no workload is called {name}; there are {}, or all", known.join(", "))
+            format!("there is no workload {name}; expected {}, or all", known.join(", "))
         })
     };
     names.iter().map(find).collect()

@@ -189,7 +189,7 @@ fn many(arguments: &Arguments) -> ExitCode {
 fn progress(seeds: u64) -> ProgressBar {
     let shown = std::io::stderr().is_terminal() && !is_quiet();
     let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} seeds, {msg}, {elapsed} gone, {eta} left");
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} seeds, {msg}, {elapsed} elapsed, {eta} left");
     ProgressBar::with_draw_target(Some(seeds), target).with_style(style.expect("the template is right"))
 }
 

@@ -54,12 +54,15 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     };
     match decrypt(&mut secrets, capture, arguments) {
         Ok(Done { packets, opened, broken }) => {
-            complain(&format!("{packets} packets, {opened} datagrams opened, {broken} not whole or cut short"));
+            complain(&format!("{packets} packets, {opened} datagrams decrypted, {broken} incomplete or damaged"));
             if opened > 0 {
                 return ExitCode::SUCCESS;
             }
             let (log, capture) = (arguments.keylog.display(), arguments.capture.display());
-            complain(&format!("none of the {} keys of {log} opens anything in {capture}", secrets.0.len()));
+            complain(&format!(
+                "none of the {} keys in {log} decrypts anything in {capture}; the key log must be of the same connections",
+                secrets.0.len()
+            ));
             ExitCode::from(FAILED)
         }
         Err(error) if error.kind() == io::ErrorKind::InvalidData => refuse(error),
@@ -80,7 +83,9 @@ fn decrypt(secrets: &mut Logged, mut capture: File, arguments: &Arguments) -> io
     let (from, to) = (about(&arguments.capture), about(&arguments.plain));
     let mut magic = [0; MAGIC];
     let is_whole = capture.read_exact(&mut magic);
-    is_whole.map_err(|_| from(io::Error::new(io::ErrorKind::InvalidData, "neither pcap nor pcapng")))?;
+    is_whole.map_err(|_| {
+        from(io::Error::new(io::ErrorKind::InvalidData, "expected a capture in the format pcap or pcapng"))
+    })?;
     capture.rewind().map_err(&from)?;
     let beside = arguments.plain.parent().filter(|parent| !parent.as_os_str().is_empty());
     let is_kept = is_kept(&arguments.plain);

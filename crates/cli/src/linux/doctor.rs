@@ -58,5 +58,5 @@ fn table(findings: &[Finding]) -> String {
         [finding.subject, mark, &finding.found, finding.needed_for, finding.remedy.as_deref().unwrap_or("")]
             .map(str::to_owned)
     });
-    listing(["what", "well", "found", "needed for", "what changes it"], rows)
+    listing(["subject", "ok", "found", "needed for", "how to change it"], rows)
 }

@@ -193,8 +193,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             let warmup = scenario.points[0].config.warmup;
             if place.is_some() && record::warmup(&scenario, &emulation) < warmup {
                 note(&format!(
-                    "--out: the emulation ended within the scenario's warmup of {} s, so that the record covers all of it; \
-                     --set 'warmup=1 s', say, measures from then on",
+                    "--out: the emulation ended within the scenario's warm-up of {} s, so the record covers the whole emulation; a shorter warm-up, such as --set 'warmup=1 s', excludes its start",
                     warmup.as_secs_f64()
                 ));
             }
@@ -222,7 +221,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 
 fn clean() -> ExitCode {
     match run_dir::clean(&run_dir::base()) {
-        Ok(removed) if removed.is_empty() => complain("nothing was left behind"),
+        Ok(removed) if removed.is_empty() => complain("nothing to remove"),
         Ok(removed) => {
             for run_dir::Removed { token, programs } in removed {
                 complain(&format!("removed run {token}, {programs} program(s)"));
@@ -248,7 +247,10 @@ fn options(arguments: &Arguments, file: &Path, scenario: &Scenario) -> Result<Op
         let values =
             |point: &Point| point.values.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
         let (one, other) = (values(point).join(" "), values(other).join(" "));
-        return Err(refuse(format!("{}: a sweep over several meshes, {one} and {other}: leave one", file.display())));
+        return Err(refuse(format!(
+            "{}: the sweep has several meshes, such as {one} and {other}; an emulation needs a single one",
+            file.display()
+        )));
     }
     let point = point.drawn(arguments.seed).map_err(|error| refuse(error.to_string()))?;
     let nodes = point.config.positions.len();
@@ -313,7 +315,7 @@ fn conclude(emulation: &Emulation, arguments: &Arguments) {
     let span = |seconds: f64| format!("{:.3} ms", seconds * 1e3);
     let line = |text: String| tell(&format!("{text}\n"));
     line(format!(
-        "{:.1} s of the mesh, {} frames on the air, {} delivered; lost: {} in queues, {} on links, {} by routing",
+        "{:.1} s of mesh time, {} frames on the air, {} packets delivered; lost: {} in queues, {} on links, {} in routing",
         emulation.duration.as_secs_f64(),
         emulation.frames,
         lateness.deliveries,
@@ -323,7 +325,7 @@ fn conclude(emulation: &Emulation, arguments: &Arguments) {
     ));
     if arguments.slowdown > 1 {
         line(format!(
-            "the mesh ran {} times slower than life; timers of kernel and programs did not: to them the mesh is slow",
+            "the mesh ran {} times slower than real time; the timers of the kernel and of programs did not, so to them the mesh is slow",
             arguments.slowdown
         ));
     }

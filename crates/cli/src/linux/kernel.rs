@@ -222,7 +222,7 @@ fn warn(request: &Request, watches: bool) {
     let over_all = request.usual.always || watches || !request.paths.is_empty();
     if !over_all && request.devices.is_empty() && request.radios.is_empty() {
         complain(
-            "no device here is 802.11: nothing is paced until there is one; see --device, --path and --everywhere",
+            "this machine has no 802.11 device, so nothing is paced until there is one; see --device, --path and --everywhere",
         );
     }
     let mut bursting = tuning::bursting();
@@ -231,8 +231,7 @@ fn warn(request: &Request, watches: bool) {
     if !bursting.is_empty() {
         let named: Vec<String> = bursting.iter().map(|device| format!("--device {device}")).collect();
         complain(&format!(
-            "{} may send several segments at once where round trips are short or rates above 11 Mbit/s; load with {} to \
-             prevent it",
+            "{} may send several segments at once if round trips are short or the rate is above 11 Mbit/s; load with {} to prevent this",
             bursting.join(", "),
             named.join(" ")
         ));
@@ -248,7 +247,8 @@ fn watch(request: &Request, mut watcher: Watcher) -> Result<ExitCode, Error> {
     let stop = meshpace_command::interrupt::stop_on_interrupt();
     let told = request.paths.iter().map(|(destination, _)| *destination).collect();
     let mut follower = Follower::new(object::Paths::of(&request.name)?, request.usual, told);
-    let what = if watcher.reads_mesh_paths() { "routes and mesh paths" } else { "routes (there is no 802.11 here)" };
+    let what =
+        if watcher.reads_mesh_paths() { "routes and mesh paths" } else { "routes (this machine has no 802.11 device)" };
     note(&format!("watching {what}; Ctrl-C ends it, and {} stays loaded", request.name));
     let mut complained = None;
     while !stop.load(Ordering::Relaxed) {
@@ -264,7 +264,7 @@ fn watch(request: &Request, mut watcher: Watcher) -> Result<ExitCode, Error> {
             note(&match change {
                 Change::Set(destination, 1) => format!("{destination}: 1 hop"),
                 Change::Set(destination, hops) => format!("{destination}: {hops} hops"),
-                Change::Removed(destination) => format!("{destination}: as usual"),
+                Change::Removed(destination) => format!("{destination}: back to the default"),
             });
         }
         // The same trouble is reported once, not every quarter of a second.
@@ -294,7 +294,7 @@ fn usual(arguments: &Usual) -> Path {
 fn path(text: &str, usual: &Path) -> Result<(Destination, Path), Error> {
     let refuse = |what: &str| Error::Refused(format!("--path {text}: {what}"));
     let (destination, rest) =
-        text.split_once('=').ok_or_else(|| refuse("expected DESTINATION=HOPS, as in 10.0.0.0/8=4"))?;
+        text.split_once('=').ok_or_else(|| refuse("expected DESTINATION=HOPS, such as 10.0.0.0/8=4"))?;
     let destination = destination.trim().parse().map_err(|error: String| refuse(&error))?;
     let hops = |text: &str| {
         let hops = text.trim().parse::<u8>().ok().filter(|hops| *hops > 0);
@@ -310,7 +310,7 @@ fn path(text: &str, usual: &Path) -> Result<(Destination, Path), Error> {
                 path = Path { sensing: path.sensing, ..other };
             }
             Some(("sensing", value)) => path.sensing = Some(hops(value)?),
-            _ => return Err(refuse(&format!("`{part}` is neither rate=RATE nor sensing=HOPS"))),
+            _ => return Err(refuse(&format!("expected rate=RATE or sensing=HOPS, found `{part}`"))),
         }
     }
     path.check().map_err(|error| refuse(&error.to_string()))?;
@@ -326,7 +326,7 @@ fn look(arguments: &Look) -> Result<ExitCode, Error> {
         let all: Result<Vec<Status>, Error> = names.iter().map(|name| object::status(name)).collect();
         let all = all?;
         if all.is_empty() {
-            complain("nothing is loaded; `meshpace kernel load` does it");
+            complain("nothing is loaded; load it with `meshpace kernel load`");
         }
         let text: String = all
             .iter()
@@ -400,7 +400,7 @@ fn table(status: &Status) -> String {
             Form::Ap10 => format!("  {destination}: {} hops, {}, sensed for {sensing}\n", path.hops, path.rate),
         };
         if !path.always {
-            text += "    over 802.11 and devices that were named; over others as NewReno\n";
+            text += "    over 802.11 and the named devices; NewReno over other devices\n";
         }
     }
     let rows = status.connections.iter().map(|connection| {

@@ -100,7 +100,7 @@ pub fn transport(name: &str) -> Result<Transport, String> {
             let near = nearest(name, names::table().iter().map(|entry| entry.name));
             let near = near.map(|near| format!(", did you mean {near}?")).unwrap_or_default();
             format!(
-                "no such transport{near}; `meshpace transports` lists ours, `kernel` or `kernel:reno` is this machine's"
+                "there is no such transport{near}; `meshpace transports` lists our transports, and `kernel` or `kernel:reno` is the TCP of this machine"
             )
         }),
     }
@@ -112,12 +112,12 @@ fn refused(text: String) -> io::Error {
 
 /// Error for a transport that runs only in the simulator.
 pub fn only_simulated() -> io::Error {
-    refused("flush runs in the simulator alone: meshpace run".to_owned())
+    refused("flush runs only in the simulator: use meshpace run".to_owned())
 }
 
 /// Error for a TCP with `--interface udp`.
 pub fn only_trains() -> io::Error {
-    refused("--interface udp: only quiet trains go over UDP so; TPA always does".to_owned())
+    refused("--interface udp is only for quiet trains; TPA always uses UDP".to_owned())
 }
 
 impl Placement {
@@ -137,7 +137,7 @@ impl Placement {
         match (&mut *config, self.max_window) {
             (Config::Train(train), Some(segments)) => train.max_window = segments.min(65535) as u16,
             (Config::Tcp(tcp), Some(segments)) => tcp.max_window = segments,
-            (_, Some(_)) => return Err(refused("--max-window: only a TCP has it".to_owned())),
+            (_, Some(_)) => return Err(refused("--max-window is only for a TCP".to_owned())),
             (_, None) => {}
         }
         config.check().map_err(|error| refused(error.to_string()))?;
@@ -159,7 +159,7 @@ impl Placement {
     /// Checks that the command line has everything that a sender with this transport needs.
     pub fn check_path(&self, config: &Config) -> io::Result<()> {
         if needs_path_rate(config) && self.path_rate.is_none() {
-            let text = "--path-rate: quiet trains need the data rate of the 802.11 channel, as --path-rate '2 Mbit/s'";
+            let text = "quiet trains need the data rate of the 802.11 channel: give it with --path-rate, such as --path-rate '2 Mbit/s'";
             return Err(refused(text.to_owned()));
         }
         Ok(())
@@ -239,7 +239,7 @@ impl Placement {
             (Some(address), _) => address,
             (None, Some(peer)) => way_to(peer)?,
             (None, None) => {
-                return Err(refused("--address: with --interface raw, which of this machine's?".to_owned()));
+                return Err(refused("--interface raw needs --address: an address of this machine".to_owned()));
             }
         };
         self.stack(Raw::open(address, self.mtu)?)
@@ -269,7 +269,7 @@ fn way_to(peer: Ipv4Addr) -> io::Result<Ipv4Addr> {
     socket.connect((peer, 9)).map_err(explain)?;
     match socket.local_addr()? {
         std::net::SocketAddr::V4(address) => Ok(*address.ip()),
-        std::net::SocketAddr::V6(_) => Err(refused(format!("{peer}: no IPv4 way"))),
+        std::net::SocketAddr::V6(_) => Err(refused(format!("{peer}: there is no IPv4 route to it"))),
     }
 }
 
@@ -278,7 +278,8 @@ fn way_to(peer: Ipv4Addr) -> io::Result<Ipv4Addr> {
 fn reachable(peer: Ipv4Addr, address: Ipv4Addr) -> io::Result<()> {
     if peer.is_loopback() {
         let host = Ipv4Addr::from(u32::from(address).wrapping_sub(1));
-        let text = format!("{peer} never answers {address}: this machine is {host} to it; or use --interface raw");
+        let text =
+            format!("{peer} cannot answer {address}, because it knows this machine as {host}; use --interface raw");
         return Err(io::Error::new(io::ErrorKind::NetworkUnreachable, text));
     }
     let is_here = way_to(peer)? == peer;
@@ -289,8 +290,7 @@ fn reachable(peer: Ipv4Addr, address: Ipv4Addr) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::NetworkUnreachable,
         format!(
-            "{peer} is another machine, and this one does not forward for {address}: sysctl -w net.ipv4.ip_forward=1, and \
-             {peer} needs a route back to {address}; or use --interface raw"
+            "{peer} is another machine, and this machine does not forward packets for {address}: run sysctl -w net.ipv4.ip_forward=1, and give {peer} a route to {address}; or use --interface raw"
         ),
     ))
 }
@@ -298,7 +298,7 @@ fn reachable(peer: Ipv4Addr, address: Ipv4Addr) -> io::Result<()> {
 /// Reports an error if not all keys of connections could be written to the key log.
 pub fn complain_of_lost_keys(keylog: Option<&KeyLog>) {
     if let Some(Err(error)) = keylog.map(KeyLog::check) {
-        complain(&format!("--keylog: not all keys were noted: {error}"));
+        complain(&format!("--keylog: not all keys were written: {error}"));
     }
 }
 

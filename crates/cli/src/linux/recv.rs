@@ -101,7 +101,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         }
         (Ok(()), None) if stop.load(Ordering::Relaxed) => ExitCode::from(INTERRUPTED),
         (Ok(()), None) if aborted > 0 => {
-            complain(&format!("{aborted} of {transfers} transfers did not end in order"));
+            complain(&format!("{aborted} of {transfers} transfers were aborted"));
             ExitCode::from(FAILED)
         }
         (Ok(()), None) => ExitCode::SUCCESS,
@@ -131,7 +131,7 @@ fn serve(arguments: &Arguments, transport: &Transport, look: Look<'_>) -> io::Re
             receive::kernel(listener, look)
         }
         Transport::Kernel(Some(_)) => {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "who receives has no congestion control: use `kernel`"))
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "a receiver has no congestion control: use `kernel`"))
         }
         Transport::Ours(Config::Udp(_)) => {
             let socket = UdpSocket::bind(here).map_err(explain)?;

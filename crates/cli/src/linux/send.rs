@@ -120,7 +120,7 @@ fn adjusted(arguments: &Arguments, mut transport: Transport) -> io::Result<Trans
         if let Config::Udp(udp) = config {
             match arguments.send_rate {
                 Some(rate) => udp.rate = Some(rate),
-                None => return refused("--send-rate: at which rate is UDP to send?"),
+                None => return refused("--send-rate is missing: UDP needs the rate at which it sends"),
             }
         }
         arguments.network.adjust(config)?;
@@ -128,7 +128,7 @@ fn adjusted(arguments: &Arguments, mut transport: Transport) -> io::Result<Trans
     }
     let is_udp = matches!(&transport, Transport::Ours(Config::Udp(_)));
     if arguments.send_rate.is_some() && !is_udp {
-        return refused("--send-rate: only `udp` has a rate of its own");
+        return refused("--send-rate is only for `udp`");
     }
     Ok(transport)
 }
@@ -219,7 +219,7 @@ fn only_v4(to: &Host) -> io::Result<Vec<SocketAddrV4>> {
     let v4 = |address| if let SocketAddr::V4(v4) = address { Some(v4) } else { None };
     let addresses: Vec<SocketAddrV4> = to.addresses()?.into_iter().filter_map(v4).collect();
     if addresses.is_empty() {
-        let text = format!("{to}: of these transports only TPA and `udp` take IPv6");
+        let text = format!("{to}: only TPA and `udp` support IPv6");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     Ok(addresses)
@@ -244,7 +244,7 @@ fn drive_any<A: Copy, C: Carrier>(
                 if left == 0 || has_begun || stop.load(Ordering::Relaxed) {
                     return Err(error);
                 }
-                complain(&format!("{error}; the host's next address is tried"));
+                complain(&format!("{error}; trying the next address of the host"));
             }
         }
     }

@@ -31,11 +31,11 @@ pub fn choose(token: Option<&str>) -> Result<PathBuf, String> {
     let list = tokens.join(", ");
     match (token, alive.as_slice()) {
         (None, [only]) => Ok(only.clone()),
-        (_, []) => Err("no emulation is under way (meshpace emulate FILE)".to_owned()),
-        (None, _) => Err(format!("several emulations are under way: --run with one of {list}")),
+        (_, []) => Err("no emulation is running; start one with meshpace emulate FILE".to_owned()),
+        (None, _) => Err(format!("several emulations are running: choose one with --run: {list}")),
         (Some(token), all) => {
             let found = all.iter().find(|path| path.file_name().is_some_and(|name| name == token));
-            found.cloned().ok_or_else(|| format!("no emulation {token} is under way, only {list}"))
+            found.cloned().ok_or_else(|| format!("emulation {token} is not running; running: {list}"))
         }
     }
 }
@@ -63,7 +63,7 @@ fn find(arguments: &Arguments) -> Result<(File, PathBuf), String> {
     let place = nodes.lines().find_map(|line| line.strip_prefix(&format!("{} ", arguments.node)));
     let place = place.ok_or_else(|| {
         format!(
-            "`{}` is not a node: the emulation has n0 to n{}",
+            "`{}` is not a node: the emulation has the nodes n0 to n{}",
             arguments.node,
             nodes.lines().count().saturating_sub(1)
         )

@@ -133,7 +133,7 @@ fn page(now: &Value, before: Option<&Value>) -> String {
     let left_out = rows.len().saturating_sub(MOST_STREAMS);
     let header = ["stream", "protocol", "kbit/s", "packets/s", "sent again %", "way now"];
     let table = listing(header, rows.into_iter().take(MOST_STREAMS).map(|(_, row)| row));
-    let more = if left_out > 0 { format!("and {left_out} streams with fewer packets\n") } else { String::new() };
+    let more = if left_out > 0 { format!("and {left_out} more streams with fewer packets\n") } else { String::new() };
     let queues = now["queues"].as_array().unwrap_or(&empty).iter().enumerate();
     let waiting: Vec<String> =
         queues.filter(|(_, queue)| queue.as_u64() != Some(0)).map(|(node, queue)| format!("n{node} {queue}")).collect();

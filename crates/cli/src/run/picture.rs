@@ -44,12 +44,17 @@ impl Watch {
 pub fn check(page: &Path) -> Result<(), String> {
     // The page has further files beside it, so it cannot be a device.
     if is_kept(page) && (!page.is_file() || page.starts_with("/dev")) {
-        return Err(format!("--report: {} is no plain file; name one, such as report.html", page.display()));
+        return Err(format!(
+            "--report: {} is not a plain file; give another name, such as report.html",
+            page.display()
+        ));
     }
     let beside = page.parent().filter(|place| *place != Path::new(""));
     match beside.filter(|place| !place.is_dir()) {
-        Some(place) => Err(format!("--report: {} is no directory; make it first", place.display())),
-        None if page.is_dir() => Err(format!("--report: {} is a directory; name a file in it", page.display())),
+        Some(place) => Err(format!("--report: the directory {} does not exist; create it first", place.display())),
+        None if page.is_dir() => {
+            Err(format!("--report: {} is a directory; give the name of a file in it", page.display()))
+        }
         None => {
             let place = beside.unwrap_or(Path::new("."));
             // Every file of the page is first written as a temporary file in the same directory.
@@ -106,7 +111,9 @@ fn map(point: &Point, seed: u64, watch: &Watch) -> Option<Map> {
         routes: watch.hops(),
         of: match config.mobility {
             Mobility::Still => format!("seed {seed}"),
-            _ => format!("seed {seed}; nodes move: places and links as they are at the start, hops of the whole run"),
+            _ => format!(
+                "seed {seed}; nodes move: places and links are those at the start, hops are those of the whole run"
+            ),
         },
     })
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Error message for a file that already exists and must not be replaced.
 pub fn is_there(path: &Path) -> String {
-    format!("--record: {} is there already; --force replaces it", path.display())
+    format!("--record: {} already exists; --force replaces it", path.display())
 }
 
 /// Creates the file of a stream. It must not exist, unless `replace` is set.
@@ -51,7 +51,7 @@ impl Recording {
         if campaign.runs() != 1 {
             let runs = campaign.runs();
             return Err(format!(
-                "--record is of one run, and these are {runs}: choose with --set, --seed and --seeds 1"
+                "--record takes a single run, and these are {runs} runs: select one with --set, --seed and --seeds 1"
             ));
         }
         let file = create(path, replace)?;

@@ -45,11 +45,11 @@ fn every_choice_is_ranked_with_its_intervals() {
     assert!(place("trains that leave at once") < place("adaptive pacing (TCP-AP)"), "aggregates: docs/ht-study.md");
     let (status, told, _) = advise(scratch.path(), &["links.csv", "--flow", "0,2"]);
     assert!(
-        status == 0 && told.contains("# pacing (usual: no pacing)") && told.contains("Rates are not adapted"),
+        status == 0 && told.contains("# pacing (usual: no pacing)") && told.contains("It has no rate adaptation"),
         "{told}"
     );
     for usual in ["7 attempts", "no RTS", "CUBIC", "no pacing"] {
-        assert!(told.contains(&format!(". {usual}, which is usual: goodput ")), "{usual} has no place in:\n{told}");
+        assert!(told.contains(&format!(". {usual} (usual): goodput ")), "{usual} has no place in:\n{told}");
     }
 }
 
@@ -94,13 +94,16 @@ fn it_refuses_beyond_what_was_looked_into() {
         (&["long.csv", "--flow", "0"], "FROM,TO"),
         (&["long.csv", "--flow", "0,9"], "9"),
         (&["long.csv", "--flow", "0,1", "--rate", "10 Mbit/s"], "802.11n"),
-        (&["long.csv", "--flow", "1,1"], "both ends are one node"),
+        (&["long.csv", "--flow", "1,1"], "both ends are the same node"),
         (&["long.csv", "--flow", "0,1", "--hop-goodput", "fast"], "such as \"2 Mbit/s\""),
         (&["bad.txt", "--flow", "0,1"], "expected NetJSON"),
         (&[".", "--flow", "0,1"], "expected DIR/NODE/kit"),
         (&["none.csv", "--flow", "0,1"], "none.csv"),
-        (&["one.txt", "--flow", "02:00:00:00:00:01,02:00:00:00:00:03"], "batctl's of one node (02:00:00:00:00:01)"),
-        (&["one.txt", "--flow", "roof,0"], "there is no node \"roof\" among 02:00:00:00:00:01, "),
+        (
+            &["one.txt", "--flow", "02:00:00:00:00:01,02:00:00:00:00:03"],
+            "this is a dump of batctl from one node (02:00:00:00:00:01)",
+        ),
+        (&["one.txt", "--flow", "roof,0"], "there is no node \"roof\"; the nodes are 02:00:00:00:00:01, "),
     ] {
         let (status, text, stderr) = advise(scratch.path(), arguments);
         assert!(status == 2 && text.is_empty() && stderr.contains(why), "{arguments:?}: {status} {stderr}");
@@ -141,7 +144,7 @@ fn who_starves_is_named_first_and_a_run_of_the_kept_scenario_agrees() {
     }
     let (_, told, _) = advise(scratch.path(), &arguments);
     let (heading, help, first) =
-        (told.find("# Who gets what"), told.find("# What helps"), told.find("STARVED: flow 1 (5→0)"));
+        (told.find("# Goodput of each flow"), told.find("# What helps"), told.find("STARVED: flow 1 (5→0)"));
     assert!(heading < first && first < help && help < told.find("# retry limit") && heading.is_some(), "{told}");
 }
 
@@ -155,7 +158,7 @@ fn a_dump_is_routed_as_its_mesh_routes() {
     fs::write(scratch.path().join("mesh.csv"), "from,to,etx\nroof,barn,2.5\nroof,mill,1.0\nmill,barn,1.0\n").unwrap();
     let (status, text, stderr) = advise(scratch.path(), &["mesh.csv", "--flow", "roof,barn"]);
     assert!(
-        status == 0 && text.contains("flow 0 (roof→barn) carries ") && text.contains("over roof-mill-barn\n"),
+        status == 0 && text.contains("flow 0 (roof→barn) goodput ") && text.contains("over roof-mill-barn\n"),
         "{text}{stderr}"
     );
 }
@@ -174,7 +177,7 @@ fn what_each_hop_carries_tells_what_a_path_carries() {
     let predicted = path["predicted_kbps"].as_f64().unwrap();
     assert!(low < predicted && predicted < 3000.0 && high > 3000.0, "{path}");
     let (_, told, _) = advise(scratch.path(), &["mesh.csv", "--flow", "a,c"]);
-    assert!(told.contains("flow 0, a-b-c: predicted by what its hops carry") && told.contains("nine of ten"), "{told}");
+    assert!(told.contains("flow 0, a-b-c: predicted from its hops:") && told.contains("nine in ten"), "{told}");
 }
 
 /// Returns the JSON lines of the command's output.
@@ -242,7 +245,7 @@ fn losses_and_rates_of_a_dump_determine_the_first_number() {
     // The output shows an assumed rate beside the number, and an option sets the rate.
     let (_, told, _) = advise(scratch.path(), &["olsr-weak", "--flow", "0,1", "--rate", "11 Mbit/s"]);
     let line = told.lines().find(|line| line.starts_with("flow 0")).unwrap();
-    assert!(line.contains("kbit/s (at an assumed 11 Mbit/s: --rate sets it) over"), "{line}");
+    assert!(line.contains("kbit/s (at an assumed 11 Mbit/s; set it with --rate) over"), "{line}");
     assert!(
         told.contains("10.0.0.1-10.0.0.2 is weak: 60 % of the frames arrive 10.0.0.1→10.0.0.2, 45 % 10.0.0.2→10.0.0.1"),
         "{told}"
@@ -277,7 +280,7 @@ fn messages_name_the_file_as_it_was_given_and_the_line() {
         (&["lines.json", "--flow", "a,b"], "lines.json:3: link 0"),
         (
             &["iw.txt", "sub/../iw.txt", "--flow", "0,1"],
-            "iw.txt:1: this dump does not show the addresses of the router that made it, so the others' links cannot be told to lead to it: put the output of `iw dev` before it",
+            "iw.txt:1: this dump does not show the addresses of the router that made it, so links of other routers to it cannot be recognised; put the output of `iw dev` before it",
         ),
     ] {
         let (status, text, stderr) = advise(scratch.path(), arguments);
@@ -300,7 +303,9 @@ fn messages_name_the_file_as_it_was_given_and_the_line() {
     };
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains("Left out, 2 entries:\n   -:3: expected two nodes, from and to\n   -:4: an ETX of 0.5"),
+        text.contains(
+            "2 entries of the input were ignored:\n   -:3: expected two nodes, from and to\n   -:4: an ETX of 0.5"
+        ),
         "{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
@@ -321,7 +326,7 @@ fn files_of_one_name_are_several_nodes() {
     let (status, text, stderr) =
         advise(scratch.path(), &["roof/batctl.txt", "mill/batctl.txt", "--flow", "roof/batctl,mill/batctl"]);
     assert!(
-        status == 0 && text.contains("over roof/batctl-mill/batctl\n") && !text.contains("Not all"),
+        status == 0 && text.contains("over roof/batctl-mill/batctl\n") && !text.contains("Incomplete data"),
         "{text}{stderr}"
     );
 }

@@ -41,7 +41,7 @@ const SCENARIOS: [(&str, &str, &str); 47] = [
     ("[link]\nmarker = { kind = 'dcc', gama = 3 } #!\n[[flow]]\n", "link.marker.gama", "k_p"),
     ("[[flow]]\ntransport = 'tcp-app' #!\n", "flow.0.transport", "did you mean \"tcp-ap\""),
     ("[[flow]]\nfrom = 0\nto = 99 #!\n", "flow.0.to", "0 to 7"),
-    ("[[flow]]\nfrom = 3\nto = 3 #!\n", "flow.0.to", "another node than from"),
+    ("[[flow]]\nfrom = 3\nto = 3 #!\n", "flow.0.to", "a node that differs from from"),
     ("[[flow]]\nsegment = 0 #!\n", "flow.0.segment", "1 to 65495"),
     ("[[flow]]\nmax_window = -2 #!\n", "flow.0.max_window", "1 to 65535"),
     ("[[flow]]\ntraffic = 'cbr'\nrate = 'fast' #!\n", "flow.0.rate", "2 Mbit/s"),
@@ -74,24 +74,27 @@ const SCENARIOS: [(&str, &str, &str); 47] = [
 const COMMANDS: [(&[&str], &[&str]); 56] = [
     (&["run", "nowhere.toml"], &["nowhere.toml", "No such file", "meshpace scenarios DIR lists"]),
     (&["run", "/dev/zero"], &["/dev/zero: longer than 64 MiB"]),
-    (&["run", "map.csv"], &["map.csv: this is no scenario", "topology.file"]),
+    (&["run", "map.csv"], &["map.csv: not a scenario", "topology.file"]),
     (&["run", "empty"], &["empty", "directory", "name a scenario in it"]),
     (&["run", "records.jsonl"], &["records.jsonl", "a file of records, not a scenario", "meshpace report"]),
-    (&["run", "good.toml", "--set", "topology.hops"], &["--set 'topology.hops'", "no =", "--set topology.hops=4"]),
+    (
+        &["run", "good.toml", "--set", "topology.hops"],
+        &["--set 'topology.hops'", "the = is missing", "--set topology.hops=4"],
+    ),
     (&["run", "good.toml", "--set", "topology.hop=3"], &["--set 'topology.hop=3'", "did you mean `hops`"]),
     (&["run", "good.toml", "--set", "radio.rate=3"], &["radio.rate", "write \"3 Mbit/s\""]),
     (&["run", "good.toml", "--set", "flow.7.to=3"], &["flow.7.to", "flow 0 alone", "flow.to means every flow"]),
     (&["run", "good.toml", "--set", "duration=1e12 s"], &["duration", "at most 1e9 s"]),
     (&["run", "good.toml", "--seeds", "0"], &["--seeds", "1..=1000000"]),
     (&["run", "good.toml", "--seeds", "-1"], &["'-1' for '--seeds <N>'", "a whole number is expected, without a sign"]),
-    (&["emulate", "plain.toml", "--pcap", "good.toml"], &["--pcap: good.toml", "name another one"]),
-    (&["emulate", "plain.toml", "--log", "good.toml"], &["--log: good.toml", "name another one"]),
-    (&["emulate", "top", "--run", "none"], &["no emulation", "under way"]),
-    (&["emulate", "link", "n0", "n1", "down", "--run", "none"], &["no emulation", "under way"]),
+    (&["emulate", "plain.toml", "--pcap", "good.toml"], &["--pcap: good.toml", "give another name"]),
+    (&["emulate", "plain.toml", "--log", "good.toml"], &["--log: good.toml", "give another name"]),
+    (&["emulate", "top", "--run", "none"], &["emulation", "running"]),
+    (&["emulate", "link", "n0", "n1", "down", "--run", "none"], &["emulation", "running"]),
     (&["campaign", "piece", "empty", "0"], &["empty/campaign.json", "campaign export FILE"]),
     (&["run", "good.toml", "--jobs", "0"], &["--jobs", "1..=65535"]),
     (&["run", "good.toml", "--format", "xml"], &["--format", "table, json, csv, summary"]),
-    (&["run", "good.toml", "--report", "nowhere/out.html"], &["--report", "nowhere", "make it first"]),
+    (&["run", "good.toml", "--report", "nowhere/out.html"], &["--report", "nowhere", "create it first"]),
     (&["run", "good.toml", "--force"], &["--out <DIR>|--pcap <DIR>"]),
     (&["run"], &["<FILE>"]),
     (&["rnu", "good.toml"], &["unrecognized subcommand", "rnu"]),
@@ -101,35 +104,32 @@ const COMMANDS: [(&[&str], &[&str]); 56] = [
     (&["reproduce", "AP05-F14", "--register", "nowhere"], &["nowhere/register.toml"]),
     (&["scenarios", "AP05"], &["AP05", "meshpace reproduce AP05", "without a directory"]),
     (&["report", "nowhere"], &["nowhere", "No such file"]),
-    (&["report", "empty"], &["empty", "no manifest.json"]),
-    (&["compare", "plain.toml"], &["give a second scenario or directory", "--set twice"]),
-    (&["compare", "good.toml", "--by", "radio.rate"], &["good.toml", "--by radio.rate", "topology.hops is"]),
+    (&["report", "empty"], &["empty", "have a manifest.json"]),
+    (&["compare", "plain.toml"], &["give a second scenario or directory", "or two --set"]),
+    (&["compare", "good.toml", "--by", "radio.rate"], &["good.toml", "--by radio.rate", "swept: topology.hops"]),
     (&["compare", "empty", "empty", "--robust"], &["empty", "no manifest.json"]),
-    (&["run", "good.toml", "--sweep", "topology.hops"], &["no =", "--sweep topology.hops=2,4,6"]),
+    (&["run", "good.toml", "--sweep", "topology.hops"], &["the = is missing", "--sweep topology.hops=2,4,6"]),
     (&["keys", "--search", "zeppelin"], &["zeppelin", "meshpace keys"]),
     (&["compare", "good.toml", "nowhere.toml"], &["nowhere.toml", "No such file"]),
     (&["compare", "empty", "good.toml"], &["empty", "no manifest.json"]),
     (&["keys", "radoi"], &["radoi", "Did you mean radio?"]),
     (&["dev", "bench", "nowhere"], &["nowhere", "chain-7"]),
-    (&["compare", "empty"], &["empty", "no manifest.json", "name a directory of records"]),
+    (&["compare", "empty"], &["empty", "no manifest.json", "give a directory of records"]),
     (&["compare", "plain.toml", "--against", "radio.rate=1"], &["radio.rate", "sweep nothing", "[sweep]"]),
     (&["report", "damaged"], &["damaged/manifest.json", "with --force"]),
-    (&["report", "good.toml"], &["good.toml", "name a directory of records"]),
+    (&["report", "good.toml"], &["good.toml", "give a directory of records"]),
     (&["scenarios", "good.toml"], &["good.toml", "meshpace run good.toml"]),
     (&["scenarios", "nowhere"], &["nowhere", "No such file", "without a directory"]),
-    (&["run", "plain.toml", "--out", "good.toml"], &["good.toml", "name another one"]),
-    (&["run", "plain.toml", "--pcap", "good.toml"], &["good.toml", "name another one"]),
-    (&["reproduce", "AP05-X2", "--out", "good.toml"], &["good.toml/AP05-X2", "name another one"]),
-    (
-        &["compare", "plain.toml", "--by", "radio.rate"],
-        &["--by radio.rate", "nothing is swept", "--set radio.rate=A,B"],
-    ),
+    (&["run", "plain.toml", "--out", "good.toml"], &["good.toml", "give another name"]),
+    (&["run", "plain.toml", "--pcap", "good.toml"], &["good.toml", "give another name"]),
+    (&["reproduce", "AP05-X2", "--out", "good.toml"], &["good.toml/AP05-X2", "give another name"]),
+    (&["compare", "plain.toml", "--by", "radio.rate"], &["--by radio.rate", "sweeps no key", "--set radio.rate=A,B"]),
     (&["run", "plain.toml", "--json"], &["--json", "--format json"]),
     (&["recv", "--json"], &["--json", "with --format json"]),
     (&["doctor", "--format", "json"], &["--format", "with --json"]),
     (
         &["compare", "plain.toml", "--set", "flow.transport=newreno,cubic", "--against", "flow.transport=cubic"],
-        &["--set flow.transport=newreno,cubic", "without --against"],
+        &["--set flow.transport=newreno,cubic", "remove one of the two"],
     ),
     (&["send", "127.0.0.1:5000", "--bytes", "1"], &["127.0.0.1:5000", "--port"]),
     (&["advise", "--flow", "0,1", "nowhere.csv"], &["nowhere.csv", "No such file"]),
@@ -254,7 +254,10 @@ fn a_page_takes_the_place_of_no_link_and_of_no_device() {
         match link {
             "page.html" => assert!(output.status.success(), "{said}"),
             _ => {
-                assert!(output.status.code() == Some(2) && said.contains(&format!("{link} is no plain file")), "{said}")
+                assert!(
+                    output.status.code() == Some(2) && said.contains(&format!("{link} is not a plain file")),
+                    "{said}"
+                )
             }
         }
     }
@@ -266,7 +269,7 @@ fn a_directory_without_scenarios_says_so() {
     let scratch = tempfile::tempdir().unwrap();
     let output = meshpace(&["scenarios", "."], scratch.path());
     assert_eq!(output.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("ends in .toml"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no .toml file"));
 }
 
 #[cfg(target_os = "linux")]

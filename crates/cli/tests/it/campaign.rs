@@ -111,13 +111,13 @@ fn what_is_wrong_with_an_exported_campaign_is_told() {
     refused(&["campaign", "piece", "campaign", "0"], "campaign.json");
     let export = ["campaign", "export", "s.toml", "--slurm", "--out", "campaign"];
     assert_eq!(meshpace(here, &export).status.code(), Some(0));
-    refused(&export, "has a campaign already");
+    refused(&export, "already has a campaign");
     refused(&["campaign", "piece", "campaign", "1"], "there is no piece 1");
-    refused(&["campaign", "merge", "campaign", "--out", "merged"], "no piece is made yet");
+    refused(&["campaign", "merge", "campaign", "--out", "merged"], "no piece has been run yet");
     let file = here.join("campaign/campaign.json");
     let other = fs::read_to_string(&file).unwrap().replacen("\"version\":\"", "\"version\":\"9", 1);
     fs::write(&file, other).unwrap();
-    refused(&["campaign", "piece", "campaign", "0"], "the campaign is of meshpace 9");
+    refused(&["campaign", "piece", "campaign", "0"], "the campaign needs meshpace 9");
 }
 
 /// Exports the runs that a directory lacks, in arrays of at most five tasks and with options.
@@ -162,7 +162,7 @@ fn an_export_completes_a_directory_in_several_arrays() {
     run("4", "whole");
     let records = |name: &str| fs::read(here.join(name).join("records.jsonl")).unwrap();
     assert_eq!(records("records"), records("whole"));
-    assert_eq!(export("other").1, "0 runs: the directory has them all\n");
+    assert_eq!(export("other").1, "0 runs: the directory already has all of them\n");
 }
 
 /// A campaign of two scenarios in two directories, exported with the files that its parts name, and extended from a directory.
@@ -222,14 +222,17 @@ fn a_node_that_is_built_otherwise_makes_no_piece_and_the_others_go_on() {
     let (before, rest) = right.split_once("\"own\":\"").unwrap();
     fs::write(&file, format!("{before}\"own\":\"{}{}", "0".repeat(16), &rest[16..])).unwrap();
     let (status, _, stderr) = on("n7", "3");
-    assert!(status == Some(2) && stderr.contains("node n7") && stderr.contains("built otherwise"), "{stderr}");
+    assert!(
+        status == Some(2) && stderr.contains("node n7") && stderr.contains("this build gives other results"),
+        "{stderr}"
+    );
     fs::write(&file, &right).unwrap();
     for number in (0..12).filter(|number| *number != 3) {
         assert_eq!(on("n1", &number.to_string()).0, Some(0));
     }
     let merge = ["campaign", "merge", "campaign", "--out", "merged"];
     let (status, _, stderr) = said(&meshpace(here, &merge));
-    assert!(status == Some(1) && stderr.contains("sbatch --exclude=n7 --array=3; node n7 takes no part: "), "{stderr}");
+    assert!(status == Some(1) && stderr.contains("sbatch --exclude=n7 --array=3; node n7 is excluded: "), "{stderr}");
     // The node takes part again after the file is repaired.
     assert_eq!(on("n7", "3").0, Some(0));
     assert_eq!(meshpace(here, &merge).status.code(), Some(0));

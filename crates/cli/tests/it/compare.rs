@@ -73,10 +73,10 @@ fn what_cannot_be_compared_says_what_to_do() {
     .unwrap();
     fs::create_dir(place.join("empty")).unwrap();
     for (arguments, told) in [
-        (&["compare", "plain.toml"][..], "--set twice"),
-        (&["compare", "plain.toml", "--set", "duration=6 s"], "--set twice"),
-        (&["compare", "two.toml"], "flow.max_window, flow.segment are swept"),
-        (&["compare", "one.toml", "--by", "flow.segment"], "flow.max_window is"),
+        (&["compare", "plain.toml"][..], "or two --set"),
+        (&["compare", "plain.toml", "--set", "duration=6 s"], "or two --set"),
+        (&["compare", "two.toml"], "several keys are swept (flow.max_window, flow.segment)"),
+        (&["compare", "one.toml", "--by", "flow.segment"], "swept: flow.max_window"),
         (&["compare", "plain.toml", "--set", "flow.max_window=1,2,x"], "flow.max_window"),
         (&["compare", "one.toml", "nothing.toml"], "nothing.toml"),
         (&["compare", "one.toml", "other.toml", "--seeds", "1", "--set", "duration=6 s"], "different values"),
@@ -235,7 +235,7 @@ fn any_number_of_variants_is_compared_and_named_by_what_differs() {
         }
     }
     let told = run(&[&["cross.toml", "--set", "flow.segment=700"][..], &set].concat());
-    assert!(told.contains("# newreno, tcp-ap and few\n\nIn all of them: flow.segment=700.\n"), "{told}");
+    assert!(told.contains("# newreno, tcp-ap and few\n\nIn all variants: flow.segment=700.\n"), "{told}");
     assert!(told.contains("## newreno and few") && told.contains("## Variants in the order of their means"), "{told}");
     let table = run(&[&["cross.toml", "--format", "csv"][..], &set].concat());
     assert!(
@@ -255,7 +255,7 @@ fn robust(text: &str, sets: [&str; 2]) -> Vec<Value> {
     let arguments = ["compare", "s.toml", "--robust", "--format", "json", "--set", sets[0], "--set", sets[1]];
     let (status, stdout, stderr) = meshpace(scratch.path(), &arguments);
     assert_eq!(status, 0, "{stderr}");
-    assert!(stderr.contains("other models, ") && stderr.contains(" frames"), "the cost is stated: {stderr}");
+    assert!(stderr.contains("other models with ") && stderr.contains(" frames"), "the cost is stated: {stderr}");
     let found = lines(&stdout);
     for line in &found {
         let robust = &line["robust"];
@@ -300,10 +300,7 @@ fn a_pair_of_the_same_is_a_tie_under_every_model() {
         assert_eq!(robust["holds"], robust["of"], "{line}");
         assert!(robust["words"].as_str().unwrap().contains("no clear difference"), "{line}");
         let refused = robust["not_applicable"].as_array().unwrap();
-        assert!(
-            refused.iter().any(|of| of["model"] == "radio.queue = 10" && of["why"] == "it is what is compared"),
-            "{line}"
-        );
+        assert!(refused.iter().any(|of| of["model"] == "radio.queue = 10" && of["why"] == "it is compared"), "{line}");
     }
 }
 
@@ -380,7 +377,7 @@ fn robustness_is_told_in_words_columns_and_on_the_page() {
         (text, stderr)
     };
     let (told, _) = run(&["--robust"]);
-    assert!(told.contains("## Does it hold? 1 Mbit/s and 2 Mbit/s"), "{told}");
+    assert!(told.contains("## Does the result hold under other models? 1 Mbit/s and 2 Mbit/s"), "{told}");
     let (table, _) = run(&["--robust", "--format", "csv"]);
     let models = told.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| model")).count() - 1;
     let head = table.lines().next().unwrap();
@@ -393,20 +390,23 @@ fn robustness_is_told_in_words_columns_and_on_the_page() {
     // A short comparison tries other models without `--robust` if it writes a page, and not
     // otherwise.
     let (told, stderr) = run(&["--report", "page.html"]);
-    assert!(told.contains("Does it hold?") && stderr.contains("the page is page.html"), "{told}{stderr}");
+    assert!(
+        told.contains("Does the result hold under other models?") && stderr.contains("the results are in page.html"),
+        "{told}{stderr}"
+    );
     let page = fs::read_to_string(place.join("page.html")).unwrap();
     assert!(
         page.contains("routing.protocol = aodv") && page.contains("✓ holds") && !page.contains("<script"),
         "{page}"
     );
     assert!(page.contains("meshpace compare s.toml --set 'radio.rate=1 Mbit/s,2 Mbit/s'"), "{page}");
-    assert!(!run(&[]).0.contains("Does it hold?"));
-    assert!(!run(&["--report", "page.html", "--robust=never"]).0.contains("Does it hold?"));
+    assert!(!run(&[]).0.contains("Does the result hold under other models?"));
+    assert!(!run(&["--report", "page.html", "--robust=never"]).0.contains("Does the result hold under other models?"));
     // Directories of records cannot be run again under other models.
     let (status, _, stderr) = meshpace(place, &["run", "s.toml", "--seeds", "3", "--out", "kept"]);
     assert_eq!(status, 0, "{stderr}");
     let (status, _, stderr) = meshpace(place, &["compare", "kept", "kept", "--robust"]);
-    assert!(status == 2 && stderr.contains("compare their scenarios"), "{stderr}");
+    assert!(status == 2 && stderr.contains("compare the scenario files instead"), "{stderr}");
 }
 
 /// A sweep over hops and transports, from which points are selected.

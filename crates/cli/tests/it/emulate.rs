@@ -75,7 +75,7 @@ fn a_refused_emulation_leaves_recordings_as_they_are() {
         stderr(&output)
     };
     let nobody = ["--exec", "n0: no-such-program"];
-    assert!(refused(&old, &nobody).contains("old.jsonl is there already; --force replaces it"));
+    assert!(refused(&old, &nobody).contains("old.jsonl already exists; --force replaces it"));
     assert!(refused(&old, &[&nobody[..], &["--force"]].concat()).contains("no program"));
     assert!(refused(&new, &nobody).contains("no program"));
     assert_eq!(fs::read_to_string(&old).unwrap(), "an older one");
@@ -175,7 +175,7 @@ fn what_comes_before_the_warmup_is_not_measured() {
     // An emulation that ends within the warm-up is measured as a whole, and reports that.
     let (early, said) = record("early", "warmup='15 s'");
     assert_eq!((there(&early), &early["warmup_s"]), (there(&whole), &0.0.into()));
-    assert!(said.contains("--out: the emulation ended within the scenario's warmup of 15 s"), "{said}");
+    assert!(said.contains("--out: the emulation ended within the scenario's warm-up of 15 s"), "{said}");
 }
 
 /// Returns the command of an example's script, which uses this build of the program.
@@ -247,8 +247,14 @@ fn what_is_wrong_is_named() {
         (vec!["--link", "1 s: n0 n9 down"], "n0 to n2"),
         (vec!["--set", "topology.hopps=4"], "hopps"),
         (vec!["--slowdown", "0"], "--slowdown"),
-        (vec!["--with-flows", "--set", "flow.transport={ name = 'tcp-ap', initial_window = 3 }"], "flow.0: parameters"),
-        (vec!["--with-flows", "--set", "flow.traffic=http", "--set", "flow.pause='10 s'"], "flow.0: its traffic"),
+        (
+            vec!["--with-flows", "--set", "flow.transport={ name = 'tcp-ap', initial_window = 3 }"],
+            "does not take the parameters",
+        ),
+        (
+            vec!["--with-flows", "--set", "flow.traffic=http", "--set", "flow.pause='10 s'"],
+            "flow.0: this kind of traffic",
+        ),
         (vec!["--mode", "kernel", "--set", "routing.protocol=aodv"], "routing.protocol"),
     ] {
         let output = meshpace(&file, &arguments).output().unwrap();

@@ -154,7 +154,7 @@ fn a_campaign_of_two_topologies_grows_in_six_steps_to_the_one_that_was_run_at_on
         fs::remove_file(here.join(file)).unwrap();
     }
     let again = ["rerun", "merged", "--point", "part=grid", "--point", "topology.rows=3", "--seed", "30"];
-    assert!(well(here, &again).contains("as in the record, and so are all results"));
+    assert!(well(here, &again).contains("and same results as in the record"));
 }
 
 /// Copies a directory that version 0.1.0 wrote at revision 11, with its scenario. If the current
@@ -240,7 +240,7 @@ fn what_is_observed_comes_on_top_and_is_told_before() {
     let run = |more: &[&str]| meshpace(here, &[&["run", "s.toml", "--out", "out", "--format", "json"], more].concat());
     run(&["--seeds", "2"]);
     let (status, printed, stderr) = run(&["--per-node"]);
-    assert!(status == Some(0) && stderr.contains("1 records that are there lack"), "{stderr}");
+    assert!(status == Some(0) && stderr.contains("1 existing records lack"), "{stderr}");
     assert!(printed.contains("\"nodes\":["), "{printed}");
     let kept = records(&here.join("out"));
     let nodes: Vec<bool> = kept.lines().map(|line| line.contains("\"nodes\":[")).collect();
@@ -248,7 +248,7 @@ fn what_is_observed_comes_on_top_and_is_told_before() {
     // Additional data in existing records is kept, even if it is not requested.
     assert_eq!(run(&["--seeds", "2"]), (Some(0), kept.clone(), String::new()));
     let (status, printed, stderr) = run(&["--set", "series=1 s"]);
-    assert!(status == Some(0) && stderr.contains("1 records that are there lack"), "{stderr}");
+    assert!(status == Some(0) && stderr.contains("1 existing records lack"), "{stderr}");
     assert!(printed.contains("\"series\":{"), "{printed}");
     let (status, _, stderr) = run(&[]);
     assert!(status == Some(2) && stderr.contains("series: 1 s → not written"), "{stderr}");
@@ -308,7 +308,7 @@ fn an_unfinished_directory_and_one_of_another_revision_are_compared_and_plotted(
     fs::write(here.join("open/manifest.json"), head.to_string()).unwrap();
 
     for (name, note) in
-        [("before", format!("revision {} of the model", now - 1)), ("open", "unfinished: 6 runs".to_owned())]
+        [("before", format!("revision {} of the model", now - 1)), ("open", "incomplete: 6 runs".to_owned())]
     {
         let (status, printed, stderr) = meshpace(here, &["compare", "now", name]);
         assert!(status == Some(0) && stderr.contains(&note) && printed.contains("goodput"), "{name}: {stderr}");

@@ -47,7 +47,7 @@ mod loaded {
         refused(&["load", "--path", "10.0.0.0/8=0"], "expected 1 to 255 hops");
         refused(&["load", "--path", "10.0.0.0/8=300"], "expected 1 to 255 hops");
         refused(&["load", "--path", "10.0.0.0/8=4,rate=fast"], "expected a number and a unit");
-        refused(&["load", "--path", "10.0.0.0/8=4,colour=red"], "neither rate=RATE nor sensing=HOPS");
+        refused(&["load", "--path", "10.0.0.0/8=4,colour=red"], "expected rate=RATE or sensing=HOPS");
         refused(&["load", "--name", "a_name_that_is_too_long"], "cannot name a congestion control");
         refused(&["load", "--control", "cubic"], "quiet-train-solo");
         refused(&["load", "--dispersion-factor", "-1"], "0 to 10");

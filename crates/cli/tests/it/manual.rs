@@ -81,7 +81,7 @@ fn a_run_is_recorded_once_and_alone() {
     assert_eq!((&end[0], &end[2], &end[3]), (&"end".into(), &record["frames"], &record["fingerprint"]));
     let refusals: [(&[&str], &str); 3] = [
         (&["--record", "run.jsonl"], "--force replaces it"),
-        (&["--record", "other.jsonl", "--seeds", "2"], "of one run, and these are 2"),
+        (&["--record", "other.jsonl", "--seeds", "2"], "takes a single run, and these are 2 runs"),
         (&["--record", "nowhere/run.jsonl"], "nowhere/run.jsonl"),
     ];
     for (more, word) in refusals {

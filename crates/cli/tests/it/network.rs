@@ -179,7 +179,7 @@ fn a_transfer_that_is_broken_off_is_reported_as_such() {
         let place = format!("listening on {} 0.0.0.0:{port}", if transport == "kernel" { "TCP" } else { "UDP" });
         assert!(said.contains(&place), "{transport}: {said}");
         assert_eq!(output.status.code(), Some(1), "{transport}: {said}");
-        assert!(said.contains("1 of 1 transfers did not end in order"), "{said}");
+        assert!(said.contains("1 of 1 transfers were aborted"), "{said}");
         let record: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
         assert_eq!(record["completed"], false, "{record}");
         assert!(record["error"].as_str().is_some_and(|error| error.contains("reset")), "{record}");

@@ -69,7 +69,7 @@ fn a_summary_is_a_line_per_point_and_a_page_where_none_can_be_is_refused_before_
     let goodput = &lines[0]["metrics"]["aggregate_goodput_bps"];
     assert!(goodput["interval"][0].as_f64().unwrap() <= goodput["mean"].as_f64().unwrap());
     assert!(place.join("out-rtt.svg").exists() && !place.join("out-goodput.svg").exists(), "what the scenario chose");
-    for (page, word) in [("nowhere/out.html", "is no directory"), (".", "is a directory")] {
+    for (page, word) in [("nowhere/out.html", "does not exist"), (".", "is a directory")] {
         let output = meshpace(&["run", "mine.toml", "--report", page]);
         assert_eq!(output.status.code(), Some(2));
         assert!(output.stdout.is_empty() && String::from_utf8_lossy(&output.stderr).contains(word), "{page}");

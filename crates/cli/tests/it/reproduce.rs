@@ -189,7 +189,7 @@ fn other_readings_are_run_when_they_are_asked_for() {
         (records(&out), read(&out, "index.html"), read(&out, "verdicts.json"), stderr)
     };
     let told = format!(
-        "Other readings of the paper (as elsewhere) count for no verdict and were not run. To see them: \
+        "Other readings of the paper (as elsewhere) were not run, and do not count for verdicts. To run them: \
          meshpace reproduce AP05-F3 --quality quick --register {register} --readings"
     );
     let (judged, page, verdicts, stderr) = reproduce("out", &[]);
@@ -249,7 +249,7 @@ fn verdicts_are_data_and_one_that_turns_is_told() {
     let falsified = register(&scratch.path().join("falsified"), 20, 3, &false_claim);
     let (status, _, stderr) = again(&falsified);
     assert_eq!(status, 1, "{stderr}");
-    assert!(stderr.contains("AP05-F3: \"it falls\": reproduced was expected, differs came out"), "{stderr}");
+    assert!(stderr.contains("AP05-F3: \"it falls\": expected reproduced, found differs"), "{stderr}");
     fs::write(&expected, "{}").unwrap();
     let (status, _, stderr) = again(&claims);
     assert!(status == 2 && stderr.contains("expected.json") && stderr.contains("verdicts"), "{stderr}");
@@ -387,7 +387,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
     let told = String::from_utf8(ended.stderr).unwrap();
-    assert!(told.contains("goes on from there") && told.lines().count() == 1, "{told}");
+    assert!(told.contains("continues from there") && told.lines().count() == 1, "{told}");
     assert!(lines() >= 3);
 }
 

@@ -86,14 +86,15 @@ fn twenty_runs_from_an_archive_have_the_fingerprints_of_their_records() {
         let arguments = arguments(&record);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let told = well(here, &arguments);
-        let expected = format!(
-            "fingerprint {}, as in the record, and so are all results\n",
-            record["fingerprint"].as_str().unwrap()
-        );
+        let expected =
+            format!("same fingerprint {} and same results as in the record\n", record["fingerprint"].as_str().unwrap());
         assert!(told.ends_with(&expected), "{told}");
     }
     let checked = well(here, &["campaign", "check", "records", "--runs", "3"]);
-    assert_eq!(checked, "records: 52 records and 2 files are whole; 3 runs were made again and are the same\n");
+    assert_eq!(
+        checked,
+        "records: 52 records and 2 files are complete; 3 runs were repeated and gave the same results\n"
+    );
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn an_archive_is_its_content_and_says_nothing_else_if_asked() {
     assert!(before["host"] != "" && before["jobs"] != 0 && before["wall_time_s"] != 0.0);
     assert_eq!((&after["host"], &after["jobs"], &after["wall_time_s"]), (&"".into(), &0.into(), &0.0.into()));
     assert_eq!(after["sources"], before["sources"]);
-    assert!(well(here, &["campaign", "check", "records", "--runs", "1"]).contains("1 runs were made again"));
+    assert!(well(here, &["campaign", "check", "records", "--runs", "1"]).contains("1 runs were repeated"));
     assert!(well(here, &["compare", "records", "--by", "flow.segment", "--where", "flow.to=4"]).contains("goodput"));
 }
 
@@ -143,8 +144,8 @@ fn what_was_changed_or_is_missing_is_told() {
     fs::write(&path, whole.replace(&format!("{last}\n"), &changed)).unwrap();
     let arguments = arguments(&Value::Object(record));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    refused(&arguments, 1, "as in the record, but other frames");
-    refused(&["campaign", "check", "records", "--runs", "52"], 1, "but other frames");
+    refused(&arguments, 1, "as in the record, but different values of frames");
+    refused(&["campaign", "check", "records", "--runs", "52"], 1, "but different values of frames");
     fs::write(&path, whole.replacen("\"frames\":", "\"frames\":1", 1)).unwrap();
     refused(&["campaign", "check", "records"], 1, "records.jsonl:1: the record is damaged");
     fs::write(&path, &whole).unwrap();
@@ -152,7 +153,7 @@ fn what_was_changed_or_is_missing_is_told() {
     let files: Vec<_> = fs::read_dir(here.join("records/files")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 2);
     fs::write(&files[0], MAP.replace("150", "151")).unwrap();
-    refused(&["campaign", "check", "records"], 1, "another content");
+    refused(&["campaign", "check", "records"], 1, "does not match the SHA-256");
     refused(&["campaign", "archive", "records", "--out", "x.tar.gz"], 2, "is not kept");
     fs::remove_file(&files[0]).unwrap();
     refused(&["campaign", "archive", "records", "--out", "x.tar.gz"], 2, "is not kept");

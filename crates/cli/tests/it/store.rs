@@ -113,7 +113,7 @@ fn two_processes_do_not_work_in_one_directory() {
     let (status, stdout, stderr) = meshpace(&long);
     first.kill().unwrap();
     first.wait().unwrap();
-    assert!(status == 2 && stdout.is_empty() && stderr.contains("another process is at work in"), "{stderr}");
+    assert!(status == 2 && stdout.is_empty() && stderr.contains("another process is writing to"), "{stderr}");
     // The lock ends with the process.
     let (status, printed, stderr) = meshpace(&arguments(scratch.path(), &out));
     assert_eq!(status, 0, "{stderr}");

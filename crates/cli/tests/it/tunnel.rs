@@ -304,8 +304,8 @@ fn without_802_11_on_the_way_it_is_bbr_and_that_is_told() {
     let far: SocketAddr = word_after(&listen.says("listening"), "UDP ").parse().unwrap();
     let port = far.port().to_string();
     let connect = End::start(&["connect", "127.0.0.1", "--port", &port, "-L", "0:127.0.0.1:9", "--json"]);
-    let told = connect.says("transport bbr, since no packets to 127.0.0.1 leave by 802.11");
-    assert!(told.contains("wants the transport quiet-train+contending"), "{told}");
+    let told = connect.says("transport bbr, because packets to 127.0.0.1 do not leave through 802.11");
+    assert!(told.contains("use the transport quiet-train+contending"), "{told}");
     assert_eq!(connect.reports(|_| true)["transport"], "bbr");
     assert_eq!(listen.reports(|_| true)["transport"], Value::Null, "nobody has connected yet");
 }
@@ -341,7 +341,7 @@ fn what_a_transparent_end_changes_is_cleaned_up_after_kill_minus_nine() {
         let carried = connect.complaints.recv_timeout(PATIENCE).expect("a word");
         assert!(carried.contains("transport "), "{carried}");
         let line = connect.complaints.recv_timeout(PATIENCE).expect("another");
-        if !line.contains("connections to 10.200.0.0/24 go through") {
+        if !line.contains("connections to 10.200.0.0/24 are carried to") {
             skipped(Class::Rights, format_args!("no transparent sockets here ({line})"));
             return;
         }
@@ -374,7 +374,7 @@ fn datagrams_go_to_their_target_and_back_and_both_ends_count_them() {
         let (port, forward) = (address.port().to_string(), format!("0:{target},latest"));
         let arguments = ["connect", "127.0.0.1", "--port", &port, "-U", &forward, "--plain", "--json"];
         let connect = End::start(&[&arguments[..], &["--transport", transport]].concat());
-        let at: SocketAddr = word_after(&connect.says(" takes datagrams for "), "meshpace: ").parse().unwrap();
+        let at: SocketAddr = word_after(&connect.says(" carries datagrams to "), "meshpace: ").parse().unwrap();
         let client = UdpSocket::bind("127.0.0.1:0").unwrap();
         client.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut got = [0; 2048];
@@ -414,7 +414,7 @@ fn datagrams_go_again_once_the_far_end_has_begun_anew() {
     let address: SocketAddr = word_after(&listening.says("listening"), "UDP ").parse().unwrap();
     let (port, forward) = (address.port().to_string(), format!("0:{target},reliable"));
     let connect = End::start(&["connect", "127.0.0.1", "--port", &port, "-U", &forward, "--secret", secret, "--json"]);
-    let at: SocketAddr = word_after(&connect.says(" takes datagrams for "), "meshpace: ").parse().unwrap();
+    let at: SocketAddr = word_after(&connect.says(" carries datagrams to "), "meshpace: ").parse().unwrap();
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.connect(at).unwrap();
     client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -453,7 +453,7 @@ fn wrong_command_lines_are_refused() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(what), "{arguments:?}: {said}");
-        assert!(!said.contains("tried again"), "it is over: {arguments:?}: {said}");
+        assert!(!said.contains("trying again"), "it is over: {arguments:?}: {said}");
     };
     let forward = ["-L", "0:host:80"];
     let connect = |more: &[&'static str]| [&["connect", "127.0.0.1"][..], more].concat();
@@ -461,13 +461,13 @@ fn wrong_command_lines_are_refused() {
     for wrong in ["nonsense", "host", "host:http", "udp:host", ":80", "host:99999"] {
         refused(&["listen", "--port", "0", "--allow", wrong], &format!("--allow {wrong}: expected HOST:PORT"));
     }
-    refused(&["connect", "127.0.0.1:7800", "-L", "0:host:80"], "127.0.0.1:7800: the host alone");
+    refused(&["connect", "127.0.0.1:7800", "-L", "0:host:80"], "127.0.0.1:7800: expected only the host");
     refused(&["listen", "--key", private], "--peers");
     refused(&["listen", "--transport", "tcp-ap"], "not for tunnels. A tunnel takes one of ");
     refused(&["listen", "--transport", "quiet-train+marks"], "not for tunnels. A tunnel takes one of ");
     refused(&["listen", "--transport", "quiet-trains"], "did you mean quiet-train? A tunnel takes");
     refused(&["listen", "--transport", "tpa3"], "did you mean tpa-3? A tunnel takes");
-    refused(&["listen", "--transport", "kernel"], "--transport kernel: no such transport. A tunnel takes");
+    refused(&["listen", "--transport", "kernel"], "--transport kernel: there is no such transport. A tunnel takes");
     refused(&["listen", "--secret", "/nowhere/secret"], "/nowhere/secret");
     refused(&connect(&[]), "-L");
     refused(&["listen", "--window", "0"], "expected auto, or 1 to 12 segments");
@@ -484,7 +484,7 @@ fn wrong_command_lines_are_refused() {
     let output = Command::new(env!("CARGO_BIN_EXE_meshpace")).args(["tunnel", "keygen", private]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains(private) && said.contains("name a new file"), "{said}");
+    assert!(said.contains(private) && said.contains("give the name of a new file"), "{said}");
 }
 
 #[test]
@@ -505,8 +505,8 @@ fn what_is_left_open_to_others_is_told() {
         said
     };
     let said = begin(0o640, "0.0.0.0:0");
-    assert!(said.contains("may read this secret (mode 640): chmod 600"), "{said}");
-    assert!(said.contains("whoever reaches this address can go through"), "{said}");
+    assert!(said.contains("can read this secret (mode 640); run chmod 600"), "{said}");
+    assert!(said.contains("anybody who reaches this address can use the tunnel"), "{said}");
     let said = begin(0o600, "127.0.0.1:0");
-    assert!(!said.contains("chmod") && !said.contains("whoever reaches"), "{said}");
+    assert!(!said.contains("chmod") && !said.contains("anybody who reaches"), "{said}");
 }

@@ -79,7 +79,7 @@ fn a_file_that_is_read_again_disturbs_nothing_that_stayed_the_same() {
     std::fs::write(&file, ends(&["one", "three"])).unwrap();
     hangup(&process);
     let three = word_after(&process.says("three: 127.0.0.1"), "three: ");
-    process.says("read again: 2 ends go on, 1 ended, 1 begun");
+    process.says("read again: 2 ends continue, 1 ended, 1 started");
     assert!(echoes(&mut first, b"undisturbed"));
     let mut third = open(&three);
     assert!(echoes(&mut third, b"hello"));
@@ -90,13 +90,13 @@ fn a_file_that_is_read_again_disturbs_nothing_that_stayed_the_same() {
     std::fs::write(&file, ends(&["one"]) + "chanel_rate = \"2 Mbit/s\"\n").unwrap();
     hangup(&process);
     process.says("tunnel.toml:13: connect.0.chanel_rate: no such key: did you mean channel_rate?");
-    process.says("not taken, what ran before goes on");
+    process.says("not used; the previous configuration continues");
     assert!(echoes(&mut first, b"still") && echoes(&mut third, b"still"));
     // The end takes connections at one more port. Its other ports are not disturbed.
     std::fs::write(&file, ends(&["one", "three"]).replace("forward = \"0:", "socks = \"0\"\nforward = \"0:")).unwrap();
     hangup(&process);
     process.says("one: 127.0.0.1");
-    process.says("read again: 3 ends go on, 0 ended, 0 begun");
+    process.says("read again: 3 ends continue, 0 ended, 0 started");
     assert!(echoes(&mut first, b"and on") && echoes(&mut third, b"and on"));
     for (series, value) in [
         ("up{tunnel=\"one\",role=\"connect\"}", 1.0),
@@ -171,14 +171,14 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     };
     write(&targets, &targets[..1]);
     let process = End::start(&["run", file.to_str().unwrap()]);
-    let first = word_after(&process.says(" takes datagrams for "), "near: ");
+    let first = word_after(&process.says(" carries datagrams to "), "near: ");
     let undisturbed = client();
     assert!(returns(&undisturbed, &first, b"hello"));
     // The file has one more port, and a flow uses it.
     write(&targets, &targets);
     hangup(&process);
-    let second = word_after(&process.says(" takes datagrams for "), "near: ");
-    process.says("read again: 2 ends go on, 0 ended, 0 begun");
+    let second = word_after(&process.says(" carries datagrams to "), "near: ");
+    process.says("read again: 2 ends continue, 0 ended, 0 started");
     assert!(returns(&client(), &second, b"a second"));
     assert!(returns(&undisturbed, &first, b"on"));
     assert_eq!((flows(near), flows(far)), (2.0, 2.0));
@@ -186,8 +186,8 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     // also if its port is no longer allowed.
     write(&targets[1..], &targets[..1]);
     hangup(&process);
-    process.says(&format!("near: {second} takes no more datagrams"));
-    process.says("read again: 2 ends go on, 0 ended, 0 begun");
+    process.says(&format!("near: {second} accepts no more datagrams"));
+    process.says("read again: 2 ends continue, 0 ended, 0 started");
     wait_until_free(&second);
     assert!(returns(&undisturbed, &first, b"and on"));
     assert_eq!((flows(near), flows(far)), (1.0, 1.0));
@@ -205,7 +205,7 @@ fn ports_of_datagrams_in_a_file_begin_and_end_one_by_one() {
     // The end with the port is removed from the file. Its port is free, and its flow has ended.
     std::fs::write(&file, std::fs::read_to_string(&file).unwrap().split("[[connect]]").next().unwrap()).unwrap();
     hangup(&process);
-    process.says("read again: 1 ends go on, 1 ended, 0 begun");
+    process.says("read again: 1 ends continue, 1 ended, 0 started");
     wait_until_free(&first);
     #[expect(clippy::disallowed_methods, reason = "waiting for another process")]
     let over = std::time::Instant::now();
@@ -228,7 +228,7 @@ fn a_file_is_checked_without_being_run() {
     assert_eq!(check("[[listen]]\nallow = \"any\"\n"), (Some(0), String::new()));
     for (text, what) in [
         ("[[listen]]\nallow = \"any\"\nport = \"x\"\n", &["listen.0.port", ":3:", "expected a whole number"][..]),
-        ("[[listen]]\n", &["--allow: without keys or a secret anybody may use this end"]),
+        ("[[listen]]\n", &["--allow is missing: without keys or a secret, anybody can use this end"]),
         ("[[listen]]\nsecret = \"nowhere\"\n", &["nowhere"]),
         ("[[connect]]\nhost = \"a\"\nsocks = \"1\"\ntransport = \"tpa3\"\n", &["did you mean tpa-3?"]),
     ] {

@@ -114,7 +114,7 @@ fn a_precision_that_is_not_reached_is_told_and_a_wrong_rule_refused() {
     for (arguments, why) in [
         (&["--until", "speed 2 %"][..], "there is no quantity \"speed\""),
         (&["--until", "goodput"], "'goodput 2 %'"),
-        (&["--until", "goodput 2 %", "--most", "5"], "fewer than the 20"),
+        (&["--until", "goodput 2 %", "--most", "5"], "less than the 20"),
         (&["--most", "30"], "--until"),
         (&["--until", "goodput 2 %", "--pcap", "air"], "--pcap"),
     ] {

@@ -62,7 +62,7 @@ impl Config {
         let mut default = SNR_DEFAULT;
         let (mut links, mut are_probabilities) = (get(&ifaces, "links"), false);
         if let (None, Some(model)) = (links, get(file, "model")) {
-            let Value::Group(settings) = model else { return Err("`model` is no group".into()) };
+            let Value::Group(settings) = model else { return Err("`model` is not a group".into()) };
             match get(model, "type") {
                 Some(Value::Text(kind)) if kind == "snr" => only(settings, "model.", &["type", "links"])?,
                 Some(Value::Text(kind)) if kind == "prob" => {

@@ -41,7 +41,7 @@ impl Socket {
         socket.family = match message::read(&buffer[..length]).first() {
             Some(Received::Family(family)) => *family,
             _ => {
-                let text = "mac80211_hwsim is not there: load it with `modprobe mac80211_hwsim radios=2`";
+                let text = "mac80211_hwsim is not loaded: load it with `modprobe mac80211_hwsim radios=2`";
                 return Err(io::Error::new(io::ErrorKind::NotFound, text));
             }
         };
@@ -53,7 +53,7 @@ impl Socket {
         match message::read(&buffer[..length]).first() {
             Some(Received::Answer(0)) => Ok(socket),
             Some(Received::Answer(16)) => {
-                let text = "another medium is registered with mac80211_hwsim (wmediumd?): end it first";
+                let text = "another medium is registered with mac80211_hwsim (wmediumd?); stop it first";
                 Err(io::Error::new(io::ErrorKind::AddrInUse, text))
             }
             Some(&Received::Answer(number)) => Err(io::Error::from_raw_os_error(number)),

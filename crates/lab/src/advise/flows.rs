@@ -67,7 +67,7 @@ pub fn predicted(path: &super::paths::Path, route: &Route, ends: [String; 2]) ->
         alone_bps: None,
         back_alone_bps: None,
         route: route.clone(),
-        basis: "predicted from what its hops carry".to_owned(),
+        basis: "predicted from the goodput of its hops".to_owned(),
         assumed_rate: None,
         is_simulated: false,
     }
@@ -171,7 +171,7 @@ pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
     let half = told.interval.map(|[low, high]| match told.is_simulated {
         true => format!(" ± {}", kbps((high - low) / 2.0)),
         // The error interval of a prediction is not the interval of a mean and not symmetric.
-        false => format!(" (nine of ten such paths: {} to {})", kbps(low), kbps(high)),
+        false => format!(" (nine in ten such paths: {} to {})", kbps(low), kbps(high)),
     });
     let half = half.unwrap_or_default();
     let runs = told.runs;
@@ -188,19 +188,24 @@ pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
     };
     let way: Vec<String> = told.route.nodes().into_iter().map(name).collect();
     let basis = if told.basis.is_empty() { String::new() } else { format!(" ({})", told.basis) };
-    let _ = writeln!(text, "carries {}{half} kbit/s{basis} over {}", kbps(told.goodput_bps), way.join("-"));
+    let _ = writeln!(text, "goodput {}{half} kbit/s{basis} over {}", kbps(told.goodput_bps), way.join("-"));
     for hop in told.route.hops.iter().filter(|hop| hop.medium != "radio") {
-        let _ =
-            writeln!(text, "   {}-{} is no radio ({}): it takes no air time", name(hop.from), name(hop.to), hop.medium);
+        let _ = writeln!(
+            text,
+            "   {}-{} is not a radio link ({}), so it uses no air time",
+            name(hop.from),
+            name(hop.to),
+            hop.medium
+        );
     }
     if let Some(alone) = told.alone_bps {
         let back = told.back_alone_bps.map(|back| format!(", {to}→{from} {}", kbps(back))).unwrap_or_default();
         let cause = match told.back_alone_bps {
-            Some(back) if 10.0 * alone < back => "it is little without the others, too",
-            _ if alone > 2.0 * told.goodput_bps => "the other flows take its air time",
-            _ => "without the others it carries about as much",
+            Some(back) if 10.0 * alone < back => "it is also low without the other flows",
+            _ if alone > 2.0 * told.goodput_bps => "the other flows use its air time",
+            _ => "it is about the same without the other flows",
         };
-        let _ = writeln!(text, "   alone it carries {} kbit/s{back}: {cause}", kbps(alone));
+        let _ = writeln!(text, "   goodput alone {} kbit/s{back}: {cause}", kbps(alone));
     }
     for hop in told.route.hops.iter().filter(|hop| hop.is_weak()) {
         let _ = writeln!(text, "   {}", weak(hop, name));
@@ -209,7 +214,7 @@ pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
         let better: Vec<String> = better.iter().map(|&node| name(node)).collect();
         let _ = writeln!(
             text,
-            "   this route needs {:.1} tries for a packet, {} needs {tries:.1}: route by ETX",
+            "   this route needs {:.1} transmissions per packet, and {} needs {tries:.1}: use the metric ETX",
             told.route.tries(),
             better.join("-")
         );
@@ -220,7 +225,7 @@ pub fn words(told: &Told, name: &dyn Fn(usize) -> String) -> String {
 fn weak(hop: &Hop, name: &dyn Fn(usize) -> String) -> String {
     let (from, to) = (name(hop.from), name(hop.to));
     format!(
-        "{from}-{to} is weak: {:.0} % of the frames arrive {from}→{to}, {:.0} % {to}→{from}; {:.1} tries each",
+        "{from}-{to} is weak: {:.0} % of the frames arrive {from}→{to}, {:.0} % {to}→{from}; {:.1} transmissions per frame",
         100.0 * hop.delivery,
         100.0 * hop.delivery_back,
         hop.tries()
@@ -323,16 +328,12 @@ mod tests {
         let mut cause = |alone: f64, back: f64| {
             (told[0].alone_bps, told[0].back_alone_bps) = (Some(alone), Some(back));
             let text = words(&told[0], &|node| format!("n{node}"));
-            text.lines()
-                .find_map(|line| line.strip_prefix("   alone it carries ")?.split_once(": "))
-                .unwrap()
-                .1
-                .to_owned()
+            text.lines().find_map(|line| line.strip_prefix("   goodput alone ")?.split_once(": ")).unwrap().1.to_owned()
         };
         // It gets 2 kbit/s of some 4000 that the other direction carries: the link is bad this way, whoever else sends.
-        assert_eq!(cause(3.86e3, 4.3e6), "it is little without the others, too");
-        assert_eq!(cause(1e6, 4.3e6), "the other flows take its air time");
-        assert_eq!(cause(2.5e3, 3e3), "without the others it carries about as much");
+        assert_eq!(cause(3.86e3, 4.3e6), "it is also low without the other flows");
+        assert_eq!(cause(1e6, 4.3e6), "the other flows use its air time");
+        assert_eq!(cause(2.5e3, 3e3), "it is about the same without the other flows");
     }
 
     #[test]
@@ -347,15 +348,15 @@ mod tests {
         let text = words(first, &name);
         // 1 + 1 / (0.5 x 0.8); the half width of 0, 2, 4 is 4.303 x 2 / sqrt 3.
         for part in [
-            "STARVED: flow 1 (n4→n7) delivers nothing in 1 of 3 runs and is silent for up to 7.0 s in 1 of 3 runs; carries 2.00 ± 4.97 kbit/s over n4-n5-n7\n",
-            "   alone it carries 3000 kbit/s, n7→n4 2000: the other flows take its air time\n",
-            "   n5-n7 is weak: 50 % of the frames arrive n5→n7, 80 % n7→n5; 2.5 tries each\n",
-            "   this route needs 3.5 tries for a packet, n4-n6-n7 needs 2.0: route by ETX\n",
+            "STARVED: flow 1 (n4→n7) delivers nothing in 1 of 3 runs and is silent for up to 7.0 s in 1 of 3 runs; goodput 2.00 ± 4.97 kbit/s over n4-n5-n7\n",
+            "   goodput alone 3000 kbit/s, n7→n4 2000: the other flows use its air time\n",
+            "   n5-n7 is weak: 50 % of the frames arrive n5→n7, 80 % n7→n5; 2.5 transmissions per frame\n",
+            "   this route needs 3.5 transmissions per packet, and n4-n6-n7 needs 2.0: use the metric ETX\n",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
         assert!(
-            words(&all[1], &name).starts_with("flow 0 (n4→n7) carries 9000 ± 0 kbit/s"),
+            words(&all[1], &name).starts_with("flow 0 (n4→n7) goodput 9000 ± 0 kbit/s"),
             "{}",
             words(&all[1], &name)
         );

@@ -87,13 +87,13 @@ pub fn paths(dump: &Dump, ways: &[Vec<usize>], sources: Sources, measured: &[Opt
 pub fn words(one: &Path, name: &dyn Fn(usize) -> String) -> String {
     let nodes: Vec<String> = one.path.iter().map(|&node| name(node)).collect();
     let how_sure = match (one.interval_kbps, one.path.len()) {
-        (Some((low, high)), _) => format!("nine of ten such paths carried {low:.0} to {high:.0}; "),
+        (Some((low, high)), _) => format!("nine in ten such paths had {low:.0} to {high:.0}; "),
         (None, 2) => String::new(),
-        (None, _) => "what its hops carry was not measured, so that no error is known; ".to_owned(),
+        (None, _) => "the error is not known, because the goodput of its hops was not measured; ".to_owned(),
     };
     let measured = one.measured_kbps.map(|kbps| format!("; measured {kbps:.0}")).unwrap_or_default();
     format!(
-        "flow {}, {}: predicted by what its hops carry {:.0} kbit/s alone ({how_sure}their air time allows {:.0}), {:.0} as a fair share{measured}\n",
+        "flow {}, {}: predicted from its hops: {:.0} kbit/s alone ({how_sure}the air time allows {:.0}), {:.0} as a fair share{measured}\n",
         one.flow,
         nodes.join("-"),
         one.predicted_kbps,
@@ -125,7 +125,7 @@ mod tests {
         let name = |node: usize| ["a", "b", "c"][node].to_owned();
         assert!(
             words(&found[0], &name).contains("flow 0, a-b-c: predicted")
-                && words(&found[0], &name).contains("nine of ten")
+                && words(&found[0], &name).contains("nine in ten")
         );
         assert!(words(&found[1], &name).ends_with("measured 11000\n"), "{}", words(&found[1], &name));
         // Of an ETX and one good hop.

@@ -135,7 +135,7 @@ pub fn with_radio(
     if let Some(place) = station_ways.iter().position(|way| way.len() < 2) {
         let way: Vec<&str> = ways[place].iter().map(|node| dump.nodes[*node].as_str()).collect();
         return Err(format!(
-            "flow {place} has no radio hop: {} is cable or tunnel alone, and takes no air time",
+            "flow {place} has no radio hop: {} has only cables and tunnels, which use no air time",
             way.join("-")
         ));
     }
@@ -267,7 +267,7 @@ fn unexplained(dump: &Dump, hops: &BTreeSet<(usize, usize)>, share: &dyn Fn(f64)
     let wrong = measured.into_iter().find(|(_, mbps)| share(*mbps).is_none());
     wrong.map(|((from, to), mbps)| {
         format!(
-            "{}-{} carries {mbps:.2} Mbit/s, which no loss explains with the radio that was found: it may be more than one hop of the radio, where the mesh routes below IP",
+            "{}-{} carries {mbps:.2} Mbit/s, which the configured radio cannot explain by any loss; the link may be several radio hops, if the mesh routes below IP",
             dump.nodes[*from], dump.nodes[*to]
         )
     })
@@ -289,8 +289,8 @@ fn basis(dump: &Dump, known: &[Known], standard: Standard, assumed: Rate) -> Str
         parts.push(format!("at the dump's bit rates of {range} Mbit/s{as_mcs}"));
     }
     if known.iter().any(|known| matches!(known, Known::Nothing)) {
-        let rest = if parts.is_empty() { "" } else { " on the hops of which the dump has no rate" };
-        parts.push(format!("at an assumed {assumed}{rest}: --rate sets it"));
+        let rest = if parts.is_empty() { "" } else { " on hops without a rate in the dump" };
+        parts.push(format!("at an assumed {assumed}{rest}; set it with --rate"));
     }
     parts.join(", and ")
 }
@@ -305,11 +305,11 @@ fn not_simulated(known: &[Known], standard: Standard, carried: Option<&OneHop>) 
         Known::Goodput(mbps) => {
             let [slowest, .., fastest] = carried?;
             let is_feasible = (slowest * FEASIBLE.1..=fastest * FEASIBLE.0).contains(mbps);
-            (!is_feasible).then(|| format!("a hop carries {mbps:.1} Mbit/s, and what is simulated of 802.11n carries {slowest:.1} to {fastest:.1}"))
+            (!is_feasible).then(|| format!("a hop carries {mbps:.1} Mbit/s, and the simulator supports 802.11n rates that carry {slowest:.1} to {fastest:.1}"))
         }
         Known::Rate(rate) => nearest_mcs(rate.mbps)
             .is_none()
-            .then(|| format!("a hop has a bit rate of {} Mbit/s, and one rate of 802.11b, a or g for all links, or MCS 0 to {} of 802.11n, is what is simulated", rate.mbps, limits::MCS)),
+            .then(|| format!("a hop has a bit rate of {} Mbit/s, and the simulator supports one rate of 802.11b, a or g for all links, or MCS 0 to {} of 802.11n", rate.mbps, limits::MCS)),
         Known::Nothing => None,
     }
     };

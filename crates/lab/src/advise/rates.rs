@@ -42,9 +42,9 @@ impl FromStr for Rate {
             let mcs: u8 = mcs.trim().parse().map_err(|_| expected())?;
             return match mcs <= HIGHEST_MCS {
                 true => Ok(Rate::Mcs(mcs)),
-                false => {
-                    Err(format!("MCS {mcs}: only rates up to MCS {HIGHEST_MCS} were held against another simulator"))
-                }
+                false => Err(format!(
+                    "MCS {mcs}: only rates up to MCS {HIGHEST_MCS} were validated against another simulator"
+                )),
             };
         }
         let number = text.strip_suffix("Mbit/s").unwrap_or(text).trim().parse::<f64>().ok();

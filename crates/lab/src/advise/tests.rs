@@ -33,10 +33,7 @@ fn what_cannot_be_told_apart_shares_a_place() {
     let ranks: Vec<(&str, usize)> = answers.iter().map(|answer| (answer.choice.as_str(), answer.rank)).collect();
     assert_eq!(ranks, [("better", 1), ("7 attempts", 2), ("same", 2), ("worse", 4), ("far worse", 5)]);
     assert_eq!(answers[1].lines[0].difference, 0.0);
-    assert_eq!(
-        told(&answers[1]),
-        "2. 7 attempts, which is usual: goodput 0.275 kbit/s, 95th percentile of the delay 100 ms\n"
-    );
+    assert_eq!(told(&answers[1]), "2. 7 attempts (usual): goodput 0.275 kbit/s, 95th percentile of the delay 100 ms\n");
     assert!(
         told(&answers[0]).starts_with("1. better carries more than 7 attempts\n   - better has the higher goodput: ")
     );
@@ -78,11 +75,11 @@ fn what_helps_starves_nobody_and_nothing_may_help() {
     let fed = pairs([[300.0, 300.0], [301.0, 300.0], [302.0, 300.0], [303.0, 300.0]]);
     let of = |tried: &[(Choice, Vec<Record>)]| answers(&question(), &usual, tried).unwrap();
     let told = helps(&of(&[(choice("greedy", &[]), worse.clone())]));
-    assert!(told.starts_with("Nothing that was tried helps: with each of the 1 choices"), "{told}");
+    assert!(told.starts_with("No setting helps: with each of the 1 settings"), "{told}");
     let both = of(&[(choice("greedy", &[]), worse), (choice("fair", &[]), fed.clone())]);
     let told = helps(&both);
     assert!(
-        told.starts_with("- fair: nobody starves in 4 runs (usual: somebody in 3); goodput -34 %\nEach interval"),
+        told.starts_with("- fair: no flow starves in 4 runs (usual: in 3); goodput -34 %\nEach interval"),
         "{told}"
     );
     assert!(super::told(both.iter().find(|answer| answer.choice == "fair").unwrap()).contains("flow 1: +"));
@@ -90,15 +87,15 @@ fn what_helps_starves_nobody_and_nothing_may_help() {
     let once = pairs([[900.0, 50.0], [901.0, 50.0], [902.0, 50.0], [903.0, 0.0]]);
     let told = helps(&answers(&question(), &once, &[(choice("fair", &[]), fed.clone())]).unwrap());
     assert!(
-        told.contains("A flow starves in 1 of 4 runs as it is. That nobody does with these may be chance")
-            && !told.contains("- fair: nobody starves"),
+        told.contains("A flow starves in 1 of 4 runs with the usual settings. No flow starves with these settings, but that may be chance")
+            && !told.contains("- fair: no flow starves"),
         "{told}"
     );
     // What is usual may have more runs than a choice.
     let long = [usual.clone(), usual.clone(), usual.clone()].concat();
     let long: Vec<Record> = (1..).zip(long).map(|(seed, record)| Record { seed, ..record }).collect();
     let told = helps(&answers(&question(), &long, &[(choice("fair", &[]), fed[..1].to_vec())]).unwrap());
-    assert!(told.contains("A flow starves in 9 of 12 runs as it is"), "{told}");
+    assert!(told.contains("A flow starves in 9 of 12 runs with the usual settings"), "{told}");
     // Nobody starves and nothing is clear.
     let same = answers(&question(), &fed, &[(choice("same", &[]), fed.clone())]).unwrap();
     assert!(helps(&same).starts_with("Nothing to change"), "{}", helps(&same));
@@ -124,7 +121,9 @@ fn advice_for_delay_stands_beside_that_for_goodput_and_may_cost_little() {
     let said: Vec<&str> = told.lines().map(|line| line.split([':', ',']).next().unwrap()).collect();
     assert_eq!(said[..4], ["- larger", "- large", "- quick", "- larger"], "{told}");
     assert!(
-        told.contains("- quick, for delay: one packet in twenty waits 180 ± 0 ms less long (-75 %); goodput -4 %"),
+        told.contains(
+            "- quick, for delay: the 95th percentile of the delay is 180 ± 0 ms shorter (-75 %); goodput -4 %"
+        ),
         "{told}"
     );
     assert!(!told.contains("dear"), "half of the goodput is no price for delay: {told}");
@@ -155,7 +154,7 @@ fn another_sender_has_to_exceed_what_was_measured() {
             .map(|choice| [":", ", for delay"].map(|part| told(name).contains(&format!("- {choice}{part}"))))
     };
     assert_eq!(helped("congestion control"), [[false; 2], [true; 2], [true; 2]]);
-    assert!(told("pacing").contains("although more is simulated: far, near."), "{}", told("pacing"));
+    assert!(told("pacing").contains("although the simulated goodput is higher: far, near."), "{}", told("pacing"));
     // Pacing is a tunnel, whose model is farther from the truth: 1925 at least.
     assert_eq!(helped("pacing"), [[false; 2], [false; 2], [true; 2]]);
     assert_eq!(helped("RTS threshold"), [[true; 2]; 3], "the sender is the same");

@@ -113,7 +113,7 @@ fn sentence(line: &Line, names: [&str; 2]) -> String {
     let text = match (line.ahead_in_family(), line.better_in_family, amount(line)) {
         (_, _, None) if line.seeds < LEAST => {
             let runs = if line.seeds == 1 { "1 run".to_owned() } else { format!("{} runs", line.seeds) };
-            format!("{noun}: {both}; with {runs} nothing can be said of the difference, use --seeds {LEAST} or more")
+            format!("{noun}: {both}; {runs} are too few to estimate the difference; use --seeds {LEAST} or more")
         }
         (Some(_), Some(side), None) => against(side),
         (_, _, None) => format!("{noun}: {both}{}", chance(line)),

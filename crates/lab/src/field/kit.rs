@@ -69,7 +69,7 @@ pub fn read(directory: &Path) -> Result<Kit, String> {
     let found = nodes(directory);
     if found.is_empty() {
         return Err(format!(
-            "{}: no directory of the measuring kit in it: expected DIR/NODE/{KIT}, as kit/meshpace-kit writes it",
+            "{}: not a directory of the measuring kit: expected DIR/NODE/{KIT}, as kit/meshpace-kit writes it",
             directory.display()
         ));
     }
@@ -151,11 +151,11 @@ fn one(
             return wrong(
                 1,
                 &format!(
-                    "format {other} of the measuring kit, and {FORMAT} is what this meshpace reads: use the kit that came with it"
+                    "format {other} of the measuring kit, but this version of meshpace reads format {FORMAT}: use the kit of this version"
                 ),
             );
         }
-        _ => return wrong(1, &format!("expected \"meshpace-kit {FORMAT}\": this is no file of the measuring kit")),
+        _ => return wrong(1, &format!("not a file of the measuring kit: expected \"meshpace-kit {FORMAT}\"")),
     }
     let name = of_kit.lines().find_map(|line| line.strip_prefix("node "));
     let Some(name) = name else { return wrong(2, "expected \"node NAME\"") };
@@ -178,7 +178,7 @@ fn one(
         } else if let Some(next) = next_hop(&route, address) {
             own.route(name, address, &next);
         } else {
-            notes.push(format!("{name} to {address}: `ip route get` told no route"));
+            notes.push(format!("{name} to {address}: `ip route get` found no route"));
         }
         let measured = match text(&format!("{number}.iperf3")) {
             Some(json) => results::read(json.as_bytes()),
@@ -401,7 +401,7 @@ mod tests {
         write("mill/kit", "meshpace-kit 2\nnode mill\n");
         assert!(read(scratch.path()).unwrap_err().contains("kit:1: format 2 of the measuring kit"));
         write("mill/kit", "[mesh]\n");
-        assert!(read(scratch.path()).unwrap_err().contains("no file of the measuring kit"));
+        assert!(read(scratch.path()).unwrap_err().contains("not a file of the measuring kit"));
     }
 
     #[test]

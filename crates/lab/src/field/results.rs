@@ -45,10 +45,10 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, String> {
         iperf(text)?
     };
     if found.is_empty() {
-        return Err("no goodput in it".to_owned());
+        return Err("it has no goodput".to_owned());
     }
     if let Some(one) = found.iter().find(|one| !(0.0..=f64::MAX).contains(&one.goodput_bps)) {
-        return Err(format!("{}: {} bit/s is no goodput", one.name, one.goodput_bps));
+        return Err(format!("{}: {} bit/s is not a goodput", one.name, one.goodput_bps));
     }
     Ok(found)
 }
@@ -79,7 +79,7 @@ fn gunzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let (data, trailer) = rest.split_at(rest.len().checked_sub(8).ok_or(short)?);
     let inflated = decompress_to_vec_with_limit(data, MAX_BYTES).map_err(|error| error.to_string())?;
     if trailer[..4] != crc32fast::hash(&inflated).to_le_bytes() {
-        return Err("the checksum is another one".to_owned());
+        return Err("the checksum does not match".to_owned());
     }
     Ok(inflated)
 }
@@ -93,7 +93,7 @@ fn iperf3(document: &Value) -> Result<Vec<Measured>, String> {
     let udp = rate("/end/sum/bits_per_second").map(|sent| sent * (1.0 - lost / 100.0));
     let goodput_bps = rate("/end/sum_received/bits_per_second").filter(|rate| *rate > 0.0).or(udp);
     let goodput_bps = goodput_bps
-        .ok_or("neither end.sum_received nor end.sum has bits_per_second: not the whole output of iperf3 -J")?;
+        .ok_or("neither end.sum_received nor end.sum has bits_per_second: the output of iperf3 -J is incomplete")?;
     Ok(vec![Measured { name: "iperf3".to_owned(), goodput_bps }])
 }
 
@@ -118,7 +118,7 @@ fn iperf(text: &str) -> Result<Vec<Measured>, String> {
 
 fn flent(document: &Value) -> Result<Vec<Measured>, String> {
     let results = document.get("results").and_then(Value::as_object);
-    let results = results.ok_or("neither \"end\" of iperf3 nor \"results\" of flent is in it")?;
+    let results = results.ok_or("it has neither \"end\" of iperf3 nor \"results\" of flent")?;
     let of_tcp = results.iter().filter(|(name, _)| {
         name.starts_with("TCP") && !["sum", "totals", "avg"].iter().any(|word| name.to_lowercase().contains(word))
     });
@@ -174,7 +174,7 @@ mod tests {
         let gz = gzip(text);
         assert_eq!((rates(text), rates(&gz)), (vec![2.0e6], vec![2.0e6]));
         assert!(read(&gz[..gz.len() / 2]).unwrap_err().contains("compressed"));
-        assert!(read(br#"{"results":{"Ping (ms) ICMP":[1.0]}}"#).unwrap_err().contains("no goodput"));
+        assert!(read(br#"{"results":{"Ping (ms) ICMP":[1.0]}}"#).unwrap_err().contains("has no goodput"));
         assert!(read(b"{\n\"results\": [\n}").unwrap_err().contains("line 3"));
     }
 }

@@ -43,7 +43,7 @@ impl<T> Archive<T> {
     /// As for [`Archive::read`].
     pub fn read_as(directory: &Path, mut taken: impl FnMut(Record) -> T) -> Result<Option<Archive<T>>, String> {
         let Some(beside) = Manifest::read(directory)? else {
-            return Err(format!("{}: there is no {MANIFEST}; {MADE_BY}", directory.display()));
+            return Err(format!("{}: this directory has no {MANIFEST}; {MADE_BY}", directory.display()));
         };
         let unfinished = Unfinished::read(directory, &beside, &mut taken)?;
         let (mut finished, mut notes) = (Finished::default(), Vec::new());
@@ -58,7 +58,7 @@ impl<T> Archive<T> {
                 let records = joined(finished, more, &head);
                 let there = records.len();
                 notes.push(format!(
-                    "{}: the campaign is unfinished: {there} runs are there, and the same command makes the rest",
+                    "{}: the campaign is incomplete: {there} runs exist, and the same command runs the rest",
                     directory.display()
                 ));
                 notes.extend(damaged);
@@ -121,21 +121,21 @@ impl<T> Finished<T> {
                 break;
             }
             let at = |why: &str| {
-                format!("{}:{number}: the record {why}; the command that made it makes it again", path.display())
+                format!("{}:{number}: the record {why}; the command that made it repeats the run", path.display())
             };
             let line = line.strip_suffix(b"\n").ok_or_else(|| at("is cut off"))?;
             let ((point, seed), record) = opened(line, manifest).map_err(|why| at(&why))?;
             let next = found.points.len();
             let run = (*found.points.entry(point).or_insert(next), seed);
             if !seen.insert(run) {
-                return Err(at("is there twice"));
+                return Err(at("occurs twice"));
             }
             found.runs.push(run);
             found.records.push(taken(record));
         }
         if found.records.len() != manifest.records && !is_open {
             return Err(format!(
-                "{}: it has {} records, and the manifest counts {}; the command that made them puts that right",
+                "{}: it has {} records, but the manifest counts {}; the command that made them corrects this",
                 path.display(),
                 found.records.len(),
                 manifest.records
@@ -155,17 +155,17 @@ impl<T> Finished<T> {
 
 /// Parses one line of a directory that has this manifest.
 fn opened(line: &[u8], manifest: &Manifest) -> Result<(Key, Record), String> {
-    let line = std::str::from_utf8(line).map_err(|_| "is damaged: it is no text")?;
+    let line = std::str::from_utf8(line).map_err(|_| "is damaged: it is not text")?;
     // Lines of the first format had no checksums.
     let record = match manifest.format < FORMAT {
-        true => serde_json::from_str(line).map_err(|_| "is no whole record")?,
+        true => serde_json::from_str(line).map_err(|_| "is not a complete record")?,
         false => line::open(line)?,
     };
     let key = key_of(&record).ok_or("has no point and seed")?;
-    let record: Record = serde_json::from_value(record).map_err(|why| format!("is none of this format: {why}"))?;
+    let record: Record = serde_json::from_value(record).map_err(|why| format!("does not have this format: {why}"))?;
     match record.model == manifest.model {
         true => Ok((key, record.judged())),
-        false => Err("is of another revision of the model than the manifest says".to_owned()),
+        false => Err("has another revision of the model than the manifest".to_owned()),
     }
 }
 
@@ -211,7 +211,7 @@ impl<T> Unfinished<T> {
             match opened(&line[..line.len() - 1], &unfinished.head) {
                 Ok((key, record)) => unfinished.records.push((key, taken(record))),
                 Err(why) => {
-                    let told = format!("{}:{}: the record {why}, and is left out", path.display(), number + 1);
+                    let told = format!("{}:{}: the record {why}; it is ignored", path.display(), number + 1);
                     unfinished.damaged.push(told);
                 }
             }

@@ -19,8 +19,7 @@ pub const UNFINISHED: &str = "unfinished.jsonl";
 /// Name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
 /// Advice for a user who named something else where a directory of records is expected.
-pub const MADE_BY: &str =
-    "name a directory of records, as meshpace run FILE --out DIR and meshpace reproduce make them";
+pub const MADE_BY: &str = "give a directory of records, which meshpace run FILE --out DIR or meshpace reproduce wrote";
 
 /// Manifest of a directory of records.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -106,7 +105,7 @@ impl Manifest {
         let shown = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
         match std::fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| {
-                shown(&format_args!("{error}; the command that made the directory makes it again with --force"))
+                shown(&format_args!("{error}; the command that made the directory replaces it with --force"))
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(shown(&error)),
@@ -137,7 +136,7 @@ impl Manifest {
         if self.format != other.format {
             Err(format!("records of {}", format_told(self.format)))
         } else if self.model != other.model {
-            Err(format!("records of {}, this is {}", model_told(self.model), other.model))
+            Err(format!("the records are of {}, but this is {}", model_told(self.model), other.model))
         } else {
             Ok(())
         }
@@ -179,14 +178,13 @@ impl Manifest {
     pub fn strange(&self) -> Result<Option<String>, String> {
         if self.format > FORMAT {
             return Err(format!(
-                "these are records of {}, and this program reads {FORMAT}: use a newer meshpace",
+                "these records are of {}, but this program reads format {FORMAT}: use a newer version of meshpace",
                 format_told(self.format)
             ));
         }
         Ok((self.model != MODEL_REVISION).then(|| {
             format!(
-                "these are records of {}, and this program is revision {MODEL_REVISION}, which gives other results: they can be read and compared, \
-                 and not extended",
+                "these records are of {}, but this program has revision {MODEL_REVISION}, which gives other results; they can be read and compared, but not extended",
                 model_told(self.model)
             )
         }))

@@ -144,7 +144,7 @@ impl Given {
     /// # Errors
     /// Why the content is not available.
     pub fn load(&self, name: &str) -> Result<Vec<u8>, String> {
-        let digest = self.files.get(name).ok_or_else(|| format!("{name}: the scenario did not name it"))?;
+        let digest = self.files.get(name).ok_or_else(|| format!("{name}: the scenario did not name this file"))?;
         self.contents.load(name, digest)
     }
 
@@ -284,7 +284,7 @@ pub fn conflict(key: &str, old: &[Given], new: &[Given]) -> String {
         _ => format!(" at the point {key}"),
     };
     format!(
-        "records{point} that were made with other values ({}): write the new ones elsewhere with --out DIR{}",
+        "records{point} that were made with other values ({}); write the new records to another directory with --out DIR{}",
         listed.join(", "),
         remedy(&changes)
     )

@@ -38,7 +38,8 @@ impl Contents {
         if let Some((_, bytes)) = self.read.iter().find(|(known, _)| known.as_os_str() == name) {
             return Ok(bytes.clone());
         }
-        let directory = self.directory.as_ref().ok_or_else(|| format!("{name}: its content is not kept"))?;
+        let directory =
+            self.directory.as_ref().ok_or_else(|| format!("{name}: the directory does not keep its content"))?;
         read(directory, digest).map_err(|why| format!("{name}: {why}"))
     }
 }
@@ -68,15 +69,15 @@ pub fn keep(directory: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// If the file is missing or too large, or if its content does not have this digest.
 pub fn read(directory: &Path, digest: &str) -> Result<Vec<u8>, String> {
-    let place = place(directory, digest).ok_or_else(|| format!("{digest:?} is no SHA-256"))?;
+    let place = place(directory, digest).ok_or_else(|| format!("{digest:?} is not a SHA-256"))?;
     let shown = |why: &dyn std::fmt::Display| format!("{}: {why}", place.display());
     let length = std::fs::metadata(&place).map_err(|error| shown(&error))?.len();
     if length > LARGEST_FILE {
-        return Err(shown(&format_args!("{length} bytes are more than a file of a scenario may have")));
+        return Err(shown(&format_args!("{length} bytes are more than a file of a scenario can have")));
     }
     let bytes = std::fs::read(&place).map_err(|error| shown(&error))?;
     if sha256(&bytes) != digest {
-        return Err(shown(&"it has another content than its name says"));
+        return Err(shown(&"its content does not match the SHA-256 in its name"));
     }
     Ok(bytes)
 }
@@ -105,7 +106,7 @@ mod tests {
         assert!(Contents::default().load("map.csv", digest).is_err());
         std::fs::write(scratch.path().join(FILES).join(digest), "abd").unwrap();
         let refused = contents.load("map.csv", digest).unwrap_err();
-        assert!(refused.contains("map.csv") && refused.contains("another content"), "{refused}");
+        assert!(refused.contains("map.csv") && refused.contains("does not match"), "{refused}");
         for strange in ["", "../../etc/passwd", &digest[1..], &format!("{digest}0")] {
             assert!(read(scratch.path(), strange).is_err() && !has(scratch.path(), strange), "{strange}");
         }

@@ -28,7 +28,7 @@ pub fn open(line: &str) -> Result<Value, &'static str> {
     serde_json::from_str(line).map_err(|_| DAMAGED)
 }
 
-const DAMAGED: &str = "is damaged: its checksum does not fit it";
+const DAMAGED: &str = "is damaged: its checksum does not match";
 
 /// Checks the checksum of a line, and returns the text before the member `check`.
 ///
@@ -37,7 +37,7 @@ const DAMAGED: &str = "is damaged: its checksum does not fit it";
 pub fn check(line: &str) -> Result<&str, &'static str> {
     let Some((before, rest)) = line.rsplit_once(CHECK) else {
         let is_record = serde_json::from_str(line).is_ok_and(|value: Value| value.get("seed").is_some());
-        return Err(if is_record { "has no checksum" } else { "is no whole record" });
+        return Err(if is_record { "has no checksum" } else { "is not a complete record" });
     };
     let sum = rest.strip_suffix("\"}").filter(|sum| sum.len() == 8).and_then(|sum| u32::from_str_radix(sum, 16).ok());
     let mut hash = crc32fast::Hasher::new();
@@ -104,8 +104,8 @@ fn first_value<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Option<(T, &'a s
 /// The fault of the line or the point, in words.
 pub fn renamed(line: &str, scenario: &str, point: &str) -> Result<String, &'static str> {
     let mut record = open(line)?;
-    let point = serde_json::from_str(point).map_err(|_| "has a point that is no JSON")?;
-    let Value::Object(fields) = &mut record else { return Err("is no object") };
+    let point = serde_json::from_str(point).map_err(|_| "has a point that is not JSON")?;
+    let Value::Object(fields) = &mut record else { return Err("is not a JSON object") };
     fields.shift_remove("check");
     fields.insert("scenario".to_owned(), scenario.into());
     fields.insert("point".to_owned(), point);
@@ -214,6 +214,6 @@ mod tests {
             assert!(found || same, "bit {bit}");
         }
         assert_eq!(open(OBJECT), Err("has no checksum"));
-        assert_eq!(open(r#"{"seed":3"#), Err("is no whole record"));
+        assert_eq!(open(r#"{"seed":3"#), Err("is not a complete record"));
     }
 }

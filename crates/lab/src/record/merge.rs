@@ -45,7 +45,10 @@ pub fn merge(inputs: &[PathBuf], out: &Path, force: bool) -> Result<usize, Strin
     for input in inputs {
         let found = parts(input)?;
         if found.is_empty() {
-            return Err(format!("{}: no {MANIFEST} here or one directory down; {MADE_BY}", input.display()));
+            return Err(format!(
+                "{}: neither this directory nor its subdirectories have a {MANIFEST}; {MADE_BY}",
+                input.display()
+            ));
         }
         for (place, part) in found {
             groups.entry(place).or_default().push(part);
@@ -68,7 +71,7 @@ fn parts(input: &Path) -> Result<Vec<(PathBuf, Part)>, String> {
 
 fn read(directory: &Path) -> Result<Part, String> {
     let Some(manifest) = Manifest::read(directory)? else {
-        return Err(format!("{}: there is no {MANIFEST}", directory.display()));
+        return Err(format!("{}: this directory has no {MANIFEST}", directory.display()));
     };
     let head = unfinished_head(&directory.join(UNFINISHED))?;
     let replaces = head.as_ref().is_some_and(|head| head.replaces);
@@ -118,7 +121,7 @@ fn merge_one(mut parts: Vec<Part>, out: &Path, force: bool) -> Result<usize, Str
                 format!("{} holds records of {}", directory.display(), manifest.model_told())
             };
             let one = told(&part.directory, &part.manifest);
-            return Err(format!("{one}, and {}: they are not merged", told(&place, &last)));
+            return Err(format!("{one}, and {}: they cannot be merged", told(&place, &last)));
         }
         part.find_sources(now);
     }
@@ -159,7 +162,7 @@ fn add(store: &mut Store, key: Key, line: &str) -> Result<(), String> {
     match store.line(&key).map_err(|error| error.to_string())? {
         Some(there) if there == line => Ok(()),
         Some(_) if !store.lacks(&key) => {
-            Err(format!("another record of seed {} at {} than before: one of them is wrong", key.1, key.0))
+            Err(format!("two different records of seed {} at {}: one of them is wrong", key.1, key.0))
         }
         _ => store.add(key, &(line + "\n")).map_err(|error| error.to_string()),
     }

@@ -52,10 +52,10 @@ impl Record {
     /// A sentence that says what is wrong with the line.
     pub fn from_line(line: &str) -> Result<Record, String> {
         line::check(line).map_err(str::to_owned)?;
-        let record = Record::read(line).map_err(|error| format!("is none of this format: {error}"))?;
+        let record = Record::read(line).map_err(|error| format!("does not have this format: {error}"))?;
         match record.format {
             line::FORMAT => Ok(record),
-            other => Err(format!("is of format {other}, and this program reads {}", line::FORMAT)),
+            other => Err(format!("has format {other}, but this program reads {}", line::FORMAT)),
         }
     }
 

@@ -40,8 +40,7 @@ pub struct Packed {
 pub fn pack(directory: &Path, out: &Path, anonymous: bool) -> Result<Packed, String> {
     let shown = |why: String| format!("{}: {why}", directory.display());
     let archive = Archive::read(directory)?.filter(|archive| archive.is_finished);
-    let archive =
-        archive.ok_or_else(|| shown("it is unfinished, and the command that began it makes the rest".into()))?;
+    let archive = archive.ok_or_else(|| shown("it is incomplete; the command that began it runs the rest".into()))?;
     let files = files(directory, &archive.manifest).map_err(shown)?;
     let name =
         directory.canonicalize().ok().and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
@@ -64,7 +63,7 @@ pub fn pack(directory: &Path, out: &Path, anonymous: bool) -> Result<Packed, Str
         tar.into_inner()?.finish()?.flush()
     };
     let (parent, file) = (out.parent().filter(|parent| !parent.as_os_str().is_empty()), out.file_name());
-    let file = file.ok_or_else(|| format!("{}: this names no file", out.display()))?.to_string_lossy();
+    let file = file.ok_or_else(|| format!("{}: not the name of a file", out.display()))?.to_string_lossy();
     let written = write_whole_by(parent.unwrap_or(Path::new(".")), &file, |out| write(out));
     written.map_err(|error| format!("{}: {error}", out.display()))?;
     Ok(packed)
@@ -77,14 +76,14 @@ fn files(directory: &Path, manifest: &Manifest) -> Result<BTreeSet<String>, Stri
     for given in manifest.given(None) {
         if given.unlisted.is_some() {
             return Err(
-                "an earlier version of meshpace made it, which kept no files: the command that made it keeps them"
+                "an earlier version of meshpace made it, which did not keep the files of scenarios; the command that made it adds them"
                     .into(),
             );
         }
         for (name, digest) in given.files {
             kept::read(directory, &digest).map_err(|why| {
                 format!(
-                    "the file {name} of its scenario is not kept ({why}): the command that made the records keeps it"
+                    "the file {name} of its scenario is not kept ({why}); the command that made the records adds it"
                 )
             })?;
             digests.insert(digest);
@@ -110,9 +109,9 @@ fn readme(packed: &Packed, manifest: &Manifest) -> String {
     let Packed { records, name, .. } = packed;
     format!(
         "{records} runs of \"{scenario}\", made with meshpace {version} ({model}).\n\n\
-         {RECORDS} has a line of JSON for each run, {MANIFEST} the scenarios, and {FILES} what these name, by SHA-256.\n\n\
-         meshpace campaign check {name}       checks all checksums and makes some of the runs again\n\
-         meshpace rerun {name} --seed N       makes one run again; --point KEY=VALUE chooses the point\n\
+         {RECORDS} has a line of JSON for each run, {MANIFEST} has the scenarios, and {FILES} has the files that they name, by SHA-256.\n\n\
+         meshpace campaign check {name}       checks all checksums and repeats some of the runs\n\
+         meshpace rerun {name} --seed N       repeats one run; --point KEY=VALUE selects the point\n\
          meshpace report {name}               draws the results\n\
          meshpace compare {name} --by KEY     compares them\n",
         scenario = manifest.scenario,

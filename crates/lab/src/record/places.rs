@@ -102,7 +102,7 @@ pub fn read(mut file: &File, place: Place) -> io::Result<String> {
     let mut bytes = vec![0; place.length as usize];
     file.seek(SeekFrom::Start(place.offset))?;
     file.read_exact(&mut bytes)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::other("a record is damaged: it is no text"))
+    String::from_utf8(bytes).map_err(|_| io::Error::other("a record is damaged: it is not text"))
 }
 
 /// Complete line that was found in a file.
@@ -134,7 +134,7 @@ pub fn scan(
         let Some(line) = bytes.strip_suffix(b"\n") else { return Ok(()) };
         number += 1;
         if number > skipped {
-            let text = std::str::from_utf8(line).map_err(|_| "is damaged: it is no text");
+            let text = std::str::from_utf8(line).map_err(|_| "is damaged: it is not text");
             match text.and_then(line::head) {
                 Err(why) => each(Err((number, why)))?,
                 Ok(Head { scenario, key, observed }) => {

@@ -36,13 +36,13 @@ fn why(point: &Point, flow: &super::FlowRecord) -> String {
             } else {
                 String::new()
             };
-            return format!("there is no path of links{range} between its ends, the mesh is in parts");
+            return format!("there is no path of links{range} between its ends; the mesh is partitioned");
         }
     }
     match flow.segments_sent {
-        0 if flow.hops == 0 => "nothing was sent and at the end there was no route: none was found, or the answer to its first packet was lost".to_owned(),
-        0 => "it was not connected: its first packet was never answered".to_owned(),
-        sent if flow.hops == 0 => format!("{sent} segments were sent, and at the end there was no route"),
-        sent => format!("{sent} segments were sent, {} timeouts, and none arrived between the warm-up and the end", flow.timeouts.unwrap_or(0)),
+        0 if flow.hops == 0 => "it sent nothing and had no route at the end: no route was found, or the answer to its first packet was lost".to_owned(),
+        0 => "it did not connect: its first packet was never answered".to_owned(),
+        sent if flow.hops == 0 => format!("it sent {sent} segments and had no route at the end"),
+        sent => format!("it sent {sent} segments and had {} timeouts, and no segment arrived between the warm-up and the end", flow.timeouts.unwrap_or(0)),
     }
 }

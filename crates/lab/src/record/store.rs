@@ -152,7 +152,7 @@ impl Store {
                     taken += 1;
                 }
                 Err((line, why)) => {
-                    damaged.push(format!("{}:{line}: the record {why}; its run is made again", path.display()));
+                    damaged.push(format!("{}:{line}: the record {why}; its run is repeated", path.display()));
                 }
             }
             Ok(())
@@ -315,8 +315,9 @@ impl Store {
         // could not be cut off. The places of further lines would be wrong.
         let end = file.seek(SeekFrom::End(0)).map_err(|error| named(&path, &error))?;
         if end != *length {
-            let what =
-                format!("it ends at byte {end} and the records at {length}; start again: whole records are kept");
+            let what = format!(
+                "it ends at byte {end}, but the records end at {length}; run the command again: complete records are kept"
+            );
             return Err(named(&path, &io::Error::other(what)));
         }
         if let Err(error) = file.write_all(line.as_bytes()) {

@@ -106,7 +106,7 @@ fn render_within(width: u16, records: &[Record], tally: &Tally, left_out: usize)
 /// Says how many points a table omits, and where they can be found.
 fn beyond(shown: usize, left_out: usize) -> String {
     format!(
-        "The first {shown} of {} points. --format summary has a line for each point, --format csv a row for each flow and run.",
+        "These are the first {shown} of {} points. --format summary has a line for each point, and --format csv a row for each flow and run.",
         shown + left_out
     )
 }
@@ -425,7 +425,7 @@ mod tests {
         let tally = Tally::of(&[record(1, 0)]);
         let cut = render_within(80, &[record(1, 0)], &tally, 99_999);
         let told: Vec<&str> = cut.lines().filter(|line| !whole.contains(line)).collect();
-        assert!(told.concat().starts_with("The first 1 of 100000 points. --format summary"), "{cut}");
+        assert!(told.concat().starts_with("These are the first 1 of 100000 points. --format summary"), "{cut}");
     }
 
     /// Returns the cells of the row that begins with `start`.

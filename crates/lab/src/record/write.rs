@@ -63,7 +63,7 @@ pub fn make_directory(directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory).map_err(|error| {
         let way = match error.kind() {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-                "; a directory is written here, and a file is in its place: name another one"
+                "; a directory is needed here, but a file has this name; give another name"
             }
             _ => "",
         };
@@ -85,9 +85,9 @@ mod tests {
         }
         assert!(!is_kept(&file) && !is_kept(scratch.path()) && !is_kept(&scratch.path().join("nothing")));
         let why = make_directory(&file).unwrap_err().to_string();
-        assert!(why.contains("page: ") && why.contains("name another one"), "{why}");
+        assert!(why.contains("page: ") && why.contains("give another name"), "{why}");
         let why = make_directory(&file.join("below")).unwrap_err().to_string();
-        assert!(why.contains("name another one"), "{why}");
+        assert!(why.contains("give another name"), "{why}");
         make_directory(&scratch.path().join("a/b")).unwrap();
         make_directory(&scratch.path().join("a/b")).unwrap();
     }

@@ -102,7 +102,7 @@ fn first(mut sentences: Vec<String>) -> Vec<String> {
     let left = sentences.len().saturating_sub(NAMED);
     sentences.truncate(NAMED);
     if left > 0 {
-        sentences.push(format!("And {left} more."));
+        sentences.push(format!("{left} more are not listed here."));
     }
     sentences
 }
@@ -124,7 +124,7 @@ fn unrun(experiment: &Experiment, entries: &[&Entry], resolver: &Resolver) -> Op
     let titles = if titles.is_empty() { String::new() } else { format!(" ({})", titles.join("; ")) };
     let command = entries.iter().map(|entry| &entry.command).find(|command| !left.is_empty() && !command.is_empty())?;
     Some(format!(
-        "Other readings of the paper{titles} count for no verdict and were not run. To see them: {command} --readings"
+        "Other readings of the paper{titles} were not run, and do not count for verdicts. To run them: {command} --readings"
     ))
 }
 
@@ -216,7 +216,7 @@ mod tests {
         let sentences =
             |count: usize| first((0..count).map(|number| in_part_of(&entry(&number.to_string()))).collect());
         assert_eq!(sentences(NAMED).len(), NAMED);
-        assert_eq!(sentences(NAMED + 3).last().map(String::as_str), Some("And 3 more."));
+        assert_eq!(sentences(NAMED + 3).last().map(String::as_str), Some("3 more are not listed here."));
     }
 
     #[test]

@@ -32,7 +32,10 @@ pub struct Collection {
 pub fn collect(root: &Path, register: &Register) -> Result<Vec<Collection>, String> {
     let directories = directory::campaigns(root)?;
     if directories.is_empty() {
-        let why = format!("no {} here or one directory down, so there is nothing to report", directory::MANIFEST);
+        let why = format!(
+            "there is nothing to report: neither this directory nor its subdirectories have a {}",
+            directory::MANIFEST
+        );
         return Err(format!("{}: {why}; {}", root.display(), directory::MADE_BY));
     }
     let mut found = Vec::new();
@@ -42,7 +45,10 @@ pub fn collect(root: &Path, register: &Register) -> Result<Vec<Collection>, Stri
         found.push(Collection { runs, records: Arc::new(records), made: manifest, directory, notes });
     }
     if found.is_empty() {
-        return Err(format!("{}: no run here is finished; the command that began it goes on", root.display()));
+        return Err(format!(
+            "{}: no run in this directory is complete; the command that began it continues",
+            root.display()
+        ));
     }
     Ok(found)
 }

@@ -275,7 +275,7 @@ impl Register {
                 }
                 let near = nearest(&id.to_ascii_uppercase(), known.iter().copied());
                 let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_else(|| ";".to_owned());
-                return Err(format!("{id} is no experiment{near} {all}"));
+                return Err(format!("there is no experiment {id}{near} {all}"));
             }
             chosen.extend(found);
         }

@@ -72,8 +72,10 @@ impl Reproduction<'_> {
             // In a finished campaign every point already has all the seeds that it needs.
             if todo.is_empty() && session.store().is_some_and(Store::is_finished) {
                 let place = self.directory.display();
-                listener
-                    .say(&format!("{}: the records in {place} are complete; only the report is written anew", runs.id));
+                listener.say(&format!(
+                    "{}: the records in {place} are complete; only the report is written again",
+                    runs.id
+                ));
                 return Ok(0);
             }
             let failed = session.make(todo, backend, listener)?;

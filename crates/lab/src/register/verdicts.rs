@@ -176,7 +176,7 @@ pub fn write(directory: &Path, entries: &[Entry]) -> Result<(), String> {
 /// # Errors
 /// The text is not a JSON list of verdicts.
 pub fn parse(text: &str) -> Result<Vec<Entry>, String> {
-    serde_json::from_str(text).map_err(|error| format!("this is no list of verdicts: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("not a list of verdicts: {error}"))
 }
 
 /// Differences of `found` from `expected`, one sentence each. Experiments without any verdict in
@@ -191,12 +191,12 @@ pub fn differences(expected: &[Entry], found: &[Entry]) -> Vec<String> {
     for ((id, claim), verdict) in expected.iter().filter(|((id, _), _)| ids.contains(id.as_str())) {
         match found.get(&(id.clone(), claim.clone())) {
             Some(now) if now == verdict => {}
-            Some(now) => differences.push(format!("{id}: \"{claim}\": {verdict} was expected, {now} came out")),
-            None => differences.push(format!("{id}: \"{claim}\": {verdict} was expected, and nothing was judged")),
+            Some(now) => differences.push(format!("{id}: \"{claim}\": expected {verdict}, found {now}")),
+            None => differences.push(format!("{id}: \"{claim}\": expected {verdict}, but the claim was not judged")),
         }
     }
     for ((id, claim), verdict) in found.iter().filter(|(key, _)| !expected.contains_key(*key)) {
-        differences.push(format!("{id}: \"{claim}\": nothing was expected, {verdict} came out"));
+        differences.push(format!("{id}: \"{claim}\": expected no verdict, found {verdict}"));
     }
     differences
 }
@@ -262,7 +262,7 @@ mod tests {
         let after = [entry("AP05-F1", "a", Verdict::InShape), entry("AP05-F2", "c", Verdict::Differs)];
         let told = differences(&before, &after);
         assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[0].contains("AP05-F1") && told[0].contains("reproduced in shape came out"), "{told:?}");
+        assert!(told[0].contains("AP05-F1") && told[0].contains("found reproduced in shape"), "{told:?}");
         assert_eq!(parse(&text(&after)), Ok(after.to_vec()));
     }
 

@@ -76,7 +76,7 @@ const CANDIDATES: [Candidate; 23] = [
     candidate("routing.local_repair", To("off"), |point| repair(point, LocalRepair::Off)),
     candidate("routing.detection", To("hello"), |point| match &point.mesh.routing {
         RoutingConfig::Aodv(aodv) => so(aodv.detection == AodvDetection::Hello),
-        _ => MeansNothing("without AODV nothing has to be detected, or HELLOs do it already"),
+        _ => MeansNothing("there is nothing to detect without AODV, or HELLOs already detect it"),
     }),
     candidate("flow.max_window", To("8"), |point| window(point, SHORT_WINDOW)),
     candidate("flow.max_window", To("256"), |point| window(point, LONG_WINDOW)),
@@ -90,7 +90,7 @@ fn so(is_so: bool) -> Fit {
 
 fn profile(point: &Config, profile: MacProfile) -> Fit {
     match point.mesh.mac.ht {
-        Some(_) => MeansNothing("802.11n has a MAC of its own"),
+        Some(_) => MeansNothing("802.11n has its own MAC"),
         None => so(point.mesh.mac.profile == profile),
     }
 }
@@ -154,7 +154,7 @@ pub struct Choice {
 }
 
 /// All choices that differ from `scenarios` as they are written. A choice that cannot be made is
-/// listed with the reason: one of the scenarios refuses it, it is what is compared or swept, or it
+/// listed with the reason: one of the scenarios refuses it, it is compared or swept, or it
 /// has no meaning there.
 pub fn choices(scenarios: &[Scenario]) -> Vec<Choice> {
     CANDIDATES.iter().filter_map(|candidate| candidate.of(scenarios)).collect()
@@ -178,7 +178,7 @@ impl Candidate {
         match (first, fits.all(|fit| fit == first)) {
             (IsSo, true) => None,
             (MeansNothing(why), true) => choice(Err(why.to_owned())),
-            (_, false) => choice(Err("it is what is compared, or swept".to_owned())),
+            (_, false) => choice(Err("it is compared or swept".to_owned())),
             (Changes, true) => choice(self.applied(scenarios, &value)),
         }
     }
@@ -186,7 +186,7 @@ impl Candidate {
     /// The scenarios with this choice, or the reason why it cannot be applied.
     fn applied(&self, scenarios: &[Scenario], value: &str) -> Result<Vec<Scenario>, String> {
         if own_sets(scenarios).any(|key| overlap(key, self.key)) {
-            return Err("it is what is compared".to_owned());
+            return Err("it is compared".to_owned());
         }
         let set = format!("{}={value}", self.key);
         let changed = scenarios.iter().map(|scenario| with(scenario, &set)).collect::<Result<Vec<_>, _>>()?;
@@ -204,7 +204,7 @@ impl Candidate {
         for (number, one) in scenarios.iter().enumerate() {
             for (other, second) in scenarios.iter().enumerate().skip(number + 1) {
                 if configs(&changed[number]).eq(configs(&changed[other])) && !configs(one).eq(configs(second)) {
-                    return Err("it is what is compared".to_owned());
+                    return Err("it is compared".to_owned());
                 }
             }
         }
@@ -322,8 +322,8 @@ mod tests {
             let (_, refused) = of(scenarios);
             refused.into_iter().find(|(of, _)| of == name).map(|(_, why)| why)
         };
-        let compared = Some("it is what is compared".to_owned());
-        let both = Some("it is what is compared, or swept".to_owned());
+        let compared = Some("it is compared".to_owned());
+        let both = Some("it is compared or swept".to_owned());
         assert_eq!(why(&variants(CHAIN, ["mac.profile=ns2", "mac.profile=ieee"]), "mac.profile = ieee"), both);
         // Neither has what the choice has, but they differ in nothing else.
         assert_eq!(

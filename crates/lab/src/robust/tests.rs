@@ -64,7 +64,7 @@ fn an_answer_flips_starves_or_cannot_be_told() {
     let starving = starving(&all, ["old", "new"]).unwrap();
     assert_eq!(
         starving,
-        "as written nobody starves a flow; so in every run of 3 of 5 other models; new alone starves a flow with greedy, other greedy"
+        "as written no side starves a flow; so in every run of 3 of 5 other models; new alone starves a flow with greedy, other greedy"
     );
     let object = all.json(GOODPUT, ["old", "new"]);
     assert_eq!((&object["holds"], &object["of"], &object["flips_with"][0]), (&json!(1), &json!(5), &json!("other")));
@@ -95,7 +95,7 @@ fn a_side_ahead_that_starves_a_flow_is_not_called_better_and_only_that_can_hold(
     );
     assert_eq!(
         starving(&all, ["old", "new"]).unwrap(),
-        "as written new alone starves a flow in 4 of 4 runs; so in some run of 1 of 2 other models; nobody starves a flow with y"
+        "as written new alone starves a flow in 4 of 4 runs; so in some run of 1 of 2 other models; no side starves a flow with y"
     );
 }
 
@@ -105,7 +105,8 @@ fn a_metric_that_some_or_all_runs_lack_gives_no_answer() {
     // The index of one run is missing.
     assert_eq!(all.written("retransmission_index", Reading::InFamily), Answer::Unknown);
     assert!(
-        answer(&all, "retransmission_index", ["old", "new"]).contains("nothing can be said of the retransmissions")
+        answer(&all, "retransmission_index", ["old", "new"])
+            .contains("nothing can be concluded about the retransmissions")
     );
     assert_eq!(
         (all.written("rtt_mean_s", Reading::InFamily), verdicts(&all, "rtt_mean_s")),
@@ -132,7 +133,9 @@ fn if_both_sides_starve_the_flow_its_delay_is_no_tie() {
     let all = Robust { written: dead("as written"), others: vec![dead("x")], not_applicable: Vec::new() };
     let told = answer(&all, "delay_p95_s", ["old", "new"]);
     assert!(
-        told.starts_with("as written neither has a 95th percentile of the delay: a flow is starved in all runs"),
+        told.starts_with(
+            "as written neither side has a 95th percentile of the delay, because a flow is starved in all runs"
+        ),
         "{told}"
     );
     assert!(told.ends_with("the same in 1 of 1 other models"), "{told}");

@@ -38,10 +38,13 @@ pub fn answer(robust: &Robust, name: &str, names: [&str; 2]) -> String {
             starved(&written, side)
         ),
         Answer::Open if written.line.is_some_and(|line| line.counts.iter().all(|of| of.none == of.runs)) => {
-            format!("as written neither has a {}: a flow is starved in all runs; the same {held}", metric.noun)
+            format!(
+                "as written neither side has a {}, because a flow is starved in all runs; the same {held}",
+                metric.noun
+            )
         }
         Answer::Open => format!("as written there is no clear difference in {}, nor is there {held}", metric.noun),
-        Answer::Unknown => format!("as written nothing can be said of the {}", metric.noun),
+        Answer::Unknown => format!("as written nothing can be concluded about the {}", metric.noun),
     });
     for side in [Side::A, Side::B] {
         let flips = of(Verdict::Flips).filter(|row| row.answer == Answer::Better(side));
@@ -87,7 +90,7 @@ pub fn starving(robust: &Robust, names: [&str; 2]) -> Option<String> {
         return None;
     }
     let told = |sides: [bool; 2]| match sides {
-        [false, false] => "nobody starves a flow".to_owned(),
+        [false, false] => "no side starves a flow".to_owned(),
         [true, false] => format!("{} alone starves a flow", names[0]),
         [false, true] => format!("{} alone starves a flow", names[1]),
         [true, true] => format!("both {} and {} starve a flow", names[0], names[1]),

@@ -79,12 +79,12 @@ impl<R: BufRead> Reader<R> {
         let first = lines.next().transpose().map_err(|error| error.to_string())?.unwrap_or_default();
         let value: Value = serde_json::from_str(&first).unwrap_or_default();
         if value.get("stream").and_then(Value::as_str) != Some(STREAM) {
-            return Err("this is no recorded run; `meshpace run FILE --record RUN` writes one".to_owned());
+            return Err("not a recorded run; `meshpace run FILE --record RUN` writes one".to_owned());
         }
         let format = value.get("format").and_then(Value::as_u64).unwrap_or(0);
         if format > u64::from(FORMAT) {
             return Err(format!(
-                "it is of format {format}, and this version reads up to {FORMAT}: take a newer meshpace"
+                "it has format {format}, but this version reads formats up to {FORMAT}: use a newer version of meshpace"
             ));
         }
         let header = serde_json::from_value(value).map_err(|error| format!("line 1: {error}"))?;
@@ -101,7 +101,7 @@ impl<R: BufRead> Iterator for Reader<R> {
         self.line += 1;
         let event = line.map_err(|error| error.to_string()).and_then(|line| {
             let value: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
-            event(value).ok_or_else(|| "it has fewer places than its kind, or others".to_owned())
+            event(value).ok_or_else(|| "it does not have the fields of its kind".to_owned())
         });
         Some(event.map_err(|why| format!("line {}: {why}", self.line)))
     }

@@ -71,8 +71,8 @@ fn nodes_that_move_have_places() {
 #[test]
 fn what_is_no_stream_or_a_later_one_is_refused_and_a_broken_line_named() {
     let refused = |text: &str| Reader::new(text.as_bytes()).map(|_| ()).unwrap_err();
-    assert!(refused("[[flow]]\n").contains("no recorded run"));
-    assert!(refused("").contains("no recorded run"));
+    assert!(refused("[[flow]]\n").contains("not a recorded run"));
+    assert!(refused("").contains("not a recorded run"));
     assert!(refused("{\"stream\":\"meshpace\",\"format\":3}\n").contains("format 3"));
     let header = Header {
         stream: STREAM.to_owned(),

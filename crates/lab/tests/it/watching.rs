@@ -65,7 +65,7 @@ fn a_link_without_a_route_has_no_state() {
 #[test]
 fn what_is_watched_must_be_there() {
     for (text, message) in [
-        ("watch = [{ node = 0, toward = 7 }]\n[[flow]]\n", "there is no time series"),
+        ("watch = [{ node = 0, toward = 7 }]\n[[flow]]\n", "the scenario has no time series"),
         ("series = '1 s'\nwatch = [{ node = 0 }]\n[[flow]]\n", "watch.0.toward: is missing"),
         ("series = '1 s'\nwatch = [{ node = 8, toward = 7 }]\n[[flow]]\n", "watch.0.node: expected a whole number"),
         ("series = '1 s'\nwatch = [{ node = 1, toward = 7, hop = 2 }]\n[[flow]]\n", "watch.0.hop: unknown key"),

@@ -107,7 +107,7 @@ def compare(
     Raises :class:`ValueError` if ``robust`` is requested for records.
     """
     if robust and not (isinstance(a, Scenario) and isinstance(b, Scenario)):
-        raise ValueError("robust: records cannot be made again under another model; compare their scenarios")
+        raise ValueError("robust: existing records cannot be repeated under another model; compare the scenario files instead")
 
     def run(scenario: Scenario, told: ProgressArgument) -> Results:
         results = Campaign(scenario, seed=seed, seeds=max(scenario.seeds, _LEAST) if seeds is None else seeds).run(jobs=jobs, progress=told)

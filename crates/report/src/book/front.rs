@@ -75,8 +75,8 @@ fn papers(book: &Book, entries: &[Entry]) -> Markup {
 /// experiments.
 fn whys(entries: &[Entry]) -> Markup {
     let found = causes(entries.iter());
-    html! { @if !found.is_empty() { section.causes aria-label="why the others are not reproduced" {
-        p { "Why the others are not reproduced exactly, by cause. A press on one shows only the experiments that have it." }
+    html! { @if !found.is_empty() { section.causes aria-label="reasons why the others are not reproduced" {
+        p { "Reasons why the others are not reproduced exactly. Select a reason to see only its experiments." }
         div { @for (cause, number) in &found {
             button type="button" data-cause=(cause) aria-pressed="false" title=(meaning(cause)) { (cause) " " strong { (number) } }
         } }
@@ -104,7 +104,7 @@ fn index(book: &Book, chapters: &[&Chapter]) -> Markup {
     let quick = book.collections.iter().any(|collection| collection.made.quality.as_deref() != Some("paper"));
     html! { section { h2 { "By experiment" }
         p.note { (runs) " runs in " (duration(seconds)) ". "
-            @if quick { "Not all of them have the length and the number of seeds of the papers: read this as a first look." } }
+            @if quick { "Not all runs have the length and the number of seeds of the papers, so these results are preliminary." } }
         @for paper in book.papers() {
             @let own: Vec<&&Chapter> = chapters.iter().filter(|chapter| chapter.experiment.paper() == paper).collect();
             h3 id=(paper) { (paper) }

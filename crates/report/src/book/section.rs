@@ -44,7 +44,7 @@ fn judged(chapter: &Chapter, collection: &Collection, book: &Book, resolver: &Re
     let painter = Painter { observations: &observations };
     html! {
         @if let Some(drawn) = drawn(published, chapter.experiment.paper()) { p.note { (drawn) } }
-        @if collection.made.seeds > 1 { p.note { "Numbers are means over the seeds. " (PLUS_MINUS) "; whiskers in the plots reach from one end of it to the other, cut off where no value can be." } }
+        @if collection.made.seeds > 1 { p.note { "Numbers are means over the seeds. " (PLUS_MINUS) "; whiskers in the plots show this interval, limited to possible values." } }
         @for figure in &published.figures { (painter.figure(figure)) }
         @if let Some(parts) = &published.decomposition { (crate::decomposition::section(parts, &observations)) }
         @if !published.claims.is_empty() { (claims(published, &observations)) }
@@ -66,9 +66,9 @@ fn drawn(published: &Published, paper: &str) -> Option<&'static str> {
         return None;
     }
     Some(if published.published.is_empty() {
-        "Nothing published is drawn in the plots: the paper gives no numbers for its curves, and they were not read off its plots. What it says of them in words is judged under \u{201c}Claims\u{201d}."
+        "The plots show no published values: the paper gives no numbers for its curves, and they were not read off its plots. Its statements in words are judged under \u{201c}Claims\u{201d}."
     } else {
-        "Published numbers are drawn as rings with a cross, or stand in the table, in the colour of their curve. Where a curve has none, the paper gives none, and it was not read off the paper's plot."
+        "Published numbers are rings with a cross in the plots, or are in the table, in the colour of their curve. A curve without them has no numbers in the paper, and it was not read off the paper's plot."
     })
 }
 

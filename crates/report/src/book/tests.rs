@@ -81,8 +81,8 @@ fn every_experiment_has_a_page_that_is_whole() {
     }
     assert!(page.contains("id=\"routing-1\"") && page.contains("rel=\"next\""), "the switch, the way on");
     // What was published is in the plots, or a sentence says why not: once for each paper's experiment that has plots and runs.
-    let said = page.matches("Nothing published is drawn in the plots").count();
-    let drawn = page.matches("Published numbers are drawn as rings").count();
+    let said = page.matches("The plots show no published values").count();
+    let drawn = page.matches("Published numbers are rings").count();
     let has_numbers = |experiment: &&Experiment| !experiment.published.published.is_empty();
     assert!(
         said > 0 && drawn > 0 && drawn <= register.experiments.iter().filter(has_numbers).count(),

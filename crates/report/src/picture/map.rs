@@ -105,7 +105,7 @@ impl Map {
         let _ = write!(
             svg,
             "<g font-size=\"12\"><text x=\"4\" y=\"{:.1}\">{size}</text>\
-             <text x=\"4\" y=\"{:.1}\">a ring is where a flow ends{told}</text></g>",
+             <text x=\"4\" y=\"{:.1}\">a ring marks the destination of a flow{told}</text></g>",
             tall - 20.0,
             tall - 4.0,
         );

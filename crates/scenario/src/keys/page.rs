@@ -6,7 +6,7 @@ const HEAD: &str = "\
 # Keys of a scenario
 
 Every key that a scenario may have, as `meshpace keys` prints it; `meshpace keys flow.transport` prints one part, `--format json` one object
-per line, and `meshpace keys --schema` a JSON Schema for editors. Keys for experts come last: those that only matter to who studies the piece itself. Names are as for `--set` and sweeps; `flow.0.transport` means the first flow
+per line, and `meshpace keys --schema` a JSON Schema for editors. Keys for experts come last: they matter only for studies of that component. Names are as for `--set` and sweeps; `flow.0.transport` means the first flow
 alone. The source of a key is a paper of [terms](terms.md), a standard or a program; a key without one is this program's own. A default in words depends on the rest: *by name* is that of the transport that is named, *the radio's* that of `[radio]`. This page is
 written by the program.
 ";

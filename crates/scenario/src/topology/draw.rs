@@ -84,7 +84,7 @@ pub struct Unplaced {
 
 impl fmt::Display for Unplaced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "none of {} placements was connected and had ends for its flows", self.tries)
+        write!(f, "none of {} random placements was connected and had nodes for the ends of its flows", self.tries)
     }
 }
 
@@ -202,7 +202,7 @@ fn draw_pairs(pairs: Pairs, positions: &[Position], channel: &Channel, rng: &mut
 }
 
 static PLACEMENT: Parameter = parameter!(placement: Option<u64> = None => whole("a placement", 0, i64::MAX as u64).or("the run's seed"),
-    Basic, "random, waypoint, grid: draws places and flows instead of the run's seed");
+    Basic, "random, waypoint, grid: seed of places and flows, instead of the run's seed");
 static NODES: Parameter =
     parameter!(nodes: Option<u64> = None => whole("nodes", 2, MAX_NODES), Basic, "random, waypoint: number of nodes");
 // These limits let the slowest node cross the largest area within the longest run.
@@ -211,7 +211,7 @@ static MIN_SPEED: Parameter =
 static MAX_SPEED: Parameter =
     parameter!(max_speed: f64 = 9.0 => SPEED.above(0.0).to(1e4), Basic, "waypoint: highest speed", "TPA");
 static PAUSE: Parameter = parameter!(pause: Duration = Duration::from_secs(20) => TIME.to(MAX_SECONDS), Basic,
-    "how long a node stays", "Johnson and Maltz, 1996");
+    "time for which a node pauses", "Johnson and Maltz, 1996");
 
 /// Reads `placement = N`.
 pub fn placement(keys: &mut Reader<'_>) -> Option<u64> {
@@ -221,7 +221,7 @@ pub fn placement(keys: &mut Reader<'_>) -> Option<u64> {
 fn number_of_nodes(keys: &mut Reader<'_>) -> Option<u64> {
     let nodes = keys.standalone(&NODES);
     if keys.get("nodes").is_none() {
-        keys.report_invalid("nodes", "is missing", "expected nodes = 50 or so");
+        keys.report_invalid("nodes", "is missing", "expected a number such as nodes = 50");
     }
     nodes
 }
@@ -269,7 +269,7 @@ pub fn random(keys: &mut Reader<'_>, allow_partition: bool, channel: &Channel) -
         return Topology::default();
     }
     let places = Places::Uniform { nodes, width, height, connected: !allow_partition };
-    let why = format!("{nodes} nodes in {width} m x {height} m are as good as never connected");
+    let why = format!("{nodes} nodes in {width} m x {height} m are almost never connected");
     topology(keys, Draw { placement, places, pairs, channel: channel.clone() }, &why)
 }
 
@@ -292,8 +292,11 @@ pub fn waypoint(keys: &mut Reader<'_>, channel: &Channel) -> Topology {
     }
     let waypoint = Waypoint { width, height, min_speed, max_speed, pause, seed: placement };
     let places = Places::Waypoint { nodes, waypoint };
-    let drawn =
-        topology(keys, Draw { placement, places, pairs, channel: channel.clone() }, "no ends were found for its flows");
+    let drawn = topology(
+        keys,
+        Draw { placement, places, pairs, channel: channel.clone() },
+        "no nodes were found for the ends of its flows",
+    );
     Topology { mobility: Mobility::Waypoint(waypoint), ..drawn }
 }
 

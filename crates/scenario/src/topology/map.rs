@@ -83,19 +83,21 @@ fn project(places: &[(String, Place)]) -> Result<Vec<Position>, Wrong> {
         Place::Metres(..) => None,
     };
     let Some((_, first)) = places.first() else {
-        return Err(("1".to_owned(), "no nodes in it".to_owned()));
+        return Err(("1".to_owned(), "the map has no nodes".to_owned()));
     };
     let Some((_, origin)) = degrees(first) else {
         let metres = |(whose, place): &(String, Place)| match *place {
             Place::Metres(x, y) => Ok(at(x, y)),
-            Place::Degrees { .. } => Err((whose.clone(), "degrees, where the nodes before it have metres".to_owned())),
+            Place::Degrees { .. } => {
+                Err((whose.clone(), "this node has degrees, but the nodes before it have metres".to_owned()))
+            }
         };
         return places.iter().map(metres).collect();
     };
     let mut points = Vec::new();
     for (whose, place) in places {
         let Some((latitude, longitude)) = degrees(place) else {
-            return Err((whose.clone(), "metres, where the nodes before it have degrees".to_owned()));
+            return Err((whose.clone(), "this node has metres, but the nodes before it have degrees".to_owned()));
         };
         // The difference of longitudes on the shorter way around the earth, even across the date
         // line.
@@ -140,7 +142,7 @@ fn csv(bytes: &[u8]) -> Result<Map, Wrong> {
     }
     let positions = project(&places)?;
     if is_plain && positions.len() > 1 && are_degrees(&positions) {
-        let why = "x and y are metres, and all nodes are within one: degrees need the columns latitude and longitude";
+        let why = "x and y are metres, but all nodes are within one metre; for degrees, use the columns latitude and longitude";
         return Err(("1".to_owned(), why.to_owned()));
     }
     Ok(Map { positions, links: None, names })
@@ -184,7 +186,7 @@ fn graphml(bytes: &[u8]) -> Result<Map, Wrong> {
     for edge in elements("edge") {
         let end = |key| {
             let id = edge.attribute(key).unwrap_or_default();
-            numbers.get(id).copied().ok_or_else(|| (line(&edge), format!("a link with \"{id}\", which is no node")))
+            numbers.get(id).copied().ok_or_else(|| (line(&edge), format!("a link with \"{id}\", which is not a node")))
         };
         links.push((end("source")?, end("target")?));
     }
@@ -243,7 +245,7 @@ fn json(bytes: &[u8]) -> Result<Map, Wrong> {
     for (number, (name, link)) in entries.enumerate() {
         let end = |key| {
             let id = link.get(key).map(plain).unwrap_or_default();
-            let why = || (lines.of(&[name], number), format!("link {number}: {key} \"{id}\" is no node"));
+            let why = || (lines.of(&[name], number), format!("link {number}: {key} \"{id}\" is not a node"));
             numbers.get(&id).copied().ok_or_else(why)
         };
         links.push((end("source")?, end("target")?));
@@ -362,13 +364,13 @@ mod tests {
         let (line, why) = error("{\"nodes\":[\n{\"node_id\":\"roof\",\n\"location\":{\"latitude\":48}}]}");
         assert!(line == "2" && why.starts_with("node \"roof\": unknown coordinates"), "{line}: {why}");
         let (line, why) = error("{\"nodes\":[{\"id\":1,\"x_m\":0,\"y_m\":0},\n\n{\"id\":2,\"lat\":48,\"lon\":11}]}");
-        assert!(line == "3" && why.starts_with("degrees"), "{line}: {why}");
+        assert!(line == "3" && why.starts_with("this node has degrees"), "{line}: {why}");
         // Where nodes are the values of an object, the reader may have them in another order.
         let (line, why) = error("{\"nodes\":{\n\"b\":{\"x_m\":0,\"y_m\":0},\n\"a\":{\"x_m\":1}}}");
         assert!(line == "3" && why.starts_with("node \"a\""), "{line}: {why}");
         let nodes = "\"nodes\":[{\"id\":1,\"x_m\":0,\"y_m\":0}]";
         let (line, why) =
             error(&format!("{{{nodes},\n\"edges\":[{{\"source\":1,\"target\":1}},\n{{\"source\":1,\"target\":5}}]}}"));
-        assert!(line == "3" && why == "link 1: target \"5\" is no node", "{line}: {why}");
+        assert!(line == "3" && why == "link 1: target \"5\" is not a node", "{line}: {why}");
     }
 }

@@ -64,12 +64,12 @@ struct Trace {
 /// the trace must contain them.
 fn trace(bytes: &[u8], places: &[Position]) -> Result<Trace, Wrong> {
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        return Err(wrong(1, "it is compressed: gunzip it first"));
+        return Err(wrong(1, "the file is compressed; unpack it with gunzip first"));
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| wrong(1, format!("no text: {error}")))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| wrong(1, format!("not text: {error}")))?;
     let text = text.trim_start_matches('\u{feff}');
     if text.lines().next().is_some_and(|line| line.trim_start().starts_with("#3D")) {
-        return Err(wrong(1, "it is in three dimensions: expected a line \"t x y t x y\" for each node"));
+        return Err(wrong(1, "it has three dimensions: expected a line \"t x y t x y\" for each node"));
     }
     let lines: Vec<(usize, &str)> = text
         .lines()
@@ -78,7 +78,7 @@ fn trace(bytes: &[u8], places: &[Position]) -> Result<Trace, Wrong> {
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
         .collect();
     if lines.is_empty() {
-        return Err(wrong(1, "no movement in it"));
+        return Err(wrong(1, "the file has no movement"));
     }
     let is_ns2 = lines.iter().any(|(_, line)| line.contains("$node_("));
     let (starts, moves) = if is_ns2 { ns2(&lines, places)? } else { bonnmotion(&lines)? };
@@ -101,7 +101,9 @@ type Found = (Vec<Start>, Vec<Vec<Move>>);
 fn agreed(starts: &[Start], places: &[Position]) -> Result<Vec<Position>, Wrong> {
     if places.is_empty() {
         let start = |(node, start): (usize, &Start)| {
-            start.map(|(_, place)| place).ok_or_else(|| wrong(1, format!("it does not say where node {node} begins")))
+            start
+                .map(|(_, place)| place)
+                .ok_or_else(|| wrong(1, format!("it does not give the first place of node {node}")))
         };
         return starts.iter().enumerate().map(start).collect();
     }

@@ -31,12 +31,9 @@ pub fn read(keys: &mut Reader<'_>, nodes: usize) -> Mobility {
         if let Some(next) = one(&mut leg, nodes) {
             let earlier = moves.iter().rev().find(|earlier| earlier.node == next.node);
             if let Some(earlier) = earlier.filter(|earlier| next.start < earlier.end) {
-                let message = format!(
-                    "goes back in time: node {} is under way until {} s",
-                    next.node.0,
-                    earlier.end.as_secs_f64()
-                );
-                leg.report_invalid("start", message, "expected the moves of a node one after the other");
+                let message =
+                    format!("goes back in time: node {} is moving until {} s", next.node.0, earlier.end.as_secs_f64());
+                leg.report_invalid("start", message, "expected the moves of a node in the order of time");
             }
             moves.push(next);
         }
@@ -81,9 +78,9 @@ fn place_of(value: &Value) -> Result<Position, String> {
 }
 
 static PAUSE: Parameter = parameter!(pause: Duration = Duration::from_secs(40) => TIME.above(0.0).to(MAX_SECONDS), Basic,
-    "how long a node stays", "TPA");
+    "time for which a node pauses", "TPA");
 static TRAVEL: Parameter = parameter!(travel: Duration = Duration::from_secs(20) => TIME.above(0.0).to(MAX_SECONDS), Expert,
-    "roaming: how long it is under way", "TPA");
+    "roaming: duration of each move", "TPA");
 
 /// TPA-ROAM: N1, N2 and N3 (nodes 0, 1 and 2) are in a row. N4 (node 3) stays near each of them in
 /// turn, at P1, P2, P3, P2, P1. Each stay takes `pause`, and each move `travel`. The connection

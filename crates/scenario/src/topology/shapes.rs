@@ -8,8 +8,8 @@ use meshpace_mesh::config::RadioConfig;
 use meshpace_mesh::radio::Channel;
 use meshpace_settings::value::Kind;
 
-static SPACING: Parameter = parameter!(spacing: f64 = 200.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of neighbours; without it and with OFDM four fifths of the range of its links");
-static SEPARATION: Parameter = parameter!(separation: f64 = 400.0 => LENGTH.above(0.0).to(1e5), Basic, "distance of parallel chains; without it and with OFDM twice the usual spacing");
+static SPACING: Parameter = parameter!(spacing: f64 = 200.0 => LENGTH.above(0.0).to(1e5), Basic, "distance between neighbours; with OFDM, the default is four fifths of the range of its links");
+static SEPARATION: Parameter = parameter!(separation: f64 = 400.0 => LENGTH.above(0.0).to(1e5), Basic, "distance between parallel chains; with OFDM, the default is twice the default spacing");
 static HOPS: Parameter =
     parameter!(hops: u64 = DEFAULT_HOPS => whole("hops", 1, MAX_NODES - 1), Basic, "hops of a chain");
 /// Each of the two chains has half of the nodes.
@@ -138,7 +138,7 @@ fn grid_flows(keys: &mut Reader<'_>, rows: u64, columns: u64, channel: &Channel)
     }
     let Some(is_paper) = keys.choice("flows", &[("paper", true), ("symmetric", false)], &[]) else { return none };
     if (rows, columns) != (5, 5) {
-        let message = format!("these flows are drawn on 5 rows and 5 columns, not on {rows} and {columns}");
+        let message = format!("these flows need 5 rows and 5 columns, and the grid has {rows} and {columns}");
         keys.report_conflict(&["flows", "rows", "columns"], message, "expected a grid of 5 x 5");
         return none;
     }

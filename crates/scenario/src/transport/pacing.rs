@@ -92,9 +92,9 @@ fn read_measure(keys: &mut Reader<'_>, measure: &mut Measure, usual: &OutOfInter
 }
 
 static SENSING_HOPS: Parameter = parameter!(sensing_hops: Option<u8> = None => whole("hops", 1, 254).or("estimated"), Expert,
-    "hops that sense each other", "AP10, section IV.E");
+    "number of hops over which nodes sense each other", "AP10, section IV.E");
 static RTS_CTS: Parameter = parameter!(rts_cts: Option<RtsCts> = None => choice(RtsCts::WORDS).or("the radio's"), Expert,
-    "how often RTS and CTS are counted in the delay of a link", "AP10, section IV.E");
+    "attempts whose RTS and CTS count in the delay of a link", "AP10, section IV.E");
 static LINK_DELAY_DATA: Parameter = parameter!(link_delay_data: Option<Duration> = None => TIME.to(10.0).or("estimated"), Expert,
     "delay of a data packet over a link; together with link_delay_ack", "AP10, section IV.E");
 static LINK_DELAY_ACK: Parameter = parameter!(link_delay_ack: Option<Duration> = None => TIME.to(10.0).or("estimated"), Expert,
@@ -121,7 +121,7 @@ fn read_interference(keys: &mut Reader<'_>, config: &mut OutOfInterference) {
         (None, None) => {}
         _ => keys.report_conflict(
             &["link_delay_data", "link_delay_ack"],
-            "are given together or not at all",
+            "must be set together",
             "expected link_delay_data and link_delay_ack, or neither for the middle of their bounds",
         ),
     }

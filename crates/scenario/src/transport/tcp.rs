@@ -64,9 +64,8 @@ fn read_ack(keys: &mut Reader<'_>, ack: &mut ack::Config) {
 }
 
 static ECHO: Parameter = parameter!(echo: ecn::Echo = ecn::Echo::Latched => choice(ecn::Echo::WORDS), Expert,
-    "how the receiver returns marks", "RFC 3168; DCC, section IV");
-static REACTION: Parameter =
-    parameter!(reaction: bool = true => FLAG, Expert, "whether the window shrinks", "RFC 3168; DCC, section IV");
+    "rule by which the receiver reports marks", "RFC 3168; DCC, section IV");
+static REACTION: Parameter = parameter!(reaction: bool = true => FLAG, Expert, "whether the window shrinks after marks", "RFC 3168; DCC, section IV");
 
 fn read_ecn(keys: &mut Reader<'_>, config: &mut ecn::Config) {
     let kinds = [("off", ecn::Config::Off), ("rfc3168", ecn::Config::RFC_3168), ("dcc", ecn::Config::DCC)];

@@ -171,7 +171,9 @@ fn a_static_route_over_a_link_that_is_good_one_way_is_warned_of() {
     let warnings = |more: &str| of(&PLACES.replace("MCS 0", "MCS 3"), more);
     let told = warnings("links = 'one-way.csv'\n");
     assert!(
-        told.len() == 1 && told[0].contains("flow 0 goes from 0 straight to 2") && told[0].contains("leave it out"),
+        told.len() == 1
+            && told[0].contains("the route of flow 0 has the link from 0 to 2")
+            && told[0].contains("remove the link"),
         "{told:?}"
     );
     assert_eq!(warnings("links = 'one-way.csv'\n[routing]\nprotocol = 'olsr'\n"), [""; 0]);
@@ -192,7 +194,7 @@ fn a_file_of_links_that_is_none_names_its_line() {
     // At MCS 0 half of the frames would arrive with a signal at which no preamble is detected. This
     // is refused if the scenario itself requests it.
     let text = format!("{PLACES}preamble_sinr = '4 dB'\nlinks = 'delivery.csv' #!\n");
-    assert_refused(&text, "radio.links", &["delivery.csv", "radio.preamble_sinr is 4 dB"]);
+    assert_refused(&text, "radio.links", &["delivery.csv", "below radio.preamble_sinr (4 dB)"]);
     for (file, words) in [
         ("mcs-too-fast.csv", ["mcs-too-fast.csv:2", "up to 0, which is radio.rate"]),
         ("stranger.csv", ["stranger.csv:2", "the name of a node of the map (roof, mill, barn)"]),

@@ -25,8 +25,8 @@ fn a_flow_has_the_name_that_it_is_given_and_several_of_one_table_have_numbers() 
 #[test]
 fn a_name_that_two_flows_have_or_nobody_can_print_is_refused() {
     for (text, words) in [
-        ("[[flow]]\nname = 'a'\n[[flow]]\nname = 'a' #!\n", "two flows are called \"a\""),
-        ("[[flow]]\nname = 'web 2' #!\n[[flow]]\nname = 'web'\ncount = 2\n", "two flows are called \"web 2\""),
+        ("[[flow]]\nname = 'a'\n[[flow]]\nname = 'a' #!\n", "two flows have the name \"a\""),
+        ("[[flow]]\nname = 'web 2' #!\n[[flow]]\nname = 'web'\ncount = 2\n", "two flows have the name \"web 2\""),
         ("[[flow]]\nname = '' #!\n", "1 to 40 printable"),
         ("[[flow]]\nname = ' a' #!\n", "1 to 40 printable"),
         ("[[flow]]\nname = \"a\\nb\" #!\n", "1 to 40 printable"),

@@ -29,6 +29,6 @@ fn the_entry_makes_a_key_in_both_places_with_its_check_and_its_row() {
         let name = format!("{place}.hop_noise");
         let key = all.iter().find(|key| key.name == name).unwrap_or_else(|| panic!("{name}"));
         assert_eq!(key.default.as_deref(), Some("\"300 us\""));
-        assert!(key.meaning.ends_with("delay per hop that is no queue"), "{}", key.meaning);
+        assert!(key.meaning.ends_with("delay per hop that does not count as queueing"), "{}", key.meaning);
     }
 }

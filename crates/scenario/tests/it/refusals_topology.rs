@@ -32,14 +32,14 @@ fn accepted(text: &str) -> Scenario {
 fn a_topology_without_a_path_for_a_flow() {
     let apart = "[topology] #!\nkind = 'nodes'\npositions = [['0 m', '0 m'], ['100 m', '0 m'], ['1 km', '0 m']]\n\
                  [[flow]]\nfrom = 0\nto = 2\n";
-    assert_refused(apart, "topology", &["cannot connect node 0 with node 2"]);
+    assert_refused(apart, "topology", &["between node 0 and node 2"]);
     // The same nodes are accepted for flows that have a path.
     accepted(&apart.replace("to = 2", "to = 1").replace(" #!", ""));
 }
 
 #[test]
 fn scripted_neighbours_too_far_apart_are_named() {
-    let words = ["cannot connect node 0 with node 7", "nodes 0 and 1 are neighbours, but 251 m apart"];
+    let words = ["between node 0 and node 7", "nodes 0 and 1 are neighbours in the topology, but 251 m apart"];
     assert_refused("[topology] #!\nspacing = '251 m'\n[[flow]]\n", "topology", &words);
     let asymmetric = "[topology] #!\nkind = 'asymmetric'\nspacing = '300 m'\n[[flow]]\n";
     assert_refused(asymmetric, "topology", &["nodes 0 and 1", "300 m apart"]);
@@ -52,7 +52,7 @@ fn a_path_longer_than_packets_live_is_refused_and_names_the_flow() {
     };
     for (protocol, limit) in [("static", 64), ("olsr", 64), ("aodv", 30)] {
         let words = format!("flow 1 needs {} hops from node 0 to node {}", limit + 1, limit + 1);
-        assert_refused(&chain(limit + 1, protocol), "topology", &[&words, &format!("die after {limit}")]);
+        assert_refused(&chain(limit + 1, protocol), "topology", &[&words, &format!("dropped after {limit}")]);
         accepted(&chain(limit, protocol).replace("#!", ""));
     }
     // If the range covers two links, half as many hops are needed.
@@ -64,7 +64,7 @@ fn a_path_longer_than_packets_live_is_refused_and_names_the_flow() {
 #[test]
 fn a_firewall_can_part_what_the_radio_joins() {
     let text = "[topology] #!\nkind = 'tpa-cross'\n[[flow]]\nfrom = 0\nto = 7\n";
-    assert_refused(text, "topology", &["cannot connect node 0 with node 7"]);
+    assert_refused(text, "topology", &["between node 0 and node 7"]);
     accepted(&text.replace("kind", "firewall = false\nkind"));
     accepted("[topology]\nkind = 'tpa-cross'\n[[flow]]\n[[flow]]\n");
 }
@@ -73,9 +73,9 @@ fn a_firewall_can_part_what_the_radio_joins() {
 fn a_firewall_needs_neighbours_that_stay() {
     let nodes = "[topology]\nkind = 'nodes'\nfirewall = true #!\npositions = [['0 m', '0 m'], ['9 m', '0 m']]\n\
                  [[flow]]\nfrom = 0\nto = 1\n";
-    assert_refused(nodes, "topology.firewall", &["who is whose neighbour"]);
+    assert_refused(nodes, "topology.firewall", &["does not define neighbours"]);
     let moving = "[routing]\nprotocol = 'aodv'\n[topology]\nkind = 'roaming'\nfirewall = true #!\n[[flow]]\n";
-    assert_refused(moving, "topology.firewall", &["these move"]);
+    assert_refused(moving, "topology.firewall", &["nodes that do not move"]);
 }
 
 #[test]
@@ -128,9 +128,13 @@ fn what_is_drawn_has_bounds() {
     assert_refused(&random(&format!("nodes = 1 #!\n{area}")), "topology.nodes", &["2 to"]);
     assert_refused(&random("nodes = 9\nwidth = '0 m' #!\nheight = '9 m'"), "topology.width", &["above zero"]);
     let sparse = "nodes = 5 #!\nwidth = '50 km'\nheight = '50 km'\nflows = { count = 1 }";
-    assert_refused(&random(sparse), "topology.nodes", &["5 nodes in 50000 m x 50000 m", "none of 1000 placements"]);
+    assert_refused(
+        &random(sparse),
+        "topology.nodes",
+        &["5 nodes in 50000 m x 50000 m", "none of 1000 random placements"],
+    );
     let far = "nodes = 20 #!\nwidth = '300 m'\nheight = '300 m'\nflows = { count = 1, min_hops = 9 }";
-    assert_refused(&random(far), "topology.nodes", &["none of 1000 placements"]);
+    assert_refused(&random(far), "topology.nodes", &["none of 1000 random placements"]);
     let crowd = format!("nodes = 9\n{area}\nflows = {{ count = 5 }} #!");
     assert_refused(&random(&crowd), "topology.flows.count", &["1 to 4"]);
     let hops = format!("nodes = 9\n{area}\nflows = {{ count = 1, min_hops = 3, max_hops = 2 }} #!");
@@ -143,7 +147,7 @@ fn what_is_drawn_has_bounds() {
         "[topology]\nkind = 'random'\nnodes = 30\n{area}\nflows = {{ count = 2 }}\n[[flow]] #!\n[[flow]]\n[[flow]]\n"
     );
     let message = read_in(Path::new("."), &three).unwrap_err().to_string();
-    assert!(message.contains("topology.flows makes 2 flows, and there are 3 tables"), "{message}");
+    assert!(message.contains("topology.flows creates 2 flows, but the scenario has 3 [[flow]] tables"), "{message}");
 }
 
 #[test]

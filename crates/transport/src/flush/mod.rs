@@ -74,7 +74,7 @@ parameters! {
 /// Flush with its default parameters.
 pub const FLUSH: Named<Config> = Named {
     name: "flush",
-    description: "objects at the pace of the path without acknowledgement, then rounds of NACKs; both ends have to know it",
+    description: "objects sent at the rate of the path without ACKs, then rounds of NACKs; both ends must support it",
     source: "Kim et al., SenSys 2007",
     config: Config::default,
 };

@@ -180,7 +180,7 @@ words! { Recovery: "restart" = Restart, "paced" = Paced, "off-until-ack" = OffUn
 /// TCP-AP as the paper describes it.
 pub const TCP_AP: Named<AdaptiveConfig> = Named {
     name: "tcp-ap",
-    description: "TCP with adaptive pacing as the paper prints it: the default of its readings",
+    description: "TCP with adaptive pacing as printed in the paper (the default reading)",
     source: "AP05, section 4",
     config: AdaptiveConfig::paper,
 };
@@ -201,7 +201,7 @@ pub const TCP_AP_SYNC: Named<AdaptiveConfig> = Named {
 /// The refined TCP-AP of AP10, paced by the out-of-interference delay.
 pub const TCP_AP_OID: Named<AdaptiveConfig> = Named {
     name: "tcp-ap-oid",
-    description: "TCP-AP paced by the out-of-interference delay, its range estimated from received power",
+    description: "TCP-AP paced by the out-of-interference delay, with the sensing range estimated from received power",
     source: "AP10, sections 3 and 4; for two-ray ground, exponent 4, threshold -78.07 dBm",
     config: AdaptiveConfig::out_of_interference,
 };

@@ -41,7 +41,7 @@ words! { Echo: "latched" = Latched, "per-mark" = PerMark }
 /// ECN as RFC 3168 specifies it.
 pub const ECN: Named<Config> = Named {
     name: "ecn",
-    description: "explicit congestion notification, a mark taken as a loss",
+    description: "explicit congestion notification; a mark counts as a loss",
     source: "RFC 3168",
     config: || Config::RFC_3168,
 };

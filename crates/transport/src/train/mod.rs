@@ -88,7 +88,7 @@ parameters! {
 /// Quiet trains.
 pub const QUIET_TRAIN: Named<Config> = Named {
     name: "quiet-train",
-    description: "trains of paced segments with silence between, one ACK per train; both ends have to know it",
+    description: "trains of paced segments with silence between them, one ACK per train; both ends must support it",
     source: "docs/quiet-trains.md",
     config: Config::default,
 };
@@ -96,21 +96,21 @@ pub const QUIET_TRAIN: Named<Config> = Named {
 /// frames.
 pub const QUIET_TRAIN_COMPETITIVE: Named<Config> = Named {
     name: "quiet-train+competitive",
-    description: "quiet trains that bear more delay while most of them lose segments: beside NewReno or CUBIC, on links that lose",
+    description: "quiet trains that tolerate more delay while most trains lose segments; for use beside NewReno or CUBIC, and on lossy links",
     source: "docs/quiet-trains.md",
     config: Config::competing,
 };
 /// Quiet trains that claim half of the path beside senders that keep queues full.
 pub const QUIET_TRAIN_CONTENDING: Named<Config> = Named {
     name: "quiet-train+contending",
-    description: "quiet trains that claim half of the path while a delay lasts that yielding does not end: beside NewReno or CUBIC",
+    description: "quiet trains that claim half of the path while yielding does not end a delay; for use beside NewReno or CUBIC",
     source: "docs/quiet-trains.md",
     config: Config::contending,
 };
 /// Quiet trains that react to congestion marks, for links with a marker.
 pub const QUIET_TRAIN_MARKS: Named<Config> = Named {
     name: "quiet-train+marks",
-    description: "quiet trains that take marks of relays for delay, for links with a marker",
+    description: "quiet trains that treat marks of relays as delay; for links with a marker",
     source: "docs/quiet-trains.md",
     config: Config::heeding_marks,
 };

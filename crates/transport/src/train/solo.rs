@@ -62,7 +62,7 @@ pub struct Config {
 
 /// Declaration of the parameter `silence`.
 static SILENCE: Parameter = parameter!(silence: bool = true => FLAG, Expert,
-    "whether nothing leaves until a train is acknowledged, or pairs follow each other as far as the window allows");
+    "whether nothing is sent until a train is acknowledged; otherwise pairs follow each other as far as the window allows");
 
 impl Default for Config {
     fn default() -> Config {

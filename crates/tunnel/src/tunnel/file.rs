@@ -170,8 +170,8 @@ fn parse_into(source: &Source, directory: &Path, problems: &Problems) -> Option<
             let name = name.unwrap_or_else(|| what.to_string());
             if entries.iter().any(|entry: &Entry| entry.name == name) {
                 let named = table.get("name").map_or(origin, |name| &name.origin);
-                let message = format!("{path}.name: {name} is the name of another entry");
-                problems.at(named, message, "a name that no other entry has");
+                let message = format!("{path}.name: another entry also has the name {name}");
+                problems.at(named, message, "a different name for each entry");
             }
             entries.push(Entry { name, what, identity });
         }
@@ -352,7 +352,7 @@ impl Reader<'_> {
             ErrorKind::ArgumentConflict => {
                 let others = strings(ContextKind::PriorArg);
                 let others: Vec<String> = others.iter().flat_map(|shown| keys_of(command, shown)).collect();
-                let message = format!("{}: does not go with {}", at(path, &first), list(&others));
+                let message = format!("{}: cannot be combined with {}", at(path, &first), list(&others));
                 (message, "one of them".to_owned())
             }
             _ => {
@@ -407,7 +407,7 @@ fn expected(arg: &Arg) -> String {
         () if is_file(arg) => "the name of a file, \"FILE\"".to_owned(),
         () => format!("a string, \"{shown}\""),
     };
-    if matches!(arg.get_action(), ArgAction::Append) { format!("{one}, or a list of such") } else { one }
+    if matches!(arg.get_action(), ArgAction::Append) { format!("{one}, or a list of these") } else { one }
 }
 
 #[cfg(test)]
@@ -484,7 +484,7 @@ mod tests {
         wrong("[[listen]]\nplain = 1", &["listen.0.plain", "true or false"]);
         wrong("[[listen]]\nchannel_rate = \"2\"", &["listen.0.channel_rate", "Mbit/s", "tunnel.toml:2"]);
         wrong("[[listen]]\nkey = \"k\"", &["listen.0.peers: missing", "tunnel.toml:1"]);
-        wrong("[[listen]]\nallow = \"any\"\nsecret = \"x\"\nplain = true", &["does not go with", "secret"]);
+        wrong("[[listen]]\nallow = \"any\"\nsecret = \"x\"\nplain = true", &["cannot be combined with", "secret"]);
         wrong("[[connect]]\nforward = \"1:a:2\"", &["connect.0.host: missing", "tunnel.toml:1"]);
         wrong("[[connect]]\nhost = \"a\"", &["forward, datagrams, socks or transparent", "missing"]);
         wrong(
@@ -500,7 +500,7 @@ mod tests {
         wrong("[[listen]]\nname = \"a b\"\nallow = \"any\"", &["listen.0.name", "letters"]);
         wrong(
             "[[listen]]\nallow = \"any\"\n[[listen]]\nallow = \"any\"",
-            &["listen-7800 is the name of another entry"],
+            &["another entry also has the name listen-7800"],
         );
         // All faults are reported, not only the first.
         wrong("[[listen]]\nport = \"x\"\nlast = 1", &["listen.0.port", "listen.0.last"]);

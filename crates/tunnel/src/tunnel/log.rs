@@ -93,7 +93,11 @@ impl Log {
             (self.left, self.since) = (LINES_PER_SECOND, now);
             let untold = std::mem::take(&mut self.untold);
             if untold > 0 {
-                lines += &self.line(Level::Warn, "", &format!("{untold} more events, which were too many to be told"));
+                lines += &self.line(
+                    Level::Warn,
+                    "",
+                    &format!("{untold} more events were not logged, because there were too many"),
+                );
             }
         }
         // Errors are always written. No stranger can cause them at will.
@@ -168,6 +172,6 @@ mod tests {
         assert_eq!(log.lines(Time::ZERO, Level::Error, "", "broken"), "meshpace: broken\n");
         let later = Time::ZERO + Duration::from_secs(1);
         let lines = log.lines(later, Level::Warn, "", "x");
-        assert_eq!(lines, "meshpace: 900 more events, which were too many to be told\nmeshpace: x\n");
+        assert_eq!(lines, "meshpace: 900 more events were not logged, because there were too many\nmeshpace: x\n");
     }
 }

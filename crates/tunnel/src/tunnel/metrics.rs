@@ -97,10 +97,12 @@ type Metric = (&'static str, &'static str, &'static str, fn(&Totals) -> Option<f
 static METRICS: [Metric; 17] = [
     ("streams", "gauge", "Streams open now.", |totals| Some(totals.open as f64)),
     ("streams_opened_total", "counter", "Streams opened.", |totals| Some(totals.opened as f64)),
-    ("streams_refused_total", "counter", "Streams that were not connected at the far end.", |totals| {
+    ("streams_refused_total", "counter", "Streams that the far end could not connect to their target.", |totals| {
         Some(totals.refused as f64)
     }),
-    ("streams_aborted_total", "counter", "Streams broken off instead of closed.", |totals| Some(totals.aborted as f64)),
+    ("streams_aborted_total", "counter", "Streams that were aborted instead of closed.", |totals| {
+        Some(totals.aborted as f64)
+    }),
     ("sessions", "gauge", "Sessions open now.", |totals| Some(totals.sessions as f64)),
     ("sessions_opened_total", "counter", "Sessions opened.", |totals| Some(totals.sessions_opened as f64)),
     ("flows", "gauge", "Flows of datagrams open now.", |totals| Some(totals.datagrams.flows as f64)),
@@ -108,7 +110,7 @@ static METRICS: [Metric; 17] = [
     ("datagrams_received_total", "counter", "Datagrams of UDP from far ends.", |totals| {
         Some(totals.datagrams.received as f64)
     }),
-    ("datagrams_dropped_total", "counter", "Datagrams of UDP given up at this end.", |totals| {
+    ("datagrams_dropped_total", "counter", "Datagrams of UDP discarded at this end.", |totals| {
         Some(totals.datagrams.dropped as f64)
     }),
     ("sent_bytes_total", "counter", "Payload bytes of streams and datagrams to far ends.", |totals| {
@@ -117,16 +119,16 @@ static METRICS: [Metric; 17] = [
     ("received_bytes_total", "counter", "Payload bytes of streams and datagrams from far ends.", |totals| {
         Some(totals.received as f64)
     }),
-    ("hops", "gauge", "Hops to the far end, by the time to live of what came last.", |totals| {
+    ("hops", "gauge", "Hops to the far end, from the time to live of the last received packet.", |totals| {
         totals.hops.map(f64::from)
     }),
-    ("path_mtu_bytes", "gauge", "MTU that the path was found to have, where longer packets do not pass.", |totals| {
+    ("path_mtu_bytes", "gauge", "MTU of the path, if longer packets were found not to pass.", |totals| {
         totals.narrowed.map(f64::from)
     }),
     ("segments_sent_total", "counter", "Segments sent, of TPA and quiet trains.", |totals| {
         Some(totals.stats.segments_sent as f64)
     }),
-    ("retransmissions_total", "counter", "Segments sent again.", |totals| Some(totals.stats.retransmissions as f64)),
+    ("retransmissions_total", "counter", "Segments retransmitted.", |totals| Some(totals.stats.retransmissions as f64)),
     ("timeouts_total", "counter", "Retransmission time-outs.", |totals| Some(totals.stats.timeouts as f64)),
 ];
 
@@ -148,7 +150,7 @@ fn page(rows: &[Row], reloads: [u64; 2]) -> String {
         // Writing to a string does not fail.
         let _ = write!(page, "# HELP meshpace_tunnel_{name} {what}\n# TYPE meshpace_tunnel_{name} {kind}\n");
     };
-    head(&mut page, "up", "gauge", "Whether the end is there: 1, or 0 while it is tried again.");
+    head(&mut page, "up", "gauge", "Whether the end runs: 1, or 0 while it is being retried.");
     for row in rows {
         let _ = writeln!(page, "meshpace_tunnel_up{{{}}} {}", row.labels, u8::from(row.totals.is_some()));
     }
@@ -160,18 +162,13 @@ fn page(rows: &[Row], reloads: [u64; 2]) -> String {
             }
         }
     }
-    head(
-        &mut page,
-        "carrier",
-        "gauge",
-        "What carries the streams, as the last one came: tpa or quiet-train; always 1.",
-    );
+    head(&mut page, "carrier", "gauge", "Carrier of the last stream, tpa or quiet-train; always 1.");
     for row in rows {
         if let Some(carrier) = row.totals.as_ref().and_then(live::seen) {
             let _ = writeln!(page, "meshpace_tunnel_carrier{{{},carrier=\"{carrier}\"}} 1", row.labels);
         }
     }
-    head(&mut page, "datagrams_unused_total", "counter", "Datagrams received and not used, by reason.");
+    head(&mut page, "datagrams_unused_total", "counter", "Datagrams received and discarded, by reason.");
     for row in rows {
         for (reason, count) in &UNUSED {
             let count = count(&row.port);
@@ -183,11 +180,16 @@ fn page(rows: &[Row], reloads: [u64; 2]) -> String {
     for row in rows {
         let _ = writeln!(page, "meshpace_tunnel_challenges_total{{{}}} {}", row.labels, row.port.challenges);
     }
-    head(&mut page, "moves_total", "counter", "Times that a peer's address has changed under way.");
+    head(
+        &mut page,
+        "moves_total",
+        "counter",
+        "Number of times that the address of a peer changed during a connection.",
+    );
     for row in rows {
         let _ = writeln!(page, "meshpace_tunnel_moves_total{{{}}} {}", row.labels, row.port.moves);
     }
-    head(&mut page, "reloads_total", "counter", "Times that the file was read again, by what came of it.");
+    head(&mut page, "reloads_total", "counter", "Number of times that the file was read again, by result.");
     for (result, count) in ["taken", "refused"].iter().zip(reloads) {
         let _ = writeln!(page, "meshpace_tunnel_reloads_total{{result=\"{result}\"}} {count}");
     }

@@ -65,7 +65,7 @@ impl Running {
                 let is_quiet = self.tries < QUIETLY && error.kind() == io::ErrorKind::AddrInUse;
                 self.due = Some(Clock.now() + if is_quiet { LOOK } else { AGAIN });
                 if !is_quiet && !is_last {
-                    let message = format!("{error}; it is tried again every {} s", AGAIN.as_secs_f64());
+                    let message = format!("{error}; trying again every {} s", AGAIN.as_secs_f64());
                     log::say(Level::Error, &self.entry.name, &message);
                 }
             }
@@ -195,7 +195,7 @@ impl<'a> Process<'a> {
         for one in &mut self.running {
             let totals = one.end.as_ref().map(|end| end.counters().totals()).unwrap_or_default();
             if let Some(bytes) = totals.narrowed.filter(|_| totals.narrowed != one.before.narrowed) {
-                let message = format!("long packets do not pass the path: its MTU is taken for {bytes} bytes");
+                let message = format!("long packets do not pass the path; assuming an MTU of {bytes} bytes");
                 log::say(Level::Warn, &one.entry.name, &message);
             }
             if json {
@@ -223,7 +223,7 @@ impl<'a> Process<'a> {
             Ok(read) => read,
             Err(wrong) => {
                 wrong.lines().iter().for_each(|line| log::say(Level::Error, "", line));
-                let message = format!("{}: not taken, what ran before goes on", path.display());
+                let message = format!("{}: not used; the previous configuration continues", path.display());
                 self.board.reloaded(false);
                 return log::say(Level::Error, "", &message);
             }
@@ -249,7 +249,7 @@ impl<'a> Process<'a> {
         }
         self.board.reloaded(true);
         let begun = self.running.len() - kept;
-        let message = format!("{} read again: {kept} ends go on, {ended} ended, {begun} begun", path.display());
+        let message = format!("{} read again: {kept} ends continue, {ended} ended, {begun} started", path.display());
         log::say(Level::Info, "", &message);
     }
 

@@ -89,7 +89,7 @@ fn examine(directory: &Path) -> Result<Library, String> {
         return Err(format!("{shown} has no lib or lib64 with ns-3's module core"));
     };
     if release != RELEASE {
-        return Err(format!("{shown} is ns-{release}; the program is for ns-{RELEASE}"));
+        return Err(format!("{shown} is ns-{release}, but the comparison needs ns-{RELEASE}"));
     }
     let code = std::fs::read(&core).map_err(|error| format!("{}: {error}", core.display()))?;
     let assertion = b"NS_ASSERT failed, cond";

@@ -53,8 +53,8 @@ struct Kind {
 
 fn kind(flow: &Flow, transport: &str, rate: Rate) -> Result<Kind, String> {
     if let Some((name, _)) = transport.split_once('{') {
-        let message = "parameters of its transport do not reach `meshpace send`: say transport =";
-        return Err(format!("{message} \"{name}\" and no more"));
+        let message = "`meshpace send` does not take the parameters of its transport; write transport =";
+        return Err(format!("{message} \"{name}\" without parameters"));
     }
     let known = format!("--channel-rate '{} bit/s'", rate.0);
     // A raw socket needs an address of the node on which it runs.
@@ -78,7 +78,7 @@ fn kind(flow: &Flow, transport: &str, rate: Rate) -> Result<Kind, String> {
             receiver: String::new(),
             sender: format!("--send-rate '{} bit/s' {}", rate.0, of_segments(config.segment)),
         }),
-        _ => Err("its traffic does not run here: \"ftp\", or \"cbr\" over \"udp\"".to_owned()),
+        _ => Err("this kind of traffic cannot be emulated; expected \"ftp\", or \"cbr\" over \"udp\"".to_owned()),
     }
 }
 

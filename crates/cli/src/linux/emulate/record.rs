@@ -160,7 +160,7 @@ impl Place {
         let manifest = campaign.manifest(1);
         let store = Store::open(directory, &manifest, force)?;
         if store.has(&(POINT.to_owned(), seed)) {
-            let message = format!("{} has a record of seed {seed}; --force replaces it", directory.display());
+            let message = format!("{} already has a record of seed {seed}; --force replaces it", directory.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         Ok(Place { store, manifest })

@@ -108,7 +108,7 @@ impl Observer for Recording {
         // An emulation has no fingerprint, because its seed does not determine its events.
         let made = self.out.take().map_or(Ok(()), |mut out| out.end(ended, frames, ""));
         let written = self.writer.take().map_or(Ok(Ok(())), JoinHandle::join);
-        written.map_err(|_| io::Error::other("its writer broke down"))?.and(made)
+        written.map_err(|_| io::Error::other("the thread that writes it failed"))?.and(made)
     }
 }
 

@@ -28,7 +28,7 @@ fn losses_and_rates_of_the_dump_are_those_of_the_simulation() {
     let shares = planned("from,to,delivery\na,b,0.6\nb,a,0.45\nb,c,1\n", "a", "c");
     assert_eq!(shares.links, "from,to,delivery\n0,1,0.6\n1,0,0.45\n1,2,1\n2,1,1\n");
     assert_eq!((key(&shares, "radio.rate").as_deref(), shares.assumed), (Some("\"MCS 3\""), Some(Rate::Mcs(3))));
-    assert_eq!(shares.basis, "at an assumed MCS 3: --rate sets it");
+    assert_eq!(shares.basis, "at an assumed MCS 3; set it with --rate");
     let [first, _] = &shares.routes[0].hops[..] else { panic!("{shares:?}") };
     assert_eq!((first.delivery, first.delivery_back, first.is_weak()), (0.6, 0.45, true));
     // Rates: each has its MCS, and a direction of which nothing is told that of the other.
@@ -48,7 +48,7 @@ fn losses_and_rates_of_the_dump_are_those_of_the_simulation() {
     // Some hops without a rate.
     let some = planned("from,to,mcs\na,b,5\nb,c,\n", "a", "c");
     assert!(
-        some.basis.ends_with("at an assumed MCS 3 on the hops of which the dump has no rate: --rate sets it"),
+        some.basis.ends_with("at an assumed MCS 3 on hops without a rate in the dump; set it with --rate"),
         "{}",
         some.basis
     );
@@ -64,7 +64,7 @@ fn measured_hops_have_the_slowest_rate_that_carries_them_and_the_loss_that_is_le
     // The share of the table is the cause: 20 Mbit/s with half of the frames lost.
     let lossy = planned("from,to,hop_mbps,delivery\na,b,10,0.5\n", "a", "b");
     assert_eq!(lossy.links, "from,to,delivery,mcs\n0,1,0.5,3\n1,0,0.5,3\n");
-    for (hop, why) in [("1", "carries 5.0 to 50.0"), ("400", "a hop carries 400.0 Mbit/s")] {
+    for (hop, why) in [("1", "rates that carry 5.0 to 50.0"), ("400", "a hop carries 400.0 Mbit/s")] {
         let plan = planned(&format!("from,to,hop_mbps\na,b,{hop}\n"), "a", "b");
         assert!(plan.not_simulated.as_ref().is_some_and(|said| said.contains(why)), "{plan:?}");
     }
@@ -88,7 +88,7 @@ fn cables_and_tunnels_make_two_routers_one_station() {
     assert_eq!(media, ["radio", "cable", "radio", "tunnel"]);
     let dump = of(text);
     let refused = plan(&dump, &[vec![1, 2]], Rate::Mcs(3), &scale).unwrap_err();
-    assert!(refused.contains("flow 0 has no radio hop: b-c is cable"), "{refused}");
+    assert!(refused.contains("flow 0 has no radio hop: b-c has only cables"), "{refused}");
 }
 
 #[test]

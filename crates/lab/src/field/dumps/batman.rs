@@ -71,7 +71,7 @@ pub fn text(text: &str) -> Result<Dump, Wrong> {
                 && seen.ends_with('s')
             {
                 dump.witness(&own);
-                dump.leave_out(line + 1, "batctl n of B.A.T.M.A.N. IV tells no quality: give the output of `batctl o`");
+                dump.leave_out(line + 1, "batctl n of B.A.T.M.A.N. IV shows no quality; give the output of `batctl o`");
             } else if words.first().is_some_and(|word| is_mac(word)) {
                 dump.leave_out(line + 1, format!("expected a quality in parentheses, found \"{}\"", row.trim()));
             }

@@ -96,7 +96,7 @@ pub fn read(text: &str) -> Result<Dump, Wrong> {
         }
     }
     if stations.is_empty() {
-        let why = "`iw dev` tells of no station: give the output of `iw dev wlan0 station dump`, with the name of the mesh's interface";
+        let why = "`iw dev` shows no stations; give the output of `iw dev wlan0 station dump`, with the name of the mesh's interface";
         return Err(("1".to_owned(), why.to_owned()));
     }
     stations.into_iter().for_each(|station| station.add_to(&mut dump));

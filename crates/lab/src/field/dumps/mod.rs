@@ -62,7 +62,7 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         let line = (before.lines().count().max(1)).to_string();
-        (line, "this is no text in UTF-8: give the file as the program wrote it, or save the table as UTF-8".to_owned())
+        (line, "this is not UTF-8 text: give the file as the program wrote it, or save the table as UTF-8".to_owned())
     })?;
     // Byte order mark with which programs on Windows begin a file.
     let mut dump = one(text.trim_start_matches('\u{feff}'))?;
@@ -71,7 +71,7 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Wrong> {
     }
     for (what, found, most) in [("nodes", dump.nodes.len(), MAX_NODES), ("links", dump.links.len(), MAX_LINKS)] {
         if found > most {
-            return Err(("1".to_owned(), format!("it names {found} {what}, and at most {most} are read")));
+            return Err(("1".to_owned(), format!("it has {found} {what}, and at most {most} are supported")));
         }
     }
     quality::fill(&mut dump);
@@ -91,8 +91,8 @@ fn no_link(dump: &Dump) -> Wrong {
         return (place.clone(), format!("{why}{more}"));
     }
     let why = match dump.missing() {
-        Some(missing) => format!("it tells of no link: {missing}"),
-        None => "it tells of no link".to_owned(),
+        Some(missing) => format!("it has no links: {missing}"),
+        None => "it has no links".to_owned(),
     };
     ("1".to_owned(), why)
 }

@@ -216,15 +216,15 @@ impl Dump {
     /// nothing arrives, so there is no link.
     pub(super) fn report(&mut self, from: &str, to: &str, report: LinkReport) -> Result<(), String> {
         if from.is_empty() || to.is_empty() {
-            return Err("a link without the name of an end".to_owned());
+            return Err("a link lacks the name of one end".to_owned());
         }
         let (from, to) = (self.node(from), self.node(to));
         if from == to {
-            return Err(format!("a link of \"{}\" with itself", self.nodes[from]));
+            return Err(format!("a link connects \"{}\" with itself", self.nodes[from]));
         }
         let shares = [report.delivery, report.tq];
         if let Some(share) = shares.into_iter().flatten().find(|share| !(0.0..=1.0).contains(share)) {
-            return Err(format!("{share} is no share of packets that arrive (0 to 1)"));
+            return Err(format!("{share} is not a delivery ratio (0 to 1)"));
         }
         let rate = report.rate.map(|rate| rate.mbps);
         let numbers = [report.mbps, report.cost, rate];
@@ -232,7 +232,10 @@ impl Dump {
             return Err(format!("expected a number above 0, found {number}"));
         }
         if shares.contains(&Some(0.0)) || numbers.contains(&Some(0.0)) {
-            return Err(format!("nothing arrives from {} at {}: no link", self.nodes[from], self.nodes[to]));
+            return Err(format!(
+                "nothing arrives from {} at {}, so this is not a link",
+                self.nodes[from], self.nodes[to]
+            ));
         }
         self.links.push(LinkReport { from, to, ..report });
         Ok(())
@@ -291,12 +294,12 @@ impl Dump {
         }
         let (program, told) = (self.program, self.witnesses.len());
         let whose = match &self.witnesses[..] {
-            [one] => format!("this dump is {program}'s of one node ({})", self.nodes[*one]),
-            _ => format!("these dumps are {program}'s of {told} nodes"),
+            [one] => format!("this is a dump of {program} from one node ({})", self.nodes[*one]),
+            _ => format!("these are dumps of {program} from {told} nodes"),
         };
         let links = self.linked();
         Some(format!(
-            "{whose}: it names {} nodes, and tells of links between {links} of them; run it on the other {silent}, too, and give all files{}",
+            "{whose}; of the {} nodes in it, {links} have links; run it on the other {silent} too, and give all files{}",
             self.nodes.len(),
             self.unknown_addresses().map(|hint| format!("; {hint}")).unwrap_or_default()
         ))
@@ -321,7 +324,7 @@ impl Dump {
             _ => "`ip -o link`",
         };
         Some(format!(
-            "no address that {} names is one of the others: put the output of {command} before each dump, which shows the addresses of one router",
+            "none of the addresses in {} belongs to another dump: put the output of {command} before each dump, which shows the addresses of its router",
             self.nodes[*apart]
         ))
     }

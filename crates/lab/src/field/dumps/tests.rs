@@ -174,9 +174,9 @@ fn what_people_give_instead_is_told_apart_with_what_to_give() {
         (b"PK\x03\x04\x14", "save the table as CSV"),
         (b"\xff\xfef\0r\0o\0m\0", "UTF-16"),
         (b"\xd4\xc3\xb2\xa1\x02", "a capture of packets"),
-        (b"from,to,etx\nm\xfchle,roof,1\n", "no text in UTF-8"),
-        (b"from;to;etx\na;b;1,2\n", "semicolons: put commas"),
-        (b"source,target,quality\na,b,0.9\n", "the columns source, target, quality: call those of the two ends of a link from and to"),
+        (b"from,to,etx\nm\xfchle,roof,1\n", "not UTF-8 text"),
+        (b"from;to;etx\na;b;1,2\n", "semicolons: use commas"),
+        (b"source,target,quality\na,b,0.9\n", "the columns source, target, quality: name the columns of the two ends of a link from and to"),
         (b"10.0.0.2 dev wlan0 lladdr 02:00:00:00:01:00 REACHABLE\n", "ip neigh"),
         (b"default via 10.0.0.1 dev wlan0\n10.0.0.0/24 dev wlan0 scope link\n", "a table of routes"),
         (b"02:00:00:00:01:00  -63 dBm / -95 dBm (SNR 32)  120 ms ago\n", "iwinfo"),
@@ -206,7 +206,7 @@ fn what_is_wrong_is_named_with_its_place() {
             "the program that wrote this failed",
         ),
         ("Interface wlan0\n\taddr 02:00:00:00:00:01\n", "1", "iw dev wlan0 station dump"),
-        ("BABEL 1.0\nhost mesh\nok\n", "1", "it tells of no link"),
+        ("BABEL 1.0\nhost mesh\nok\n", "1", "it has no links"),
         (
             r#"{"version":2,"nodes":[{"id":"a","name":"roof","status":{"online":true}}]}"#,
             "1",
@@ -269,9 +269,11 @@ fn batctl_tells_neighbours_routes_and_who_is_missing() {
         [(place(own), place(a), place(a)), (place(own), place(b), place(b)), (place(own), place(c), place(a))]
     );
     let missing = dump.missing().unwrap();
-    for part in
-        ["batctl's of one node (02:ba:de:af:fe:00)", "names 4 nodes", "links between 3 of them", "on the other 3"]
-    {
+    for part in [
+        "this is a dump of batctl from one node (02:ba:de:af:fe:00)",
+        "of the 4 nodes in it, 3 have links",
+        "on the other 3",
+    ] {
         assert!(missing.contains(part), "{part}: {missing}");
     }
 }
@@ -309,7 +311,7 @@ fn dumps_of_babeld_of_three_nodes_are_one_mesh() {
         BABELD.iter().map(|(name, text)| ((*name).to_owned(), read(text.as_bytes()).unwrap())).collect();
     // Its neighbour, and the far node by its route.
     assert_eq!(dumps[0].1.nodes.len(), 3);
-    assert!(dumps[0].1.missing().unwrap().contains("babeld's of one node"));
+    assert!(dumps[0].1.missing().unwrap().contains("a dump of babeld from one node"));
     let whole = merge(&dumps);
     assert_eq!((whole.nodes.as_slice(), whole.missing()), (["a", "b", "c"].map(str::to_owned).as_slice(), None));
     let mut ends: Vec<(usize, usize)> = whole.links.iter().map(|link| (link.from, link.to)).collect();

@@ -134,8 +134,7 @@ pub fn refused(object: &Object<String, Value>) -> Option<Wrong> {
         ["\"latitude\"", "\"lat\"", "\"x_m\""].iter().any(|key| text.contains(key))
     };
     (is_list && !has_places()).then(|| {
-        let why =
-            "a list of nodes without links and places: give meshviewer.json or graph.json, which say who hears whom";
+        let why = "a list of nodes without links and places: give meshviewer.json or graph.json, which have the links";
         ("1".to_owned(), why.to_owned())
     })
 }

@@ -42,7 +42,7 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => Ok(Lock::Held(file)),
             Err(TryLockError::WouldBlock) => {
-                let message = format!("another process is at work in {}", directory.display());
+                let message = format!("another process is writing to {}", directory.display());
                 Err(io::Error::new(io::ErrorKind::WouldBlock, message))
             }
             Err(TryLockError::Error(error)) => Err(named(error)),

@@ -107,7 +107,7 @@ fn nothing_is_added_behind_what_is_no_record() {
     file.write_all(&line(2).as_bytes()[..9]).unwrap();
     let refused = store.add(key(3), &line(3)).unwrap_err().to_string();
     let whole = read(scratch.path(), UNFINISHED).len();
-    let told = format!("it ends at byte {whole} and the records at {}", whole - 9);
+    let told = format!("it ends at byte {whole}, but the records end at {}", whole - 9);
     assert!(refused.contains("unfinished.jsonl") && refused.contains(&told), "{refused}");
     assert!(store.has(&key(1)) && !store.has(&key(3)));
     drop(store);
@@ -164,8 +164,8 @@ fn what_is_damaged_doubled_or_missing_is_named() {
     let whole = read(scratch.path(), RECORDS);
     for (text, told) in [
         (whole.replace("\"x\":2", "\"x\":7"), "records.jsonl:2: the record is damaged"),
-        (whole.clone() + &line(2), "records.jsonl:4: the record is there twice"),
-        (line(1) + &line(3), "2 records, and the manifest counts 3"),
+        (whole.clone() + &line(2), "records.jsonl:4: the record occurs twice"),
+        (line(1) + &line(3), "2 records, but the manifest counts 3"),
         (whole.trim_end().to_owned(), "records.jsonl:3: the record is cut off"),
     ] {
         std::fs::write(scratch.path().join(RECORDS), text).unwrap();
@@ -289,7 +289,7 @@ fn reading_is_allowed_whatever_state_the_directory_is_in() {
         archive.notes
     );
     assert!(
-        archive.notes[0].contains("unfinished: 2 runs") && archive.notes[1].contains(".jsonl:4"),
+        archive.notes[0].contains("incomplete: 2 runs") && archive.notes[1].contains(".jsonl:4"),
         "{:?}",
         archive.notes
     );
@@ -347,5 +347,5 @@ fn records_of_another_revision_are_read_with_a_note() {
     let scratch = tempfile::tempdir().unwrap();
     let newer = Manifest { format: line::FORMAT + 1, ..manifest() };
     std::fs::write(scratch.path().join(MANIFEST), serde_json::to_string(&newer).unwrap()).unwrap();
-    assert!(Archive::read(scratch.path()).unwrap_err().contains("use a newer meshpace"));
+    assert!(Archive::read(scratch.path()).unwrap_err().contains("use a newer version of meshpace"));
 }

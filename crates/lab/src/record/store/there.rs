@@ -23,14 +23,15 @@ pub struct There {
 
 /// Error for a directory that holds something else.
 fn occupied(directory: &Path, what: &str) -> io::Error {
-    let message = format!("{} holds {what}; --force replaces it, --out writes elsewhere", directory.display());
+    let message =
+        format!("{} has {what}; replace it with --force, or choose another directory with --out", directory.display());
     io::Error::new(io::ErrorKind::AlreadyExists, message)
 }
 
 /// Error for a directory with records of the same point that were made with other settings. `what`
 /// describes the conflict and the remedies.
 pub fn conflicting(directory: &Path, what: &str) -> io::Error {
-    let message = format!("{} holds {what}; --force replaces all that is there", directory.display());
+    let message = format!("{} has {what}; replace everything with --force", directory.display());
     io::Error::new(io::ErrorKind::AlreadyExists, message)
 }
 

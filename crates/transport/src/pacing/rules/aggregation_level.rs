@@ -45,12 +45,12 @@ pub struct AggregationLevel {
 impl Rule for AggregationLevel {
     const ABOUT: About = About {
         name: "aggregation-level",
-        description: "paced so that a number of ACKs come back in one aggregate of 802.11n",
+        description: "pacing so that several ACKs return in one aggregate of 802.11n",
         source: "Hassani, Gringoli, Leith, Computer Networks 187, 2021",
         parameters: &[
-            parameter!(target: f64 = 8.0 => number(2.0, 64.0), Expert, "ACKs of an aggregate that are aimed at",
+            parameter!(target: f64 = 8.0 => number(2.0, 64.0), Expert, "target number of ACKs per aggregate",
                 "Hassani, Gringoli, Leith, Computer Networks 187, 2021"),
-            parameter!(step: f64 = 0.05 => number(1e-4, 0.5), Expert, "the largest change of the rate per aggregate",
+            parameter!(step: f64 = 0.05 => number(1e-4, 0.5), Expert, "largest change of the rate per aggregate",
                 "Hassani, Gringoli, Leith, Computer Networks 187, 2021"),
         ],
     };

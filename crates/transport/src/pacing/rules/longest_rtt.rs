@@ -32,9 +32,9 @@ pub struct LongestRtt {
 impl Rule for LongestRtt {
     const ABOUT: About = About {
         name: "longest-rtt",
-        description: "paced by the longest of the last round trips: a worked example",
+        description: "pacing by the longest of the last round trips (a worked example)",
         source: "docs/new-pacing-rule.md",
-        parameters: &[parameter!(samples: f64 = 10.0 => number(2.0, 1000.0), Expert, "round trips of which the longest counts")],
+        parameters: &[parameter!(samples: f64 = 10.0 => number(2.0, 1000.0), Expert, "number of last round trips of which the longest counts")],
     };
 
     fn new(parameters: &[f64]) -> LongestRtt {

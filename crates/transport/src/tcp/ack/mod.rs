@@ -60,21 +60,21 @@ pub const DYN_DELACK: Named<Config> = Named {
 /// Acknowledgements by the rule of TACK.
 pub const TACK: Named<Config> = Named {
     name: "tack",
-    description: "one ACK for two segments, at most four in the shortest round trip",
+    description: "one ACK for two segments, but at most four ACKs per shortest round trip",
     source: "Li et al., SIGCOMM 2020, section 4.1: its rule of acknowledging",
     config: || Config::Tack(Tack::default()),
 };
 /// Adaptive delayed ACKs of TCP-DAA, which cover more segments while they arrive in order.
 pub const DAA: Named<Config> = Named {
     name: "daa",
-    description: "one ACK for up to four segments in order, for two after a disturbance",
+    description: "one ACK for up to four segments in order, or for two after losses or reordering",
     source: "de Oliveira, Braun, INFOCOM 2005",
     config: || Config::Adaptive(Adaptive::default()),
 };
 /// Delayed ACKs as Linux implements them.
 pub const LINUX_DELACK: Named<Config> = Named {
     name: "linux-delack",
-    description: "one ACK for two segments or after 44 ms, but for each of the first and of those after a long gap: a Linux receiver",
+    description: "ACKs of a Linux receiver: one for two segments or after 44 ms, and one for each segment at the start and after a long gap",
     source: "Linux 6.18, tcp_input.c",
     config: || Config::Linux(Linux::default()),
 };

@@ -73,7 +73,7 @@ impl Model {
 impl Described for Bbr {
     const ABOUT: About = About {
         name: "bbr",
-        description: "BBR, version 1: the rate of the bottleneck and the least round trip",
+        description: "BBR version 1, which estimates the bottleneck rate and the shortest round trip",
         source: "Cardwell et al., ACM Queue 14(5), 2016",
         parameters: &[],
     };

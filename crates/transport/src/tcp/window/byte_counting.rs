@@ -25,7 +25,7 @@ pub const LIMIT: u32 = 2;
 /// Byte counting with the limit that the RFC gives.
 pub const ABC: Named<u32> = Named {
     name: "abc",
-    description: "a window that grows by what ACKs cover, not by their number",
+    description: "window that grows by the data that ACKs cover, not by the number of ACKs",
     source: "RFC 3465, L = 2",
     config: || LIMIT,
 };

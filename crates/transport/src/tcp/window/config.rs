@@ -47,14 +47,14 @@ pub enum Config {
 /// Congestion window limit (CWL) from the table of hops.
 pub const CWL: Named<Config> = Named {
     name: "cwl",
-    description: "NewReno with its window limited by the number of hops, by table: 3 segments for 7 to 10 hops",
+    description: "NewReno with a window limit by a table of hops, such as 3 segments for 7 to 10 hops",
     source: "Chen, Xue, Nahrstedt, ICC 2003; AP05, section 5",
     config: || Config::HopLimit(HopRule::Table),
 };
 /// Congestion window limit (CWL) of a quarter of the hops.
 pub const CWL_H4: Named<Config> = Named {
     name: "cwl-h4",
-    description: "NewReno with its window limited to a quarter of the hops",
+    description: "NewReno with a window limit of a quarter of the hops",
     source: "AP05, sections 4.3 and 5: a path of h hops carries h/4 packets",
     config: || Config::HopLimit(HopRule::Quarter),
 };
@@ -68,20 +68,20 @@ pub const FEW: Named<Config> = Named {
 /// CUBIC with the parameters of its RFC.
 pub const CUBIC: Named<Config> = Named {
     name: "cubic",
-    description: "CUBIC, what most of today's hosts run",
+    description: "CUBIC, the default of most hosts today",
     source: "RFC 9438, without HyStart++",
     config: || Config::Cubic(CubicConfig::default()),
 };
 
 /// Declaration of `segments`: the size of a constant window, or the limit of a clamped one.
 static SEGMENTS: Parameter =
-    parameter!(segments: u32 = USUAL_LIMIT => whole("segments", 1, 65535), Basic, "the window");
+    parameter!(segments: u32 = USUAL_LIMIT => whole("segments", 1, 65535), Basic, "largest window");
 /// Declaration of `rule`, by which the limit follows from the number of hops.
-static RULE: Parameter = parameter!(rule: HopRule = HopRule::Table => choice(HopRule::WORDS), Expert, "window from hops",
+static RULE: Parameter = parameter!(rule: HopRule = HopRule::Table => choice(HopRule::WORDS), Expert, "rule that computes the window limit from the hops",
     "Chen et al., ICC 2003; AP05, section 5");
 /// Declaration of `increment`, the growth of FeW.
 static INCREMENT: Parameter = parameter!(increment: f64 = few::INCREMENT => number(0.0, 1.0).above(0.0), Expert,
-    "growth per round trip",
+    "growth of the window per round trip",
     "Nahm et al., MobiHoc 2005; DCC, section V");
 
 impl Parameters for Config {

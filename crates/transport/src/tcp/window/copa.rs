@@ -106,7 +106,7 @@ impl Described for Copa {
         description: "Copa without its competitive mode: a rate inverse to the queueing delay",
         source: "Arun, Balakrishnan, NSDI 2018, section 2.1",
         parameters: &[parameter!(delta: f64 = 0.5 => number(0.004, 10.0), Expert,
-            "1/delta is the rate aimed at, in segments per queueing delay", "Arun, Balakrishnan, NSDI 2018, 2.1")],
+            "the target rate is 1/delta segments per queueing delay", "Arun, Balakrishnan, NSDI 2018, 2.1")],
     };
 
     fn new(parameters: &[f64]) -> Copa {

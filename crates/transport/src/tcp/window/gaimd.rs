@@ -26,10 +26,10 @@ pub struct Gaimd {
 impl Described for Gaimd {
     const ABOUT: About = About {
         name: "gaimd",
-        description: "a window that a loss lowers to beta of it and that grows as much slower as is fair to NewReno",
+        description: "AIMD that keeps a share beta of the window after a loss, with slower growth that is fair to NewReno",
         source: "Yang, Lam, ICNP 2000; docs/new-window-rule.md",
         parameters: &[parameter!(beta: f64 = 0.875 => number(0.1, 0.99), Expert,
-            "what a loss leaves of the window", "Yang, Lam, ICNP 2000")],
+            "beta, share of the window that remains after a loss", "Yang, Lam, ICNP 2000")],
     };
 
     fn new(parameters: &[f64]) -> Gaimd {
