@@ -3,6 +3,7 @@
 
 use crate::campaign::{self, Campaign, Run};
 use crate::record::archive::Archive;
+use crate::record::directory::quoted;
 use crate::record::given::Given;
 use crate::record::kept::sha256;
 use crate::record::line::point_key;
@@ -10,10 +11,14 @@ use crate::record::points::Points;
 use crate::record::rules::Rule;
 use crate::record::{Record, nodes};
 use crate::selection::Selection;
+use crate::words::values;
 use meshpace_scenario::{Scenario, Source};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Largest number of points that a refusal lists.
+const LISTED: usize = 12;
 
 /// A directory of records with its scenarios.
 pub struct Directory {
@@ -99,9 +104,10 @@ impl Directory {
         match (&found[..], &whole[..]) {
             ([one], _) | (_, [one]) => Ok((*one).clone()),
             (several, _) => {
-                let told: Vec<String> = several.iter().take(3).map(|record| key(record)).collect();
-                let (count, told) = (several.len(), told.join(", "));
-                Err(format!("{count} points have the seed {seed}, such as {told}; select one with --point KEY=VALUE"))
+                let told: Vec<String> = several.iter().take(LISTED).map(|record| options(&record.point)).collect();
+                let (count, told) = (several.len(), told.join("; "));
+                let more = if count > LISTED { format!("; and {} more", count - LISTED) } else { String::new() };
+                Err(format!("{count} points have the seed {seed}: choose one of {told}{more}"))
             }
         }
     }
@@ -206,6 +212,11 @@ fn python(value: &Value) -> String {
         }
         value => value.to_string(),
     }
+}
+
+/// Options `--point KEY=VALUE` that choose this point, quoted for a shell.
+fn options(point: &Map<String, Value>) -> String {
+    values(point).iter().map(|value| format!("--point {}", quoted(value))).collect::<Vec<_>>().join(" ")
 }
 
 /// Key of a record's point.

@@ -70,6 +70,16 @@ pub fn told(point: &Map<String, Value>) -> String {
     told_values(point, |_| true)
 }
 
+/// Each value of a point as "key=value", in the form that the options `--point` and `--where` take.
+pub fn values(point: &Map<String, Value>) -> Vec<String> {
+    let one = |(key, value): (&String, &Value)| match value {
+        // A comma separates values, unless it is in quotes.
+        Value::String(text) if text.contains(',') => format!("{key}={value}"),
+        value => format!("{key}={}", plain(value)),
+    };
+    point.iter().map(one).collect()
+}
+
 /// Name of the part of a point in a campaign of several scenarios; empty in any other campaign.
 pub fn part(point: &Map<String, Value>) -> &str {
     point.get(PART).and_then(Value::as_str).unwrap_or_default()

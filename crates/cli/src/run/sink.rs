@@ -181,7 +181,9 @@ impl<'a> Sink<'a> {
         let Ok(point) = campaign.point(run) else { return };
         let Ok(drawn) = point.drawn(record.seed) else { return };
         let sentences = silence::of(&drawn, record).into_iter().take(room);
-        self.silent.extend(sentences.map(|sentence| format!("seed {}: {sentence}", record.seed)));
+        let values = record::values(&record.point).join(", ");
+        let place = if values.is_empty() { String::new() } else { format!(" at {values}") };
+        self.silent.extend(sentences.map(|sentence| format!("seed {}{place}: {sentence}", record.seed)));
     }
 
     /// Reports the flows that delivered nothing.

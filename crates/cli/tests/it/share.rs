@@ -132,6 +132,14 @@ fn what_was_changed_or_is_missing_is_told() {
     };
     refused(&["rerun", "records", "--seed", "4"], 2, "no record has the seed 4");
     refused(&["rerun", "records", "--seed", "2", "--point", "flow.to=3"], 2, "4 points have the seed 2");
+    // The refusal lists points as options, and each of them chooses its point.
+    let cubic =
+        "--point 'flow.transport={\"name\":\"cubic\",\"sack\":true}' --point flow.to=3 --point flow.segment=900";
+    refused(&["rerun", "records", "--seed", "2", "--point", "flow.to=3"], 2, cubic);
+    refused(&["rerun", "records", "--seed", "2"], 2, "; and 4 more\n");
+    let transport = "flow.transport={\"name\":\"cubic\",\"sack\":true}";
+    let chosen = ["--point", transport, "--point", "flow.to=3", "--point", "flow.segment=900"];
+    well(here, &[&["rerun", "records", "--seed", "2"][..], &chosen].concat());
     refused(&["rerun", "records", "--point", "flow.to=9"], 2, "there are 4, 1, 2, 3");
     // The record has results that no run gives, and a valid checksum.
     let path = here.join("records/records.jsonl");

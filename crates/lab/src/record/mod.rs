@@ -28,7 +28,7 @@ pub mod table;
 pub mod tally;
 mod write;
 
-pub use crate::words::{plain, told, told_values};
+pub use crate::words::{plain, told, told_values, values};
 pub use column::{Column, Columns, Kind};
 pub use columns::{CompletionRecord, FlowRecord, PacingRecord, Record};
 pub use nodes::NodeRecord;
