@@ -8,20 +8,20 @@
 
 mod slurm;
 
-use crate::output::{self, Failure, complain, finish};
+use crate::output::{self, Failure, complain, finish, note};
 use crate::progress::Progress;
 use crate::runner::{self, Told};
-use crate::{FAILED, REFUSED, run, share};
+use crate::{FAILED, INTERRUPTED, REFUSED, run, share};
 use clap::{ArgGroup, Args, Subcommand};
 use meshpace_command::interrupt::stop_on_interrupt;
 use meshpace_command::quantities::seconds;
 use meshpace_lab::backend::Threads;
-use meshpace_lab::campaign::{Campaign, Run};
+use meshpace_lab::campaign::{Campaign, Run, Work};
 use meshpace_lab::record::directory::{MANIFEST, host};
 use meshpace_lab::record::line::Key;
 use meshpace_lab::record::store::Store;
 use meshpace_lab::record::{make_directory, write_whole};
-use meshpace_lab::session::Session;
+use meshpace_lab::session::{Broken, Session};
 use meshpace_lab::until::{self, Growing, Until};
 use meshpace_lab::workers::{Exported, Growth, Job, Worker, chunks};
 use meshpace_scenario::MAX_SEEDS;
@@ -171,7 +171,7 @@ fn export(arguments: &Export) -> Result<String, Failure> {
         Some(directory) => lacking(&campaign, directory)?,
         None => campaign.all().collect(),
     };
-    let runs = todo.len();
+    let (runs, cost_s) = (todo.len(), Work::of(&todo, &campaign.costs()).cost_s);
     if runs == 0 {
         return Ok("0 runs: the directory already has all of them\n".to_owned());
     }
@@ -184,17 +184,20 @@ fn export(arguments: &Export) -> Result<String, Failure> {
     let exported = Exported { job, first_seed: arguments.seed, seeds, pieces, growth };
     let written = Written { exported, tasks: arguments.tasks.clone() };
     if arguments.out.join(EXPORTED).exists() {
+        let place = arguments.out.display();
         return Err(refused(format!(
-            "{} already has a campaign; choose another directory with --out",
-            arguments.out.display()
+            "{place} already has a campaign: delete it, or choose another directory with --out"
         )));
     }
     make_directory(&arguments.out.join(PIECES)).map_err(|error| refused(error.to_string()))?;
     let submit = write(&arguments.out, &written, &campaign.scenario.name, 0)?;
     let place = arguments.out.display();
     let records = arguments.missing_in.as_deref().unwrap_or(Path::new("RECORDS")).display();
-    let pieces = if number == 1 { "piece" } else { "pieces" };
-    Ok(format!("{runs} runs in {number} {pieces}\n{submit}meshpace campaign merge {place} --out {records}\n"))
+    note(&format!(
+        "{cost_s:.0} s of CPU time by the estimate; --piece sets the time of a piece, also in seconds, such as --piece 30s"
+    ));
+    let (runs, pieces) = (count("run", runs), count("piece", number));
+    Ok(format!("{runs} in {pieces}\n{submit}meshpace campaign merge {place} --out {records}\n"))
 }
 
 /// Returns the runs of a campaign whose records are not in a directory. The records there are not
@@ -211,6 +214,11 @@ fn lacking(campaign: &Arc<Campaign>, directory: &Path) -> Result<Vec<Run>, Failu
     }
     let session = runner::open(campaign, Some(directory), &campaign.manifest(1), false)?;
     Ok(session.partition(campaign.all()).1)
+}
+
+/// "1 piece", "2 pieces".
+fn count(noun: &str, number: usize) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Splits runs into pieces that take about `piece_s` seconds each by the estimate, and returns the
@@ -293,7 +301,7 @@ fn strange(pieces: &Path) -> (String, String) {
 }
 
 fn piece(arguments: &Piece) -> Result<String, Failure> {
-    let (Written { exported, .. }, campaign) = read_here(&arguments.directory)?;
+    let (Written { exported, tasks }, campaign) = read_here(&arguments.directory)?;
     let number = arguments.number;
     let Some(piece) = exported.pieces.get(number) else {
         return Err((
@@ -312,14 +320,31 @@ fn piece(arguments: &Piece) -> Result<String, Failure> {
     let progress = Progress::new(session.work(&runs));
     let (known, todo) = session.partition(runs);
     progress.known(session.work(&known));
+    // The log of a task has these lines, so that a task that waits and one that works differ.
+    let resumed = if known.is_empty() { String::new() } else { format!(", {} are kept from before", known.len()) };
+    note(&format!("piece {number} on {}: {}{resumed}", node(), count("run", piece.len())));
     let stop = stop_on_interrupt();
     runner::silence_panics();
     let made = session.make(todo, &mut Threads::new(1, &stop), &mut Told(&progress));
     progress.finish();
-    match made.map_err(|broken| runner::broken(broken, Some(&place)))? {
-        0 => Ok(String::new()),
-        failed => Err((FAILED, format!("{failed} runs failed"))),
+    let broken = |broken| match broken {
+        Broken::Stopped { kept } => {
+            let directory = arguments.directory.canonicalize().unwrap_or_else(|_| arguments.directory.clone());
+            let again = tasks.again(&directory, &[number], "");
+            (
+                INTERRUPTED,
+                format!("piece {number} interrupted, {kept} of {} runs kept; resumed by: {again}", piece.len()),
+            )
+        }
+        broken => runner::broken(broken, Some(&place)),
+    };
+    match made.map_err(broken)? {
+        0 => note(&format!("piece {number}: complete")),
+        failed => return Err((FAILED, format!("piece {number}: {} failed", count("run", failed)))),
     }
+    // The records stay in the unfinished file: a piece is never the whole campaign, and `merge`
+    // takes a finished directory for one.
+    Ok(String::new())
 }
 
 fn merge(arguments: &Merge) -> Result<String, Failure> {
@@ -361,9 +386,10 @@ fn merge_pieces(directory: &Path, arguments: &Merge) -> Result<String, Failure> 
         return Err((
             FAILED,
             format!(
-                "{count} of {} runs exist; runs of these pieces are missing: {}{reasons}",
+                "{count} of {} runs are merged into {}{reasons}; for the others submit their pieces, and then merge again: {}",
                 exported.pieces.iter().map(Vec::len).sum::<usize>(),
-                written.tasks.again(&missing, &exclude)
+                arguments.out.display(),
+                written.tasks.again(directory, &missing, &exclude)
             ),
         ));
     }
@@ -396,7 +422,8 @@ fn grow(directory: &Path, written: &Written, growth: &Growth, session: &Session)
     let submit = write(directory, &grown, &session.campaign().scenario.name, first)?;
     let more = grown.exported.pieces.len() - first;
     let (rule, submit) = (&growth.until, submit.trim_end().replace('\n', "; "));
-    Err((FAILED, format!("{rule} needs {runs} more runs, in {more} more pieces; merge again after: {submit}")))
+    let (runs, more) = (count("more run", runs), count("more piece", more));
+    Err((FAILED, format!("{rule} needs {runs}, in {more}; merge again after: {submit}")))
 }
 
 /// Returns the numbers of the pieces for which some record is missing.

@@ -136,18 +136,17 @@ impl Tasks {
         )
     }
 
-    /// Returns the commands that run these pieces again. The numbers of the pieces must be in
-    /// ascending order. `options` are additional options of `sbatch`.
-    pub fn again(&self, pieces: &[usize], options: &str) -> String {
+    /// Returns the commands that run these pieces of the campaign in `directory` again. The numbers of
+    /// the pieces must be in ascending order. `options` are additional options of `sbatch`.
+    pub fn again(&self, directory: &Path, pieces: &[usize], options: &str) -> String {
         let mut by_script: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for piece in pieces {
             by_script.entry(piece / self.per_array()).or_default().push(piece % self.per_array());
         }
         let limit = self.limit(by_script.len());
-        let several = by_script.keys().any(|number| *number > 0);
+        let place = directory.display();
         let command = |(number, tasks): (&usize, &Vec<usize>)| {
-            let script = if several { format!(" {}", file(*number)) } else { String::new() };
-            format!("sbatch{options} --array={}{limit}{script}", ranges(tasks))
+            format!("sbatch --chdir {place}{options} --array={}{limit} {place}/{}", ranges(tasks), file(*number))
         };
         by_script.iter().map(command).collect::<Vec<_>>().join("; ")
     }
@@ -219,10 +218,14 @@ mod tests {
 
     #[test]
     fn pieces_that_are_missing_are_told_by_their_arrays() {
-        assert_eq!(tasks(10, None).again(&[4], " --exclude=n7"), "sbatch --exclude=n7 --array=4");
-        assert_eq!(tasks(10, Some(4)).again(&[0, 1, 2, 5], ""), "sbatch --array=0-2,5%4");
-        let told = "sbatch --array=9 campaign.slurm; sbatch --array=0-1,5 campaign-1.slurm";
-        assert_eq!(tasks(10, None).again(&[9, 10, 11, 15], ""), told);
-        assert_eq!(Tasks::default().again(&[1001, 6095], ""), "sbatch --array=1001,6095");
+        let again = |tasks: Tasks, pieces: &[usize], options| tasks.again(Path::new("c"), pieces, options);
+        let told = "sbatch --chdir c --exclude=n7 --array=4 c/campaign.slurm";
+        assert_eq!(again(tasks(10, None), &[4], " --exclude=n7"), told);
+        let told = "sbatch --chdir c --array=0-2,5%4 c/campaign.slurm";
+        assert_eq!(again(tasks(10, Some(4)), &[0, 1, 2, 5], ""), told);
+        let told = "sbatch --chdir c --array=9 c/campaign.slurm; sbatch --chdir c --array=0-1,5 c/campaign-1.slurm";
+        assert_eq!(again(tasks(10, None), &[9, 10, 11, 15], ""), told);
+        let told = "sbatch --chdir c --array=1001,6095 c/campaign.slurm";
+        assert_eq!(again(Tasks::default(), &[1001, 6095], ""), told);
     }
 }

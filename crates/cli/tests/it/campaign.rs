@@ -44,10 +44,15 @@ fn the_pieces_of_an_array_are_the_records_of_one_run() {
     }
     let merge = ["campaign", "merge", "campaign", "--out", "merged"];
     let (status, _, stderr) = said(&meshpace(here, &merge));
-    assert!(status == Some(1) && stderr.contains("11 of 12") && stderr.contains("--array=4\n"), "{stderr}");
+    assert!(status == Some(1) && stderr.contains("11 of 12 runs are merged into merged"), "{stderr}");
+    assert!(stderr.ends_with(": sbatch --chdir campaign --array=4 campaign/campaign.slurm\n"), "{stderr}");
     // A task that is run twice repeats no run.
-    for number in [4, 4, 0] {
-        assert_eq!(task(here, number).status.code(), Some(0));
+    for (number, kept) in [(4, ""), (4, ", 1 are kept from before"), (0, ", 1 are kept from before")] {
+        let (status, _, stderr) = said(&task(here, number));
+        assert_eq!(status, Some(0));
+        let lines: Vec<&str> = stderr.lines().collect();
+        assert!(lines[0].contains(&format!("piece {number} on ")) && lines[0].ends_with(&format!(": 1 run{kept}")));
+        assert!(lines[1].ends_with(&format!("piece {number}: complete")), "{stderr}");
     }
     for _ in 0..2 {
         let (status, stdout, stderr) = said(&meshpace(here, &merge));
@@ -111,7 +116,7 @@ fn what_is_wrong_with_an_exported_campaign_is_told() {
     refused(&["campaign", "piece", "campaign", "0"], "campaign.json");
     let export = ["campaign", "export", "s.toml", "--slurm", "--out", "campaign"];
     assert_eq!(meshpace(here, &export).status.code(), Some(0));
-    refused(&export, "already has a campaign");
+    refused(&export, "already has a campaign: delete it, or choose another directory");
     refused(&["campaign", "piece", "campaign", "1"], "there is no piece 1");
     refused(&["campaign", "merge", "campaign", "--out", "merged"], "no piece has been run yet");
     let file = here.join("campaign/campaign.json");
@@ -154,7 +159,8 @@ fn an_export_completes_a_directory_in_several_arrays() {
     (0..4).for_each(|number| task("campaign.slurm", number));
     let merge = ["campaign", "merge", "campaign", "--out", "records"];
     let (status, _, stderr) = said(&meshpace(here, &merge));
-    let again = "sbatch --array=4%2 campaign.slurm; sbatch --array=0%2 campaign-1.slurm";
+    let again = "sbatch --chdir campaign --array=4%2 campaign/campaign.slurm; \
+                 sbatch --chdir campaign --array=0%2 campaign/campaign-1.slurm";
     assert!(status == Some(1) && stderr.contains(again), "{stderr}");
     task("campaign.slurm", 4);
     task("campaign-1.slurm", 0);
@@ -232,7 +238,12 @@ fn a_node_that_is_built_otherwise_makes_no_piece_and_the_others_go_on() {
     }
     let merge = ["campaign", "merge", "campaign", "--out", "merged"];
     let (status, _, stderr) = said(&meshpace(here, &merge));
-    assert!(status == Some(1) && stderr.contains("sbatch --exclude=n7 --array=3; node n7 is excluded: "), "{stderr}");
+    assert!(
+        status == Some(1)
+            && stderr.contains("sbatch --chdir campaign --exclude=n7 --array=3 campaign/campaign.slurm\n"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("; node n7 takes no part: "), "{stderr}");
     // The node takes part again after the file is repaired.
     assert_eq!(on("n7", "3").0, Some(0));
     assert_eq!(meshpace(here, &merge).status.code(), Some(0));
