@@ -2,7 +2,7 @@
 //! and the name of the directory.
 
 use super::archive::Archive;
-use super::directory::{MANIFEST, Manifest, RECORDS};
+use super::directory::{MANIFEST, Manifest, RECORDS, quoted};
 use super::kept::{self, FILES};
 use super::write::write_whole_by;
 use flate2::Compression;
@@ -39,8 +39,14 @@ pub struct Packed {
 /// system.
 pub fn pack(directory: &Path, out: &Path, anonymous: bool) -> Result<Packed, String> {
     let shown = |why: String| format!("{}: {why}", directory.display());
-    let archive = Archive::read(directory)?.filter(|archive| archive.is_finished);
-    let archive = archive.ok_or_else(|| shown("it is incomplete; the command that began it runs the rest".into()))?;
+    let archive = Archive::read(directory)?.ok_or_else(|| shown("it has no record yet".into()))?;
+    if !archive.is_finished {
+        let (scenario, place) = (&archive.manifest.scenario, quoted(&directory.display().to_string()));
+        let resume = format!("`meshpace run FILE --out {place}`");
+        return Err(shown(format!(
+            "it is unfinished: {resume} with the file and the options of {scenario:?}, or the `campaign merge` that made it, completes it"
+        )));
+    }
     let files = files(directory, &archive.manifest).map_err(shown)?;
     let name =
         directory.canonicalize().ok().and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
