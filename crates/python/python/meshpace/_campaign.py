@@ -43,7 +43,8 @@ class _Bar:
             self._tqdm = None
 
     def __call__(self, done: int, total: int, share: float) -> None:
-        percent = int(100 * share)
+        # The shares of the runs are rounded, so that their sum may be a little less than 1.
+        percent = 100 if done == total else int(100 * share)
         if self._tqdm is not None:
             self._tqdm.set_postfix_str(f"{done}/{total} runs", refresh=False)
             self._tqdm.update(percent - self._tqdm.n)
