@@ -221,16 +221,26 @@ impl Tally {
     }
 
     /// Returns a sentence for each flow that was silent for this reason, the flow with the most
-    /// silent runs first.
+    /// silent runs first. With several parts, the worst flow of each part stands before the second
+    /// flow of any part, so that one part does not hide the others.
     fn of_flows(&self, of: Of, why: &str) -> Vec<String> {
         let silent = |id: &(&str, usize)| self.of_id(*id).map(|(_, flow)| of(flow).runs()).sum();
         let mut ids: Vec<((&str, usize), usize)> = self.ids().into_iter().map(|id| (id, silent(&id))).collect();
         ids.retain(|(_, silent)| *silent > 0);
         ids.sort_by_key(|((_, number), silent)| (std::cmp::Reverse(*silent), *number));
-        let mut sentences: Vec<String> = ids.iter().take(NAMED).map(|(id, _)| self.of_flow(*id, of, why)).collect();
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut rank = |part| {
+            let rank = seen.entry(part).or_default();
+            *rank += 1;
+            *rank
+        };
+        let mut ranked: Vec<_> = ids.iter().map(|(id, _)| (rank(id.0), *id)).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let mut sentences: Vec<String> = ranked.iter().take(NAMED).map(|(_, id)| self.of_flow(*id, of, why)).collect();
         if ids.len() > NAMED {
             let were = if why.is_empty() { "were starved" } else { "had no path" };
-            sentences.push(format!("{} more flows {were} in fewer runs or as many.", ids.len() - NAMED));
+            let how_many = if self.places.len() > 1 { "" } else { " in fewer runs or as many" };
+            sentences.push(format!("{} more flows {were}{how_many}.", ids.len() - NAMED));
         }
         sentences
     }
@@ -397,6 +407,22 @@ mod tests {
         assert_eq!(Tally::of(&all).sentences()[1..], expected);
         all.retain(|record| record.point["part"] == "grid");
         assert!(Tally::of(&all).sentences()[1].starts_with("flow 0 "), "there is one part");
+    }
+
+    #[test]
+    fn no_part_hides_the_others() {
+        let run = |part: &str, seed, flows| {
+            let mut record = record("cubic", seed, &vec![flow(9, 20.0); flows]);
+            record.point.insert("part".to_owned(), json!(part));
+            record
+        };
+        // Each of the eight flows of the grid is starved in two runs, that of the chain in one.
+        let told = Tally::of(&[run("grid", 1, 8), run("grid", 2, 8), run("chain", 1, 1)]).sentences();
+        let starts = |sentence: &str, start: &str| assert!(sentence.starts_with(start), "{told:?}");
+        starts(&told[1], "part grid: flow 0 ");
+        starts(&told[2], "part chain: flow 0 ");
+        starts(&told[3], "part grid: flow 1 ");
+        assert_eq!(told[7..], ["3 more flows were starved."]);
     }
 
     #[test]
