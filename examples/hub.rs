@@ -63,7 +63,7 @@ fn ask(address: SocketAddr, own: [u8; 32], hub: [u8; 32], request: &str) -> io::
 
 /// A hub, its two peers and a stranger over loopback: what each is told.
 fn all() -> io::Result<[String; 5]> {
-    let [hub, writer, reader, stranger] = [(); 4].map(|()| Security::new_key());
+    let [hub, writer, reader, stranger] = [(); 4].map(|()| keys::generate());
     let ((own, hub), (writer, writers), (reader, readers), (stranger, _)) = (hub?, writer?, reader?, stranger?);
     let (serving, listener) = Hub::listen("127.0.0.1:0", own, writers, readers)?;
     let address = listener.local_addr()?;

@@ -1,4 +1,4 @@
-//! What it looks at: `meshpace_live::fuzzing::datagram`.
+//! What it looks at: `meshpace_session::fuzzing::datagram`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| meshpace_live::fuzzing::datagram(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| meshpace_session::fuzzing::datagram(data));

@@ -1,4 +1,4 @@
-//! What it looks at: `meshpace_live::fuzzing::listener`.
+//! What it looks at: `meshpace_session::fuzzing::listener`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| meshpace_live::fuzzing::listener(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| meshpace_session::fuzzing::listener(data));

@@ -1,4 +1,4 @@
-//! What it looks at: `meshpace_live::fuzzing::opening`.
+//! What it looks at: `meshpace_session::fuzzing::opening`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| meshpace_live::fuzzing::opening(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| meshpace_session::fuzzing::opening(data));

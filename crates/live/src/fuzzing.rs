@@ -13,7 +13,6 @@ use crate::tunnel::{Beginning, decode, missing};
 use netlink_packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload};
 
 pub use crate::tcp::fuzzing::{packets, stack};
-pub use crate::tpa::fuzzing::{datagram, listener, opening};
 pub use crate::tunnel::fuzzing::{session, socks};
 
 /// Parses the first bytes from an untrusted sender: the preamble of a stream or carrier of a
@@ -111,11 +110,6 @@ mod tests {
     use meshpace_testing::fuzz::drive;
 
     #[test]
-    fn any_datagram_is_a_segment_or_is_passed_over() {
-        drive("datagram", super::datagram);
-    }
-
-    #[test]
     fn any_beginning_is_read_as_far_as_it_goes() {
         drive("beginnings", super::beginnings);
     }
@@ -138,16 +132,6 @@ mod tests {
     #[test]
     fn any_events_leave_what_was_read_in_order() {
         drive("stack", super::stack);
-    }
-
-    #[test]
-    fn any_request_is_answered_by_no_more_than_it_was() {
-        drive("listener", super::listener);
-    }
-
-    #[test]
-    fn any_opening_is_read_as_it_would_be_written() {
-        drive("opening", super::opening);
     }
 
     #[test]

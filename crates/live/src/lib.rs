@@ -6,7 +6,6 @@
 #![warn(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, clippy::missing_errors_doc)]
 
 mod accept;
-pub mod budget;
 #[doc(hidden)]
 pub mod chaos;
 pub mod clock;
@@ -18,10 +17,8 @@ pub mod generator;
 pub mod hosts;
 mod memory;
 mod netlink;
-mod networks;
 pub mod poll;
 pub mod process;
-pub mod ring;
 mod sys;
 pub mod tcp;
 pub mod testbed;

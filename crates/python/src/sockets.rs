@@ -198,7 +198,7 @@ impl TpaOptions {
 /// Creates a pair of keys: private and public.
 #[pyfunction]
 pub fn tpa_new_key(py: Python<'_>) -> PyResult<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)> {
-    let (own, public) = Security::new_key().map_err(|error| os_error(&error))?;
+    let (own, public) = keys::generate().map_err(|error| os_error(&error))?;
     Ok((PyBytes::new(py, &own), PyBytes::new(py, &public)))
 }
 

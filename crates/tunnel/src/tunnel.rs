@@ -325,7 +325,7 @@ fn refused(text: impl Into<String>) -> io::Error {
 fn keygen(file: &Path) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
-    let (private, public) = Security::new_key()?;
+    let (private, public) = keys::generate()?;
     let to = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let mut to = to.map_err(explain).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::Error::new(

@@ -310,7 +310,7 @@ fn ask(to: SocketAddr, own: [u8; 32], hub: [u8; 32], request: &str) -> String {
 #[test]
 fn the_hub_in_c_gives_each_peer_its_rights() {
     let Some(programs) = programs() else { return };
-    let [hub, writer, reader, stranger] = [(); 4].map(|()| Security::new_key().unwrap());
+    let [hub, writer, reader, stranger] = [(); 4].map(|()| keys::generate().unwrap());
     let mut file = tempfile::NamedTempFile::new().unwrap();
     writeln!(file, "{}", keys::write(&hub.0)).unwrap();
     let to = SocketAddr::from(([127, 0, 0, 1], spare_port()));

@@ -2,9 +2,9 @@
 //! every datagram that may arrive, and counts the datagrams that the carriers take.
 
 use super::plan::{FlowPlan, HEAD};
-use crate::tpa::session::content::byte;
 use crate::tunnel::Class;
 use meshpace_core::Time;
+use meshpace_session::content::byte;
 
 /// A datagram that the application has sent.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 //! sessions of a tunnel with their streams and carriers.
 //!
 //! Everything in a run (`world`) is derived from its seed (`plan`). A run has two machines
-//! (`side`), a wire, and faults. Each machine has a port (`tpa::session::port`) and applications
+//! (`side`), a wire, and faults. Each machine has a port (`meshpace_session::port`) and applications
 //! that know every byte (`stream`, `tunnel`). Faults are scheduled for certain situations of the
 //! protocol, which are called moments (`planner`, `faults`).
 //!

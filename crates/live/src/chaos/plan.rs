@@ -6,14 +6,14 @@
 //! others. If a moment needs another fault in order to occur, that fault is scheduled as well.
 
 use super::faults::{Fault, Moment, Mood, Protected, cells};
-use crate::tpa::session::handshake::{InnerTransport, Terms};
-use crate::tpa::session::path::Fixed;
-use crate::tpa::session::settings::{Limits, Settings};
 use crate::tpa::{Options, Security};
 use crate::tunnel::session::{MOST, QUEUE};
 use crate::tunnel::{self, Class};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rate, Rng, Time};
+use meshpace_session::handshake::{InnerTransport, Terms};
+use meshpace_session::path::Fixed;
+use meshpace_session::settings::{Limits, Settings};
 use meshpace_transport::tpa::{self, ack};
 use meshpace_transport::{PathInfo, train};
 use std::sync::Arc;
@@ -429,7 +429,7 @@ fn bursts(rng: &mut Rng, first: u64, last: u64) -> Vec<Burst> {
 mod tests {
     use super::*;
     use crate::chaos::world::LONGEST;
-    use crate::tpa::session::engine::MORE;
+    use meshpace_session::engine::MORE;
 
     #[test]
     fn trains_are_given_no_more_than_they_can_carry() {

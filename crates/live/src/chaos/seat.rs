@@ -1,7 +1,7 @@
 //! Users of the connections of a machine.
 
 use super::stream::Application;
-use crate::tpa::session::handshake::Tag;
+use meshpace_session::handshake::Tag;
 
 /// User of a connection.
 #[derive(Debug)]

@@ -7,15 +7,15 @@ use super::seat::Seat;
 use super::stream::{Application, Ending, Got};
 use super::tunnel::Tunnel;
 use super::wire::Flight;
-use crate::tpa::session::connection::Report;
-use crate::tpa::session::exchange::{Delivery, Exchange, Phase};
-use crate::tpa::session::failure::Reason;
-use crate::tpa::session::handshake::{InnerTransport, Tag, tag_of};
-use crate::tpa::session::port::{Arrived, Party, Port};
-use crate::tpa::session::seal::number_of;
 use crate::tunnel::session::NAME;
 use crate::tunnel::{Beginning, decode, missing};
 use meshpace_core::Time;
+use meshpace_session::connection::Report;
+use meshpace_session::exchange::{Delivery, Exchange, Phase};
+use meshpace_session::failure::Reason;
+use meshpace_session::handshake::{InnerTransport, Tag, tag_of};
+use meshpace_session::seal::number_of;
+use meshpace_session::{Arrived, Party, Port};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
@@ -100,7 +100,7 @@ impl Side {
 
     fn process(plan: &Plan, end: usize, life: u64, now: Time) -> Port<Seat> {
         let rng = stream(plan.seed, 10 + 2 * life + end as u64);
-        Port::new(now, home(end), plan.settings[end].clone(), rng, end == 1)
+        Port::seeded(now, home(end), plan.settings[end].clone(), rng, end == 1)
     }
 
     /// Opens the connections of the plan.
@@ -109,13 +109,15 @@ impl Side {
         match plan.kind {
             Kind::Stream(inner) => {
                 let habits = plan.habits[0].clone();
-                let id = self.port.open(now, far, inner, |tag| Seat::Stream(tag, Application::new(tag, true, habits)));
+                let id = self
+                    .port
+                    .open_seeded(now, far, inner, |tag| Seat::Stream(tag, Application::new(tag, true, habits)));
                 self.work(plan, id, now);
             }
             Kind::Tunnel(inner) => {
                 // Both connections are opened at the same time, as in `tunnel::dialing`.
-                let bulk = self.port.open(now, far, inner, |_| Seat::Carrier);
-                let express = self.port.open(now, far, InnerTransport::Tpa, |_| Seat::Carrier);
+                let bulk = self.port.open_seeded(now, far, inner, |_| Seat::Carrier);
+                let express = self.port.open_seeded(now, far, InnerTransport::Tpa, |_| Seat::Carrier);
                 let mut name = [0; NAME];
                 name.iter_mut()
                     .zip(stream(plan.seed, 50 + self.life).next_u64().to_be_bytes())

@@ -2,8 +2,8 @@
 //! planned bytes, and compares what it reads with the expected bytes.
 
 use super::plan::Habits;
-use crate::tpa::session::content::fill;
 use meshpace_core::Time;
+use meshpace_session::content::fill;
 
 /// Maximum number of bytes that are written at once.
 const CHUNK: u64 = 4096;

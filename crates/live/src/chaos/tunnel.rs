@@ -6,12 +6,12 @@ use super::flow::{self, FlowEnd, Over};
 use super::plan::{FlowPlan, Plan, StreamPlan};
 use super::seat::Seat;
 use super::stream::{Application, Ending, Got};
-use crate::tpa::session::exchange::Exchange;
-use crate::tpa::session::port::{Party, Port};
 use crate::tunnel::session::{
     self, Carrier, Frame, Handing, MOST, NAME, QUEUE, Reader, Sending, Session, Side, Takes, preamble,
 };
 use meshpace_core::{Duration, Time};
+use meshpace_session::exchange::Exchange;
+use meshpace_session::{Party, Port};
 use std::collections::BTreeMap;
 use std::io;
 

@@ -3,12 +3,12 @@
 
 use super::faults::Moment;
 use crate::tpa::cipher::Cipher;
-use crate::tpa::session::content::shows_payload;
-use crate::tpa::session::engine::AnySegment;
-use crate::tpa::session::handshake::{Cookie, InnerTransport, Kind, Opening, Tag, tag_of, understand_stray};
-use crate::tpa::session::path_frame::PathFrame;
-use crate::tpa::session::seal::{Reader, is_piece, number_of};
 use meshpace_core::{Duration, Time};
+use meshpace_session::content::shows_payload;
+use meshpace_session::engine::AnySegment;
+use meshpace_session::handshake::{Cookie, InnerTransport, Kind, Opening, Tag, tag_of, understand_stray};
+use meshpace_session::path_frame::PathFrame;
+use meshpace_session::seal::{Reader, is_piece, number_of};
 use meshpace_transport::flags::Flags;
 use std::collections::{BTreeMap, BTreeSet};
 

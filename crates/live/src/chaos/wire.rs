@@ -1,7 +1,7 @@
 //! Datagrams in flight between two machines.
 
-use crate::tpa::session::connection::Report;
 use meshpace_core::Time;
+use meshpace_session::connection::Report;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

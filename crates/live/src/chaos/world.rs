@@ -13,12 +13,12 @@ use super::watch::{Sender, Watch};
 use super::wire::{Arrival, Flight, Notice, Wire};
 use super::{Broken, Run, Trail};
 use crate::tpa::Security;
-use crate::tpa::session::connection::Report;
-use crate::tpa::session::handshake::{InnerTransport, Kind as Message, Opening, stray, tag_of};
-use crate::tpa::session::noise::key_of;
-use crate::tpa::session::port::{Arrived, Port};
-use crate::tpa::session::seal::number_of;
 use meshpace_core::{Duration, Rng, Time};
+use meshpace_session::connection::Report;
+use meshpace_session::handshake::{InnerTransport, Kind as Message, Opening, stray, tag_of};
+use meshpace_session::noise::key_of;
+use meshpace_session::seal::number_of;
+use meshpace_session::{Arrived, Port};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -55,7 +55,7 @@ const MOST_STEPS: u64 = 2_000_000;
 /// Maximum number of datagrams that are stored for replay.
 const KEPT: usize = 32;
 
-/// Maximum number of messages that wait for the kernel, as in `tpa::session::outbox`.
+/// Maximum number of messages that wait for the kernel, as in `meshpace_session::outbox`.
 const OUTBOX: usize = 4096;
 
 /// Bytes that a session promises to all streams together, as in `tunnel::session`.
@@ -727,8 +727,8 @@ impl World {
         for number in 0..STRANGERS {
             let from = SocketAddr::from(([172, 16, network, number as u8], 5000));
             let rng = stream(self.plan.seed, 1000 + number);
-            let mut stranger: Port<()> = Port::new(now, from, settings.clone(), rng, false);
-            let id = stranger.open(now, home(1), settings.inner(), |_| ());
+            let mut stranger: Port<()> = Port::seeded(now, from, settings.clone(), rng, false);
+            let id = stranger.open_seeded(now, home(1), settings.inner(), |_| ());
             stranger.work(id, now);
             for _ in 0..2 {
                 for (_, bytes) in stranger.leaving() {

@@ -19,14 +19,14 @@ mod output;
 
 use super::interface::Interface;
 use super::packet::Unreachable;
-use crate::budget::{Bounds, Budget};
 use crate::clock::sharpen_timers;
-use crate::networks::source_of;
 use crate::poll::{Poller, Ready};
-use crate::ring::{ReceiveRing, SendRing};
 pub use conversation::{Conversation, Protocol};
 use entry::{Entry, Key};
 use meshpace_core::{Deadlines, Rate, Time};
+use meshpace_session::budget::{Bounds, Budget};
+use meshpace_session::networks::source_of;
+use meshpace_session::ring::{ReceiveRing, SendRing};
 use meshpace_transport::tcp::End;
 use meshpace_transport::tcp::wire::{self, Numbers};
 use meshpace_transport::{PathInfo, Role, pump};

@@ -1,8 +1,8 @@
 //! Numbers of errors (errno) that stand for the reasons of a session, and the reports of the kernel
 //! that a session understands.
 
-use crate::tpa::session::connection::Report;
-use crate::tpa::session::failure::{Reason, TpaError};
+use meshpace_session::connection::Report;
+use meshpace_session::failure::{Reason, TpaError};
 use nix::libc;
 use std::io;
 
@@ -53,7 +53,7 @@ pub(crate) fn report(errno: i32, mtu: u32) -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tpa::session::failure::Failure;
+    use meshpace_session::failure::Failure;
 
     #[test]
     fn an_error_that_the_kernel_reports_has_the_same_kind_as_the_reason_that_it_becomes() {

@@ -7,15 +7,15 @@
 #![expect(clippy::disallowed_methods, reason = "the attack takes place in real time")]
 
 use crate::Clock;
-use crate::tpa::session::connection::forging::Forgery;
-use crate::tpa::session::engine::AnySegment;
-use crate::tpa::session::handshake::InnerTransport;
-use crate::tpa::session::path_frame::PathFrame;
-use crate::tpa::session::port::{Arrived, Port};
-use crate::tpa::session::security::Security;
 use crate::tpa::{Options, TpaListener, TpaPort};
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rng};
+use meshpace_session::Security;
+use meshpace_session::connection::forging::Forgery;
+use meshpace_session::engine::AnySegment;
+use meshpace_session::handshake::InnerTransport;
+use meshpace_session::path_frame::PathFrame;
+use meshpace_session::{Arrived, Port};
 use meshpace_transport::flags::Flags;
 use meshpace_transport::{bbr, tpa, train};
 use std::io::{Read, Write};
@@ -51,7 +51,7 @@ impl Hostile {
         [&own, &victim].into_iter().for_each(|socket| socket.set_nonblocking(true).unwrap());
         let settings = (*options(inner).service().settings).clone();
         let rng = Rng::stream(1, Purpose::Test, 66);
-        let port = Port::new(Clock.now(), own.local_addr().unwrap(), settings, rng, listens);
+        let port = Port::seeded(Clock.now(), own.local_addr().unwrap(), settings, rng, listens);
         let target = own.local_addr().unwrap();
         Hostile { port, own, victim, target, inner, as_victim: 0, at_victim: 0 }
     }
@@ -180,7 +180,7 @@ fn a_listener_sends_no_victim_much_more_than_came_from_there() {
         let address = listener.local_addr().unwrap();
         let mut hostile = Hostile::new(inner, false);
         hostile.target = address;
-        let id = hostile.port.open(Clock.now(), address, inner, |_| ());
+        let id = hostile.port.open_seeded(Clock.now(), address, inner, |_| ());
         hostile.port.work(id, Clock.now());
         std::thread::scope(|scope| {
             scope.spawn(|| serve(&listener));

@@ -21,12 +21,9 @@
 
 mod api;
 mod errno;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzzing;
 #[cfg(test)]
 mod hostile_live;
 mod runtime;
-pub(crate) mod session;
 
 #[cfg(feature = "tokio")]
 pub use api::asynchronous;
@@ -43,13 +40,9 @@ pub use api::select::Selector;
 pub use api::stream::TpaStream;
 pub use api::{path, secrets};
 pub use errno::errno_of;
+pub(crate) use meshpace_session::places;
+pub use meshpace_session::{Admission, Limits, PortCounters, Reason, Security, TpaError};
+pub use meshpace_session::{cipher, cookie, framing, handshake};
 pub use runtime::handle::Handle as Runtime;
 pub(crate) use runtime::random;
 pub use runtime::{keylog, keys, socket};
-pub use session::admission::Admission;
-pub use session::counters::PortCounters;
-pub use session::failure::{Reason, TpaError};
-pub(crate) use session::places;
-pub use session::security::Security;
-pub use session::settings::Limits;
-pub use session::{cipher, cookie, framing, handshake};

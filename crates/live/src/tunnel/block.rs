@@ -3,7 +3,7 @@
 //! Every open stream has two blocks, and a far end decides how many streams are open. So a block is booked with the connection that brings the
 //! stream, begins small, and becomes larger while reads fill it.
 
-use crate::budget::{Account, Refusal};
+use meshpace_session::budget::{Account, Refusal};
 
 /// Bytes of a block at first, and at most.
 const LEAST: usize = 4 << 10;
@@ -54,8 +54,8 @@ impl Drop for Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::{Bounds, Budget};
-    use crate::networks::source_of;
+    use meshpace_session::budget::{Bounds, Budget};
+    use meshpace_session::networks::source_of;
 
     #[test]
     fn a_block_is_as_large_as_reads_need_and_there_is_memory_for() {

@@ -3,8 +3,8 @@
 use super::Refusal;
 use super::carried_by::CarriedBy;
 use super::session::Stream;
-use crate::budget::Account;
 use crate::tpa::TpaStream;
+use meshpace_session::budget::Account;
 use meshpace_transport::Stats;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;

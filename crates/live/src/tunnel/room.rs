@@ -6,7 +6,7 @@
 //! get leaves twice as much to others, and so do several, one after the other.
 
 use crate::memory;
-use crate::networks::{Census, networks, source_of};
+use meshpace_session::networks::{Census, networks, source_of};
 use nix::sys::resource::{Resource, getrlimit};
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};

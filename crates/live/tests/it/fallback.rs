@@ -7,7 +7,7 @@ use meshpace_core::Duration;
 use meshpace_live::fallback::{Dialer, Fallback, Race, Stream};
 use meshpace_live::testbed::{Impairment, Relay};
 use meshpace_live::tpa::handshake::{BYTES, Cookie, Kind, Opening, Protection};
-use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort};
+use meshpace_live::tpa::{Options, Security, TpaListener, TpaPort, keys};
 use meshpace_testing::ports::wait_until_free;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, UdpSocket};
@@ -238,7 +238,7 @@ fn refused_at_once_or_changed_meanwhile() {
 
 #[test]
 fn with_keys_no_tcp_is_tried_whatever_becomes_of_tpa() {
-    let [(own, of_own), (_, of_other)] = [(); 2].map(|()| Security::new_key().unwrap());
+    let [(own, of_own), (_, of_other)] = [(); 2].map(|()| keys::generate().unwrap());
     let secret = || Security::Shared([7; 32]);
     let race = Race { head_start: Duration::ZERO, patience: Duration::ZERO, ..Race::default() };
     let listening = |at: SocketAddr, security| {

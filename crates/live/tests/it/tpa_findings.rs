@@ -10,7 +10,7 @@ use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rng};
 use meshpace_live::testbed::{Impairment, Relay};
 use meshpace_live::tpa::handshake::{self, Cookie, Kind, Opening};
-use meshpace_live::tpa::{Options, PathSource, Runtime, Security, TpaListener, TpaPort, TpaStream};
+use meshpace_live::tpa::{Options, PathSource, Runtime, Security, TpaListener, TpaPort, TpaStream, keys};
 use meshpace_testing::{Class, skipped};
 use meshpace_transport::PathInfo;
 use meshpace_transport::tpa::{Flags, Segment, wire};
@@ -433,7 +433,7 @@ fn connect(of: Security, to: &TpaListener) -> std::io::Result<TpaStream> {
 
 #[test]
 fn only_who_has_the_keys_gets_in_and_others_are_told() {
-    let [(a, of_a), (b, of_b), (c, of_c)] = [(); 3].map(|()| Security::new_key().unwrap());
+    let [(a, of_a), (b, of_b), (c, of_c)] = [(); 3].map(|()| keys::generate().unwrap());
     let known = |own, peer| Security::Keys { own, peers: vec![peer] };
     let with = |security| listener(Options { security, ..quick() });
     let secret = with(Security::Shared([7; 32]));

@@ -3,7 +3,7 @@
 use crate::common::{exchange, listener, ms, noise, quick};
 use meshpace_core::Duration;
 use meshpace_live::tpa::handshake::Kind;
-use meshpace_live::tpa::{Admission, KeyList, Options, Security, TpaListener, TpaPort, TpaStream};
+use meshpace_live::tpa::{Admission, KeyList, Options, Security, TpaListener, TpaPort, TpaStream, keys};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 type Pair = ([u8; 32], [u8; 32]);
 
 fn pairs<const N: usize>() -> [Pair; N] {
-    [(); N].map(|()| Security::new_key().unwrap())
+    [(); N].map(|()| keys::generate().unwrap())
 }
 
 /// A listener with known keys that asks `admission`.

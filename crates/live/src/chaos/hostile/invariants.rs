@@ -6,18 +6,18 @@ use super::held::Holding;
 use super::machine::User;
 use super::plan::{client, key_of};
 use super::world::{Deaf, LATEST, Owner, World, applications};
-use crate::ring::PAGE;
-use crate::tpa::session::failure::Reason;
-use crate::tpa::session::handshake::InnerTransport;
-use crate::tpa::session::port::Party;
 use meshpace_core::Duration;
+use meshpace_session::Party;
+use meshpace_session::failure::Reason;
+use meshpace_session::handshake::InnerTransport;
+use meshpace_session::ring::PAGE;
 use std::collections::BTreeSet;
 
 /// Time after its first request by which an honest client is connected. Without attacks it would
 /// take four times 50 ms.
 const CONNECTED: Duration = Duration::from_secs(1);
 
-/// Maximum number of messages that wait for the kernel, as in `tpa::session::outbox`.
+/// Maximum number of messages that wait for the kernel, as in `meshpace_session::outbox`.
 const OUTBOX: usize = 4_096;
 
 /// Bytes that a peer may send before anything was read, unless three blocks are more; see

@@ -4,10 +4,10 @@
 use super::super::plan::Habits;
 use super::super::side::use_exchange;
 use super::super::stream::{Application, Ending};
-use crate::tpa::session::handshake::{InnerTransport, Tag};
-use crate::tpa::session::port::{Arrived, Party, Port};
-use crate::tpa::session::settings::Settings;
 use meshpace_core::{Rng, Time};
+use meshpace_session::handshake::{InnerTransport, Tag};
+use meshpace_session::settings::Settings;
+use meshpace_session::{Arrived, Party, Port};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -48,7 +48,7 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new(address: SocketAddr, settings: Settings, rng: Rng, listens: bool, habits: Habits) -> Machine {
-        let port = Port::new(Time::ZERO, address, settings, rng, listens);
+        let port = Port::seeded(Time::ZERO, address, settings, rng, listens);
         Machine {
             port,
             habits,
@@ -65,7 +65,7 @@ impl Machine {
     pub(super) fn open(&mut self, now: Time, to: SocketAddr, inner: InnerTransport, habits: Habits) -> (u64, Tag) {
         let id = self
             .port
-            .open(now, to, inner, |opener| User { opener, application: Application::new(opener, true, habits) });
+            .open_seeded(now, to, inner, |opener| User { opener, application: Application::new(opener, true, habits) });
         let tag = self.port.parties[&id].session.tag();
         self.work(id, now);
         (id, tag)

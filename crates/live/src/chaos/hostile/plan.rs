@@ -3,11 +3,11 @@
 
 use super::super::plan::{Habits, stream};
 use super::attack::Attack;
-use crate::budget::Bounds;
-use crate::tpa::session::handshake::InnerTransport;
-use crate::tpa::session::settings::{Limits, Settings};
 use crate::tpa::{Options, Security};
 use meshpace_core::{Duration, Rng, Time};
+use meshpace_session::budget::Bounds;
+use meshpace_session::handshake::InnerTransport;
+use meshpace_session::settings::{Limits, Settings};
 use meshpace_transport::{tpa, train};
 use std::net::SocketAddr;
 use std::sync::Arc;

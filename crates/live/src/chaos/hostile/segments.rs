@@ -1,9 +1,9 @@
 //! Segments that a hostile peer invents, based on what it has read in the datagrams of its
 //! connection.
 
-use crate::tpa::session::engine::AnySegment;
-use crate::tpa::session::handshake::InnerTransport;
 use meshpace_core::Rng;
+use meshpace_session::engine::AnySegment;
+use meshpace_session::handshake::InnerTransport;
 use meshpace_transport::flags::Flags;
 use meshpace_transport::train::segment::Feedback;
 use meshpace_transport::{bbr, tpa, train};

@@ -3,10 +3,10 @@
 
 use super::segments::Known;
 use crate::tpa::cipher::Cipher;
-use crate::tpa::session::engine::AnySegment;
-use crate::tpa::session::handshake::{InnerTransport, Tag, tag_of};
-use crate::tpa::session::path_frame::PathFrame;
-use crate::tpa::session::seal::{Reader, is_piece};
+use meshpace_session::engine::AnySegment;
+use meshpace_session::handshake::{InnerTransport, Tag, tag_of};
+use meshpace_session::path_frame::PathFrame;
+use meshpace_session::seal::{Reader, is_piece};
 use std::collections::BTreeMap;
 
 /// Maximum number of challenges that are stored.

@@ -2,8 +2,8 @@
 
 use super::super::packet::Unreachable;
 use super::conversation::{Conversation, Protocol, Said};
-use crate::ring::{ReceiveRing, SendRing};
 use meshpace_core::Time;
+use meshpace_session::ring::{ReceiveRing, SendRing};
 use meshpace_transport::tcp::wire::{self, Header, Numbers, Options};
 use meshpace_transport::tcp::{self, Flags, train_wire};
 use meshpace_transport::{Machine, Output, PathInfo, Role, pump};

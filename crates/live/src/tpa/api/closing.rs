@@ -2,8 +2,8 @@
 
 use crate::Clock;
 use crate::tpa::runtime::shared::{Shared, State};
-use crate::tpa::session::exchange::Delivery;
 use meshpace_core::{Duration, Time};
+use meshpace_session::exchange::Delivery;
 use std::io;
 use std::sync::MutexGuard;
 

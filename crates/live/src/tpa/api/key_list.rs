@@ -1,6 +1,6 @@
 //! A list of peers' keys that can be changed while a listener uses it.
 
-use crate::tpa::session::admission::Admission;
+use meshpace_session::Admission;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -9,8 +9,6 @@ mod connect;
 pub mod descriptor;
 pub mod key_list;
 pub mod listener;
-#[cfg(test)]
-mod margin;
 pub mod options;
 pub mod path;
 pub mod port;

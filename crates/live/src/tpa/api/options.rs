@@ -1,33 +1,19 @@
 //! Options of connections over UDP.
 
 use crate::tpa::runtime::keylog::KeyLog;
-use crate::tpa::runtime::random;
 use crate::tpa::runtime::service::Service;
-use crate::tpa::session::admission::Admission;
-use crate::tpa::session::cipher::processor_has_aes;
-use crate::tpa::session::framing::overhead;
-use crate::tpa::session::handshake::{LEAST_SEGMENT, Protection};
-use crate::tpa::session::path::PathSource;
-use crate::tpa::session::seal::KEY_LIFE;
-use crate::tpa::session::security::Security;
-use crate::tpa::session::settings::{Beside, Limits, Settings};
 use meshpace_core::Duration;
+use meshpace_session::Admission;
+use meshpace_session::Security;
+use meshpace_session::cipher::processor_has_aes;
+use meshpace_session::framing::overhead;
+use meshpace_session::handshake::{LEAST_SEGMENT, Protection};
+use meshpace_session::path::PathSource;
+use meshpace_session::seal::KEY_LIFE;
+use meshpace_session::settings::{Beside, Limits, Settings, on_wires};
 use meshpace_transport::{Config, names, tpa, train};
 use std::io;
 use std::sync::Arc;
-
-impl Security {
-    /// Generates a pair of keys for [`Security::Keys`]: the private and the public key.
-    ///
-    /// # Errors
-    ///
-    /// The system provides no random numbers.
-    pub fn new_key() -> io::Result<([u8; 32], [u8; 32])> {
-        let mut secret = [0; 32];
-        random(&mut secret)?;
-        Ok((secret, Security::public_key(&secret)))
-    }
-}
 
 /// Settings of a port. They apply to the connections that it opens and accepts.
 #[derive(Clone, Debug)]
@@ -135,21 +121,7 @@ impl Options {
         }
     }
 
-    /// Default options with this transport. Three of its settings are changed for real networks:
-    ///
-    /// - A block does not wait until it is full ([`tpa::Config::waits_to_fill`]), so that requests
-    ///   and replies are not delayed by `fill_timeout`.
-    /// - The end of a block is acknowledged at once, so that no block is delayed by the time for
-    ///   which an ACK may be held.
-    /// - The margin of the RTO above the RTT is at least that time plus 50 ms.
-    ///
-    /// The initial RTO is at most 1 s.
-    ///
-    /// The reason for the margin: a segment that is retransmitted alone is acknowledged when the
-    /// receiver's timer expires. The simulator's margin is exactly the time of that timer. On a
-    /// path with constant delay, the ACK then arrives exactly when the sender's timer expires, and
-    /// segments that were not lost are sent a third time. A busy machine wakes a thread some
-    /// milliseconds late, rarely tens of milliseconds.
+    /// Default options with this transport, changed for real networks as [`on_wires`] says.
     pub fn of(transport: tpa::Config) -> Options {
         Options { transport: on_wires(transport), ..Options::default() }
     }
@@ -228,21 +200,6 @@ const MOST_PAYLOAD: u32 = 65507 - overhead(Protection::Nn);
 /// Shortest interval between keep-alive probes of quiet trains. The peer answers at most ten SYNs
 /// in 5 s.
 const LEAST_QUESTION: Duration = Duration::from_secs(1);
-
-/// Minimum time between the expiry of the receiver's ACK timer and that of the sender's timer.
-const LATENESS: Duration = Duration::from_millis(50);
-
-fn on_wires(mut transport: tpa::Config) -> tpa::Config {
-    let margin = (transport.ack_delay + LATENESS).min(transport.rto.max);
-    transport.rto.margin = transport.rto.margin.max(margin);
-    transport.ack_block_end = true;
-    transport.waits_to_fill = false;
-    transport.fin_follows = true;
-    // Initial RTO of RFC 6298, section 2.1, which the Internet has used since 2011. The table of
-    // the paper says 3 s.
-    transport.rto.initial = transport.rto.initial.min(Duration::from_secs(1));
-    transport
-}
 
 fn refused(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)

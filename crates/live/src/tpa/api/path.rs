@@ -2,4 +2,4 @@
 //! rate of the channel. Exports the interface and its implementations.
 
 pub use crate::tpa::runtime::route_metric::RouteMetric;
-pub use crate::tpa::session::path::{Fixed, PathSource, TimeToLive, hops_travelled};
+pub use meshpace_session::path::{Fixed, PathSource, TimeToLive, hops_travelled};

@@ -2,9 +2,9 @@
 
 use crate::tpa::runtime::keylog::word;
 use crate::tpa::runtime::keys;
-use crate::tpa::session::cipher::Cipher;
-use crate::tpa::session::handshake::{Tag, tag_of};
-use crate::tpa::session::seal::{Reader, is_piece};
+use meshpace_session::cipher::Cipher;
+use meshpace_session::handshake::{Tag, tag_of};
+use meshpace_session::seal::{Reader, is_piece};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -86,11 +86,10 @@ impl Secrets {
 mod tests {
     use super::*;
     use crate::tpa::runtime::keylog::KeyLog;
-    use crate::tpa::session::engine::AnySegment;
-    use crate::tpa::session::framing::Framing;
-    use crate::tpa::session::handshake::InnerTransport;
-    use crate::tpa::session::noise::Keys;
-    use crate::tpa::session::seal::KEY_LIFE;
+    use meshpace_session::engine::AnySegment;
+    use meshpace_session::framing::Framing;
+    use meshpace_session::handshake::InnerTransport;
+    use meshpace_session::seal::{KEY_LIFE, Keys};
     use meshpace_transport::tpa::{Segment, wire};
 
     #[test]

@@ -8,11 +8,11 @@ mod writing;
 
 use super::port::TpaPort;
 use crate::Clock;
-use crate::budget::Account;
 use crate::tpa::runtime::shared::Shared;
 use crate::tpa::runtime::wait::Patience;
-use crate::tpa::session::failure::Failure;
 use meshpace_core::{Duration, Time};
+use meshpace_session::budget::Account;
+use meshpace_session::failure::Failure;
 use meshpace_transport::Stats;
 use std::io;
 use std::net::SocketAddr;

@@ -2,8 +2,8 @@
 
 use super::shared::Shared;
 use super::wait::{Condition, Patience};
-use crate::networks::source_of;
-use crate::tpa::session::failure::Failure;
+use meshpace_session::failure::Failure;
+use meshpace_session::networks::source_of;
 use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;

@@ -2,16 +2,15 @@
 
 use super::backlog::Backlog;
 use super::shared::Shared;
-use crate::tpa::session;
-use crate::tpa::session::addresses::Addresses;
-use crate::tpa::session::connection::{Opened, Report, Witness};
-use crate::tpa::session::endpoint::Endpoint;
-use crate::tpa::session::exchange::Phase;
-use crate::tpa::session::failure::Failure;
-use crate::tpa::session::handshake::{Opening, Tag};
-use crate::tpa::session::host::Host;
-use crate::tpa::session::outbox::Outbox;
 use meshpace_core::Time;
+use meshpace_session::Host;
+use meshpace_session::addresses::Addresses;
+use meshpace_session::connection::{Opened, Report, Witness};
+use meshpace_session::endpoint::Endpoint;
+use meshpace_session::exchange::Phase;
+use meshpace_session::failure::Failure;
+use meshpace_session::handshake::{Opening, Tag};
+use meshpace_session::outbox::Outbox;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use std::sync::Arc;
 pub struct Connection {
     /// Number of the port that the connection uses.
     pub port: u64,
-    session: session::connection::Connection,
+    session: meshpace_session::connection::Connection,
     shared: Arc<Shared>,
     /// True once the connection is counted among those that only answer a late peer (`lingering` of
     /// its port).
@@ -29,7 +28,7 @@ pub struct Connection {
 
 impl Connection {
     /// Creates a connection on port number `port`.
-    pub fn new(port: u64, session: session::connection::Connection, shared: Arc<Shared>) -> Connection {
+    pub fn new(port: u64, session: meshpace_session::connection::Connection, shared: Arc<Shared>) -> Connection {
         Connection { port, session, shared, lingers: false }
     }
 

@@ -6,7 +6,7 @@ use super::socket::Socket;
 use super::worker::Worker;
 use crate::poll::Poller;
 use crate::process::PerProcess;
-use crate::tpa::session::failure::{Failure, Reason};
+use meshpace_session::failure::{Failure, Reason};
 use nix::libc;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -13,8 +13,8 @@
 //! (draft-ietf-tls-keylogfile): the file lets its reader decrypt the connections.
 
 use super::keys;
-use crate::tpa::session::cipher::Cipher;
-use crate::tpa::session::handshake::Tag;
+use meshpace_session::cipher::Cipher;
+use meshpace_session::handshake::Tag;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;

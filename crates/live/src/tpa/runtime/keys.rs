@@ -1,11 +1,24 @@
-//! Key files of encrypted connections. Each line has one key of 32 bytes as 64 hexadecimal digits.
+//! Keys of encrypted connections, and files of them. Each line of a file has one key of 32 bytes as 64 hexadecimal digits.
 //! Lines that begin with `#` are comments.
 
+use super::randomness::random;
+use meshpace_session::Security;
 use std::io;
 use std::path::Path;
 
 fn refused(file: &Path, text: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {text}", file.display()))
+}
+
+/// Generates a pair of keys for [`Security::Keys`]: the private and the public key.
+///
+/// # Errors
+///
+/// The system provides no random numbers.
+pub fn generate() -> io::Result<([u8; 32], [u8; 32])> {
+    let mut secret = [0; 32];
+    random(&mut secret)?;
+    Ok((secret, Security::public_key(&secret)))
 }
 
 /// Parses a key. `None` if the text is not 64 hexadecimal digits.

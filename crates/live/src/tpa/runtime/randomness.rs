@@ -1,6 +1,6 @@
 //! Random numbers of the operating system.
 
-use crate::tpa::session::host::Randomness;
+use meshpace_session::Randomness;
 use std::io;
 
 /// Random source of the operating system, for cryptographic use.

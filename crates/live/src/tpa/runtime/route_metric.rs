@@ -2,8 +2,8 @@
 //! its plain metric) install routes whose metric is the number of hops.
 
 use crate::netlink::{route, socket};
-use crate::tpa::session::path::PathSource;
 use meshpace_core::Rate;
+use meshpace_session::path::PathSource;
 use meshpace_transport::PathInfo;
 use netlink_sys::Socket;
 use std::io;

@@ -1,7 +1,7 @@
 //! Settings of the runtime for one port.
 
 use super::keylog::KeyLog;
-use crate::tpa::session::settings::Settings;
+use meshpace_session::settings::Settings;
 use std::sync::Arc;
 
 /// Settings of the runtime for one port.

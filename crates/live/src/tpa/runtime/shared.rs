@@ -1,8 +1,8 @@
 //! State of one connection that the threads of the application share with the runtime's thread.
 
 use super::wait::{Condition, Patience};
-use crate::tpa::session::exchange::{Delivery, Exchange};
-use crate::tpa::session::failure::Failure;
+use meshpace_session::exchange::{Delivery, Exchange};
+use meshpace_session::failure::Failure;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;

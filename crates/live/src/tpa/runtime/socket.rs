@@ -9,8 +9,8 @@
 //! peers are represented here by their IPv4 addresses, and not by the mapped IPv6 addresses that
 //! the kernel uses (RFC 4291, section 2.5.5.2).
 
-pub use crate::tpa::session::addresses::Addresses;
-pub use crate::tpa::session::message::Message;
+pub use meshpace_session::addresses::Addresses;
+pub use meshpace_session::message::Message;
 
 use crate::process::ClosedInChildren;
 use nix::libc;

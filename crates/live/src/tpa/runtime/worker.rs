@@ -16,19 +16,18 @@ use super::socket::{Addresses, Received, Socket};
 use crate::Clock;
 use crate::clock::sharpen_timers;
 use crate::poll::{Poller, Ready};
-use crate::tpa::session;
-use crate::tpa::session::cipher::Cipher;
-use crate::tpa::session::counters::count;
-use crate::tpa::session::endpoint::{Accepted, Endpoint, Route, random_names};
-use crate::tpa::session::exchange::Exchange;
-use crate::tpa::session::failure::Failure;
-use crate::tpa::session::handshake::Tag;
-use crate::tpa::session::host::{Host, Randomness};
-use crate::tpa::session::outbox::Outbox;
-use crate::tpa::session::settings::Settings;
-use crate::tpa::session::unpredictable::Unpredictable;
 use busy_poll::BusyPoll;
 use meshpace_core::{Deadlines, Duration, Time};
+use meshpace_session::cipher::Cipher;
+use meshpace_session::counters::count;
+use meshpace_session::endpoint::{Accepted, Endpoint, Route, random_names};
+use meshpace_session::exchange::Exchange;
+use meshpace_session::failure::Failure;
+use meshpace_session::handshake::Tag;
+use meshpace_session::outbox::Outbox;
+use meshpace_session::settings::Settings;
+use meshpace_session::unpredictable::Unpredictable;
+use meshpace_session::{Host, Randomness};
 use meshpace_transport::tpa;
 use std::collections::BTreeMap;
 use std::io;
@@ -277,7 +276,7 @@ impl Worker {
 
     fn connect(&mut self, id: u64, shared: Arc<Shared>, settings: Arc<Settings>, config: tpa::Config) {
         let names = random_names(&mut Machine)
-            .and_then(|names| Ok((names, session::host::random(&mut Machine)?, Unpredictable::new(&mut Machine)?)));
+            .and_then(|names| Ok((names, meshpace_session::random(&mut Machine)?, Unpredictable::new(&mut Machine)?)));
         let ((tag, first_block), secret, unpredictable) = match names {
             Ok(names) => names,
             Err(error) => return shared.fail(Failure::of(&error, format!("no random numbers: {error}"))),
@@ -290,7 +289,7 @@ impl Worker {
         port.endpoint.connect(tag, number);
         port.connections += 1;
         let own = (tag, secret, unpredictable);
-        let session = session::connection::Connection::open(settings, addresses, &config, own, now);
+        let session = meshpace_session::connection::Connection::open(settings, addresses, &config, own, now);
         self.connections.insert(number, Connection::new(id, session, shared));
         self.work(number, now);
         self.flush(id);
@@ -449,8 +448,14 @@ impl Worker {
         let peer_key = accepted.peer_key;
         let account = settings.account(addresses.peer.ip(), peer_key);
         let mut exchange = Exchange::new(&settings, accepted.request.terms.block(), account);
-        let session =
-            session::connection::Connection::accept(settings, accepted, ttl, now, &mut exchange, &mut port.out);
+        let session = meshpace_session::connection::Connection::accept(
+            settings,
+            accepted,
+            ttl,
+            now,
+            &mut exchange,
+            &mut port.out,
+        );
         let Some(session) = session else { return port.endpoint.finish(handshake, None) };
         let number = self.mailbox.next_id();
         port.endpoint.finish(handshake, Some(number));

@@ -6,8 +6,8 @@
 use super::carrier::Carrier;
 use super::machine::Session;
 use super::meter::{self, Meter};
-use crate::tpa::session::exchange::Exchange;
 use meshpace_core::Time;
+use meshpace_session::exchange::Exchange;
 use meshpace_transport::Stats;
 use std::io;
 

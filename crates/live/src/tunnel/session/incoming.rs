@@ -5,8 +5,8 @@
 //! memory where bytes wait to be read, and gives it back page by page.
 
 use super::Violation;
-use crate::budget::{Account, Refusal};
-use crate::ring::{ReceiveRing, Unplaced};
+use meshpace_session::budget::{Account, Refusal};
+use meshpace_session::ring::{ReceiveRing, Unplaced};
 use std::collections::BTreeMap;
 
 /// Bytes that a stream may send before anybody has read from it.
@@ -195,9 +195,9 @@ impl Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::{Bounds, Budget};
-    use crate::networks::source_of;
-    use crate::ring::PAGE;
+    use meshpace_session::budget::{Bounds, Budget};
+    use meshpace_session::networks::source_of;
+    use meshpace_session::ring::PAGE;
 
     #[test]
     fn credit_keeps_ahead_of_a_path_of_long_round_trips() {

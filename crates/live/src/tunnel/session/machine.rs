@@ -16,10 +16,10 @@ use super::flow::Class;
 use super::frame::{DATA_HEAD, Frame, LONGEST, OFFSET, Reader, write_data_head};
 use super::incoming::{FIRST, Incoming, Unkept};
 use super::outgoing::Outgoing;
-use crate::budget::Account;
 use crate::tunnel::Refusal;
 use datagrams::Flows;
 use meshpace_core::Time;
+use meshpace_session::budget::Account;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Streams of a session at a time.

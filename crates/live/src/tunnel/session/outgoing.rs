@@ -2,9 +2,9 @@
 
 use super::bucket::Bucket;
 use super::carrier::Carrier;
-use crate::budget::{Account, Refusal};
-use crate::ring::SendRing;
 use meshpace_core::Time;
+use meshpace_session::budget::{Account, Refusal};
+use meshpace_session::ring::SendRing;
 
 /// Bytes of a stream that wait for a carrier.
 pub(super) const QUEUE: usize = 128 << 10;

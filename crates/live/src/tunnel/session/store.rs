@@ -3,7 +3,7 @@
 //! Each flow bounds what waits in it, but a far end opens many flows. All flows of a session share a store, which bounds their sum, and
 //! what it keeps is booked in the account of the session's connection. A datagram that it refuses is dropped.
 
-use crate::budget::Account;
+use meshpace_session::budget::Account;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -83,8 +83,8 @@ impl Drop for Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::{Bounds, Budget};
-    use crate::networks::source_of;
+    use meshpace_session::budget::{Bounds, Budget};
+    use meshpace_session::networks::source_of;
 
     #[test]
     fn datagrams_are_kept_as_far_as_the_session_and_its_source_may() {

@@ -3,7 +3,7 @@
 use super::TpaStream;
 use crate::Clock;
 use crate::tpa::api::closing::{let_go, wait_for_end};
-use crate::tpa::session::exchange::Phase;
+use meshpace_session::exchange::Phase;
 use std::io;
 use std::net::Shutdown;
 use std::task::{Context, Poll};

@@ -2,9 +2,9 @@
 
 use super::TpaStream;
 use crate::tpa::runtime::wait::Patience;
-use crate::tpa::session::exchange::Phase;
-use crate::tpa::session::failure::{Failure, Reason};
 use meshpace_core::Time;
+use meshpace_session::exchange::Phase;
+use meshpace_session::failure::{Failure, Reason};
 use std::io;
 use std::task::{Context, Poll};
 

@@ -5,7 +5,7 @@ use super::Worker;
 use crate::Clock;
 use crate::tpa::errno;
 use crate::tpa::runtime::socket::{Complaint, QUOTED};
-use crate::tpa::session::connection::{Report, Witness};
+use meshpace_session::connection::{Report, Witness};
 use nix::libc;
 use std::io;
 use std::net::SocketAddr;

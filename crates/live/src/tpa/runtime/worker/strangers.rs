@@ -12,8 +12,8 @@
 
 use super::Worker;
 use crate::Clock;
-use crate::networks::{ALL, Census, Network, source_of};
 use meshpace_core::{Duration, Time};
+use meshpace_session::networks::{ALL, Census, Network, source_of};
 use std::collections::VecDeque;
 
 /// Share of the send buffer up to which every network is answered.

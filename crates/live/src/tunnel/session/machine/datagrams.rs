@@ -9,9 +9,9 @@ use super::super::flow::{Class, Flow};
 use super::super::frame::{DATAGRAM_HEAD, write_datagram_head};
 use super::super::store::Store;
 use super::{CONTROLS, Control, Gone, LEAST, Member, Sent, Session, Side, TURN, Violation};
-use crate::budget::Account;
 use crate::tunnel::Refusal;
 use meshpace_core::Time;
+use meshpace_session::budget::Account;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Flows of a session at a time.

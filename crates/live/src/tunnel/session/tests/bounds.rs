@@ -4,10 +4,10 @@
 use super::super::frame::{Frame, Reader};
 use super::super::store::STORE;
 use super::{Carrier, Class, Got, Phase, STREAMS, Session, Side};
-use crate::budget::{Account, Bounds, Budget};
-use crate::networks::source_of;
-use crate::ring::PAGE;
 use meshpace_core::{Duration, Time};
+use meshpace_session::budget::{Account, Bounds, Budget};
+use meshpace_session::networks::source_of;
+use meshpace_session::ring::PAGE;
 
 fn at(seconds: u64) -> Time {
     Time::ZERO + Duration::from_secs(seconds)

@@ -2,13 +2,13 @@
 //! that a carrier refuses have to arrive later, and nothing counts as arrived before it has.
 
 use super::{Carrier, Class, Got, Phase, Session, Side, byte};
-use crate::budget::{Account, Bounds, Budget};
-use crate::networks::source_of;
-use crate::tpa::session::exchange::{self, Exchange};
-use crate::tpa::session::settings::tests::plain;
 use crate::tunnel::session::Handing;
 use meshpace_core::rng::Purpose;
 use meshpace_core::{Duration, Rng, Time};
+use meshpace_session::budget::{Account, Bounds, Budget};
+use meshpace_session::exchange::{self, Exchange};
+use meshpace_session::networks::source_of;
+use meshpace_session::{Security, Settings};
 
 /// Memory of the port.
 const MEMORY: usize = 48 << 10;
@@ -27,7 +27,7 @@ struct Path {
 
 impl Path {
     fn new(account: Account, by_bbr: bool) -> Path {
-        let mut exchange = Exchange::new(&plain(), SEGMENT, account);
+        let mut exchange = Exchange::new(&Settings::new(Security::Plain), SEGMENT, account);
         exchange.phase = exchange::Phase::Open;
         exchange.sending = by_bbr.then_some(exchange::Sending { cut: 0, ahead: 40_000 });
         Path { exchange, delivered: 0 }
